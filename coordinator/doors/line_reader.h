@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+namespace scorecast::coordinator {
+
+/// Lines of a stream, of which none is held that is longer than the limit. Reads no further than
+/// the line's end, so that whoever writes a line and waits for its answer is served.
+class LineReader {
+ public:
+  enum class Result {
+    kLine,     ///< `line` holds it, without its newline.
+    kTooLong,  ///< It was read to its end and left out.
+    kEnd,      ///< There are no more, or the stream is broken: see std::istream::bad.
+  };
+
+  /// `max_bytes` of a line, without its newline.
+  LineReader(std::istream& in, std::int64_t max_bytes);
+
+  /// The last line needs no newline.
+  Result Next(std::string& line);
+
+  /// Of the line read last, from 1 on.
+  std::int64_t line_number() const { return line_number_; }
+
+ private:
+  std::istream& in_;
+  std::int64_t max_bytes_;
+  std::int64_t line_number_ = 0;
+  std::vector<char> buffer_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "coordinator/doors/score_request.h"
+#include "coordinator/text/tokenizer.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// Whose probabilities a request wants.
+struct LabelLists {
+  bool per_item = false;
+  std::vector<std::vector<TokenId>> lists;  ///< One, or with `per_item` one for each item.
+};
+
+/// The labels of a request of `num_items` items, by id or by text; 400 unless each list has at
+/// least one label, none twice, all in [0, vocab_size). `tokenizer` may be null.
+proto::Expected<LabelLists> ResolveLabels(const ScoreRequest& request, std::size_t num_items,
+                                          const Tokenizer* tokenizer, std::int64_t vocab_size);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,400 @@
+#include "coordinator/doors/score_preparation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <variant>
+
+#include "coordinator/doors/request_error.h"
+#include "coordinator/doors/score_labels.h"
+#include "coordinator/schedule/pass_builder.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Error;
+using proto::Expected;
+using proto::PackedSequence;
+using proto::RowRead;
+using proto::Unexpected;
+
+constexpr std::int64_t kMaxTopLogprobs = 50;
+/// Longer timeouts mean the same, and a clock's arithmetic stays in its range.
+constexpr std::int64_t kMaxTimeoutMs = std::int64_t{1000} * 60 * 60 * 24 * 365;
+
+bool IsText(const TextOrIds& value) { return std::holds_alternative<std::string>(value); }
+const std::string& Text(const TextOrIds& value) { return std::get<std::string>(value); }
+const std::vector<TokenId>& Ids(const TextOrIds& value) {
+  return std::get<std::vector<TokenId>>(value);
+}
+
+std::string Exceeds(std::int64_t value, std::int64_t limit) {
+  return std::to_string(value) + " > " + std::to_string(limit);
+}
+
+/// Faults that can be seen without tokens.
+std::optional<Error> FieldFault(const ScoreRequest& request, const ScoreContext& context) {
+  if (request.max_new_tokens != 0) {
+    return BadRequest("max_new_tokens_not_zero",
+                      "Scoring generates nothing: max_new_tokens must be 0, not " +
+                          std::to_string(request.max_new_tokens) + ".",
+                      "max_new_tokens");
+  }
+  if (!std::isfinite(request.temperature) || request.temperature <= 0) {
+    return BadRequest("temperature_out_of_range",
+                      "temperature must be finite and greater than zero.", "temperature");
+  }
+  if (request.temperature != 1.0 && !request.apply_softmax) {
+    return BadRequest("temperature_without_softmax", "temperature requires apply_softmax=True.",
+                      "temperature");
+  }
+  const std::int64_t max_top = std::min(kMaxTopLogprobs, context.config.vocab_size);
+  if (request.top_logprobs < 0 || request.top_logprobs > max_top) {
+    return BadRequest("top_logprobs_out_of_range",
+                      "top_logprobs must be from 0 to " + std::to_string(max_top) + ", not " +
+                          std::to_string(request.top_logprobs) + ".",
+                      "top_logprobs");
+  }
+  if (request.timeout_ms && *request.timeout_ms <= 0) {
+    return BadRequest(
+        "timeout_out_of_range",
+        "timeout_ms must be greater than zero, not " + std::to_string(*request.timeout_ms) + ".",
+        "timeout_ms");
+  }
+  const auto num_items = static_cast<std::int64_t>(request.items.size());
+  if (num_items > context.options.max_items) {
+    return BadRequest("too_many_items",
+                      "Too many items: " + Exceeds(num_items, context.options.max_items) + ".",
+                      "items");
+  }
+  return std::nullopt;
+}
+
+/// Text and ids mixed, text that cannot be tokenized, ids outside the vocabulary.
+std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const ScoreContext& context) {
+  const bool text = IsText(request.query);
+  for (std::size_t i = 0; i < request.items.size(); ++i) {
+    if (IsText(request.items[i]) != text) {
+      return BadRequest(
+          "text_and_ids_mixed",
+          "Invalid combination of query/items types for score_request: the query is " +
+              std::string(text ? "text, " : "token ids, ") + At("items", i) +
+              (text ? " token ids." : " text."),
+          At("items", i));
+    }
+  }
+  if (!text) {
+    return std::nullopt;
+  }
+  if (context.tokenizer == nullptr) {
+    return NoTokenizer("query");
+  }
+  if (!IsValidUtf8(Text(request.query))) {
+    return InvalidUtf8("query");
+  }
+  for (std::size_t i = 0; i < request.items.size(); ++i) {
+    if (!IsValidUtf8(Text(request.items[i]))) {
+      return InvalidUtf8(At("items", i));
+    }
+  }
+  return std::nullopt;
+}
+
+/// Ids that a client gave, or that a tokenizer with more tokens than the model made of its text.
+std::optional<Error> VocabularyFault(const std::vector<TokenId>& ids, const std::string& field,
+                                     std::int64_t vocab_size) {
+  for (const TokenId id : ids) {
+    if (id < 0 || id >= vocab_size) {
+      return BadRequest("token_out_of_vocabulary",
+                        "Token ID " + std::to_string(id) + " in " + field +
+                            " is out of vocabulary (vocab size: " + std::to_string(vocab_size) +
+                            ").",
+                        field);
+    }
+  }
+  return std::nullopt;
+}
+
+/// Scores compared with each other by softmax need the labels' logits only.
+bool NeedsNormalizer(const ScoreRequest& request) {
+  return !request.apply_softmax || request.return_token_logprobs || request.top_logprobs > 0;
+}
+
+/// Appends BOS and the text's tokens: BOS belongs at the very start of a text, and nowhere else.
+std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<TokenId> ids;
+  if (tokenizer.bos()) {
+    ids.push_back(*tokenizer.bos());
+  }
+  const std::vector<TokenId> encoded = tokenizer.Encode(text);
+  ids.insert(ids.end(), encoded.begin(), encoded.end());
+  return ids;
+}
+
+Error EmptyQuery() { return BadRequest("empty_query", "The query has no token.", "query"); }
+
+/// Query and items packed behind each other, each item seeing the query and itself.
+class MultiItemPreparation {
+ public:
+  MultiItemPreparation(const ScoreRequest& request, const LabelLists& labels,
+                       const ScoreContext& context)
+      : request_(request), labels_(labels), context_(context) {}
+
+  std::optional<Error> Prepare(PreparedScore& prepared) {
+    Tokenize();
+    if (auto fault = TokenFault()) {
+      return fault;
+    }
+    // Without items there is nothing to compute, and so no delimiter either.
+    if (!items_.empty() && context_.options.delimiter_visibility == DelimiterVisibility::kFirst) {
+      prefix_.push_back(*context_.options.delimiter);
+    }
+    if (auto fault = LengthFault()) {
+      return fault;
+    }
+    if (items_.empty()) {
+      prepared.readout.usage.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
+      return std::nullopt;
+    }
+    PackedSequence sequence = proto::PackItems(prefix_, items_);
+    AddReads(sequence, prepared.readout);
+    if (auto fault = CapacityFault(sequence, context_.limits)) {
+      fault->param = "items";
+      return fault;
+    }
+    prepared.readout.usage.prompt_tokens = sequence.rows();
+    prepared.sequences.push_back(std::move(sequence));
+    return std::nullopt;
+  }
+
+ private:
+  void Tokenize() {
+    if (!IsText(request_.query)) {
+      prefix_ = Ids(request_.query);
+      for (const TextOrIds& item : request_.items) {
+        items_.push_back(Ids(item));
+      }
+      return;
+    }
+    prefix_ = EncodeFromStart(*context_.tokenizer, Text(request_.query));
+    for (const TextOrIds& item : request_.items) {
+      items_.push_back(context_.tokenizer->Encode(Text(item)));
+    }
+  }
+
+  std::optional<Error> TokenFault() const {
+    if (prefix_.empty()) {
+      return EmptyQuery();
+    }
+    if (auto fault = ListFault(prefix_, "query", "delimiter_in_query")) {
+      return fault;
+    }
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (auto fault = ListFault(items_[i], At("items", i), "delimiter_in_item")) {
+        return fault;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> ListFault(const std::vector<TokenId>& ids, const std::string& field,
+                                 const char* delimiter_reason) const {
+    if (auto fault = VocabularyFault(ids, field, context_.config.vocab_size)) {
+      return fault;
+    }
+    const TokenId delimiter = *context_.options.delimiter;
+    const auto found = std::find(ids.begin(), ids.end(), delimiter);
+    if (found != ids.end()) {
+      return BadRequest(delimiter_reason,
+                        field + " contains the delimiter's token ID " + std::to_string(delimiter) +
+                            ", at its token " + std::to_string(found - ids.begin()) + ".",
+                        field);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> LengthFault() const {
+    const std::int64_t rows =
+        std::accumulate(items_.begin(), items_.end(), static_cast<std::int64_t>(prefix_.size()),
+                        [](std::int64_t sum, const std::vector<TokenId>& item) {
+                          return sum + static_cast<std::int64_t>(item.size());
+                        });
+    if (rows > context_.options.max_multi_item_seq_len) {
+      return BadRequest("sequence_too_long",
+                        "Query and items are too long together: " +
+                            Exceeds(rows, context_.options.max_multi_item_seq_len) + " tokens.",
+                        "items");
+    }
+    return PositionFault();
+  }
+
+  std::optional<Error> PositionFault() const {
+    const auto longest =
+        std::max_element(items_.begin(), items_.end(),
+                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    const std::int64_t item_length =
+        longest == items_.end() ? 0 : static_cast<std::int64_t>(longest->size());
+    const std::int64_t prefix_length = static_cast<std::int64_t>(prefix_.size());
+    const std::int64_t limit = context_.config.max_position_embeddings;
+    if (prefix_length + item_length <= limit) {
+      return std::nullopt;
+    }
+    const bool query_alone = prefix_length > limit || item_length == 0;
+    return BadRequest(
+        "too_many_positions",
+        "Too many positions: " + Exceeds(prefix_length + item_length, limit) + " (query " +
+            std::to_string(prefix_length) + ", longest item " + std::to_string(item_length) + ").",
+        query_alone ? "query" : At("items", static_cast<std::size_t>(longest - items_.begin())));
+  }
+
+  void AddReads(PackedSequence& sequence, ScoreReadout& readout) const {
+    const bool normalizer = NeedsNormalizer(request_);
+    const auto top_k = static_cast<std::int32_t>(request_.top_logprobs);
+    sequence.label_lists = labels_.lists;
+    readout.query_token_logprobs = request_.return_token_logprobs && !labels_.per_item;
+    readout.query_row = readout.query_token_logprobs || readout.top_logprobs;
+    const auto prefix_length = static_cast<std::int32_t>(prefix_.size());
+    if (readout.query_row) {
+      sequence.reads.push_back(RowRead{prefix_length - 1, 0, normalizer, top_k});
+    }
+    const std::vector<std::int32_t> rows = proto::LastRowOfEachItem(prefix_length, items_);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto list = static_cast<std::int32_t>(labels_.per_item ? i : 0);
+      sequence.reads.push_back(RowRead{rows[i], list, normalizer, top_k});
+    }
+  }
+
+  const ScoreRequest& request_;
+  const LabelLists& labels_;
+  const ScoreContext& context_;
+  std::vector<TokenId> prefix_;
+  std::vector<std::vector<TokenId>> items_;
+};
+
+/// A prompt for each item, query and item as one text.
+class OneByOnePreparation {
+ public:
+  OneByOnePreparation(const ScoreRequest& request, const LabelLists& labels,
+                      const ScoreContext& context)
+      : request_(request), labels_(labels), context_(context) {}
+
+  std::optional<Error> Prepare(PreparedScore& prepared) const {
+    if (QueryIsEmpty()) {
+      return EmptyQuery();
+    }
+    if (auto fault = IdsFault()) {
+      return fault;
+    }
+    for (std::size_t i = 0; i < request_.items.size(); ++i) {
+      PackedSequence sequence = proto::PackItems(Prompt(request_.items[i]), {});
+      if (auto fault = PromptFault(sequence, i)) {
+        return fault;
+      }
+      sequence.label_lists.push_back(labels_.lists[labels_.per_item ? i : 0]);
+      sequence.reads.push_back(RowRead{static_cast<std::int32_t>(sequence.rows()) - 1, 0,
+                                       NeedsNormalizer(request_),
+                                       static_cast<std::int32_t>(request_.top_logprobs)});
+      prepared.readout.usage.prompt_tokens += sequence.rows();
+      prepared.sequences.push_back(std::move(sequence));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool QueryIsEmpty() const {
+    if (!IsText(request_.query)) {
+      return Ids(request_.query).empty();
+    }
+    return !context_.tokenizer->bos() && context_.tokenizer->Encode(Text(request_.query)).empty();
+  }
+
+  std::optional<Error> IdsFault() const {
+    if (IsText(request_.query)) {
+      return std::nullopt;
+    }
+    const std::int64_t vocab_size = context_.config.vocab_size;
+    auto fault = VocabularyFault(Ids(request_.query), "query", vocab_size);
+    for (std::size_t i = 0; i < request_.items.size() && !fault; ++i) {
+      fault = VocabularyFault(Ids(request_.items[i]), At("items", i), vocab_size);
+    }
+    return fault;
+  }
+
+  std::vector<TokenId> Prompt(const TextOrIds& item) const {
+    const TextOrIds& first = request_.item_first ? item : request_.query;
+    const TextOrIds& second = request_.item_first ? request_.query : item;
+    if (IsText(first)) {
+      return EncodeFromStart(*context_.tokenizer, Text(first) + Text(second));
+    }
+    std::vector<TokenId> ids = Ids(first);
+    ids.insert(ids.end(), Ids(second).begin(), Ids(second).end());
+    return ids;
+  }
+
+  std::optional<Error> PromptFault(const PackedSequence& sequence, std::size_t item) const {
+    const std::string field = At("items", item);
+    if (sequence.rows() == 0) {
+      return BadRequest("empty_prompt", "The query and " + field + " have no token together.",
+                        field);
+    }
+    const std::int64_t limit = context_.config.max_position_embeddings;
+    if (sequence.rows() > limit) {
+      return BadRequest(
+          "too_many_positions",
+          "Too many positions: " + Exceeds(sequence.rows(), limit) + " (query and " + field + ").",
+          field);
+    }
+    // Of one text it cannot be said whether it was in the query or in the item.
+    if (auto fault = VocabularyFault(sequence.tokens, field, context_.config.vocab_size)) {
+      return fault;
+    }
+    if (auto fault = CapacityFault(sequence, context_.limits)) {
+      fault->param = field;
+      return fault;
+    }
+    return std::nullopt;
+  }
+
+  const ScoreRequest& request_;
+  const LabelLists& labels_;
+  const ScoreContext& context_;
+};
+
+}  // namespace
+
+Expected<PreparedScore> PrepareScore(const ScoreRequest& request, const ScoreContext& context) {
+  if (auto fault = FieldFault(request, context)) {
+    return Unexpected(*std::move(fault));
+  }
+  if (auto fault = TextOrIdsFault(request, context)) {
+    return Unexpected(*std::move(fault));
+  }
+  Expected<LabelLists> labels =
+      ResolveLabels(request, request.items.size(), context.tokenizer, context.config.vocab_size);
+  if (!labels) {
+    return Unexpected(std::move(labels).error());
+  }
+
+  const bool multi_item = context.options.delimiter.has_value();
+  PreparedScore prepared;
+  prepared.readout.num_items = request.items.size();
+  prepared.readout.apply_softmax = request.apply_softmax;
+  prepared.readout.temperature = request.temperature;
+  prepared.readout.token_logprobs = request.return_token_logprobs;
+  prepared.readout.top_logprobs = request.top_logprobs > 0;
+  prepared.readout.item_first_ignored = multi_item && request.item_first;
+  prepared.readout.model = request.model.value_or(context.options.model_name);
+  if (request.timeout_ms) {
+    prepared.timeout = std::chrono::milliseconds(std::min(*request.timeout_ms, kMaxTimeoutMs));
+  }
+  auto fault = multi_item ? MultiItemPreparation(request, *labels, context).Prepare(prepared)
+                          : OneByOnePreparation(request, *labels, context).Prepare(prepared);
+  if (fault) {
+    return Unexpected(*std::move(fault));
+  }
+  return prepared;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/doors/score_options.h"
+#include "coordinator/doors/score_request.h"
+#include "coordinator/text/tokenizer.h"
+#include "proto/base/expected.h"
+#include "proto/model/model_config.h"
+#include "proto/plan/forward_plan.h"
+#include "proto/plan/packed_sequence.h"
+
+namespace scorecast::coordinator {
+
+/// How the rows that come back become the answer.
+struct ScoreReadout {
+  std::size_t num_items = 0;
+  bool query_row = false;  ///< The first row read is the query's; the items' follow.
+  bool apply_softmax = false;
+  double temperature = 1.0;
+  bool token_logprobs = false;
+  bool query_token_logprobs = false;
+  bool top_logprobs = false;
+  bool item_first_ignored = false;
+  std::string model;
+  Usage usage;
+};
+
+/// A request that nothing but a machine's failure or a broken checkpoint can refuse any more.
+struct PreparedScore {
+  /// None for a request without items. In multi-item mode one, which reads the query's row where
+  /// the answer needs it and then each item's; one by one, a prompt for each item, which reads its
+  /// last row.
+  std::vector<proto::PackedSequence> sequences;
+  ScoreReadout readout;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+/// What requests are checked against. `tokenizer` may be null: text is then a 400.
+struct ScoreContext {
+  const proto::ModelConfig& config;
+  const Tokenizer* tokenizer = nullptr;
+  const ScoreOptions& options;
+  const proto::PlanLimits& limits;
+};
+
+/// Checks, tokenizes and packs a request. Every fault a request can have is found here (or before,
+/// by the door that read it): 400 with the field and its index.
+proto::Expected<PreparedScore> PrepareScore(const ScoreRequest& request,
+                                            const ScoreContext& context);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "coordinator/doors/score_options.h"
+#include "coordinator/doors/score_preparation.h"
+#include "coordinator/doors/score_request.h"
+#include "coordinator/schedule/scheduler.h"
+#include "coordinator/text/tokenizer.h"
+#include "proto/base/expected.h"
+#include "proto/model/model_config.h"
+
+namespace scorecast::coordinator {
+
+/// The one path from a score request to its answer, for every door. Safe to call from any number of
+/// threads.
+class ScoreService {
+ public:
+  /// The rest of the work, which is not for the computing thread: a door calls it once, on a thread
+  /// of its own, while the service lives.
+  using Finish = std::function<proto::Expected<ScoreResponse>()>;
+  /// Called once: on the computing thread, or, where nothing is to be computed, on the thread that
+  /// asks. Must return soon.
+  using Ready = std::function<void(Finish)>;
+
+  /// All are outlived by the arguments; `tokenizer` may be null. `options.delimiter`, where set, is
+  /// in the model's vocabulary.
+  ScoreService(const proto::ModelConfig& config, const Tokenizer* tokenizer,
+               const ScoreOptions& options, Scheduler& scheduler);
+
+  /// Checks, tokenizes and queues on the calling thread. The deadline and `total_ms` count from
+  /// `arrived`.
+  void Score(const ScoreRequest& request, Clock::time_point arrived, const Ready& ready);
+
+ private:
+  void WarnOfItemFirst();
+
+  const proto::ModelConfig& config_;
+  const Tokenizer* tokenizer_;
+  const ScoreOptions& options_;
+  Scheduler& scheduler_;
+  std::atomic<bool> warned_of_item_first_ = false;
+};
+
+}  // namespace scorecast::coordinator

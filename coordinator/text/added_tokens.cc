@@ -1,0 +1,113 @@
+#include "coordinator/text/added_tokens.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "coordinator/text/unicode_classes.h"
+#include "coordinator/text/utf8.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+bool EndsWithWord(std::string_view text) {
+  return !text.empty() && IsWordCharacter(LastCodePoint(text).value);
+}
+
+bool StartsWithWord(std::string_view text) {
+  return !text.empty() && IsWordCharacter(FirstCodePoint(text).value);
+}
+
+std::size_t WhiteSpaceAtEnd(std::string_view text) {
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const CodePoint last = LastCodePoint(text.substr(0, text.size() - size));
+    if (!IsWhiteSpace(last.value)) {
+      break;
+    }
+    size += last.length;
+  }
+  return size;
+}
+
+std::size_t WhiteSpaceAtStart(std::string_view text) {
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const CodePoint first = FirstCodePoint(text.substr(size));
+    if (!IsWhiteSpace(first.value)) {
+      break;
+    }
+    size += first.length;
+  }
+  return size;
+}
+
+}  // namespace
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalization normalization)
+    : tokens_(std::move(tokens)), normalization_(normalization) {
+  // Of two that become equal by normalization the reference takes special ones first.
+  for (const bool special : {true, false}) {
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      const AddedToken& token = tokens_[i];
+      if (token.special != special) {
+        continue;
+      }
+      if (token.normalized) {
+        normalized_.Insert(Normalize(normalization_, token.content), i);
+      } else {
+        raw_.Insert(token.content, i);
+      }
+    }
+  }
+}
+
+void AddedTokens::Cut(std::string_view text, const std::function<void(const Part&)>& part) const {
+  CutAt(raw_, text, [&](const Part& raw) {
+    if (raw.id >= 0) {
+      part(raw);
+    } else if (normalization_ == Normalization::kNone) {
+      CutAt(normalized_, raw.text, part);
+    } else {
+      CutAt(normalized_, Normalize(normalization_, raw.text), part);
+    }
+  });
+}
+
+void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
+                        const std::function<void(const Part&)>& part) const {
+  std::size_t done = 0;  // The text before it has been reported.
+  std::size_t at = trie.empty() ? text.size() : 0;
+  while (at < text.size()) {
+    const std::optional<TokenTrie::Match> match = trie.LongestPrefix(text.substr(at));
+    if (!match) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[match->index];
+    std::size_t begin = at;
+    std::size_t end = at + match->length;
+    // A match that is turned down, or that took white space along, does not move where the search
+    // goes on: so does the reference.
+    at = end;
+    if (token.single_word &&
+        (EndsWithWord(text.substr(0, begin)) || StartsWithWord(text.substr(end)))) {
+      continue;
+    }
+    if (token.lstrip && begin > done) {
+      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    }
+    if (token.rstrip) {
+      end += WhiteSpaceAtStart(text.substr(end));
+    }
+    if (done < begin) {
+      part({.text = text.substr(done, begin - done)});
+    }
+    part({.id = token.id, .text = text.substr(begin, end - begin)});
+    done = end;
+  }
+  if (done < text.size()) {
+    part({.text = text.substr(done)});
+  }
+}
+
+}  // namespace scorecast::coordinator

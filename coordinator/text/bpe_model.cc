@@ -1,0 +1,148 @@
+#include "coordinator/text/bpe_model.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::TokenId;
+using Index = std::uint32_t;
+
+constexpr Index kNone = UINT32_MAX;
+constexpr TokenId kMergedAway = -1;
+/// Longer pieces are cut, so that an index has 32 bits; no request is ever that long.
+constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;
+
+/// A token of the piece, in a doubly linked list over an array.
+struct Symbol {
+  TokenId id = kMergedAway;
+  Index previous = kNone;
+  Index next = kNone;
+};
+
+/// A merge that was possible when it was written down: of `left` and its right neighbour.
+struct Candidate {
+  std::uint32_t rank = 0;
+  Index left = 0;
+  TokenId merged = 0;
+};
+
+struct Later {
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+  }
+};
+
+/// A piece being merged. Candidates wait in a heap; one that was overtaken by a merge beside it is
+/// known by its neighbours' merge being another now, and is dropped when its turn comes.
+class Merging {
+ public:
+  Merging(const MergeTable& merges, std::vector<Symbol>& symbols, std::vector<Candidate>& heap)
+      : merges_(merges), symbols_(symbols), heap_(heap) {}
+
+  void Run() {
+    heap_.clear();
+    for (Index i = 0; i + 1 < symbols_.size(); ++i) {
+      if (const std::optional<Candidate> candidate = At(i)) {
+        heap_.push_back(*candidate);
+      }
+    }
+    std::make_heap(heap_.begin(), heap_.end(), Later{});
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), Later{});
+      const Candidate candidate = heap_.back();
+      heap_.pop_back();
+      const std::optional<Candidate> now = At(candidate.left);
+      if (now && now->merged == candidate.merged) {
+        Apply(candidate);
+      }
+    }
+  }
+
+ private:
+  std::optional<Candidate> At(Index left) const {
+    const Symbol& symbol = symbols_[left];
+    if (symbol.id == kMergedAway || symbol.next == kNone) {
+      return std::nullopt;
+    }
+    const Merge* merge = merges_.Find(symbol.id, symbols_[symbol.next].id);
+    if (merge == nullptr) {
+      return std::nullopt;
+    }
+    return Candidate{merge->rank, left, merge->merged};
+  }
+
+  void Apply(const Candidate& candidate) {
+    Symbol& symbol = symbols_[candidate.left];
+    Symbol& right = symbols_[symbol.next];
+    symbol.id = candidate.merged;
+    symbol.next = right.next;
+    right.id = kMergedAway;
+    if (symbol.next != kNone) {
+      symbols_[symbol.next].previous = candidate.left;
+    }
+    if (symbol.previous != kNone) {
+      Push(symbol.previous);
+    }
+    Push(candidate.left);
+  }
+
+  void Push(Index left) {
+    if (const std::optional<Candidate> candidate = At(left)) {
+      heap_.push_back(*candidate);
+      std::push_heap(heap_.begin(), heap_.end(), Later{});
+    }
+  }
+
+  const MergeTable& merges_;
+  std::vector<Symbol>& symbols_;
+  std::vector<Candidate>& heap_;
+};
+
+}  // namespace
+
+void BpeModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
+  if (!data_.whole_pieces.empty()) {
+    const auto whole = data_.whole_pieces.find(piece);
+    if (whole != data_.whole_pieces.end()) {
+      ids.push_back(whole->second);
+      return;
+    }
+  }
+  for (; piece.size() > kMaxPieceBytes; piece.remove_prefix(kMaxPieceBytes)) {
+    EncodeMerged(piece.substr(0, kMaxPieceBytes), ids);
+  }
+  EncodeMerged(piece, ids);
+}
+
+void BpeModel::EncodeMerged(std::string_view piece, std::vector<TokenId>& ids) const {
+  // Pieces are short and many: their lists are kept from one to the next, up to a size.
+  thread_local std::vector<Symbol> symbols;
+  thread_local std::vector<Candidate> heap;
+  constexpr std::size_t kKept = 4096;
+
+  symbols.clear();
+  for (const char byte : piece) {
+    const TokenId id = data_.byte_tokens[static_cast<std::uint8_t>(byte)];
+    if (id < 0) {
+      continue;
+    }
+    const auto index = static_cast<Index>(symbols.size());
+    if (index > 0) {
+      symbols.back().next = index;
+    }
+    symbols.push_back({.id = id, .previous = index > 0 ? index - 1 : kNone});
+  }
+  Merging(data_.merges, symbols, heap).Run();
+  for (Index i = symbols.empty() ? kNone : 0; i != kNone; i = symbols[i].next) {
+    ids.push_back(symbols[i].id);
+  }
+  if (symbols.capacity() > kKept) {
+    symbols = {};
+    heap = {};
+  }
+}
+
+}  // namespace scorecast::coordinator

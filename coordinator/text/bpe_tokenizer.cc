@@ -1,0 +1,52 @@
+#include "coordinator/text/bpe_tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "coordinator/text/utf8.h"
+
+namespace scorecast::coordinator {
+
+BpeTokenizer::BpeTokenizer(Parts parts) : parts_(std::move(parts)) {}
+
+std::vector<TokenId> BpeTokenizer::Encode(std::string_view text) const {
+  // PCRE2 reads out of bounds where a text is no UTF-8, so a caller's mistake must end here.
+  std::string repaired;
+  if (!IsValidUtf8(text)) {
+    repaired = ReplaceInvalidUtf8(text);
+    text = repaired;
+  }
+  std::vector<TokenId> ids;
+  parts_.added_tokens.Cut(text, [&](const AddedTokens::Part& part) {
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+      return;
+    }
+    parts_.pre_tokenizer.Cut(part.text,
+                             [&](std::string_view piece) { parts_.model.Encode(piece, ids); });
+  });
+  return ids;
+}
+
+std::string BpeTokenizer::Decode(std::span<const TokenId> ids) const {
+  std::string bytes;
+  for (const TokenId id : ids) {
+    if (id >= 0 && id < vocab_size()) {
+      bytes += parts_.token_bytes[id];
+    }
+  }
+  // Together, because a character's bytes may lie in several tokens.
+  return ReplaceInvalidUtf8(bytes);
+}
+
+std::vector<SpecialToken> BpeTokenizer::special_tokens() const {
+  std::vector<SpecialToken> tokens;
+  for (const AddedToken& token : parts_.added_tokens.tokens()) {
+    tokens.push_back({token.id, token.content});
+  }
+  std::sort(tokens.begin(), tokens.end(),
+            [](const SpecialToken& a, const SpecialToken& b) { return a.id < b.id; });
+  return tokens;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coordinator/text/added_tokens.h"
+#include "coordinator/text/bpe_model.h"
+#include "coordinator/text/pre_tokenizer.h"
+#include "coordinator/text/tokenizer.h"
+
+namespace scorecast::coordinator {
+
+/// Byte-level BPE, the tokenizers of the GPT-2 family (Llama 3, Qwen, SmolLM2): added tokens are
+/// cut out, what is left is normalized and cut into pieces, and each piece is merged.
+class BpeTokenizer final : public Tokenizer {
+ public:
+  struct Parts {
+    AddedTokens added_tokens;
+    PreTokenizer pre_tokenizer;
+    BpeModel model;
+    std::vector<std::string> token_bytes;  ///< By id; empty where there is no such token.
+    std::vector<TokenId> added_prefix;
+    std::vector<TokenId> added_suffix;
+    std::optional<TokenId> bos;
+  };
+
+  explicit BpeTokenizer(Parts parts);
+
+  std::vector<TokenId> Encode(std::string_view text) const override;
+  const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
+  const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
+  std::optional<TokenId> bos() const override { return parts_.bos; }
+  std::string Decode(std::span<const TokenId> ids) const override;
+  std::int64_t vocab_size() const override {
+    return static_cast<std::int64_t>(parts_.token_bytes.size());
+  }
+  std::string_view kind() const override { return "byte-level BPE"; }
+  std::vector<SpecialToken> special_tokens() const override;
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace scorecast::coordinator

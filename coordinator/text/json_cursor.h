@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "proto/base/one_line.h"
+
+namespace scorecast::coordinator {
+
+/// Parses a file's text. Throws StartupError, one line that begins with `origin` (the file).
+nlohmann::json ParseJsonFile(std::string_view text, const std::string& origin);
+
+/// A value in a JSON document that knows where it stands, so that every complaint names the file
+/// and the field. All methods throw StartupError where the value is not what is asked for. The
+/// document must outlive it.
+class JsonCursor {
+ public:
+  /// The root of the document that `origin` (the file) holds.
+  JsonCursor(const nlohmann::json& root, std::string origin)
+      : value_(&root), origin_(std::move(origin)) {}
+
+  const nlohmann::json& value() const { return *value_; }
+
+  /// A member of an object. Find: nothing where it is absent or null.
+  JsonCursor At(std::string_view name) const;
+  std::optional<JsonCursor> Find(std::string_view name) const;
+
+  const std::string& String() const;
+  bool Bool() const;
+  std::int64_t Integer(std::int64_t least, std::int64_t most) const;
+  void ForEachElement(const std::function<void(const JsonCursor&)>& element) const;
+
+  /// A Boolean member, or what it is by default.
+  bool Flag(std::string_view name, bool by_default) const;
+
+  /// Throws "<file>: <field>: <what>".
+  [[noreturn]] void Fail(const std::string& what) const;
+
+ private:
+  const nlohmann::json* value_;
+  std::string origin_;
+  std::string path_;  ///< E.g. "model.vocab"; empty at the root.
+};
+
+using proto::Quoted;
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace scorecast::coordinator {
+
+/// What a tokenizer does to a text before it looks at it.
+enum class Normalization { kNone, kNfc };
+
+/// `text` must be valid UTF-8. O(n log n) for any text.
+std::string Normalize(Normalization normalization, std::string_view text);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,167 @@
+#include "coordinator/text/read_bpe_model.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/text/byte_alphabet.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::TokenId;
+using IdBySpelling = std::unordered_map<std::string_view, TokenId>;
+
+/// Files from before 2021 have no `type`; those of BPE are known by their merges.
+void CheckKind(const JsonCursor& model) {
+  const std::optional<JsonCursor> type = model.Find("type");
+  if (type ? type->String() != "BPE" : !model.Find("merges")) {
+    model.Fail((type ? "type " + Quoted(type->String()) : "a model without merges") +
+               " is not supported, only byte-level BPE");
+  }
+}
+
+void CheckOptions(const JsonCursor& model) {
+  const std::optional<JsonCursor> dropout = model.Find("dropout");
+  if (dropout && dropout->value() != 0) {
+    dropout->Fail("not supported");
+  }
+  if (model.Flag("byte_fallback", false)) {
+    model.At("byte_fallback").Fail("not supported, only byte-level BPE");
+  }
+  for (const std::string_view name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    const std::optional<JsonCursor> affix = model.Find(name);
+    if (affix && !affix->String().empty()) {
+      affix->Fail(Quoted(affix->String()) + " is not supported");
+    }
+  }
+}
+
+IdBySpelling ReadVocabulary(const JsonCursor& vocabulary) {
+  if (!vocabulary.value().is_object()) {
+    vocabulary.Fail("not an object");
+  }
+  const auto& entries = vocabulary.value().get_ref<const nlohmann::json::object_t&>();
+  IdBySpelling ids;
+  ids.reserve(entries.size());
+  std::vector<bool> taken;
+  for (const auto& [spelling, value] : entries) {
+    const bool in_range = value.is_number_unsigned() &&
+                          value.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxTokenId);
+    if (!in_range) {
+      vocabulary.Fail("the id of " + Quoted(spelling) + " is not a whole number in 0 … " +
+                      std::to_string(kMaxTokenId));
+    }
+    const auto id = value.get<TokenId>();
+    if (static_cast<std::size_t>(id) >= taken.size()) {
+      taken.resize(static_cast<std::size_t>(id) + 1);
+    }
+    if (taken[id]) {
+      vocabulary.Fail("two tokens have the id " + std::to_string(id) + ", one of them " +
+                      Quoted(spelling));
+    }
+    taken[id] = true;
+    ids.emplace(spelling, id);
+  }
+  return ids;
+}
+
+class MergesReader {
+ public:
+  MergesReader(const JsonCursor& merges, const IdBySpelling& ids) : merges_(merges), ids_(ids) {
+    if (!merges.value().is_array()) {
+      merges.Fail("not a list");
+    }
+  }
+
+  MergeTable Read() {
+    MergeTable table(merges_.value().size());
+    std::uint32_t rank = 0;
+    for (const nlohmann::json& entry : merges_.value()) {
+      if (!IsVersionLine(entry)) {
+        const auto [left, right] = Parts(entry);
+        const TokenId left_id = Id(left);
+        const TokenId right_id = Id(right);
+        joined_.assign(left);
+        joined_ += right;
+        table.Insert(left_id, right_id, {.rank = rank++, .merged = Id(joined_)});
+      }
+      ++index_;
+    }
+    return table;
+  }
+
+ private:
+  /// The first line of a merges.txt, which some files have kept.
+  static bool IsVersionLine(const nlohmann::json& entry) {
+    return entry.is_string() && entry.get_ref<const std::string&>().starts_with("#version");
+  }
+
+  std::pair<std::string_view, std::string_view> Parts(const nlohmann::json& entry) const {
+    if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
+      return {entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>()};
+    }
+    if (entry.is_string()) {
+      const std::string_view text = entry.get_ref<const std::string&>();
+      const std::size_t space = text.find(' ');
+      if (space != std::string_view::npos && space == text.rfind(' ')) {
+        return {text.substr(0, space), text.substr(space + 1)};
+      }
+    }
+    Fail(R"(neither "a b" nor ["a", "b"])");
+  }
+
+  TokenId Id(std::string_view spelling) const {
+    const auto entry = ids_.find(spelling);
+    if (entry == ids_.end()) {
+      Fail(Quoted(spelling) + " is not in the vocabulary");
+    }
+    return entry->second;
+  }
+
+  [[noreturn]] void Fail(const std::string& what) const {
+    merges_.Fail("merge " + std::to_string(index_) + ": " + what);
+  }
+
+  const JsonCursor& merges_;
+  const IdBySpelling& ids_;
+  std::size_t index_ = 0;
+  std::string joined_;
+};
+
+}  // namespace
+
+ReadModel ReadBpeModel(const JsonCursor& model) {
+  CheckKind(model);
+  CheckOptions(model);
+  ReadModel result;
+  result.ids = ReadVocabulary(model.At("vocab"));
+
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto token = result.ids.find(ByteSpelling(static_cast<std::uint8_t>(byte)));
+    result.model.byte_tokens[byte] = token != result.ids.end() ? token->second : -1;
+  }
+  // With a token for every byte nothing is ever unknown.
+  const std::optional<JsonCursor> unknown = model.Find("unk_token");
+  const auto& byte_tokens = result.model.byte_tokens;
+  if (unknown && std::find(byte_tokens.begin(), byte_tokens.end(), -1) != byte_tokens.end()) {
+    unknown->Fail("not supported: the vocabulary has no token for some bytes");
+  }
+
+  result.model.merges = MergesReader(model.At("merges"), result.ids).Read();
+  if (model.Flag("ignore_merges", false)) {
+    result.model.whole_pieces.reserve(result.ids.size());
+    for (const auto& [spelling, id] : result.ids) {
+      if (std::optional<std::string> bytes = BytesOfSpelling(spelling)) {
+        result.model.whole_pieces.emplace(*std::move(bytes), id);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,114 @@
+#include "coordinator/text/regex.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <new>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "coordinator/text/regex_syntax.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::size_t kMaxExpressionBytes = 65536;
+constexpr std::size_t kJitStackFirst = std::size_t{32} << 10;
+constexpr std::size_t kJitStackMost = std::size_t{64} << 20;
+constexpr std::uint32_t kHeapKibibytes = 1u << 20;  // of the interpreter, where JIT gave up
+
+PCRE2_SPTR Units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+/// What a match writes to. One for each thread: made once, and never shared.
+class MatchSpace {
+ public:
+  MatchSpace()
+      : data_(pcre2_match_data_create(1, nullptr)),
+        context_(pcre2_match_context_create(nullptr)),
+        jit_stack_(pcre2_jit_stack_create(kJitStackFirst, kJitStackMost, nullptr)) {
+    if (data_ == nullptr || context_ == nullptr) {
+      Release();
+      throw std::bad_alloc();
+    }
+    pcre2_set_heap_limit(context_, kHeapKibibytes);
+    if (jit_stack_ != nullptr) {  // Without JIT there is none, nor any need of one.
+      pcre2_jit_stack_assign(context_, nullptr, jit_stack_);
+    }
+  }
+  MatchSpace(const MatchSpace&) = delete;
+  MatchSpace& operator=(const MatchSpace&) = delete;
+  ~MatchSpace() { Release(); }
+
+  pcre2_match_data* data() { return data_; }
+  pcre2_match_context* context() { return context_; }
+
+ private:
+  void Release() {
+    pcre2_jit_stack_free(jit_stack_);
+    pcre2_match_context_free(context_);
+    pcre2_match_data_free(data_);
+  }
+
+  pcre2_match_data* data_;
+  pcre2_match_context* context_;
+  pcre2_jit_stack* jit_stack_;
+};
+
+MatchSpace& ThreadMatchSpace() {
+  thread_local MatchSpace space;
+  return space;
+}
+
+}  // namespace
+
+void Regex::Free::operator()(pcre2_real_code_8* code) const { pcre2_code_free(code); }
+
+Regex::Regex(std::string_view expression) {
+  if (expression.size() > kMaxExpressionBytes) {
+    throw RegexError("the expression has " + std::to_string(expression.size()) +
+                     " bytes, more than " + std::to_string(kMaxExpressionBytes));
+  }
+  const std::string translated = TranslateOniguruma(expression);
+  const std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
+      pcre2_compile_context_create(nullptr), &pcre2_compile_context_free);
+  if (context == nullptr) {
+    throw std::bad_alloc();
+  }
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  code_.reset(pcre2_compile(Units(translated), translated.size(),
+                            PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset,
+                            context.get()));
+  if (code_ == nullptr) {
+    std::array<char, 256> message{};
+    pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message.data()), message.size());
+    throw RegexError(message.data());
+  }
+  // Where JIT is not to be had, pcre2_match interprets: slower, with the same matches.
+  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
+}
+
+std::optional<RegexMatch> Regex::Find(std::string_view text, std::size_t from) const {
+  MatchSpace& space = ThreadMatchSpace();
+  // A step back over one character costs one: "\s+(?!\S)" over a megabyte of spaces may.
+  const std::uint64_t steps = std::uint64_t{64} * (text.size() - from) + 1'000'000;
+  pcre2_set_match_limit(space.context(),
+                        static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, UINT32_MAX)));
+  // The text is checked once by who cut it out; a check on every call would make this quadratic.
+  const std::uint32_t options = PCRE2_NO_UTF_CHECK;
+  int count = pcre2_match(code_.get(), Units(text), text.size(), from, options, space.data(),
+                          space.context());
+  if (count == PCRE2_ERROR_JIT_STACKLIMIT) {
+    count = pcre2_match(code_.get(), Units(text), text.size(), from, options | PCRE2_NO_JIT,
+                        space.data(), space.context());
+  }
+  if (count < 0) {
+    return std::nullopt;
+  }
+  const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(space.data());
+  return RegexMatch{offsets[0], offsets[1]};
+}
+
+}  // namespace scorecast::coordinator

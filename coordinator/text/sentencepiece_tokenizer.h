@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/text/tokenizer.h"
+#include "coordinator/text/tokenizer_config.h"
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace scorecast::coordinator {
+
+/// A tokenizer.model, by the SentencePiece library. Spellings of control tokens ("</s>") in a text
+/// are text, as they are to SentencePiece itself.
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  /// `model` is the file's bytes. BOS is added where the model has one and the configuration does
+  /// not say otherwise; EOS only where it says so. Throws StartupError.
+  SentencePieceTokenizer(std::string_view model, const TokenizerConfig& config,
+                         const std::string& origin);
+  ~SentencePieceTokenizer() override;
+
+  std::vector<TokenId> Encode(std::string_view text) const override;
+  const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
+  const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
+  std::optional<TokenId> bos() const override { return bos_; }
+  std::string Decode(std::span<const TokenId> ids) const override;
+  std::int64_t vocab_size() const override;
+  std::string_view kind() const override { return "SentencePiece"; }
+  std::vector<SpecialToken> special_tokens() const override;
+
+ private:
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::vector<TokenId> added_prefix_;
+  std::vector<TokenId> added_suffix_;
+  std::optional<TokenId> bos_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,77 @@
+#include "coordinator/text/tokenize_lines.h"
+
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "proto/base/error.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+using proto::Error;
+using proto::Expected;
+using proto::Unexpected;
+
+Unexpected<Error> Fault(std::string reason, std::string message) {
+  return Unexpected(Error{
+      .code = 400, .reason = std::move(reason), .message = std::move(message), .param = "text"});
+}
+
+Expected<std::string> ReadText(const std::string& line) {
+  if (!IsValidUtf8(line)) {
+    return Fault("invalid_utf8", "The line is not valid UTF-8.");
+  }
+  json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!request.is_object()) {
+    return Fault("invalid_json", "The line is not a JSON object.");
+  }
+  const auto text = request.find("text");
+  if (text == request.end()) {
+    return Fault("missing_field", "The line has no \"text\".");
+  }
+  if (!text->is_string()) {
+    return Fault("invalid_type", "\"text\" is not a string.");
+  }
+  return std::move(text->get_ref<std::string&>());
+}
+
+}  // namespace
+
+int TokenizeLines(const Tokenizer& tokenizer, bool add_special, std::istream& in,
+                  std::ostream& out) {
+  bool all_good = true;
+  std::int64_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    const Expected<std::string> text = ReadText(line);
+    json answer;
+    if (text) {
+      answer["ids"] = add_special ? tokenizer.EncodeWithAdded(*text) : tokenizer.Encode(*text);
+    } else {
+      all_good = false;
+      answer["error"] = {
+          {"code", text.error().code}, {"message", text.error().message}, {"line", number}};
+    }
+    out << answer.dump() << '\n';
+    // A person, or a program that waits for each answer, has nothing more in the pipe.
+    if (in.rdbuf()->in_avail() <= 0) {
+      out.flush();
+    }
+    if (!out) {
+      return 1;
+    }
+  }
+  out.flush();
+  if (!out) {
+    return 1;
+  }
+  return all_good ? 0 : 3;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,45 @@
+#include "coordinator/text/tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/text/json_cursor.h"
+#include "coordinator/text/model_file.h"
+#include "coordinator/text/sentencepiece_tokenizer.h"
+#include "coordinator/text/tokenizer_config.h"
+#include "coordinator/text/tokenizer_json.h"
+
+namespace scorecast::coordinator {
+
+std::vector<TokenId> Tokenizer::EncodeWithAdded(std::string_view text) const {
+  std::vector<TokenId> ids = added_prefix();
+  const std::vector<TokenId> encoded = Encode(text);
+  ids.insert(ids.end(), encoded.begin(), encoded.end());
+  ids.insert(ids.end(), added_suffix().begin(), added_suffix().end());
+  return ids;
+}
+
+std::optional<TokenId> Tokenizer::SingleToken(std::string_view text) const {
+  const std::vector<TokenId> ids = Encode(text);
+  return ids.size() == 1 ? std::optional(ids.front()) : std::nullopt;
+}
+
+std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir) {
+  const std::filesystem::path json_file = model_dir / "tokenizer.json";
+  const std::filesystem::path model_file = model_dir / "tokenizer.model";
+  const bool has_model = ModelFileExists(model_file);
+  const TokenizerConfig config = LoadTokenizerConfig(model_dir / "tokenizer_config.json");
+  if (ModelFileExists(json_file)) {
+    const std::string origin = json_file.string();
+    const nlohmann::json document = ParseJsonFile(ReadModelFile(json_file), origin);
+    if (!has_model || !IsSentencePieceConversion(document)) {
+      return ReadTokenizerJson(document, config, origin);
+    }
+  }
+  if (has_model) {
+    return std::make_unique<SentencePieceTokenizer>(ReadModelFile(model_file), config,
+                                                    model_file.string());
+  }
+  return nullptr;
+}
+
+}  // namespace scorecast::coordinator

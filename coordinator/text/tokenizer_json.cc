@@ -1,0 +1,208 @@
+#include "coordinator/text/tokenizer_json.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "coordinator/text/added_tokens.h"
+#include "coordinator/text/bpe_tokenizer.h"
+#include "coordinator/text/byte_alphabet.h"
+#include "coordinator/text/json_cursor.h"
+#include "coordinator/text/normalizer.h"
+#include "coordinator/text/read_bpe_model.h"
+#include "coordinator/text/read_post_processor.h"
+#include "coordinator/text/read_pre_tokenizer.h"
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using IdBySpelling = std::unordered_map<std::string_view, TokenId>;
+
+void CheckNfc(const JsonCursor& normalizer) {
+  const JsonCursor type = normalizer.At("type");
+  if (type.String() != "NFC") {
+    type.Fail(Quoted(type.String()) + " is not supported here");
+  }
+}
+
+Normalization ReadNormalization(const JsonCursor& root) {
+  const std::optional<JsonCursor> normalizer = root.Find("normalizer");
+  if (!normalizer) {
+    return Normalization::kNone;
+  }
+  if (normalizer->At("type").String() != "Sequence") {
+    CheckNfc(*normalizer);
+    return Normalization::kNfc;
+  }
+  Normalization normalization = Normalization::kNone;
+  normalizer->At("normalizers").ForEachElement([&](const JsonCursor& part) {
+    CheckNfc(part);
+    normalization = Normalization::kNfc;
+  });
+  return normalization;
+}
+
+void CheckDecoder(const JsonCursor& root) {
+  const JsonCursor type = root.At("decoder").At("type");
+  if (type.String() != "ByteLevel") {
+    type.Fail(Quoted(type.String()) + " is not supported");
+  }
+}
+
+/// Reads `added_tokens`, and puts them into `ids`.
+std::vector<AddedToken> ReadAddedTokens(const JsonCursor& root, IdBySpelling& ids) {
+  std::vector<AddedToken> tokens;
+  const std::optional<JsonCursor> list = root.Find("added_tokens");
+  if (!list) {
+    return tokens;
+  }
+  std::unordered_map<TokenId, std::string_view> added;
+  list->ForEachElement([&](const JsonCursor& entry) {
+    const JsonCursor content = entry.At("content");
+    const std::string& text = content.String();
+    const auto id = static_cast<TokenId>(entry.At("id").Integer(0, kMaxTokenId));
+    if (text.empty()) {
+      return;  // As the reference does.
+    }
+    const auto known = ids.emplace(text, id).first;
+    if (known->second != id) {
+      entry.Fail(Quoted(text) + " has the id " + std::to_string(known->second) + " already");
+    }
+    const auto [other, is_new] = added.emplace(id, text);
+    if (!is_new) {
+      entry.Fail("the id " + std::to_string(id) + " is that of " + Quoted(other->second) +
+                 " already");
+    }
+    const bool special = entry.Flag("special", false);
+    tokens.push_back({.id = id,
+                      .content = text,
+                      .special = special,
+                      .single_word = entry.Flag("single_word", false),
+                      .lstrip = entry.Flag("lstrip", false),
+                      .rstrip = entry.Flag("rstrip", false),
+                      .normalized = entry.Flag("normalized", !special)});
+  });
+  return tokens;
+}
+
+/// What each id decodes to. The reference maps a token that is spelled in the byte alphabet to its
+/// bytes, added tokens too, and takes any other as it stands; of added tokens that are looked for
+/// normalized it decodes the normalized text.
+std::vector<std::string> TokenBytes(const IdBySpelling& ids, const std::vector<AddedToken>& added,
+                                    Normalization normalization) {
+  TokenId largest = -1;
+  for (const auto& [spelling, id] : ids) {
+    largest = std::max(largest, id);
+  }
+  std::vector<std::string> bytes(static_cast<std::size_t>(largest) + 1);
+  const auto set = [&](TokenId id, std::string_view spelling) {
+    bytes[id] = BytesOfSpelling(spelling).value_or(std::string(spelling));
+  };
+  for (const auto& [spelling, id] : ids) {
+    set(id, spelling);
+  }
+  for (const AddedToken& token : added) {
+    set(token.id, token.normalized ? Normalize(normalization, token.content) : token.content);
+  }
+  return bytes;
+}
+
+/// The id of a token that the configuration wants to be added.
+TokenId ConfiguredToken(const TokenizerConfig& config, const std::optional<std::string>& token,
+                        std::string_view name, const IdBySpelling& ids) {
+  const std::string what =
+      config.origin + ": add_" + std::string(name) + " is true, but " + std::string(name) + " ";
+  if (!token) {
+    throw proto::StartupError(what + "is not set");
+  }
+  const auto entry = ids.find(*token);
+  if (entry == ids.end()) {
+    throw proto::StartupError(what + Quoted(*token) + " is not in the vocabulary");
+  }
+  return entry->second;
+}
+
+void ApplyConfig(const TokenizerConfig& config, const IdBySpelling& ids, AddedAround& around) {
+  if (!config.overrides_post_processor()) {
+    return;
+  }
+  if (config.add_bos_token) {
+    around.prefix.clear();
+    if (*config.add_bos_token) {
+      around.prefix.push_back(ConfiguredToken(config, config.bos_token, "bos_token", ids));
+    }
+  }
+  if (config.add_eos_token) {
+    around.suffix.clear();
+    if (*config.add_eos_token) {
+      around.suffix.push_back(ConfiguredToken(config, config.eos_token, "eos_token", ids));
+    }
+  }
+}
+
+/// Which token of the prefix is BOS: the one that the configuration calls so; where it calls none
+/// so, the first.
+std::optional<TokenId> FindBos(const TokenizerConfig& config, const IdBySpelling& ids,
+                               const std::vector<TokenId>& prefix) {
+  if (prefix.empty()) {
+    return std::nullopt;
+  }
+  if (!config.bos_token) {
+    return prefix.front();
+  }
+  const auto bos = ids.find(*config.bos_token);
+  if (bos == ids.end() || std::find(prefix.begin(), prefix.end(), bos->second) == prefix.end()) {
+    return std::nullopt;
+  }
+  return bos->second;
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> ReadTokenizerJson(const nlohmann::json& document,
+                                             const TokenizerConfig& config,
+                                             const std::string& origin) {
+  const JsonCursor root(document, origin);
+  auto [model, ids] = ReadBpeModel(root.At("model"));
+  std::vector<AddedToken> added = ReadAddedTokens(root, ids);
+  const Normalization normalization = ReadNormalization(root);
+  std::vector<std::string> token_bytes = TokenBytes(ids, added, normalization);
+  if (token_bytes.empty()) {
+    root.Fail("the vocabulary is empty");
+  }
+
+  AddedAround around;
+  if (const std::optional<JsonCursor> processor = root.Find("post_processor")) {
+    around = ReadPostProcessor(*processor, static_cast<std::int64_t>(token_bytes.size()));
+  }
+  ApplyConfig(config, ids, around);
+  const std::optional<TokenId> bos = FindBos(config, ids, around.prefix);
+  CheckDecoder(root);
+  return std::make_unique<BpeTokenizer>(
+      BpeTokenizer::Parts{.added_tokens = AddedTokens(std::move(added), normalization),
+                          .pre_tokenizer = ReadPreTokenizer(root.At("pre_tokenizer")),
+                          .model = BpeModel(std::move(model)),
+                          .token_bytes = std::move(token_bytes),
+                          .added_prefix = std::move(around.prefix),
+                          .added_suffix = std::move(around.suffix),
+                          .bos = bos});
+}
+
+bool IsSentencePieceConversion(const nlohmann::json& document) {
+  const auto model = document.is_object() ? document.find("model") : document.end();
+  if (model == document.end() || !model->is_object()) {
+    return false;
+  }
+  const auto has = [&](const char* name, const nlohmann::json& value) {
+    const auto member = model->find(name);
+    return member != model->end() && *member == value;
+  };
+  return has("type", "Unigram") || has("byte_fallback", true);
+}
+
+}  // namespace scorecast::coordinator

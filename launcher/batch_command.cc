@@ -1,0 +1,114 @@
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include <spdlog/spdlog.h>
+
+#include "coordinator/doors/batch.h"
+#include "coordinator/doors/json_doors.h"
+#include "coordinator/doors/score_service.h"
+#include "coordinator/schedule/scheduler.h"
+#include "launcher/commands.h"
+#include "launcher/engine.h"
+#include "proto/base/error.h"
+#include "shard/worker/queued_cluster.h"
+
+namespace scorecast::launcher {
+namespace {
+
+/// The files that --input and --output name, opened before any weight is read. What an output file
+/// held is lost only when the run begins, and so not to a fault of start-up.
+class BatchStreams {
+ public:
+  explicit BatchStreams(const BatchFlags& flags) {
+    std::ios::sync_with_stdio(false);
+    // A read of std::cin would flush std::cout, which another thread is writing.
+    std::cin.tie(nullptr);
+    if (flags.input != "-") {
+      in_file_.open(flags.input, std::ios::binary);
+      if (!in_file_) {
+        throw proto::StartupError("cannot read " + flags.input);
+      }
+    }
+    if (flags.output != "-") {
+      std::error_code absent;
+      if (std::filesystem::is_regular_file(flags.output, absent) &&
+          std::filesystem::equivalent(flags.input, flags.output, absent)) {
+        throw proto::StartupError("--output " + flags.output + " is the --input: it would be lost");
+      }
+      out_path_ = flags.output;
+      out_file_.open(flags.output, std::ios::binary | std::ios::app);
+      if (!out_file_) {
+        throw proto::StartupError("cannot write " + flags.output);
+      }
+    }
+  }
+
+  void EmptyOutput() const {
+    if (std::filesystem::is_regular_file(out_path_)) {
+      std::filesystem::resize_file(out_path_, 0);
+    }
+  }
+
+  std::istream& in() { return in_file_.is_open() ? in_file_ : std::cin; }
+  std::ostream& out() { return out_file_.is_open() ? out_file_ : std::cout; }
+
+ private:
+  std::filesystem::path out_path_;  ///< Empty for standard output.
+  std::ifstream in_file_;
+  std::ofstream out_file_;
+};
+
+/// Rank 0: requests are read and answered on a thread of their own, plans run on this one.
+int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) {
+  shard::QueuedCluster cluster(engine.runner(), engine.limits());
+  coordinator::Scheduler scheduler(cluster);
+  coordinator::ScoreService service(engine.config(), engine.tokenizer(), engine.score_options(),
+                                    scheduler);
+  const coordinator::JsonDoors doors = coordinator::MakeJsonDoors(service);
+  coordinator::BatchSummary summary;
+  std::exception_ptr fault;
+  std::thread requests([&] {
+    try {
+      coordinator::BatchOptions options;
+      options.max_request_bytes = flags.engine.max_request_bytes;
+      streams.EmptyOutput();
+      summary = coordinator::RunBatch(streams.in(), streams.out(), doors, scheduler, options);
+    } catch (...) {
+      fault = std::current_exception();
+    }
+    scheduler.WaitIdle();
+    cluster.Stop();
+  });
+  cluster.Run();
+  requests.join();
+  engine.runner().StopFollowers();
+  if (fault) {
+    std::rethrow_exception(fault);
+  }
+  if (!summary.failure.empty()) {
+    throw std::runtime_error(summary.failure);
+  }
+  spdlog::info("{} answered, {} refused, {} error records", summary.answered, summary.refused,
+               summary.error_records);
+  return summary.ExitCode();
+}
+
+}  // namespace
+
+int RunBatchCommand(const BatchFlags& flags) {
+  std::optional<BatchStreams> streams;
+  Engine engine(flags.engine, [&] { streams.emplace(flags); });
+  if (!engine.is_root()) {
+    engine.runner().Follow();
+    return kExitOk;
+  }
+  return RunRankZero(flags, engine, *streams);
+}
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "coordinator/text/tokenizer.h"
+#include "launcher/engine_flags.h"
+#include "proto/model/model_config.h"
+#include "proto/mpi/communicator.h"
+#include "proto/plan/forward_plan.h"
+#include "shard/checkpoint/checkpoint.h"
+#include "shard/linear/openblas_backend.h"
+#include "shard/runtime/thread_pool.h"
+#include "shard/transformer/transformer.h"
+#include "shard/worker/plan_runner.h"
+
+namespace scorecast::launcher {
+
+/// Everything that a rank holds while it computes. Made by all ranks together: after each phase of
+/// start-up they agree on its success, and all throw StartupError where one failed.
+class Engine {
+ public:
+  /// `prepare_root` is what a command does on rank 0 before any weight is read, such as opening its
+  /// files; its faults are faults of start-up.
+  Engine(const EngineFlags& flags, const std::function<void()>& prepare_root);
+
+  bool is_root() const { return group_.is_root(); }
+  const proto::ModelConfig& config() const { return config_; }
+  const proto::PlanLimits& limits() const { return limits_; }
+  /// On rank 0; null where the model directory has none.
+  const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  /// On rank 0: the flags' options with the delimiter as an id and the model's name.
+  const coordinator::ScoreOptions& score_options() const { return score_options_; }
+  shard::PlanRunner& runner() { return *runner_; }
+
+ private:
+  void Configure(const EngineFlags& flags);
+  void LoadWeights(const EngineFlags& flags);
+
+  proto::Communicator group_;
+  proto::ModelConfig config_;
+  proto::PlanLimits limits_;
+  std::unique_ptr<coordinator::Tokenizer> tokenizer_;
+  coordinator::ScoreOptions score_options_;
+  shard::OpenBlasBackend backend_;
+  std::unique_ptr<shard::ThreadPool> pool_;
+  std::unique_ptr<shard::Checkpoint> checkpoint_;
+  std::unique_ptr<shard::Transformer> transformer_;
+  std::unique_ptr<shard::PlanRunner> runner_;
+};
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,91 @@
+#include "launcher/engine_flags.h"
+
+#include <algorithm>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "proto/base/error.h"
+
+namespace scorecast::launcher {
+
+using coordinator::DelimiterVisibility;
+using shard::InstructionSet;
+
+void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
+  app.add_option("--model", flags.model,
+                 "Hugging Face model directory: config.json, *.safetensors and the tokenizer")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("--multi-item-scoring-delimiter", flags.delimiter,
+                 "Turns multi-item mode on: all items of a request are scored in one pass. A token "
+                 "id (all digits), or text that is exactly one token; no query or item may hold it")
+      ->type_name("ID|TEXT");
+  app.add_option_function<std::string>(
+         "--delimiter-visibility",
+         [&flags](const std::string& name) {
+           flags.score.delimiter_visibility =
+               name == "first" ? DelimiterVisibility::kFirst : DelimiterVisibility::kHidden;
+         },
+         "hidden: items are scored as if each alone followed the query; first: every item sees the "
+         "first delimiter")
+      ->check(CLI::IsMember({"hidden", "first"}))
+      ->default_str("hidden");
+  app.add_option("--max-items", flags.score.max_items, "Items of one request")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("--max-multi-item-seq-len", flags.score.max_multi_item_seq_len,
+                 "Tokens computed for one request in multi-item mode")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->capture_default_str();
+  app.add_option("--max-batch-tokens", flags.max_batch_tokens,
+                 "Tokens of one forward pass: requests that wait share one, and a longer request "
+                 "takes several")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("--max-request-bytes", flags.max_request_bytes, "Bytes of one request or line")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+      ->capture_default_str();
+  app.add_option("--threads", flags.threads,
+                 "Threads of each rank; 0: its share of the CPUs that it may run on")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--dtype", flags.dtype, "Arithmetic of the matrix products")
+      ->check(CLI::IsMember({"f32"}))
+      ->capture_default_str();
+  app.add_option("--kernel", flags.kernel,
+                 "Instruction set of the kernels; auto: the best that every rank's CPU has")
+      ->check(CLI::IsMember({"auto", "avx512", "avx2", "generic"}))
+      ->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "On standard error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+}
+
+InstructionSet InstructionSetFromFlag(const std::string& kernel) {
+  const InstructionSet best = shard::DetectInstructionSet();
+  for (const InstructionSet set :
+       {InstructionSet::kGeneric, InstructionSet::kAvx2, InstructionSet::kAvx512}) {
+    if (shard::Name(set) != kernel) {
+      continue;
+    }
+    if (set > best) {
+      throw proto::StartupError("--kernel " + kernel + ": this CPU has " +
+                                std::string(shard::Name(best)) + " at most");
+    }
+    return set;
+  }
+  return best;
+}
+
+int DefaultThreads(int ranks_on_this_host) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int allowed = sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : online;
+  // A launcher that binds gives each rank CPUs of its own; one that does not gives all to all.
+  const bool is_shared = allowed * ranks_on_this_host > online;
+  return std::max(1, is_shared ? std::min(allowed, online / ranks_on_this_host) : allowed);
+}
+
+}  // namespace scorecast::launcher

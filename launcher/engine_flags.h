@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "coordinator/doors/score_options.h"
+#include "shard/kernels/kernels.h"
+
+namespace scorecast::launcher {
+
+/// The flags that every command with an engine shares. Names are those of docs/requests.md.
+struct EngineFlags {
+  std::filesystem::path model;
+  std::string delimiter;  ///< As given: an id or text; empty where multi-item mode is off.
+  coordinator::ScoreOptions score;  ///< `delimiter` and `model_name` are set by the engine.
+  std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
+  std::int64_t max_batch_tokens = 8192;
+  int threads = 0;  ///< 0: this rank's share of the CPUs that it may run on.
+  std::string dtype = "f32";
+  std::string kernel = "auto";
+  std::string log_level = "info";
+};
+
+void AddEngineFlags(CLI::App& app, EngineFlags& flags);
+
+/// The instruction set that --kernel names, or the best of this CPU. StartupError where this CPU
+/// does not have it.
+shard::InstructionSet InstructionSetFromFlag(const std::string& kernel);
+
+/// Threads that this rank works with when --threads does not say: the CPUs that it may run on,
+/// shared with the other ranks of this host where they may run on the same.
+int DefaultThreads(int ranks_on_this_host);
+
+}  // namespace scorecast::launcher

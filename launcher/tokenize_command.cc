@@ -1,0 +1,21 @@
+#include <iostream>
+#include <memory>
+
+#include "coordinator/text/tokenize_lines.h"
+#include "coordinator/text/tokenizer.h"
+#include "launcher/commands.h"
+#include "proto/base/error.h"
+
+namespace scorecast::launcher {
+
+int RunTokenizeCommand(const TokenizeFlags& flags) {
+  const std::unique_ptr<coordinator::Tokenizer> tokenizer = coordinator::LoadTokenizer(flags.model);
+  if (tokenizer == nullptr) {
+    throw proto::StartupError(flags.model.string() +
+                              " has neither tokenizer.json nor tokenizer.model");
+  }
+  std::ios::sync_with_stdio(false);
+  return coordinator::TokenizeLines(*tokenizer, !flags.no_special, std::cin, std::cout);
+}
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,189 @@
+#include "proto/mpi/communicator.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "proto/base/check.h"
+#include "proto/base/error.h"
+
+namespace scorecast::proto {
+namespace {
+
+/// Up to here every rank sends all it has to all and adds for itself: one exchange, not two.
+constexpr std::size_t kSmallMessageBytes = 16 * 1024;
+
+int Count(std::size_t n) {
+  Check(n <= INT_MAX, "an MPI message's count fits int");
+  return static_cast<int>(n);
+}
+
+/// sum[i] += parts[0][i] + parts[1][i] + …, in that order; `parts` lie `stride` apart.
+void SumInRankOrder(const float* parts, std::size_t stride, int ranks, std::size_t n, float* sum) {
+  std::copy_n(parts, n, sum);
+  for (int r = 1; r < ranks; ++r) {
+    const float* part = parts + static_cast<std::size_t>(r) * stride;
+    for (std::size_t i = 0; i < n; ++i) {
+      sum[i] += part[i];
+    }
+  }
+}
+
+}  // namespace
+
+Communicator Communicator::World() {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  return Communicator(comm);
+}
+
+Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
+  MPI_Comm_rank(comm_, &rank_);
+  MPI_Comm_size(comm_, &size_);
+}
+
+Communicator::~Communicator() {
+  if (comm_ != MPI_COMM_NULL) {
+    MPI_Comm_free(&comm_);
+  }
+}
+
+Communicator::Communicator(Communicator&& other) noexcept
+    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+      rank_(other.rank_),
+      size_(other.size_),
+      received_(std::move(other.received_)) {}
+
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  std::swap(comm_, other.comm_);
+  std::swap(rank_, other.rank_);
+  std::swap(size_, other.size_);
+  std::swap(received_, other.received_);
+  return *this;
+}
+
+void Communicator::Broadcast(std::span<std::byte> bytes) const {
+  if (size_ > 1) {
+    MPI_Bcast(bytes.data(), Count(bytes.size()), MPI_BYTE, 0, comm_);
+  }
+}
+
+std::vector<std::byte> Communicator::BroadcastSized(std::span<const std::byte> bytes) const {
+  std::uint64_t size = bytes.size();
+  Broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  std::vector<std::byte> result(size);
+  if (is_root()) {
+    std::copy(bytes.begin(), bytes.end(), result.begin());
+  }
+  Broadcast(result);
+  return result;
+}
+
+void Communicator::AllReduceSum(std::span<float> data) {
+  if (size_ == 1 || data.empty()) {
+    return;
+  }
+  const std::size_t n = data.size();
+  const auto ranks = static_cast<std::size_t>(size_);
+  if (n * sizeof(float) <= kSmallMessageBytes) {
+    received_.resize(std::max(received_.size(), n * ranks));
+    MPI_Allgather(data.data(), Count(n), MPI_FLOAT, received_.data(), Count(n), MPI_FLOAT, comm_);
+    SumInRankOrder(received_.data(), n, size_, n, data.data());
+    return;
+  }
+  // Each rank adds one slice of the message, and all share the sums.
+  std::vector<int> counts(ranks);
+  std::vector<int> offsets(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const std::size_t begin = n * r / ranks;
+    offsets[r] = Count(begin);
+    counts[r] = Count(n * (r + 1) / ranks - begin);
+  }
+  const auto slice = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank_)]);
+  std::vector<int> slice_counts(ranks, Count(slice));
+  std::vector<int> slice_offsets(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    slice_offsets[r] = Count(r * slice);
+  }
+  received_.resize(std::max(received_.size(), slice * ranks));
+  MPI_Alltoallv(data.data(), counts.data(), offsets.data(), MPI_FLOAT, received_.data(),
+                slice_counts.data(), slice_offsets.data(), MPI_FLOAT, comm_);
+  float* mine = data.data() + offsets[static_cast<std::size_t>(rank_)];
+  SumInRankOrder(received_.data(), slice, size_, slice, mine);
+  MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data.data(), counts.data(), offsets.data(),
+                 MPI_FLOAT, comm_);
+}
+
+void Communicator::GatherToRoot(std::span<const std::byte> mine, std::span<const int> counts,
+                                std::span<std::byte> all) const {
+  Check(counts.size() == static_cast<std::size_t>(size_), "one count a rank");
+  std::vector<int> offsets(counts.size());
+  for (std::size_t r = 1; r < counts.size(); ++r) {
+    offsets[r] =
+        Count(static_cast<std::size_t>(offsets[r - 1]) + static_cast<std::size_t>(counts[r - 1]));
+  }
+  if (size_ == 1) {
+    std::copy(mine.begin(), mine.end(), all.begin());
+    return;
+  }
+  MPI_Gatherv(mine.data(), Count(mine.size()), MPI_BYTE, all.data(), counts.data(), offsets.data(),
+              MPI_BYTE, 0, comm_);
+}
+
+std::vector<int> Communicator::AllGather(int value) const {
+  std::vector<int> all(static_cast<std::size_t>(size_), value);
+  if (size_ > 1) {
+    MPI_Allgather(&value, 1, MPI_INT, all.data(), 1, MPI_INT, comm_);
+  }
+  return all;
+}
+
+int Communicator::Min(int value) const {
+  const std::vector<int> all = AllGather(value);
+  return *std::min_element(all.begin(), all.end());
+}
+
+int Communicator::RanksOnThisHost() const {
+  if (size_ == 1) {
+    return 1;
+  }
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
+  int ranks = 1;
+  MPI_Comm_size(host, &ranks);
+  MPI_Comm_free(&host);
+  return ranks;
+}
+
+void StartupPhase(const Communicator& group, const std::function<void()>& phase) {
+  std::optional<std::string> fault;
+  try {
+    phase();
+  } catch (const std::exception& e) {
+    fault = e.what();
+  }
+  const std::vector<int> sizes =
+      group.AllGather(fault ? static_cast<int>(std::max<std::size_t>(fault->size(), 1)) : 0);
+  const auto first = std::find_if(sizes.begin(), sizes.end(), [](int size) { return size > 0; });
+  if (first == sizes.end()) {
+    return;
+  }
+  // The first rank that failed tells the root, which tells all.
+  const int failed_rank = static_cast<int>(first - sizes.begin());
+  std::vector<int> counts(sizes.size(), 0);
+  counts[static_cast<std::size_t>(failed_rank)] = *first;
+  std::string message(static_cast<std::size_t>(*first), ' ');
+  std::string mine = group.rank() == failed_rank ? *fault : std::string();
+  mine.resize(group.rank() == failed_rank ? static_cast<std::size_t>(*first) : 0, ' ');
+  group.GatherToRoot(std::as_bytes(std::span(mine)), counts,
+                     std::as_writable_bytes(std::span(message)));
+  group.Broadcast(std::as_writable_bytes(std::span(message)));
+  // Where rank 0 did not fail, the fault is one of the host that a rank runs on.
+  throw StartupError(failed_rank == 0 ? message
+                                      : "rank " + std::to_string(failed_rank) + ": " + message);
+}
+
+}  // namespace scorecast::proto

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+namespace scorecast::proto {
+
+/// A group of ranks that compute together. Owns its MPI_Comm. Every call is collective, is made by
+/// the one thread that calls MPI, and costs nothing in a group of one. An MPI failure ends the job.
+class Communicator {
+ public:
+  /// All ranks of the job, on a communicator of its own. Needs an MpiEnvironment.
+  static Communicator World();
+
+  ~Communicator();
+  Communicator(Communicator&& other) noexcept;
+  Communicator& operator=(Communicator&& other) noexcept;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_root() const { return rank_ == 0; }
+
+  /// Rank 0's bytes to all; the size must be known everywhere.
+  void Broadcast(std::span<std::byte> bytes) const;
+  /// The same where only rank 0 knows the size; returns rank 0's bytes.
+  std::vector<std::byte> BroadcastSized(std::span<const std::byte> bytes) const;
+
+  /// data[i] becomes the sum over ranks, added in rank order whatever the message's size, so that
+  /// equal inputs give equal bits wherever they stand (MPI_Allreduce does not promise that: it
+  /// chooses its algorithm by size). Each element counts once, as float32.
+  void AllReduceSum(std::span<float> data);
+
+  /// Concatenates every rank's bytes on rank 0: `counts` [size] says how many each sends, and must
+  /// be the same everywhere; `all` is used on rank 0 only.
+  void GatherToRoot(std::span<const std::byte> mine, std::span<const int> counts,
+                    std::span<std::byte> all) const;
+
+  /// One value of every rank, on all ranks: [size].
+  std::vector<int> AllGather(int value) const;
+  int Min(int value) const;
+
+  /// How many ranks of this group run on this host.
+  int RanksOnThisHost() const;
+
+ private:
+  explicit Communicator(MPI_Comm comm);
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  std::vector<float> received_;  // Of AllReduceSum; grows to the largest message.
+};
+
+/// Runs one phase of start-up on every rank and agrees on its success. Where any rank threw, every
+/// rank throws StartupError with the message of the first that did.
+void StartupPhase(const Communicator& group, const std::function<void()>& phase);
+
+}  // namespace scorecast::proto

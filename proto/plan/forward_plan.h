@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/model/model_config.h"
+#include "proto/plan/packed_sequence.h"
+
+namespace scorecast::proto {
+
+/// K/V places are dealt out in multiples of this many rows, so that keys of one segment fill whole
+/// vectors of the attention kernel.
+inline constexpr std::int32_t kKvGranule = 16;
+
+/// `rows` rounded up to whole granules.
+constexpr std::int32_t KvRows(std::int32_t rows) {
+  return (rows + kKvGranule - 1) / kKvGranule * kKvGranule;
+}
+
+/// Where the K/V of a segment's first row lies; the others follow it.
+struct KvPlace {
+  /// true: kept for later passes, in every layer. false: needed in this pass only, so that one
+  /// layer's room serves all layers.
+  bool kept = false;
+  std::int32_t first = 0;  ///< In rows; a multiple of kKvGranule.
+
+  bool operator==(const KvPlace&) const = default;
+};
+
+/// A segment as a pass sees it: rows before `compute_begin` are stored already, those of
+/// [compute_begin, compute_end) are computed now, and any later ones do not exist yet.
+struct PlanSegment {
+  SegmentKind kind = SegmentKind::kPrefix;
+  std::int32_t first_position = 0;  ///< Of the segment's row 0.
+  std::int32_t compute_begin = 0;
+  std::int32_t compute_end = 0;
+  KvPlace kv;
+
+  std::int32_t computed() const { return compute_end - compute_begin; }
+  bool operator==(const PlanSegment&) const = default;
+};
+
+/// The segments of one packed sequence that this pass computes, or reads K/V of.
+struct PlanSequence {
+  std::vector<PlanSegment> segments;
+  bool operator==(const PlanSequence&) const = default;
+};
+
+/// What leaves the ranks: one computed row and what is wanted of it.
+struct PlanRead {
+  std::int32_t row = 0;         ///< Among the rows computed in this pass.
+  std::int32_t label_list = 0;  ///< Index into `ForwardPlan::label_lists`.
+  bool normalizer = false;
+  std::int32_t top_k = 0;
+
+  bool operator==(const PlanRead&) const = default;
+};
+
+/// One pass over the model: a batch of packed sequences, or of parts of them. Everything that the
+/// ranks do follows from it; it is broadcast once and cannot be refused.
+struct ForwardPlan {
+  std::uint32_t bucket = 0;             ///< Capacity for computed rows: TokenBucket(tokens.size()).
+  std::uint32_t read_bucket = 0;        ///< The same for the rows read.
+  std::vector<TokenId> tokens;          ///< Of the computed rows, sequence by sequence.
+  std::vector<PlanSequence> sequences;  ///< Computed rows add up to tokens.size().
+  std::vector<PlanRead> reads;
+  std::vector<std::vector<TokenId>> label_lists;
+
+  bool operator==(const ForwardPlan&) const = default;
+};
+
+/// The smallest of 32, 64, 128, … that is at least `rows`.
+std::uint32_t TokenBucket(std::int64_t rows);
+
+/// The limits that a plan keeps and that the ranks' buffers are made for.
+struct PlanLimits {
+  std::int32_t max_rows = 0;      ///< Rows computed in one pass.
+  std::int32_t max_reads = 0;     ///< Rows read in one pass.
+  std::int32_t pass_kv_rows = 0;  ///< Places for K/V that one pass needs only, in rows.
+  std::int32_t kept_kv_rows = 0;  ///< Places for K/V that outlive a pass, in rows.
+};
+
+}  // namespace scorecast::proto

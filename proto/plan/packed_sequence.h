@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/model/model_config.h"
+
+namespace scorecast::proto {
+
+enum class SegmentKind : std::uint8_t { kPrefix, kBlock, kSuffix };
+
+/// Who sees whom, the whole of the mask: a row sees the earlier segments of these kinds, whole, and
+/// its own segment up to itself.
+constexpr bool Sees(SegmentKind row, SegmentKind key) {
+  switch (row) {
+    case SegmentKind::kPrefix:
+    case SegmentKind::kBlock:
+      return key == SegmentKind::kPrefix;
+    case SegmentKind::kSuffix:
+      return key != SegmentKind::kSuffix;
+  }
+  return false;
+}
+
+/// A run of rows at consecutive positions. Its rows follow those of the segment before it.
+struct Segment {
+  SegmentKind kind = SegmentKind::kPrefix;
+  std::int32_t length = 0;
+  std::int32_t first_position = 0;
+
+  bool operator==(const Segment&) const = default;
+};
+
+/// What an answer needs of one row.
+struct RowRead {
+  std::int32_t row = 0;         ///< Index into the sequence's tokens.
+  std::int32_t label_list = 0;  ///< Index into `PackedSequence::label_lists`.
+  bool normalizer = false;      ///< Maximum and sum of exponentials over the whole vocabulary.
+  std::int32_t top_k = 0;       ///< How many best tokens; needs `normalizer`.
+
+  bool operator==(const RowRead&) const = default;
+};
+
+/// A request in the form in which it is computed: a prefix, then blocks that never see each other,
+/// then suffixes that see all of it but each other. The only source of mask and positions.
+struct PackedSequence {
+  std::vector<TokenId> tokens;    ///< [rows]
+  std::vector<Segment> segments;  ///< Prefixes, then blocks, then suffixes; lengths add up to rows.
+  std::vector<RowRead> reads;     ///< In the order in which the answer wants them.
+  std::vector<std::vector<TokenId>> label_lists;
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
+  /// The largest position + 1; 0 for an empty sequence. It is this that a model's limit bounds.
+  std::int64_t PositionLimit() const;
+  /// Position of every row: [rows].
+  std::vector<std::int32_t> Positions() const;
+};
+
+/// Query and items as multi-item scoring computes them: the prefix, then a block per item at
+/// positions P, P+1, … An item of no tokens gets no block. Delimiters are not computed unless the
+/// caller put the first one at the end of `prefix` (visibility `first`).
+/// No reads are set: see `LastRowOfEachItem`.
+PackedSequence PackItems(const std::vector<TokenId>& prefix,
+                         const std::vector<std::vector<TokenId>>& items);
+
+/// For a sequence of `PackItems`: the row to read for each item, which is the last prefix row for
+/// an item of no tokens. `prefix_length` must be at least 1.
+std::vector<std::int32_t> LastRowOfEachItem(std::int32_t prefix_length,
+                                            const std::vector<std::vector<TokenId>>& items);
+
+}  // namespace scorecast::proto

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "proto/model/model_config.h"
+
+namespace scorecast::proto {
+
+/// What comes back for one row read.
+struct RowLogits {
+  std::vector<float> label_logits;  ///< In the order of the read's label list.
+  /// Over the whole vocabulary, where the read asked for the normaliser:
+  /// log-probability = logit - max - log(sum_exp).
+  float max = 0;
+  double sum_exp = 0;  ///< Of exp(logit - max).
+  /// The best `top_k` (id, logit), by logit, then by id.
+  std::vector<std::pair<TokenId, float>> top;
+};
+
+}  // namespace scorecast::proto

@@ -1,0 +1,106 @@
+#include "shard/checkpoint/slices.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "proto/base/check.h"
+
+namespace scorecast::shard {
+namespace {
+
+using proto::Check;
+using proto::Range;
+
+inline std::uint32_t Bf16Bits(std::uint16_t half) { return std::uint32_t{half} << 16; }
+
+constexpr std::uint32_t MaskIf(bool condition) { return 0U - std::uint32_t{condition}; }
+
+/// All three cases are computed and one chosen by masks, so that a loop over this has no branch.
+inline std::uint32_t F16Bits(std::uint16_t half) {
+  const std::uint32_t sign = (std::uint32_t{half} & 0x8000U) << 16;
+  const std::uint32_t rest = half & 0x7FFFU;
+  constexpr std::uint32_t kExponentShift = (127U - 15U) << 23;
+  // Infinity and NaN: exponent 31 becomes 255.
+  const std::uint32_t normal =
+      (rest << 13) + kExponentShift + (kExponentShift & MaskIf(rest >= 0x7C00U));
+  // A subnormal is an integer number of 2^-24.
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(rest)) * 0x1p-24F);
+  const std::uint32_t is_subnormal = MaskIf(rest < 0x0400U);
+  return sign | (subnormal & is_subnormal) | (normal & ~is_subnormal);
+}
+
+/// Whole blocks through local arrays: any alignment, and a trip count that every level of
+/// optimisation vectorises.
+template <std::uint32_t (*convert)(std::uint16_t)>
+void ConvertHalves(const std::byte* in, std::int64_t count, float* out) {
+  constexpr std::int64_t kBlock = 32;
+  std::uint16_t halves[kBlock] = {};
+  std::uint32_t bits[kBlock];
+  for (std::int64_t done = 0; done < count; done += kBlock) {
+    const auto now = static_cast<std::size_t>(std::min(kBlock, count - done));
+    std::memcpy(halves, in + done * 2, now * 2);
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+      bits[i] = convert(halves[i]);
+    }
+    std::memcpy(out + done, bits, now * 4);
+  }
+}
+
+void Convert(Dtype dtype, const std::byte* in, std::int64_t count, float* out) {
+  if (count == 0) {  // Either pointer may be null, which memcpy must not be given.
+    return;
+  }
+  switch (dtype) {
+    case Dtype::kF32:
+      std::memcpy(out, in, static_cast<std::size_t>(count) * 4);
+      return;
+    case Dtype::kF16:
+      ConvertHalves<F16Bits>(in, count, out);
+      return;
+    case Dtype::kBF16:
+      ConvertHalves<Bf16Bits>(in, count, out);
+      return;
+  }
+}
+
+bool Within(Range part, std::int64_t size) {
+  return 0 <= part.begin && part.begin <= part.end && part.end <= size;
+}
+
+}  // namespace
+
+void ReadRows(const TensorView& tensor, Range rows, float* out) {
+  Check(!tensor.shape.empty() && Within(rows, tensor.shape[0]), "the rows lie in the tensor");
+  if (rows.empty()) {
+    return;
+  }
+  const std::int64_t cols = tensor.num_elements() / tensor.shape[0];
+  Convert(tensor.dtype, tensor.bytes.data() + rows.begin * cols * ItemSize(tensor.dtype),
+          rows.size() * cols, out);
+}
+
+void ReadBlock(const TensorView& tensor, Range rows, Range cols, float* out,
+               std::int64_t out_stride) {
+  Check(tensor.shape.size() == 2, "a block is read of a matrix");
+  Check(Within(rows, tensor.shape[0]) && Within(cols, tensor.shape[1]),
+        "the block lies in the tensor");
+  Check(out_stride >= cols.size(), "the block's rows do not overlap");
+  if (cols.empty()) {  // A tensor [n, 0] has no bytes, however many rows.
+    return;
+  }
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const std::int64_t first = row * tensor.shape[1] + cols.begin;
+    Convert(tensor.dtype, tensor.bytes.data() + first * ItemSize(tensor.dtype), cols.size(),
+            out + (row - rows.begin) * out_stride);
+  }
+}
+
+void ReadVector(const TensorView& tensor, Range range, float* out) {
+  Check(tensor.shape.size() == 1, "a vector is read of a tensor of one dimension");
+  ReadRows(tensor, range, out);
+}
+
+}  // namespace scorecast::shard

@@ -1,0 +1,9 @@
+#define SCORECAST_KERNELS_NAMESPACE kernels_generic
+#include "shard/kernels/kernels_body.h"
+
+namespace scorecast::shard {
+
+extern const Kernels kGenericKernels;
+const Kernels kGenericKernels = kernels_generic::MakeKernels(InstructionSet::kGeneric);
+
+}  // namespace scorecast::shard

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace scorecast::shard {
+
+/// Zeroed pages from the system, touched only when used: a buffer may be made for the largest case
+/// and costs what the cases that occur need.
+class PageBlock {
+ public:
+  PageBlock() = default;
+  /// Throws StartupError where the system has no address space or memory for it.
+  explicit PageBlock(std::size_t bytes);
+  ~PageBlock();
+  PageBlock(PageBlock&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  PageBlock& operator=(PageBlock&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// A page-aligned, zeroed array.
+template <typename T>
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(std::size_t size) : pages_(Bytes(size)), size_(size) {}
+
+  T* data() { return static_cast<T*>(pages_.data()); }
+  const T* data() const { return static_cast<const T*>(pages_.data()); }
+  std::size_t size() const { return size_; }
+  std::span<T> span() { return {data(), size_}; }
+
+ private:
+  /// What does not fit a size_t is more than any system has.
+  static constexpr std::size_t Bytes(std::size_t size) {
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+    return size > kMost / sizeof(T) ? kMost : size * sizeof(T);
+  }
+
+  PageBlock pages_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace scorecast::shard

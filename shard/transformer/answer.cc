@@ -1,0 +1,131 @@
+#include "shard/transformer/answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace scorecast::shard {
+namespace {
+
+using proto::PlanRead;
+using proto::TokenId;
+
+std::int64_t OwnedLabels(const std::vector<TokenId>& labels, proto::Range vocabulary) {
+  return std::count_if(labels.begin(), labels.end(),
+                       [&](TokenId id) { return vocabulary.Contains(id); });
+}
+
+std::int64_t OwnedTop(const PlanRead& read, proto::Range vocabulary) {
+  return std::min<std::int64_t>(read.top_k, vocabulary.size());
+}
+
+template <typename T>
+T Take(const std::byte*& from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  from += sizeof(T);
+  return value;
+}
+
+template <typename T>
+void Put(T value, std::byte*& to) {
+  std::memcpy(to, &value, sizeof(T));
+  to += sizeof(T);
+}
+
+/// Adds another rank's maximum and sum of exponentials.
+void MergeNormalizer(float max, double sum_exp, proto::RowLogits& row) {
+  const float larger = std::max(row.max, max);
+  row.sum_exp = row.sum_exp * std::exp(static_cast<double>(row.max) - larger) +
+                sum_exp * std::exp(static_cast<double>(max) - larger);
+  row.max = larger;
+}
+
+}  // namespace
+
+AnswerLayout LayOutAnswer(const proto::ForwardPlan& plan, proto::Range vocabulary) {
+  AnswerLayout layout;
+  layout.offsets.reserve(plan.reads.size());
+  std::vector<std::int64_t> owned;
+  owned.reserve(plan.label_lists.size());
+  for (const std::vector<TokenId>& labels : plan.label_lists) {
+    owned.push_back(OwnedLabels(labels, vocabulary));
+  }
+  for (const PlanRead& read : plan.reads) {
+    layout.offsets.push_back(layout.bytes);
+    layout.bytes +=
+        static_cast<std::size_t>(owned[static_cast<std::size_t>(read.label_list)]) * sizeof(float);
+    if (read.normalizer) {
+      layout.bytes += sizeof(float) + sizeof(double);
+      layout.bytes +=
+          static_cast<std::size_t>(OwnedTop(read, vocabulary)) * (sizeof(TokenId) + sizeof(float));
+    }
+  }
+  return layout;
+}
+
+void WriteAnswerPart(const PlanRead& read, const AnswerPart& part, std::byte* bytes) {
+  for (const float logit : part.label_logits) {
+    Put(logit, bytes);
+  }
+  if (read.normalizer) {
+    Put(part.max, bytes);
+    Put(part.sum_exp, bytes);
+    for (const auto& [id, logit] : part.top) {
+      Put(id, bytes);
+      Put(logit, bytes);
+    }
+  }
+}
+
+std::vector<proto::RowLogits> MergeAnswers(const proto::ForwardPlan& plan,
+                                           std::span<const proto::Range> vocabularies,
+                                           std::span<const std::byte> answers) {
+  std::vector<proto::RowLogits> rows(plan.reads.size());
+  const std::byte* from = answers.data();
+  for (std::size_t rank = 0; rank < vocabularies.size(); ++rank) {
+    const proto::Range vocabulary = vocabularies[rank];
+    for (std::size_t i = 0; i < plan.reads.size(); ++i) {
+      const PlanRead& read = plan.reads[i];
+      const auto& labels = plan.label_lists[static_cast<std::size_t>(read.label_list)];
+      proto::RowLogits& row = rows[i];
+      row.label_logits.resize(labels.size());
+      for (std::size_t l = 0; l < labels.size(); ++l) {
+        if (vocabulary.Contains(labels[l])) {
+          row.label_logits[l] = Take<float>(from);
+        }
+      }
+      if (!read.normalizer) {
+        continue;
+      }
+      const auto max = Take<float>(from);
+      const auto sum_exp = Take<double>(from);
+      if (rank == 0) {
+        row.max = max;
+        row.sum_exp = sum_exp;
+      } else if (!vocabulary.empty()) {
+        MergeNormalizer(max, sum_exp, row);
+      }
+      for (std::int64_t k = OwnedTop(read, vocabulary); k > 0; --k) {
+        const auto id = Take<TokenId>(from);
+        row.top.emplace_back(id, Take<float>(from));
+      }
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::sort(rows[i].top.begin(), rows[i].top.end(), &IsBetter);
+    rows[i].top.resize(std::min(rows[i].top.size(), static_cast<std::size_t>(plan.reads[i].top_k)));
+  }
+  return rows;
+}
+
+bool IsBetter(const std::pair<TokenId, float>& a, const std::pair<TokenId, float>& b) {
+  const bool a_is_number = !std::isnan(a.second);
+  const bool b_is_number = !std::isnan(b.second);
+  if (a_is_number != b_is_number) {
+    return a_is_number;
+  }
+  return a_is_number && a.second != b.second ? a.second > b.second : a.first < b.first;
+}
+
+}  // namespace scorecast::shard

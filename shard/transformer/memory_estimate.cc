@@ -1,0 +1,56 @@
+#include "shard/transformer/memory_estimate.h"
+
+#include "shard/attention/kv_store.h"
+#include "shard/transformer/lm_head.h"
+#include "shard/transformer/transformer.h"
+
+namespace scorecast::shard {
+namespace {
+
+constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
+
+/// One layer's parameters when it has these heads and this width.
+std::int64_t LayerParameters(const proto::ModelConfig& config, std::int64_t heads,
+                             std::int64_t kv_heads, std::int64_t intermediate) {
+  const std::int64_t q = heads * config.head_dim;
+  const std::int64_t kv = kv_heads * config.head_dim;
+  const std::int64_t h = config.hidden_size;
+  std::int64_t n = (q + 2 * kv) * h + h * q + 3 * h * intermediate + 2 * h;
+  n += config.attention_bias ? q + 2 * kv : 0;
+  n += config.attention_output_bias ? h : 0;
+  n += config.mlp_bias ? 2 * intermediate + h : 0;
+  n += config.qk_norm ? 2 * config.head_dim : 0;
+  return n;
+}
+
+}  // namespace
+
+MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Partition& partition,
+                              const proto::PlanLimits& limits) {
+  MemoryEstimate estimate;
+  estimate.weights =
+      kFloat * (config.num_hidden_layers * LayerParameters(config, partition.heads.size(),
+                                                           partition.kv_heads.size(),
+                                                           partition.intermediate.size()) +
+                config.hidden_size + partition.vocabulary.size() * config.hidden_size);
+  estimate.activations =
+      Workspace::Bytes(config, partition, limits) +
+      kFloat * LmHead::kRowsAtOnce * (config.hidden_size + partition.vocabulary.size());
+  if (partition.heads.size() < config.num_attention_heads) {
+    // What is received of the other ranks to be added up.
+    estimate.activations += kFloat * limits.max_rows * config.hidden_size;
+  }
+  estimate.kv = KvStore::Bytes(config.num_hidden_layers, partition.kv_heads.size(), config.head_dim,
+                               limits.kept_kv_rows, limits.pass_kv_rows);
+  return estimate;
+}
+
+std::int64_t CountParameters(const proto::ModelConfig& config) {
+  const std::int64_t matrices = config.tie_word_embeddings ? 1 : 2;
+  return matrices * config.vocab_size * config.hidden_size + config.hidden_size +
+         config.num_hidden_layers * LayerParameters(config, config.num_attention_heads,
+                                                    config.num_key_value_heads,
+                                                    config.intermediate_size);
+}
+
+}  // namespace scorecast::shard

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "proto/model/partition.h"
+#include "proto/mpi/communicator.h"
+#include "proto/plan/forward_plan.h"
+#include "proto/plan/row_logits.h"
+#include "shard/transformer/transformer.h"
+
+namespace scorecast::shard {
+
+/// Carries plans from rank 0 to every rank of a group and their answers back. All calls are made by
+/// the thread that calls MPI.
+class PlanRunner {
+ public:
+  PlanRunner(proto::Communicator& group, const proto::ModelConfig& config,
+             Transformer& transformer);
+
+  /// Rank 0: broadcasts the plan, computes its share and gathers: one RowLogits for each read.
+  std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
+  /// Rank 0: ends the other ranks' Follow.
+  void StopFollowers();
+
+  /// The other ranks: computes what rank 0 broadcasts until it stops them.
+  void Follow();
+
+ private:
+  /// This rank's share; on rank 0 all answers in rank order.
+  std::vector<std::byte> Compute(const proto::ForwardPlan& plan);
+
+  proto::Communicator& group_;
+  Transformer& transformer_;
+  std::vector<proto::Range> vocabularies_;  // [ranks]
+};
+
+}  // namespace scorecast::shard

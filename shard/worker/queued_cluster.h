@@ -1,0 +1,44 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "proto/plan/cluster.h"
+#include "shard/worker/plan_runner.h"
+
+namespace scorecast::shard {
+
+/// The real Cluster, on rank 0: any thread submits, and the one thread that calls MPI runs.
+class QueuedCluster : public proto::Cluster {
+ public:
+  QueuedCluster(PlanRunner& runner, const proto::PlanLimits& limits)
+      : runner_(runner), limits_(limits) {}
+
+  void Submit(proto::ForwardPlan plan, PlanDone done) override;
+  const proto::PlanLimits& limits() const override { return limits_; }
+
+  /// Runs plans on the calling thread until Stop was called and the queue is empty.
+  void Run();
+  /// From any thread.
+  void Stop();
+
+ private:
+  struct Entry {
+    proto::ForwardPlan plan;
+    PlanDone done;
+  };
+
+  /// Waits for an entry; none when there will be no more.
+  std::optional<Entry> Next();
+
+  PlanRunner& runner_;
+  const proto::PlanLimits limits_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Entry> queue_;
+  bool stopping_ = false;
+};
+
+}  // namespace scorecast::shard

@@ -1,0 +1,265 @@
+#include "tests/coordinator/fake_cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "proto/base/check.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Check;
+using proto::ForwardPlan;
+using proto::KvRows;
+using proto::PackedSequence;
+using proto::PlanRead;
+using proto::PlanSegment;
+using proto::PlanSequence;
+using proto::RowLogits;
+using proto::RowRead;
+using proto::Segment;
+using proto::TokenId;
+
+std::uint64_t Mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+/// Of the rows seen, in their order.
+class Digest {
+ public:
+  void See(std::int32_t position, TokenId token) {
+    value_ =
+        Mix(value_ ^ Mix((static_cast<std::uint64_t>(static_cast<std::uint32_t>(position)) << 32) |
+                         static_cast<std::uint32_t>(token)));
+  }
+  /// In [-8, 8).
+  float Logit(TokenId id) const {
+    const std::uint64_t bits = Mix(value_ + static_cast<std::uint32_t>(id)) >> 40;
+    return static_cast<float>(bits) / static_cast<float>(1 << 20) - 8.0F;
+  }
+
+ private:
+  std::uint64_t value_ = 1;
+};
+
+RowLogits Answer(const Digest& digest, const std::vector<TokenId>& labels, bool normalizer,
+                 std::int32_t top_k, std::int64_t vocab_size) {
+  RowLogits row;
+  for (const TokenId id : labels) {
+    row.label_logits.push_back(digest.Logit(id));
+  }
+  if (!normalizer) {
+    return row;
+  }
+  std::vector<std::pair<TokenId, float>> all;
+  for (TokenId id = 0; id < vocab_size; ++id) {
+    all.emplace_back(id, digest.Logit(id));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  row.max = all.front().second;
+  for (const auto& [id, logit] : all) {
+    row.sum_exp += std::exp(static_cast<double>(logit) - static_cast<double>(row.max));
+  }
+  all.resize(static_cast<std::size_t>(top_k));
+  row.top = std::move(all);
+  return row;
+}
+
+/// A computed row: whose it is.
+struct Owner {
+  const PlanSequence* sequence = nullptr;
+  std::size_t segment = 0;
+  std::int32_t row = 0;  ///< Of the segment.
+};
+
+std::vector<Owner> Owners(const ForwardPlan& plan) {
+  std::vector<Owner> owners;
+  for (const PlanSequence& sequence : plan.sequences) {
+    for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
+      const PlanSegment& segment = sequence.segments[i];
+      for (std::int32_t row = segment.compute_begin; row < segment.compute_end; ++row) {
+        owners.push_back({&sequence, i, row});
+      }
+    }
+  }
+  return owners;
+}
+
+}  // namespace
+
+FakeCluster::FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size)
+    : limits_(limits),
+      vocab_size_(vocab_size),
+      kept_(static_cast<std::size_t>(limits.kept_kv_rows)),
+      thread_([this] { Loop(); }) {}
+
+FakeCluster::~FakeCluster() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void FakeCluster::Submit(ForwardPlan plan, PlanDone done) {
+  const std::lock_guard lock(mutex_);
+  plans_.push_back(plan);
+  queue_.emplace_back(std::move(plan), std::move(done));
+  changed_.notify_all();
+}
+
+void FakeCluster::Hold() {
+  const std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void FakeCluster::Release() {
+  const std::lock_guard lock(mutex_);
+  held_ = false;
+  changed_.notify_all();
+}
+
+void FakeCluster::BreakToken(TokenId token) {
+  const std::lock_guard lock(mutex_);
+  broken_token_ = token;
+}
+
+std::vector<ForwardPlan> FakeCluster::plans() const {
+  const std::lock_guard lock(mutex_);
+  return plans_;
+}
+
+void FakeCluster::ForgetPlans() {
+  const std::lock_guard lock(mutex_);
+  plans_.clear();
+}
+
+void FakeCluster::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || (!held_ && !queue_.empty()); });
+    if (stopping_) {
+      return;
+    }
+    auto [plan, done] = std::move(queue_.front());
+    queue_.pop_front();
+    const auto broken_token = broken_token_;
+    lock.unlock();
+    std::vector<RowLogits> rows = Compute(plan);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (plan.tokens[static_cast<std::size_t>(plan.reads[i].row)] == broken_token) {
+        std::fill(rows[i].label_logits.begin(), rows[i].label_logits.end(),
+                  std::numeric_limits<float>::quiet_NaN());
+        rows[i].sum_exp = std::numeric_limits<double>::quiet_NaN();
+      }
+    }
+    done(std::move(rows));
+    lock.lock();
+  }
+}
+
+void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
+  const auto rows = static_cast<std::int64_t>(plan.tokens.size());
+  const auto reads = static_cast<std::int64_t>(plan.reads.size());
+  Check(0 < rows && rows <= limits_.max_rows, "max_rows");
+  Check(reads <= limits_.max_reads, "max_reads");
+  Check(plan.bucket == proto::TokenBucket(rows), "bucket");
+  Check(plan.read_bucket == proto::TokenBucket(reads), "read_bucket");
+  for (const TokenId token : plan.tokens) {
+    Check(0 <= token && token < vocab_size_, "token in vocabulary");
+  }
+  for (const PlanRead& read : plan.reads) {
+    Check(0 <= read.row && read.row < rows, "read of a computed row");
+    Check(0 <= read.label_list &&
+              read.label_list < static_cast<std::int64_t>(plan.label_lists.size()),
+          "label list");
+    Check(read.top_k == 0 || read.normalizer, "top_k needs the normalizer");
+    Check(read.top_k <= vocab_size_, "top_k in vocabulary");
+  }
+  std::vector<bool> kept_used(static_cast<std::size_t>(limits_.kept_kv_rows));
+  std::vector<bool> pass_used(static_cast<std::size_t>(limits_.pass_kv_rows));
+  std::int64_t computed = 0;
+  for (const PlanSequence& sequence : plan.sequences) {
+    for (const PlanSegment& segment : sequence.segments) {
+      Check(0 <= segment.compute_begin && segment.compute_begin <= segment.compute_end, "rows");
+      Check(segment.compute_end > 0, "no empty segment");
+      Check(segment.kv.kept || segment.compute_begin == 0, "only kept rows are stored before");
+      Check(segment.kv.first % proto::kKvGranule == 0, "granule");
+      computed += segment.computed();
+      std::vector<bool>& used = segment.kv.kept ? kept_used : pass_used;
+      const std::int32_t end = segment.kv.first + KvRows(segment.compute_end);
+      Check(0 <= segment.kv.first && end <= static_cast<std::int64_t>(used.size()), "K/V room");
+      for (std::int32_t i = segment.kv.first; i < end; ++i) {
+        Check(!used[static_cast<std::size_t>(i)], "K/V places of two segments overlap");
+        used[static_cast<std::size_t>(i)] = true;
+      }
+    }
+  }
+  Check(computed == rows, "computed rows add up");
+}
+
+std::vector<RowLogits> FakeCluster::Compute(const ForwardPlan& plan) {
+  CheckPlan(plan);
+  Store pass(static_cast<std::size_t>(limits_.pass_kv_rows));
+  const auto place = [&](const PlanSegment& segment, std::int32_t row) -> StoredRow& {
+    return (segment.kv.kept ? kept_ : pass)[static_cast<std::size_t>(segment.kv.first + row)];
+  };
+  const std::vector<Owner> owners = Owners(plan);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const PlanSegment& segment = owners[i].sequence->segments[owners[i].segment];
+    place(segment, owners[i].row) = {segment.first_position + owners[i].row, plan.tokens[i]};
+  }
+  std::vector<RowLogits> answers;
+  for (const PlanRead& read : plan.reads) {
+    const Owner& owner = owners[static_cast<std::size_t>(read.row)];
+    const auto& segments = owner.sequence->segments;
+    Digest digest;
+    const auto see = [&](const PlanSegment& segment, std::int32_t rows) {
+      for (std::int32_t row = 0; row < rows; ++row) {
+        const StoredRow& stored = place(segment, row);
+        Check(stored.position == segment.first_position + row, "K/V read was stored");
+        digest.See(stored.position, stored.token);
+      }
+    };
+    for (std::size_t i = 0; i < owner.segment; ++i) {
+      if (proto::Sees(segments[owner.segment].kind, segments[i].kind)) {
+        see(segments[i], segments[i].compute_end);
+      }
+    }
+    see(segments[owner.segment], owner.row + 1);
+    answers.push_back(Answer(digest, plan.label_lists[static_cast<std::size_t>(read.label_list)],
+                             read.normalizer, read.top_k, vocab_size_));
+  }
+  return answers;
+}
+
+RowLogits ExpectedRow(const PackedSequence& sequence, const RowRead& read,
+                      std::int64_t vocab_size) {
+  std::vector<std::size_t> segment_of_row;
+  for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
+    segment_of_row.insert(segment_of_row.end(),
+                          static_cast<std::size_t>(sequence.segments[i].length), i);
+  }
+  const std::vector<std::int32_t> positions = sequence.Positions();
+  const auto row = static_cast<std::size_t>(read.row);
+  const Segment& own = sequence.segments[segment_of_row[row]];
+  Digest digest;
+  for (std::size_t key = 0; key <= row; ++key) {
+    const bool same = segment_of_row[key] == segment_of_row[row];
+    if (same || proto::Sees(own.kind, sequence.segments[segment_of_row[key]].kind)) {
+      digest.See(positions[key], sequence.tokens[key]);
+    }
+  }
+  return Answer(digest, sequence.label_lists[static_cast<std::size_t>(read.label_list)],
+                read.normalizer, read.top_k, vocab_size);
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coordinator/text/tokenizer.h"
+
+namespace scorecast::coordinator {
+
+/// A token per byte (its value), but for the spellings it is given, which are found first.
+class FakeTokenizer : public Tokenizer {
+ public:
+  using Spellings = std::vector<std::pair<std::string, TokenId>>;
+
+  explicit FakeTokenizer(Spellings spellings, std::optional<TokenId> bos = std::nullopt)
+      : spellings_(std::move(spellings)), bos_(bos) {
+    if (bos_) {
+      added_prefix_.push_back(*bos_);
+    }
+  }
+
+  std::vector<TokenId> Encode(std::string_view text) const override {
+    std::vector<TokenId> ids;
+    while (!text.empty()) {
+      TokenId id = static_cast<unsigned char>(text.front());
+      std::size_t length = 1;
+      for (const auto& [spelling, spelled_id] : spellings_) {
+        if (text.starts_with(spelling)) {
+          id = spelled_id;
+          length = spelling.size();
+          break;
+        }
+      }
+      ids.push_back(id);
+      text.remove_prefix(length);
+    }
+    return ids;
+  }
+
+  const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
+  const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
+  std::optional<TokenId> bos() const override { return bos_; }
+  std::string Decode(std::span<const TokenId>) const override { return {}; }
+  std::int64_t vocab_size() const override {
+    return 256 + static_cast<std::int64_t>(spellings_.size());
+  }
+  std::string_view kind() const override { return "fake"; }
+  std::vector<SpecialToken> special_tokens() const override { return {}; }
+
+ private:
+  Spellings spellings_;
+  std::optional<TokenId> bos_;
+  std::vector<TokenId> added_prefix_;
+  /// An end of text that a request must never get.
+  std::vector<TokenId> added_suffix_ = {0};
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,90 @@
+#include "coordinator/text/added_tokens.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/text/unicode_classes.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using testing::ElementsAre;
+
+/// The parts of a text: "text", or "<id>" and what it covers.
+std::vector<std::string> Cut(const AddedTokens& tokens, std::string_view text) {
+  std::vector<std::string> parts;
+  tokens.Cut(text, [&](const AddedTokens::Part& part) {
+    const std::string id = part.id >= 0 ? "#" + std::to_string(part.id) + ":" : "";
+    parts.push_back(id + std::string(part.text));
+  });
+  return parts;
+}
+
+TEST(AddedTokens, AreFoundLeftmostThenLongest) {
+  const AddedTokens tokens({{.id = 1, .content = "ab"},
+                            {.id = 2, .content = "abcd"},
+                            {.id = 3, .content = "bcde"},
+                            {.id = 4, .content = ""}},
+                           Normalization::kNone);
+  EXPECT_THAT(Cut(tokens, "xabcdey"), ElementsAre("x", "#2:abcd", "ey"));
+  EXPECT_THAT(Cut(tokens, "abc"), ElementsAre("#1:ab", "c"));
+  EXPECT_THAT(Cut(tokens, "bcdeab"), ElementsAre("#3:bcde", "#1:ab"));
+  EXPECT_THAT(Cut(tokens, ""), ElementsAre());
+  EXPECT_THAT(Cut(tokens, "none"), ElementsAre("none"));
+}
+
+TEST(AddedTokens, TakeWhiteSpaceAlong) {
+  const AddedTokens tokens(
+      {{.id = 1, .content = "<l>", .lstrip = true}, {.id = 2, .content = "<r>", .rstrip = true}},
+      Normalization::kNone);
+  EXPECT_THAT(Cut(tokens, "a \u3000\n<l> b"), ElementsAre("a", "#1: \u3000\n<l>", " b"));
+  EXPECT_THAT(Cut(tokens, "a <r> \u2003b"), ElementsAre("a ", "#2:<r> \u2003", "b"));
+  // What <r> took <l> cannot take.
+  EXPECT_THAT(Cut(tokens, "<r>  <l>"), ElementsAre("#2:<r>  ", "#1:<l>"));
+}
+
+TEST(AddedTokens, SingleWordsStandAlone) {
+  const AddedTokens tokens({{.id = 1, .content = "word", .single_word = true}},
+                           Normalization::kNone);
+  EXPECT_THAT(Cut(tokens, "a word."), ElementsAre("a ", "#1:word", "."));
+  EXPECT_THAT(Cut(tokens, "swords"), ElementsAre("swords"));
+  EXPECT_THAT(Cut(tokens, "word_ éword wordword"), ElementsAre("word_ éword wordword"));
+}
+
+TEST(AddedTokens, NormalizedOnesAreFoundInWhatIsLeft) {
+  const AddedTokens tokens({{.id = 1, .content = "e\u0301", .normalized = true},
+                            {.id = 2, .content = "e\u0301x", .normalized = false},
+                            {.id = 3, .content = "\u00e9", .special = true, .normalized = true}},
+                           Normalization::kNfc);
+  // 1 and 3 are the same when normalized; the special one counts.
+  EXPECT_THAT(Cut(tokens, "ae\u0301b\u00e9"), ElementsAre("a", "#3:\u00e9", "b", "#3:\u00e9"));
+  EXPECT_THAT(Cut(tokens, "e\u0301x"), ElementsAre("#2:e\u0301x"));
+  EXPECT_THAT(Cut(tokens, "\u00e9x"), ElementsAre("#3:\u00e9", "x"));
+}
+
+TEST(UnicodeClasses, AreThoseOfTheReference) {
+  for (const char32_t c : {U' ', U'\t', U'\n', U'\u0085', U'\u00a0', U'\u2028', U'\u3000'}) {
+    EXPECT_TRUE(IsWhiteSpace(c));
+  }
+  for (const char32_t c : {U'a', U'\u180e', U'\u200b', U'\ufeff', U'\x1c'}) {
+    EXPECT_FALSE(IsWhiteSpace(c));
+  }
+  for (const char32_t c : {U'a', U'_', U'3', U'é', U'日', U'\u0301', U'\u200d', U'ⓐ', U'Ⅷ'}) {
+    EXPECT_TRUE(IsWordCharacter(c));
+  }
+  for (const char32_t c : {U' ', U'-', U'½', U'🎉', U'\u200b'}) {
+    EXPECT_FALSE(IsWordCharacter(c));
+  }
+  for (const char32_t c : {U'3', U'٣', U'½', U'Ⅷ', U'²', U'㊿'}) {
+    EXPECT_TRUE(IsNumeric(c));
+  }
+  EXPECT_FALSE(IsNumeric(U'a'));
+  EXPECT_FALSE(IsNumeric(U'日'));
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

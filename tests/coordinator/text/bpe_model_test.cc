@@ -1,0 +1,135 @@
+#include "coordinator/text/bpe_model.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::TokenId;
+using Ids = std::vector<TokenId>;
+
+/// Merges of random pairs over a few letters, each into a token of its own.
+struct RandomMerges {
+  std::vector<std::pair<TokenId, TokenId>> pairs;  ///< By rank; the token is 256 + rank.
+
+  explicit RandomMerges(std::mt19937& random) {
+    std::map<std::pair<TokenId, TokenId>, bool> seen;
+    Ids tokens = {'a', 'b', 'c'};
+    while (pairs.size() < 40) {
+      const auto pick = [&] { return tokens[random() % tokens.size()]; };
+      const std::pair<TokenId, TokenId> pair = {pick(), pick()};
+      if (seen.emplace(pair, true).second) {
+        tokens.push_back(static_cast<TokenId>(256 + pairs.size()));
+        pairs.push_back(pair);
+      }
+    }
+    // Ranks in another order than the tokens came up: a merge may come before what it is made of.
+    std::shuffle(pairs.begin(), pairs.end(), random);
+  }
+
+  BpeModel Model() const {
+    BpeModel::Data data;
+    for (int byte = 0; byte < 256; ++byte) {
+      data.byte_tokens[byte] = byte;
+    }
+    data.merges = MergeTable(pairs.size());
+    for (std::size_t rank = 0; rank < pairs.size(); ++rank) {
+      data.merges.Insert(
+          pairs[rank].first, pairs[rank].second,
+          {.rank = static_cast<std::uint32_t>(rank), .merged = static_cast<TokenId>(256 + rank)});
+    }
+    return BpeModel(std::move(data));
+  }
+
+  /// As BPE is defined: look at all neighbours, merge the best pair, begin again.
+  Ids Slow(std::string_view piece) const {
+    Ids ids(piece.begin(), piece.end());
+    while (true) {
+      std::size_t best_rank = pairs.size();
+      std::size_t best_at = 0;
+      for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+        for (std::size_t rank = 0; rank < best_rank; ++rank) {
+          if (pairs[rank] == std::pair(ids[i], ids[i + 1])) {
+            best_rank = rank;
+            best_at = i;
+          }
+        }
+      }
+      if (best_rank == pairs.size()) {
+        return ids;
+      }
+      ids[best_at] = static_cast<TokenId>(256 + best_rank);
+      ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(best_at) + 1);
+    }
+  }
+};
+
+TEST(BpeModel, MergesAsBpeIsDefined) {
+  std::mt19937 random(1);
+  int merged = 0;
+  for (int round = 0; round < 100; ++round) {
+    const RandomMerges merges(random);
+    const BpeModel model = merges.Model();
+    for (int i = 0; i < 20; ++i) {
+      std::string piece;
+      for (std::size_t length = random() % 60; piece.size() < length;) {
+        piece += static_cast<char>('a' + random() % 3);
+      }
+      Ids ids;
+      model.Encode(piece, ids);
+      ASSERT_EQ(ids, merges.Slow(piece)) << piece;
+      merged += ids.size() < piece.size() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(merged, 1000);
+}
+
+TEST(BpeModel, AppendsToWhatIsThere) {
+  std::mt19937 random(2);
+  const BpeModel model = RandomMerges(random).Model();
+  Ids ids = {7};
+  model.Encode("", ids);
+  model.Encode("x", ids);
+  EXPECT_EQ(ids, (Ids{7, 'x'}));
+}
+
+TEST(BpeModel, AWholePieceThatIsATokenComesBeforeMerges) {
+  BpeModel::Data data;
+  data.byte_tokens.fill(-1);
+  data.byte_tokens['a'] = 1;
+  data.whole_pieces = {{"aa", 9}};
+  const BpeModel model(std::move(data));
+  Ids ids;
+  model.Encode("aa", ids);
+  model.Encode("aaa", ids);
+  model.Encode("aba", ids);  // b is in no token
+  EXPECT_EQ(ids, (Ids{9, 1, 1, 1, 1, 1}));
+}
+
+TEST(MergeTable, KeepsManyPairsApart) {
+  MergeTable table(1000);
+  for (TokenId i = 0; i < 1000; ++i) {
+    table.Insert(i % 10, i, {.rank = static_cast<std::uint32_t>(i), .merged = 2 * i});
+  }
+  for (TokenId i = 0; i < 1000; ++i) {
+    const Merge* merge = table.Find(i % 10, i);
+    ASSERT_NE(merge, nullptr);
+    EXPECT_EQ(merge->merged, 2 * i);
+    EXPECT_EQ(table.Find((i + 1) % 10, i), nullptr);
+  }
+  table.Insert(3, 3, {.rank = 5000, .merged = 4});
+  EXPECT_EQ(table.Find(3, 3)->rank, 5000u);
+  EXPECT_EQ(MergeTable(0).Find(0, 0), nullptr);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

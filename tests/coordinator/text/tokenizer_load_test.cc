@@ -1,0 +1,321 @@
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/text/tokenizer.h"
+#include "proto/base/error.h"
+#include "tests/reference/temp_directory.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+using proto::StartupError;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Ids = std::vector<TokenId>;
+
+const std::filesystem::path kData =
+    std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data";
+
+std::string ReadFile(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+class TokenizerLoad : public testing::Test {
+ protected:
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_.path() / name, std::ios::binary) << text;
+  }
+
+  /// The line with which loading ends; empty where it does not fail.
+  std::string Failure() const {
+    try {
+      LoadTokenizer(directory_.path());
+      return "";
+    } catch (const StartupError& error) {
+      return error.what();
+    }
+  }
+
+  void ExpectFailure(const std::string& file, const std::string& what) const {
+    const std::string line = Failure();
+    EXPECT_THAT(line, StartsWith((directory_.path() / file).string() + ": "));
+    EXPECT_THAT(line, HasSubstr(what));
+    EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+  }
+
+  const reference::TempDirectory directory_;
+  const json nfc_ = json::parse(ReadFile(kData / "nfc" / "tokenizer.json"));
+};
+
+TEST_F(TokenizerLoad, ADirectoryWithoutATokenizerHasNone) {
+  EXPECT_EQ(LoadTokenizer(directory_.path()), nullptr);
+}
+
+TEST_F(TokenizerLoad, ABrokenFileIsNamed) {
+  const std::string good = nfc_.dump();
+  for (const std::string& text : {std::string(), std::string("{"), good.substr(0, good.size() / 2),
+                                  std::string("{\"a\":\xff}"), good + "x",
+                                  std::string(100'000, '['), std::string("{\"a\":1e999}")}) {
+    Write("tokenizer.json", text);
+    ExpectFailure("tokenizer.json", "not JSON");
+  }
+  for (const std::string text : {"[]", "null", "\"model\"", "7"}) {
+    Write("tokenizer.json", text);
+    ExpectFailure("tokenizer.json", "not an object");
+  }
+  Write("tokenizer.json", "{}");
+  ExpectFailure("tokenizer.json", "\"model\" is missing");
+}
+
+TEST_F(TokenizerLoad, AFileThatIsADirectoryIsNamed) {
+  std::filesystem::create_directory(directory_.path() / "tokenizer.json");
+  EXPECT_THAT(Failure(), StartsWith((directory_.path() / "tokenizer.json").string()));
+}
+
+/// A change of a good tokenizer.json, and what the message has to say.
+struct Fault {
+  std::string pointer;
+  json value;
+  std::string what;
+};
+
+TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
+  const json byte_level = {{"type", "ByteLevel"}};
+  const auto split = [&](const json& pattern, const std::string& behavior) {
+    return json{{"type", "Sequence"},
+                {"pretokenizers",
+                 {{{"type", "Split"}, {"pattern", pattern}, {"behavior", behavior}}, byte_level}}};
+  };
+  const auto added = [](const json& id, const json& content) {
+    return json{{"id", id}, {"content", content}, {"special", true}};
+  };
+  const json a = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const json x = {{"SpecialToken", {{"id", "x"}, {"type_id", 0}}}};
+  const auto around = [&](const json& single, const json& ids) {
+    return json{{"type", "TemplateProcessing"},
+                {"single", single},
+                {"special_tokens", {{"x", {{"id", "x"}, {"ids", ids}}}}}};
+  };
+  const std::vector<Fault> faults = {
+      {"/model", 3, "model: not an object"},
+      {"/model/type", "Unigram", R"(type "Unigram" is not supported)"},
+      {"/model/type", "WordPiece", "WordPiece"},
+      {"/model/type", 3, "model.type: not a string"},
+      {"/model/byte_fallback", true, "model.byte_fallback: not supported"},
+      {"/model/byte_fallback", "no", "model.byte_fallback: not true or false"},
+      {"/model/dropout", 0.1, "model.dropout: not supported"},
+      {"/model/continuing_subword_prefix", "##", "model.continuing_subword_prefix"},
+      {"/model/end_of_word_suffix", "</w>", "model.end_of_word_suffix"},
+      {"/model/ignore_merges", 1, "model.ignore_merges"},
+      {"/model/vocab", nullptr, "\"vocab\" is missing"},
+      {"/model/vocab", json::array(), "model.vocab: not an object"},
+      {"/model/vocab/a", -1, "the id of \"a\""},
+      {"/model/vocab/a", 4'194'304, "the id of \"a\""},
+      {"/model/vocab/a", 18'446'744'073'709'551'615u, "the id of \"a\""},
+      {"/model/vocab/a", 1.5, "the id of \"a\""},
+      {"/model/vocab/a", "1", "the id of \"a\""},
+      {"/model/vocab/a", 5, "two tokens have the id 5"},
+      {"/model/merges", nullptr, "\"merges\" is missing"},
+      {"/model/merges", json::object(), "model.merges: not a list"},
+      {"/model/merges/2", {"nobody", "a"}, "merge 2: \"nobody\" is not in the vocabulary"},
+      {"/model/merges/2", {"a", "\n"}, R"("\x0a" is not in the vocabulary)"},
+      {"/model/merges/2", {"!", "~"}, "\"!~\" is not in the vocabulary"},
+      {"/model/merges/2", {"a"}, "merge 2: neither"},
+      {"/model/merges/2", {"a", 3}, "merge 2: neither"},
+      {"/model/merges/2", "a b c", "merge 2: neither"},
+      {"/model/merges/2", "ab", "merge 2: neither"},
+      {"/model/merges/2", 7, "merge 2: neither"},
+      {"/normalizer", {{"type", "NFKC"}}, R"(normalizer.type: "NFKC" is not supported)"},
+      {"/normalizer",
+       {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}},
+       R"(normalizer.normalizers[0].type: "Lowercase")"},
+      {"/normalizer",
+       {{"type", "Sequence"}, {"normalizers", 3}},
+       "normalizer.normalizers: not a list"},
+      {"/pre_tokenizer", nullptr, "\"pre_tokenizer\" is missing"},
+      {"/pre_tokenizer", {{"type", "Whitespace"}}, R"(pre_tokenizer.type: "Whitespace")"},
+      {"/pre_tokenizer", {{"type", "Digits"}}, "without ByteLevel"},
+      {"/pre_tokenizer",
+       {{"type", "Sequence"}, {"pretokenizers", json::array()}},
+       "without ByteLevel"},
+      {"/pre_tokenizer",
+       {{"type", "Sequence"}, {"pretokenizers", {byte_level, {{"type", "Digits"}}}}},
+       "pre_tokenizer.pretokenizers[1]: what follows ByteLevel"},
+      {"/pre_tokenizer", split({{"Regex", "(a"}}, "Isolated"),
+       "pre_tokenizer.pretokenizers[0].pattern.Regex"},
+      {"/pre_tokenizer", split({{"Regex", "\\w+"}}, "Isolated"), R"("\w" is not supported)"},
+      {"/pre_tokenizer", split({{"String", ""}}, "Isolated"), "pattern.String: empty"},
+      {"/pre_tokenizer", split({{"Glob", "*"}}, "Isolated"), "\"Regex\" is missing"},
+      {"/pre_tokenizer", split({{"Regex", "a"}}, "Shaken"), R"("Shaken" is not supported)"},
+      {"/decoder", nullptr, "\"decoder\" is missing"},
+      {"/decoder", {{"type", "WordPiece"}}, R"(decoder.type: "WordPiece")"},
+      {"/post_processor", {{"type", "BertProcessing"}}, R"(post_processor.type: "BertProcessing")"},
+      {"/post_processor",
+       {{"type", "Sequence"}, {"processors", {{{"type", "X"}}}}},
+       R"(post_processor.processors[0].type: "X")"},
+      {"/post_processor", around({x, a}, {100'000}), "100000 is not in 0 … "},
+      {"/post_processor", around({x, a}, {-1}), "-1 is not in 0 … "},
+      {"/post_processor", around({x, a}, 7), "not a list"},
+      {"/post_processor", around(json::array({x}), {1}), "without the sequence"},
+      {"/post_processor", around({a, x, a}, {1}), "only one sequence"},
+      {"/post_processor", around({{{"SpecialToken", {{"id", "y"}}}}, a}, {1}), "\"y\" is missing"},
+      {"/added_tokens", 3, "added_tokens: not a list"},
+      {"/added_tokens/0", added(-1, "x"), "added_tokens[0].id: -1 is not in"},
+      {"/added_tokens/0", added(4'194'304, "x"), "added_tokens[0].id: 4194304 is not in"},
+      {"/added_tokens/0", added(18'446'744'073'709'551'615u, "x"), "added_tokens[0].id"},
+      {"/added_tokens/0", added(1.0, "x"), "added_tokens[0].id: not a whole number"},
+      {"/added_tokens/0", added(600, 7), "added_tokens[0].content: not a string"},
+      {"/added_tokens/0", added(600, "a"), "\"a\" has the id"},
+      {"/added_tokens/1", added(nfc_["added_tokens"][0]["id"], "<x>"),
+       "is that of \"<|endoftext|>\""},
+      {"/added_tokens/0/lstrip", "x", "added_tokens[0].lstrip"},
+  };
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(fault.pointer + " " + fault.value.dump());
+    json document = nfc_;
+    document[json::json_pointer(fault.pointer)] = fault.value;
+    Write("tokenizer.json", document.dump());
+    ExpectFailure("tokenizer.json", fault.what);
+  }
+}
+
+TEST_F(TokenizerLoad, AnUnknownTokenMattersOnlyWhereItCanComeUp) {
+  json document = nfc_;
+  document["model"]["unk_token"] = "<|endoftext|>";
+  Write("tokenizer.json", document.dump());
+  EXPECT_EQ(Failure(), "");
+
+  document = json::parse(ReadFile(kData / "missing-bytes" / "tokenizer.json"));
+  document["model"]["unk_token"] = "!";
+  Write("tokenizer.json", document.dump());
+  ExpectFailure("tokenizer.json", "model.unk_token: not supported");
+}
+
+TEST_F(TokenizerLoad, AVocabularyMayHaveHoles) {
+  json document = nfc_;
+  document["added_tokens"][0]["id"] = 4'000'000;
+  Write("tokenizer.json", document.dump());
+  const auto tokenizer = LoadTokenizer(directory_.path());
+  EXPECT_EQ(tokenizer->vocab_size(), 4'000'001);
+  EXPECT_EQ(tokenizer->Encode("<|endoftext|>"), Ids{4'000'000});
+  EXPECT_EQ(tokenizer->Decode(Ids{4'000'000, 3'999'999}), "<|endoftext|>");
+}
+
+TEST_F(TokenizerLoad, MergesMayBeSpelledEitherWay) {
+  json document = nfc_;
+  json lines = {"#version: 0.2"};
+  for (const json& pair : nfc_["model"]["merges"]) {
+    lines.push_back(pair[0].get<std::string>() + " " + pair[1].get<std::string>());
+  }
+  document["model"]["merges"] = lines;
+  Write("tokenizer.json", document.dump());
+  const std::string text = "the harbour is open and it's summer";
+  const auto pairs = LoadTokenizer(kData / "nfc");
+  EXPECT_LT(pairs->Encode(text).size(), text.size() / 2);
+  EXPECT_EQ(LoadTokenizer(directory_.path())->Encode(text), pairs->Encode(text));
+}
+
+TEST_F(TokenizerLoad, SpecialTokensAreListedById) {
+  const auto tokenizer = LoadTokenizer(kData / "digits");
+  std::vector<std::string> texts;
+  for (const SpecialToken& token : tokenizer->special_tokens()) {
+    EXPECT_EQ(tokenizer->SingleToken(token.text), token.id);
+    texts.push_back(token.text);
+  }
+  EXPECT_THAT(texts, testing::ElementsAre("<|endoftext|>", "<|im_start|>", "<|im_end|>"));
+  EXPECT_EQ(tokenizer->kind(), "byte-level BPE");
+}
+
+TEST_F(TokenizerLoad, TextThatIsNoUtf8IsTakenAsReplaced) {
+  const auto tokenizer = LoadTokenizer(kData / "nfc");
+  EXPECT_EQ(tokenizer->Encode("a\xff\xf0\x9f z"), tokenizer->Encode("a\uFFFD\uFFFD z"));
+}
+
+/// What a tokenizer_config.json makes of a tokenizer.json whose own rule is BOS.
+struct ConfigCase {
+  json config;
+  Ids prefix;
+  Ids suffix;
+  std::optional<TokenId> bos;
+};
+
+TEST_F(TokenizerLoad, TheConfigurationAddsBosAndEosWhereTransformersHonoursIt) {
+  Write("tokenizer.json", ReadFile(kData / "ignore-merges" / "tokenizer.json"));
+  const auto plain = LoadTokenizer(kData / "ignore-merges");
+  const TokenId end = *plain->SingleToken("<|endoftext|>");
+  const TokenId start = *plain->SingleToken("<|im_start|>");
+  const json token = {{"content", "<|im_start|>"}, {"special", true}};
+  const std::string fast = "PreTrainedTokenizerFast";
+  const std::vector<ConfigCase> cases = {
+      {json::object(), {end}, {}, end},
+      {{{"bos_token", "<|endoftext|>"}}, {end}, {}, end},
+      {{{"bos_token", nullptr}, {"add_bos_token", nullptr}}, {end}, {}, end},
+      {{{"bos_token", "<|im_start|>"}}, {end}, {}, std::nullopt},
+      {{{"bos_token", token}, {"add_bos_token", true}}, {start}, {}, start},
+      {{{"add_bos_token", false}}, {}, {}, std::nullopt},
+      {{{"add_eos_token", true}, {"eos_token", "<|im_start|>"}}, {end}, {start}, end},
+      {{{"add_bos_token", false}, {"tokenizer_class", "LlamaTokenizerFast"}}, {}, {}, std::nullopt},
+      {{{"add_bos_token", false}, {"tokenizer_class", "GPTNeoXTokenizer"}}, {}, {}, std::nullopt},
+      {{{"add_bos_token", false}, {"tokenizer_class", fast}}, {end}, {}, end},
+      {{{"add_eos_token", true}, {"eos_token", "a"}, {"tokenizer_class", fast}}, {end}, {}, end},
+  };
+  for (const ConfigCase& test : cases) {
+    SCOPED_TRACE(test.config.dump());
+    Write("tokenizer_config.json", test.config.dump());
+    const auto tokenizer = LoadTokenizer(directory_.path());
+    EXPECT_EQ(tokenizer->added_prefix(), test.prefix);
+    EXPECT_EQ(tokenizer->added_suffix(), test.suffix);
+    EXPECT_EQ(tokenizer->bos(), test.bos);
+  }
+}
+
+TEST_F(TokenizerLoad, ABrokenConfigurationIsNamed) {
+  Write("tokenizer.json", nfc_.dump());
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"{", "not JSON"},
+      {"[]", "not an object"},
+      {R"({"add_bos_token":1})", "add_bos_token: not true or false"},
+      {R"({"bos_token":1})", "bos_token: not a string"},
+      {R"({"bos_token":{}})", "\"content\" is missing"},
+      {R"({"add_bos_token":true})", "bos_token is not set"},
+      {R"({"add_bos_token":true,"bos_token":"<none>"})", "\"<none>\" is not in the vocabulary"},
+      {R"({"add_eos_token":true})", "eos_token is not set"},
+  };
+  for (const auto& [text, what] : faults) {
+    SCOPED_TRACE(text);
+    Write("tokenizer_config.json", text);
+    ExpectFailure("tokenizer_config.json", what);
+  }
+}
+
+TEST_F(TokenizerLoad, TokenizerJsonComesBeforeTokenizerModel) {
+  Write("tokenizer.json", nfc_.dump());
+  Write("tokenizer.model", "not even looked at");
+  EXPECT_EQ(LoadTokenizer(directory_.path())->kind(), "byte-level BPE");
+}
+
+TEST_F(TokenizerLoad, AConversionGivesWayToTheModelItWasMadeOf) {
+  json document = nfc_;
+  document["model"]["byte_fallback"] = true;
+  Write("tokenizer.json", document.dump());
+  EXPECT_THAT(Failure(), HasSubstr("byte_fallback"));
+  Write("tokenizer.model", ReadFile(kData / "sentencepiece-bpe" / "tokenizer.model"));
+  EXPECT_EQ(LoadTokenizer(directory_.path())->kind(), "SentencePiece");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,147 @@
+// Every tokenizer against what the reference library gave for it: small ones of our own, and real
+// vocabularies where the shared reference data is at hand.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "coordinator/text/tokenizer.h"
+#include "tests/coordinator/text/json_lines.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using Ids = std::vector<TokenId>;
+const std::filesystem::path kOwn =
+    std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data";
+const std::filesystem::path kShared =
+    std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "tokenizers";
+
+/// A directory of one of the two roots, by name.
+struct Source {
+  const std::filesystem::path* root;
+  std::string name;
+};
+
+class TokenizerVectors : public testing::TestWithParam<Source> {
+ protected:
+  void SetUp() override {
+    directory_ = *GetParam().root / GetParam().name;
+    if (GetParam().root == &kShared && !std::filesystem::exists(directory_)) {
+      GTEST_SKIP() << "no reference data: " << directory_;
+    }
+    tokenizer_ = LoadTokenizer(directory_);
+    ASSERT_NE(tokenizer_, nullptr);
+  }
+
+  std::filesystem::path directory_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+TEST_P(TokenizerVectors, TextsGiveTheReferencesIdsAndComeBack) {
+  const std::vector<nlohmann::json> vectors = ReadJsonLines(directory_ / "vectors.jsonl");
+  ASSERT_GE(vectors.size(), 60u);
+  for (const nlohmann::json& vector : vectors) {
+    SCOPED_TRACE(vector["text"].dump());
+    const std::string text = vector["text"];
+    EXPECT_EQ(tokenizer_->Encode(text), vector["ids"].get<Ids>());
+    EXPECT_EQ(tokenizer_->EncodeWithAdded(text), vector["ids_special"].get<Ids>());
+    EXPECT_EQ(tokenizer_->Decode(vector["ids"].get<Ids>()), vector["decoded"].get<std::string>());
+  }
+}
+
+TEST_P(TokenizerVectors, KnowsWhichTextsAreOneToken) {
+  for (const nlohmann::json& single : ReadJsonLines(directory_ / "single.jsonl")) {
+    SCOPED_TRACE(single["text"].dump());
+    const std::optional<TokenId> id = tokenizer_->SingleToken(single["text"].get<std::string>());
+    EXPECT_EQ(id ? nlohmann::json(*id) : nlohmann::json(), single["id"]);
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<Source>& info) {
+  std::string name = (info.param.root == &kShared ? "real_" : "") + info.param.name;
+  for (char& c : name) {
+    c = c == '-' ? '_' : c;
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Own, TokenizerVectors,
+                         testing::Values(Source{&kOwn, "added-tokens"}, Source{&kOwn, "cased"},
+                                         Source{&kOwn, "digits"}, Source{&kOwn, "ignore-merges"},
+                                         Source{&kOwn, "missing-bytes"}, Source{&kOwn, "nfc"},
+                                         Source{&kOwn, "prefix-space"},
+                                         Source{&kOwn, "sentencepiece-bpe"},
+                                         Source{&kOwn, "sentencepiece-unigram"},
+                                         Source{&kOwn, "splits"}),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Real, TokenizerVectors,
+                         testing::Values(Source{&kShared, "llama3"}, Source{&kShared, "qwen3"},
+                                         Source{&kShared, "llama2-sentencepiece"}),
+                         NameOf);
+
+class OwnTokenizer : public TokenizerVectors {};
+
+TEST_P(OwnTokenizer, DecodesIdsThatAreCutInsideCharacters) {
+  for (const nlohmann::json& record : ReadJsonLines(directory_ / "decode.jsonl")) {
+    const Ids ids = record["ids"];
+    EXPECT_EQ(tokenizer_->Decode(ids), record["decoded"].get<std::string>()) << record["ids"];
+  }
+}
+
+TEST_P(OwnTokenizer, IdsOutsideTheVocabularyGiveNothing) {
+  const auto outside = static_cast<TokenId>(tokenizer_->vocab_size());
+  EXPECT_EQ(tokenizer_->Decode(Ids{-1, outside, INT32_MAX, INT32_MIN}), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Own, OwnTokenizer,
+                         testing::Values(Source{&kOwn, "added-tokens"}, Source{&kOwn, "cased"},
+                                         Source{&kOwn, "digits"}, Source{&kOwn, "ignore-merges"},
+                                         Source{&kOwn, "missing-bytes"}, Source{&kOwn, "nfc"},
+                                         Source{&kOwn, "prefix-space"},
+                                         Source{&kOwn, "sentencepiece-bpe"},
+                                         Source{&kOwn, "sentencepiece-unigram"},
+                                         Source{&kOwn, "splits"}),
+                         NameOf);
+
+std::uint32_t HashOf(const Ids& ids) {
+  std::uint32_t value = 0;
+  for (const TokenId id : ids) {
+    value = value * 31 + static_cast<std::uint32_t>(id);
+  }
+  return value;
+}
+
+class LongTexts : public TokenizerVectors {};
+
+// A megabyte in one piece: what is quadratic here does not come to an end within the time limit.
+TEST_P(LongTexts, AMegabyteGivesTheReferencesIdsAndComesBack) {
+  const std::vector<nlohmann::json> records = ReadJsonLines(directory_ / "long.jsonl");
+  ASSERT_GE(records.size(), 10u);
+  for (const nlohmann::json& record : records) {
+    SCOPED_TRACE(record.dump());
+    const std::string unit = record["unit"];
+    std::string text;
+    for (int i = 0; i < record["repeats"]; ++i) {
+      text += unit;
+    }
+    const Ids ids = tokenizer_->Encode(text);
+    EXPECT_EQ(ids.size(), record["count"].get<std::size_t>());
+    EXPECT_EQ(HashOf(ids), record["hash"].get<std::uint32_t>());
+    // NFC reorders combining marks, so those do not come back as they were.
+    if (unit != "\u0323\u0301") {
+      EXPECT_TRUE(tokenizer_->Decode(ids) == text);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Own, LongTexts,
+                         testing::Values(Source{&kOwn, "digits"}, Source{&kOwn, "ignore-merges"},
+                                         Source{&kOwn, "nfc"}, Source{&kOwn, "sentencepiece-bpe"}),
+                         NameOf);
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,171 @@
+// `tokenize`, `inspect`, `--help` and `--version`.
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+
+namespace scorecast::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Version, IsALine) {
+  const ProcessResult result = RunScorecast({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, ::testing::MatchesRegex("scorecast [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_EQ(result.err, "");
+}
+
+/// A flag's part of a help text, its first line and those that belong to it.
+std::string HelpOf(const std::string& help, const std::string& flag) {
+  const std::size_t begin = help.find("  " + flag + " ");
+  if (begin == std::string::npos) {
+    return {};
+  }
+  return help.substr(begin, help.find("\n  -", begin) - begin);
+}
+
+TEST(Help, NamesEveryFlagWithItsDefault) {
+  for (const char* command : {"batch", "inspect"}) {
+    SCOPED_TRACE(command);
+    const ProcessResult result = RunScorecast({command, "--help"});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.err, "");
+    const std::vector<std::pair<std::string, std::string>> defaults = {
+        {"--delimiter-visibility", "=hidden"},
+        {"--max-items", "=128"},
+        {"--max-multi-item-seq-len", "=8192"},
+        {"--max-batch-tokens", "=8192"},
+        {"--dtype", "=f32"},
+        {"--threads", "=0"},
+        {"--kernel", "=auto"},
+        {"--log-level", "=info"},
+        {"--max-request-bytes", "=16777216"}};
+    for (const auto& [flag, value] : defaults) {
+      EXPECT_THAT(HelpOf(result.out, flag), HasSubstr(value)) << flag;
+    }
+    EXPECT_THAT(HelpOf(result.out, "--model"), HasSubstr("REQUIRED"));
+    EXPECT_THAT(HelpOf(result.out, "--multi-item-scoring-delimiter"), HasSubstr("ID|TEXT"));
+    // Units.
+    EXPECT_THAT(HelpOf(result.out, "--max-batch-tokens"), HasSubstr("Tokens"));
+    EXPECT_THAT(HelpOf(result.out, "--max-multi-item-seq-len"), HasSubstr("Tokens"));
+    EXPECT_THAT(HelpOf(result.out, "--max-request-bytes"), HasSubstr("Bytes"));
+  }
+  const std::string batch = RunScorecast({"batch", "--help"}).out;
+  EXPECT_THAT(HelpOf(batch, "--input"), HasSubstr("REQUIRED"));
+  EXPECT_THAT(HelpOf(batch, "--output"), HasSubstr("REQUIRED"));
+  EXPECT_THAT(HelpOf(RunScorecast({"inspect", "--help"}).out, "--ranks"), HasSubstr("=1"));
+  EXPECT_THAT(HelpOf(RunScorecast({"tokenize", "--help"}).out, "--no-special"), Not(""));
+  const ProcessResult all = RunScorecast({"--help"});
+  EXPECT_EQ(all.exit_code, 0);
+  for (const char* command : {"batch", "tokenize", "inspect"}) {
+    EXPECT_THAT(all.out, HasSubstr(command));
+  }
+}
+
+class Tokenize : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Tokenize, GivesTheReferencesIds) {
+  // The tokenizer's files are all that it needs.
+  const std::filesystem::path dir = MakeModel(GetParam());
+  std::filesystem::remove(dir / "model.safetensors");
+  std::filesystem::remove(dir / "config.json");
+  const std::vector<TextVector> vectors = TextVectors(GetParam());
+  std::string input;
+  for (const TextVector& vector : vectors) {
+    input += json{{"text", vector.text}}.dump() + "\n";
+  }
+  for (const bool special : {true, false}) {
+    std::vector<std::string> arguments = {"tokenize", "--model", dir};
+    if (!special) {
+      arguments.emplace_back("--no-special");
+    }
+    const ProcessResult result = RunScorecast(arguments, 0, input);
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.err, "");
+    const std::vector<std::string> lines = LinesOf(result.out);
+    ASSERT_EQ(lines.size(), vectors.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::vector<TokenId>& ids = special ? vectors[i].ids_special : vectors[i].ids;
+      EXPECT_EQ(lines[i], json({{"ids", ids}}).dump()) << vectors[i].text;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Tokenize,
+                         ::testing::Values("digits", "ignore-merges", "sentencepiece-bpe"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(TokenizeLines, ThatAreBadAreNamedAndTheRunGoesOn) {
+  const std::string input =
+      "{\"text\":\"a\"}\nno\n{\"text\":5}\n{}\n{\"text\":\"\xff\"}\n{\"text\":\"a\"}";
+  const ProcessResult result = RunScorecast({"tokenize", "--model", MakeModel("digits")}, 0, input);
+  EXPECT_EQ(result.exit_code, 3);
+  const std::vector<std::string> lines = LinesOf(result.out);
+  ASSERT_EQ(lines.size(), 6U);
+  EXPECT_EQ(lines[0], "{\"ids\":[67]}");
+  EXPECT_EQ(lines[5], lines[0]);
+  for (const std::size_t bad : {1, 2, 3, 4}) {
+    EXPECT_EQ(json::parse(lines[bad]).at("error").at("line"), bad + 1);
+    EXPECT_EQ(json::parse(lines[bad]).at("error").at("code"), 400);
+  }
+}
+
+TEST(TokenizeLines, NeedATokenizer) {
+  const ProcessResult result = RunScorecast({"tokenize", "--model", MakeModel("")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(LinesOf(result.err).size(), 1U) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("tokenizer.json"));
+}
+
+TEST(Inspect, PrintsModelTokenizerPartitionAndMemory) {
+  const ProcessResult result =
+      RunScorecast({"inspect", "--model", MakeModel("ignore-merges"), "--ranks", "4"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  // 2 x 720 x 48 of embeddings and lm-head; a layer has 2 x 48 of norms, (48 + 2 x 16 + 48) x 48 of
+  // attention and 3 x 80 x 48 of its MLP; and the last norm.
+  const int parameters = 2 * 720 * 48 + 2 * (2 * 48 + 128 * 48 + 3 * 80 * 48) + 48;
+  for (const std::string& line :
+       {std::string("LlamaForCausalLM"), std::string("float32"), std::to_string(parameters),
+        std::string("6 query, 2 K/V, head_dim 8"), std::string("720"), std::string("256"),
+        std::string("byte-level BPE"), std::string("<|im_end|>"), std::string("562"),
+        std::string("partition over 4 ranks"), std::string("MiB")}) {
+    EXPECT_THAT(result.out, HasSubstr(line));
+  }
+  EXPECT_THAT(result.out, ContainsRegex("BOS +560"));
+  EXPECT_THAT(result.out, ContainsRegex("\n +0 +0\\.\\.1 +0\\.\\.0 "));
+  EXPECT_THAT(result.out, ContainsRegex("\n +3 +5\\.\\.5 +1\\.\\.1 "));
+}
+
+TEST(Inspect, AModelWithoutATokenizer) {
+  const ProcessResult result = RunScorecast({"inspect", "--model", FamilyDirectory("qwen3")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Qwen3ForCausalLM"));
+  EXPECT_THAT(result.out, HasSubstr("token ids only"));
+}
+
+TEST(Inspect, RefusesMoreRanksThanHeads) {
+  const ProcessResult result =
+      RunScorecast({"inspect", "--model", FamilyDirectory("qwen3"), "--ranks", "9"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  ASSERT_EQ(LinesOf(result.err).size(), 1U) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("8 query heads"));
+  EXPECT_THAT(result.err, HasSubstr("9 ranks"));
+}
+
+}  // namespace
+}  // namespace scorecast::testing

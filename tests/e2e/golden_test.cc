@@ -1,0 +1,245 @@
+// Through the batch door: other implementations' answers, on 1, 2, 3 and 4 ranks, which agree.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+#include "tests/reference/golden_cases.h"
+
+namespace scorecast::testing {
+namespace {
+
+using nlohmann::json;
+using reference::MultiItemCase;
+using reference::TextCase;
+
+/// What the project promises of log-probabilities against the references.
+constexpr double kTolerance = 1e-4;
+/// And of numbers of ranks against each other: of scores, and of log-probabilities by their size,
+/// whose float32 logits are rounded by theirs.
+constexpr double kRankTolerance = 1e-5;
+constexpr int kMostRanks = 4;
+
+/// [1 + items][labels]: the query's row and the items'.
+std::vector<std::vector<double>> LogProbRows(const json& body) {
+  std::vector<std::vector<double>> rows;
+  if (body.contains("query_token_logprobs")) {
+    rows.push_back(body.at("query_token_logprobs"));
+  }
+  for (const json& row : body.at("token_logprobs")) {
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+void ExpectNear(const std::vector<std::vector<double>>& found,
+                const std::vector<std::vector<double>>& expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t row = 0; row < found.size(); ++row) {
+    ASSERT_EQ(found[row].size(), expected[row].size());
+    for (std::size_t label = 0; label < found[row].size(); ++label) {
+      EXPECT_NEAR(found[row][label], expected[row][label], tolerance)
+          << "row " << row << ", label " << label;
+    }
+  }
+}
+
+void ExpectAgree(const json& found, const json& expected) {
+  for (const char* field : {"scores", "token_logprobs"}) {
+    ASSERT_EQ(found.at(field).size(), expected.at(field).size());
+    for (std::size_t item = 0; item < expected.at(field).size(); ++item) {
+      for (std::size_t label = 0; label < expected.at(field)[item].size(); ++label) {
+        const auto value = expected.at(field)[item][label].get<double>();
+        EXPECT_NEAR(found.at(field)[item][label].get<double>(), value,
+                    kRankTolerance * std::max(1.0, std::abs(value)))
+            << field << ", item " << item << ", label " << label;
+      }
+    }
+  }
+}
+
+void ExpectTop(const json& found, const std::vector<reference::TopLogProbs>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t row = 0; row < found.size(); ++row) {
+    ASSERT_EQ(found[row].size(), expected[row].size());
+    for (std::size_t place = 0; place < expected[row].size(); ++place) {
+      EXPECT_EQ(found[row][place][0], expected[row][place].first) << row << ", " << place;
+      EXPECT_NEAR(found[row][place][1].get<double>(), expected[row][place].second, kTolerance);
+    }
+  }
+}
+
+/// Runs on 1 … 4 ranks, each of which must answer every line; `check` looks at each run.
+template <typename Check>
+void OnAllRanks(BatchCommand command, const std::vector<json>& bodies, const Check& check) {
+  std::optional<BatchRun> alone;
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    SCOPED_TRACE(std::to_string(ranks) + " ranks");
+    command.ranks = ranks;
+    const BatchRun run = RunBatch(command, bodies);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    ASSERT_EQ(run.lines.size(), bodies.size());
+    check(run);
+    if (!alone) {
+      alone = run;
+    }
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      ExpectAgree(run.Body(i), alone->Body(i));
+    }
+  }
+}
+
+class Family : public ::testing::TestWithParam<const char*> {
+ protected:
+  static json ToBody(const MultiItemCase& one) {
+    return {{"query", one.query},
+            {"items", one.items},
+            {"label_token_ids", one.label_token_ids},
+            {"return_token_logprobs", true},
+            {"top_logprobs", 5}};
+  }
+
+  const std::filesystem::path dir_ = FamilyDirectory(GetParam());
+  const reference::FamilyGolden golden_ = reference::LoadFamilyGolden(dir_);
+};
+
+TEST_P(Family, HiddenDelimiter) {
+  // A delimiter that is hidden is never computed: any that no case uses will do for all of them.
+  constexpr char kUnused[] = "2";
+  std::vector<json> bodies;
+  for (const MultiItemCase& one : golden_.multi_item) {
+    bodies.push_back(ToBody(one));
+  }
+  OnAllRanks({dir_, {"--multi-item-scoring-delimiter", kUnused}}, bodies, [&](const BatchRun& run) {
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      const reference::GoldenRows& expected = golden_.multi_item[i].hidden;
+      ExpectNear(LogProbRows(run.Body(i)), expected.label_logprobs, kTolerance);
+      ExpectTop(run.Body(i).at("top_logprobs"), expected.top_logprobs);
+    }
+  });
+}
+
+TEST_P(Family, FirstDelimiterVisible) {
+  for (const MultiItemCase& one : golden_.multi_item) {
+    SCOPED_TRACE("delimiter " + std::to_string(one.delimiter));
+    const std::vector<json> bodies = {ToBody(one)};
+    const BatchCommand command = {dir_,
+                                  {"--multi-item-scoring-delimiter", std::to_string(one.delimiter),
+                                   "--delimiter-visibility", "first"}};
+    const auto check = [&](const BatchRun& run) {
+      ExpectNear(LogProbRows(run.Body(0)), one.first.label_logprobs, kTolerance);
+      ExpectTop(run.Body(0).at("top_logprobs"), one.first.top_logprobs);
+    };
+    // The delimiter is a flag, so that each case is a run; one of them on all ranks says enough.
+    if (&one == &golden_.multi_item.front()) {
+      OnAllRanks(command, bodies, check);
+    } else {
+      check(RunBatch(command, bodies));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Family, ::testing::Values("llama", "llama-nine-heads", "qwen3"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+/// Probabilities and softmax of golden.json are rounded to nine digits behind the point.
+constexpr double kRounding = 0.5e-9;
+
+class Text : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(dir_ / "golden.json")) {
+      GTEST_SKIP() << "no reference model at " << dir_;
+    }
+    golden_ = reference::LoadTextGolden(dir_);
+  }
+
+  /// Each case twice: probabilities over the vocabulary, then softmax over the labels.
+  static std::vector<json> Bodies(const std::vector<TextCase>& cases) {
+    std::vector<json> bodies;
+    for (const TextCase& one : cases) {
+      json body = {{"query", one.query},
+                   {"items", one.items},
+                   {"label_token_ids", one.label_token_ids},
+                   {"item_first", one.item_first},
+                   {"return_token_logprobs", true}};
+      bodies.push_back(body);
+      body["apply_softmax"] = true;
+      bodies.push_back(body);
+    }
+    return bodies;
+  }
+
+  static void Check(const BatchRun& run, const std::vector<TextCase>& cases) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      SCOPED_TRACE("case " + std::to_string(i));
+      CheckProbabilities(run.Body(2 * i), cases[i]);
+      CheckSoftmax(run.Body(2 * i + 1).at("scores"), cases[i].softmax);
+    }
+  }
+
+  static void CheckProbabilities(const json& body, const TextCase& one) {
+    ASSERT_EQ(body.at("scores").size(), one.items.size());
+    for (std::size_t item = 0; item < one.items.size(); ++item) {
+      ASSERT_EQ(body.at("scores")[item].size(), one.label_token_ids.size());
+      for (std::size_t label = 0; label < one.label_token_ids.size(); ++label) {
+        const double expected = one.probabilities[item][label];
+        const double found = body.at("scores")[item][label].get<double>();
+        // A log-probability within the tolerance of any that rounds to the expected probability.
+        EXPECT_GE(found, (expected - kRounding) * std::exp(-kTolerance));
+        EXPECT_LE(found, (expected + kRounding) * std::exp(kTolerance));
+        const double logprob = body.at("token_logprobs")[item][label].get<double>();
+        EXPECT_NEAR(std::exp(logprob), found, 1e-12 * found);
+      }
+    }
+  }
+
+  static void CheckSoftmax(const json& scores, const std::vector<std::vector<double>>& expected) {
+    ASSERT_EQ(scores.size(), expected.size());
+    for (std::size_t item = 0; item < expected.size(); ++item) {
+      ASSERT_EQ(scores[item].size(), expected[item].size());
+      for (std::size_t label = 0; label < expected[item].size(); ++label) {
+        // d softmax_i = s_i (d_i - sum_j s_j d_j), whose second factor is at most 2 (1 - s_i) |d|.
+        const double s = expected[item][label];
+        EXPECT_NEAR(scores[item][label].get<double>(), s,
+                    2 * kTolerance * s * (1 - s) + 2 * kRounding);
+      }
+    }
+  }
+
+  const std::filesystem::path dir_ =
+      std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / GetParam();
+  reference::TextGolden golden_;
+};
+
+TEST_P(Text, MultiItem) {
+  const std::vector<json> bodies = Bodies(golden_.multi_item);
+  OnAllRanks({dir_, {"--multi-item-scoring-delimiter", golden_.delimiter_text}}, bodies,
+             [&](const BatchRun& run) { Check(run, golden_.multi_item); });
+}
+
+TEST_P(Text, OneByOne) {
+  const std::vector<json> bodies = Bodies(golden_.one_by_one);
+  OnAllRanks({dir_, {}}, bodies, [&](const BatchRun& run) { Check(run, golden_.one_by_one); });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Text, ::testing::Values("qwen3-tiny", "llama2-tiny"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace scorecast::testing

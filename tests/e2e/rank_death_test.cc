@@ -1,0 +1,77 @@
+// A rank that dies takes the job down with a message, and leaves no process behind.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+
+namespace scorecast::testing {
+namespace {
+
+using nlohmann::json;
+using std::chrono::steady_clock;
+
+/// Looks again and again until something holds, for at most half a minute.
+template <typename Predicate>
+bool Eventually(const Predicate& holds) {
+  const auto deadline = steady_clock::now() + std::chrono::seconds(30);
+  while (!holds()) {
+    if (steady_clock::now() > deadline) {
+      return false;
+    }
+    usleep(5000);
+  }
+  return true;
+}
+
+class RankDeath : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(RankDeath, EndsTheJob) {
+  constexpr int kRanks = 3;
+  const std::filesystem::path model = MakeModel("");
+  const std::filesystem::path dir = NewDirectory();
+  const json request = {{"query", std::vector<int>(60, 3)},
+                        {"items", std::vector<std::vector<int>>(100, std::vector<int>(60, 4))},
+                        {"label_token_ids", {1, 2}}};
+  std::string input;
+  for (int i = 0; i < 2000; ++i) {
+    input += ScoreLine(std::to_string(i), request);
+  }
+  WriteFile(dir / "in", input);
+  Process job(ScorecastCommand({"batch", "--model", model, "--input", dir / "in", "--output",
+                                dir / "out", "--multi-item-scoring-delimiter", "7"},
+                               kRanks));
+  ASSERT_TRUE(Eventually([&] {
+    return std::filesystem::exists(dir / "out") && std::filesystem::file_size(dir / "out") > 0;
+  })) << "the run has begun";
+
+  const std::vector<pid_t> processes = DescendantsOf(job.pid());
+  std::vector<pid_t> ranks;
+  std::copy_if(processes.begin(), processes.end(), std::back_inserter(ranks),
+               [](pid_t pid) { return ProgramOf(pid) == "scorecast"; });
+  ASSERT_EQ(ranks.size(), std::size_t{kRanks});
+  std::sort(ranks.begin(), ranks.end());  // They are started in their order.
+  kill(ranks[GetParam()], SIGKILL);
+
+  const ProcessResult result = job.Wait();
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, ::testing::ContainsRegex("rank " + std::to_string(GetParam()) +
+                                                   " .*exited on signal 9"));
+  for (const pid_t pid : processes) {
+    EXPECT_TRUE(Eventually([&] { return !IsRunning(pid); })) << ProgramOf(pid) << " " << pid;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RankDeath, ::testing::Values(0, 2));
+
+}  // namespace
+}  // namespace scorecast::testing

@@ -1,0 +1,206 @@
+// A request's scores are the same bytes whatever its company, its bucket, its threads, the order of
+// its items, and on every run.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+#include "tests/reference/random_checkpoint.h"
+
+namespace scorecast::testing {
+namespace {
+
+using nlohmann::json;
+
+constexpr TokenId kDelimiter = 7;
+const char* const kDelimiterFlag = "7";
+
+std::vector<TokenId> Tokens(std::uint64_t seed, std::size_t count) {
+  return reference::RandomTokens(seed, count, kModelVocabSize, kDelimiter);
+}
+
+json Request(std::vector<TokenId> query, std::vector<std::vector<TokenId>> items) {
+  return {{"query", std::move(query)},
+          {"items", std::move(items)},
+          {"label_token_ids", {300, 17, 655, 0}},
+          {"return_token_logprobs", true},
+          {"top_logprobs", 4}};
+}
+
+/// The same, but of its labels' columns only.
+json SoftmaxOnly(json request) {
+  request.erase("return_token_logprobs");
+  request.erase("top_logprobs");
+  request["apply_softmax"] = true;
+  return request;
+}
+
+/// Item lengths on both sides of the tiles that kernels work in, and an empty one.
+std::vector<std::vector<TokenId>> Items(std::uint64_t seed) {
+  std::vector<std::vector<TokenId>> items;
+  for (const std::size_t length : {1, 3, 0, 17, 8, 33, 2, 64, 5}) {
+    items.push_back(Tokens(seed * 100 + length, length));
+  }
+  return items;
+}
+
+std::vector<json> Requests(std::size_t count, std::uint64_t seed) {
+  std::vector<json> requests;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::vector<TokenId>> items = Items(seed + i);
+    items.resize(1 + i % items.size());
+    json request = Request(Tokens(seed + i, 1 + 7 * i % 90), std::move(items));
+    requests.push_back(i % 3 == 2 ? SoftmaxOnly(request) : request);
+  }
+  return requests;
+}
+
+/// Both modes, on one rank and on several, which all-reduce.
+struct Mode {
+  bool multi_item = true;
+  int ranks = 0;
+};
+
+class SameBits : public ::testing::TestWithParam<Mode> {
+ protected:
+  BatchRun RunWith(const std::vector<std::string>& flags, const std::vector<json>& requests) const {
+    BatchCommand command = {dir_, flags, GetParam().ranks};
+    if (GetParam().multi_item) {
+      command.flags.insert(command.flags.end(), {"--multi-item-scoring-delimiter", kDelimiterFlag});
+    }
+    BatchRun run = RunBatch(command, requests);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.lines.size(), requests.size());
+    return run;
+  }
+
+  /// What the answer says of an item, as bytes.
+  std::string Item(const json& body, std::size_t item) const {
+    std::string bytes = body.at("scores").at(item).dump();
+    if (body.contains("token_logprobs")) {
+      const std::size_t row = item + (GetParam().multi_item ? 1 : 0);
+      bytes += body.at("token_logprobs").at(item).dump() + body.at("top_logprobs").at(row).dump();
+    }
+    return bytes;
+  }
+
+  static std::string WithoutId(const BatchRun& run, std::size_t line) {
+    std::string stable = run.Stable(line);
+    return stable.substr(stable.find("\"response\""));
+  }
+
+  const std::filesystem::path dir_ = MakeModel("");
+};
+
+TEST_P(SameBits, OnEveryRunInEveryBucketAndWithAnyThreads) {
+  const std::vector<json> requests = Requests(9, 1);
+  const std::vector<std::string> expected = RunWith({}, requests).Stable();
+  ASSERT_FALSE(expected.empty());
+  std::vector<std::vector<std::string>> others = {{},
+                                                  {"--max-batch-tokens", "16", "--threads", "2"}};
+  if (GetParam().ranks == 0) {
+    others.insert(others.end(), {{"--max-batch-tokens", "64"},
+                                 {"--max-batch-tokens", "1"},
+                                 {"--threads", "1"},
+                                 {"--threads", "3"}});
+  }
+  for (const std::vector<std::string>& flags : others) {
+    SCOPED_TRACE(::testing::PrintToString(flags));
+    EXPECT_EQ(RunWith(flags, requests).Stable(), expected);
+  }
+}
+
+TEST_P(SameBits, AloneAndAmidFiftyOthers) {
+  const json request = Request(Tokens(5, 40), Items(5));
+  const BatchRun alone = RunWith({}, {request});
+  const BatchRun softmax_alone = RunWith({}, {SoftmaxOnly(request)});
+  std::vector<json> crowd = Requests(50, 1000);
+  crowd.insert(crowd.begin() + 23, request);
+  crowd.insert(crowd.begin() + 41, SoftmaxOnly(request));
+  const BatchRun amid = RunWith({}, crowd);
+  EXPECT_EQ(WithoutId(amid, 23), WithoutId(alone, 0));
+  EXPECT_EQ(WithoutId(amid, 41), WithoutId(softmax_alone, 0));
+}
+
+TEST_P(SameBits, WhateverTheOtherItems) {
+  const std::vector<TokenId> query = Tokens(9, 40);
+  const std::vector<std::vector<TokenId>> items = Items(9);
+  const std::size_t count = items.size();
+
+  std::vector<std::vector<TokenId>> permuted;
+  for (std::size_t i = 0; i < count; ++i) {
+    permuted.push_back(items[(i * 4 + 3) % count]);
+  }
+  std::vector<std::vector<TokenId>> changed = items;
+  changed[3][5] = (changed[3][5] + 1) % kDelimiter;
+  std::vector<std::vector<TokenId>> added = items;
+  added.insert(added.begin() + 1, Tokens(77, 21));
+  std::vector<std::vector<TokenId>> removed(items.begin() + 4, items.end());
+
+  std::vector<json> requests = {Request(query, items), Request(query, permuted),
+                                Request(query, changed), Request(query, added),
+                                Request(query, removed)};
+  const std::size_t variants = requests.size();
+  for (std::size_t i = 0; i < variants; ++i) {
+    requests.push_back(SoftmaxOnly(requests[i]));
+  }
+  const BatchRun run = RunWith({}, requests);
+  for (const std::size_t first : {std::size_t{0}, variants}) {
+    const json original = run.Body(first);
+    for (std::size_t i = 0; i < count; ++i) {
+      SCOPED_TRACE("item " + std::to_string(i));
+      EXPECT_EQ(Item(run.Body(first + 1), i), Item(original, (i * 4 + 3) % count));
+      if (i == 3) {
+        EXPECT_NE(Item(run.Body(first + 2), i), Item(original, i));
+      } else {
+        EXPECT_EQ(Item(run.Body(first + 2), i), Item(original, i));
+      }
+      EXPECT_EQ(Item(run.Body(first + 3), i == 0 ? 0 : i + 1), Item(original, i));
+      if (i >= 4) {
+        EXPECT_EQ(Item(run.Body(first + 4), i - 4), Item(original, i));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SameBits,
+                         ::testing::Values(Mode{true, 0}, Mode{false, 0}, Mode{true, 3},
+                                           Mode{false, 2}),
+                         [](const auto& test) {
+                           return std::string(test.param.multi_item ? "MultiItem" : "OneByOne") +
+                                  std::to_string(std::max(1, test.param.ranks)) + "Ranks";
+                         });
+
+// The hidden delimiter makes multi-item scoring the same mathematics as one prompt for each item.
+TEST(MultiItem, EqualsOneByOneOfTheSameIds) {
+  constexpr double kTolerance = 1e-5;
+  const std::filesystem::path dir = MakeModel("");
+  std::vector<json> requests = Requests(10, 50);
+  for (json& request : requests) {
+    request["return_token_logprobs"] = true;
+    request.erase("top_logprobs");
+  }
+  const BatchRun multi =
+      RunBatch({dir, {"--multi-item-scoring-delimiter", kDelimiterFlag}}, requests);
+  const BatchRun single = RunBatch({dir, {}}, requests);
+  ASSERT_EQ(multi.exit_code, 0) << multi.err;
+  ASSERT_EQ(single.exit_code, 0) << single.err;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const json a = multi.Body(i).at("token_logprobs");
+    const json b = single.Body(i).at("token_logprobs");
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t item = 0; item < a.size(); ++item) {
+      for (std::size_t label = 0; label < a[item].size(); ++label) {
+        EXPECT_NEAR(a[item][label].get<double>(), b[item][label].get<double>(), kTolerance);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::testing

@@ -1,0 +1,127 @@
+#include "tests/e2e/scorecast_program.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "tests/reference/temp_directory.h"
+
+namespace scorecast::testing {
+
+using nlohmann::json;
+
+Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks) {
+  Command command;
+  if (ranks > 0) {
+    command.arguments = {SCORECAST_MPIEXEC,    "--oversubscribe", "--bind-to", "none", "-n",
+                         std::to_string(ranks)};
+    command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                           {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+  }
+  command.arguments.emplace_back(SCORECAST_PROGRAM);
+  command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+ProcessResult RunScorecast(const std::vector<std::string>& arguments, int ranks,
+                           const std::string& input) {
+  return Run(ScorecastCommand(arguments, ranks), input);
+}
+
+json BatchRun::Record(std::size_t line) const { return json::parse(lines.at(line)); }
+
+json BatchRun::Body(std::size_t line) const { return Record(line).at("response").at("body"); }
+
+int BatchRun::StatusCode(std::size_t line) const {
+  return Record(line).at("response").at("status_code").get<int>();
+}
+
+std::string BatchRun::Stable(std::size_t line) const {
+  std::string text = lines.at(line);
+  const std::size_t begin = text.find("\"timings\":{");
+  if (begin != std::string::npos) {
+    text.erase(begin, text.find('}', begin) + 1 - begin);
+  }
+  return text;
+}
+
+std::vector<std::string> BatchRun::Stable() const {
+  std::vector<std::string> stable;
+  for (std::size_t line = 0; line < lines.size(); ++line) {
+    stable.push_back(Stable(line));
+  }
+  return stable;
+}
+
+std::string ScoreLine(const std::string& custom_id, const json& body) {
+  return json{{"custom_id", custom_id}, {"method", "POST"}, {"url", "/v1/score"}, {"body", body}}
+             .dump() +
+         "\n";
+}
+
+BatchRun RunBatchText(const BatchCommand& command, const std::string& input) {
+  const std::filesystem::path dir = NewDirectory();
+  WriteFile(dir / "in.jsonl", input);
+  std::vector<std::string> arguments = {"batch",
+                                        "--model",
+                                        command.model.string(),
+                                        "--input",
+                                        (dir / "in.jsonl").string(),
+                                        "--output",
+                                        (dir / "out.jsonl").string()};
+  arguments.insert(arguments.end(), command.flags.begin(), command.flags.end());
+  const ProcessResult result = RunScorecast(arguments, command.ranks);
+  BatchRun run;
+  run.exit_code = result.exit_code;
+  run.err = result.err;
+  if (std::filesystem::exists(dir / "out.jsonl")) {
+    run.lines = LinesOf(ReadFile(dir / "out.jsonl"));
+  }
+  return run;
+}
+
+BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies) {
+  std::string input;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    input += ScoreLine(std::to_string(i), bodies[i]);
+  }
+  return RunBatchText(command, input);
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::filesystem::path NewDirectory() {
+  static const reference::TempDirectory all;
+  static int made = 0;
+  const std::filesystem::path dir = all.path() / std::to_string(made++);
+  std::filesystem::create_directory(dir);
+  return dir;
+}
+
+void WriteFile(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) {
+    throw std::runtime_error("cannot write " + path.string());
+  }
+}
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw std::runtime_error("cannot read " + path.string());
+  }
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace scorecast::testing

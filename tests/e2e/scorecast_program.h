@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/process.h"
+
+namespace scorecast::testing {
+
+/// The built executable, alone, or under mpirun where `ranks` > 0.
+Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks = 0);
+
+/// Runs it to its end.
+ProcessResult RunScorecast(const std::vector<std::string>& arguments, int ranks = 0,
+                           const std::string& input = {});
+
+/// `scorecast batch`, without its files.
+struct BatchCommand {
+  std::filesystem::path model;
+  std::vector<std::string> flags;
+  int ranks = 0;  ///< 0: alone, without mpirun.
+};
+
+/// What a batch answered.
+struct BatchRun {
+  int exit_code = -1;
+  std::string err;
+  std::vector<std::string> lines;  ///< As written.
+
+  /// A line as JSON.
+  nlohmann::json Record(std::size_t line) const;
+  /// `response.body` of a line.
+  nlohmann::json Body(std::size_t line) const;
+  int StatusCode(std::size_t line) const;
+  /// A line as written, but for the timings: what must be the same on every run.
+  std::string Stable(std::size_t line) const;
+  std::vector<std::string> Stable() const;
+};
+
+/// A request line with a body for /v1/score.
+std::string ScoreLine(const std::string& custom_id, const nlohmann::json& body);
+
+/// Scores the text of a batch file.
+BatchRun RunBatchText(const BatchCommand& command, const std::string& input);
+
+/// Scores requests; `custom_id` is their place, "0", "1", ….
+BatchRun RunBatch(const BatchCommand& command, const std::vector<nlohmann::json>& bodies);
+
+std::vector<std::string> LinesOf(const std::string& text);
+
+/// A directory that lives as long as the test program, new for every call.
+std::filesystem::path NewDirectory();
+
+void WriteFile(const std::filesystem::path& path, const std::string& text);
+std::string ReadFile(const std::filesystem::path& path);
+
+}  // namespace scorecast::testing

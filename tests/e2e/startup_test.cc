@@ -1,0 +1,201 @@
+// Faults of start-up: one line on standard error, exit code 1, and no output.
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+
+namespace scorecast::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Matcher;
+
+/// Lines of standard error that are ours, not mpirun's.
+std::vector<std::string> OwnLines(const std::string& err) {
+  std::vector<std::string> own;
+  for (const std::string& line : LinesOf(err)) {
+    if (line.starts_with("scorecast: ")) {
+      own.push_back(line);
+    }
+  }
+  return own;
+}
+
+struct Refusal {
+  std::vector<std::string> flags;
+  Matcher<std::string> line;
+};
+
+class Startup : public ::testing::Test {
+ protected:
+  Startup() {
+    WriteFile(input_, ScoreLine("a", {{"query", {1}}, {"items", {{2}}}, {"label_token_ids", {3}}}));
+  }
+
+  ProcessResult RunWith(const std::filesystem::path& model, const std::vector<std::string>& flags,
+                        int ranks = 0) const {
+    std::vector<std::string> arguments = {"batch", "--model",  model,  "--input",
+                                          input_,  "--output", output_};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return RunScorecast(arguments, ranks);
+  }
+
+  void ExpectRefused(const std::filesystem::path& model, const Refusal& refusal) const {
+    SCOPED_TRACE(::testing::PrintToString(refusal.flags));
+    const ProcessResult result = RunWith(model, refusal.flags);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    const std::vector<std::string> lines = LinesOf(result.err);
+    ASSERT_EQ(lines.size(), 1U) << result.err;
+    EXPECT_TRUE(lines[0].starts_with("scorecast: ")) << lines[0];
+    EXPECT_THAT(lines[0], refusal.line);
+    EXPECT_FALSE(std::filesystem::exists(output_) && std::filesystem::file_size(output_) > 0);
+  }
+
+  const std::filesystem::path dir_ = NewDirectory();
+  const std::filesystem::path input_ = dir_ / "in.jsonl";
+  const std::filesystem::path output_ = dir_ / "out.jsonl";
+  const std::filesystem::path model_ = MakeModel("digits");
+};
+
+TEST_F(Startup, AModelThatCannotBeRead) {
+  ExpectRefused("/nonexistent/model", {{}, HasSubstr("/nonexistent/model")});
+  ExpectRefused(dir_, {{}, HasSubstr("config.json")});
+  ExpectRefused(FamilyDirectory("gemma2"),
+                {{}, AllOf(HasSubstr("Gemma2ForCausalLM"), HasSubstr("LlamaForCausalLM"))});
+  // Options that would change the meaning.
+  ExpectRefused(FamilyDirectory("llama-linear"), {{}, HasSubstr("rope")});
+
+  std::filesystem::remove(model_ / "model.safetensors");
+  ExpectRefused(model_, {{}, HasSubstr("model.safetensors")});
+}
+
+TEST_F(Startup, ABrokenCheckpoint) {
+  const std::filesystem::path file = model_ / "model.safetensors";
+  const std::string whole = ReadFile(file);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{5}, std::size_t{300}, whole.size() / 2, whole.size() - 1}) {
+    SCOPED_TRACE(size);
+    WriteFile(file, whole.substr(0, size));
+    ExpectRefused(model_, {{}, HasSubstr("model.safetensors")});
+  }
+}
+
+TEST_F(Startup, ABrokenTokenizer) {
+  WriteFile(model_ / "tokenizer.json", "{\"model\":");
+  ExpectRefused(model_, {{}, HasSubstr("tokenizer.json")});
+}
+
+TEST_F(Startup, TheDelimiter) {
+  const auto flag = [](const std::string& value) {
+    return std::vector<std::string>{"--multi-item-scoring-delimiter", value};
+  };
+  ExpectRefused(model_, {flag("two words"), AllOf(HasSubstr("two words"), HasSubstr("one token"))});
+  ExpectRefused(model_, {flag("720"), AllOf(HasSubstr("720"), HasSubstr("vocabulary"))});
+  ExpectRefused(model_, {flag("99999999999999999999"), HasSubstr("vocabulary")});
+  ExpectRefused(model_, {flag("-1"), HasSubstr("multi-item-scoring-delimiter")});
+  ExpectRefused(MakeModel(""), {flag("<d>"), HasSubstr("no tokenizer")});
+}
+
+TEST_F(Startup, FilesThatCannotBeOpened) {
+  const auto run = [&](const std::string& input, const std::string& output) {
+    return RunScorecast({"batch", "--model", model_, "--input", input, "--output", output});
+  };
+  const ProcessResult unreadable = run("/nonexistent/in", output_);
+  EXPECT_EQ(unreadable.exit_code, 1);
+  EXPECT_EQ(unreadable.err, "scorecast: cannot read /nonexistent/in\n");
+  const ProcessResult unwritable = run(input_, "/nonexistent/out");
+  EXPECT_EQ(unwritable.exit_code, 1);
+  EXPECT_EQ(unwritable.err, "scorecast: cannot write /nonexistent/out\n");
+
+  const std::string before = ReadFile(input_);
+  const ProcessResult same = run(input_, dir_ / "." / "in.jsonl");
+  EXPECT_EQ(same.exit_code, 1);
+  EXPECT_EQ(OwnLines(same.err).size(), 1U) << same.err;
+  EXPECT_EQ(ReadFile(input_), before) << "an output must not destroy the input";
+
+  // These fail when the run is under way.
+  const ProcessResult full = run(input_, "/dev/full");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("scorecast: the output could not be written\n"));
+  const ProcessResult directory = run(dir_, output_);
+  EXPECT_EQ(directory.exit_code, 1);
+  EXPECT_EQ(OwnLines(directory.err).size(), 1U) << directory.err;
+}
+
+TEST_F(Startup, LeavesAnOldOutputAlone) {
+  WriteFile(output_, "what was there\n");
+  std::filesystem::resize_file(model_ / "model.safetensors", 3000);
+  EXPECT_EQ(RunWith(model_, {}).exit_code, 1);
+  EXPECT_EQ(ReadFile(output_), "what was there\n");
+}
+
+TEST_F(Startup, FaultsOfTheCommandLine) {
+  for (const char* dtype : {"bf16", "int8", "auto", "f16", ""}) {
+    ExpectRefused(model_, {{"--dtype", dtype}, AllOf(HasSubstr("--dtype"), HasSubstr("f32"))});
+  }
+  ExpectRefused(model_, {{"--delimiter-visibility", "both"},
+                         AllOf(HasSubstr("--delimiter-visibility"), HasSubstr("first"))});
+  ExpectRefused(model_, {{"--max-items", "0"}, HasSubstr("--max-items")});
+  ExpectRefused(model_, {{"--max-items", "many"}, HasSubstr("--max-items")});
+  ExpectRefused(model_, {{"--threads", "-1"}, HasSubstr("--threads")});
+  ExpectRefused(model_, {{"--unknown", "1"}, HasSubstr("--unknown")});
+  const std::vector<std::vector<std::string>> incomplete = {
+      {}, {"nonsense"}, {"batch"}, {"batch", "--model"}, {"tokenize"}, {"inspect", "--ranks", "2"}};
+  for (const std::vector<std::string>& arguments : incomplete) {
+    SCOPED_TRACE(::testing::PrintToString(arguments));
+    const ProcessResult result = RunScorecast(arguments);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(LinesOf(result.err).size(), 1U) << result.err;
+  }
+}
+
+TEST_F(Startup, LimitsThatCannotBeHeldInMemory) {
+  // 128 layers of 2 x 1024 floats are a MiB of K/V a token: 16 TiB for the longest sequence that
+  // can be asked for. The configuration is enough to say so.
+  json config = json::parse(ReadFile(model_ / "config.json"));
+  config["num_hidden_layers"] = 128;
+  config["num_attention_heads"] = 16;
+  config["num_key_value_heads"] = 16;
+  config["head_dim"] = 64;
+  WriteFile(model_ / "config.json", config.dump());
+  const auto figures = [](const char* flag) {
+    return AllOf(ContainsRegex("needs [0-9.e+]+ GiB"), HasSubstr("which has"), HasSubstr(flag));
+  };
+  ExpectRefused(model_,
+                {{"--multi-item-scoring-delimiter", "2", "--max-multi-item-seq-len", "16777216"},
+                 figures("--max-multi-item-seq-len")});
+  ExpectRefused(model_, {{"--max-batch-tokens", "1048576"}, figures("--max-batch-tokens")});
+}
+
+// One line even where every rank fails.
+TEST_F(Startup, UnderMpirunRank0TellsItOnce) {
+  const auto expect = [&](const std::filesystem::path& model, const std::vector<std::string>& flags,
+                          int ranks, const Matcher<std::string>& line) {
+    const ProcessResult result = RunWith(model, flags, ranks);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.out, "");
+    const std::vector<std::string> own = OwnLines(result.err);
+    ASSERT_EQ(own.size(), 1U) << result.err;
+    EXPECT_THAT(own[0], line);
+  };
+  expect(model_, {}, 7, AllOf(HasSubstr("6 query heads"), HasSubstr("7 ranks")));
+  expect("/nonexistent", {}, 3, HasSubstr("/nonexistent"));
+  expect(model_, {"--multi-item-scoring-delimiter", "720"}, 3, HasSubstr("720"));
+  expect(model_, {"--dtype", "bf16"}, 3, HasSubstr("--dtype"));
+  std::filesystem::resize_file(model_ / "model.safetensors", 3000);
+  expect(model_, {}, 3, HasSubstr("model.safetensors"));
+}
+
+}  // namespace
+}  // namespace scorecast::testing

@@ -1,0 +1,80 @@
+// Any bytes as a batch file: every line that is not blank gets one record, in order, and the record
+// is of the format's two kinds.
+
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "coordinator/doors/batch.h"
+#include "proto/base/check.h"
+#include "tests/coordinator/doors/fake_server.h"
+
+namespace {
+
+using nlohmann::json;
+using scorecast::coordinator::FakeServer;
+using scorecast::proto::Check;
+
+struct Servers {
+  FakeServer multi_item;
+  FakeServer one_by_one{scorecast::coordinator::ScoreOptions{}};
+};
+
+void CheckRecord(const json& record) {
+  Check(record.contains("custom_id"), "custom_id");
+  if (record.at("response").is_null()) {
+    const json& error = record.at("error");
+    Check(error.at("code").is_number() && error.at("message").is_string(), "error record");
+    Check(error.at("line").is_number(), "line");
+    return;
+  }
+  Check(record.at("custom_id").is_string() && record.at("error").is_null(), "response record");
+  const json& response = record.at("response");
+  const json& body = response.at("body");
+  if (response.at("status_code") == 200) {
+    Check(body.at("scores").is_array() && body.at("usage").is_object(), "answer");
+  } else {
+    Check(body.at("code") == response.at("status_code"), "code");
+    Check(!body.at("reason").get<std::string>().empty(), "reason");
+  }
+}
+
+void RunOn(FakeServer& server, const std::string& bytes) {
+  std::istringstream in(bytes);
+  std::ostringstream out;
+  scorecast::coordinator::BatchOptions options;
+  options.max_request_bytes = 4096;
+  const auto summary = RunBatch(in, out, server.doors, server.scheduler, options);
+  server.scheduler.WaitIdle();
+  server.cluster.ForgetPlans();
+  std::istringstream lines(out.str());
+  std::int64_t records = 0;
+  for (std::string line; std::getline(lines, line); ++records) {
+    CheckRecord(json::parse(line));
+  }
+  Check(records == summary.answered + summary.refused + summary.error_records, "a record a line");
+
+  std::int64_t expected = 0;
+  std::istringstream input(bytes);
+  for (std::string line; std::getline(input, line);) {
+    expected += line.size() > 4096 || line.find_first_not_of(" \t\r") != std::string::npos;
+  }
+  Check(records == expected, "a line a record");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static Servers* const servers = [] {
+    spdlog::set_level(spdlog::level::off);
+    return new Servers;
+  }();
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  RunOn(servers->multi_item, bytes);
+  RunOn(servers->one_by_one, bytes);
+  return 0;
+}

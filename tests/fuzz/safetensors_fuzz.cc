@@ -1,0 +1,83 @@
+// Any bytes are a safetensors file that reads within its bounds, or one clear line.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "proto/base/error.h"
+#include "shard/checkpoint/safetensors.h"
+#include "shard/checkpoint/slices.h"
+
+namespace {
+
+using scorecast::proto::Range;
+using scorecast::shard::SafetensorsEntry;
+using scorecast::shard::TensorView;
+
+void Require(bool condition) {
+  if (!condition) {
+    std::abort();
+  }
+}
+
+/// Reads all of a tensor, by rows and, as a matrix, by its outer columns.
+void ReadWhole(const TensorView& tensor) {
+  if (tensor.shape.empty()) {
+    return;
+  }
+  std::vector<float> out(static_cast<std::size_t>(tensor.num_elements()));
+  scorecast::shard::ReadRows(tensor, {0, tensor.shape[0]}, out.data());
+  if (tensor.shape.size() != 2 || tensor.num_elements() == 0) {
+    return;
+  }
+  const std::int64_t cols = tensor.shape[1];
+  for (const Range range : {Range{0, 1}, Range{cols - 1, cols}}) {
+    std::vector<float> column(static_cast<std::size_t>(tensor.shape[0]));
+    scorecast::shard::ReadBlock(tensor, {0, tensor.shape[0]}, range, column.data(), 1);
+    for (std::size_t row = 0; row < column.size(); ++row) {
+      const std::size_t at =
+          row * static_cast<std::size_t>(cols) + static_cast<std::size_t>(range.begin);
+      Require(std::memcmp(&column[row], &out[at], sizeof(float)) == 0);
+    }
+  }
+}
+
+void CheckTensors(const std::vector<SafetensorsEntry>& tensors, std::span<const std::byte> file) {
+  // Back to back up to the file's end.
+  const std::byte* next = tensors.empty() ? file.data() + file.size() : tensors[0].bytes.data();
+  for (const SafetensorsEntry& tensor : tensors) {
+    Require(tensor.bytes.data() == next);
+    next += tensor.bytes.size();
+    Require(next <= file.data() + file.size());
+    std::uint64_t elements = 1;
+    for (const std::int64_t dimension : tensor.shape) {
+      Require(dimension >= 0);
+      elements *= static_cast<std::uint64_t>(dimension);
+    }
+    if (tensor.dtype) {
+      const TensorView view{*tensor.dtype, tensor.shape, tensor.bytes};
+      Require(static_cast<std::uint64_t>(view.num_elements()) == elements);
+      ReadWhole(view);
+    }
+  }
+  Require(next == file.data() + file.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::byte> file = std::as_bytes(std::span(data, size));
+  try {
+    CheckTensors(scorecast::shard::ParseSafetensorsHeader(file, "fuzz").tensors, file);
+  } catch (const scorecast::proto::StartupError& error) {
+    const std::string message = error.what();
+    Require(message.starts_with("fuzz: ") && message.size() < 1000);
+    Require(std::ranges::none_of(message, [](unsigned char c) { return c < 0x20 || c == 0x7F; }));
+  }
+  return 0;
+}

@@ -1,0 +1,42 @@
+// Any bytes as a tokenizer.json: it loads, or StartupError says why not. What loads encodes and
+// decodes.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "coordinator/text/json_cursor.h"
+#include "coordinator/text/tokenizer_json.h"
+#include "proto/base/error.h"
+
+namespace {
+
+using namespace scorecast;
+
+constexpr std::string_view kText =
+    "It's  a1 22 333\r\n\n\t café e\u0301 日本語🎉 <|im_end|> x<l> <r>  word--two \u180e\u3000~";
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  try {
+    const nlohmann::json document = coordinator::ParseJsonFile(bytes, "tokenizer.json");
+    const coordinator::TokenizerConfig config;
+    const auto tokenizer = coordinator::ReadTokenizerJson(document, config, "tokenizer.json");
+    const std::string repeated(300, ' ');
+    for (const std::string_view text : {kText, std::string_view(repeated), std::string_view()}) {
+      const auto ids = tokenizer->EncodeWithAdded(text);
+      for (const auto id : ids) {
+        if (id < 0 || id >= tokenizer->vocab_size()) {
+          __builtin_trap();
+        }
+      }
+      if (!coordinator::IsValidUtf8(tokenizer->Decode(ids))) {
+        __builtin_trap();
+      }
+    }
+  } catch (const proto::StartupError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,177 @@
+#!/bin/sh
+# Holds every #include to the arrows of docs/architecture.md.
+#
+#   include_arrows.sh TREE          lists the includes against them; 1 if there are any
+#   include_arrows.sh --self-check  plants one violation of each kind and expects to see it
+set -u
+
+# What files of a folder may include: folders, or single headers. A folder that is not here may not
+# include anything of ours, so that a new one gets its arrows before its first file.
+set_allowed() {
+  contracts='proto/base proto/model proto/plan'
+  case $1 in
+    proto/base/*) allowed='proto/base' ;;
+    proto/model/*) allowed='proto/base proto/model' ;;
+    proto/plan/*) allowed=$contracts ;;
+    proto/mpi/*) allowed='proto/base proto/mpi' ;;
+    coordinator/text/*) allowed="coordinator/text $contracts" ;;
+    coordinator/schedule/*) allowed="coordinator/schedule $contracts" ;;
+    coordinator/doors/*) allowed="coordinator $contracts" ;;
+    shard/*) allowed='shard proto' ;;
+    launcher/*) allowed='launcher coordinator shard proto' ;;
+    bench/*) allowed='bench launcher coordinator shard proto' ;;
+    # The oracle shares with what it judges only the description of its input.
+    tests/reference/*)
+      allowed='tests/reference proto/plan/packed_sequence.h proto/model/model_config.h' ;;
+    tests/*) allowed='tests launcher coordinator shard proto' ;;
+    *) allowed='' ;;
+  esac
+}
+
+# violates FILE HEADER OPENING: whether FILE may not include HEADER, opened by a quote or a bracket.
+violates() {
+  case $2 in
+    mpi.h)
+      case $1 in
+        proto/mpi/* | tests/mpi/* | bench/*) return 1 ;;
+        *) return 0 ;;
+      esac ;;
+    bench/* | coordinator/* | launcher/* | proto/* | shard/* | tests/*) ;;
+    # Ours are named from the root; what stands in angle brackets is not ours.
+    *)
+      case $3 in
+        *'"') return 0 ;;
+        *) return 1 ;;
+      esac ;;
+  esac
+  case /$2/ in
+    */../* | */./*) return 0 ;;
+  esac
+  set_allowed "$1"
+  for target in $allowed; do
+    case $2 in
+      "$target" | "$target"/*) return 1 ;;
+    esac
+  done
+  return 0
+}
+
+# Prints FILE:LINE:#include … of every include that violates, and "seen" after the first include.
+list() {
+  for folder in bench coordinator launcher proto shard tests; do
+    test -d "$folder" || continue
+    find "$folder" -type f \( -name '*.h' -o -name '*.cc' -o -name '*.inc' \) \
+      -exec grep -En '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' /dev/null {} +
+  done | {
+    first=yes
+    while IFS= read -r found; do
+      test "$first" = no || echo seen
+      first=no
+      file=${found%%:*}
+      rest=${found#*:*:}              # without FILE:LINE:
+      rest=${rest#*include}           # ' "a/b.h"  // why'
+      header=${rest#*[\"\<]}          # 'a/b.h"  // why'
+      opening=${rest%"$header"}       # ' "'
+      header=${header%%[\"\>]*}
+      if violates "$file" "$header" "$opening"; then
+        echo "$found"
+      fi
+    done
+  }
+}
+
+check() (
+  cd "$1" || exit 2
+  found=$(list)
+  case $found in
+    *seen*) ;;
+    *) echo "no source files in $1"; exit 2 ;;
+  esac
+  violations=$(printf '%s\n' "$found" | grep -vx seen)
+  test -z "$violations" && exit 0
+  echo 'includes against the arrows:'
+  printf '%s\n' "$violations"
+  exit 1
+)
+
+# expect STATUS FILE LINE: of a tree of that one file, and one more that is blameless.
+expect() {
+  rm -rf "${tree:?}"/*
+  mkdir -p "$tree/proto/base" "$tree/${2%/*}"
+  echo '#include <vector>' > "$tree/proto/base/other.h"
+  printf '%s\n' "$3" > "$tree/$2"
+  output=$(check "$tree")
+  status=$?
+  if test "$status" -ne "$1"; then
+    echo "$2 with $3: expected status $1, got $status"
+    printf '%s\n' "$output"
+    failed=1
+  fi
+}
+
+self_check() {
+  tree=$(mktemp -d) || exit 2
+  trap 'rm -rf "$tree"' EXIT
+  failed=0
+  while read -r status file include; do
+    expect "$status" "$file" "$include"
+  done <<'CASES'
+0 proto/base/a.h #include "proto/base/b.h"
+1 proto/base/a.h #include "proto/model/b.h"
+1 proto/base/a.h #include "coordinator/text/b.h"
+1 proto/base/a.h #include <mpi.h>
+0 proto/model/a.h #include "proto/base/b.h"
+1 proto/model/a.h #include "proto/plan/b.h"
+0 proto/plan/a.cc #include "proto/model/b.h"
+1 proto/plan/a.cc #include "proto/mpi/b.h"
+1 proto/plan/a.cc #include "shard/b.h"
+0 proto/mpi/a.h #include "proto/base/b.h"
+0 proto/mpi/a.h #include <mpi.h>
+1 proto/mpi/a.h #include "proto/plan/b.h"
+1 proto/unknown/a.h #include "proto/base/b.h"
+0 coordinator/doors/a.cc #include "coordinator/schedule/b.h"
+0 coordinator/doors/a.cc #include "coordinator/text/b.h"
+1 coordinator/doors/a.cc #include "proto/mpi/b.h"
+1 coordinator/doors/a.cc #include "shard/b.h"
+1 coordinator/doors/a.cc #include "launcher/b.h"
+1 coordinator/text/a.cc #include "coordinator/doors/b.h"
+1 coordinator/schedule/a.cc #include "coordinator/doors/b.h"
+0 coordinator/schedule/a.cc #include "proto/plan/b.h"
+0 shard/deep/er/a.cc #include "proto/mpi/b.h"
+1 shard/a.cc #include "coordinator/text/b.h"
+1 shard/a.cc #include "launcher/b.h"
+1 shard/a.cc #include "tests/reference/b.h"
+1 shard/a.cc #include <mpi.h>
+1 shard/a.cc # include  <coordinator/text/b.h>
+1 shard/a.cc #include "b.h"
+1 shard/a.cc #include "../coordinator/text/b.h"
+1 shard/a.cc #include "shard/../coordinator/text/b.h"
+0 shard/a.cc #include <nlohmann/json.hpp>
+0 shard/a.cc // #include "coordinator/text/b.h"
+0 launcher/a.cc #include "coordinator/doors/b.h"
+0 launcher/a.cc #include "shard/b.h"
+1 launcher/a.cc #include "bench/b.h"
+1 launcher/a.cc #include "tests/reference/b.h"
+1 launcher/a.cc #include "mpi.h"
+0 bench/a.cc #include <mpi.h>
+0 bench/a.cc #include "shard/b.h"
+1 bench/a.cc #include "tests/reference/b.h"
+0 tests/shard/a.cc #include "tests/reference/b.h"
+0 tests/shard/a.cc #include "coordinator/doors/b.h"
+1 tests/shard/a.cc #include <mpi.h>
+0 tests/mpi/a.cc #include <mpi.h>
+0 tests/reference/a.h #include "proto/plan/packed_sequence.h"
+1 tests/reference/a.h #include "proto/plan/forward_plan.h"
+1 tests/reference/a.h #include "shard/b.h"
+CASES
+  rm -rf "${tree:?}"/*
+  check "$tree" > /dev/null
+  test $? -eq 2 || { echo 'an empty tree passes'; failed=1; }
+  exit "$failed"
+}
+
+case ${1-} in
+  --self-check) self_check ;;
+  '') echo "usage: $0 TREE | --self-check" >&2; exit 2 ;;
+  *) check "$1" ;;
+esac

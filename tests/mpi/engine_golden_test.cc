@@ -1,0 +1,134 @@
+// The engine against other implementations' answers, and against the dense-mask oracle.
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/mpi/engine_harness.h"
+#include "tests/reference/golden_cases.h"
+#include "tests/reference/log_probabilities.h"
+#include "tests/reference/random_checkpoint.h"
+#include "tests/reference/reference_model.h"
+#include "tests/reference/temp_directory.h"
+
+namespace scorecast::testing {
+namespace {
+
+using proto::PackedSequence;
+using proto::RowLogits;
+using proto::Segment;
+using proto::SegmentKind;
+using proto::TokenId;
+
+/// What the project promises of log-probabilities against the references.
+constexpr double kTolerance = 1e-4;
+
+void ExpectRow(const RowLogits& row, const std::vector<double>& label_logprobs,
+               const reference::TopLogProbs& top) {
+  const std::vector<double> found = LabelLogProbs(row);
+  ASSERT_EQ(found.size(), label_logprobs.size());
+  for (std::size_t l = 0; l < found.size(); ++l) {
+    EXPECT_NEAR(found[l], label_logprobs[l], kTolerance) << "label " << l;
+  }
+  ASSERT_EQ(row.top.size(), top.size());
+  for (std::size_t k = 0; k < top.size(); ++k) {
+    EXPECT_EQ(row.top[k].first, top[k].first) << "place " << k;
+    EXPECT_NEAR(static_cast<double>(row.top[k].second) - row.max - std::log(row.sum_exp),
+                top[k].second, kTolerance);
+  }
+}
+
+class FamilyGolden : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FamilyGolden, MultiItem) {
+  const std::filesystem::path dir =
+      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / GetParam();
+  Engine engine(dir);
+  const reference::FamilyGolden golden = reference::LoadFamilyGolden(dir);
+  ASSERT_FALSE(golden.multi_item.empty());
+  for (const reference::MultiItemCase& item_case : golden.multi_item) {
+    for (const reference::GoldenRows* expected : {&item_case.hidden, &item_case.first}) {
+      const auto results = engine.RunTogether({ItemsSequence(
+          expected->prefix, item_case.items, item_case.label_token_ids, /*top_k=*/5)});
+      if (!engine.is_root()) {
+        continue;
+      }
+      ASSERT_EQ(results[0].size(), expected->label_logprobs.size());
+      for (std::size_t row = 0; row < results[0].size(); ++row) {
+        SCOPED_TRACE("row " + std::to_string(row));
+        ExpectRow(results[0][row], expected->label_logprobs[row], expected->top_logprobs[row]);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FamilyGolden,
+                         ::testing::Values("llama", "llama-nine-heads", "llama-bias", "qwen3"));
+
+/// Prefix, blocks and suffixes of random lengths, blocks and suffixes sharing positions.
+PackedSequence RandomSequence(std::mt19937& random, std::int64_t vocab_size) {
+  const auto length = [&](int low, int high) {
+    return std::uniform_int_distribution<std::int32_t>(low, high)(random);
+  };
+  PackedSequence sequence;
+  const std::int32_t prefix = length(1, 90);
+  sequence.segments.push_back({SegmentKind::kPrefix, prefix, 0});
+  std::int32_t longest = 0;
+  for (int blocks = length(0, 6); blocks > 0; --blocks) {
+    sequence.segments.push_back({SegmentKind::kBlock, length(1, 70), prefix});
+    longest = std::max(longest, sequence.segments.back().length);
+  }
+  for (int suffixes = length(0, 2); suffixes > 0; --suffixes) {
+    sequence.segments.push_back({SegmentKind::kSuffix, length(1, 20), prefix + longest});
+  }
+  std::int32_t rows = 0;
+  for (const Segment& segment : sequence.segments) {
+    rows += segment.length;
+    sequence.reads.push_back({rows - 1, 0, true, 3});
+    sequence.reads.push_back({rows - 1 - length(0, segment.length - 1), 0, true, 3});
+  }
+  sequence.tokens = reference::RandomTokens(random(), static_cast<std::size_t>(rows), vocab_size);
+  sequence.label_lists = {{0, 5, static_cast<TokenId>(vocab_size) - 1, 17}};
+  return sequence;
+}
+
+class RandomLayouts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RandomLayouts, AgreeWithTheOracle) {
+  const reference::TempDirectory dir;  // Each rank its own, with the same weights.
+  reference::RandomCheckpoint checkpoint;
+  checkpoint.config = reference::TinyConfig(GetParam());
+  checkpoint.seed = 11;
+  reference::WriteRandomCheckpoint(dir.path(), checkpoint);
+  Engine engine(dir.path(), {.threads = 2, .max_rows = 1024});
+  const reference::ReferenceModel oracle(dir.path());
+  std::mt19937 random(5);
+  for (int round = 0; round < 8; ++round) {
+    const PackedSequence sequence = RandomSequence(random, engine.config().vocab_size);
+    const auto results = engine.RunTogether({sequence});
+    if (!engine.is_root()) {
+      continue;
+    }
+    std::vector<std::int32_t> rows;
+    for (const proto::RowRead& read : sequence.reads) {
+      rows.push_back(read.row);
+    }
+    const auto expected = oracle.Logits(sequence.tokens, sequence.segments, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::vector<double> log_probs = reference::LogSoftmax(expected[i]);
+      std::vector<double> labels;
+      for (const TokenId id : sequence.label_lists[0]) {
+        labels.push_back(log_probs[static_cast<std::size_t>(id)]);
+      }
+      SCOPED_TRACE("round " + std::to_string(round) + ", read " + std::to_string(i));
+      ExpectRow(results[0][i], labels, reference::Top(log_probs, 3));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RandomLayouts, ::testing::Values("llama", "qwen3"));
+
+}  // namespace
+}  // namespace scorecast::testing

@@ -1,0 +1,120 @@
+#include "tests/mpi/engine_harness.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "coordinator/schedule/pass_builder.h"
+
+namespace scorecast::testing {
+
+using proto::ForwardPlan;
+using proto::PackedSequence;
+using proto::RowLogits;
+
+proto::PlanLimits TestLimits(std::int32_t max_rows) {
+  return {.max_rows = max_rows,
+          .max_reads = max_rows + 256,
+          .pass_kv_rows = 16 * (max_rows + 256),
+          .kept_kv_rows = 8192};
+}
+
+Engine::Engine(const std::filesystem::path& model_dir, Options options)
+    : config_(proto::LoadModelConfig(model_dir)),
+      limits_(TestLimits(options.max_rows)),
+      checkpoint_(shard::Checkpoint::Open(model_dir)),
+      group_(proto::Communicator::World()),
+      pool_(options.threads),
+      transformer_(config_, checkpoint_, group_, backend_,
+                   shard::KernelsFor(options.instruction_set), pool_, limits_),
+      runner_(group_, config_, transformer_) {}
+
+std::vector<RowLogits> Engine::Run(const ForwardPlan& plan) {
+  if (!group_.is_root()) {
+    runner_.Follow();
+    return {};
+  }
+  std::vector<RowLogits> rows = runner_.Run(plan);
+  runner_.StopFollowers();
+  return rows;
+}
+
+std::vector<std::vector<RowLogits>> Engine::RunTogether(
+    const std::vector<PackedSequence>& sequences, std::uint32_t bucket) {
+  coordinator::PassBuilder pass(limits_);
+  for (const PackedSequence& sequence : sequences) {
+    if (!pass.AddWhole(sequence, coordinator::CostOf(sequence))) {
+      throw std::logic_error("the test's sequences do not fit one pass");
+    }
+  }
+  ForwardPlan plan = std::move(pass).Take();
+  if (bucket != 0) {
+    plan.bucket = bucket;
+  }
+  const std::vector<RowLogits> rows = Run(plan);
+  std::vector<std::vector<RowLogits>> results;
+  auto next = rows.begin();
+  for (const PackedSequence& sequence : sequences) {
+    if (is_root()) {
+      const auto end = next + static_cast<std::ptrdiff_t>(sequence.reads.size());
+      results.emplace_back(next, end);
+      next = end;
+    }
+  }
+  return results;
+}
+
+std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence) {
+  std::vector<RowLogits> results(is_root() ? sequence.reads.size() : 0);
+  std::int32_t row = 0;
+  while (row < sequence.rows()) {
+    coordinator::PassBuilder pass(limits_);
+    const auto part = pass.AddPart(sequence, row);
+    const std::vector<RowLogits> rows = Run(std::move(pass).Take());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      results[static_cast<std::size_t>(part.reads[i])] = rows[i];
+    }
+    row = part.end;
+  }
+  return results;
+}
+
+PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
+                             const std::vector<std::vector<proto::TokenId>>& items,
+                             const std::vector<proto::TokenId>& labels, int top_k) {
+  PackedSequence sequence = proto::PackItems(prefix, items);
+  sequence.label_lists = {labels};
+  const auto prefix_length = static_cast<std::int32_t>(prefix.size());
+  sequence.reads.push_back({prefix_length - 1, 0, true, top_k});
+  for (const std::int32_t row : proto::LastRowOfEachItem(prefix_length, items)) {
+    sequence.reads.push_back({row, 0, true, top_k});
+  }
+  return sequence;
+}
+
+std::vector<double> LabelLogProbs(const RowLogits& row) {
+  std::vector<double> log_probs;
+  for (const float logit : row.label_logits) {
+    log_probs.push_back(static_cast<double>(logit) - row.max - std::log(row.sum_exp));
+  }
+  return log_probs;
+}
+
+bool SameBits(const RowLogits& a, const RowLogits& b) {
+  const auto same_top = [&] {
+    for (std::size_t i = 0; i < a.top.size(); ++i) {
+      if (a.top[i].first != b.top[i].first ||
+          std::memcmp(&a.top[i].second, &b.top[i].second, sizeof(float)) != 0) {
+        return false;
+      }
+    }
+    return true;
+  };
+  return a.label_logits.size() == b.label_logits.size() && a.top.size() == b.top.size() &&
+         std::memcmp(a.label_logits.data(), b.label_logits.data(),
+                     a.label_logits.size() * sizeof(float)) == 0 &&
+         std::memcmp(&a.max, &b.max, sizeof(a.max)) == 0 &&
+         std::memcmp(&a.sum_exp, &b.sum_exp, sizeof(a.sum_exp)) == 0 && same_top();
+}
+
+}  // namespace scorecast::testing

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "proto/model/model_config.h"
+#include "proto/mpi/communicator.h"
+#include "proto/plan/forward_plan.h"
+#include "proto/plan/packed_sequence.h"
+#include "proto/plan/row_logits.h"
+#include "shard/checkpoint/checkpoint.h"
+#include "shard/kernels/kernels.h"
+#include "shard/linear/openblas_backend.h"
+#include "shard/runtime/thread_pool.h"
+#include "shard/transformer/transformer.h"
+#include "shard/worker/plan_runner.h"
+
+namespace scorecast::testing {
+
+/// The largest plan that the tests make, small enough to cut sequences into several passes.
+proto::PlanLimits TestLimits(std::int32_t max_rows);
+
+/// The engine of a model directory on all ranks of the job. Every rank calls the same methods with
+/// the same arguments.
+class Engine {
+ public:
+  struct Options {
+    int threads = 2;
+    std::int32_t max_rows = 512;
+    shard::InstructionSet instruction_set = shard::DetectInstructionSet();
+  };
+
+  explicit Engine(const std::filesystem::path& model_dir) : Engine(model_dir, Options()) {}
+  Engine(const std::filesystem::path& model_dir, Options options);
+
+  const proto::ModelConfig& config() const { return config_; }
+  bool is_root() const { return group_.is_root(); }
+  int ranks() const { return group_.size(); }
+  const proto::PlanLimits& limits() const { return limits_; }
+  shard::PlanRunner& runner() { return runner_; }
+
+  /// One RowLogits for each of the plan's reads; on rank 0 only.
+  std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
+
+  /// Computes sequences together in one pass: [sequences][reads]; on rank 0 only. A `bucket` other
+  /// than 0 replaces the plan's.
+  std::vector<std::vector<proto::RowLogits>> RunTogether(
+      const std::vector<proto::PackedSequence>& sequences, std::uint32_t bucket = 0);
+
+  /// Computes one sequence in as many passes as the limits make of it: [reads]; on rank 0 only.
+  std::vector<proto::RowLogits> RunInParts(const proto::PackedSequence& sequence);
+
+ private:
+  proto::ModelConfig config_;
+  proto::PlanLimits limits_;
+  shard::Checkpoint checkpoint_;
+  proto::Communicator group_;
+  shard::OpenBlasBackend backend_;
+  shard::ThreadPool pool_;
+  shard::Transformer transformer_;
+  shard::PlanRunner runner_;
+};
+
+/// A packed sequence of a query and items, every item's last row read against `labels`; the last
+/// prefix row is read first.
+proto::PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
+                                    const std::vector<std::vector<proto::TokenId>>& items,
+                                    const std::vector<proto::TokenId>& labels, int top_k = 0);
+
+/// Log-probabilities of the labels: [labels].
+std::vector<double> LabelLogProbs(const proto::RowLogits& row);
+
+/// Equal to the last bit.
+bool SameBits(const proto::RowLogits& a, const proto::RowLogits& b);
+
+}  // namespace scorecast::testing

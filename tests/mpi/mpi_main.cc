@@ -1,0 +1,39 @@
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "proto/mpi/communicator.h"
+#include "proto/mpi/mpi_environment.h"
+
+namespace {
+
+/// Of the ranks that do not talk, what fails is told all the same.
+class FailurePrinter : public testing::EmptyTestEventListener {
+ public:
+  explicit FailurePrinter(int rank) : rank_(rank) {}
+
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (result.failed()) {
+      std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank_, result.file_name(), result.line_number(),
+                   result.message());
+    }
+  }
+
+ private:
+  int rank_;
+};
+
+}  // namespace
+
+// Every rank runs every test; rank 0 does the talking.
+int main(int argc, char** argv) {
+  const scorecast::proto::MpiEnvironment mpi;
+  testing::InitGoogleTest(&argc, argv);
+  const int rank = scorecast::proto::Communicator::World().rank();
+  if (rank != 0) {
+    testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new FailurePrinter(rank));
+  }
+  return RUN_ALL_TESTS();
+}

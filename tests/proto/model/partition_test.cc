@@ -1,0 +1,114 @@
+#include "proto/model/partition.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/base/error.h"
+
+namespace scorecast::proto {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+ModelConfig Config(std::int64_t heads, std::int64_t kv_heads, std::int64_t intermediate,
+                   std::int64_t vocabulary) {
+  ModelConfig config;
+  config.num_attention_heads = heads;
+  config.num_key_value_heads = kv_heads;
+  config.head_dim = 8;
+  config.hidden_size = heads * 8;
+  config.intermediate_size = intermediate;
+  config.vocab_size = vocabulary;
+  return config;
+}
+
+std::vector<Partition> All(const ModelConfig& config, int size) {
+  std::vector<Partition> parts;
+  for (int rank = 0; rank < size; ++rank) {
+    parts.push_back(MakePartition(config, rank, size));
+  }
+  return parts;
+}
+
+/// The ranges follow each other from 0 to `count`: everything is covered, and only once.
+void ExpectDealsOut(const std::vector<Partition>& parts, Range Partition::*range,
+                    std::int64_t count) {
+  std::int64_t end = 0;
+  for (const Partition& part : parts) {
+    EXPECT_EQ((part.*range).begin, end);
+    EXPECT_LE((part.*range).begin, (part.*range).end);
+    end = (part.*range).end;
+  }
+  EXPECT_EQ(end, count);
+}
+
+TEST(PartitionTest, EveryHeadColumnAndWordIsOnExactlyOneRank) {
+  // Nine query and three K/V heads; sizes that are no multiples of the grain.
+  const ModelConfig config = Config(9, 3, 117, 325);
+  for (int size = 1; size <= 9; ++size) {
+    SCOPED_TRACE(size);
+    const std::vector<Partition> parts = All(config, size);
+    ExpectDealsOut(parts, &Partition::heads, 9);
+    ExpectDealsOut(parts, &Partition::intermediate, 117);
+    ExpectDealsOut(parts, &Partition::vocabulary, 325);
+    for (const Partition& part : parts) {
+      EXPECT_FALSE(part.heads.empty());
+      EXPECT_LE(part.heads.size(), (9 + size - 1) / size);
+      EXPECT_GE(part.heads.size(), 9 / size);
+      EXPECT_TRUE(part.intermediate.begin % kPartitionGrain == 0 || part.intermediate.empty());
+      EXPECT_TRUE(part.vocabulary.begin % kPartitionGrain == 0 || part.vocabulary.empty());
+    }
+  }
+}
+
+TEST(PartitionTest, ARankHoldsTheKeyValueHeadsOfItsQueryHeads) {
+  const ModelConfig config = Config(9, 3, 112, 320);
+  for (int size = 1; size <= 9; ++size) {
+    for (const Partition& part : All(config, size)) {
+      for (std::int64_t kv = 0; kv < 3; ++kv) {
+        bool used = false;
+        for (std::int64_t head = part.heads.begin; head < part.heads.end; ++head) {
+          used = used || head / 3 == kv;
+        }
+        EXPECT_EQ(part.kv_heads.Contains(kv), used) << "K/V head " << kv << " of " << size;
+      }
+    }
+  }
+}
+
+TEST(PartitionTest, NineHeadsOnFourRanks) {
+  const std::vector<Partition> parts = All(Config(9, 3, 112, 320), 4);
+  EXPECT_EQ(parts[0].heads, (Range{0, 3}));
+  EXPECT_EQ(parts[1].heads, (Range{3, 5}));
+  EXPECT_EQ(parts[2].heads, (Range{5, 7}));
+  EXPECT_EQ(parts[3].heads, (Range{7, 9}));
+  EXPECT_EQ(parts[0].kv_heads, (Range{0, 1}));
+  EXPECT_EQ(parts[1].kv_heads, (Range{1, 2}));
+  EXPECT_EQ(parts[2].kv_heads, (Range{1, 3}));  // Shares K/V head 1 with rank 1, 2 with rank 3.
+  EXPECT_EQ(parts[3].kv_heads, (Range{2, 3}));
+}
+
+TEST(PartitionTest, RanksWithoutAGrainHoldNothing) {
+  const std::vector<Partition> parts = All(Config(9, 3, 40, 17), 9);  // Three grains; two.
+  for (int rank = 0; rank < 9; ++rank) {
+    EXPECT_EQ(parts[rank].intermediate.empty(), rank >= 3) << rank;
+    EXPECT_EQ(parts[rank].vocabulary.empty(), rank >= 2) << rank;
+  }
+  EXPECT_EQ(parts[2].intermediate, (Range{32, 40}));
+  EXPECT_EQ(parts[1].vocabulary, (Range{16, 17}));
+}
+
+TEST(PartitionTest, MoreRanksThanHeadsAreRefusedWithBothNumbers) {
+  try {
+    MakePartition(Config(9, 3, 112, 320), 0, 10);
+    FAIL() << "accepted";
+  } catch (const StartupError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("9 query heads"), HasSubstr("10 ranks")));
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::proto

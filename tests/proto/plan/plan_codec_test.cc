@@ -1,0 +1,144 @@
+#include "proto/plan/plan_codec.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "proto/base/check.h"
+
+namespace scorecast::proto {
+namespace {
+
+template <typename MakeOne>
+auto RandomList(std::mt19937_64& random, std::size_t limit, MakeOne make_one) {
+  std::vector<decltype(make_one())> list;
+  for (std::size_t left = random() % limit; left > 0; --left) {
+    list.push_back(make_one());
+  }
+  return list;
+}
+
+ForwardPlan RandomPlan(std::mt19937_64& random) {
+  const auto number = [&] { return static_cast<std::int32_t>(random()); };
+  const auto segment = [&] {
+    PlanSegment made;
+    made.kind = static_cast<SegmentKind>(random() % 3);
+    made.first_position = number();
+    made.compute_begin = number();
+    made.compute_end = number();
+    made.kv = {random() % 2 == 0, number()};
+    return made;
+  };
+  const auto sequence = [&] { return PlanSequence{RandomList(random, 6, segment)}; };
+  const auto read = [&] {
+    PlanRead made;
+    made.row = number();
+    made.label_list = number();
+    made.normalizer = random() % 2 == 0;
+    made.top_k = number();
+    return made;
+  };
+  ForwardPlan plan;
+  plan.bucket = static_cast<std::uint32_t>(random());
+  plan.read_bucket = static_cast<std::uint32_t>(random());
+  plan.tokens = RandomList(random, 200, number);
+  plan.sequences = RandomList(random, 5, sequence);
+  plan.reads = RandomList(random, 20, read);
+  plan.label_lists = RandomList(random, 5, [&] { return RandomList(random, 8, number); });
+  return plan;
+}
+
+/// A plan in which no list is empty, so that every kind of cut is met.
+ForwardPlan SmallPlan() {
+  ForwardPlan plan;
+  plan.bucket = 32;
+  plan.read_bucket = 32;
+  plan.tokens = {1, 2, 3};
+  plan.sequences = {
+      {{{SegmentKind::kPrefix, 0, 0, 2, {true, 16}}, {SegmentKind::kBlock, 2, 0, 1, {false, 32}}}}};
+  plan.reads = {{2, 0, true, 5}};
+  plan.label_lists = {{7, 8}, {9}};
+  return plan;
+}
+
+TEST(PlanCodec, AnEmptyPlanComesBack) {
+  EXPECT_EQ(DecodePlan(EncodePlan(ForwardPlan{})), ForwardPlan{});
+}
+
+TEST(PlanCodec, RandomPlansComeBack) {
+  std::mt19937_64 random(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    const ForwardPlan plan = RandomPlan(random);
+    const std::vector<std::byte> bytes = EncodePlan(plan);
+    EXPECT_EQ(DecodePlan(bytes), plan);
+    EXPECT_EQ(EncodePlan(DecodePlan(bytes)), bytes);
+  }
+}
+
+TEST(PlanCodec, TokensTakeFourBytesEach) {
+  ForwardPlan plan = SmallPlan();
+  const std::size_t before = EncodePlan(plan).size();
+  plan.tokens.resize(plan.tokens.size() + 1000);
+  EXPECT_EQ(EncodePlan(plan).size(), before + 4000);
+}
+
+struct CheckFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A failed check as an exception, so that every cut can be tried in one process.
+class MalformedPlan : public testing::Test {
+ protected:
+  void SetUp() override {
+    SetCheckFailureHandler([](const char* message) { throw CheckFailure(message); });
+  }
+  void TearDown() override {
+    SetCheckFailureHandler([](const char* message) {
+      std::fprintf(stderr, "%s\n", message);
+      std::abort();
+    });
+  }
+
+  std::vector<std::byte> bytes_ = EncodePlan(SmallPlan());
+};
+
+TEST_F(MalformedPlan, CutAnywhereIsNoticed) {
+  for (std::size_t size = 0; size < bytes_.size(); ++size) {
+    // A copy of its own size, so that a sanitizer sees a read past its end.
+    const std::vector<std::byte> cut(bytes_.begin(),
+                                     bytes_.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_THROW(DecodePlan(cut), CheckFailure) << size << " of " << bytes_.size() << " bytes";
+  }
+}
+
+TEST_F(MalformedPlan, BytesLeftOverAreNoticed) {
+  bytes_.push_back(std::byte{0});
+  EXPECT_THROW(DecodePlan(bytes_), CheckFailure);
+}
+
+TEST_F(MalformedPlan, AListLongerThanTheBytesIsNoticedBeforeRoomIsMadeForIt) {
+  std::vector<std::byte> bytes = EncodePlan(ForwardPlan{});
+  for (std::size_t list = 8; list < bytes.size(); list += 4) {
+    std::vector<std::byte> lying = bytes;
+    for (std::size_t i = 0; i < 4; ++i) {
+      lying[list + i] = std::byte{0xff};
+    }
+    EXPECT_THROW(DecodePlan(lying), CheckFailure);
+  }
+}
+
+TEST(PlanCodecDeathTest, ATruncatedPlanEndsTheProcess) {
+  const std::vector<std::byte> bytes = EncodePlan(SmallPlan());
+  const auto cut = std::span(bytes).first(bytes.size() - 1);
+  EXPECT_DEATH(DecodePlan(cut), "broken invariant");
+}
+
+}  // namespace
+}  // namespace scorecast::proto

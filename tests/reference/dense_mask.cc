@@ -1,0 +1,56 @@
+#include "tests/reference/dense_mask.h"
+
+#include <cstddef>
+
+namespace scorecast::reference {
+
+std::vector<std::int32_t> RowPositions(std::span<const proto::Segment> segments) {
+  std::vector<std::int32_t> positions;
+  for (const proto::Segment& segment : segments) {
+    for (std::int32_t i = 0; i < segment.length; ++i) {
+      positions.push_back(segment.first_position + i);
+    }
+  }
+  return positions;
+}
+
+std::vector<std::vector<bool>> DenseMask(std::span<const proto::Segment> segments,
+                                         std::optional<std::int64_t> sliding_window) {
+  std::size_t prefix_end = 0;
+  std::size_t blocks_end = 0;
+  std::vector<std::size_t> segment_begin;  // [rows]: where a row's own segment begins
+  std::vector<proto::SegmentKind> kind;    // [rows]
+  for (const proto::Segment& segment : segments) {
+    segment_begin.insert(segment_begin.end(), static_cast<std::size_t>(segment.length),
+                         kind.size());
+    kind.insert(kind.end(), static_cast<std::size_t>(segment.length), segment.kind);
+    if (segment.kind == proto::SegmentKind::kPrefix) {
+      prefix_end = kind.size();
+    }
+    if (segment.kind != proto::SegmentKind::kSuffix) {
+      blocks_end = kind.size();
+    }
+  }
+
+  const std::size_t rows = kind.size();
+  const std::vector<std::int32_t> position = RowPositions(segments);
+  std::vector<std::vector<bool>> sees(rows, std::vector<bool>(rows, false));
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t key = 0; key <= row; ++key) {
+      const bool in_prefix = key < prefix_end;
+      const bool in_own_segment = key >= segment_begin[row];
+      const bool in_any_block = key >= prefix_end && key < blocks_end;
+      bool visible = in_prefix || in_own_segment;
+      if (kind[row] == proto::SegmentKind::kSuffix) {
+        visible = visible || in_any_block;
+      }
+      if (sliding_window) {
+        visible = visible && position[key] > position[row] - *sliding_window;
+      }
+      sees[row][key] = visible;
+    }
+  }
+  return sees;
+}
+
+}  // namespace scorecast::reference

@@ -1,0 +1,118 @@
+#include "tests/reference/golden_cases.h"
+
+#include <fstream>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+namespace scorecast::reference {
+namespace {
+
+using nlohmann::json;
+
+json ReadGolden(const std::filesystem::path& model_dir) {
+  std::ifstream file(model_dir / "golden.json");
+  if (!file) {
+    throw std::runtime_error("cannot read " + (model_dir / "golden.json").string());
+  }
+  return json::parse(file);
+}
+
+template <typename T>
+void Get(const json& from, const char* field, T& to) {
+  from.at(field).get_to(to);
+}
+
+template <typename T>
+void GetIfThere(const json& from, const char* field, T& to) {
+  if (from.contains(field) && !from.at(field).is_null()) {
+    from.at(field).get_to(to);
+  }
+}
+
+GoldenRows ToGoldenRows(const json& from, std::vector<TokenId> prefix) {
+  GoldenRows rows;
+  rows.prefix = std::move(prefix);
+  Get(from, "label_logprobs", rows.label_logprobs);
+  Get(from, "top_logprobs", rows.top_logprobs);
+  return rows;
+}
+
+MultiItemCase ToMultiItemCase(const json& from) {
+  MultiItemCase result;
+  Get(from, "query", result.query);
+  Get(from, "items", result.items);
+  Get(from, "label_token_ids", result.label_token_ids);
+  Get(from, "delimiter", result.delimiter);
+  std::vector<TokenId> prefix = result.query;
+  result.hidden = ToGoldenRows(from.at("hidden"), prefix);
+  prefix.push_back(result.delimiter);
+  result.first = ToGoldenRows(from.at("first"), prefix);
+  return result;
+}
+
+ChunkAwareCase ToChunkAwareCase(const json& from) {
+  ChunkAwareCase result;
+  Get(from, "system", result.system);
+  Get(from, "chunks", result.chunks);
+  Get(from, "question", result.question);
+  const auto strategy = from.at("strategy").get<std::string>();
+  if (strategy != "shared" && strategy != "offset") {
+    throw std::runtime_error("unknown strategy " + strategy);
+  }
+  result.strategy = strategy == "shared" ? PositionStrategy::kShared : PositionStrategy::kOffset;
+  GetIfThere(from, "groups", result.groups);
+  GetIfThere(from, "temperature", result.temperature);
+  GetIfThere(from, "scale", result.scale);
+  Get(from, "positions", result.positions);
+  Get(from, "label_token_ids", result.label_token_ids);
+  Get(from, "label_logprobs", result.label_logprobs);
+  Get(from, "top_logprobs", result.top_logprobs);
+  Get(from, "greedy", result.greedy);
+  GetIfThere(from, "smallest_greedy_margin", result.smallest_greedy_margin);
+  return result;
+}
+
+TextCase ToTextCase(const json& from) {
+  TextCase result;
+  Get(from, "query", result.query);
+  Get(from, "items", result.items);
+  Get(from, "label_token_ids", result.label_token_ids);
+  GetIfThere(from, "item_first", result.item_first);
+  GetIfThere(from, "query_ids", result.query_ids);
+  GetIfThere(from, "items_ids", result.items_ids);
+  GetIfThere(from, "prompts_ids", result.prompts_ids);
+  Get(from, "softmax", result.softmax);
+  Get(from, "probabilities", result.probabilities);
+  return result;
+}
+
+}  // namespace
+
+FamilyGolden LoadFamilyGolden(const std::filesystem::path& model_dir) {
+  const json golden = ReadGolden(model_dir);
+  FamilyGolden result;
+  for (const json& one : golden.at("multi_item")) {
+    result.multi_item.push_back(ToMultiItemCase(one));
+  }
+  for (const json& one : golden.at("chunk_aware")) {
+    result.chunk_aware.push_back(ToChunkAwareCase(one));
+  }
+  return result;
+}
+
+TextGolden LoadTextGolden(const std::filesystem::path& model_dir) {
+  const json golden = ReadGolden(model_dir);
+  TextGolden result;
+  Get(golden, "delimiter", result.delimiter);
+  Get(golden, "delimiter_text", result.delimiter_text);
+  for (const json& one : golden.at("multi_item")) {
+    result.multi_item.push_back(ToTextCase(one));
+  }
+  for (const json& one : golden.at("one_by_one")) {
+    result.one_by_one.push_back(ToTextCase(one));
+  }
+  return result;
+}
+
+}  // namespace scorecast::reference

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/model/model_config.h"
+#include "tests/reference/packed_layout.h"
+
+namespace scorecast::reference {
+
+using proto::TokenId;
+using TopLogProbs = std::vector<std::pair<TokenId, double>>;
+
+/// What the reference answers for one visibility. Row 0 is the last prefix row, row i + 1 is item
+/// i.
+struct GoldenRows {
+  std::vector<TokenId> prefix;                      ///< `first` has the delimiter at its end.
+  std::vector<std::vector<double>> label_logprobs;  ///< [1 + items][labels]
+  std::vector<TopLogProbs> top_logprobs;            ///< [1 + items][5]
+};
+
+/// `multi_item[]` of a family's golden.json.
+struct MultiItemCase {
+  std::vector<TokenId> query;
+  std::vector<std::vector<TokenId>> items;
+  std::vector<TokenId> label_token_ids;
+  TokenId delimiter = 0;
+  GoldenRows hidden;
+  GoldenRows first;
+};
+
+/// `chunk_aware[]` of a family's golden.json.
+struct ChunkAwareCase {
+  std::vector<TokenId> system;
+  std::vector<std::vector<TokenId>> chunks;
+  std::vector<TokenId> question;
+  PositionStrategy strategy = PositionStrategy::kShared;
+  std::vector<std::size_t> groups;  ///< `chunk_groups`; empty: each chunk alone.
+  double temperature = 1.0;         ///< `chunk_temperature`
+  double scale = 1.0;               ///< `chunk_scale`
+  std::vector<std::int32_t> positions;
+  std::vector<TokenId> label_token_ids;
+  std::vector<double> label_logprobs;  ///< [labels], of the question's last row
+  TopLogProbs top_logprobs;            ///< [5], of the same row
+  std::vector<TokenId> greedy;
+  double smallest_greedy_margin = 0;  ///< Between the best two tokens, where `greedy` has any.
+};
+
+/// golden.json of `tests/golden/families/NAME`.
+struct FamilyGolden {
+  std::vector<MultiItemCase> multi_item;
+  std::vector<ChunkAwareCase> chunk_aware;
+};
+
+FamilyGolden LoadFamilyGolden(const std::filesystem::path& model_dir);
+
+/// A request of text with its ids, `multi_item[]` or `one_by_one[]` of golden.json of
+/// `shared/models/NAME`; the delimiter is hidden.
+struct TextCase {
+  std::string query;
+  std::vector<std::string> items;
+  std::vector<TokenId> label_token_ids;
+  bool item_first = false;                         ///< one_by_one only
+  std::vector<TokenId> query_ids;                  ///< multi_item only
+  std::vector<std::vector<TokenId>> items_ids;     ///< multi_item only
+  std::vector<std::vector<TokenId>> prompts_ids;   ///< one_by_one only
+  std::vector<std::vector<double>> softmax;        ///< [items][labels], over the labels
+  std::vector<std::vector<double>> probabilities;  ///< [items][labels], over the vocabulary
+};
+
+struct TextGolden {
+  TokenId delimiter = 0;
+  std::string delimiter_text;
+  std::vector<TextCase> multi_item;
+  std::vector<TextCase> one_by_one;
+};
+
+TextGolden LoadTextGolden(const std::filesystem::path& model_dir);
+
+}  // namespace scorecast::reference

@@ -1,0 +1,270 @@
+// The oracle against what Hugging Face transformers answers, before it judges anything else.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/reference/golden_cases.h"
+#include "tests/reference/log_probabilities.h"
+#include "tests/reference/packed_layout.h"
+#include "tests/reference/reference_model.h"
+
+namespace scorecast::reference {
+namespace {
+
+using TokenLists = std::vector<std::vector<TokenId>>;
+
+constexpr double kGoldenDigits = 0.5e-9;  // golden.json rounds to nine decimals
+
+// How far the reference itself may be from exact arithmetic. It rounds to float32 (u = 2^-24) in
+// each norm (input, mean square, inverse root, product), in RoPE (cos, sin) and in softmax (score,
+// difference, exponential, sum, quotient): 15 times a layer, and four times in the last norm. Each
+// moves a hidden vector by about u of its length, hence a logit by about u of the largest one, and
+// a log-probability, being a difference of two such things, by twice that.
+double Tolerance(const ReferenceModel& model, std::span<const double> logits) {
+  double largest = 0;
+  for (const double logit : logits) {
+    largest = std::max(largest, std::abs(logit));
+  }
+  const auto roundings = static_cast<double>(15 * model.config().model.num_hidden_layers + 4);
+  return 2 * largest * roundings * 0x1p-24 + kGoldenDigits;
+}
+
+/// The largest distance of a row's log-probabilities from the golden ones, in tolerances.
+double Distance(const ReferenceModel& model, const std::vector<double>& logits,
+                const std::vector<TokenId>& labels, const std::vector<double>& label_logprobs,
+                const TopLogProbs& top_logprobs) {
+  const std::vector<double> log_probabilities = LogSoftmax(logits);
+  double largest = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const double actual = log_probabilities.at(static_cast<std::size_t>(labels[i]));
+    largest = std::max(largest, std::abs(actual - label_logprobs.at(i)));
+  }
+  for (const auto& [id, golden] : top_logprobs) {
+    const double actual = log_probabilities.at(static_cast<std::size_t>(id));
+    largest = std::max(largest, std::abs(actual - golden));
+  }
+  return largest / Tolerance(model, logits);
+}
+
+std::vector<TokenId> Ids(const TopLogProbs& top) {
+  std::vector<TokenId> ids;
+  for (const auto& [id, log_probability] : top) {
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+void ExpectGoldenRow(const ReferenceModel& model, const std::vector<double>& logits,
+                     const MultiItemCase& golden, const GoldenRows& rows, std::size_t row) {
+  SCOPED_TRACE("row " + std::to_string(row));
+  EXPECT_LE(Distance(model, logits, golden.label_token_ids, rows.label_logprobs.at(row),
+                     rows.top_logprobs.at(row)),
+            1.0);
+  EXPECT_EQ(Ids(Top(logits, rows.top_logprobs.at(row).size())), Ids(rows.top_logprobs.at(row)));
+}
+
+/// Logits of the last row of tokens that are an ordinary causal sequence.
+std::vector<double> CausalLogits(const ReferenceModel& model, const std::vector<TokenId>& tokens) {
+  const PackedLayout layout = LayOut(tokens, {});
+  return model.Logits(layout.tokens, layout.segments, layout.last_rows).front();
+}
+
+/// A chunk group's chunks see the earlier ones and run on in position, as one block does.
+TokenLists BlocksOf(const ChunkAwareCase& golden) {
+  if (golden.groups.empty()) {
+    return golden.chunks;
+  }
+  TokenLists blocks;
+  auto chunk = golden.chunks.begin();
+  for (const std::size_t size : golden.groups) {
+    blocks.emplace_back();
+    for (std::size_t i = 0; i < size; ++i, ++chunk) {
+      blocks.back().insert(blocks.back().end(), chunk->begin(), chunk->end());
+    }
+  }
+  return blocks;
+}
+
+std::vector<std::int32_t> PositionsOf(const PackedLayout& layout) {
+  std::vector<std::int32_t> positions;
+  for (const proto::Segment& segment : layout.segments) {
+    positions.resize(positions.size() + static_cast<std::size_t>(segment.length));
+    std::iota(positions.end() - segment.length, positions.end(), segment.first_position);
+  }
+  return positions;
+}
+
+std::vector<double> LastRowLogits(const ReferenceModel& model, const PackedLayout& layout) {
+  const std::vector<std::int32_t> last = {layout.last_rows.back()};
+  return model.Logits(layout.tokens, layout.segments, last).front();
+}
+
+std::string CaseName(const testing::TestParamInfo<const char*>& param) {
+  std::string name = param.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+class FamilyTest : public testing::TestWithParam<const char*> {
+ protected:
+  FamilyTest()
+      : dir_(std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "families" / GetParam()),
+        model_(dir_),
+        golden_(LoadFamilyGolden(dir_)) {}
+
+  std::filesystem::path dir_;
+  ReferenceModel model_;
+  FamilyGolden golden_;
+};
+
+TEST_P(FamilyTest, MultiItemInOnePackedSequence) {
+  ASSERT_FALSE(golden_.multi_item.empty());
+  for (const MultiItemCase& golden : golden_.multi_item) {
+    for (const GoldenRows* rows : {&golden.hidden, &golden.first}) {
+      const PackedLayout layout = LayOut(rows->prefix, golden.items);
+      const auto logits = model_.Logits(layout.tokens, layout.segments, layout.last_rows);
+      ASSERT_EQ(logits.size(), rows->label_logprobs.size());
+      for (std::size_t row = 0; row < logits.size(); ++row) {
+        ExpectGoldenRow(model_, logits[row], golden, *rows, row);
+      }
+    }
+  }
+}
+
+TEST_P(FamilyTest, MultiItemOneByOne) {
+  for (const MultiItemCase& golden : golden_.multi_item) {
+    for (const GoldenRows* rows : {&golden.hidden, &golden.first}) {
+      ExpectGoldenRow(model_, CausalLogits(model_, rows->prefix), golden, *rows, 0);
+      for (std::size_t item = 0; item < golden.items.size(); ++item) {
+        std::vector<TokenId> tokens = rows->prefix;
+        tokens.insert(tokens.end(), golden.items[item].begin(), golden.items[item].end());
+        ExpectGoldenRow(model_, CausalLogits(model_, tokens), golden, *rows, item + 1);
+      }
+    }
+  }
+}
+
+// The tolerance is small enough to see the mistakes that it is there for.
+TEST_P(FamilyTest, MistakesAreFarOutsideTheTolerance) {
+  const MultiItemCase& golden = golden_.multi_item.front();
+  const GoldenRows& rows = golden.hidden;
+  const auto distance_of_last_item = [&](const PackedLayout& layout) {
+    return Distance(model_, LastRowLogits(model_, layout), golden.label_token_ids,
+                    rows.label_logprobs.back(), rows.top_logprobs.back());
+  };
+  const PackedLayout right = LayOut(rows.prefix, golden.items);
+  EXPECT_LE(distance_of_last_item(right), 1.0);
+
+  PackedLayout one_position_late = right;
+  ++one_position_late.segments.back().first_position;
+  EXPECT_GT(distance_of_last_item(one_position_late), 100.0);
+
+  PackedLayout sees_the_other_items = right;
+  sees_the_other_items.segments.back().kind = proto::SegmentKind::kSuffix;
+  EXPECT_GT(distance_of_last_item(sees_the_other_items), 100.0);
+
+  EXPECT_GT(distance_of_last_item(LayOut(golden.first.prefix, golden.items)), 100.0);
+}
+
+TEST_P(FamilyTest, ChunkAware) {
+  int computed = 0;
+  for (const ChunkAwareCase& golden : golden_.chunk_aware) {
+    if (golden.temperature != 1.0 || golden.scale != 1.0) {
+      continue;  // the oracle's attention is plain softmax
+    }
+    ++computed;
+    const TokenLists blocks = BlocksOf(golden);
+    const PackedLayout layout = LayOut(golden.system, blocks, golden.question, golden.strategy);
+    EXPECT_EQ(PositionsOf(layout), golden.positions);
+    const std::vector<double> logits = LastRowLogits(model_, layout);
+    EXPECT_LE(Distance(model_, logits, golden.label_token_ids, golden.label_logprobs,
+                       golden.top_logprobs),
+              1.0);
+
+    std::vector<TokenId> suffix = golden.question;
+    std::vector<TokenId> greedy;
+    while (greedy.size() < golden.greedy.size()) {
+      const auto step =
+          LastRowLogits(model_, LayOut(golden.system, blocks, suffix, golden.strategy));
+      ASSERT_GT(golden.smallest_greedy_margin, 2 * Tolerance(model_, step));
+      greedy.push_back(Top(step, 1).front().first);
+      suffix.push_back(greedy.back());
+    }
+    EXPECT_EQ(greedy, golden.greedy);
+  }
+  EXPECT_GE(computed, 6);
+}
+
+// llama-linear is stored in F16, llama3 in three shards.
+INSTANTIATE_TEST_SUITE_P(Families, FamilyTest,
+                         testing::Values("llama", "llama-nine-heads", "llama-bias", "llama3",
+                                         "llama-linear", "mistral", "qwen2", "qwen2-yarn", "qwen3"),
+                         CaseName);
+
+class RealVocabularyTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    dir_ = std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / GetParam();
+    if (!std::filesystem::exists(dir_ / "golden.json")) {
+      GTEST_SKIP() << "no reference model in " << dir_;
+    }
+  }
+
+  static void ExpectGoldenItem(const ReferenceModel& model, const std::vector<double>& logits,
+                               const TextCase& golden, std::size_t item) {
+    SCOPED_TRACE("item " + std::to_string(item) + " of " + golden.query);
+    const double tolerance = Tolerance(model, logits);
+    const std::vector<double> log_probabilities = LogSoftmax(logits);
+    std::vector<double> label_logits;
+    for (const TokenId label : golden.label_token_ids) {
+      label_logits.push_back(logits.at(static_cast<std::size_t>(label)));
+    }
+    const std::vector<double> over_labels = LogSoftmax(label_logits);
+    for (std::size_t i = 0; i < golden.label_token_ids.size(); ++i) {
+      const auto label = static_cast<std::size_t>(golden.label_token_ids[i]);
+      const double probability = std::exp(log_probabilities.at(label));
+      EXPECT_NEAR(probability, golden.probabilities.at(item).at(i),
+                  std::expm1(tolerance) * probability + kGoldenDigits);
+      const double softmax = std::exp(over_labels.at(i));
+      EXPECT_NEAR(softmax, golden.softmax.at(item).at(i),
+                  std::expm1(tolerance) * softmax + kGoldenDigits);
+    }
+  }
+
+  std::filesystem::path dir_;
+};
+
+TEST_P(RealVocabularyTest, IdsOfEveryRequest) {
+  const ReferenceModel model(dir_);
+  const TextGolden golden = LoadTextGolden(dir_);
+  ASSERT_FALSE(golden.multi_item.empty());
+  ASSERT_FALSE(golden.one_by_one.empty());
+  for (const TextCase& request : golden.multi_item) {
+    const PackedLayout layout = LayOut(request.query_ids, request.items_ids);
+    const auto logits = model.Logits(layout.tokens, layout.segments, layout.last_rows);
+    ASSERT_EQ(logits.size(), 1 + request.softmax.size());
+    for (std::size_t item = 0; item < request.items.size(); ++item) {
+      ExpectGoldenItem(model, logits[item + 1], request, item);
+    }
+  }
+  for (const TextCase& request : golden.one_by_one) {
+    ASSERT_EQ(request.prompts_ids.size(), request.items.size());
+    for (std::size_t item = 0; item < request.items.size(); ++item) {
+      ExpectGoldenItem(model, CausalLogits(model, request.prompts_ids[item]), request, item);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RealVocabularyTest, testing::Values("llama2-tiny", "qwen3-tiny"),
+                         CaseName);
+
+}  // namespace
+}  // namespace scorecast::reference

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "proto/model/model_config.h"
+
+namespace scorecast::reference {
+
+/// [vocab] logits → [vocab] log-probabilities, in double.
+std::vector<double> LogSoftmax(std::span<const double> logits);
+
+/// The best `k` (id, value), by value, then by id.
+std::vector<std::pair<proto::TokenId, double>> Top(std::span<const double> values, std::size_t k);
+
+}  // namespace scorecast::reference

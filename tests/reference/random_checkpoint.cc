@@ -1,0 +1,271 @@
+#include "tests/reference/random_checkpoint.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <numbers>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace scorecast::reference {
+namespace {
+
+using nlohmann::json;
+using proto::ModelConfig;
+
+struct StoredTensor {
+  std::vector<std::int64_t> shape;
+  std::string bytes;
+};
+
+// The standard's distributions differ between libraries; the engine does not.
+double Uniform(std::mt19937_64& engine) {
+  return (static_cast<double>(engine() >> 11) + 0.5) * 0x1.0p-53;
+}
+
+double Normal(std::mt19937_64& engine) {
+  const double radius = std::sqrt(-2 * std::log(Uniform(engine)));
+  return radius * std::cos(2 * std::numbers::pi * Uniform(engine));
+}
+
+template <typename T>
+void Append(std::string& bytes, T value) {
+  static_assert(std::endian::native == std::endian::little);
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
+void AppendValue(std::string& bytes, double value, StoredDtype dtype) {
+  const auto single = static_cast<float>(value);
+  if (dtype == StoredDtype::kF32) {
+    Append(bytes, single);
+    return;
+  }
+  const auto bits = std::bit_cast<std::uint32_t>(single);
+  const std::uint32_t to_nearest_even = 0x7fff + ((bits >> 16) & 1);
+  Append(bytes, static_cast<std::uint16_t>((bits + to_nearest_even) >> 16));
+}
+
+class RandomTensors {
+ public:
+  explicit RandomTensors(const RandomCheckpoint& checkpoint)
+      : dtype_(checkpoint.dtype), engine_(checkpoint.seed) {}
+
+  void Norm(const std::string& name, std::int64_t size) {
+    Add(name + ".weight", {size}, [](double noise) { return 1 + 0.2 * noise; });
+  }
+
+  void Matrix(const std::string& name, std::int64_t out, std::int64_t in, double gain) {
+    const double scale = gain / std::sqrt(static_cast<double>(in));
+    Add(name + ".weight", {out, in}, [&](double noise) { return noise * scale; });
+  }
+
+  void Bias(const std::string& name, std::int64_t size) {
+    Add(name + ".bias", {size}, [](double noise) { return 0.3 * noise; });
+  }
+
+  std::map<std::string, StoredTensor> Take() && { return std::move(tensors_); }
+
+ private:
+  template <typename FromNoise>
+  void Add(const std::string& name, std::vector<std::int64_t> shape, FromNoise from_noise) {
+    std::int64_t size = 1;
+    for (const std::int64_t extent : shape) {
+      size *= extent;
+    }
+    StoredTensor tensor{std::move(shape), {}};
+    for (std::int64_t i = 0; i < size; ++i) {
+      AppendValue(tensor.bytes, from_noise(Normal(engine_)), dtype_);
+    }
+    tensors_.emplace(name, std::move(tensor));
+  }
+
+  StoredDtype dtype_;
+  std::mt19937_64 engine_;
+  std::map<std::string, StoredTensor> tensors_;
+};
+
+std::map<std::string, StoredTensor> MakeTensors(const RandomCheckpoint& checkpoint) {
+  const ModelConfig& c = checkpoint.config;
+  const std::int64_t q_size = c.num_attention_heads * c.head_dim;
+  const std::int64_t kv_size = c.num_key_value_heads * c.head_dim;
+  RandomTensors tensors(checkpoint);
+  tensors.Matrix("model.embed_tokens", c.vocab_size, c.hidden_size, 2.5);
+  for (std::int64_t index = 0; index < c.num_hidden_layers; ++index) {
+    const std::string layer = "model.layers." + std::to_string(index) + ".";
+    const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, double gain,
+                            bool bias) {
+      tensors.Matrix(layer + name, out, in, gain);
+      if (bias) {
+        tensors.Bias(layer + name, out);
+      }
+    };
+    tensors.Norm(layer + "input_layernorm", c.hidden_size);
+    linear("self_attn.q_proj", q_size, c.hidden_size, 2.0, c.attention_bias);
+    linear("self_attn.k_proj", kv_size, c.hidden_size, 2.0, c.attention_bias);
+    linear("self_attn.v_proj", kv_size, c.hidden_size, 1.0, c.attention_bias);
+    linear("self_attn.o_proj", c.hidden_size, q_size, 1.0, c.attention_output_bias);
+    if (c.qk_norm) {
+      tensors.Norm(layer + "self_attn.q_norm", c.head_dim);
+      tensors.Norm(layer + "self_attn.k_norm", c.head_dim);
+    }
+    tensors.Norm(layer + "post_attention_layernorm", c.hidden_size);
+    linear("mlp.gate_proj", c.intermediate_size, c.hidden_size, 1.0, c.mlp_bias);
+    linear("mlp.up_proj", c.intermediate_size, c.hidden_size, 1.0, c.mlp_bias);
+    linear("mlp.down_proj", c.hidden_size, c.intermediate_size, 1.0, c.mlp_bias);
+  }
+  tensors.Norm("model.norm", c.hidden_size);
+  if (!c.tie_word_embeddings) {
+    tensors.Matrix("lm_head", c.vocab_size, c.hidden_size, 2.5);
+  }
+  return std::move(tensors).Take();
+}
+
+json ToJson(const RandomCheckpoint& checkpoint) {
+  const ModelConfig& c = checkpoint.config;
+  const bool qwen2 = c.model_type == "qwen2";
+  const bool expressible = (c.model_type == "llama" || c.model_type == "qwen3" || qwen2) &&
+                           c.qk_norm == (c.model_type == "qwen3") &&
+                           (c.model_type == "llama" || !c.mlp_bias) &&
+                           (qwen2 ? c.attention_bias && !c.attention_output_bias
+                                  : c.attention_bias == c.attention_output_bias);
+  if (!expressible) {
+    throw std::invalid_argument("no config.json of model_type " + c.model_type +
+                                " says these options");
+  }
+  json config = {{"model_type", c.model_type},
+                 {"hidden_act", "silu"},
+                 {"hidden_size", c.hidden_size},
+                 {"num_hidden_layers", c.num_hidden_layers},
+                 {"num_attention_heads", c.num_attention_heads},
+                 {"num_key_value_heads", c.num_key_value_heads},
+                 {"head_dim", c.head_dim},
+                 {"intermediate_size", c.intermediate_size},
+                 {"vocab_size", c.vocab_size},
+                 {"max_position_embeddings", c.max_position_embeddings},
+                 {"rms_norm_eps", c.rms_norm_eps},
+                 {"rope_theta", c.rope_theta},
+                 {"rope_scaling", nullptr},
+                 {"tie_word_embeddings", c.tie_word_embeddings}};
+  config["torch_dtype"] = checkpoint.dtype == StoredDtype::kF32 ? "float32" : "bfloat16";
+  if (c.model_type == "llama") {
+    config["architectures"] = {"LlamaForCausalLM"};
+    config["attention_bias"] = c.attention_bias;
+    config["mlp_bias"] = c.mlp_bias;
+  } else if (c.model_type == "qwen3") {
+    config["architectures"] = {"Qwen3ForCausalLM"};
+    config["attention_bias"] = c.attention_bias;
+    config["use_sliding_window"] = false;
+  } else {
+    config["architectures"] = {"Qwen2ForCausalLM"};
+    config["use_sliding_window"] = false;
+  }
+  if (c.bos_token_id) {
+    config["bos_token_id"] = *c.bos_token_id;
+  }
+  if (!c.eos_token_ids.empty()) {
+    config["eos_token_id"] = c.eos_token_ids;
+  }
+  return config;
+}
+
+void WriteFile(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  file.close();
+  if (!file) {
+    throw std::runtime_error("cannot write " + path.string());
+  }
+}
+
+void WriteSafetensors(const std::filesystem::path& path,
+                      const std::map<std::string, StoredTensor>& tensors, StoredDtype dtype) {
+  json header = {{"__metadata__", {{"format", "pt"}}}};
+  std::string data;
+  for (const auto& [name, tensor] : tensors) {
+    const std::size_t begin = data.size();
+    data += tensor.bytes;
+    header[name] = {{"dtype", dtype == StoredDtype::kF32 ? "F32" : "BF16"},
+                    {"shape", tensor.shape},
+                    {"data_offsets", {begin, data.size()}}};
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // as the reference aligns the data
+  std::string bytes;
+  Append(bytes, static_cast<std::uint64_t>(text.size()));
+  WriteFile(path, bytes + text + data);
+}
+
+std::string ShardName(int shard, int shards) {
+  char name[64];
+  std::snprintf(name, sizeof(name), "model-%05d-of-%05d.safetensors", shard + 1, shards);
+  return name;
+}
+
+}  // namespace
+
+void WriteRandomCheckpoint(const std::filesystem::path& model_dir,
+                           const RandomCheckpoint& checkpoint) {
+  WriteFile(model_dir / "config.json", ToJson(checkpoint).dump(1));
+  const std::map<std::string, StoredTensor> tensors = MakeTensors(checkpoint);
+  if (checkpoint.shards == 1) {
+    WriteSafetensors(model_dir / "model.safetensors", tensors, checkpoint.dtype);
+    return;
+  }
+  // Dealt out in turn, so that a layer's tensors lie in different files.
+  std::vector<std::map<std::string, StoredTensor>> parts(
+      static_cast<std::size_t>(checkpoint.shards));
+  json weight_map = json::object();
+  std::size_t total_size = 0;
+  int next = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const int shard = next++ % checkpoint.shards;
+    parts[static_cast<std::size_t>(shard)].emplace(name, tensor);
+    weight_map[name] = ShardName(shard, checkpoint.shards);
+    total_size += tensor.bytes.size();
+  }
+  for (int shard = 0; shard < checkpoint.shards; ++shard) {
+    WriteSafetensors(model_dir / ShardName(shard, checkpoint.shards),
+                     parts[static_cast<std::size_t>(shard)], checkpoint.dtype);
+  }
+  const json index = {{"metadata", {{"total_size", total_size}}}, {"weight_map", weight_map}};
+  WriteFile(model_dir / "model.safetensors.index.json", index.dump(1));
+}
+
+ModelConfig TinyConfig(const std::string& model_type) {
+  ModelConfig config;
+  config.model_type = model_type;
+  config.hidden_size = 48;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 6;
+  config.num_key_value_heads = 2;
+  config.head_dim = 8;
+  config.intermediate_size = 80;
+  config.vocab_size = 200;
+  config.max_position_embeddings = 512;
+  config.rms_norm_eps = 1e-5;
+  config.attention_bias = model_type == "qwen2";
+  config.qk_norm = model_type == "qwen3";
+  return config;
+}
+
+std::vector<proto::TokenId> RandomTokens(std::uint64_t seed, std::size_t count,
+                                         std::int64_t vocab_size, proto::TokenId avoid) {
+  std::mt19937_64 engine(seed);
+  std::vector<proto::TokenId> tokens;
+  while (tokens.size() < count) {
+    const auto token =
+        static_cast<proto::TokenId>(engine() % static_cast<std::uint64_t>(vocab_size));
+    if (token != avoid) {
+      tokens.push_back(token);
+    }
+  }
+  return tokens;
+}
+
+}  // namespace scorecast::reference

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "proto/model/model_config.h"
+
+namespace scorecast::reference {
+
+enum class StoredDtype { kF32, kBf16 };
+
+struct RandomCheckpoint {
+  proto::ModelConfig
+      config;              ///< `model_type` llama, qwen2 or qwen3; `architecture`, `dtype` unused.
+  std::uint64_t seed = 0;  ///< Equal seeds and shapes give equal weights.
+  StoredDtype dtype = StoredDtype::kF32;
+  int shards = 1;  ///< More than one: model-0000i-of-0000n.safetensors and an index.
+};
+
+/// Writes config.json and the weights into `model_dir`, which must exist. Weights are large enough
+/// that attention is far from uniform and that a wrong position, head or mask shows in the second
+/// digit (the rule of tests/golden/make/families.py). Throws std::invalid_argument for options that
+/// no config.json of the family can say.
+void WriteRandomCheckpoint(const std::filesystem::path& model_dir,
+                           const RandomCheckpoint& checkpoint);
+
+/// A tiny configuration to begin with: 2 layers, 6 query and 2 K/V heads, untied; `model_type`
+/// gives the options that the family always has.
+proto::ModelConfig TinyConfig(const std::string& model_type);
+
+/// `count` random ids below `vocab_size`, none of them `avoid`.
+std::vector<proto::TokenId> RandomTokens(std::uint64_t seed, std::size_t count,
+                                         std::int64_t vocab_size, proto::TokenId avoid = -1);
+
+}  // namespace scorecast::reference

@@ -1,0 +1,233 @@
+#include "tests/reference/reference_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tests/reference/dense_mask.h"
+
+namespace scorecast::reference {
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+
+// Tensors are taken out of the map, so that what is left over is seen.
+std::vector<double> Take(Tensors& tensors, const std::string& name,
+                         const std::vector<std::int64_t>& shape) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end() || found->second.shape != shape) {
+    throw std::runtime_error("tensor " + name + " is missing or misshapen");
+  }
+  std::vector<double> values = std::move(found->second.values);
+  tensors.erase(found);
+  return values;
+}
+
+void AddTo(std::vector<std::vector<double>>& sum, const std::vector<std::vector<double>>& terms) {
+  for (std::size_t row = 0; row < sum.size(); ++row) {
+    for (std::size_t i = 0; i < sum[row].size(); ++i) {
+      sum[row][i] += terms[row][i];
+    }
+  }
+}
+
+double Silu(double x) { return x / (1 + std::exp(-x)); }
+
+}  // namespace
+
+ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir)
+    : config_(ReadReferenceConfig(model_dir)), rope_(config_) {
+  const proto::ModelConfig& c = config_.model;
+  Tensors tensors = ReadCheckpoint(model_dir);
+  const std::vector<std::int64_t> shape = {c.vocab_size, c.hidden_size};
+  embed_tokens_ = {
+      Take(tensors, "model.embed_tokens.weight", shape), {}, c.vocab_size, c.hidden_size};
+  for (std::int64_t index = 0; index < c.num_hidden_layers; ++index) {
+    layers_.push_back(TakeLayer(tensors, index));
+  }
+  norm_ = Take(tensors, "model.norm.weight", {c.hidden_size});
+  lm_head_ = embed_tokens_;
+  if (!c.tie_word_embeddings) {
+    lm_head_.weight = Take(tensors, "lm_head.weight", shape);
+  }
+  if (!tensors.empty()) {
+    throw std::runtime_error("tensor " + tensors.begin()->first + " would not be used");
+  }
+}
+
+ReferenceModel::Layer ReferenceModel::TakeLayer(Tensors& tensors, std::int64_t index) const {
+  const proto::ModelConfig& c = config_.model;
+  const std::string prefix = "model.layers." + std::to_string(index) + ".";
+  const auto norm = [&](const std::string& name, std::int64_t size) {
+    return Take(tensors, prefix + name + ".weight", {size});
+  };
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
+    Linear result;
+    result.weight = Take(tensors, prefix + name + ".weight", {out, in});
+    if (bias) {
+      result.bias = Take(tensors, prefix + name + ".bias", {out});
+    }
+    result.out = out;
+    result.in = in;
+    return result;
+  };
+
+  const std::int64_t q_size = c.num_attention_heads * c.head_dim;
+  const std::int64_t kv_size = c.num_key_value_heads * c.head_dim;
+  Layer layer;
+  layer.input_layernorm = norm("input_layernorm", c.hidden_size);
+  layer.q_proj = linear("self_attn.q_proj", q_size, c.hidden_size, c.attention_bias);
+  layer.k_proj = linear("self_attn.k_proj", kv_size, c.hidden_size, c.attention_bias);
+  layer.v_proj = linear("self_attn.v_proj", kv_size, c.hidden_size, c.attention_bias);
+  if (c.qk_norm) {
+    layer.q_norm = norm("self_attn.q_norm", c.head_dim);
+    layer.k_norm = norm("self_attn.k_norm", c.head_dim);
+  }
+  layer.o_proj = linear("self_attn.o_proj", c.hidden_size, q_size, c.attention_output_bias);
+  layer.post_attention_layernorm = norm("post_attention_layernorm", c.hidden_size);
+  layer.gate_proj = linear("mlp.gate_proj", c.intermediate_size, c.hidden_size, c.mlp_bias);
+  layer.up_proj = linear("mlp.up_proj", c.intermediate_size, c.hidden_size, c.mlp_bias);
+  layer.down_proj = linear("mlp.down_proj", c.hidden_size, c.intermediate_size, c.mlp_bias);
+  return layer;
+}
+
+std::vector<std::vector<double>> ReferenceModel::Logits(std::span<const proto::TokenId> tokens,
+                                                        std::span<const proto::Segment> segments,
+                                                        std::span<const std::int32_t> rows) const {
+  const std::vector<std::int32_t> positions = RowPositions(segments);
+  const std::vector<std::vector<bool>> sees = DenseMask(segments, config_.sliding_window);
+  if (positions.size() != tokens.size()) {
+    throw std::runtime_error("segments do not add up to the tokens");
+  }
+
+  Rows x;  // [rows][hidden_size]
+  for (const proto::TokenId token : tokens) {
+    const auto begin = embed_tokens_.weight.begin() + token * embed_tokens_.in;
+    x.emplace_back(begin, begin + embed_tokens_.in);
+  }
+  for (const Layer& layer : layers_) {
+    AddTo(x, Attention(layer, RmsNormed(x, layer.input_layernorm), positions, sees));
+    AddTo(x, Mlp(layer, RmsNormed(x, layer.post_attention_layernorm)));
+  }
+  Rows read;
+  for (const std::int32_t row : rows) {
+    read.push_back(x.at(static_cast<std::size_t>(row)));
+  }
+  return Apply(lm_head_, RmsNormed(read, norm_));
+}
+
+ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x,
+                                               std::span<const std::int32_t> positions,
+                                               const std::vector<std::vector<bool>>& sees) const {
+  const auto heads = static_cast<std::size_t>(config_.model.num_attention_heads);
+  const auto kv_heads = static_cast<std::size_t>(config_.model.num_key_value_heads);
+  const auto head_dim = static_cast<std::size_t>(config_.model.head_dim);
+  Rows q = Apply(layer.q_proj, x);  // [rows][heads * head_dim]
+  Rows k = Apply(layer.k_proj, x);  // [rows][kv_heads * head_dim]
+  const Rows v = Apply(layer.v_proj, x);
+
+  const auto norm_and_rotate = [&](Rows& projected, const std::vector<double>& norm) {
+    for (std::size_t row = 0; row < projected.size(); ++row) {
+      for (std::size_t begin = 0; begin < projected[row].size(); begin += head_dim) {
+        const std::span<double> head(projected[row].data() + begin, head_dim);
+        if (!norm.empty()) {
+          RmsNorm(head, norm);
+        }
+        rope_.Rotate(head, positions[row]);
+      }
+    }
+  };
+  norm_and_rotate(q, layer.q_norm);
+  norm_and_rotate(k, layer.k_norm);
+
+  const double scale = 1 / std::sqrt(static_cast<double>(head_dim));
+  Rows mixed(x.size(), std::vector<double>(heads * head_dim, 0.0));
+  for (std::size_t row = 0; row < x.size(); ++row) {
+    for (std::size_t head = 0; head < heads; ++head) {
+      const std::size_t q_begin = head * head_dim;
+      const std::size_t kv_begin = head / (heads / kv_heads) * head_dim;
+
+      std::vector<double> score(x.size(), -std::numeric_limits<double>::infinity());
+      for (std::size_t key = 0; key < x.size(); ++key) {
+        if (sees[row][key]) {
+          double dot = 0;
+          for (std::size_t i = 0; i < head_dim; ++i) {
+            dot += q[row][q_begin + i] * k[key][kv_begin + i];
+          }
+          score[key] = dot * scale;
+        }
+      }
+
+      const double max = *std::max_element(score.begin(), score.end());
+      double sum = 0;
+      for (double& s : score) {
+        s = std::exp(s - max);
+        sum += s;
+      }
+      for (std::size_t key = 0; key < x.size(); ++key) {
+        for (std::size_t i = 0; i < head_dim; ++i) {
+          mixed[row][q_begin + i] += score[key] / sum * v[key][kv_begin + i];
+        }
+      }
+    }
+  }
+  return Apply(layer.o_proj, mixed);
+}
+
+ReferenceModel::Rows ReferenceModel::Mlp(const Layer& layer, const Rows& x) const {
+  Rows gate = Apply(layer.gate_proj, x);
+  const Rows up = Apply(layer.up_proj, x);
+  for (std::size_t row = 0; row < gate.size(); ++row) {
+    for (std::size_t i = 0; i < gate[row].size(); ++i) {
+      gate[row][i] = Silu(gate[row][i]) * up[row][i];
+    }
+  }
+  return Apply(layer.down_proj, gate);
+}
+
+void ReferenceModel::RmsNorm(std::span<double> x, const std::vector<double>& weight) const {
+  double squares = 0;
+  for (const double value : x) {
+    squares += value * value;
+  }
+  const double rms =
+      std::sqrt(squares / static_cast<double>(x.size()) + config_.model.rms_norm_eps);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = x[i] / rms * weight[i];
+  }
+}
+
+ReferenceModel::Rows ReferenceModel::RmsNormed(Rows x, const std::vector<double>& weight) const {
+  for (std::vector<double>& row : x) {
+    RmsNorm(row, weight);
+  }
+  return x;
+}
+
+std::vector<double> ReferenceModel::Apply(const Linear& linear, const std::vector<double>& x) {
+  std::vector<double> y(static_cast<std::size_t>(linear.out), 0.0);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double* weight = linear.weight.data() + i * x.size();
+    double sum = linear.bias.empty() ? 0.0 : linear.bias[i];
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      sum += weight[j] * x[j];
+    }
+    y[i] = sum;
+  }
+  return y;
+}
+
+ReferenceModel::Rows ReferenceModel::Apply(const Linear& linear, const Rows& x) {
+  Rows y;
+  y.reserve(x.size());
+  for (const std::vector<double>& row : x) {
+    y.push_back(Apply(linear, row));
+  }
+  return y;
+}
+
+}  // namespace scorecast::reference

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "proto/plan/packed_sequence.h"
+#include "tests/reference/checkpoint_reader.h"
+#include "tests/reference/reference_config.h"
+#include "tests/reference/rope.h"
+
+namespace scorecast::reference {
+
+/// The oracle: a decoder-only transformer in plain loops over doubles, with a dense mask. Slow, and
+/// meant to be read from top to bottom. Shares no code with what it judges.
+class ReferenceModel {
+ public:
+  /// Reads a Hugging Face directory. Throws std::runtime_error where a tensor is missing, has
+  /// another shape, or would not be used.
+  explicit ReferenceModel(const std::filesystem::path& model_dir);
+
+  const ReferenceConfig& config() const { return config_; }
+
+  /// Logits of the chosen rows of one packed sequence: [rows][vocab_size].
+  std::vector<std::vector<double>> Logits(std::span<const proto::TokenId> tokens,
+                                          std::span<const proto::Segment> segments,
+                                          std::span<const std::int32_t> rows) const;
+
+ private:
+  using Rows = std::vector<std::vector<double>>;
+
+  /// y = W x + b; `bias` is empty where there is none.
+  struct Linear {
+    std::vector<double> weight;  // [out][in]
+    std::vector<double> bias;    // [out]
+    std::int64_t out = 0;
+    std::int64_t in = 0;
+  };
+
+  struct Layer {
+    std::vector<double> input_layernorm;           // [hidden_size]
+    Linear q_proj;                                 // [heads * head_dim][hidden_size]
+    Linear k_proj;                                 // [kv_heads * head_dim][hidden_size]
+    Linear v_proj;                                 // [kv_heads * head_dim][hidden_size]
+    std::vector<double> q_norm;                    // [head_dim], or empty
+    std::vector<double> k_norm;                    // [head_dim], or empty
+    Linear o_proj;                                 // [hidden_size][heads * head_dim]
+    std::vector<double> post_attention_layernorm;  // [hidden_size]
+    Linear gate_proj;                              // [intermediate_size][hidden_size]
+    Linear up_proj;                                // [intermediate_size][hidden_size]
+    Linear down_proj;                              // [hidden_size][intermediate_size]
+  };
+
+  Layer TakeLayer(std::map<std::string, Tensor>& tensors, std::int64_t index) const;
+  Rows Attention(const Layer& layer, const Rows& x, std::span<const std::int32_t> positions,
+                 const std::vector<std::vector<bool>>& sees) const;
+  Rows Mlp(const Layer& layer, const Rows& x) const;
+  /// In place, [n]: x / rms(x) * weight.
+  void RmsNorm(std::span<double> x, const std::vector<double>& weight) const;
+  Rows RmsNormed(Rows x, const std::vector<double>& weight) const;
+  static std::vector<double> Apply(const Linear& linear, const std::vector<double>& x);
+  static Rows Apply(const Linear& linear, const Rows& x);
+
+  ReferenceConfig config_;
+  Rope rope_;
+  Linear embed_tokens_;  // [vocab_size][hidden_size]
+  std::vector<Layer> layers_;
+  std::vector<double> norm_;  // [hidden_size]
+  Linear lm_head_;            // [vocab_size][hidden_size]
+};
+
+}  // namespace scorecast::reference

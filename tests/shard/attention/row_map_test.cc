@@ -1,0 +1,90 @@
+#include "shard/attention/row_map.h"
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/shard/random_floats.h"
+
+namespace scorecast::shard {
+namespace {
+
+using proto::SegmentKind;
+using testing::RandomInt;
+
+TEST(RowMap, WorkedExample) {
+  proto::ForwardPlan plan;
+  // A prefix of which two rows are stored, and a block; then a sequence that has nothing to compute
+  // in its prefix.
+  plan.sequences = {{{{SegmentKind::kPrefix, 0, 2, 5, {}}, {SegmentKind::kBlock, 5, 0, 2, {}}}},
+                    {{{SegmentKind::kPrefix, 0, 7, 7, {}}, {SegmentKind::kSuffix, 20, 1, 2, {}}}}};
+  plan.tokens.resize(6);
+  RowMap map(6);
+  map.Assign(plan);
+  struct Expected {
+    std::int32_t sequence, segment, row_in_segment, position;
+  };
+  const std::vector<Expected> expected = {{0, 0, 2, 2}, {0, 0, 3, 3}, {0, 0, 4, 4},
+                                          {0, 1, 0, 5}, {0, 1, 1, 6}, {1, 1, 1, 21}};
+  ASSERT_EQ(map.rows().size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(map.rows()[i].sequence, expected[i].sequence) << i;
+    EXPECT_EQ(map.rows()[i].segment, expected[i].segment) << i;
+    EXPECT_EQ(map.rows()[i].row_in_segment, expected[i].row_in_segment) << i;
+    EXPECT_EQ(map.rows()[i].position, expected[i].position) << i;
+  }
+  ASSERT_EQ(map.tiles().size(), 2U);
+  EXPECT_EQ(map.tiles()[0].first_row, 0);
+  EXPECT_EQ(map.tiles()[0].rows, 5);
+  EXPECT_EQ(map.tiles()[1].first_row, 5);
+  EXPECT_EQ(map.tiles()[1].rows, 1);
+}
+
+// Tiles cover every row once, in order, and none is of two sequences or too large; a map is used
+// again for one plan after the other.
+TEST(RowMap, TilesCoverEveryRowOnce) {
+  std::mt19937 random(1);
+  RowMap map(2000);
+  for (int round = 0; round < 200; ++round) {
+    proto::ForwardPlan plan;
+    std::int32_t rows = 0;
+    for (int q = RandomInt(random, 0, 6); q > 0; --q) {
+      proto::PlanSequence& sequence = plan.sequences.emplace_back();
+      for (int s = RandomInt(random, 1, 5); s > 0; --s) {
+        const std::int32_t begin = RandomInt(random, 0, 40);
+        const std::int32_t count = RandomInt(random, 0, 40);
+        sequence.segments.push_back({SegmentKind::kPrefix, 0, begin, begin + count, {}});
+        rows += count;
+      }
+    }
+    plan.tokens.resize(static_cast<std::size_t>(rows));
+    map.Assign(plan);
+    ASSERT_EQ(map.rows().size(), plan.tokens.size());
+    std::int32_t next = 0;
+    for (const RowTile& tile : map.tiles()) {
+      ASSERT_EQ(tile.first_row, next);
+      ASSERT_GE(tile.rows, 1);
+      ASSERT_LE(tile.rows, RowMap::kTileRowLimit);
+      next += tile.rows;
+      const auto of_tile = map.rows().subspan(static_cast<std::size_t>(tile.first_row),
+                                              static_cast<std::size_t>(tile.rows));
+      for (const RowPlace& row : of_tile) {
+        ASSERT_EQ(row.sequence, of_tile.front().sequence);
+      }
+    }
+    ASSERT_EQ(next, rows);
+  }
+}
+
+TEST(RowMapDeath, RowsWithoutTokensAreABrokenInvariant) {
+  proto::ForwardPlan plan;
+  plan.sequences = {{{{SegmentKind::kPrefix, 0, 0, 3, {}}}}};
+  plan.tokens.resize(2);
+  RowMap map(16);
+  EXPECT_DEATH(map.Assign(plan), "one token");
+}
+
+}  // namespace
+}  // namespace scorecast::shard

@@ -1,0 +1,143 @@
+#include "shard/runtime/thread_pool.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "proto/base/error.h"
+
+namespace scorecast::shard {
+namespace {
+
+class ThreadPoolTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(ThreadPoolTest, CallsEveryIndexOnce) {
+  ThreadPool pool(GetParam());
+  EXPECT_EQ(pool.threads(), GetParam());
+  for (const std::int64_t count : {0, 1, 2, 3, 7, 64, 1000}) {
+    std::vector<std::atomic<int>> calls(static_cast<std::size_t>(count));
+    std::atomic<int> wrong_threads = 0;
+    pool.ParallelFor(count, [&](std::int64_t i, int thread) {
+      ++calls[static_cast<std::size_t>(i)];
+      wrong_threads += thread < 0 || thread >= GetParam() ? 1 : 0;
+    });
+    for (const std::atomic<int>& n : calls) {
+      ASSERT_EQ(n, 1) << "count " << count;
+    }
+    ASSERT_EQ(wrong_threads, 0);
+  }
+}
+
+// A thread's number is its own: what is kept for each thread needs no lock.
+TEST_P(ThreadPoolTest, NoTwoTasksOfOneThreadNumberAtOnce) {
+  ThreadPool pool(GetParam());
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(GetParam()));
+  constexpr std::int64_t kCount = 20'000;
+  pool.ParallelFor(kCount, [&](std::int64_t i, int thread) {
+    sums[static_cast<std::size_t>(thread)] += i;  // A race, were it not so.
+  });
+  std::int64_t sum = 0;
+  for (const std::int64_t part : sums) {
+    sum += part;
+  }
+  EXPECT_EQ(sum, kCount * (kCount - 1) / 2);
+}
+
+// A round sees what the rounds before it wrote, and none begins before the last has ended.
+TEST_P(ThreadPoolTest, ManyTinyRounds) {
+  ThreadPool pool(GetParam());
+  constexpr int kRounds = 2'000;
+  std::vector<std::int64_t> values(5, 0);
+  for (int round = 0; round < kRounds; ++round) {
+    const auto count = static_cast<std::int64_t>(round % 6);
+    pool.ParallelFor(count, [&](std::int64_t i, int) {
+      ++values[static_cast<std::size_t>((i + round) % 5)];
+    });
+  }
+  std::vector<std::int64_t> expected(5, 0);
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < round % 6; ++i) {
+      ++expected[static_cast<std::size_t>((i + round) % 5)];
+    }
+  }
+  EXPECT_EQ(values, expected);
+}
+
+// Longer than a worker polls: it sleeps, and is woken.
+TEST_P(ThreadPoolTest, WakesAfterSleep) {
+  ThreadPool pool(GetParam());
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    std::atomic<int> calls = 0;
+    pool.ParallelFor(100, [&](std::int64_t, int) { ++calls; });
+    ASSERT_EQ(calls, 100);
+  }
+}
+
+TEST_P(ThreadPoolTest, EndsWhetherUsedOrNot) {
+  for (int round = 0; round < 50; ++round) {
+    ThreadPool unused(GetParam());
+  }
+  for (int round = 0; round < 50; ++round) {
+    ThreadPool pool(GetParam());
+    std::atomic<int> calls = 0;
+    pool.ParallelFor(3, [&](std::int64_t, int) { ++calls; });
+    ASSERT_EQ(calls, 3);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, ::testing::Values(1, 2, 3, 4, 9));
+
+TEST(ThreadPool, RunsOnSeveralThreads) {
+  ThreadPool pool(3);
+  std::vector<std::thread::id> ids(3);
+  std::atomic<int> arrived = 0;
+  pool.ParallelFor(3, [&](std::int64_t i, int) {
+    ids[static_cast<std::size_t>(i)] = std::this_thread::get_id();
+    ++arrived;
+    while (arrived < 3) {  // Each task holds its thread until all have one.
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 3U);
+}
+
+// A process of its own, whose address space has no room for so many threads' stacks.
+TEST(ThreadPool, MoreThreadsThanTheSystemGivesIsAStartupFault) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need more address space than this test leaves";
+#endif
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);  // A pool that waited for threads that never end would hang.
+    const rlimit limit = {std::size_t{1} << 30, std::size_t{1} << 30};
+    setrlimit(RLIMIT_AS, &limit);
+    try {
+      const ThreadPool pool(4000);
+    } catch (const proto::StartupError& fault) {
+      const std::string message = fault.what();
+      _exit(message.find("4000") != std::string::npos &&
+                    message.find('\n') == std::string::npos
+                ? 0
+                : 2);
+    }
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+}
+
+}  // namespace
+}  // namespace scorecast::shard

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tests/shard/rounding.h"
+
+namespace scorecast::testing {
+
+/// One visible key of a row, and its value: each [head_dim].
+struct VisibleKey {
+  const float* key = nullptr;
+  const float* value = nullptr;
+};
+
+/// softmax(query · Kᵀ · scale) · V of one row in float64, and how far the kernels' float32 may be
+/// from it.
+struct SoftmaxRow {
+  std::vector<double> output;     ///< [head_dim]
+  std::vector<double> tolerance;  ///< [head_dim]
+};
+
+/// `tiles` is how many tiles of keys the row's reduction goes through.
+inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const VisibleKey> keys,
+                            double scale, std::int64_t tiles) {
+  const std::size_t head_dim = query.size();
+  std::vector<double> score(keys.size());
+  std::vector<double> score_error(keys.size());
+  double top = -INFINITY;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    double sizes = 0;
+    for (std::size_t d = 0; d < head_dim; ++d) {
+      const double product = scale * query[d] * keys[i].key[d];
+      score[i] += product;
+      sizes += std::abs(product);
+    }
+    // The scale (a root and a quotient), the scaled query, a product, and one sum after the other.
+    score_error[i] = sizes * Gamma(4 + static_cast<std::int64_t>(head_dim));
+    top = std::max(top, score[i]);
+  }
+  std::vector<double> weight(keys.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    weight[i] = std::exp(score[i] - top);
+    sum += weight[i];
+  }
+  // One multiplication and one addition a key, a factor a tile, and the final quotient.
+  const double sum_error = Gamma(2 * static_cast<std::int64_t>(keys.size()) + tiles + 2);
+  SoftmaxRow row{std::vector<double>(head_dim), std::vector<double>(head_dim)};
+  double weights_error = 0;  // Of the denominator, relative.
+  std::vector<double> weight_error(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    weight[i] /= sum;
+    // A weight is exp(score - maximum so far) times exp of every later step of the maximum. The
+    // arguments add up to top - score, so their roundings do to at most u times that.
+    weight_error[i] = weight[i] * (score_error[i] + (top - score[i]) * kUnitRoundoff +
+                                   static_cast<double>(tiles + 1) * kExpError) +
+                      kExpFloor;
+    weights_error += weight_error[i];
+  }
+  for (std::size_t d = 0; d < head_dim; ++d) {
+    double sizes = 0;
+    double error = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const double value = keys[i].value[d];
+      row.output[d] += weight[i] * value;
+      sizes += weight[i] * std::abs(value);
+      error += weight_error[i] * std::abs(value);
+    }
+    error += std::abs(row.output[d]) * weights_error;
+    // All of it to first order; a hundredth more covers the others.
+    row.tolerance[d] = 1.01 * (error + 2 * sizes * sum_error);
+  }
+  return row;
+}
+
+}  // namespace scorecast::testing

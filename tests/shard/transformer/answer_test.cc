@@ -1,0 +1,208 @@
+// Answers of ranks that each own a part of the vocabulary, merged, against the whole vocabulary.
+
+#include "shard/transformer/answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/shard/random_floats.h"
+#include "tests/shard/transformer/random_answer.h"
+
+namespace scorecast::shard {
+namespace {
+
+using proto::ForwardPlan;
+using proto::Range;
+using proto::RowLogits;
+using proto::TokenId;
+using testing::RandomInt;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// [reads][vocab_size]
+using Logits = std::vector<std::vector<float>>;
+
+/// Of few different values, so that there are ties.
+Logits RandomLogits(std::mt19937& random, std::size_t reads, std::int32_t vocab_size) {
+  Logits logits(reads);
+  for (std::vector<float>& row : logits) {
+    for (std::int32_t id = 0; id < vocab_size; ++id) {
+      row.push_back(static_cast<float>(RandomInt(random, -40, 40)) / 4);
+    }
+  }
+  return logits;
+}
+
+/// The order that is promised: by logit, then by id, numbers before what is none.
+std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, Range ids,
+                                              std::int64_t k) {
+  std::vector<std::pair<TokenId, float>> best;
+  for (std::int64_t id = ids.begin; id < ids.end; ++id) {
+    best.emplace_back(static_cast<TokenId>(id), row[static_cast<std::size_t>(id)]);
+  }
+  std::stable_sort(best.begin(), best.end(), [](const auto& a, const auto& b) {
+    return std::isnan(b.second) ? !std::isnan(a.second) : a.second > b.second;
+  });
+  best.resize(std::min(best.size(), static_cast<std::size_t>(k)));
+  return best;
+}
+
+/// As the kernel has it: a NaN is no maximum, but it shows in the sum.
+void MaxAndSumExp(const std::vector<float>& row, Range ids, AnswerPart& part) {
+  part.max = std::numeric_limits<float>::lowest();
+  for (std::int64_t id = ids.begin; id < ids.end; ++id) {
+    part.max = std::max(part.max, row[static_cast<std::size_t>(id)]);
+  }
+  part.sum_exp = 0;
+  for (std::int64_t id = ids.begin; id < ids.end; ++id) {
+    const double logit = row[static_cast<std::size_t>(id)];
+    part.sum_exp += std::isfinite(logit) ? std::exp(logit - part.max) : kNan;
+  }
+}
+
+std::vector<std::byte> AnswerOf(const ForwardPlan& plan, const Logits& logits, Range vocabulary) {
+  const AnswerLayout layout = LayOutAnswer(plan, vocabulary);
+  EXPECT_EQ(layout.offsets.size(), plan.reads.size());
+  // No byte is left out, or written twice or past the end: each part fills what is up to the next.
+  std::vector<std::byte> answer(layout.bytes, std::byte{0xA5});
+  for (std::size_t i = 0; i < plan.reads.size(); ++i) {
+    const proto::PlanRead& read = plan.reads[i];
+    AnswerPart part;
+    for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
+      if (vocabulary.Contains(id)) {
+        part.label_logits.push_back(logits[i][static_cast<std::size_t>(id)]);
+      }
+    }
+    MaxAndSumExp(logits[i], vocabulary, part);
+    part.top = BestOf(logits[i], vocabulary, read.top_k);
+    const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
+    const std::size_t size = part.label_logits.size() * 4 +
+                             (read.normalizer ? 12 + part.top.size() * 8 : 0);
+    EXPECT_EQ(end - layout.offsets[i], size);
+    WriteAnswerPart(read, part, answer.data() + layout.offsets[i]);
+  }
+  return answer;
+}
+
+std::vector<RowLogits> Merged(const ForwardPlan& plan, const Logits& logits,
+                              const std::vector<Range>& vocabularies) {
+  std::vector<std::byte> answers;
+  for (const Range& vocabulary : vocabularies) {
+    const std::vector<std::byte> answer = AnswerOf(plan, logits, vocabulary);
+    answers.insert(answers.end(), answer.begin(), answer.end());
+  }
+  return MergeAnswers(plan, vocabularies, answers);
+}
+
+void ExpectSameTop(const std::vector<std::pair<TokenId, float>>& found,
+                   const std::vector<std::pair<TokenId, float>>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    EXPECT_EQ(found[k].first, expected[k].first) << "place " << k;
+    EXPECT_EQ(std::memcmp(&found[k].second, &expected[k].second, sizeof(float)), 0);
+  }
+}
+
+TEST(Answer, MergedIsTheWholeVocabulary) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    const std::int32_t vocab_size = RandomInt(random, 1, 300);
+    const ForwardPlan plan =
+        testing::RandomReads(random, RandomInt(random, 0, 12), vocab_size);
+    const Logits logits = RandomLogits(random, plan.reads.size(), vocab_size);
+    const int ranks = RandomInt(random, 1, 9);
+    const std::vector<RowLogits> rows =
+        Merged(plan, logits, testing::RandomSplit(random, vocab_size, ranks));
+    ASSERT_EQ(rows.size(), plan.reads.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const proto::PlanRead& read = plan.reads[i];
+      std::vector<float> labels;
+      for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
+        labels.push_back(logits[i][static_cast<std::size_t>(id)]);
+      }
+      EXPECT_EQ(rows[i].label_logits, labels);
+      if (!read.normalizer) {
+        EXPECT_TRUE(rows[i].top.empty());
+        continue;
+      }
+      AnswerPart whole;
+      MaxAndSumExp(logits[i], {0, vocab_size}, whole);
+      EXPECT_EQ(rows[i].max, whole.max);
+      // Float64 throughout: the sums of ids, and for each rank two exponentials, two products (an
+      // argument of at most 20 is exact) and a sum.
+      const double error = 0x1p-53 * (vocab_size + ranks * 6);
+      EXPECT_NEAR(rows[i].sum_exp, whole.sum_exp, whole.sum_exp * error);
+      ExpectSameTop(rows[i].top, BestOf(logits[i], {0, vocab_size}, read.top_k));
+    }
+  }
+}
+
+TEST(Answer, WhatIsNotFiniteShowsInTheSum) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 300; ++round) {
+    const std::int32_t vocab_size = RandomInt(random, 2, 400);
+    ForwardPlan plan = testing::RandomReads(random, 3, vocab_size);
+    for (proto::PlanRead& read : plan.reads) {
+      read.normalizer = true;
+      read.top_k = 50;
+    }
+    Logits logits = RandomLogits(random, 3, vocab_size);
+    // Row 1 is broken, in one place or in many.
+    for (int n = RandomInt(random, 0, 1) == 0 ? 1 : vocab_size / 2; n > 0; --n) {
+      const float bad = round % 3 == 0 ? kNan : round % 3 == 1 ? kInfinity : -kInfinity;
+      logits[1][static_cast<std::size_t>(RandomInt(random, 0, vocab_size - 1))] = bad;
+    }
+    const std::vector<RowLogits> rows =
+        Merged(plan, logits, testing::RandomSplit(random, vocab_size, RandomInt(random, 1, 9)));
+    EXPECT_TRUE(std::isfinite(rows[0].sum_exp));
+    EXPECT_FALSE(std::isfinite(rows[1].sum_exp));
+    EXPECT_TRUE(std::isfinite(rows[2].sum_exp));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      ExpectSameTop(rows[i].top, BestOf(logits[i], {0, vocab_size}, 50));
+    }
+  }
+}
+
+TEST(Answer, FarApartMaximaMerge) {
+  ForwardPlan plan;
+  plan.label_lists = {{0}};
+  plan.reads = {{0, 0, true, 0}};
+  const Logits logits = {{-3e38F, 3e38F, -2e38F}};
+  for (const std::vector<Range>& split :
+       {std::vector<Range>{{0, 1}, {1, 2}, {2, 3}}, {{0, 0}, {0, 3}}, {{0, 3}, {3, 3}}}) {
+    const std::vector<RowLogits> rows = Merged(plan, logits, split);
+    EXPECT_EQ(rows[0].max, 3e38F);
+    EXPECT_EQ(rows[0].sum_exp, 1);
+  }
+}
+
+TEST(IsBetter, IsAStrictWeakOrder) {
+  const std::vector<float> values = {-kInfinity, -1, -0.0F, 0, 2, kInfinity, kNan, -kNan};
+  std::vector<std::pair<TokenId, float>> entries;
+  for (const float value : values) {
+    entries.emplace_back(static_cast<TokenId>(entries.size()), value);
+    entries.emplace_back(static_cast<TokenId>(entries.size()), value);
+  }
+  for (const auto& a : entries) {
+    EXPECT_FALSE(IsBetter(a, a));
+    for (const auto& b : entries) {
+      // Ids differ, so that of two one is better.
+      EXPECT_EQ(IsBetter(a, b), a.first != b.first && !IsBetter(b, a));
+      for (const auto& c : entries) {
+        EXPECT_TRUE(!IsBetter(a, b) || !IsBetter(b, c) || IsBetter(a, c));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::shard

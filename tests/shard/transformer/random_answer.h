@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "proto/model/partition.h"
+#include "proto/plan/forward_plan.h"
+#include "tests/shard/random_floats.h"
+
+namespace scorecast::testing {
+
+/// A plan of reads only: `reads` of them, some with a normaliser, some with the best tokens too;
+/// label lists of any length and order, some shared, ids repeated across lists.
+inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
+                                      std::int32_t vocab_size) {
+  proto::ForwardPlan plan;
+  for (int lists = RandomInt(random, 1, 5); lists > 0; --lists) {
+    std::vector<proto::TokenId> ids(static_cast<std::size_t>(vocab_size));
+    std::iota(ids.begin(), ids.end(), 0);
+    std::shuffle(ids.begin(), ids.end(), random);
+    ids.resize(static_cast<std::size_t>(
+        RandomInt(random, 1, std::min<std::int32_t>(vocab_size, lists == 1 ? vocab_size : 8))));
+    plan.label_lists.push_back(ids);
+  }
+  for (std::int32_t i = 0; i < reads; ++i) {
+    const bool normalizer = RandomInt(random, 0, 2) != 0;
+    plan.reads.push_back(
+        {i, RandomInt(random, 0, static_cast<std::int32_t>(plan.label_lists.size()) - 1),
+         normalizer, normalizer ? RandomInt(random, 0, 1) * RandomInt(random, 1, 50) : 0});
+  }
+  return plan;
+}
+
+/// [0, vocab_size) cut at random places into as many ranges as there are ranks; some are empty.
+inline std::vector<proto::Range> RandomSplit(std::mt19937& random, std::int32_t vocab_size,
+                                             int ranks) {
+  std::vector<std::int64_t> cuts = {0, vocab_size};
+  for (int rank = 1; rank < ranks; ++rank) {
+    cuts.push_back(RandomInt(random, 0, 3) == 0 ? cuts.back() : RandomInt(random, 0, vocab_size));
+  }
+  std::sort(cuts.begin(), cuts.end());
+  std::vector<proto::Range> ranges;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    ranges.push_back({cuts[i], cuts[i + 1]});
+  }
+  return ranges;
+}
+
+}  // namespace scorecast::testing
