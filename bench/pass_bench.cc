@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "bench/raw_gemms.h"
@@ -14,6 +15,7 @@
 #include "shard/linear/openblas_backend.h"
 #include "shard/runtime/thread_pool.h"
 #include "shard/transformer/transformer.h"
+#include "shard/worker/doorbell.h"
 #include "shard/worker/plan_runner.h"
 
 namespace scorecast::bench {
@@ -102,7 +104,8 @@ std::vector<PassFigures> RunPassBench(const PassBenchOptions& options) {
   shard::ThreadPool pool(options.threads);
   shard::Transformer transformer(config, checkpoint, group, backend,
                                  shard::KernelsFor(shard::DetectInstructionSet()), pool, limits);
-  shard::PlanRunner runner(group, config, transformer);
+  const std::unique_ptr<shard::Doorbell> doorbell = shard::Doorbell::Connect(group);
+  shard::PlanRunner runner(group, config, transformer, *doorbell);
   if (!group.is_root()) {
     runner.Follow();
     return {};

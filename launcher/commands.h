@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "coordinator/socket/socket_options.h"
 #include "launcher/engine_flags.h"
 
 namespace scorecast::launcher {
@@ -16,6 +17,13 @@ struct BatchFlags {
   EngineFlags engine;
   std::string input;   ///< A path, or "-" for standard input.
   std::string output;  ///< A path, or "-" for standard output.
+};
+
+struct ServeFlags {
+  EngineFlags engine;
+  coordinator::SocketOptions socket;  ///< `max_request_bytes` is the engine flags'.
+  std::size_t max_queue = 1024;
+  int io_threads = 2;
 };
 
 struct InspectFlags {
@@ -32,6 +40,8 @@ struct TokenizeFlags {
 
 /// On every rank of the job.
 int RunBatchCommand(const BatchFlags& flags);
+/// On every rank of the job, until a signal ends it.
+int RunServeCommand(const ServeFlags& flags);
 int RunInspectCommand(const InspectFlags& flags);
 int RunTokenizeCommand(const TokenizeFlags& flags);
 

@@ -27,7 +27,8 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   pool_ = std::make_unique<shard::ThreadPool>(flags.threads > 0 ? flags.threads
                                                                 : DefaultThreads(ranks_here));
   LoadWeights(flags);
-  runner_ = std::make_unique<shard::PlanRunner>(group_, config_, *transformer_);
+  doorbell_ = shard::Doorbell::Connect(group_);
+  runner_ = std::make_unique<shard::PlanRunner>(group_, config_, *transformer_, *doorbell_);
 }
 
 void Engine::Configure(const EngineFlags& flags) {

@@ -12,6 +12,7 @@
 #include "shard/linear/openblas_backend.h"
 #include "shard/runtime/thread_pool.h"
 #include "shard/transformer/transformer.h"
+#include "shard/worker/doorbell.h"
 #include "shard/worker/plan_runner.h"
 
 namespace scorecast::launcher {
@@ -23,6 +24,9 @@ class Engine {
   /// `prepare_root` is what a command does on rank 0 before any weight is read, such as opening its
   /// files; its faults are faults of start-up.
   Engine(const EngineFlags& flags, const std::function<void()>& prepare_root);
+
+  /// A further phase of start-up, on every rank.
+  void StartupPhase(const std::function<void()>& phase) { proto::StartupPhase(group_, phase); }
 
   bool is_root() const { return group_.is_root(); }
   const proto::ModelConfig& config() const { return config_; }
@@ -46,6 +50,7 @@ class Engine {
   std::unique_ptr<shard::ThreadPool> pool_;
   std::unique_ptr<shard::Checkpoint> checkpoint_;
   std::unique_ptr<shard::Transformer> transformer_;
+  std::unique_ptr<shard::Doorbell> doorbell_;
   std::unique_ptr<shard::PlanRunner> runner_;
 };
 

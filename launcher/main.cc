@@ -1,3 +1,5 @@
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -7,6 +9,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
 #include "proto/base/error.h"
@@ -19,6 +22,8 @@ namespace {
 using scorecast::launcher::BatchFlags;
 using scorecast::launcher::InspectFlags;
 using scorecast::launcher::kExitFailed;
+using scorecast::launcher::ScoreFlags;
+using scorecast::launcher::ServeFlags;
 using scorecast::launcher::TokenizeFlags;
 
 /// Runs a command, whose faults of start-up become one line.
@@ -46,6 +51,64 @@ int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
                                          " (see --help)");
   };
   return on_all_ranks ? GuardedOnAllRanks(tell) : Guarded(true, tell);
+}
+
+void AddServeFlags(CLI::App& app, ServeFlags& flags) {
+  AddEngineFlags(app, flags.engine);
+  app.add_option("--host", flags.socket.host, "Address to listen on")->capture_default_str();
+  app.add_option("--port", flags.socket.port, "Port of the request socket; 0: any free one")
+      ->capture_default_str();
+  app.add_option("--max-queue", flags.max_queue,
+                 "Requests that wait; a further one is answered with 429")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("--max-connections", flags.socket.max_connections,
+                 "Clients at once; a further one is answered with 503")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  app.add_option_function<std::int64_t>(
+         "--idle-timeout",
+         [&flags](std::int64_t seconds) {
+           flags.socket.idle_timeout = std::chrono::seconds(seconds);
+         },
+         "Seconds without a byte after which a client is cut off whose requests are all answered, "
+         "or who does not read its answers")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
+      ->default_str(std::to_string(
+          std::chrono::duration_cast<std::chrono::seconds>(flags.socket.idle_timeout).count()));
+  app.add_option("--io-threads", flags.io_threads,
+                 "Threads of rank 0 that read, tokenize and answer requests")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+}
+
+void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
+  app.add_option("--connect", flags.connect, "Where the server's request socket is")
+      ->required()
+      ->type_name("HOST:PORT");
+  app.add_option("--query", flags.query, "The query's text")->required();
+  app.add_option("--item", flags.items, "An item's text; once for each item")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--label", flags.labels, "A label's text, one token; once for each label")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--label-token-id", flags.label_token_ids, "A label as a token id, instead")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_flag("--apply-softmax", flags.apply_softmax,
+               "Probabilities among the labels, not over the whole vocabulary");
+  app.add_flag("--item-first", flags.item_first, "Item before query, where items are scored alone");
+  app.add_option("--temperature", flags.temperature, "Of the labels' softmax")
+      ->capture_default_str();
+  app.add_flag("--return-token-logprobs", flags.return_token_logprobs,
+               "With --json: the labels' log-probabilities over the vocabulary too");
+  app.add_option("--top-logprobs", flags.top_logprobs, "With --json: so many best tokens too")
+      ->capture_default_str();
+  app.add_option("--timeout-ms", flags.timeout_ms,
+                 "Milliseconds after which the request is dropped")
+      ->default_str("none");
+  app.add_flag("--json", flags.json, "Print the whole answer as JSON");
 }
 
 void StartLogging(const std::string& level) {
@@ -79,6 +142,20 @@ int main(int argc, char** argv) {
       ->required()
       ->type_name("FILE");
 
+  ServeFlags serve_flags;
+  CLI::App* serve = app.add_subcommand(
+      "serve",
+      "Listens for requests; under mpirun, or alone. SIGTERM, SIGINT or (through mpirun) "
+      "SIGUSR1 drain and end it");
+  AddServeFlags(*serve, serve_flags);
+
+  ScoreFlags score_flags;
+  CLI::App* score = app.add_subcommand(
+      "score",
+      "Sends one request to a server and prints a line an item: the label probabilities "
+      "in the labels' order, and the item");
+  AddScoreFlags(*score, score_flags);
+
   TokenizeFlags tokenize_flags;
   CLI::App* tokenize = app.add_subcommand(
       "tokenize", R"(Reads {"text":...} lines on standard input, prints {"ids":[...]} lines)");
@@ -104,7 +181,7 @@ int main(int argc, char** argv) {
     if (end.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
       return app.exit(end);  // --help and --version
     }
-    return UsageFault(end, batch->parsed());
+    return UsageFault(end, batch->parsed() || serve->parsed());
   }
 
   if (*tokenize) {
@@ -112,6 +189,13 @@ int main(int argc, char** argv) {
   }
   if (*inspect) {
     return Guarded(true, [&] { return RunInspectCommand(inspect_flags); });
+  }
+  if (*score) {
+    return Guarded(true, [&] { return RunScoreCommand(score_flags); });
+  }
+  if (*serve) {
+    StartLogging(serve_flags.engine.log_level);
+    return GuardedOnAllRanks([&] { return RunServeCommand(serve_flags); });
   }
   StartLogging(batch_flags.engine.log_level);
   return GuardedOnAllRanks([&] { return RunBatchCommand(batch_flags); });

@@ -14,6 +14,8 @@ set_allowed() {
     proto/model/*) allowed='proto/base proto/model' ;;
     proto/plan/*) allowed=$contracts ;;
     proto/mpi/*) allowed='proto/base proto/mpi' ;;
+    proto/wire/*) allowed='proto/base proto/wire proto/scorecast.pb.h' ;;
+    coordinator/socket/*) allowed="coordinator proto/wire proto/scorecast.pb.h $contracts" ;;
     coordinator/text/*) allowed="coordinator/text $contracts" ;;
     coordinator/schedule/*) allowed="coordinator/schedule $contracts" ;;
     coordinator/doors/*) allowed="coordinator $contracts" ;;

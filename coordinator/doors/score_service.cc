@@ -56,8 +56,8 @@ ScoreService::ScoreService(const proto::ModelConfig& config, const Tokenizer* to
                            const ScoreOptions& options, Scheduler& scheduler)
     : config_(config), tokenizer_(tokenizer), options_(options), scheduler_(scheduler) {}
 
-void ScoreService::Score(const ScoreRequest& request, Clock::time_point arrived,
-                         const Ready& ready) {
+Scheduler::Ticket ScoreService::Score(const ScoreRequest& request, Clock::time_point arrived,
+                                      const Ready& ready) {
   const Clock::time_point begin = Clock::now();
   Expected<PreparedScore> prepared =
       PrepareScore(request, {config_, tokenizer_, options_, scheduler_.limits()});
@@ -66,7 +66,7 @@ void ScoreService::Score(const ScoreRequest& request, Clock::time_point arrived,
     ready([error = std::move(prepared).error()]() -> Expected<ScoreResponse> {
       return Unexpected(error);
     });
-    return;
+    return Scheduler::kNoTicket;
   }
   if (prepared->readout.item_first_ignored) {
     WarnOfItemFirst();
@@ -88,7 +88,7 @@ void ScoreService::Score(const ScoreRequest& request, Clock::time_point arrived,
       return Answer(readout, timings, *shared_result);
     });
   };
-  scheduler_.Submit(std::move(job));
+  return scheduler_.Submit(std::move(job));
 }
 
 void ScoreService::WarnOfItemFirst() {

@@ -31,7 +31,12 @@ class ScoreService {
 
   /// Checks, tokenizes and queues on the calling thread. The deadline and `total_ms` count from
   /// `arrived`.
-  void Score(const ScoreRequest& request, Clock::time_point arrived, const Ready& ready);
+  /// Names the request for Cancel; kNoTicket where it is ready already.
+  Scheduler::Ticket Score(const ScoreRequest& request, Clock::time_point arrived,
+                          const Ready& ready);
+
+  /// Whoever asked has left: drops the request where it still waits, which makes it ready.
+  void Cancel(Scheduler::Ticket ticket) { scheduler_.Cancel(ticket); }
 
  private:
   void WarnOfItemFirst();

@@ -1,6 +1,7 @@
 #include "coordinator/schedule/scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -17,18 +18,28 @@ namespace {
 /// See WaitForRoom.
 constexpr std::int64_t kPassesAhead = 4;
 
+/// Of the time that a row takes, how much the newest pass says.
+constexpr double kNewestShare = 0.2;
+
+proto::Error DeadlinePassed() {
+  return {504, "deadline_passed", "The request's deadline passed before it was computed.",
+          "timeout_ms"};
+}
+
 }  // namespace
 
 struct Scheduler::ActiveJob {
   Job job;
-  std::uint64_t ticket = 0;     ///< Order of arrival.
+  Ticket ticket = kNoTicket;    ///< Order of arrival.
   std::vector<PassCost> costs;  ///< [sequences]
   std::vector<std::vector<RowLogits>> rows;
   std::size_t unfinished = 0;     ///< Sequences.
   std::int64_t waiting_rows = 0;  ///< In no pass yet.
   std::optional<Clock::time_point> started;
   Clock::time_point finished;
-  std::optional<proto::Error> error;
+  std::optional<proto::Error> error;  ///< Dropped, or to be as soon as nothing rides.
+  bool dropped = false;
+  bool riding = false;  ///< Rows of it are in flight.
 
   // How far a job of several passes has come: the sequence, and its row, to be computed next.
   std::size_t next_sequence = 0;
@@ -48,11 +59,10 @@ struct Scheduler::ActiveJob {
 
 Scheduler::~Scheduler() {
   const std::lock_guard lock(mutex_);
-  Check(!in_flight_ && running_ == 0 && short_.empty() && long_.empty(),
-        "a scheduler is idle when it is destroyed");
+  Check(IsIdle(), "a scheduler is idle when it is destroyed");
 }
 
-void Scheduler::Submit(Job job) {
+Scheduler::Ticket Scheduler::Submit(Job job) {
   auto active = std::make_shared<ActiveJob>();
   active->job = std::move(job);
   const auto& sequences = active->job.sequences;
@@ -69,13 +79,24 @@ void Scheduler::Submit(Job job) {
   if (sequences.empty()) {
     active->Finish(Clock::now());
     active->CallDone();
-    return;
+    return kNoTicket;
   }
 
   Step step;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (waiting_jobs_ >= options_.max_queue) {
+      active->error = proto::Error{429, "queue_full",
+                                   "Too many requests wait: " + std::to_string(waiting_jobs_) +
+                                       " of at most " + std::to_string(options_.max_queue) + ".",
+                                   "", RetryAfterSeconds()};
+      lock.unlock();
+      active->Finish(Clock::now());
+      active->CallDone();
+      return kNoTicket;
+    }
     active->ticket = next_ticket_++;
+    ++waiting_jobs_;
     active->waiting_rows = total.rows;
     waiting_rows_ += total.rows;
     if (FitsPass(total, limits())) {
@@ -86,12 +107,52 @@ void Scheduler::Submit(Job job) {
       long_.push_back(active);
     }
     if (in_flight_) {
-      return;
+      return active->ticket;
     }
     FormPass(step);
     ++running_;
   }
   Run(std::move(step));
+  return active->ticket;
+}
+
+void Scheduler::Cancel(Ticket ticket) {
+  DropWhere([&](const ActiveJob& job) { return job.ticket == ticket; },
+            {499, "client_left", "The client left before its request was computed.", ""});
+}
+
+void Scheduler::RefuseWaiting() {
+  DropWhere([](const ActiveJob&) { return true; },
+            {503, "draining", "The server is shutting down.", ""});
+}
+
+template <typename Condition>
+void Scheduler::DropWhere(Condition condition, const proto::Error& error) {
+  Step step;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto mark = [&](const JobPointer& job) {
+      if (!job->error && condition(*job)) {
+        job->error = error;
+      }
+    };
+    for (const Waiting& waiting : short_) {
+      mark(waiting.job);
+    }
+    std::for_each(long_.begin(), long_.end(), mark);
+    DropFaulty(Clock::now(), step);
+    ++running_;
+  }
+  Run(std::move(step));
+}
+
+std::int64_t Scheduler::RetryAfterSeconds() const {
+  const double seconds = std::ceil(static_cast<double>(waiting_rows_) * seconds_per_row_);
+  return static_cast<std::int64_t>(std::clamp(seconds, 1.0, 60.0));
+}
+
+bool Scheduler::IsIdle() const {
+  return !in_flight_ && running_ == 0 && short_.empty() && long_.empty();
 }
 
 void Scheduler::WaitForRoom() {
@@ -101,19 +162,25 @@ void Scheduler::WaitForRoom() {
 
 void Scheduler::WaitIdle() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock,
-                [&] { return !in_flight_ && running_ == 0 && short_.empty() && long_.empty(); });
+  changed_.wait(lock, [&] { return IsIdle(); });
+}
+
+bool Scheduler::WaitIdleFor(Clock::duration time) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [&] { return IsIdle(); });
 }
 
 void Scheduler::FormPass(Step& step) {
   const Clock::time_point now = Clock::now();
-  DropLate(now, step);
+  DropFaulty(now, step);
   if (short_.empty() && long_.empty()) {
     return;
   }
   const bool long_first =
       !long_.empty() && (short_.empty() || (long_.front()->ticket < short_.front().job->ticket &&
                                             !long_led_last_pass_));
+  pass_began_ = now;
+  pass_rows_ = 0;
   PassBuilder pass(limits());
   if (long_first) {
     AddLong(pass, now);
@@ -128,22 +195,24 @@ void Scheduler::FormPass(Step& step) {
   in_flight_ = true;
 }
 
-void Scheduler::DropLate(Clock::time_point now, Step& step) {
+void Scheduler::DropFaulty(Clock::time_point now, Step& step) {
   const auto drop = [&](const JobPointer& job) {
-    if (!job->late(now)) {
+    if (!job->error && job->late(now)) {
+      job->error = DeadlinePassed();
+    }
+    // What rides comes back first.
+    if (!job->error || job->riding) {
       return false;
     }
-    if (!job->error) {
-      job->error =
-          proto::Error{504, "deadline_passed",
-                       "The request's deadline passed before it was computed.", "timeout_ms"};
+    if (!job->dropped) {
+      job->dropped = true;
       job->Finish(now);
       waiting_rows_ -= job->waiting_rows;
+      waiting_jobs_ -= job->started ? 0 : 1;
       step.done.push_back(job);
     }
     return true;
   };
-  // No pass is in flight here, so that nothing of a dropped job is still to come.
   std::erase_if(short_, [&](const Waiting& waiting) { return drop(waiting.job); });
   std::erase_if(long_, drop);
 }
@@ -180,7 +249,7 @@ void Scheduler::AddLong(PassBuilder& pass, Clock::time_point now) {
     kept_places_taken = true;
     const PassBuilder::Part part = pass.AddPart(sequences[current], job->next_row);
     if (part.end > job->next_row) {
-      Planned(*job, part.end - job->next_row, now);
+      Planned(job, part.end - job->next_row, now);
     }
     for (const std::int32_t read : part.reads) {
       targets_.push_back({job, current, static_cast<std::size_t>(read)});
@@ -204,7 +273,7 @@ bool Scheduler::AddWhole(PassBuilder& pass, const JobPointer& job, std::size_t s
   if (!pass.AddWhole(packed, job->costs[sequence])) {
     return false;
   }
-  Planned(*job, packed.rows(), now);
+  Planned(job, packed.rows(), now);
   for (std::size_t read = 0; read < packed.reads.size(); ++read) {
     targets_.push_back({job, sequence, read});
   }
@@ -212,10 +281,16 @@ bool Scheduler::AddWhole(PassBuilder& pass, const JobPointer& job, std::size_t s
   return true;
 }
 
-void Scheduler::Planned(ActiveJob& job, std::int64_t rows, Clock::time_point now) {
-  job.started = job.started.value_or(now);
-  job.waiting_rows -= rows;
+void Scheduler::Planned(const JobPointer& job, std::int64_t rows, Clock::time_point now) {
+  if (!job->started) {
+    job->started = now;
+    --waiting_jobs_;
+  }
+  job->riding = true;
+  riding_.push_back(job);
+  job->waiting_rows -= rows;
   waiting_rows_ -= rows;
+  pass_rows_ += rows;
 }
 
 void Scheduler::Run(Step step) {
@@ -243,7 +318,16 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
       target.job->rows[target.sequence][target.read] = std::move(rows[i]);
     }
     targets_.clear();
+    for (const JobPointer& job : riding_) {
+      job->riding = false;
+    }
+    riding_.clear();
     const Clock::time_point now = Clock::now();
+    const double seconds_per_row = std::chrono::duration<double>(now - pass_began_).count() /
+                                   static_cast<double>(std::max<std::int64_t>(pass_rows_, 1));
+    seconds_per_row_ = seconds_per_row_ == 0
+                           ? seconds_per_row
+                           : seconds_per_row_ * (1 - kNewestShare) + seconds_per_row * kNewestShare;
     for (JobPointer& job : completed_) {
       if (--job->unfinished == 0) {
         job->Finish(now);

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,11 @@
 #include "proto/plan/cluster.h"
 
 namespace scorecast::coordinator {
+
+struct SchedulerOptions {
+  /// Jobs of which nothing was computed yet; a further one is answered with a 429.
+  std::size_t max_queue = std::numeric_limits<std::size_t>::max();
+};
 
 /// Packs waiting sequences into passes, one pass in flight. It has no thread of its own: a pass is
 /// formed when a job comes while none is in flight, and when one ends.
@@ -28,14 +34,25 @@ namespace scorecast::coordinator {
 class Scheduler {
  public:
   /// `cluster` outlives the scheduler.
-  explicit Scheduler(proto::Cluster& cluster) : cluster_(cluster) {}
+  explicit Scheduler(proto::Cluster& cluster, SchedulerOptions options = {})
+      : cluster_(cluster), options_(options) {}
   /// Nothing may wait or be in flight: see WaitIdle.
   ~Scheduler();
 
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  void Submit(Job job);
+  /// Names a job; kNoTicket is none's.
+  using Ticket = std::uint64_t;
+  static constexpr Ticket kNoTicket = 0;
+
+  Ticket Submit(Job job);
+
+  /// Drops a job of which something still waits: its `done` gets a 499. Without effect on any
+  /// other.
+  void Cancel(Ticket ticket);
+  /// Drops every job of which something still waits: its `done` gets a 503.
+  void RefuseWaiting();
 
   /// Returns when less waits than a few passes compute: enough to fill the next ones, so that
   /// whoever has more to submit need not pile it up here. Not to be called from a `done`.
@@ -44,6 +61,8 @@ class Scheduler {
   /// Returns when every job that was submitted is done and its `done` has returned. Not to be
   /// called from a `done`.
   void WaitIdle();
+  /// The same for at most `time`; false where it passed.
+  bool WaitIdleFor(Clock::duration time);
 
   const proto::PlanLimits& limits() const { return cluster_.limits(); }
 
@@ -72,18 +91,23 @@ class Scheduler {
 
   // These are called with `mutex_` held.
   void FormPass(Step& step);
-  void DropLate(Clock::time_point now, Step& step);
+  void DropFaulty(Clock::time_point now, Step& step);
   void AddShort(PassBuilder& pass, Clock::time_point now);
   void AddLong(PassBuilder& pass, Clock::time_point now);
   bool AddWhole(PassBuilder& pass, const JobPointer& job, std::size_t sequence,
                 Clock::time_point now);
-  void Planned(ActiveJob& job, std::int64_t rows, Clock::time_point now);
+  void Planned(const JobPointer& job, std::int64_t rows, Clock::time_point now);
+  bool IsIdle() const;
+  std::int64_t RetryAfterSeconds() const;
 
   // These are not.
+  template <typename Condition>
+  void DropWhere(Condition condition, const proto::Error& error);
   void Run(Step step);
   void PassDone(std::vector<proto::RowLogits> rows);
 
   proto::Cluster& cluster_;
+  const SchedulerOptions options_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -91,9 +115,14 @@ class Scheduler {
   std::deque<JobPointer> long_;  ///< Jobs that do not; the first is being computed.
   bool long_led_last_pass_ = false;
   std::int64_t waiting_rows_ = 0;  ///< In no pass yet.
-  std::uint64_t next_ticket_ = 0;
+  std::size_t waiting_jobs_ = 0;   ///< Nothing of them was in a pass yet.
+  Ticket next_ticket_ = kNoTicket + 1;
+  double seconds_per_row_ = 0;  ///< Of recent passes; 0 before the first.
 
   bool in_flight_ = false;
+  Clock::time_point pass_began_;
+  std::int64_t pass_rows_ = 0;
+  std::vector<JobPointer> riding_;     ///< Jobs with rows in flight, some more than once.
   std::vector<ReadTarget> targets_;    ///< Of the reads in flight.
   std::vector<JobPointer> completed_;  ///< One for each sequence whose last row is in flight.
   int running_ = 0;                    ///< Steps that have left the lock and not come back.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -11,6 +13,7 @@ struct Error {
   std::string reason;   ///< A stable word, e.g. "delimiter_in_item".
   std::string message;  ///< For people; states the value and the limit.
   std::string param;    ///< The field at fault with its index, e.g. "items[3]"; may be empty.
+  std::optional<std::int64_t> retry_after_seconds;  ///< With 429.
 };
 
 /// A fault of start-up: command line, configuration, checkpoint, memory. Caught once, in `main`,

@@ -71,17 +71,6 @@ void Communicator::Broadcast(std::span<std::byte> bytes) const {
   }
 }
 
-std::vector<std::byte> Communicator::BroadcastSized(std::span<const std::byte> bytes) const {
-  std::uint64_t size = bytes.size();
-  Broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  std::vector<std::byte> result(size);
-  if (is_root()) {
-    std::copy(bytes.begin(), bytes.end(), result.begin());
-  }
-  Broadcast(result);
-  return result;
-}
-
 void Communicator::AllReduceSum(std::span<float> data) {
   if (size_ == 1 || data.empty()) {
     return;

@@ -27,8 +27,6 @@ class Communicator {
 
   /// Rank 0's bytes to all; the size must be known everywhere.
   void Broadcast(std::span<std::byte> bytes) const;
-  /// The same where only rank 0 knows the size; returns rank 0's bytes.
-  std::vector<std::byte> BroadcastSized(std::span<const std::byte> bytes) const;
 
   /// data[i] becomes the sum over ranks, added in rank order whatever the message's size, so that
   /// equal inputs give equal bits wherever they stand (MPI_Allreduce does not promise that: it

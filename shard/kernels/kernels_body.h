@@ -49,7 +49,8 @@ inline float Sum(Floats v) {
   return part[0];
 }
 
-/// 0, or a NaN for what is not finite: added to an exponential, it keeps exp(-∞) from passing for 0.
+/// 0, or a NaN for what is not finite: added to an exponential, it keeps exp(-∞) from passing for
+/// 0.
 inline Floats ZeroIfFinite(Floats v) { return v * 0.0F; }
 
 inline float Max(Floats v) {
@@ -61,8 +62,8 @@ inline float Max(Floats v) {
 }
 
 /// exp(x) to about one unit in the last place, after Cephes' expf: x = n·ln 2 + r, a polynomial in
-/// r, and n added to the exponent. Exactly 1 at 0; a NaN stays one; below -87 it is about 1e-38, and
-/// above 88 about 1e38.
+/// r, and n added to the exponent. Exactly 1 at 0; a NaN stays one; below -87 it is about 1e-38,
+/// and above 88 about 1e38.
 inline Floats Exp(Floats x) {
   const Floats low = Broadcast(-87.0F);
   const Floats high = Broadcast(88.0F);
@@ -238,8 +239,7 @@ inline float Weigh(Floats (&scores)[kGroups], int visible, float* state, float* 
   Floats sum = {};
   for (int g = 0; g < kGroups; ++g) {
     const Ints seen = lane < visible - g * kKeyLanes;
-    const Floats weight =
-        seen != 0 ? Exp(scores[g] - maximum) + ZeroIfFinite(scores[g]) : Floats{};
+    const Floats weight = seen != 0 ? Exp(scores[g] - maximum) + ZeroIfFinite(scores[g]) : Floats{};
     Store(weight, weights + g * kKeyLanes);
     sum += weight;
   }
@@ -249,9 +249,10 @@ inline float Weigh(Floats (&scores)[kGroups], int visible, float* state, float* 
   return factor;
 }
 
-/// output[r] = output[r] · factor[r] + Σ weights[r][key] · values[key] over the keys that row r sees,
-/// for `columns` (1 … 4) vectors from `first` on. All rows see the first `common` keys, some see more,
-/// up to `keys`; a value that a row does not see might be a NaN, which no weight of 0 would hide.
+/// output[r] = output[r] · factor[r] + Σ weights[r][key] · values[key] over the keys that row r
+/// sees, for `columns` (1 … 4) vectors from `first` on. All rows see the first `common` keys, some
+/// see more, up to `keys`; a value that a row does not see might be a NaN, which no weight of 0
+/// would hide.
 template <int columns>
 inline void AddValues(const AttentionTile& tile, std::int64_t first, int common, int keys,
                       const float* factor, const float (*weights)[kTileKeys]) {

@@ -9,8 +9,8 @@
 namespace scorecast::shard {
 
 PlanRunner::PlanRunner(proto::Communicator& group, const proto::ModelConfig& config,
-                       Transformer& transformer)
-    : group_(group), transformer_(transformer) {
+                       Transformer& transformer, Doorbell& doorbell)
+    : group_(group), transformer_(transformer), doorbell_(doorbell) {
   for (int rank = 0; rank < group.size(); ++rank) {
     vocabularies_.push_back(proto::MakePartition(config, rank, group.size()).vocabulary);
   }
@@ -18,24 +18,38 @@ PlanRunner::PlanRunner(proto::Communicator& group, const proto::ModelConfig& con
 
 std::vector<proto::RowLogits> PlanRunner::Run(const proto::ForwardPlan& plan) {
   if (group_.size() > 1) {
-    group_.BroadcastSized(proto::EncodePlan(plan));
+    std::vector<std::byte> bytes = proto::EncodePlan(plan);
+    doorbell_.RingAll(bytes.size());
+    group_.Broadcast(bytes);
   }
   return MergeAnswers(plan, vocabularies_, Compute(plan));
 }
 
 void PlanRunner::StopFollowers() {
-  // A plan is never of no bytes.
-  group_.BroadcastSized({});
+  if (!is_stopped_) {
+    is_stopped_ = true;
+    doorbell_.RingAll(0);
+  }
 }
 
 void PlanRunner::Follow() {
-  while (true) {
-    const std::vector<std::byte> bytes = group_.BroadcastSized({});
-    if (bytes.empty()) {
-      return;
-    }
-    Compute(proto::DecodePlan(bytes));
+  while (FollowOne()) {
   }
+}
+
+bool PlanRunner::FollowOne() {
+  if (is_stopped_) {
+    return false;
+  }
+  const Ring ring = doorbell_.Wait();
+  if (ring.plan_bytes == 0) {
+    is_stopped_ = true;
+    return false;
+  }
+  std::vector<std::byte> bytes(ring.plan_bytes);
+  group_.Broadcast(bytes);
+  Compute(proto::DecodePlan(bytes));
+  return true;
 }
 
 std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {

@@ -7,6 +7,7 @@
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/row_logits.h"
 #include "shard/transformer/transformer.h"
+#include "shard/worker/doorbell.h"
 
 namespace scorecast::shard {
 
@@ -14,16 +15,18 @@ namespace scorecast::shard {
 /// the thread that calls MPI.
 class PlanRunner {
  public:
-  PlanRunner(proto::Communicator& group, const proto::ModelConfig& config,
-             Transformer& transformer);
+  PlanRunner(proto::Communicator& group, const proto::ModelConfig& config, Transformer& transformer,
+             Doorbell& doorbell);
 
   /// Rank 0: broadcasts the plan, computes its share and gathers: one RowLogits for each read.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
-  /// Rank 0: ends the other ranks' Follow.
+  /// Rank 0: ends the other ranks' Follow, for good.
   void StopFollowers();
 
-  /// The other ranks: computes what rank 0 broadcasts until it stops them.
+  /// The other ranks: compute what rank 0 broadcasts, asleep in between, until it stops them.
   void Follow();
+  /// One plan of it; false where rank 0 has stopped them.
+  bool FollowOne();
 
  private:
   /// This rank's share; on rank 0 all answers in rank order.
@@ -31,6 +34,8 @@ class PlanRunner {
 
   proto::Communicator& group_;
   Transformer& transformer_;
+  Doorbell& doorbell_;
+  bool is_stopped_ = false;
   std::vector<proto::Range> vocabularies_;  // [ranks]
 };
 

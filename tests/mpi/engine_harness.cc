@@ -27,16 +27,23 @@ Engine::Engine(const std::filesystem::path& model_dir, Options options)
       pool_(options.threads),
       transformer_(config_, checkpoint_, group_, backend_,
                    shard::KernelsFor(options.instruction_set), pool_, limits_),
-      runner_(group_, config_, transformer_) {}
+      doorbell_(shard::Doorbell::Connect(group_)),
+      runner_(group_, config_, transformer_, *doorbell_) {}
+
+Engine::~Engine() {
+  if (group_.is_root()) {
+    runner_.StopFollowers();
+  } else {
+    runner_.FollowOne();
+  }
+}
 
 std::vector<RowLogits> Engine::Run(const ForwardPlan& plan) {
   if (!group_.is_root()) {
-    runner_.Follow();
+    runner_.FollowOne();
     return {};
   }
-  std::vector<RowLogits> rows = runner_.Run(plan);
-  runner_.StopFollowers();
-  return rows;
+  return runner_.Run(plan);
 }
 
 std::vector<std::vector<RowLogits>> Engine::RunTogether(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "proto/model/model_config.h"
@@ -13,6 +14,7 @@
 #include "shard/linear/openblas_backend.h"
 #include "shard/runtime/thread_pool.h"
 #include "shard/transformer/transformer.h"
+#include "shard/worker/doorbell.h"
 #include "shard/worker/plan_runner.h"
 
 namespace scorecast::testing {
@@ -34,6 +36,10 @@ class Engine {
   Engine(const std::filesystem::path& model_dir, Options options);
 
   const proto::ModelConfig& config() const { return config_; }
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
   bool is_root() const { return group_.is_root(); }
   int ranks() const { return group_.size(); }
   const proto::PlanLimits& limits() const { return limits_; }
@@ -58,6 +64,7 @@ class Engine {
   shard::OpenBlasBackend backend_;
   shard::ThreadPool pool_;
   shard::Transformer transformer_;
+  std::unique_ptr<shard::Doorbell> doorbell_;
   shard::PlanRunner runner_;
 };
 

@@ -55,8 +55,15 @@ class Pending {
   Pending(Scheduler& scheduler, std::vector<PackedSequence> sequences,
           std::optional<Clock::time_point> deadline = std::nullopt)
       : sequences_(std::move(sequences)), result_(promise_.get_future()) {
-    scheduler.Submit({sequences_, deadline,
-                      [this](JobResult result) { promise_.set_value(std::move(result)); }});
+    ticket_ = scheduler.Submit({sequences_, deadline, [this](JobResult result) {
+                                  promise_.set_value(std::move(result));
+                                }});
+  }
+  Scheduler::Ticket ticket() const { return ticket_; }
+  proto::Error Refusal() {
+    const JobResult result = result_.get();
+    EXPECT_FALSE(result.rows.has_value());
+    return result.rows.has_value() ? proto::Error{} : result.rows.error();
   }
   void ExpectAnswer() {
     const JobResult result = result_.get();
@@ -74,6 +81,7 @@ class Pending {
 
  private:
   std::vector<PackedSequence> sequences_;
+  Scheduler::Ticket ticket_ = Scheduler::kNoTicket;
   std::promise<JobResult> promise_;
   std::future<JobResult> result_;
 };
@@ -192,6 +200,77 @@ TEST(Scheduler, ADeadlineMayPassBetweenTwoPasses) {
   cut.ExpectDeadlinePassed();
   next.ExpectAnswer();
   scheduler.WaitIdle();
+}
+
+TEST(Scheduler, MoreThanTheQueueHoldsIsRefusedAtOnce) {
+  FakeCluster cluster(kLimits, kVocabSize);
+  Scheduler scheduler(cluster, {.max_queue = 2});
+  cluster.Hold();
+  Pending computing(scheduler, {Prompt(20, 2)});
+  Pending first(scheduler, {Prompt(5, 3)});
+  Pending second(scheduler, {Prompt(5, 4), Prompt(6, 5)});
+  Pending refused(scheduler, {Prompt(5, 6)});
+  const proto::Error error = refused.Refusal();
+  EXPECT_EQ(error.code, 429);
+  EXPECT_EQ(error.reason, "queue_full");
+  EXPECT_EQ(error.message, "Too many requests wait: 2 of at most 2.");
+  ASSERT_TRUE(error.retry_after_seconds.has_value());
+  EXPECT_GE(*error.retry_after_seconds, 1);
+  cluster.Release();
+  computing.ExpectAnswer();
+  first.ExpectAnswer();
+  second.ExpectAnswer();
+  Pending later(scheduler, {Prompt(5, 7)});
+  later.ExpectAnswer();
+  scheduler.WaitIdle();
+}
+
+TEST(Scheduler, ACancelledJobIsDroppedAndNoOther) {
+  FakeCluster cluster(kLimits, kVocabSize);
+  Scheduler scheduler(cluster);
+  cluster.Hold();
+  Pending computing(scheduler, {Prompt(20, 2)});
+  Pending left(scheduler, {Prompt(5, 3), Prompt(5, 4)});
+  Pending stays(scheduler, {Prompt(5, 5)});
+  scheduler.Cancel(left.ticket());
+  EXPECT_EQ(left.Refusal().code, 499) << "while the pass before it still runs";
+  scheduler.Cancel(left.ticket());
+  scheduler.Cancel(computing.ticket());
+  scheduler.Cancel(Scheduler::kNoTicket);
+  cluster.Release();
+  computing.ExpectAnswer();
+  stays.ExpectAnswer();
+  scheduler.WaitIdle();
+  EXPECT_THAT(Passes(cluster), ElementsAre(Runs{{2, 20}}, Runs{{5, 5}}));
+}
+
+TEST(Scheduler, RefusingWhatWaitsLeavesWhatRides) {
+  FakeCluster cluster(kLimits, kVocabSize);
+  Scheduler scheduler(cluster);
+  cluster.Hold();
+  Pending computing(scheduler, {Prompt(20, 2)});
+  Pending in_parts(scheduler, {Prompt(70, 3)});
+  Pending waiting(scheduler, {Prompt(5, 4)});
+  EXPECT_FALSE(scheduler.WaitIdleFor(std::chrono::milliseconds(1)));
+  scheduler.RefuseWaiting();
+  EXPECT_EQ(waiting.Refusal().reason, "draining");
+  EXPECT_EQ(in_parts.Refusal().code, 503);
+  cluster.Release();
+  computing.ExpectAnswer();
+  scheduler.WaitIdle();
+  EXPECT_THAT(Passes(cluster), ElementsAre(Runs{{2, 20}}));
+}
+
+TEST(Scheduler, AJobWithAPartInFlightIsRefusedWhenThatIsBack) {
+  FakeCluster cluster(kLimits, kVocabSize);
+  Scheduler scheduler(cluster);
+  cluster.Hold();
+  Pending in_parts(scheduler, {Prompt(70, 3)});
+  scheduler.RefuseWaiting();
+  cluster.Release();
+  EXPECT_EQ(in_parts.Refusal().code, 503);
+  scheduler.WaitIdle();
+  EXPECT_THAT(Passes(cluster), ElementsAre(Runs{{3, 32}}));
 }
 
 TEST(Scheduler, DoneMaySubmit) {

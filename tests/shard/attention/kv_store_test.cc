@@ -54,8 +54,8 @@ TEST_P(KvStoreTest, KeepsEveryRowApart) {
     const std::vector<float> key = RandomFloats(random, head_dim);
     const std::vector<float> value = RandomFloats(random, head_dim);
     // By a segment that begins in some granule at or before the row.
-    const auto first = static_cast<std::int32_t>(
-        RandomInt(random, 0, row / proto::kKvGranule) * proto::kKvGranule);
+    const auto first = static_cast<std::int32_t>(RandomInt(random, 0, row / proto::kKvGranule) *
+                                                 proto::kKvGranule);
     store.Write(store.At(layer, head, {kept, first}), row - first, key.data(), value.data());
     written[{kept ? layer : 0, head, kept, row}] = {key, value};
   };

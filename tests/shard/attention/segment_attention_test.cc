@@ -46,8 +46,8 @@ struct Heads {
 /// A packed sequence with queries, keys and values of all rows and heads.
 struct Sequence {
   std::vector<Segment> segments;
-  bool kept = false;                            // Where its K/V lies.
-  std::vector<std::int32_t> places;             // [segments]
+  bool kept = false;                                     // Where its K/V lies.
+  std::vector<std::int32_t> places;                      // [segments]
   std::vector<std::vector<std::vector<float>>> queries;  // [rows][query heads][head_dim]
   std::vector<std::vector<std::vector<float>>> keys;     // [rows][kv heads][head_dim]
   std::vector<std::vector<std::vector<float>>> values;   // [rows][kv heads][head_dim]
@@ -97,7 +97,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     for (const Segment& segment : sequence.segments) {
       rows += segment.length;
       std::int32_t& next = kept ? kept_rows_ : pass_rows_;
-      next += proto::kKvGranule * RandomInt(random_, 0, 2);  // Places need not be next to each other.
+      next +=
+          proto::kKvGranule * RandomInt(random_, 0, 2);  // Places need not be next to each other.
       sequence.places.push_back(next);
       next += proto::KvRows(segment.length);
     }
@@ -115,14 +116,13 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
       std::int32_t first = 0;
       for (std::size_t s = 0; s < part.sequence->segments.size(); ++s) {
         const Segment& segment = part.sequence->segments[s];
-        proto::PlanSegment planned = {segment.kind,
-                                      segment.first_position,
+        proto::PlanSegment planned = {segment.kind, segment.first_position,
                                       std::clamp(part.begin - first, 0, segment.length),
                                       std::clamp(part.end - first, 0, segment.length),
                                       KvPlace{part.sequence->kept, part.sequence->places[s]}};
-        const bool is_other_block =
-            segment.kind == SegmentKind::kBlock && planned.computed() == 0 &&
-            part.end <= RowsBefore(*part.sequence, SegmentKind::kSuffix);
+        const bool is_other_block = segment.kind == SegmentKind::kBlock &&
+                                    planned.computed() == 0 &&
+                                    part.end <= RowsBefore(*part.sequence, SegmentKind::kSuffix);
         if (first < part.end && !(is_other_block && RandomInt(random_, 0, 1) == 0)) {
           sequence.segments.push_back(planned);
         }
@@ -222,7 +222,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     std::int32_t row = 0;
     for (std::size_t s = 0; s < part.sequence->segments.size(); ++s) {
       const KvPlace place = {part.sequence->kept, part.sequence->places[s]};
-      for (std::int32_t r = 0; r < part.sequence->segments[s].length && row < part.end; ++r, ++row) {
+      for (std::int32_t r = 0; r < part.sequence->segments[s].length && row < part.end;
+           ++r, ++row) {
         for (std::int64_t h = 0; h < kv_heads.size(); ++h) {
           const auto head = static_cast<std::size_t>(kv_heads.begin + h);
           store.Write(store.At(layer, h, place), r,
@@ -237,8 +238,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     const Heads heads = GetParam();
     const Sequence& sequence = *part.sequence;
     const auto sees = reference::DenseMask(sequence.segments, std::nullopt);
-    const auto most_tiles = static_cast<std::int64_t>(sequence.rows() / kTileKeys +
-                                                      sequence.segments.size());
+    const auto most_tiles =
+        static_cast<std::int64_t>(sequence.rows() / kTileKeys + sequence.segments.size());
     const double scale = 1 / std::sqrt(static_cast<double>(heads.head_dim));
     for (std::int32_t row = part.begin; row < part.end; ++row) {
       const auto r = static_cast<std::size_t>(row);
@@ -247,8 +248,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
         std::vector<testing::VisibleKey> keys;
         for (std::size_t key = 0; key < sees[r].size(); ++key) {
           if (sees[r][key]) {
-            keys.push_back({sequence.keys[key][kv_head].data(),
-                            sequence.values[key][kv_head].data()});
+            keys.push_back(
+                {sequence.keys[key][kv_head].data(), sequence.values[key][kv_head].data()});
           }
         }
         const auto head = static_cast<std::size_t>(h);
@@ -299,7 +300,8 @@ TEST_P(SegmentAttentionTest, AgreesWithDenseMask) {
   }
 }
 
-// However the heads are split over ranks, also where two share a K/V head, and however many threads.
+// However the heads are split over ranks, also where two share a K/V head, and however many
+// threads.
 TEST_P(SegmentAttentionTest, RanksAndThreadsChangeNoBits) {
   const std::vector<Sequence> sequences = {RandomSequence(true), RandomSequence(false)};
   const std::vector<Part> parts = {{&sequences[0], 0, sequences[0].rows()},
@@ -336,8 +338,10 @@ TEST_P(SegmentAttentionTest, PartsChangeNoBits) {
 // Blocks do not see each other: a broken one breaks the suffixes, which see it, and nothing else.
 TEST_P(SegmentAttentionTest, BrokenBlockStaysInIt) {
   Sequence sequence = RandomSequence(false);
-  sequence.segments = {{SegmentKind::kPrefix, 20, 0}, {SegmentKind::kBlock, 5, 0},
-                       {SegmentKind::kBlock, 9, 0},   {SegmentKind::kBlock, 3, 0},
+  sequence.segments = {{SegmentKind::kPrefix, 20, 0},
+                       {SegmentKind::kBlock, 5, 0},
+                       {SegmentKind::kBlock, 9, 0},
+                       {SegmentKind::kBlock, 3, 0},
                        {SegmentKind::kSuffix, 4, 0}};
   sequence.places = {0, 32, 48, 64, 80};
   pass_rows_ = 96;

@@ -49,8 +49,8 @@ struct Tile {
       const auto& key = plain_keys[static_cast<std::size_t>(i)];
       const auto& value = plain_values[static_cast<std::size_t>(i)];
       for (std::int64_t d = 0; d < head_dim; ++d) {
-        keys[static_cast<std::size_t>((i / kKeyLanes * head_dim + d) * kKeyLanes +
-                                      i % kKeyLanes)] = key[static_cast<std::size_t>(d)];
+        keys[static_cast<std::size_t>((i / kKeyLanes * head_dim + d) * kKeyLanes + i % kKeyLanes)] =
+            key[static_cast<std::size_t>(d)];
         values[static_cast<std::size_t>(i * RoundUp(head_dim) + d)] =
             value[static_cast<std::size_t>(d)];
       }
@@ -228,7 +228,8 @@ TEST_P(AttendTile, OtherRowsAndLanesChangeNoBits) {
   }
 }
 
-// A broken token's key and value do not reach rows that do not see it, though others of the tile do.
+// A broken token's key and value do not reach rows that do not see it, though others of the tile
+// do.
 TEST_P(AttendTile, UnseenNanStaysUnseen) {
   for (const std::int64_t head_dim : kHeadDims) {
     for (const float bad : {kNan, kInfinity}) {

@@ -33,9 +33,7 @@ class RowKernels : public KernelsTest {
   std::mt19937 random_{1};
 };
 
-TEST_P(RowKernels, KnowTheirInstructionSet) {
-  EXPECT_EQ(kernels_.instruction_set, GetParam());
-}
+TEST_P(RowKernels, KnowTheirInstructionSet) { EXPECT_EQ(kernels_.instruction_set, GetParam()); }
 
 TEST_P(RowKernels, RmsNorm) {
   for (std::int64_t n = 1; n <= kLongest; ++n) {
@@ -164,8 +162,8 @@ TEST_P(RowKernels, SwiGlu) {
 }
 
 TEST_P(RowKernels, SwiGluOfLargeNumbers) {
-  const std::vector<float> gate = {0, -0.0F, 86, 87, 88, 89, 1e4F, 1e30F,
-                                   -86, -87, -88, -89, -104, -1e4F, -1e30F};
+  const std::vector<float> gate = {0,   -0.0F, 86,  87,  88,   89,    1e4F,  1e30F,
+                                   -86, -87,   -88, -89, -104, -1e4F, -1e30F};
   const std::vector<float> up(gate.size(), 0.75F);
   std::vector<float> out(gate.size());
   kernels_.swiglu(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
@@ -189,8 +187,8 @@ void ExpectMaxAndSumExp(const Kernels& kernels, const std::vector<float>& x) {
   double expected = 0;
   double tolerance = 0;
   // Sums of 1024 are float32, what is added up of them is float64.
-  const double sum_error = Gamma(LaneSumDepth(std::min<std::int64_t>(
-      static_cast<std::int64_t>(x.size()), 1024)));
+  const double sum_error =
+      Gamma(LaneSumDepth(std::min<std::int64_t>(static_cast<std::int64_t>(x.size()), 1024)));
   for (const float v : x) {
     const double below = top - v;
     const double term = std::exp(-below);

@@ -103,8 +103,8 @@ struct Shape {
 };
 
 std::vector<Shape> RandomShapes() {
-  std::vector<Shape> shapes = {{1, 1},     {1, 1100},  {600, 1},   {16, 16},   {255, 64}, {256, 80},
-                               {257, 128}, {512, 300}, {513, 257}, {600, 1100}};
+  std::vector<Shape> shapes = {{1, 1},    {1, 1100},  {600, 1},   {16, 16},   {255, 64},
+                               {256, 80}, {257, 128}, {512, 300}, {513, 257}, {600, 1100}};
   std::mt19937 random(4);
   for (int i = 0; i < 10; ++i) {
     shapes.push_back({RandomInt(random, 1, 600), RandomInt(random, 1, 1100)});

@@ -1,9 +1,5 @@
 #include "shard/runtime/thread_pool.h"
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -13,6 +9,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "proto/base/error.h"
 
@@ -56,13 +55,12 @@ TEST_P(ThreadPoolTest, NoTwoTasksOfOneThreadNumberAtOnce) {
 // A round sees what the rounds before it wrote, and none begins before the last has ended.
 TEST_P(ThreadPoolTest, ManyTinyRounds) {
   ThreadPool pool(GetParam());
-  constexpr int kRounds = 2'000;
+  constexpr int kRounds = 1'000;
   std::vector<std::int64_t> values(5, 0);
   for (int round = 0; round < kRounds; ++round) {
     const auto count = static_cast<std::int64_t>(round % 6);
-    pool.ParallelFor(count, [&](std::int64_t i, int) {
-      ++values[static_cast<std::size_t>((i + round) % 5)];
-    });
+    pool.ParallelFor(
+        count, [&](std::int64_t i, int) { ++values[static_cast<std::size_t>((i + round) % 5)]; });
   }
   std::vector<std::int64_t> expected(5, 0);
   for (int round = 0; round < kRounds; ++round) {
@@ -127,8 +125,7 @@ TEST(ThreadPool, MoreThreadsThanTheSystemGivesIsAStartupFault) {
       const ThreadPool pool(4000);
     } catch (const proto::StartupError& fault) {
       const std::string message = fault.what();
-      _exit(message.find("4000") != std::string::npos &&
-                    message.find('\n') == std::string::npos
+      _exit(message.find("4000") != std::string::npos && message.find('\n') == std::string::npos
                 ? 0
                 : 2);
     }

@@ -85,8 +85,8 @@ std::vector<std::byte> AnswerOf(const ForwardPlan& plan, const Logits& logits, R
     MaxAndSumExp(logits[i], vocabulary, part);
     part.top = BestOf(logits[i], vocabulary, read.top_k);
     const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
-    const std::size_t size = part.label_logits.size() * 4 +
-                             (read.normalizer ? 12 + part.top.size() * 8 : 0);
+    const std::size_t size =
+        part.label_logits.size() * 4 + (read.normalizer ? 12 + part.top.size() * 8 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
     WriteAnswerPart(read, part, answer.data() + layout.offsets[i]);
   }
@@ -116,8 +116,7 @@ TEST(Answer, MergedIsTheWholeVocabulary) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     const std::int32_t vocab_size = RandomInt(random, 1, 300);
-    const ForwardPlan plan =
-        testing::RandomReads(random, RandomInt(random, 0, 12), vocab_size);
+    const ForwardPlan plan = testing::RandomReads(random, RandomInt(random, 0, 12), vocab_size);
     const Logits logits = RandomLogits(random, plan.reads.size(), vocab_size);
     const int ranks = RandomInt(random, 1, 9);
     const std::vector<RowLogits> rows =

@@ -194,7 +194,8 @@ void ExpectSlices(const Model& model, int rank, int ranks) {
       EXPECT_EQ(found, expected) << parts.front().first;
     };
     expect_parts(layer.qkv_bias, config.attention_bias,
-                 {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv},
+                 {{"self_attn.q_proj.bias", q},
+                  {"self_attn.k_proj.bias", kv},
                   {"self_attn.v_proj.bias", kv}});
     expect_parts(layer.output_bias, config.attention_output_bias, {{"self_attn.o_proj.bias", all}});
     expect_parts(layer.gate_up_bias, config.mlp_bias,
@@ -275,8 +276,7 @@ TEST(LoadLayer, EveryShapeOfALayerIsHeldToTheConfig) {
           shape.push_back(1);
         }
       });
-      EXPECT_THAT(Fault(model),
-                  AllOf(HasSubstr(name), HasSubstr("shape"), Not(HasSubstr("\n"))));
+      EXPECT_THAT(Fault(model), AllOf(HasSubstr(name), HasSubstr("shape"), Not(HasSubstr("\n"))));
     }
   }
 }

@@ -50,8 +50,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     const std::int64_t stride = GetParam().hidden_size + 3;
     std::vector<float> input(rows.size() * static_cast<std::size_t>(stride));
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      std::ranges::copy(rows[row],
-                        input.begin() + static_cast<std::ptrdiff_t>(row) * stride);
+      std::ranges::copy(rows[row], input.begin() + static_cast<std::ptrdiff_t>(row) * stride);
     }
     ThreadPool pool(threads);
     OpenBlasBackend backend;
@@ -132,8 +131,7 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
       ASSERT_NEAR(found[i].max + std::log(found[i].sum_exp), log_sum,
                   worst + largest * testing::kUnitRoundoff + testing::kExpError +
                       Gamma(testing::LaneSumDepth(1024)));
-      ASSERT_EQ(found[i].top.size(),
-                static_cast<std::size_t>(std::min(read.top_k, vocab_size)));
+      ASSERT_EQ(found[i].top.size(), static_cast<std::size_t>(std::min(read.top_k, vocab_size)));
       for (std::size_t k = 0; k < found[i].top.size(); ++k) {
         const Logit expected = LogitOf(rows[i], found[i].top[k].first);
         ASSERT_NEAR(found[i].top[k].second, expected.value, expected.tolerance);
@@ -178,8 +176,7 @@ TEST_P(LmHeadTest, TiesAreByIdAcrossRanks) {
   // Ranges of a grain, as MakePartition cuts them: elsewhere a column's kernel may be another.
   for (const std::int64_t cut : {std::int64_t{0}, std::int64_t{16}, std::int64_t{vocab_size}}) {
     const std::int64_t at = std::min<std::int64_t>(cut, vocab_size);
-    const RowLogits row =
-        Answer(plan, rows, {{0, at}, {at, vocab_size}}, 1)[0];
+    const RowLogits row = Answer(plan, rows, {{0, at}, {at, vocab_size}}, 1)[0];
     for (std::size_t k = 1; k < row.top.size(); ++k) {
       if (row.top[k].second == row.top[k - 1].second) {
         EXPECT_LT(row.top[k - 1].first, row.top[k].first);

@@ -40,12 +40,10 @@ TEST_P(MemoryEstimateTest, WeightsAreWhatARankHolds) {
     for (int rank = 0; rank < ranks; ++rank) {
       const proto::Partition partition = proto::MakePartition(config_, rank, ranks);
       // Beside the layers the final norm and the lm-head's slice.
-      std::int64_t floats =
-          config_.hidden_size + partition.vocabulary.size() * config_.hidden_size;
+      std::int64_t floats = config_.hidden_size + partition.vocabulary.size() * config_.hidden_size;
       for (std::int64_t index = 0; index < config_.num_hidden_layers; ++index) {
         const Layer layer = LoadLayer(checkpoint_, config_, partition, index, backend);
-        for (const Linear* linear :
-             {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
+        for (const Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
           floats += linear->in_features() * linear->out_features();
         }
         for (const std::vector<float>* vector :
@@ -71,10 +69,10 @@ TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   // Each of the workspace's members by its shape, rows rounded up to whole granules.
   const std::int64_t q = partition.heads.size() * config_.head_dim;
   const std::int64_t kv = partition.kv_heads.size() * config_.head_dim;
-  EXPECT_EQ(Workspace::Bytes(config_, partition, kLimits),
-            4 * (1008 * (3 * config_.hidden_size + (q + 2 * kv) + q +
-                         2 * partition.intermediate.size()) +
-                 304 * config_.hidden_size));
+  EXPECT_EQ(
+      Workspace::Bytes(config_, partition, kLimits),
+      4 * (1008 * (3 * config_.hidden_size + (q + 2 * kv) + q + 2 * partition.intermediate.size()) +
+           304 * config_.hidden_size));
   EXPECT_EQ(estimate.kv, KvStore::Bytes(config_.num_hidden_layers, partition.kv_heads.size(),
                                         config_.head_dim, 500, 2000));
   EXPECT_EQ(estimate.total(), estimate.weights + estimate.activations + estimate.kv);
@@ -83,7 +81,7 @@ TEST_P(MemoryEstimateTest, BuffersAreCounted) {
 TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 1);
   const MemoryEstimate small = EstimateMemory(config_, partition, kLimits);
-  for (std::int32_t proto::PlanLimits::* limit :
+  for (std::int32_t proto::PlanLimits::*limit :
        {&proto::PlanLimits::max_rows, &proto::PlanLimits::max_reads}) {
     proto::PlanLimits more = kLimits;
     more.*limit += 1000;
@@ -92,7 +90,7 @@ TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
     EXPECT_EQ(large.kv, small.kv);
     EXPECT_EQ(large.weights, small.weights);
   }
-  for (std::int32_t proto::PlanLimits::* limit :
+  for (std::int32_t proto::PlanLimits::*limit :
        {&proto::PlanLimits::pass_kv_rows, &proto::PlanLimits::kept_kv_rows}) {
     proto::PlanLimits more = kLimits;
     more.*limit += 1000;

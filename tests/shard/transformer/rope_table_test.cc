@@ -32,7 +32,8 @@ TEST(RopeTable, IsTransformersInFloat32) {
       for (const std::int64_t position : kPositions) {
         for (std::int64_t i = 0; i < head_dim / 2; ++i) {
           const long double angle = Angle(theta, head_dim, i, position);
-          // The nearest float32, or, as the cosine itself is only known to a float64, its neighbour.
+          // The nearest float32, or, as the cosine itself is only known to a float64, its
+          // neighbour.
           const double cosine = static_cast<double>(std::cos(angle));
           const double sine = static_cast<double>(std::sin(angle));
           EXPECT_NEAR(table.cosine(position)[i], cosine, std::abs(cosine) * 0x1.00001p-24)

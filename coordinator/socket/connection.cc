@@ -1,0 +1,278 @@
+#include "coordinator/socket/connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+#include "coordinator/doors/request_error.h"
+#include "coordinator/socket/score_messages.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+proto::Error FrameTooLarge(std::size_t length, std::int64_t limit) {
+  return {413, "request_too_large",
+          "The request is too large: " + std::to_string(length) + " > " + std::to_string(limit) +
+              " bytes.",
+          ""};
+}
+
+}  // namespace
+
+Connection::Connection(std::uint64_t id, Socket socket, ConnectionContext& context, Closed closed)
+    : id_(id),
+      socket_(std::move(socket)),
+      context_(context),
+      closed_(std::move(closed)),
+      idle_timer_(socket_.get_executor()) {}
+
+void Connection::Start() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->WatchIdle();
+    self->ReadHeader();
+  });
+}
+
+void Connection::Refuse(proto::Error error) {
+  asio::post(socket_.get_executor(), [self = shared_from_this(), error = std::move(error)] {
+    self->WatchIdle();
+    self->close_when_done_ = true;
+    self->AnswerError(0, error);
+  });
+}
+
+void Connection::CloseWhenDone() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->close_when_done_ = true;
+    if (self->in_flight_.empty() && self->answers_.empty()) {
+      self->CloseNow();
+    }
+  });
+}
+
+void Connection::Close() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->CloseNow(); });
+}
+
+void Connection::ReadHeader() {
+  if (is_closed_) {
+    return;
+  }
+  if (!MayRead()) {
+    reading_paused_ = true;
+    return;
+  }
+  asio::async_read(socket_, asio::buffer(header_),
+                   [self = shared_from_this()](error_code error, std::size_t) {
+                     if (error) {
+                       self->CloseNow();
+                       return;
+                     }
+                     self->Progress();
+                     const std::size_t length = proto::FrameLength(self->header_);
+                     const std::int64_t limit = self->context_.options.max_request_bytes;
+                     if (length > static_cast<std::size_t>(limit)) {
+                       self->AnswerError(0, FrameTooLarge(length, limit));
+                       self->SkipMessage(length);
+                     } else {
+                       self->message_.clear();
+                       self->ReadMessage(length);
+                     }
+                   });
+}
+
+void Connection::ReadMessage(std::size_t length) {
+  const std::size_t have = message_.size();
+  if (have == length) {
+    HandleMessage();
+    ReadHeader();
+    return;
+  }
+  const std::size_t piece = std::min(length - have, kPieceBytes);
+  message_.resize(have + piece);
+  asio::async_read(socket_, asio::buffer(message_.data() + have, piece),
+                   [self = shared_from_this(), length](error_code error, std::size_t) {
+                     if (error) {
+                       self->CloseNow();
+                       return;
+                     }
+                     self->Progress();
+                     self->ReadMessage(length);
+                   });
+}
+
+void Connection::SkipMessage(std::size_t length) {
+  if (length == 0) {
+    ReadHeader();
+    return;
+  }
+  const std::size_t piece = std::min(length, kPieceBytes);
+  message_.resize(piece);
+  asio::async_read(
+      socket_, asio::buffer(message_),
+      [self = shared_from_this(), rest = length - piece](error_code error, std::size_t) {
+        if (error) {
+          self->CloseNow();
+          return;
+        }
+        self->Progress();
+        self->SkipMessage(rest);
+      });
+}
+
+void Connection::HandleMessage() {
+  v1::Request request;
+  const bool parsed = request.ParseFromString(message_);
+  // A large request's room is not kept for as long as its client is there.
+  std::string().swap(message_);
+  if (!parsed) {
+    AnswerError(0, BadRequest("not_a_message",
+                              "The frame is not a scorecast.v1.Request, or a text in it is not "
+                              "valid UTF-8.",
+                              ""));
+    return;
+  }
+  switch (request.door_case()) {
+    case v1::Request::kScore:
+      HandleScore(request.request_id(), request.score());
+      return;
+    case v1::Request::DOOR_NOT_SET:
+      break;
+  }
+  AnswerError(
+      request.request_id(),
+      BadRequest("unknown_door", "The request asks for nothing that this server knows.", ""));
+}
+
+void Connection::HandleScore(std::uint64_t request_id, const v1::ScoreRequest& message) {
+  if (context_.draining) {
+    AnswerError(request_id, Draining());
+    return;
+  }
+  const proto::Expected<ScoreRequest> request = ScoreRequestFromMessage(message);
+  if (!request) {
+    AnswerError(request_id, request.error());
+    return;
+  }
+  // Not the client's number: nothing keeps a client from using one twice.
+  const std::uint64_t number = next_request_++;
+  in_flight_.emplace(number, Scheduler::kNoTicket);
+  const Scheduler::Ticket ticket = context_.service.Score(
+      *request, Clock::now(),
+      [self = shared_from_this(), request_id, number](ScoreService::Finish finish) {
+        // From the computing thread: the answer is formed on an I/O thread.
+        asio::post(self->socket_.get_executor(),
+                   [self, request_id, number, finish = std::move(finish)] {
+                     self->in_flight_.erase(number);
+                     if (self->is_closed_) {
+                       return;
+                     }
+                     const proto::Expected<ScoreResponse> response = finish();
+                     if (!response) {
+                       self->AnswerError(request_id, response.error());
+                       return;
+                     }
+                     v1::Response answer;
+                     answer.set_request_id(request_id);
+                     ToMessage(*response, *answer.mutable_score());
+                     self->Answer(answer);
+                   });
+      });
+  const auto entry = in_flight_.find(number);
+  if (entry != in_flight_.end()) {
+    entry->second = ticket;
+  }
+}
+
+void Connection::AnswerError(std::uint64_t request_id, const proto::Error& error) {
+  v1::Response answer;
+  answer.set_request_id(request_id);
+  ToMessage(error, *answer.mutable_error());
+  Answer(answer);
+}
+
+void Connection::Answer(const v1::Response& response) {
+  if (is_closed_) {
+    return;
+  }
+  answers_.push_back(proto::ToFrame(response));
+  queued_bytes_ += answers_.back().size();
+  if (answers_.size() == 1) {
+    Progress();  // Until now there was nothing that the client could have read.
+    Write();
+  }
+}
+
+void Connection::Write() {
+  asio::async_write(socket_, asio::buffer(answers_.front()),
+                    [self = shared_from_this()](error_code error, std::size_t) {
+                      if (error) {
+                        self->CloseNow();
+                        return;
+                      }
+                      self->Progress();
+                      self->queued_bytes_ -= self->answers_.front().size();
+                      self->answers_.pop_front();
+                      if (!self->answers_.empty()) {
+                        self->Write();
+                      } else if (self->close_when_done_ && self->in_flight_.empty()) {
+                        self->CloseNow();
+                      }
+                      self->ResumeReading();
+                    });
+}
+
+bool Connection::MayRead() const {
+  return in_flight_.size() < kMaxInFlight && queued_bytes_ < kMaxQueuedBytes;
+}
+
+void Connection::ResumeReading() {
+  if (reading_paused_ && MayRead()) {
+    reading_paused_ = false;
+    ReadHeader();
+  }
+}
+
+void Connection::Progress() { last_progress_ = Clock::now(); }
+
+void Connection::WatchIdle() {
+  idle_timer_.expires_at(last_progress_ + context_.options.idle_timeout);
+  idle_timer_.async_wait([self = shared_from_this()](error_code error) {
+    if (error || self->is_closed_) {
+      return;
+    }
+    // A request being computed is not the client's silence; an answer that it does not read is.
+    const bool is_waiting_for_us = !self->in_flight_.empty() && self->answers_.empty();
+    if (is_waiting_for_us) {
+      self->Progress();
+    }
+    if (Clock::now() - self->last_progress_ >= self->context_.options.idle_timeout) {
+      self->CloseNow();
+    } else {
+      self->WatchIdle();
+    }
+  });
+}
+
+void Connection::CloseNow() {
+  if (is_closed_) {
+    return;
+  }
+  is_closed_ = true;
+  error_code ignored;
+  socket_.shutdown(Socket::shutdown_both, ignored);
+  socket_.close(ignored);
+  idle_timer_.cancel();
+  for (const auto& [number, ticket] : in_flight_) {
+    context_.service.Cancel(ticket);
+  }
+  closed_(id_);
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+
+#include "coordinator/doors/score_service.h"
+#include "coordinator/socket/socket_options.h"
+#include "proto/base/error.h"
+#include "proto/scorecast.pb.h"
+#include "proto/wire/frame.h"
+
+namespace scorecast::coordinator {
+
+/// What all connections of a server share.
+struct ConnectionContext {
+  ScoreService& service;
+  const SocketOptions& options;
+  std::atomic<bool> draining = false;  ///< New requests get a 503.
+};
+
+/// One client: reads frames, answers each exactly once, in any order. Lives until both sides are
+/// done with it. All work is done on its strand; what it holds in memory is bounded by one frame,
+/// kMaxInFlight requests and kMaxQueuedBytes of answers, whatever the client does.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = boost::asio::ip::tcp::socket;
+  using Closed = std::function<void(std::uint64_t id)>;
+
+  /// `closed` is called once, when the socket is closed.
+  Connection(std::uint64_t id, Socket socket, ConnectionContext& context, Closed closed);
+
+  void Start();
+  /// Tells the client why it is not served, and closes.
+  void Refuse(proto::Error error);
+  /// Closes as soon as no request is in flight and every answer is written; from any thread.
+  void CloseWhenDone();
+  /// Closes now; from any thread.
+  void Close();
+
+ private:
+  /// Further requests wait in the client's socket while more than this is on its way back.
+  static constexpr std::size_t kMaxInFlight = 256;
+  static constexpr std::size_t kMaxQueuedBytes = std::size_t{4} << 20;
+  /// A message is read in pieces, so that a length alone costs no memory.
+  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+
+  // Each continues on the strand.
+  void ReadHeader();
+  void ReadMessage(std::size_t length);
+  void SkipMessage(std::size_t length);
+  void Write();
+  void WatchIdle();
+
+  void HandleMessage();
+  void HandleScore(std::uint64_t request_id, const v1::ScoreRequest& message);
+  void AnswerError(std::uint64_t request_id, const proto::Error& error);
+  void Answer(const v1::Response& response);
+  void Progress();
+  bool MayRead() const;
+  void ResumeReading();
+  void CloseNow();
+
+  const std::uint64_t id_;
+  Socket socket_;  // Its executor is the strand.
+  ConnectionContext& context_;
+  Closed closed_;
+  boost::asio::steady_timer idle_timer_;
+  Clock::time_point last_progress_ = Clock::now();
+
+  proto::FrameHeader header_{};
+  std::string message_;
+  bool reading_paused_ = false;
+
+  std::deque<std::string> answers_;  // The first is being written.
+  std::size_t queued_bytes_ = 0;
+
+  std::uint64_t next_request_ = 0;
+  std::unordered_map<std::uint64_t, Scheduler::Ticket> in_flight_;  // By our own number.
+  bool close_when_done_ = false;
+  bool is_closed_ = false;
+};
+
+}  // namespace scorecast::coordinator

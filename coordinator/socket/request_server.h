@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "coordinator/doors/score_service.h"
+#include "coordinator/socket/connection.h"
+#include "coordinator/socket/socket_options.h"
+
+namespace scorecast::coordinator {
+
+/// The request socket: accepts clients and runs them on threads of its own.
+class RequestServer {
+ public:
+  /// Listens from here on. StartupError where the address cannot be had. `service` outlives it.
+  RequestServer(ScoreService& service, const SocketOptions& options, int io_threads);
+  /// Closes what is open. Every request that the service took must have been answered.
+  ~RequestServer();
+
+  RequestServer(const RequestServer&) = delete;
+  RequestServer& operator=(const RequestServer&) = delete;
+
+  /// Where it listens.
+  std::uint16_t port() const { return port_; }
+
+  /// First step of a shutdown: no new connections; new requests get a 503.
+  void StartDraining();
+  /// Last step: closes each connection as soon as its answers are written, and what is left of them
+  /// after `patience`. Returns when all are closed.
+  void CloseConnections(std::chrono::milliseconds patience);
+
+  std::size_t connections() const;
+
+ private:
+  void Accept();
+  void Admit(boost::asio::ip::tcp::socket socket);
+  std::vector<std::shared_ptr<Connection>> Connections() const;
+
+  const SocketOptions options_;
+  ConnectionContext context_;
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::steady_timer accept_again_;
+  std::uint16_t port_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable closed_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
+  std::uint64_t next_id_ = 0;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "coordinator/doors/score_request.h"
+#include "proto/base/error.h"
+#include "proto/base/expected.h"
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::coordinator {
+
+/// The score door's messages as the door-neutral types. A fault is a value that is missing where a
+/// message must have one; all else PrepareScore looks at.
+proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& message);
+
+/// A client's side.
+ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message);
+
+void ToMessage(const ScoreResponse& response, v1::ScoreResponse& message);
+void ToMessage(const proto::Error& error, v1::Error& message);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "coordinator/doors/score_options.h"
+
+namespace scorecast::coordinator {
+
+struct SocketOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 7400;  ///< 0: any free one; see RequestServer::port.
+  std::size_t max_connections = 16384;
+  /// A connection is closed after so long without a byte in or out while none of its requests is
+  /// being answered: idle clients, half a frame and silence, clients that do not read their
+  /// answers.
+  std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
+  std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Of a frame's message.
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::launcher {
+
+/// A connection to a server's request socket. Calls block; one thread may send while another
+/// receives. Faults of the connection are thrown as std::runtime_error, one line.
+class Client {
+ public:
+  /// `address`: HOST:PORT, where HOST may be an IPv6 address in brackets.
+  explicit Client(const std::string& address);
+
+  void Send(const v1::Request& request);
+  /// The next answer, whosever it is.
+  v1::Response Receive();
+  /// Sends a request and returns its answer; nothing else may be in flight.
+  v1::Response Call(const v1::Request& request);
+
+  boost::asio::ip::tcp::socket& socket() { return socket_; }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::socket socket_;
+};
+
+}  // namespace scorecast::launcher

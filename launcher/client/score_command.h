@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace scorecast::launcher {
+
+struct ScoreFlags {
+  std::string connect;  ///< HOST:PORT
+  std::string query;
+  std::vector<std::string> items;
+  std::vector<std::string> labels;
+  std::vector<std::int32_t> label_token_ids;
+  bool apply_softmax = false;
+  bool item_first = false;
+  double temperature = 1.0;
+  bool return_token_logprobs = false;
+  std::int64_t top_logprobs = 0;
+  std::optional<std::int64_t> timeout_ms;
+  bool json = false;
+};
+
+/// Sends one request of text and prints a line an item with its label probabilities, or JSON with
+/// the whole answer. 0, or 1 where the server refused, which is told on standard error. Throws
+/// std::runtime_error where there is no server.
+int RunScoreCommand(const ScoreFlags& flags);
+
+}  // namespace scorecast::launcher

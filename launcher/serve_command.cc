@@ -1,0 +1,173 @@
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <future>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include "coordinator/doors/score_service.h"
+#include "coordinator/schedule/scheduler.h"
+#include "coordinator/socket/request_server.h"
+#include "launcher/commands.h"
+#include "launcher/engine.h"
+#include "shard/worker/queued_cluster.h"
+
+namespace scorecast::launcher {
+namespace {
+
+/// How long a drain computes what is queued before it refuses the rest, so that the service ends
+/// within seconds.
+constexpr auto kDrainTime = std::chrono::seconds(5);
+/// How long a client has to read its last answers.
+constexpr auto kLastAnswersTime = std::chrono::seconds(2);
+/// The same where mpirun was told to end: it leaves the ranks about a second.
+constexpr auto kHurriedAnswersTime = std::chrono::milliseconds(200);
+
+enum class Drain { kOrderly, kHurried };
+
+/// mpirun sends SIGTERM to every rank, and SIGKILL a second later.
+bool IsUnderMpirun() { return std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr; }
+
+/// Waits for the signals that end a service. The first says how; a second one hurries.
+class DrainSignals {
+ public:
+  DrainSignals() : signals_(io_, SIGTERM, SIGINT, SIGUSR1) {
+    Wait();
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  ~DrainSignals() {
+    io_.stop();
+    thread_.join();
+  }
+
+  Drain First() { return first_.get_future().get(); }
+  /// True where a second signal came within `time`.
+  bool SecondWithin(std::chrono::milliseconds time) {
+    return second_future_.wait_for(time) == std::future_status::ready;
+  }
+
+ private:
+  void Wait() {
+    signals_.async_wait([this](boost::system::error_code error, int signal) {
+      if (error) {
+        return;
+      }
+      if (++received_ == 1) {
+        const bool hurried = signal != SIGUSR1 && IsUnderMpirun();
+        first_.set_value(hurried ? Drain::kHurried : Drain::kOrderly);
+      } else if (received_ == 2) {
+        second_.set_value();
+      }
+      Wait();
+    });
+  }
+
+  boost::asio::io_context io_;
+  boost::asio::signal_set signals_;
+  int received_ = 0;
+  std::promise<Drain> first_;
+  std::promise<void> second_;
+  std::future<void> second_future_ = second_.get_future();
+  std::thread thread_;
+};
+
+/// Every connection is a file descriptor.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+/// What is in flight is finished; what is queued is computed while there is time, and then refused.
+void DrainScheduler(coordinator::Scheduler& scheduler, Drain drain, DrainSignals& signals) {
+  const auto deadline =
+      coordinator::Clock::now() + (drain == Drain::kHurried ? std::chrono::seconds(0) : kDrainTime);
+  while (coordinator::Clock::now() < deadline &&
+         !scheduler.WaitIdleFor(std::chrono::milliseconds(50))) {
+    if (signals.SecondWithin(std::chrono::milliseconds(0))) {
+      break;
+    }
+  }
+  scheduler.RefuseWaiting();
+  scheduler.WaitIdle();
+}
+
+/// What rank 0 serves clients with.
+struct Service {
+  Service(const ServeFlags& flags, Engine& engine)
+      : cluster(engine.runner(), engine.limits()),
+        scheduler(cluster, {.max_queue = flags.max_queue}),
+        scores(engine.config(), engine.tokenizer(), engine.score_options(), scheduler),
+        server(std::in_place, scores, SocketOptionsOf(flags), flags.io_threads) {}
+
+  static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
+    coordinator::SocketOptions options = flags.socket;
+    options.max_request_bytes = flags.engine.max_request_bytes;
+    return options;
+  }
+
+  shard::QueuedCluster cluster;
+  coordinator::Scheduler scheduler;
+  coordinator::ScoreService scores;
+  std::optional<coordinator::RequestServer> server;
+};
+
+/// Rank 0: clients are served on threads of their own, plans run on this one.
+void RunService(const ServeFlags& flags, Service& service) {
+  DrainSignals signals;
+  spdlog::info("ready: requests on {}:{}", flags.socket.host, service.server->port());
+  std::thread control([&] {
+    const Drain drain = signals.First();
+    spdlog::info("draining");
+    service.server->StartDraining();
+    DrainScheduler(service.scheduler, drain, signals);
+    service.server->CloseConnections(drain == Drain::kHurried ? kHurriedAnswersTime
+                                                              : kLastAnswersTime);
+    service.server.reset();
+    // A request that came in just before is answered by now too.
+    service.scheduler.WaitIdle();
+    service.cluster.Stop();
+  });
+  service.cluster.Run();
+  control.join();
+  spdlog::info("stopped");
+}
+
+/// The other ranks end when rank 0 tells them to, or when it is gone.
+void LeaveSignalsToRankZero() {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    std::signal(signal, SIG_IGN);
+  }
+}
+
+}  // namespace
+
+int RunServeCommand(const ServeFlags& flags) {
+  Engine engine(flags.engine, [] {});
+  std::optional<Service> service;
+  engine.StartupPhase([&] {
+    if (engine.is_root()) {
+      RaiseDescriptorLimit();
+      service.emplace(flags, engine);
+    } else {
+      LeaveSignalsToRankZero();
+    }
+  });
+  if (engine.is_root()) {
+    RunService(flags, *service);
+    engine.runner().StopFollowers();
+  } else {
+    engine.runner().Follow();
+  }
+  return kExitOk;
+}
+
+}  // namespace scorecast::launcher
