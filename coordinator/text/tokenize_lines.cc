@@ -28,7 +28,8 @@ Expected<std::string> ReadText(const std::string& line) {
     return Fault("invalid_utf8", "The line is not valid UTF-8.");
   }
   json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!request.is_object()) {
+  // The parser takes a zero byte for the end of the text.
+  if (!request.is_object() || line.find('\0') != std::string::npos) {
     return Fault("invalid_json", "The line is not a JSON object.");
   }
   const auto text = request.find("text");

@@ -54,8 +54,8 @@ struct Kernels {
   void (*scale)(const float* x, std::int64_t n, float factor, float* out);
   /// Σ a[i] · b[i]
   float (*dot)(const float* a, const float* b, std::int64_t n);
-  /// The maximum of x, and Σ exp(x[i] - maximum), which is not finite where an x is not. With n =
-  /// 0: kNoScore and 0.
+  /// The maximum of x, and Σ exp(x[i] - maximum), which is not finite where an x is not;
+  /// kNoScore and 0 where there is none.
   void (*max_and_sum_exp)(const float* x, std::int64_t n, float* maximum, double* sum_exp);
   /// A row that sees nothing keeps its state and output. A key or value that a row does not see
   /// does not reach it, finite or not.

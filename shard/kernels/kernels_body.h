@@ -49,8 +49,7 @@ inline float Sum(Floats v) {
   return part[0];
 }
 
-/// 0, or a NaN for what is not finite: added to an exponential, it keeps exp(-∞) from passing for
-/// 0.
+/// 0, or a NaN for what is not finite: with it added, exp(-∞) cannot pass for 0.
 inline Floats ZeroIfFinite(Floats v) { return v * 0.0F; }
 
 inline float Max(Floats v) {

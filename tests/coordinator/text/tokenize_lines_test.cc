@@ -77,6 +77,13 @@ TEST_F(TokenizeLinesTest, ABadLineGetsAnErrorAndTheRunGoesOn) {
   }
 }
 
+TEST_F(TokenizeLinesTest, AZeroByteEndsNothing) {
+  const Answers run = Tokenize(std::string("{\"text\":\"a\"}\0x\n", 15));
+  EXPECT_EQ(run.exit_code, 3);
+  ASSERT_EQ(run.lines.size(), 1u);
+  EXPECT_EQ(run.lines[0]["error"]["code"], 400);
+}
+
 TEST_F(TokenizeLinesTest, NoLinesAreNoFault) { EXPECT_EQ(Tokenize("").exit_code, 0); }
 
 /// A pipe into which each line comes only once the answer to the one before it is out.
