@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -77,12 +79,23 @@ class DrainSignals {
   std::thread thread_;
 };
 
-/// Every connection is a file descriptor.
-void RaiseDescriptorLimit() {
+/// What the process opens beside its clients' connections, generously.
+constexpr rlim_t kOtherDescriptors = 256;
+
+/// Every connection is a file descriptor: raises the limit of them, and lowers `max_connections` to
+/// what it leaves.
+void FitConnectionsToDescriptors(std::size_t& max_connections) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return;
+  }
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t left = limit.rlim_max - std::min(limit.rlim_max / 2, kOtherDescriptors);
+  if (limit.rlim_max != RLIM_INFINITY && left < max_connections) {
+    spdlog::warn("--max-connections {}: the limit of open files, {}, leaves {}", max_connections,
+                 limit.rlim_max, left);
+    max_connections = left;
   }
 }
 
@@ -111,6 +124,7 @@ struct Service {
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
     coordinator::SocketOptions options = flags.socket;
     options.max_request_bytes = flags.engine.max_request_bytes;
+    FitConnectionsToDescriptors(options.max_connections);
     return options;
   }
 
@@ -155,7 +169,7 @@ int RunServeCommand(const ServeFlags& flags) {
   std::optional<Service> service;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
-      RaiseDescriptorLimit();
+      google::protobuf::SetLogHandler(nullptr);  // A client's bad message is told to the client.
       service.emplace(flags, engine);
     } else {
       LeaveSignalsToRankZero();

@@ -20,7 +20,6 @@ using proto::PackedSequence;
 using proto::RowRead;
 using proto::Unexpected;
 
-constexpr std::int64_t kMaxTopLogprobs = 50;
 /// Longer timeouts mean the same, and a clock's arithmetic stays in its range.
 constexpr std::int64_t kMaxTimeoutMs = std::int64_t{1000} * 60 * 60 * 24 * 365;
 

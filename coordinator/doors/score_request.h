@@ -19,6 +19,9 @@ using TextOrIds = std::variant<std::string, std::vector<TokenId>>;
 /// One list of labels for all items, or one for each item.
 using LabelTokenIds = std::variant<std::vector<TokenId>, std::vector<std::vector<TokenId>>>;
 
+/// The most that ScoreRequest::top_logprobs may be.
+inline constexpr std::int64_t kMaxTopLogprobs = 50;
+
 /// A score request as any door reads it: types are right, values are not looked at yet (see
 /// PrepareScore). The fields are those of docs/requests.md.
 struct ScoreRequest {

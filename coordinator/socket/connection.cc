@@ -23,6 +23,10 @@ proto::Error FrameTooLarge(std::size_t length, std::int64_t limit) {
           ""};
 }
 
+proto::Error Overloaded() {
+  return {503, "overloaded", "The server is reading too many large requests.", "", 1};
+}
+
 }  // namespace
 
 Connection::Connection(std::uint64_t id, Socket socket, ConnectionContext& context, Closed closed)
@@ -42,6 +46,7 @@ void Connection::Start() {
 void Connection::Refuse(proto::Error error) {
   asio::post(socket_.get_executor(), [self = shared_from_this(), error = std::move(error)] {
     self->WatchIdle();
+    self->reading_paused_ = true;  // Until it is told: see Finish.
     self->close_when_done_ = true;
     self->AnswerError(0, error);
   });
@@ -50,9 +55,7 @@ void Connection::Refuse(proto::Error error) {
 void Connection::CloseWhenDone() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
     self->close_when_done_ = true;
-    if (self->in_flight_.empty() && self->answers_.empty()) {
-      self->CloseNow();
-    }
+    self->FinishIfDone();
   });
 }
 
@@ -77,17 +80,21 @@ void Connection::ReadHeader() {
                      self->Progress();
                      const std::size_t length = proto::FrameLength(self->header_);
                      const std::int64_t limit = self->context_.options.max_request_bytes;
-                     if (length > static_cast<std::size_t>(limit)) {
+                     if (self->is_finishing_) {
+                       self->SkipMessage(length);
+                     } else if (length > static_cast<std::size_t>(limit)) {
                        self->AnswerError(0, FrameTooLarge(length, limit));
                        self->SkipMessage(length);
                      } else {
-                       self->message_.clear();
                        self->ReadMessage(length);
                      }
                    });
 }
 
 void Connection::ReadMessage(std::size_t length) {
+  if (is_closed_) {
+    return;
+  }
   const std::size_t have = message_.size();
   if (have == length) {
     HandleMessage();
@@ -95,6 +102,12 @@ void Connection::ReadMessage(std::size_t length) {
     return;
   }
   const std::size_t piece = std::min(length - have, kPieceBytes);
+  if (!HoldMessageBytes(piece)) {
+    ReleaseMessage();
+    AnswerError(0, Overloaded());
+    SkipMessage(length - have);
+    return;
+  }
   message_.resize(have + piece);
   asio::async_read(socket_, asio::buffer(message_.data() + have, piece),
                    [self = shared_from_this(), length](error_code error, std::size_t) {
@@ -109,6 +122,7 @@ void Connection::ReadMessage(std::size_t length) {
 
 void Connection::SkipMessage(std::size_t length) {
   if (length == 0) {
+    ReleaseMessage();
     ReadHeader();
     return;
   }
@@ -129,8 +143,10 @@ void Connection::SkipMessage(std::size_t length) {
 void Connection::HandleMessage() {
   v1::Request request;
   const bool parsed = request.ParseFromString(message_);
-  // A large request's room is not kept for as long as its client is there.
-  std::string().swap(message_);
+  ReleaseMessage();
+  if (is_finishing_) {
+    return;
+  }
   if (!parsed) {
     AnswerError(0, BadRequest("not_a_message",
                               "The frame is not a scorecast.v1.Request, or a text in it is not "
@@ -162,17 +178,21 @@ void Connection::HandleScore(std::uint64_t request_id, const v1::ScoreRequest& m
   }
   // Not the client's number: nothing keeps a client from using one twice.
   const std::uint64_t number = next_request_++;
-  in_flight_.emplace(number, Scheduler::kNoTicket);
+  const std::int64_t answer_bytes = AnswerBytesBound(*request);
+  in_flight_.emplace(number, InFlight{Scheduler::kNoTicket, answer_bytes});
+  HoldAnswerBytes(answer_bytes);
   const Scheduler::Ticket ticket = context_.service.Score(
       *request, Clock::now(),
       [self = shared_from_this(), request_id, number](ScoreService::Finish finish) {
         // From the computing thread: the answer is formed on an I/O thread.
         asio::post(self->socket_.get_executor(),
                    [self, request_id, number, finish = std::move(finish)] {
-                     self->in_flight_.erase(number);
                      if (self->is_closed_) {
                        return;
                      }
+                     const auto entry = self->in_flight_.find(number);
+                     self->HoldAnswerBytes(-entry->second.answer_bytes);
+                     self->in_flight_.erase(entry);
                      const proto::Expected<ScoreResponse> response = finish();
                      if (!response) {
                        self->AnswerError(request_id, response.error());
@@ -186,7 +206,7 @@ void Connection::HandleScore(std::uint64_t request_id, const v1::ScoreRequest& m
       });
   const auto entry = in_flight_.find(number);
   if (entry != in_flight_.end()) {
-    entry->second = ticket;
+    entry->second.ticket = ticket;
   }
 }
 
@@ -202,7 +222,7 @@ void Connection::Answer(const v1::Response& response) {
     return;
   }
   answers_.push_back(proto::ToFrame(response));
-  queued_bytes_ += answers_.back().size();
+  HoldAnswerBytes(static_cast<std::int64_t>(answers_.back().size()));
   if (answers_.size() == 1) {
     Progress();  // Until now there was nothing that the client could have read.
     Write();
@@ -210,26 +230,30 @@ void Connection::Answer(const v1::Response& response) {
 }
 
 void Connection::Write() {
-  asio::async_write(socket_, asio::buffer(answers_.front()),
-                    [self = shared_from_this()](error_code error, std::size_t) {
-                      if (error) {
-                        self->CloseNow();
-                        return;
-                      }
-                      self->Progress();
-                      self->queued_bytes_ -= self->answers_.front().size();
-                      self->answers_.pop_front();
-                      if (!self->answers_.empty()) {
-                        self->Write();
-                      } else if (self->close_when_done_ && self->in_flight_.empty()) {
-                        self->CloseNow();
-                      }
-                      self->ResumeReading();
-                    });
+  asio::async_write(
+      socket_, asio::buffer(answers_.front()),
+      [self = shared_from_this()](error_code error, std::size_t) {
+        if (error) {
+          self->CloseNow();
+          return;
+        }
+        self->Progress();
+        self->HoldAnswerBytes(-static_cast<std::int64_t>(self->answers_.front().size()));
+        self->answers_.pop_front();
+        if (!self->answers_.empty()) {
+          self->Write();
+        }
+        self->FinishIfDone();
+        self->ResumeReading();
+      });
 }
 
 bool Connection::MayRead() const {
-  return in_flight_.size() < kMaxInFlight && queued_bytes_ < kMaxQueuedBytes;
+  if (is_finishing_ || answer_bytes_ == 0) {
+    return true;
+  }
+  return in_flight_.size() < kMaxInFlight && answer_bytes_ < kMaxAnswerBytes &&
+         context_.answer_bytes < context_.options.max_held_bytes;
 }
 
 void Connection::ResumeReading() {
@@ -237,6 +261,30 @@ void Connection::ResumeReading() {
     reading_paused_ = false;
     ReadHeader();
   }
+}
+
+bool Connection::HoldMessageBytes(std::size_t bytes) {
+  const std::int64_t limit =
+      std::max(context_.options.max_held_bytes, context_.options.max_request_bytes);
+  const auto more = static_cast<std::int64_t>(bytes);
+  if (context_.message_bytes.fetch_add(more) + more > limit) {
+    context_.message_bytes.fetch_sub(more);
+    return false;
+  }
+  held_bytes_ += bytes;
+  return true;
+}
+
+void Connection::HoldAnswerBytes(std::int64_t bytes) {
+  answer_bytes_ += bytes;
+  context_.answer_bytes += bytes;
+}
+
+void Connection::ReleaseMessage() {
+  // Its room is not kept for as long as the client is there.
+  std::string().swap(message_);
+  context_.message_bytes.fetch_sub(static_cast<std::int64_t>(held_bytes_));
+  held_bytes_ = 0;
 }
 
 void Connection::Progress() { last_progress_ = Clock::now(); }
@@ -260,6 +308,28 @@ void Connection::WatchIdle() {
   });
 }
 
+void Connection::FinishIfDone() {
+  if (close_when_done_ && in_flight_.empty() && answers_.empty()) {
+    Finish();
+  }
+}
+
+void Connection::Finish() {
+  if (is_closed_ || is_finishing_) {
+    return;
+  }
+  is_finishing_ = true;
+  error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  idle_timer_.expires_after(kLingerTime);
+  idle_timer_.async_wait([self = shared_from_this()](error_code error) {
+    if (!error) {
+      self->CloseNow();
+    }
+  });
+  ResumeReading();
+}
+
 void Connection::CloseNow() {
   if (is_closed_) {
     return;
@@ -268,9 +338,11 @@ void Connection::CloseNow() {
   error_code ignored;
   socket_.shutdown(Socket::shutdown_both, ignored);
   socket_.close(ignored);
+  ReleaseMessage();
   idle_timer_.cancel();
-  for (const auto& [number, ticket] : in_flight_) {
-    context_.service.Cancel(ticket);
+  HoldAnswerBytes(-answer_bytes_);
+  for (const auto& [number, request] : in_flight_) {
+    context_.service.Cancel(request.ticket);
   }
   closed_(id_);
 }

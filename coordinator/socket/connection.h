@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -25,11 +27,15 @@ struct ConnectionContext {
   ScoreService& service;
   const SocketOptions& options;
   std::atomic<bool> draining = false;  ///< New requests get a 503.
+  // Of all connections together:
+  std::atomic<std::int64_t> message_bytes = 0;  ///< Of messages that are being read.
+  std::atomic<std::int64_t> answer_bytes = 0;   ///< Of answers, from their requests' arrival on.
 };
 
 /// One client: reads frames, answers each exactly once, in any order. Lives until both sides are
 /// done with it. All work is done on its strand; what it holds in memory is bounded by one frame,
-/// kMaxInFlight requests and kMaxQueuedBytes of answers, whatever the client does.
+/// kMaxInFlight requests and kMaxAnswerBytes of answers, whatever the client does; what all hold
+/// together by SocketOptions::max_held_bytes, and one answer of each.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
@@ -47,11 +53,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Close();
 
  private:
-  /// Further requests wait in the client's socket while more than this is on its way back.
+  /// Further requests wait in the client's socket while more than this is on its way back, be it
+  /// still to be computed or not read by the client.
   static constexpr std::size_t kMaxInFlight = 256;
-  static constexpr std::size_t kMaxQueuedBytes = std::size_t{4} << 20;
+  static constexpr std::int64_t kMaxAnswerBytes = std::int64_t{4} << 20;
   /// A message is read in pieces, so that a length alone costs no memory.
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+  /// How long a client has to close its side after this one: closing a socket with unread bytes in
+  /// it would reset the connection, and answers on their way would be lost.
+  static constexpr auto kLingerTime = std::chrono::seconds(1);
 
   // Each continues on the strand.
   void ReadHeader();
@@ -67,6 +77,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Progress();
   bool MayRead() const;
   void ResumeReading();
+  /// False where all connections together hold too much already.
+  bool HoldMessageBytes(std::size_t bytes);
+  void HoldAnswerBytes(std::int64_t bytes);  // Less than 0: no longer.
+  void ReleaseMessage();
+  /// Says that no further answer comes; what the client still sends is not looked at.
+  void Finish();
+  void FinishIfDone();
   void CloseNow();
 
   const std::uint64_t id_;
@@ -78,14 +95,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   proto::FrameHeader header_{};
   std::string message_;
+  std::size_t held_bytes_ = 0;  // Of message_, in the context's count.
   bool reading_paused_ = false;
 
   std::deque<std::string> answers_;  // The first is being written.
-  std::size_t queued_bytes_ = 0;
+  std::int64_t answer_bytes_ = 0;    // Of them, and of those in flight.
 
+  struct InFlight {
+    Scheduler::Ticket ticket = Scheduler::kNoTicket;
+    std::int64_t answer_bytes = 0;
+  };
   std::uint64_t next_request_ = 0;
-  std::unordered_map<std::uint64_t, Scheduler::Ticket> in_flight_;  // By our own number.
+  std::unordered_map<std::uint64_t, InFlight> in_flight_;  // By our own number.
   bool close_when_done_ = false;
+  bool is_finishing_ = false;
   bool is_closed_ = false;
 };
 

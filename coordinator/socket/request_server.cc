@@ -97,12 +97,17 @@ void RequestServer::Admit(tcp::socket socket) {
   bool is_one_too_many = false;
   {
     const std::lock_guard lock(mutex_);
-    is_one_too_many = connections_.size() >= options_.max_connections;
+    is_one_too_many = connections_.size() - refused_ >= options_.max_connections;
+    if (is_one_too_many && refused_ == kMaxRefused) {
+      return;  // Closed without a word.
+    }
+    refused_ += is_one_too_many ? 1 : 0;
     const std::uint64_t id = next_id_++;
     connection = std::make_shared<Connection>(id, std::move(socket), context_,
-                                              [this](std::uint64_t closed_id) {
+                                              [this, is_one_too_many](std::uint64_t closed_id) {
                                                 const std::lock_guard closing(mutex_);
                                                 connections_.erase(closed_id);
+                                                refused_ -= is_one_too_many ? 1 : 0;
                                                 closed_.notify_all();
                                               });
     connections_.emplace(id, connection);

@@ -42,6 +42,9 @@ class RequestServer {
   std::size_t connections() const;
 
  private:
+  /// Connections beyond the limit that may be told so at a time.
+  static constexpr std::size_t kMaxRefused = 64;
+
   void Accept();
   void Admit(boost::asio::ip::tcp::socket socket);
   std::vector<std::shared_ptr<Connection>> Connections() const;
@@ -56,6 +59,7 @@ class RequestServer {
   mutable std::mutex mutex_;
   std::condition_variable closed_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
+  std::size_t refused_ = 0;  ///< Of them, those that are only being told so.
   std::uint64_t next_id_ = 0;
 
   std::vector<std::thread> threads_;

@@ -1,5 +1,6 @@
 #include "coordinator/socket/score_messages.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -95,6 +96,40 @@ proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& me
     request.model = message.model();
   }
   return request;
+}
+
+std::int64_t AnswerBytesBound(const ScoreRequest& request) {
+  // A list's and a message's own tag and length; numbers are 8 bytes, an entry is 4 + 5 + 9.
+  constexpr std::int64_t kList = 2 * 6;
+  constexpr std::int64_t kNumber = 8;
+  constexpr std::int64_t kEntry = 18;
+  constexpr std::int64_t kRest = 256;
+  const auto items = static_cast<std::int64_t>(request.items.size());
+  std::int64_t of_one = 0;  // The query's row has the first item's labels.
+  std::int64_t of_all = 0;
+  if (const auto* lists = request.label_token_ids ? std::get_if<std::vector<std::vector<TokenId>>>(
+                                                        &*request.label_token_ids)
+                                                  : nullptr) {
+    for (const std::vector<TokenId>& list : *lists) {
+      of_one = std::max(of_one, static_cast<std::int64_t>(list.size()));
+      of_all += static_cast<std::int64_t>(list.size());
+    }
+  } else {
+    if (request.label_token_ids) {
+      of_one = static_cast<std::int64_t>(
+          std::get<std::vector<TokenId>>(*request.label_token_ids).size());
+    } else if (request.labels) {
+      of_one = static_cast<std::int64_t>(request.labels->size());
+    }
+    of_all = items * of_one;
+  }
+  std::int64_t bytes = kRest + items * kList + of_all * kNumber;
+  if (request.return_token_logprobs) {
+    bytes += (items + 1) * kList + (of_all + of_one) * kNumber;
+  }
+  // A number out of range is refused later.
+  const std::int64_t top = std::clamp<std::int64_t>(request.top_logprobs, 0, kMaxTopLogprobs);
+  return bytes + (items + 1) * (kList + top * kEntry);
 }
 
 ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "coordinator/doors/score_request.h"
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
@@ -10,6 +12,9 @@ namespace scorecast::coordinator {
 /// The score door's messages as the door-neutral types. A fault is a value that is missing where a
 /// message must have one; all else PrepareScore looks at.
 proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& message);
+
+/// No answer's ScoreResponse to this request is longer, in bytes, but for the model's name.
+std::int64_t AnswerBytesBound(const ScoreRequest& request);
 
 /// A client's side.
 ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message);

@@ -18,6 +18,9 @@ struct SocketOptions {
   /// answers.
   std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
   std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Of a frame's message.
+  /// Of all messages that are being read: one more piece is refused with a 503; no less than
+  /// `max_request_bytes` counts. And of all answers: only who waits for none may ask for more.
+  std::int64_t max_held_bytes = std::int64_t{1} << 30;
 };
 
 }  // namespace scorecast::coordinator

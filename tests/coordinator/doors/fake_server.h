@@ -24,14 +24,16 @@ struct FakeServer {
     return options;
   }
 
-  explicit FakeServer(const ScoreOptions& score_options = MultiItem()) : options(score_options) {}
+  explicit FakeServer(const ScoreOptions& score_options = MultiItem(),
+                      const SchedulerOptions& scheduler_options = {})
+      : options(score_options), scheduler(cluster, scheduler_options) {}
 
   const proto::ModelConfig config = Config();
   const ScoreOptions options;
   const FakeTokenizer tokenizer{{{"<d>", 256}, {" yes", 257}, {" no", 258}}, 259};
   FakeCluster cluster{
       {.max_rows = 64, .max_reads = 160, .pass_kv_rows = 4096, .kept_kv_rows = 8192}, kVocabSize};
-  Scheduler scheduler{cluster};
+  Scheduler scheduler;
   ScoreService service{config, &tokenizer, options, scheduler};
   const JsonDoors doors = MakeJsonDoors(service);
 };

@@ -1,0 +1,93 @@
+// Any bytes as what a client writes to the request socket: every frame whose end is known, and
+// every frame that is too large, gets one answer with its request's id, and the next client is
+// served.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <google/protobuf/stubs/logging.h>
+#include <spdlog/spdlog.h>
+
+#include "proto/base/check.h"
+#include "proto/wire/frame.h"
+#include "tests/coordinator/socket/fake_socket_server.h"
+
+namespace {
+
+using scorecast::coordinator::FakeSocketServer;
+using scorecast::coordinator::NumberedRequest;
+using scorecast::coordinator::SocketOptions;
+using scorecast::proto::Check;
+namespace v1 = scorecast::v1;
+
+constexpr std::int64_t kMaxRequestBytes = 4096;
+
+std::unique_ptr<FakeSocketServer> MakeServer() {
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_request_bytes = kMaxRequestBytes;
+  return std::make_unique<FakeSocketServer>(options);
+}
+
+/// request_id → answers that the bytes must get.
+std::map<std::uint64_t, int> ExpectedAnswers(const std::string& bytes) {
+  std::map<std::uint64_t, int> expected;
+  std::size_t at = 0;
+  while (bytes.size() - at >= scorecast::proto::kFrameHeaderBytes) {
+    scorecast::proto::FrameHeader header{};
+    bytes.copy(reinterpret_cast<char*>(header.data()), header.size(), at);
+    at += header.size();
+    const std::size_t length = scorecast::proto::FrameLength(header);
+    const bool is_whole = length <= bytes.size() - at;
+    if (length > kMaxRequestBytes) {
+      ++expected[0];
+    } else if (is_whole) {
+      v1::Request request;
+      ++expected[request.ParseFromString(bytes.substr(at, length)) ? request.request_id() : 0];
+    }
+    if (!is_whole) {
+      break;
+    }
+    at += length;
+  }
+  return expected;
+}
+
+void CheckAnswer(const v1::Response& response) {
+  if (response.has_score()) {
+    Check(response.score().usage().prompt_tokens() > 0, "usage");
+    return;
+  }
+  Check(response.has_error(), "an answer or an error");
+  Check(response.error().code() >= 400 && !response.error().reason().empty() &&
+            !response.error().message().empty(),
+        "code, reason and message");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static FakeSocketServer* const server = [] {
+    spdlog::set_level(spdlog::level::off);
+    google::protobuf::SetLogHandler(nullptr);
+    return MakeServer().release();
+  }();
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  std::map<std::uint64_t, int> expected = ExpectedAnswers(bytes);
+  const auto client = server->Connect();
+  scorecast::coordinator::WriteBytes(*client, bytes);
+  while (!expected.empty()) {
+    const v1::Response response = client->Receive();
+    CheckAnswer(response);
+    const auto entry = expected.find(response.request_id());
+    Check(entry != expected.end(), "an answer to a request");
+    if (--entry->second == 0) {
+      expected.erase(entry);
+    }
+  }
+  Check(server->Connect()->Call(NumberedRequest(1)).has_score(), "the next client is served");
+  server->cluster().ForgetPlans();
+  return 0;
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Writes corpus/frames: what clients of the request socket may write, good and bad."""
+
+import pathlib
+import struct
+
+CORPUS = pathlib.Path(__file__).parent / "corpus" / "frames"
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field: int, value: int) -> bytes:
+    return varint(field << 3) + varint(value % 2**64)
+
+
+def double(field: int, value: float) -> bytes:
+    return varint(field << 3 | 1) + struct.pack("<d", value)
+
+
+def data(field: int, value: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(value)) + value
+
+
+def text(value: str) -> bytes:
+    return data(1, value.encode())
+
+
+def ids(*values: int) -> bytes:
+    return data(1, b"".join(varint(value % 2**64) for value in values))
+
+
+def of_ids(*values: int) -> bytes:
+    return data(2, ids(*values))
+
+
+def score(query: bytes, items: list[bytes], rest: bytes = b"") -> bytes:
+    return data(1, query) + b"".join(data(2, item) for item in items) + rest
+
+
+def frame(message: bytes) -> bytes:
+    return struct.pack(">I", len(message)) + message
+
+
+def request(request_id: int, message: bytes) -> bytes:
+    return frame(number(1, request_id) + data(2, message))
+
+
+LABELS = data(4, b" yes") + data(4, b" no")
+FOR_ALL = data(3, data(1, ids(5, 6)))
+PER_ITEM = data(3, data(2, data(1, ids(5)) + data(1, ids(6, 7))))
+GOOD = request(7, score(text("a query"), [text("one"), text("")], LABELS))
+
+INPUTS = {
+    "empty": b"",
+    "good": GOOD,
+    "two": GOOD + request(8, score(of_ids(1, 2), [of_ids(3), of_ids()], FOR_ALL)),
+    "per_item": request(1, score(text("q"), [text("a"), text("b")], PER_ITEM)),
+    "every_field": request(2**64 - 1, score(
+        text("q"), [text("a")],
+        LABELS + number(5, 1) + number(6, 1) + double(7, 2.0) + number(8, 1) + number(9, 3)
+        + number(10, 0) + number(11, 60000) + data(12, b"model"))),
+    "not_a_number": request(3, score(text("q"), [text("a")],
+                                     LABELS + number(5, 1) + double(7, float("nan")))),
+    "negative": request(4, score(of_ids(-1), [of_ids(2**31 - 1)], FOR_ALL + number(9, -1))),
+    "no_labels": request(5, score(text("q"), [text("a")])),
+    "no_query": request(6, data(2, text("a"))),
+    "no_item_value": request(6, score(text("q"), [b""], LABELS)),
+    "delimiter": request(9, score(text("q"), [text("a<d>")], LABELS)),
+    "too_many_items": request(10, score(text("q"), [text("")] * 129, LABELS)),
+    "long_query": request(11, score(text("q" * 600), [text("a")], LABELS)),
+    "several_passes": request(12, score(text("q" * 90), [text("a" * 70)] * 3, LABELS)),
+    "cut_header": GOOD + b"\0\0",
+    "cut_message": GOOD + GOOD[:-3],
+    "too_large": struct.pack(">I", 4097) + b"x" * 4097 + GOOD,
+    "too_large_cut": GOOD + struct.pack(">I", 2**32 - 1) + b"x" * 10,
+    "largest_length": struct.pack(">I", 4096) + b"x" * 4096 + GOOD,
+    "not_a_message": frame(b"\xff\xff\xff") + GOOD,
+    "not_utf8": request(13, score(data(1, b"\xff"), [], LABELS)) + GOOD,
+    "zero_length": frame(b"") * 3 + GOOD,
+    "unknown_door": frame(number(1, 14)) + frame(number(1, 15) + data(9, b"what?")),
+    "unknown_fields": frame(number(1, 16) + number(99, 5) + data(2, score(
+        text("q"), [text("a")], LABELS + data(77, b"later")))),
+    "door_twice": frame(number(1, 17) + data(2, score(text("q"), [], LABELS))
+                        + data(2, score(text("r"), [text("a")]))),
+    "http": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "tls": bytes.fromhex("16030100a5010000a10303") + b"\x5a" * 64,
+    "many": b"".join(request(i, score(text("q"), [text("a" * (i % 5))], LABELS))
+                     for i in range(40)),
+}
+
+CORPUS.mkdir(parents=True, exist_ok=True)
+for name, content in INPUTS.items():
+    (CORPUS / name).write_bytes(content)
