@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,14 @@ using RankLost = std::function<void(int rank)>;
 /// Prints which rank is gone and ends this process, and with it the job.
 [[noreturn]] void EndProcessFor(int rank);
 
+/// Of start-up.
+struct HandshakeTimes {
+  /// For all ranks together to come through.
+  std::chrono::milliseconds all_ranks = std::chrono::seconds(30);
+  /// For one connection to say its hello.
+  std::chrono::milliseconds hello = std::chrono::seconds(3);
+};
+
 /// How an idle rank sleeps: in poll on a socket to rank 0. (Open MPI's blocking calls spin: an idle
 /// rank would burn a core.) After a ring every rank enters the broadcast that it announces.
 ///
@@ -30,11 +39,11 @@ using RankLost = std::function<void(int rank)>;
 /// connections. A lost host is noticed by TCP keepalive after about ten seconds.
 class Doorbell {
  public:
-  /// Collective. Rank 0 listens, on loopback where all ranks are on its host; the others connect
-  /// and prove themselves with a token that was broadcast over MPI. StartupError, on every rank,
-  /// where a rank does not come through.
+  /// Collective. Rank 0 listens, the others connect, and both prove themselves with tokens that
+  /// were broadcast over MPI. StartupError, on every rank, where a rank does not come through.
   static std::unique_ptr<Doorbell> Connect(const proto::Communicator& group,
-                                           RankLost rank_lost = &EndProcessFor);
+                                           RankLost rank_lost = &EndProcessFor,
+                                           const HandshakeTimes& times = {});
 
   virtual ~Doorbell() = default;
 

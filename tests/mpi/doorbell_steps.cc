@@ -1,0 +1,124 @@
+// doorbell_steps STEP VICTIM: every rank goes through a doorbell's life; one kills itself at a
+// step. A program for doorbell_death_test.cc, which has the steps.
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>  // Boost 1.74 needs it before asio.hpp.
+#include <vector>
+
+#include <boost/asio.hpp>
+
+#include "proto/mpi/communicator.h"
+#include "proto/mpi/mpi_environment.h"
+#include "shard/worker/doorbell.h"
+#include "shard/worker/doorbell_handshake.h"
+
+namespace {
+
+namespace asio = boost::asio;
+namespace proto = scorecast::proto;
+namespace shard = scorecast::shard;
+using asio::ip::tcp;
+
+[[noreturn]] void Die() {
+  std::raise(SIGKILL);
+  std::abort();
+}
+
+/// What Doorbell::Connect does, up to a step in it.
+[[noreturn]] void DieWhileConnecting(const std::string& step, const proto::Communicator& group) {
+  asio::io_context context;
+  tcp::acceptor acceptor(context);
+  if (step == "before_listening") {
+    Die();
+  }
+  const shard::Invitation invitation = shard::Invite(group, acceptor);
+  if (step == "half_a_hello") {
+    std::array<char, sizeof(shard::Hello) / 2> half{};
+    if (group.is_root()) {
+      tcp::socket socket = acceptor.accept();
+      asio::read(socket, asio::buffer(half));
+    } else {
+      const shard::Hello hello = {invitation.token, group.rank()};
+      std::memcpy(half.data(), &hello, half.size());
+      tcp::socket socket(context);
+      socket.connect({asio::ip::make_address(invitation.addresses.at(0).data()), invitation.port});
+      asio::write(socket, asio::buffer(half));
+    }
+  } else if (step == "after_hello") {
+    if (group.is_root()) {
+      shard::AcceptRanks(context, acceptor, invitation, group.size(), {});
+    } else {
+      shard::ConnectToRoot(context, invitation, group.rank(), {});
+    }
+  }
+  Die();  // "listening" too.
+}
+
+/// One plan as PlanRunner runs it. The victim dies at its step; after the last ring with the bytes
+/// of none.
+void Pass(const std::string& step, proto::Communicator& group, shard::Doorbell& doorbell,
+          std::size_t bytes) {
+  if (group.is_root()) {
+    doorbell.RingAll(bytes);
+  } else {
+    bytes = doorbell.Wait().plan_bytes;
+  }
+  if (step == (bytes == 0 ? "last_ring" : "after_ring")) {
+    Die();
+  }
+  if (bytes == 0) {
+    return;
+  }
+  std::vector<std::byte> plan(bytes);
+  group.Broadcast(plan);
+  if (step == "in_pass") {
+    Die();
+  }
+  std::vector<float> sums(100'000, 1.0F);
+  group.AllReduceSum(sums);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: doorbell_steps STEP VICTIM\n");
+    return 2;
+  }
+  // With SIGTERM mpirun begins to end a job; some time later it kills. Until then only the doorbell
+  // ends a rank.
+  std::signal(SIGTERM, SIG_IGN);
+  const proto::MpiEnvironment mpi;
+  auto group = proto::Communicator::World();
+  const std::string step = group.rank() == std::atoi(argv[2]) ? argv[1] : "";
+  for (const char* early : {"before_listening", "listening", "half_a_hello", "after_hello"}) {
+    if (step == early) {
+      DieWhileConnecting(step, group);
+    }
+  }
+  const auto doorbell = shard::Doorbell::Connect(group);
+  if (step == "before_first_ring") {
+    Die();
+  }
+  Pass("", group, *doorbell, 1000);
+  if (step == "idle") {
+    Die();
+  }
+  if (std::string(argv[1]) == "idle" || std::string(argv[1]) == "before_first_ring") {
+    // Nobody rings again: rank 0 waits for clients.
+    if (group.is_root()) {
+      asio::io_context context;
+      asio::steady_timer never(context, asio::steady_timer::time_point::max());
+      never.wait();
+    }
+  }
+  Pass(step, group, *doorbell, 1000);
+  Pass(step, group, *doorbell, 0);
+  return 0;
+}

@@ -1,0 +1,83 @@
+// The doorbell among living ranks: rings, and start-ups that fail.
+
+#include "shard/worker/doorbell.h"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>  // Boost 1.74 needs it before asio.hpp.
+
+#include <boost/asio.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/base/error.h"
+#include "proto/mpi/communicator.h"
+#include "shard/worker/doorbell_handshake.h"
+
+namespace scorecast::testing {
+namespace {
+
+namespace asio = boost::asio;
+using ::testing::HasSubstr;
+
+TEST(Doorbell, RingsReachEveryRankInOrder) {
+  const auto group = proto::Communicator::World();
+  const auto doorbell = shard::Doorbell::Connect(group);
+  constexpr std::uint64_t kRings = 300;  // The others read some of them ahead.
+  for (std::uint64_t i = 1; group.size() > 1 && i <= kRings; ++i) {
+    if (group.is_root()) {
+      doorbell->RingAll(i * i);
+    } else {
+      EXPECT_EQ(doorbell->Wait(), (shard::Ring{i, i * i}));
+    }
+  }
+  if (group.is_root()) {
+    doorbell->RingAll(0);
+  } else if (group.size() > 1) {
+    EXPECT_EQ(doorbell->Wait(), (shard::Ring{kRings + 1, 0}));
+  }
+}
+
+// As where a later part of start-up fails.
+TEST(Doorbell, GoesWithoutARing) {
+  const auto group = proto::Communicator::World();
+  shard::Doorbell::Connect(group);
+}
+
+/// Of Doorbell::Connect where `absent` takes part in all but the connecting: what each rank throws.
+std::string FaultWithout(int absent) {
+  const auto group = proto::Communicator::World();
+  try {
+    if (group.rank() == absent) {
+      asio::io_context context;
+      asio::ip::tcp::acceptor acceptor(context);
+      shard::Invite(group, acceptor);
+      proto::StartupPhase(group, [] {});
+    } else {
+      shard::Doorbell::Connect(group, &shard::EndProcessFor,
+                               {.all_ranks = std::chrono::milliseconds(300)});
+    }
+  } catch (const proto::StartupError& fault) {
+    return fault.what();
+  }
+  return {};
+}
+
+TEST(Doorbell, NamesARankThatDoesNotConnect) {
+  const int absent = proto::Communicator::World().size() - 1;
+  if (absent == 0) {
+    return;  // Nobody to wait for.
+  }
+  EXPECT_THAT(FaultWithout(absent), HasSubstr("rank " + std::to_string(absent) +
+                                              " did not connect to rank 0's doorbell (port "));
+}
+
+TEST(Doorbell, TellsThatRankZeroDoesNotAnswer) {
+  if (proto::Communicator::World().size() > 1) {
+    EXPECT_THAT(FaultWithout(0), HasSubstr("rank 1: cannot connect to rank 0's doorbell (port "));
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::testing
