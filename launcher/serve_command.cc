@@ -4,10 +4,12 @@
 #include <cstdlib>
 #include <future>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
@@ -134,10 +136,16 @@ struct Service {
   std::optional<coordinator::RequestServer> server;
 };
 
+/// What clients connect to: where the service listens on every address, the host's name.
+std::string ReachableHost(const std::string& host) {
+  return host == "0.0.0.0" || host == "::" ? boost::asio::ip::host_name() : host;
+}
+
 /// Rank 0: clients are served on threads of their own, plans run on this one.
 void RunService(const ServeFlags& flags, Service& service) {
   DrainSignals signals;
-  spdlog::info("ready: requests on {}:{}", flags.socket.host, service.server->port());
+  spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
+               service.server->port());
   std::thread control([&] {
     const Drain drain = signals.First();
     spdlog::info("draining");
@@ -155,8 +163,9 @@ void RunService(const ServeFlags& flags, Service& service) {
   spdlog::info("stopped");
 }
 
-/// The other ranks end when rank 0 tells them to, or when it is gone.
-void LeaveSignalsToRankZero() {
+/// The other ranks end when rank 0 tells them to, or when it is gone; and rank 0, once it has
+/// drained, whatever is sent to it then.
+void IgnoreDrainSignals() {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     std::signal(signal, SIG_IGN);
   }
@@ -172,11 +181,12 @@ int RunServeCommand(const ServeFlags& flags) {
       google::protobuf::SetLogHandler(nullptr);  // A client's bad message is told to the client.
       service.emplace(flags, engine);
     } else {
-      LeaveSignalsToRankZero();
+      IgnoreDrainSignals();
     }
   });
   if (engine.is_root()) {
     RunService(flags, *service);
+    IgnoreDrainSignals();
     engine.runner().StopFollowers();
   } else {
     engine.runner().Follow();
