@@ -1,0 +1,89 @@
+#!/bin/bash
+# Runs both job scripts on a Slurm cluster of two nodes that it brings up and takes down.
+#
+#   slurm_test.sh SCORECAST SHARED_DIR
+#
+# See tests/two_hosts.sh for what it wants, and is skipped without; and Debian's slurm-wlm and munge.
+scripts=$(cd "$(dirname "$0")" && pwd)
+export SCORECAST=$1
+take_down() { "$cluster/slurm-up.sh" down; }
+. "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun
+export HPCSLURM_DIR=$work/slurm
+delimiter='<|object_ref_start|>'
+
+# expect_end JOB PATTERN: of its last state and exit code. No process of it stays.
+expect_end() {
+  eventually ended "$1"
+  local end
+  end=$(scontrol -o show job "$1" | sed 's/.* JobState=\([^ ]*\) .* ExitCode=\([0-9]*\):.*/\1 \2/')
+  # shellcheck disable=SC2053
+  [[ $end == $2 ]] || fail "job $1 ended with $end, not $2"
+  eventually none_on h1
+  eventually none_on h2
+}
+ended() { scontrol show job "$1" | grep -Eq 'JobState=(COMPLETED|FAILED|CANCELLED|NODE_FAIL)'; }
+
+# serve: starts the service, and sets job and address when it is ready.
+serve() {
+  job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" \
+    --multi-item-scoring-delimiter "$delimiter" --port 0)
+  eventually grep -q 'ready: requests on h1:' "serve.$job.out"
+  port=$(sed -n 's/.*ready: requests on h1://p' "serve.$job.out")
+  address=$(scontrol -o show node h1 | sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')
+}
+
+# scores FILE: of an answer.
+scores() { grep -o '"scores":[^a-z]*' "$1"; }
+
+"$cluster/slurm-up.sh" up 2 netns > up.out 2>&1
+eval "$("$cluster/slurm-up.sh" env)"
+
+echo 'batch: the file is answered, and the exit code says whether every line was'
+cat > in.jsonl << 'LINES'
+{"custom_id":"a","method":"POST","url":"/v1/score","body":{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}}
+LINES
+(cat in.jsonl && echo '{}') > bad.jsonl
+for input in in bad; do
+  job=$(sbatch --parsable --output=batch.%j.out "$scripts/batch.sbatch" "$model" $input.jsonl $input.out.jsonl \
+    --multi-item-scoring-delimiter "$delimiter")
+  if test $input = in; then
+    expect_end "$job" 'COMPLETED 0'
+  else
+    expect_end "$job" 'FAILED 3'
+  fi
+  grep -q '2 ranks' "batch.$job.out" || fail 'not one rank a node'
+  test -n "$(scores $input.out.jsonl)" || fail 'no scores'
+done
+
+echo 'serve: the same scores over the network, and a drain'
+serve
+"$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
+  --item ' Paris' --item ' London' --label ' yes' --label ' no' > answer.json
+test "$(scores answer.json)" = "$(scores in.out.jsonl)" || fail 'serve and batch differ'
+scancel --batch --signal=USR1 "$job"
+expect_end "$job" 'COMPLETED 0'
+grep -q stopped "serve.$job.out" || fail 'no drain'
+
+echo 'serve: scancel drains it too'
+serve
+scancel "$job"
+expect_end "$job" 'CANCELLED 0'
+grep -q stopped "serve.$job.out" || fail 'no drain'
+
+echo 'serve: a rank is killed'
+for rank in 0 1; do
+  node=h$((rank + 1))
+  serve
+  on $node kill -KILL "$(ranks_on $node)"
+  expect_end "$job" 'FAILED [1-9]*'
+  grep -q "rank $rank is gone" "serve.$job.out" || fail "rank $rank is not named"
+done
+
+echo 'serve: a node dies'
+serve
+"$cluster/slurm-up.sh" node-stop h2
+eventually grep -q 'rank 1 is gone' "serve.$job.out"
+# Slurm would see it by itself when SlurmdTimeout has passed.
+scontrol update NodeName=h2 State=DOWN Reason=test
+"$cluster/netns-up.sh" boot h2
+expect_end "$job" 'NODE_FAIL *'
