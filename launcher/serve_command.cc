@@ -38,16 +38,14 @@ enum class Drain { kOrderly, kHurried };
 /// mpirun sends SIGTERM to every rank, and SIGKILL a second later.
 bool IsUnderMpirun() { return std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr; }
 
-/// Waits for the signals that end a service. The first says how; a second one hurries.
+/// Waits for the signals that end a service. The first says how; a second one hurries; those that
+/// come later, while the process ends, are passed over.
 class DrainSignals {
  public:
-  DrainSignals() : signals_(io_, SIGTERM, SIGINT, SIGUSR1) {
-    Wait();
-    thread_ = std::thread([this] { io_.run(); });
-  }
-  ~DrainSignals() {
-    io_.stop();
-    thread_.join();
+  /// The process's own, up to its end: without it a signal would kill.
+  static DrainSignals& Get() {
+    static auto* const signals = new DrainSignals;
+    return *signals;
   }
 
   Drain First() { return first_.get_future().get(); }
@@ -57,6 +55,11 @@ class DrainSignals {
   }
 
  private:
+  DrainSignals() : signals_(io_, SIGTERM, SIGINT, SIGUSR1) {
+    Wait();
+    thread_ = std::thread([this] { io_.run(); });
+  }
+
   void Wait() {
     signals_.async_wait([this](boost::system::error_code error, int signal) {
       if (error) {
@@ -143,7 +146,7 @@ std::string ReachableHost(const std::string& host) {
 
 /// Rank 0: clients are served on threads of their own, plans run on this one.
 void RunService(const ServeFlags& flags, Service& service) {
-  DrainSignals signals;
+  DrainSignals& signals = DrainSignals::Get();
   spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
                service.server->port());
   std::thread control([&] {
@@ -163,9 +166,8 @@ void RunService(const ServeFlags& flags, Service& service) {
   spdlog::info("stopped");
 }
 
-/// The other ranks end when rank 0 tells them to, or when it is gone; and rank 0, once it has
-/// drained, whatever is sent to it then.
-void IgnoreDrainSignals() {
+/// The other ranks end when rank 0 tells them to, or when it is gone.
+void LeaveSignalsToRankZero() {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     std::signal(signal, SIG_IGN);
   }
@@ -181,12 +183,11 @@ int RunServeCommand(const ServeFlags& flags) {
       google::protobuf::SetLogHandler(nullptr);  // A client's bad message is told to the client.
       service.emplace(flags, engine);
     } else {
-      IgnoreDrainSignals();
+      LeaveSignalsToRankZero();
     }
   });
   if (engine.is_root()) {
     RunService(flags, *service);
-    IgnoreDrainSignals();
     engine.runner().StopFollowers();
   } else {
     engine.runner().Follow();

@@ -1,0 +1,35 @@
+// Signals that come while a service has drained already do not spoil its exit code.
+
+#include <csignal>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+
+namespace scorecast::testing {
+namespace {
+
+TEST(ServeSignals, AreHarmlessUpToTheEnd) {
+  Command command = ScorecastCommand({"serve", "--model", MakeModel(""), "--port", "0"});
+  // With standard error where it can be read line by line.
+  command.arguments.insert(command.arguments.begin(), {"sh", "-c", R"(exec "$0" "$@" 2>&1)"});
+  Process service(command);
+  std::string line;
+  do {
+    line = service.ReadLine();
+    ASSERT_NE(line, "");
+  } while (line.find("ready: requests on ") == std::string::npos);
+  while (IsRunning(service.pid())) {
+    kill(service.pid(), SIGUSR1);
+    usleep(200);
+  }
+  const ProcessResult result = service.Wait();
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_EQ(result.exit_code, 0);
+}
+
+}  // namespace
+}  // namespace scorecast::testing
