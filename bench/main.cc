@@ -1,12 +1,12 @@
 #include <cstdio>
 #include <exception>
-#include <map>
 #include <string>
 #include <thread>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/model_flags.h"
 #include "bench/pass_bench.h"
 #include "bench/random_model.h"
 #include "proto/mpi/communicator.h"
@@ -15,15 +15,8 @@
 namespace {
 
 using scorecast::bench::PassFigures;
-using scorecast::bench::Samples;
 using scorecast::bench::Shape;
-
-std::string Spread(const Samples& samples) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.3f (%.3f-%.3f)", samples.Median(), samples.Min(),
-                samples.Max());
-  return text;
-}
+using scorecast::bench::Spread;
 
 void PrintTable(const Shape& shape, int ranks, int threads, const std::vector<PassFigures>& all) {
   std::printf("Shape %s, f32, %d rank%s x %d thread%s; seconds: median (least-most)\n\n",
@@ -34,13 +27,14 @@ void PrintTable(const Shape& shape, int ranks, int threads, const std::vector<Pa
   std::printf("|---|---|---|---|---|---|---|---|---|\n");
   for (const PassFigures& f : all) {
     const double pass = f.pass.Median();
-    std::printf(
-        "| %lld + %lld x %lld | %lld | %s | %s | %.2f | %.3f | %s | %.1f | %.1f |\n",
-        static_cast<long long>(f.workload.query_tokens), static_cast<long long>(f.workload.items),
-        static_cast<long long>(f.workload.item_tokens), static_cast<long long>(f.rows),
-        Spread(f.pass).c_str(), Spread(f.raw_gemms).c_str(), pass / f.raw_gemms.Median(),
-        f.raw_operations / pass * 1e-12, Spread(f.one_by_one).c_str(), f.one_by_one.Median() / pass,
-        static_cast<double>(f.one_by_one_rows) / static_cast<double>(f.rows));
+    std::printf("| %lld + %lld x %lld | %lld | %s | %s | %.2f | %.3f | %s | %.1f | %.1f |\n",
+                static_cast<long long>(f.workload.query_tokens),
+                static_cast<long long>(f.workload.items),
+                static_cast<long long>(f.workload.item_tokens), static_cast<long long>(f.rows),
+                Spread(f.pass, 3).c_str(), Spread(f.raw_gemms, 3).c_str(),
+                pass / f.raw_gemms.Median(), f.raw_operations / pass * 1e-12,
+                Spread(f.one_by_one, 3).c_str(), f.one_by_one.Median() / pass,
+                static_cast<double>(f.one_by_one_rows) / static_cast<double>(f.rows));
   }
 }
 
@@ -53,15 +47,12 @@ void PrintJson(const Shape& shape, int ranks, int threads, const std::vector<Pas
                     {"tokens", f.rows},
                     {"one_by_one_tokens", f.one_by_one_rows},
                     {"raw_operations", f.raw_operations},
-                    {"pass_seconds", f.pass.seconds},
-                    {"raw_gemm_seconds", f.raw_gemms.seconds},
-                    {"one_by_one_seconds", f.one_by_one.seconds}});
+                    {"pass_seconds", f.pass.values},
+                    {"raw_gemm_seconds", f.raw_gemms.values},
+                    {"one_by_one_seconds", f.one_by_one.values}});
   }
-  const nlohmann::json result = {{"shape", shape.name},
-                                 {"dtype", "f32"},
-                                 {"ranks", ranks},
-                                 {"threads", threads},
-                                 {"workloads", rows}};
+  const nlohmann::json result = {{"bench", "pass"}, {"shape", shape.name}, {"dtype", "f32"},
+                                 {"ranks", ranks},  {"threads", threads},  {"workloads", rows}};
   std::printf("%s\n", result.dump(1).c_str());
 }
 
@@ -72,35 +63,13 @@ int main(int argc, char** argv) {
       "Times a request's one pass beside its bare matrix products, and beside the same "
       "items scored one by one, in turns. Under mpirun, or alone.",
       "scorecast_bench"};
-  std::map<std::string, Shape> shapes;
-  for (const Shape& shape : scorecast::bench::Shapes()) {
-    shapes[shape.name] = shape;
-  }
-  std::string shape_name = "0.5b";
-  std::string model_root;
+  scorecast::bench::ModelFlags model{.shape_name = "0.5b"};
   bool json = false;
   scorecast::bench::PassBenchOptions options;
   options.threads = static_cast<int>(std::thread::hardware_concurrency());
   scorecast::bench::Workload workload;
-  std::vector<std::string> names;
-  for (const auto& [name, shape] : shapes) {
-    names.push_back(name);
-  }
-  app.add_option("--shape", shape_name, "The model's shape; its weights are random")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
-  app.add_option("--models", model_root, "Directory to write the random models to")
-      ->required()
-      ->type_name("DIR");
-  app.add_option("--query-tokens", workload.query_tokens, "Tokens of the query")
-      ->check(CLI::Range(1, 8192))
-      ->capture_default_str();
-  app.add_option("--items", workload.items, "Items of the request")
-      ->check(CLI::Range(1, 512))
-      ->capture_default_str();
-  app.add_option("--item-tokens", workload.item_tokens, "Tokens of each item")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  scorecast::bench::AddModelFlags(app, model);
+  scorecast::bench::AddWorkloadFlags(app, workload);
   app.add_option("--threads", options.threads, "Threads of each rank")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -113,8 +82,8 @@ int main(int argc, char** argv) {
   const scorecast::proto::MpiEnvironment mpi;
   const scorecast::proto::Communicator world = scorecast::proto::Communicator::World();
   try {
-    const Shape& shape = shapes.at(shape_name);
-    options.model_dir = std::filesystem::path(model_root) / shape.name;
+    const Shape& shape = model.shape();
+    options.model_dir = model.dir();
     scorecast::proto::StartupPhase(world, [&] {
       if (world.is_root()) {
         scorecast::bench::WriteRandomModel(shape, options.model_dir);

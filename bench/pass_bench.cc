@@ -1,10 +1,11 @@
 #include "bench/pass_bench.h"
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "bench/progress.h"
 #include "bench/raw_gemms.h"
 #include "coordinator/schedule/pass_builder.h"
 #include "proto/base/check.h"
@@ -24,14 +25,6 @@ namespace {
 using proto::ForwardPlan;
 using proto::PackedSequence;
 using proto::TokenId;
-
-std::vector<TokenId> Tokens(std::int64_t count, std::int64_t seed, std::int64_t vocab_size) {
-  std::vector<TokenId> tokens;
-  for (std::int64_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>((seed * 7919 + i * 104729 + 11) % vocab_size));
-  }
-  return tokens;
-}
 
 /// Every item's last row read against two labels, over the whole vocabulary.
 PackedSequence Sequence(const std::vector<TokenId>& prefix,
@@ -84,16 +77,6 @@ double Seconds(Work work) {
 
 }  // namespace
 
-double Samples::Median() const {
-  std::vector<double> sorted = seconds;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-}
-
-double Samples::Min() const { return *std::min_element(seconds.begin(), seconds.end()); }
-double Samples::Max() const { return *std::max_element(seconds.begin(), seconds.end()); }
-
 std::vector<PassFigures> RunPassBench(const PassBenchOptions& options) {
   const proto::ModelConfig config = proto::LoadModelConfig(options.model_dir);
   const shard::Checkpoint checkpoint = shard::Checkpoint::Open(options.model_dir);
@@ -123,12 +106,15 @@ std::vector<PassFigures> RunPassBench(const PassBenchOptions& options) {
     }
     const auto reads = static_cast<std::int64_t>(plans.packed.reads.size());
     figures.raw_operations = raw.Operations(figures.rows, reads);
+    Progress("pass: warming up");
     runner.Run(plans.packed);  // Touches every buffer.
     raw.Run(figures.rows, reads);
     for (int round = 0; round < options.rounds; ++round) {
-      figures.pass.seconds.push_back(Seconds([&] { runner.Run(plans.packed); }));
-      figures.raw_gemms.seconds.push_back(raw.Run(figures.rows, reads));
-      figures.one_by_one.seconds.push_back(Seconds([&] {
+      Progress("pass: round " + std::to_string(round + 1) + " of " +
+               std::to_string(options.rounds));
+      figures.pass.values.push_back(Seconds([&] { runner.Run(plans.packed); }));
+      figures.raw_gemms.values.push_back(raw.Run(figures.rows, reads));
+      figures.one_by_one.values.push_back(Seconds([&] {
         for (const ForwardPlan& plan : plans.one_by_one) {
           runner.Run(plan);
         }

@@ -2,31 +2,18 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
-namespace scorecast::bench {
+#include "bench/samples.h"
+#include "bench/workload.h"
 
-/// A request: a query and items of equal length.
-struct Workload {
-  std::int64_t query_tokens = 300;
-  std::int64_t items = 10;
-  std::int64_t item_tokens = 10;
-};
+namespace scorecast::bench {
 
 struct PassBenchOptions {
   std::filesystem::path model_dir;
   int threads = 1;
   int rounds = 5;
   std::vector<Workload> workloads;
-};
-
-/// Seconds of one thing, over the rounds.
-struct Samples {
-  std::vector<double> seconds;
-  double Median() const;
-  double Min() const;
-  double Max() const;
 };
 
 /// One workload's figures. Everything is run in turns, round by round, so that the machine's drift
@@ -36,7 +23,7 @@ struct PassFigures {
   std::int64_t rows = 0;         ///< Tokens of the one pass.
   std::int64_t one_by_one_rows;  ///< Tokens of all prompts, scored one by one.
   double raw_operations = 0;     ///< Of this rank's matrix products.
-  Samples pass;
+  Samples pass;                  ///< Seconds, as the next two.
   Samples raw_gemms;
   Samples one_by_one;
 };

@@ -83,6 +83,7 @@ class RandomBf16 {
 
 const std::vector<Shape>& Shapes() {
   static const std::vector<Shape> shapes = {
+      {"0.01b", 256, 8, 4, 2, 64, 768, 32000},
       {"0.1b", 512, 12, 8, 4, 64, 1536, 32000},
       {"0.5b", 1024, 28, 16, 8, 64, 3072, 32000},
       {"qwen3-0.6b", 1024, 28, 16, 8, 128, 3072, 151936},

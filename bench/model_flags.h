@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "bench/random_model.h"
+
+namespace scorecast::bench {
+
+/// --shape and --models: which random model, and where it is kept.
+struct ModelFlags {
+  std::string shape_name;
+  std::filesystem::path root;
+
+  const Shape& shape() const;
+  std::filesystem::path dir() const { return root / shape_name; }
+};
+
+/// The default shape is what `flags` holds.
+void AddModelFlags(CLI::App& app, ModelFlags& flags);
+
+}  // namespace scorecast::bench

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "proto/plan/packed_sequence.h"
+
+namespace scorecast::bench {
+
+/// A request: a query and items of equal length.
+struct Workload {
+  std::int64_t query_tokens = 300;
+  std::int64_t items = 10;
+  std::int64_t item_tokens = 10;
+};
+
+/// --query-tokens, --items and --item-tokens; their defaults are what `workload` holds.
+void AddWorkloadFlags(CLI::App& app, Workload& workload);
+
+/// So many ids below `vocab_size`, others for another seed.
+std::vector<proto::TokenId> Tokens(std::int64_t count, std::int64_t seed, std::int64_t vocab_size);
+
+}  // namespace scorecast::bench
