@@ -1,0 +1,34 @@
+#include "bench/service/cpu_time.h"
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <unistd.h>
+
+namespace scorecast::bench {
+
+double CpuSeconds(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  // "pid (name) state …", where the name may hold anything; utime and stime are fields 14 and 15.
+  const std::size_t name_end = line.rfind(") ");
+  if (name_end == std::string::npos) {
+    throw std::runtime_error("process " + std::to_string(pid) + " is gone");
+  }
+  std::istringstream fields(line.substr(name_end + 2));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) {
+    fields >> skipped;
+  }
+  double user = 0;
+  double system = 0;
+  fields >> user >> system;
+  return (user + system) * CpuTick();
+}
+
+double CpuTick() { return 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK)); }
+
+}  // namespace scorecast::bench

@@ -1,0 +1,145 @@
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+
+#include "bench/model_flags.h"
+#include "bench/progress.h"
+#include "bench/service/idle_bench.h"
+#include "bench/service/load_bench.h"
+#include "bench/service/report.h"
+#include "bench/service/service_process.h"
+
+namespace {
+
+using namespace scorecast::bench;  // NOLINT(google-build-using-namespace): this is its program.
+
+struct CommonFlags {
+  ModelFlags model;
+  int ranks = 2;
+  int threads = 0;
+  int max_batch_tokens = 8192;
+  bool json = false;
+
+  ServiceTitle title() const { return {model.shape_name, ranks, threads, max_batch_tokens}; }
+  ServiceOptions OneByOne() const {
+    return {.model_dir = model.dir(),
+            .ranks = ranks,
+            .threads = threads,
+            .max_batch_tokens = max_batch_tokens};
+  }
+  ServiceOptions MultiItem() const {
+    ServiceOptions options = OneByOne();
+    options.delimiter = static_cast<int>(model.shape().vocab_size) - 1;  // In no request.
+    return options;
+  }
+};
+
+void AddCommonFlags(CLI::App& app, CommonFlags& flags) {
+  AddModelFlags(app, flags.model);
+  app.add_option("--ranks", flags.ranks, "Ranks of the service")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--threads", flags.threads, "Threads of each rank; 0: its share of the CPUs")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--max-batch-tokens", flags.max_batch_tokens, "Tokens of one of its passes")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--json", flags.json, "Print JSON with every sample instead of tables");
+}
+
+void AddIdleFlags(CLI::App& app, IdleBenchOptions& options) {
+  AddWorkloadFlags(app, options.workload);
+  app.add_option("--cost-seconds", options.cost_seconds, "Idle seconds whose CPU time is taken")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--wakeup-seconds", options.wakeup_seconds, "Idle seconds before a request")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--rounds", options.wakeup_rounds, "Times that it is woken up")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--quick-requests", options.quick_requests,
+                 "Requests in quick succession after each wake-up, to compare with")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+void AddLoadFlags(CLI::App& app, LoadOptions& options) {
+  AddWorkloadFlags(app, options.workload);
+  app.add_option("--seconds", options.seconds, "Seconds of arrivals at each rate")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--first-rate", options.first_rate, "The first rate, as a share of the capacity")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--growth", options.growth, "Each rate over the one before")
+      ->check(CLI::Range(1.01, 10.0))
+      ->capture_default_str();
+  app.add_option("--max-rates", options.max_rates, "Rates at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--limit-ms", options.limit_ms, "What p99 is to stay below")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--timeout-ms", options.timeout_ms, "Each request's deadline")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Of the arrival times")->capture_default_str();
+}
+
+void RunIdle(const CommonFlags& flags, IdleBenchOptions options) {
+  WriteRandomModel(flags.model.shape(), flags.model.dir());
+  options.vocab_size = flags.model.shape().vocab_size;
+  Progress("idle: starting the service");
+  const ServiceProcess service(flags.MultiItem());
+  const IdleFigures figures = RunIdleBench(service, options);
+  (flags.json ? PrintIdleJson : PrintIdleTables)(flags.title(), options, figures);
+}
+
+void RunLoad(const CommonFlags& flags, LoadOptions options) {
+  WriteRandomModel(flags.model.shape(), flags.model.dir());
+  options.vocab_size = flags.model.shape().vocab_size;
+  Progress("load: starting the services");
+  const ServiceProcess one_by_one(flags.OneByOne());
+  const ServiceProcess multi_item(flags.MultiItem());
+  const std::vector<LoadFigures> all = RunLoadBench(
+      {{"one by one", one_by_one.address()}, {"multi-item", multi_item.address()}}, options);
+  (flags.json ? PrintLoadJson : PrintLoadTables)(flags.title(), options, all);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Measures `scorecast serve` under mpirun, as its clients see it.",
+               "scorecast_service_bench"};
+  app.require_subcommand(1);
+  CommonFlags idle_flags{.model = {.shape_name = "0.1b"}};
+  // Small, so that one by one too there are rates that a few cores answer within the limit.
+  CommonFlags load_flags{.model = {.shape_name = "0.01b"}};
+  IdleBenchOptions idle_options;
+  LoadOptions load_options;
+  CLI::App* idle = app.add_subcommand(
+      "idle", "What an idle service costs, and how fast its first request after an idle time is");
+  AddCommonFlags(*idle, idle_flags);
+  AddIdleFlags(*idle, idle_options);
+  CLI::App* load = app.add_subcommand(
+      "load",
+      "Latency under Poisson arrivals at rising rates, with items scored one by one and all in one "
+      "pass, in turns");
+  AddCommonFlags(*load, load_flags);
+  AddLoadFlags(*load, load_options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (*idle) {
+      RunIdle(idle_flags, idle_options);
+    } else {
+      RunLoad(load_flags, load_options);
+    }
+  } catch (const std::exception& fault) {
+    std::fprintf(stderr, "scorecast_service_bench: %s\n", fault.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,194 @@
+#include "bench/service/report.h"
+
+#include <cstdio>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+namespace scorecast::bench {
+namespace {
+
+using nlohmann::json;
+
+void PrintTitle(const char* what, const ServiceTitle& title, const Workload& workload) {
+  std::printf("%s: shape %s, f32, %d rank%s", what, title.shape.c_str(), title.ranks,
+              title.ranks == 1 ? "" : "s");
+  if (title.threads > 0) {
+    std::printf(" x %d thread%s", title.threads, title.threads == 1 ? "" : "s");
+  }
+  std::printf(", passes of at most %d tokens, requests of %lld + %lld x %lld tokens",
+              title.max_batch_tokens, static_cast<long long>(workload.query_tokens),
+              static_cast<long long>(workload.items), static_cast<long long>(workload.item_tokens));
+}
+
+json Head(const char* bench, const ServiceTitle& title, const Workload& workload) {
+  return {{"bench", bench},           {"shape", title.shape},
+          {"dtype", "f32"},           {"ranks", title.ranks},
+          {"threads", title.threads}, {"query_tokens", workload.query_tokens},
+          {"items", workload.items},  {"item_tokens", workload.item_tokens}};
+}
+
+void PrintJson(const json& result) { std::printf("%s\n", result.dump(1).c_str()); }
+
+json ToJson(const RequestTime& time) {
+  return {
+      {"client_ms", time.client_ms}, {"queue_ms", time.queue_ms}, {"forward_ms", time.forward_ms}};
+}
+
+std::string Number(double number, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.*f", digits, number);
+  return text;
+}
+
+std::string ShareText(double share, const CpuShares& of) {
+  // Half a tick, since a share of none is not exactly less than one of a tick.
+  return share < of.Resolution() / 2 ? "< " + Number(100 * of.Resolution(), 2) + " %"
+                                     : Number(100 * share, 2) + " %";
+}
+
+json ToJson(const CpuShares& shares) {
+  return {{"seconds", shares.seconds},
+          {"ranks", shares.ranks},
+          {"mpirun", shares.mpirun},
+          {"resolution", shares.Resolution()}};
+}
+
+std::string LatencyText(const LoadStep& step, double share) {
+  const std::optional<double> ms = step.LatencyMs(share);
+  return ms ? Number(*ms, 0) : "never";
+}
+
+void PrintRates(const LoadOptions& options, const std::vector<LoadFigures>& all) {
+  std::printf(
+      "| mode | requests/s | of capacity | requests | p50, ms | p95, ms | p99, ms | items/s "
+      "| refused | timed out | other |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+  for (const LoadFigures& figures : all) {
+    for (const LoadStep& step : figures.steps) {
+      const auto requests = static_cast<std::int64_t>(step.outcomes.size());
+      const std::int64_t refused = step.Count(429);
+      const std::int64_t timed_out = step.Count(504);
+      std::printf("| %s | %.3g | %.2f | %lld | %s | %s | %s | %.1f | %lld | %lld | %lld |\n",
+                  figures.mode.c_str(), step.rate, step.rate / figures.Capacity(),
+                  static_cast<long long>(requests), LatencyText(step, 0.5).c_str(),
+                  LatencyText(step, 0.95).c_str(), LatencyText(step, 0.99).c_str(),
+                  step.Throughput() * static_cast<double>(options.workload.items),
+                  static_cast<long long>(refused), static_cast<long long>(timed_out),
+                  static_cast<long long>(requests - step.Count(200) - refused - timed_out));
+    }
+  }
+}
+
+void PrintBest(const LoadOptions& options, const std::vector<LoadFigures>& all) {
+  std::printf(
+      "\n| mode | a request alone, ms | capacity, requests/s | highest rate with p99 < %g ms "
+      "| items/s there |\n|---|---|---|---|---|\n",
+      options.limit_ms);
+  for (const LoadFigures& figures : all) {
+    const LoadStep* best = figures.Best(options.limit_ms);
+    std::printf(
+        "| %s | %s | %.3g | %s | %s |\n", figures.mode.c_str(),
+        Spread(figures.service_ms, 1).c_str(), figures.Capacity(),
+        best != nullptr ? Number(best->rate, 2).c_str() : "none",
+        best != nullptr
+            ? Number(best->Throughput() * static_cast<double>(options.workload.items), 1).c_str()
+            : "");
+  }
+}
+
+json ToJson(const LoadFigures& figures, const LoadOptions& options) {
+  json steps = json::array();
+  for (const LoadStep& step : figures.steps) {
+    json outcomes = json::array();
+    for (const Outcome& outcome : step.outcomes) {
+      outcomes.push_back(
+          {{"arrival_s", outcome.arrival},
+           {"sent_late_s", outcome.sent_late},
+           {"latency_s",
+            outcome.code == Outcome::kUnanswered ? json(nullptr) : json(outcome.latency)},
+           {"code", outcome.code}});
+    }
+    steps.push_back({{"rate", step.rate}, {"requests", outcomes}});
+  }
+  const LoadStep* best = figures.Best(options.limit_ms);
+  return {{"mode", figures.mode},
+          {"alone_ms", figures.service_ms.values},
+          {"capacity", figures.Capacity()},
+          {"best_rate", best != nullptr ? json(best->rate) : json(nullptr)},
+          {"rates", steps}};
+}
+
+}  // namespace
+
+void PrintIdleTables(const ServiceTitle& title, const IdleBenchOptions& options,
+                     const IdleFigures& figures) {
+  PrintTitle("Idle", title, options.workload);
+  const CpuShares& idle = figures.idle;
+  const CpuShares& busy = figures.busy;
+  std::printf(
+      "\n\n| CPU, of one core | idle, %.0f s | under requests, %.0f s | limit when idle |\n"
+      "|---|---|---|---|\n",
+      idle.seconds, busy.seconds);
+  for (std::size_t rank = 0; rank < idle.ranks.size(); ++rank) {
+    std::printf("| rank %zu | %s | %s | %g %% |\n", rank, ShareText(idle.ranks[rank], idle).c_str(),
+                ShareText(busy.ranks[rank], busy).c_str(), 100 * kIdleCostLimit);
+  }
+  std::printf("| mpirun | %s | %s | |\n", ShareText(idle.mpirun, idle).c_str(),
+              ShareText(busy.mpirun, busy).c_str());
+  const WakeUp& wake_up = figures.wake_up;
+  std::printf(
+      "\nWake-up, %zu times; milliseconds: median (least-most)\n\n"
+      "| idle for, s | first request | in quick succession | difference | of it in the pass "
+      "| limit |\n|---|---|---|---|---|---|\n| %g | %s | %s | %s | %s | %g |\n",
+      wake_up.rounds.size(), options.wakeup_seconds, Spread(wake_up.First(), 2).c_str(),
+      Spread(wake_up.Quick(), 2).c_str(), Spread(wake_up.Difference(), 2).c_str(),
+      Spread(wake_up.ForwardDifference(), 2).c_str(), kWakeUpLimitMs);
+}
+
+void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
+                   const IdleFigures& figures) {
+  json rounds = json::array();
+  for (const WakeUpRound& round : figures.wake_up.rounds) {
+    json quick = json::array();
+    for (const RequestTime& time : round.quick) {
+      quick.push_back(ToJson(time));
+    }
+    rounds.push_back({{"first", ToJson(round.first)}, {"quick", quick}});
+  }
+  json result = Head("idle", title, options.workload);
+  result["cpu"] = {{"idle", ToJson(figures.idle)},
+                   {"under_requests", ToJson(figures.busy)},
+                   {"idle_limit", kIdleCostLimit}};
+  result["wake_up"] = {
+      {"idle_seconds", options.wakeup_seconds}, {"limit_ms", kWakeUpLimitMs}, {"rounds", rounds}};
+  PrintJson(result);
+}
+
+void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
+                     const std::vector<LoadFigures>& all) {
+  PrintTitle("Load", title, options.workload);
+  std::printf(", Poisson arrivals for %g s at each rate; latencies from the scheduled arrival\n\n",
+              options.seconds);
+  PrintRates(options, all);
+  std::printf(
+      "\n\"never\": more than that share got no score. Of fewer than 100 requests, p99 is the "
+      "slowest.\n");
+  PrintBest(options, all);
+}
+
+void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
+                   const std::vector<LoadFigures>& all) {
+  json modes = json::array();
+  for (const LoadFigures& figures : all) {
+    modes.push_back(ToJson(figures, options));
+  }
+  json result = Head("load", title, options.workload);
+  result["seconds"] = options.seconds;
+  result["limit_ms"] = options.limit_ms;
+  result["timeout_ms"] = options.timeout_ms;
+  result["seed"] = options.seed;
+  result["modes"] = modes;
+  PrintJson(result);
+}
+
+}  // namespace scorecast::bench

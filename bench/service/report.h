@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/random_model.h"
+#include "bench/service/idle_bench.h"
+#include "bench/service/load_bench.h"
+
+namespace scorecast::bench {
+
+/// What stands above every table of a service's figures.
+struct ServiceTitle {
+  std::string shape;
+  int ranks = 0;
+  int threads = 0;  ///< Of each rank; 0: its share of the CPUs.
+  int max_batch_tokens = 0;
+};
+
+// Figures on standard output: Markdown tables, or JSON with every sample.
+
+void PrintIdleTables(const ServiceTitle& title, const IdleBenchOptions& options,
+                     const IdleFigures& figures);
+void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
+                   const IdleFigures& figures);
+
+void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
+                     const std::vector<LoadFigures>& all);
+void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
+                   const std::vector<LoadFigures>& all);
+
+}  // namespace scorecast::bench
