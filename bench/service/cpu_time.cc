@@ -1,9 +1,11 @@
 #include "bench/service/cpu_time.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -27,6 +29,34 @@ double CpuSeconds(pid_t pid) {
   double system = 0;
   fields >> user >> system;
   return (user + system) * CpuTick();
+}
+
+CpuDemand operator-(const CpuDemand& a, const CpuDemand& b) {
+  return {a.used - b.used, a.waited - b.waited};
+}
+
+CpuDemand& operator+=(CpuDemand& a, const CpuDemand& b) {
+  a.used += b.used;
+  a.waited += b.waited;
+  return a;
+}
+
+CpuDemand CpuDemandOf(const std::vector<pid_t>& pids) {
+  CpuDemand demand;
+  for (const pid_t pid : pids) {
+    const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+    std::error_code gone;
+    for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+      std::ifstream file(task.path() / "schedstat");
+      double used = 0;
+      double waited = 0;
+      if (!(file >> used >> waited)) {
+        throw std::runtime_error("cannot read " + (task.path() / "schedstat").string());
+      }
+      demand += {used * 1e-9, waited * 1e-9};
+    }
+  }
+  return demand;
 }
 
 double CpuTick() { return 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK)); }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "bench/progress.h"
 #include "bench/service/cpu_time.h"
@@ -23,8 +24,11 @@ void BeIdle(double seconds) { std::this_thread::sleep_for(std::chrono::duration<
 /// Sends requests one after another, none like another.
 class Caller {
  public:
-  Caller(const std::string& address, const IdleBenchOptions& options)
-      : client_(address), options_(options) {}
+  Caller(const ServiceProcess& service, const IdleBenchOptions& options)
+      : client_(service.address()),
+        options_(options),
+        ranks_(service.Ranks()),
+        waited_(CpuDemandOf(ranks_).waited) {}
 
   RequestTime Call() {
     const v1::Request request = TokenRequest(options_.workload, ++number_, options_.vocab_size);
@@ -35,7 +39,12 @@ class Caller {
       throw std::runtime_error("the service refused a request: " + response.error().message());
     }
     const v1::Timings& timings = response.score().timings();
-    return {took.count(), timings.queue_ms(), timings.forward_ms()};
+    // Read after a request only: before the first of a round it would do the waking up, and the
+    // ranks want no CPU in between.
+    const double waited = CpuDemandOf(ranks_).waited;
+    const double wait_ms =
+        1000 * (waited - std::exchange(waited_, waited)) / static_cast<double>(ranks_.size());
+    return {took.count(), timings.queue_ms(), timings.forward_ms(), wait_ms};
   }
 
   std::vector<RequestTime> CallQuickly() {
@@ -49,6 +58,8 @@ class Caller {
  private:
   launcher::Client client_;
   const IdleBenchOptions& options_;
+  const std::vector<pid_t> ranks_;
+  double waited_;
   std::uint64_t number_ = 0;
 };
 
@@ -84,6 +95,7 @@ Samples SamplesOf(const std::vector<RequestTime>& times, Time time) {
 
 double Client(const RequestTime& time) { return time.client_ms; }
 double Forward(const RequestTime& time) { return time.forward_ms; }
+double CpuWait(const RequestTime& time) { return time.cpu_wait_ms; }
 
 template <typename Time>
 Samples Differences(const std::vector<WakeUpRound>& rounds, Time time) {
@@ -117,9 +129,10 @@ Samples WakeUp::Quick() const {
 
 Samples WakeUp::Difference() const { return Differences(rounds, Client); }
 Samples WakeUp::ForwardDifference() const { return Differences(rounds, Forward); }
+Samples WakeUp::CpuWaitDifference() const { return Differences(rounds, CpuWait); }
 
 IdleFigures RunIdleBench(const ServiceProcess& service, const IdleBenchOptions& options) {
-  Caller caller(service.address(), options);
+  Caller caller(service, options);
   caller.CallQuickly();  // Touches every buffer.
   IdleFigures figures;
   char text[96];

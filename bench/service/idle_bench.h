@@ -35,8 +35,9 @@ struct CpuShares {
 /// A request, as its client and the server timed it.
 struct RequestTime {
   double client_ms = 0;
-  double queue_ms = 0;    ///< Until the pass began.
-  double forward_ms = 0;  ///< The pass.
+  double queue_ms = 0;     ///< Until the pass began.
+  double forward_ms = 0;   ///< The pass.
+  double cpu_wait_ms = 0;  ///< A rank's for a CPU that ran something else: the mean of the ranks'.
 };
 
 struct WakeUpRound {
@@ -53,6 +54,8 @@ struct WakeUp {
   Samples Difference() const;
   /// Of that, how much is the pass.
   Samples ForwardDifference() const;
+  /// And how much waiting for a CPU.
+  Samples CpuWaitDifference() const;
 };
 
 struct IdleFigures {

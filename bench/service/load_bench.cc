@@ -20,7 +20,7 @@ constexpr auto kLastPassTime = std::chrono::seconds(60);
 
 /// Where the sweep of one service stands.
 struct Sweep {
-  const LoadedService& service;
+  const ServiceProcess& service;
   LoadFigures figures;
   int breaches = 0;  ///< Of the limit, in succession.
 
@@ -31,8 +31,9 @@ struct Sweep {
 
 void MeasureServiceTime(Sweep& sweep, const LoadOptions& options, std::uint64_t number,
                         bool is_warm_up) {
-  launcher::Client client(sweep.service.address);
+  launcher::Client client(sweep.service.address());
   const v1::Request request = TokenRequest(options.workload, number, options.vocab_size);
+  const CpuDemand before = CpuDemandOf(sweep.service.Ranks());
   const auto begin = std::chrono::steady_clock::now();
   const v1::Response response = client.Call(request);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
@@ -41,6 +42,7 @@ void MeasureServiceTime(Sweep& sweep, const LoadOptions& options, std::uint64_t 
   }
   if (!is_warm_up) {
     sweep.figures.service_ms.values.push_back(took.count());
+    sweep.figures.alone_demand += CpuDemandOf(sweep.service.Ranks()) - before;
   }
 }
 
@@ -64,14 +66,16 @@ void RunStep(Sweep& sweep, const LoadOptions& options) {
   std::snprintf(text, sizeof(text), "load: %s, %.3g requests/s, %zu requests", figures.mode.c_str(),
                 step.rate, arrivals.size());
   Progress(text);
+  const CpuDemand before = CpuDemandOf(sweep.service.Ranks());
   step.outcomes = RunOpenLoop(
-      sweep.service.address, arrivals,
+      sweep.service.address(), arrivals,
       [&](std::uint64_t id) {
         v1::Request request = TokenRequest(options.workload, id, options.vocab_size);
         request.mutable_score()->set_timeout_ms(options.timeout_ms);
         return request;
       },
       std::chrono::milliseconds(options.timeout_ms) + kLastPassTime);
+  step.demand = CpuDemandOf(sweep.service.Ranks()) - before;
   std::snprintf(text, sizeof(text), "load: %s, %.3g requests/s: p50 %s, p99 %s",
                 figures.mode.c_str(), step.rate, InMs(step.LatencyMs(0.5)).c_str(),
                 InMs(step.LatencyMs(0.99)).c_str());
@@ -129,7 +133,7 @@ std::vector<LoadFigures> RunLoadBench(const std::vector<LoadedService>& services
                                       const LoadOptions& options) {
   std::vector<Sweep> sweeps;
   for (const LoadedService& service : services) {
-    sweeps.push_back({service, {.mode = service.mode}});
+    sweeps.push_back({service.service, {.mode = service.mode}});
   }
   Progress("load: time of a request with nothing beside it");
   for (int round = -1; round < options.service_rounds; ++round) {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "bench/samples.h"
+#include "bench/service/cpu_time.h"
 #include "bench/service/open_loop.h"
+#include "bench/service/service_process.h"
 #include "bench/workload.h"
 
 namespace scorecast::bench {
@@ -28,13 +30,14 @@ struct LoadOptions {
 /// A service to load, and what to call it.
 struct LoadedService {
   std::string mode;
-  std::string address;
+  const ServiceProcess& service;
 };
 
 /// One rate's requests.
 struct LoadStep {
   double rate = 0;  ///< Requests a second, as drawn.
   std::vector<Outcome> outcomes;
+  CpuDemand demand;  ///< The ranks'.
 
   /// Milliseconds that a share of all requests was answered within; none where fewer were answered
   /// with 200: a request that got no score waits for ever.
@@ -47,7 +50,8 @@ struct LoadStep {
 
 struct LoadFigures {
   std::string mode;
-  Samples service_ms;  ///< A request's time with nothing beside it.
+  Samples service_ms;      ///< A request's time with nothing beside it.
+  CpuDemand alone_demand;  ///< The ranks' in those.
   std::vector<LoadStep> steps;
 
   double Capacity() const { return 1000 / service_ms.Mean(); }  ///< Requests a second.

@@ -104,8 +104,8 @@ void RunLoad(const CommonFlags& flags, LoadOptions options) {
   Progress("load: starting the services");
   const ServiceProcess one_by_one(flags.OneByOne());
   const ServiceProcess multi_item(flags.MultiItem());
-  const std::vector<LoadFigures> all = RunLoadBench(
-      {{"one by one", one_by_one.address()}, {"multi-item", multi_item.address()}}, options);
+  const std::vector<LoadFigures> all =
+      RunLoadBench({{"one by one", one_by_one}, {"multi-item", multi_item}}, options);
   (flags.json ? PrintLoadJson : PrintLoadTables)(flags.title(), options, all);
 }
 

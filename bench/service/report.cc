@@ -31,8 +31,10 @@ json Head(const char* bench, const ServiceTitle& title, const Workload& workload
 void PrintJson(const json& result) { std::printf("%s\n", result.dump(1).c_str()); }
 
 json ToJson(const RequestTime& time) {
-  return {
-      {"client_ms", time.client_ms}, {"queue_ms", time.queue_ms}, {"forward_ms", time.forward_ms}};
+  return {{"client_ms", time.client_ms},
+          {"queue_ms", time.queue_ms},
+          {"forward_ms", time.forward_ms},
+          {"cpu_wait_ms", time.cpu_wait_ms}};
 }
 
 std::string Number(double number, int digits) {
@@ -62,34 +64,38 @@ std::string LatencyText(const LoadStep& step, double share) {
 void PrintRates(const LoadOptions& options, const std::vector<LoadFigures>& all) {
   std::printf(
       "| mode | requests/s | of capacity | requests | p50, ms | p95, ms | p99, ms | items/s "
-      "| refused | timed out | other |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+      "| refused | timed out | other | CPU wait |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const LoadFigures& figures : all) {
     for (const LoadStep& step : figures.steps) {
       const auto requests = static_cast<std::int64_t>(step.outcomes.size());
       const std::int64_t refused = step.Count(429);
       const std::int64_t timed_out = step.Count(504);
-      std::printf("| %s | %.3g | %.2f | %lld | %s | %s | %s | %.1f | %lld | %lld | %lld |\n",
-                  figures.mode.c_str(), step.rate, step.rate / figures.Capacity(),
-                  static_cast<long long>(requests), LatencyText(step, 0.5).c_str(),
-                  LatencyText(step, 0.95).c_str(), LatencyText(step, 0.99).c_str(),
-                  step.Throughput() * static_cast<double>(options.workload.items),
-                  static_cast<long long>(refused), static_cast<long long>(timed_out),
-                  static_cast<long long>(requests - step.Count(200) - refused - timed_out));
+      std::printf(
+          "| %s | %.3g | %.2f | %lld | %s | %s | %s | %.1f | %lld | %lld | %lld | %.0f %% |\n",
+          figures.mode.c_str(), step.rate, step.rate / figures.Capacity(),
+          static_cast<long long>(requests), LatencyText(step, 0.5).c_str(),
+          LatencyText(step, 0.95).c_str(), LatencyText(step, 0.99).c_str(),
+          step.Throughput() * static_cast<double>(options.workload.items),
+          static_cast<long long>(refused), static_cast<long long>(timed_out),
+          static_cast<long long>(requests - step.Count(200) - refused - timed_out),
+          100 * step.demand.WaitShare());
     }
   }
 }
 
 void PrintBest(const LoadOptions& options, const std::vector<LoadFigures>& all) {
   std::printf(
-      "\n| mode | a request alone, ms | capacity, requests/s | highest rate with p99 < %g ms "
-      "| items/s there |\n|---|---|---|---|---|\n",
+      "\n| mode | a request alone, ms | CPU wait | capacity, requests/s | highest rate with p99 < "
+      "%g ms "
+      "| items/s there |\n|---|---|---|---|---|---|\n",
       options.limit_ms);
   for (const LoadFigures& figures : all) {
     const LoadStep* best = figures.Best(options.limit_ms);
     std::printf(
-        "| %s | %s | %.3g | %s | %s |\n", figures.mode.c_str(),
-        Spread(figures.service_ms, 1).c_str(), figures.Capacity(),
-        best != nullptr ? Number(best->rate, 2).c_str() : "none",
+        "| %s | %s | %.0f %% | %.3g | %s | %s |\n", figures.mode.c_str(),
+        Spread(figures.service_ms, 1).c_str(), 100 * figures.alone_demand.WaitShare(),
+        figures.Capacity(), best != nullptr ? Number(best->rate, 2).c_str() : "none",
         best != nullptr
             ? Number(best->Throughput() * static_cast<double>(options.workload.items), 1).c_str()
             : "");
@@ -108,11 +114,16 @@ json ToJson(const LoadFigures& figures, const LoadOptions& options) {
             outcome.code == Outcome::kUnanswered ? json(nullptr) : json(outcome.latency)},
            {"code", outcome.code}});
     }
-    steps.push_back({{"rate", step.rate}, {"requests", outcomes}});
+    steps.push_back({{"rate", step.rate},
+                     {"cpu_used_s", step.demand.used},
+                     {"cpu_wait_s", step.demand.waited},
+                     {"requests", outcomes}});
   }
   const LoadStep* best = figures.Best(options.limit_ms);
   return {{"mode", figures.mode},
           {"alone_ms", figures.service_ms.values},
+          {"alone_cpu_used_s", figures.alone_demand.used},
+          {"alone_cpu_wait_s", figures.alone_demand.waited},
           {"capacity", figures.Capacity()},
           {"best_rate", best != nullptr ? json(best->rate) : json(nullptr)},
           {"rates", steps}};
@@ -139,10 +150,12 @@ void PrintIdleTables(const ServiceTitle& title, const IdleBenchOptions& options,
   std::printf(
       "\nWake-up, %zu times; milliseconds: median (least-most)\n\n"
       "| idle for, s | first request | in quick succession | difference | of it in the pass "
-      "| limit |\n|---|---|---|---|---|---|\n| %g | %s | %s | %s | %s | %g |\n",
+      "| of it CPU wait | limit |\n|---|---|---|---|---|---|---|\n"
+      "| %g | %s | %s | %s | %s | %s | %g |\n",
       wake_up.rounds.size(), options.wakeup_seconds, Spread(wake_up.First(), 2).c_str(),
       Spread(wake_up.Quick(), 2).c_str(), Spread(wake_up.Difference(), 2).c_str(),
-      Spread(wake_up.ForwardDifference(), 2).c_str(), kWakeUpLimitMs);
+      Spread(wake_up.ForwardDifference(), 2).c_str(),
+      Spread(wake_up.CpuWaitDifference(), 2).c_str(), kWakeUpLimitMs);
 }
 
 void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
@@ -172,7 +185,8 @@ void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
   PrintRates(options, all);
   std::printf(
       "\n\"never\": more than that share got no score. Of fewer than 100 requests, p99 is the "
-      "slowest.\n");
+      "slowest. CPU wait: of the time that the ranks wanted a CPU, how long it ran something else; "
+      "much of it means that other programs had the machine.\n");
   PrintBest(options, all);
 }
 
