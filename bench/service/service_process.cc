@@ -83,7 +83,7 @@ std::string AddressIn(const std::string& line) {
 
 }  // namespace
 
-ServiceProcess::ServiceProcess(const ServiceOptions& options) {
+ServiceProcess::ServiceProcess(const ServiceOptions& options) : num_ranks_(options.ranks) {
   std::vector<std::string> line = CommandLine(options);
   std::vector<char*> arguments;
   for (std::string& word : line) {
@@ -121,7 +121,13 @@ ServiceProcess::~ServiceProcess() {
   }
 }
 
-std::vector<pid_t> ServiceProcess::Ranks() const { return ChildrenOf(pid_); }
+std::vector<pid_t> ServiceProcess::Ranks() const {
+  std::vector<pid_t> ranks = ChildrenOf(pid_);
+  if (ranks.size() != static_cast<std::size_t>(num_ranks_)) {
+    throw std::runtime_error("the service ended while it was measured");
+  }
+  return ranks;
+}
 
 void ServiceProcess::ReadLog(int fd) {
   bool is_ready = false;

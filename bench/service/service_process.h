@@ -35,7 +35,8 @@ class ServiceProcess {
   const std::string& address() const { return address_; }
   /// mpirun's.
   pid_t pid() const { return pid_; }
-  /// In the order of the ranks, which mpirun starts one after another.
+  /// In the order of the ranks, which mpirun starts one after another. std::runtime_error where the
+  /// service has ended: what was measured is worth nothing then.
   std::vector<pid_t> Ranks() const;
 
  private:
@@ -44,6 +45,7 @@ class ServiceProcess {
   void Stop();
   std::string Log();
 
+  const int num_ranks_;
   pid_t pid_ = -1;
   int status_ = 0;
   std::string address_;
