@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,9 @@ namespace scorecast::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// For a process that was told to end.
+constexpr auto kTimeToEnd = std::chrono::seconds(10);
 
 struct Pipe {
   int read = -1;
@@ -40,6 +44,7 @@ void Close(int& fd) {
 
 [[noreturn]] void Exec(const Command& command, int in, int out, int err) {
   setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // Whatever ends this test ends its children.
   dup2(in, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
@@ -101,6 +106,23 @@ std::string Process::ReadLine() {
     }
   }
 }
+
+std::string Process::ErrorLineWith(const std::string& part) {
+  for (;;) {
+    const std::size_t found = err_text_.find(part);
+    const std::size_t end = err_text_.find('\n', found);  // npos where `found` is.
+    if (end != std::string::npos) {
+      const std::size_t newline = err_text_.rfind('\n', found);
+      const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
+      return err_text_.substr(begin, end - begin);
+    }
+    if (err_ < 0 || !Pump()) {
+      return {};
+    }
+  }
+}
+
+void Process::SetTimeLeft(std::chrono::seconds time) { deadline_ = Clock::now() + time; }
 
 ProcessResult Process::Wait() {
   CloseInput();
@@ -182,14 +204,31 @@ void Process::Kill() {
   if (pid_ < 0) {
     return;
   }
-  // mpirun puts each rank in a group of its own.
   const std::vector<pid_t> descendants = DescendantsOf(pid_);
-  kill(-pid_, SIGKILL);
+  // Not SIGKILL: an mpirun that is killed leaves its ranks' shared memory behind.
+  kill(pid_, SIGTERM);
+  if (!EndsWithin(kTimeToEnd)) {
+    kill(-pid_, SIGKILL);
+  }
+  // mpirun puts each rank in a group of its own.
   for (const pid_t descendant : descendants) {
     kill(descendant, SIGKILL);
   }
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
+}
+
+bool Process::EndsWithin(std::chrono::seconds time) const {
+  const auto deadline = Clock::now() + time;
+  while (Clock::now() < deadline) {
+    siginfo_t info{};
+    if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == pid_) {
+      return true;
+    }
+    usleep(5000);
+  }
+  return false;
 }
 
 ProcessResult Run(const Command& command, const std::string& input) {

@@ -24,7 +24,8 @@ struct ProcessResult {
 };
 
 /// A child process in a process group of its own, with pipes on its three standard streams.
-/// Whatever of it and its descendants is alive at the end of this object's life is killed.
+/// Whatever of it and its descendants is alive at the end of this object's life, or of this
+/// process's, is ended.
 class Process {
  public:
   explicit Process(const Command& command);
@@ -42,6 +43,15 @@ class Process {
   /// time is over.
   std::string ReadLine();
 
+  /// The first line of its standard error with this in it; empty where the error output ended, or
+  /// the time is over, before. What is read stays for Wait.
+  std::string ErrorLineWith(const std::string& part);
+  /// What it has written to standard error so far, as far as it was read.
+  const std::string& error_text() const { return err_text_; }
+
+  /// From now on it has this time and no more.
+  void SetTimeLeft(std::chrono::seconds time);
+
   /// Closes the input, reads both outputs to their ends and reaps the child. `out` is what ReadLine
   /// has not taken. A descendant that holds an output open is waited for too, so that one left
   /// behind shows as `timed_out`.
@@ -53,6 +63,7 @@ class Process {
   void WriteSome();
   static void ReadSome(int& fd, std::string& to);
   void Kill();
+  bool EndsWithin(std::chrono::seconds time) const;
 
   pid_t pid_ = -1;
   std::chrono::steady_clock::time_point deadline_;
