@@ -1,15 +1,14 @@
 // A rank that dies takes the job down with a message, and leaves no process behind.
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include "tests/e2e/eventually.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 
@@ -17,20 +16,6 @@ namespace scorecast::testing {
 namespace {
 
 using nlohmann::json;
-using std::chrono::steady_clock;
-
-/// Looks again and again until something holds, for at most half a minute.
-template <typename Predicate>
-bool Eventually(const Predicate& holds) {
-  const auto deadline = steady_clock::now() + std::chrono::seconds(30);
-  while (!holds()) {
-    if (steady_clock::now() > deadline) {
-      return false;
-    }
-    usleep(5000);
-  }
-  return true;
-}
 
 class RankDeath : public ::testing::TestWithParam<std::size_t> {};
 

@@ -1,15 +1,22 @@
 #include "tests/e2e/scorecast_program.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 
+#include "tests/e2e/socket_door.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
 
 using nlohmann::json;
+
+Door DoorUnderTest() {
+  const char* door = std::getenv("SCORECAST_DOOR");
+  return door != nullptr && std::string(door) == "socket" ? Door::kSocket : Door::kBatch;
+}
 
 Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks) {
   Command command;
@@ -81,7 +88,10 @@ BatchRun RunBatchText(const BatchCommand& command, const std::string& input) {
   return run;
 }
 
-BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies) {
+BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies, Door door) {
+  if (door == Door::kSocket) {
+    return RunThroughSocket(command, bodies);
+  }
   std::string input;
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     input += ScoreLine(std::to_string(i), bodies[i]);

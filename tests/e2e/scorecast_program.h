@@ -19,14 +19,24 @@ Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks = 
 ProcessResult RunScorecast(const std::vector<std::string>& arguments, int ranks = 0,
                            const std::string& input = {});
 
-/// `scorecast batch`, without its files.
+/// How requests reach the program.
+enum class Door {
+  kBatch,   ///< `scorecast batch`
+  kSocket,  ///< `scorecast serve`, all requests of a run at once on one connection
+};
+
+/// The tests of one door are those of the other: CTest runs them twice, the second time with
+/// SCORECAST_DOOR=socket in the environment.
+Door DoorUnderTest();
+
+/// The command of a door, without its files or its port.
 struct BatchCommand {
   std::filesystem::path model;
   std::vector<std::string> flags;
   int ranks = 0;  ///< 0: alone, without mpirun.
 };
 
-/// What a batch answered.
+/// What a batch answered; of the socket, as the batch door writes it.
 struct BatchRun {
   int exit_code = -1;
   std::string err;
@@ -48,8 +58,10 @@ std::string ScoreLine(const std::string& custom_id, const nlohmann::json& body);
 /// Scores the text of a batch file.
 BatchRun RunBatchText(const BatchCommand& command, const std::string& input);
 
-/// Scores requests; `custom_id` is their place, "0", "1", ….
-BatchRun RunBatch(const BatchCommand& command, const std::vector<nlohmann::json>& bodies);
+/// Scores requests; `custom_id` is their place, "0", "1", …. Throws std::invalid_argument where the
+/// door is the socket and a body is one that only JSON can say.
+BatchRun RunBatch(const BatchCommand& command, const std::vector<nlohmann::json>& bodies,
+                  Door door = DoorUnderTest());
 
 std::vector<std::string> LinesOf(const std::string& text);
 

@@ -1,139 +1,24 @@
 // The service as its clients have it: started, used through the request socket, drained, killed.
 
-#include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include "launcher/client/client.h"
 #include "proto/wire/frame.h"
-#include "tests/e2e/models.h"
-#include "tests/e2e/scorecast_program.h"
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
 
 namespace scorecast::testing {
 namespace {
 
 using launcher::Client;
-using std::chrono::steady_clock;
-
-template <typename Predicate>
-bool Eventually(const Predicate& holds) {
-  const auto deadline = steady_clock::now() + std::chrono::seconds(30);
-  while (!holds()) {
-    if (steady_clock::now() > deadline) {
-      return false;
-    }
-    usleep(5000);
-  }
-  return true;
-}
-
-/// A port that was free a moment ago.
-std::string FreePort() {
-  boost::asio::io_context io;
-  const boost::asio::ip::tcp::acceptor acceptor(io, {boost::asio::ip::address_v4::loopback(), 0});
-  return std::to_string(acceptor.local_endpoint().port());
-}
-
-/// A service in multi-item mode with 7 as the delimiter, ready when made.
-class Server {
- public:
-  explicit Server(int ranks, const std::vector<std::string>& more_flags = {})
-      : address_("127.0.0.1:" + FreePort()) {
-    std::vector<std::string> arguments = {"serve",
-                                          "--model",
-                                          MakeModel(""),
-                                          "--multi-item-scoring-delimiter",
-                                          "7",
-                                          "--port",
-                                          address_.substr(address_.find(':') + 1)};
-    arguments.insert(arguments.end(), more_flags.begin(), more_flags.end());
-    Command command = ScorecastCommand(arguments, ranks);
-    command.timeout = std::chrono::seconds(240);
-    process_ = std::make_unique<Process>(command);
-    const bool ready = Eventually([&] {
-      try {
-        Connect();
-        return true;
-      } catch (const std::runtime_error&) {
-        return false;
-      }
-    });
-    EXPECT_TRUE(ready) << "the service listens";
-  }
-
-  std::unique_ptr<Client> Connect() const { return std::make_unique<Client>(address_); }
-  Process& process() { return *process_; }
-
-  std::vector<pid_t> Ranks() const {
-    std::vector<pid_t> ranks;
-    for (const pid_t pid : DescendantsOf(process_->pid())) {
-      if (ProgramOf(pid) == "scorecast") {
-        ranks.push_back(pid);
-      }
-    }
-    std::sort(ranks.begin(), ranks.end());  // They are started in their order.
-    return ranks;
-  }
-
- private:
-  std::string address_;
-  std::unique_ptr<Process> process_;
-};
-
-/// A request whose content follows from its number.
-v1::Request NumberedRequest(std::uint64_t number) {
-  v1::Request request;
-  request.set_request_id(number);
-  v1::ScoreRequest& score = *request.mutable_score();
-  const auto id = [&](std::uint64_t i) {
-    return static_cast<int>(10 + (number * 31 + i * 7) % 600);
-  };
-  for (std::uint64_t i = 0; i < 3 + number % 20; ++i) {
-    score.mutable_query()->mutable_ids()->add_ids(id(i));
-  }
-  for (std::uint64_t item = 0; item < 1 + number % 4; ++item) {
-    auto& ids = *score.add_items()->mutable_ids();
-    for (std::uint64_t i = 0; i < item + number % 3; ++i) {
-      ids.add_ids(id(100 + item * 10 + i));
-    }
-  }
-  score.mutable_label_token_ids()->mutable_for_all()->add_ids(5);
-  score.mutable_label_token_ids()->mutable_for_all()->add_ids(9);
-  return request;
-}
-
-nlohmann::json BodyOf(const v1::ScoreRequest& score) {
-  nlohmann::json body;
-  body["query"] =
-      std::vector<int>(score.query().ids().ids().begin(), score.query().ids().ids().end());
-  body["items"] = nlohmann::json::array();
-  for (const v1::TextOrIds& item : score.items()) {
-    body["items"].push_back(std::vector<int>(item.ids().ids().begin(), item.ids().ids().end()));
-  }
-  body["label_token_ids"] = {5, 9};
-  return body;
-}
-
-using Scores = std::vector<std::vector<double>>;
-
-Scores ScoresOf(const v1::Response& response) {
-  Scores scores;
-  for (const v1::Numbers& row : response.score().scores()) {
-    scores.emplace_back(row.values().begin(), row.values().end());
-  }
-  return scores;
-}
 
 v1::Response NextAfterRaw(Client& client, const std::string& bytes) {
   boost::asio::write(client.socket(), boost::asio::buffer(bytes));
@@ -145,15 +30,10 @@ class ServeOnRanks : public ::testing::TestWithParam<int> {};
 TEST_P(ServeOnRanks, AnswersEachRequestOnceWithTheBatchDoorsBits) {
   constexpr std::uint64_t kRequests = 60;
   constexpr std::size_t kConnections = 8;
-  std::vector<nlohmann::json> bodies;
-  for (std::uint64_t i = 0; i < kRequests; ++i) {
-    bodies.push_back(BodyOf(NumberedRequest(i).score()));
-  }
-  const BatchRun batch =
-      RunBatch({MakeModel(""), {"--multi-item-scoring-delimiter", "7"}, GetParam()}, bodies);
+  const BatchRun batch = RunBatch(NumberedCommand(GetParam()), NumberedBodies(kRequests));
   ASSERT_EQ(batch.exit_code, 0) << batch.err;
 
-  Server server(GetParam());
+  const Service server(NumberedCommand(GetParam()));
   std::vector<std::unique_ptr<Client>> clients;
   for (std::size_t c = 0; c < kConnections; ++c) {
     clients.push_back(server.Connect());
@@ -185,7 +65,7 @@ TEST_P(ServeOnRanks, AnswersEachRequestOnceWithTheBatchDoorsBits) {
 INSTANTIATE_TEST_SUITE_P(Ranks, ServeOnRanks, ::testing::Values(1, 2, 3, 4));
 
 TEST(Serve, BadFramesAreToldAndTheConnectionGoesOn) {
-  const Server server(0, {"--max-request-bytes", "100000"});
+  const Service server(NumberedCommand(0, {"--max-request-bytes", "100000"}));
   const auto client = server.Connect();
   const auto expect_error = [&](const v1::Response& response, std::uint64_t id, int code,
                                 const std::string& reason) {
@@ -212,7 +92,7 @@ TEST(Serve, BadFramesAreToldAndTheConnectionGoesOn) {
 }
 
 TEST(Serve, HalfAFrameAndSilenceAndCutsDisturbNobody) {
-  const Server server(0, {"--idle-timeout", "1", "--max-connections", "40"});
+  const Service server(NumberedCommand(0, {"--idle-timeout", "1", "--max-connections", "40"}));
   const auto client = server.Connect();
   const v1::Response expected = client->Call(NumberedRequest(8));
   const std::string frame = proto::ToFrame(NumberedRequest(9));
@@ -228,7 +108,7 @@ TEST(Serve, HalfAFrameAndSilenceAndCutsDisturbNobody) {
 }
 
 TEST(Serve, MoreConnectionsThanAllowedAreRefused) {
-  const Server server(0, {"--max-connections", "1"});
+  const Service server(NumberedCommand(0, {"--max-connections", "1"}));
   // The connection that saw the service ready may not be closed yet.
   std::unique_ptr<Client> first;
   ASSERT_TRUE(Eventually([&] {
@@ -242,7 +122,7 @@ TEST(Serve, MoreConnectionsThanAllowedAreRefused) {
 }
 
 /// Sends many requests, then the signal; every one of them must be answered.
-void ExpectDrain(Server& server, int signal) {
+void ExpectDrain(Service& server, int signal) {
   constexpr std::uint64_t kRequests = 100;
   const auto client = server.Connect();
   for (std::uint64_t i = 0; i < kRequests; ++i) {
@@ -268,38 +148,14 @@ void ExpectDrain(Server& server, int signal) {
 }
 
 TEST(Serve, AloneDrainsOnSigterm) {
-  Server server(0);
+  Service server(NumberedCommand(0));
   ExpectDrain(server, SIGTERM);
 }
 
 TEST(Serve, UnderMpirunDrainsOnSigusr1) {
-  Server server(2);
+  Service server(NumberedCommand(2));
   ExpectDrain(server, SIGUSR1);
 }
-
-class ServeRankDeath : public ::testing::TestWithParam<std::size_t> {};
-
-TEST_P(ServeRankDeath, EndsTheJobAndNamesTheRank) {
-  Server server(3);
-  const auto client = server.Connect();
-  for (std::uint64_t i = 0; i < 200; ++i) {
-    client->Send(NumberedRequest(i));
-  }
-  const std::vector<pid_t> processes = DescendantsOf(server.process().pid());
-  const std::vector<pid_t> ranks = server.Ranks();
-  ASSERT_EQ(ranks.size(), 3u);
-  kill(ranks[GetParam()], SIGKILL);
-  const ProcessResult result = server.process().Wait();
-  EXPECT_FALSE(result.timed_out);
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_THAT(result.err, ::testing::ContainsRegex("rank " + std::to_string(GetParam()) +
-                                                   " (is gone|.*exited on signal 9)"));
-  for (const pid_t pid : processes) {
-    EXPECT_TRUE(Eventually([&] { return !IsRunning(pid); })) << ProgramOf(pid) << " " << pid;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, ServeRankDeath, ::testing::Values(0, 1, 2));
 
 }  // namespace
 }  // namespace scorecast::testing

@@ -1,6 +1,7 @@
 // What a request may not be: each fault has its status code, its reason, the field at fault, and a
 // message with the value and the limit; and the run goes on.
 
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,29 @@ struct Fault {
   std::string message;  ///< A part of it.
 };
 
+/// Faults that no protobuf message can have: another type, unknown fields, ids of more bits; and
+/// there a list of no items is as good as none.
+bool OnlyJsonCanSay(const Fault& fault) {
+  return fault.reason == "wrong_type" || fault.reason == "not_supported" ||
+         fault.reason == "id_out_of_range" ||
+         (fault.reason == "missing_field" && fault.param == "items");
+}
+
+std::vector<Fault> ThoseOfTheDoor(std::vector<Fault> faults) {
+  if (DoorUnderTest() == Door::kSocket) {
+    std::erase_if(faults, [](const Fault& fault) {
+      if (OnlyJsonCanSay(fault)) {
+        std::cout << "[ left out ] only JSON can say: " << fault.name << "\n";
+      }
+      return OnlyJsonCanSay(fault);
+    });
+  }
+  return faults;
+}
+
 /// Scores the bad requests between good ones, and checks each.
-void ExpectFaults(const BatchCommand& command, const json& good, const std::vector<Fault>& faults) {
+void ExpectFaults(const BatchCommand& command, const json& good, const std::vector<Fault>& all) {
+  const std::vector<Fault> faults = ThoseOfTheDoor(all);
   std::vector<json> bodies;
   for (const Fault& fault : faults) {
     json body = good;
@@ -278,22 +300,25 @@ TEST(Validation, TheDefaultOfMaxItems) {
 
 TEST(Validation, WhatIsAccepted) {
   const json labels = {1, 2};
-  const BatchRun run =
-      RunBatch({MakeModel(""), {"--multi-item-scoring-delimiter", "7"}},
-               {{{"query", {1, 2}}, {"items", json::array()}, {"label_token_ids", labels}},
-                // An empty item is read at the query's last row.
-                {{"query", {1, 2}},
-                 {"items", {json::array()}},
-                 {"label_token_ids", labels},
-                 {"return_token_logprobs", true}},
-                {{"query", {1, 2}},
-                 {"items", {{3}}},
-                 {"label_token_ids", labels},
-                 {"item_first", true},
-                 {"max_new_tokens", 0},
-                 {"temperature", 1},
-                 {"model", "a name of the client's"},
-                 {"unknown", {{"field", 1}}}}});
+  std::vector<json> bodies = {
+      {{"query", {1, 2}}, {"items", json::array()}, {"label_token_ids", labels}},
+      // An empty item is read at the query's last row.
+      {{"query", {1, 2}},
+       {"items", {json::array()}},
+       {"label_token_ids", labels},
+       {"return_token_logprobs", true}},
+      {{"query", {1, 2}},
+       {"items", {{3}}},
+       {"label_token_ids", labels},
+       {"item_first", true},
+       {"max_new_tokens", 0},
+       {"temperature", 1},
+       {"model", "a name of the client's"},
+       {"unknown", {{"field", 1}}}}};
+  if (DoorUnderTest() == Door::kSocket) {
+    bodies[2].erase("unknown");  // A message has no such field.
+  }
+  const BatchRun run = RunBatch({MakeModel(""), {"--multi-item-scoring-delimiter", "7"}}, bodies);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   ASSERT_EQ(run.lines.size(), 3U);
   EXPECT_EQ(run.Body(0).at("scores"), json::array());

@@ -1,0 +1,103 @@
+// The request socket answers as the batch door does: every field, every error, bit for bit.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+
+namespace scorecast::testing {
+namespace {
+
+using nlohmann::json;
+
+/// What an answer may have besides scores.
+const std::vector<json> kOptions = {
+    json::object(),
+    {{"apply_softmax", true}},
+    {{"apply_softmax", true}, {"temperature", 0.7}, {"return_token_logprobs", true}},
+    {{"return_token_logprobs", true}},
+    {{"top_logprobs", 50}},
+    {{"return_token_logprobs", true}, {"top_logprobs", 3}, {"model", "a name"}},
+    {{"item_first", true}, {"timeout_ms", 600000}},
+    {{"label_token_ids", {{3}, {42, 500}, {500, 3, 42}}}}};
+
+const std::vector<json> kFaults = {{{"max_new_tokens", 1}},
+                                   {{"top_logprobs", 51}},
+                                   {{"label_token_ids", {1, 720}}},
+                                   {{"temperature", 0.0}, {"apply_softmax", true}},
+                                   {{"items", {"<|im_end|>", {1}}}}};
+
+/// Text and ids, short and long; every option or fault in each.
+std::vector<json> Bodies(const std::vector<json>& patches) {
+  const std::vector<json> contents = {
+      {{"query", "The harbour is open."}, {"items", {" harbour", "", "naïve café 日本語 🎉"}}},
+      {{"query", {560, 11, 12}}, {"items", {{20, 21}, {22}, json::array()}}},
+      {{"query", std::vector<int>(90, 17)},
+       {"items", {std::vector<int>(70, 5), std::vector<int>(3, 6), std::vector<int>(33, 8)}}}};
+  std::vector<json> bodies;
+  for (const json& content : contents) {
+    for (const json& patch : patches) {
+      json body = {{"label_token_ids", {300, 17, 655, 0}}};
+      body.update(content);
+      body.update(patch);
+      bodies.push_back(body);
+    }
+  }
+  return bodies;
+}
+
+struct BothRuns {
+  BatchRun batch;
+  BatchRun socket;
+};
+
+BothRuns RunBoth(const BatchCommand& command, const std::vector<json>& bodies) {
+  BothRuns doors = {RunBatch(command, bodies, Door::kBatch),
+                    RunBatch(command, bodies, Door::kSocket)};
+  EXPECT_EQ(doors.batch.lines.size(), bodies.size()) << doors.batch.err;
+  EXPECT_EQ(doors.socket.lines.size(), bodies.size());
+  for (std::size_t i = 0; i < std::min(bodies.size(), doors.batch.lines.size()); ++i) {
+    EXPECT_EQ(doors.socket.Stable(i), doors.batch.Stable(i)) << bodies[i];
+  }
+  return doors;
+}
+
+class DoorsAgree : public ::testing::TestWithParam<int> {};
+
+TEST_P(DoorsAgree, BitForBit) {
+  const std::filesystem::path model = MakeModel("ignore-merges");
+  std::vector<json> bodies = Bodies(kOptions);
+  bodies.push_back({{"query", "The harbour"}, {"items", {"a"}}, {"labels", {"a", " a"}}});
+  bodies.push_back({{"query", "a"}, {"items", json::array()}, {"label_token_ids", {1}}});
+  const std::vector<std::vector<std::string>> modes = {
+      {"--multi-item-scoring-delimiter", "<|im_end|>"},
+      {"--multi-item-scoring-delimiter", "<|im_end|>", "--delimiter-visibility", "first"},
+      {},
+      // Sequences longer than a pass.
+      {"--multi-item-scoring-delimiter", "<|im_end|>", "--max-batch-tokens", "48"}};
+  for (const std::vector<std::string>& flags : modes) {
+    SCOPED_TRACE(::testing::PrintToString(flags));
+    const BothRuns doors = RunBoth({model, flags, GetParam()}, bodies);
+    EXPECT_EQ(doors.batch.exit_code, 0) << doors.batch.err;
+    EXPECT_EQ(doors.socket.exit_code, 0) << doors.socket.err;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DoorsAgree, ::testing::Values(1, 2, 3, 4));
+
+TEST(Doors, AgreeOnFaults) {
+  const std::filesystem::path model = MakeModel("ignore-merges");
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{}, {"--multi-item-scoring-delimiter", "<|im_end|>"}}) {
+    const BothRuns doors = RunBoth({model, flags}, Bodies(kFaults));
+    EXPECT_EQ(doors.batch.exit_code, 3);
+    EXPECT_EQ(doors.socket.exit_code, 3);
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::testing

@@ -1,0 +1,121 @@
+#include "tests/e2e/service.h"
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <system_error>
+
+#include <unistd.h>
+
+namespace scorecast::testing {
+namespace {
+
+constexpr auto kWholeLife = std::chrono::seconds(280);
+/// More than a drain takes.
+constexpr auto kTimeToDrain = std::chrono::seconds(30);
+
+/// OMPI_COMM_WORLD_RANK of a process; -1 where it has none.
+int RankOf(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  const std::string name = "OMPI_COMM_WORLD_RANK=";
+  for (std::string entry; std::getline(file, entry, '\0');) {
+    if (entry.starts_with(name)) {
+      return std::stoi(entry.substr(name.size()));
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+Service::Service(const BatchCommand& command) : ranks_(command.ranks) {
+  std::vector<std::string> arguments = {"serve", "--model", command.model.string(), "--port", "0"};
+  arguments.insert(arguments.end(), command.flags.begin(), command.flags.end());
+  Command program = ScorecastCommand(arguments, ranks_);
+  program.timeout = kWholeLife;
+  process_ = std::make_unique<Process>(program);
+  const std::string ready = "ready: requests on ";
+  const std::string line = process_->ErrorLineWith(ready);
+  if (line.empty()) {
+    throw std::runtime_error("the service is not ready: " + process_->Wait().err);
+  }
+  address_ = line.substr(line.find(ready) + ready.size());
+}
+
+Service::~Service() {
+  if (!ended_) {
+    Drain();
+  }
+}
+
+std::vector<pid_t> Service::Ranks() const {
+  if (ranks_ == 0) {
+    return {process_->pid()};
+  }
+  std::map<int, pid_t> by_rank;
+  for (const pid_t pid : DescendantsOf(process_->pid())) {
+    if (ProgramOf(pid) == "scorecast") {
+      by_rank.emplace(RankOf(pid), pid);
+    }
+  }
+  std::vector<pid_t> pids;
+  std::transform(by_rank.begin(), by_rank.end(), std::back_inserter(pids),
+                 [](const auto& entry) { return entry.second; });
+  return pids;
+}
+
+ProcessResult Service::Drain() {
+  ended_ = true;
+  if (process_->pid() > 0) {
+    kill(process_->pid(), SIGUSR1);
+  }
+  process_->SetTimeLeft(kTimeToDrain);
+  return process_->Wait();
+}
+
+Resources ResourcesOf(pid_t pid) {
+  Resources resources;
+  const std::filesystem::path directory = "/proc/" + std::to_string(pid);
+  std::ifstream status(directory / "status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) {
+      resources.resident_bytes = std::stoull(line.substr(6)) * 1024;
+    } else if (line.starts_with("Threads:")) {
+      resources.threads = std::stoull(line.substr(8));
+    }
+  }
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "fd", gone)) {
+    static_cast<void>(entry);
+    ++resources.descriptors;
+  }
+  return resources;
+}
+
+std::vector<std::filesystem::path> SharedFilesOf(pid_t pid) {
+  std::set<std::filesystem::path> files;
+  const auto add = [&](const std::string& path) {
+    if (path.starts_with("/dev/shm/") || path.starts_with("/tmp/ompi.")) {
+      files.insert(path);
+    }
+  };
+  const std::filesystem::path directory = "/proc/" + std::to_string(pid);
+  std::ifstream maps(directory / "maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path != std::string::npos) {
+      add(line.substr(path));
+    }
+  }
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "fd", gone)) {
+    add(std::filesystem::read_symlink(entry.path(), gone).string());
+  }
+  return {files.begin(), files.end()};
+}
+
+}  // namespace scorecast::testing

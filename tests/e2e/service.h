@@ -1,0 +1,58 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "launcher/client/client.h"
+#include "tests/e2e/process.h"
+#include "tests/e2e/scorecast_program.h"
+
+namespace scorecast::testing {
+
+/// `scorecast serve` on a free port of 127.0.0.1. What is left of it at the end of this object's
+/// life is drained.
+class Service {
+ public:
+  /// Returns when it is ready; std::runtime_error with its standard error where it does not get so
+  /// far.
+  explicit Service(const BatchCommand& command);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  std::unique_ptr<launcher::Client> Connect() const {
+    return std::make_unique<launcher::Client>(address_);
+  }
+  /// HOST:PORT
+  const std::string& address() const { return address_; }
+
+  Process& process() { return *process_; }
+  /// The ranks' processes, by rank.
+  std::vector<pid_t> Ranks() const;
+
+  /// Drains it and waits for its end.
+  ProcessResult Drain();
+
+ private:
+  int ranks_ = 0;
+  std::unique_ptr<Process> process_;
+  std::string address_;
+  bool ended_ = false;
+};
+
+/// What a process holds, from /proc; zeros where there is no such process.
+struct Resources {
+  std::size_t resident_bytes = 0;
+  std::size_t descriptors = 0;
+  std::size_t threads = 0;
+};
+Resources ResourcesOf(pid_t pid);
+
+/// Files of /dev/shm and of Open MPI's directory in /tmp that a process has mapped or open.
+std::vector<std::filesystem::path> SharedFilesOf(pid_t pid);
+
+}  // namespace scorecast::testing
