@@ -1,0 +1,114 @@
+// kill -9 of a rank under load: the job ends at once, standard error names the rank, and nothing of
+// it stays: no process, no shared memory, no directory of Open MPI's.
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr int kRanks = 3;
+
+/// What is promised is two seconds; on a busy machine a test cannot ask for it.
+std::chrono::seconds TimeToBeGone() {
+  const char* strict = std::getenv("SCORECAST_STRICT_TIMES");
+  return std::chrono::seconds(strict != nullptr && std::string(strict) == "1" ? 2 : 10);
+}
+
+/// Shared files of the ranks, and the session's directory, which has mpirun's number.
+std::set<std::filesystem::path> TracesOf(pid_t mpirun, const std::vector<pid_t>& ranks) {
+  std::set<std::filesystem::path> traces;
+  for (const pid_t rank : ranks) {
+    const std::vector<std::filesystem::path> files = SharedFilesOf(rank);
+    traces.insert(files.begin(), files.end());
+  }
+  std::error_code gone;
+  for (const auto& user : std::filesystem::directory_iterator("/tmp", gone)) {
+    if (user.path().filename().string().starts_with("ompi.")) {
+      const std::filesystem::path session = user.path() / ("pid." + std::to_string(mpirun));
+      if (std::filesystem::exists(session)) {
+        traces.insert(session);
+      }
+    }
+  }
+  return traces;
+}
+
+class ServeDeath : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(ServeDeath, OfARankUnderLoadEndsTheJobAndLeavesNothing) {
+  Service service(NumberedCommand(kRanks));
+  const auto client = service.Connect();
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    client->Send(HeavyRequest(i));
+  }
+  client->Receive();  // It is at work, and has more of it.
+
+  const std::vector<pid_t> ranks = service.Ranks();
+  ASSERT_EQ(ranks.size(), std::size_t{kRanks});
+  const std::vector<pid_t> processes = DescendantsOf(service.process().pid());
+  const auto traces = TracesOf(service.process().pid(), ranks);
+  EXPECT_GE(traces.size(), ranks.size() + 1) << "there is something to be left behind";
+
+  const auto killed = steady_clock::now();
+  kill(ranks[GetParam()], SIGKILL);
+  const ProcessResult result = service.process().Wait();
+  for (const pid_t pid : processes) {
+    EXPECT_TRUE(Eventually([&] { return !IsRunning(pid); })) << ProgramOf(pid) << " " << pid;
+  }
+  const auto took = steady_clock::now() - killed;
+  std::cout << "rank " << GetParam() << " killed: the job was gone after "
+            << std::chrono::duration<double>(took).count() << " s\n";
+
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_LT(took, TimeToBeGone());
+  EXPECT_THAT(result.err, ::testing::ContainsRegex("rank " + std::to_string(GetParam()) +
+                                                   " (is gone|.*exited on signal 9)"));
+  EXPECT_THROW(
+      {
+        for (;;) {
+          client->Receive();
+        }
+      },
+      std::runtime_error)
+      << "whoever waits is told";
+  for (const std::filesystem::path& trace : traces) {
+    EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(trace); })) << trace << " is left";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ServeDeath, ::testing::Values(0, 1, 2));
+
+// What the other tests rely on: a job that a test ends leaves nothing either.
+TEST(TestsEnd, OfAJobLeavesNothing) {
+  std::set<std::filesystem::path> traces;
+  {
+    Process process(
+        ScorecastCommand({"serve", "--model", NumberedCommand(2).model, "--port", "0"}, 2));
+    ASSERT_NE(process.ErrorLineWith("ready"), "");
+    traces = TracesOf(process.pid(), DescendantsOf(process.pid()));
+    EXPECT_GE(traces.size(), 3U);
+  }
+  for (const std::filesystem::path& trace : traces) {
+    EXPECT_FALSE(std::filesystem::exists(trace)) << trace << " is left";
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::testing

@@ -1,0 +1,165 @@
+// How a service ends: in order, in a hurry, and with what it has been asked for.
+
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace {
+
+using launcher::Client;
+using std::chrono::steady_clock;
+
+bool IsDrained(const v1::Response& response) {
+  return response.error().code() == 503 && response.error().reason() == "draining";
+}
+
+struct Counts {
+  std::size_t scored = 0;
+  std::size_t refused = 0;
+};
+
+/// Receives to the connection's end. Every answer is a score or a 503, and no request has two.
+Counts ReceiveToTheEnd(Client& client) {
+  Counts counts;
+  std::map<std::uint64_t, int> answers;
+  try {
+    for (;;) {
+      const v1::Response response = client.Receive();
+      EXPECT_EQ(++answers[response.request_id()], 1) << response.request_id();
+      EXPECT_TRUE(response.has_score() || IsDrained(response)) << response.error().message();
+      ++(response.has_score() ? counts.scored : counts.refused);
+    }
+  } catch (const std::runtime_error&) {
+    return counts;
+  }
+}
+
+/// More heavy requests than are computed in the time of an orderly drain, all taken by the service:
+/// it reads 256 from a connection.
+constexpr std::size_t kMany = 250;
+
+void SendMany(Client& client) {
+  for (std::size_t i = 0; i < kMany; ++i) {
+    client.Send(HeavyRequest(i));
+  }
+}
+
+// A pass of the queue is computed in a few milliseconds, so that there is time after it.
+const std::vector<std::string> kShortPasses = {"--max-batch-tokens", "512"};
+
+void ExpectStopped(const ProcessResult& result) {
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, ::testing::HasSubstr("stopped"));
+}
+
+TEST(ServeDrain, WhoAsksMeanwhileGetsA503AndNobodyComesIn) {
+  Service service(NumberedCommand(0, kShortPasses));
+  const auto asked_before = service.Connect();
+  const auto asks_meanwhile = service.Connect();
+  asks_meanwhile->Call(NumberedRequest(1));
+  SendMany(*asked_before);
+  asked_before->Receive();
+  kill(service.process().pid(), SIGINT);
+  ASSERT_NE(service.process().ErrorLineWith("draining"), "");
+  EXPECT_TRUE(Eventually([&] { return IsDrained(asks_meanwhile->Call(NumberedRequest(2))); }));
+  EXPECT_TRUE(Eventually([&] {
+    try {
+      service.Connect();
+      return false;
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+  }));
+  kill(service.process().pid(), SIGINT);  // That is seen; no need to wait for the rest.
+  const Counts counts = ReceiveToTheEnd(*asked_before);
+  EXPECT_EQ(1 + counts.scored + counts.refused, kMany);
+  ExpectStopped(service.process().Wait());
+}
+
+class ServeDrainSignal : public ::testing::TestWithParam<int> {};
+
+// What is queued is computed for five seconds, unless somebody is in a hurry.
+TEST_P(ServeDrainSignal, TwiceHurries) {
+  Service service(NumberedCommand(0, kShortPasses));
+  const auto client = service.Connect();
+  SendMany(*client);
+  client->Receive();
+  kill(service.process().pid(), GetParam());
+  ASSERT_NE(service.process().ErrorLineWith("draining"), "");
+  const auto begin = steady_clock::now();
+  kill(service.process().pid(), GetParam());
+  const Counts counts = ReceiveToTheEnd(*client);
+  EXPECT_EQ(1 + counts.scored + counts.refused, kMany) << "nothing that was taken is lost";
+  EXPECT_GT(counts.refused, 0U);
+  ExpectStopped(service.process().Wait());
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::milliseconds(4500));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ServeDrainSignal, ::testing::Values(SIGTERM, SIGINT, SIGUSR1));
+
+// mpirun leaves its ranks about a second.
+TEST(ServeDrain, SigtermToMpirunRefusesWhatIsQueuedAndGoes) {
+  Service service(NumberedCommand(2, kShortPasses));
+  const std::vector<pid_t> ranks = service.Ranks();
+  std::vector<std::filesystem::path> files;
+  for (const pid_t rank : ranks) {
+    for (const std::filesystem::path& file : SharedFilesOf(rank)) {
+      files.push_back(file);
+    }
+  }
+  EXPECT_GE(files.size(), 2U);
+  const auto client = service.Connect();
+  SendMany(*client);
+  client->Receive();
+  kill(service.process().pid(), SIGTERM);
+  const Counts counts = ReceiveToTheEnd(*client);
+  EXPECT_EQ(1 + counts.scored + counts.refused, kMany) << "nothing that was taken is lost";
+  EXPECT_GT(counts.refused, 0U);
+  const ProcessResult result = service.process().Wait();
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_THAT(result.err, ::testing::HasSubstr("draining"));
+  for (const pid_t rank : ranks) {
+    EXPECT_TRUE(Eventually([&] { return !IsRunning(rank); })) << rank;
+  }
+  for (const std::filesystem::path& file : files) {
+    EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(file); })) << file << " is left";
+  }
+}
+
+// A client that writes on and on without reading has every answer that the service formed.
+TEST(ServeDrain, AnswersOnTheirWayReachASlowReader) {
+  Service service(NumberedCommand(0));
+  const auto client = service.Connect();
+  // Large answers fill the socket's buffers; more requests lie in them unread.
+  v1::Request large = NumberedRequest(0);
+  while (large.score().items_size() < 100) {
+    large.mutable_score()->add_items()->mutable_ids()->add_ids(3);
+  }
+  large.mutable_score()->set_top_logprobs(50);
+  constexpr std::uint64_t kRequests = 600;
+  for (std::uint64_t i = 0; i < kRequests; ++i) {
+    large.set_request_id(i);
+    client->Send(large);
+  }
+  kill(service.process().pid(), SIGTERM);
+  ASSERT_NE(service.process().ErrorLineWith("draining"), "");
+  const Counts counts = ReceiveToTheEnd(*client);
+  EXPECT_EQ(counts.scored + counts.refused, kRequests);
+  ExpectStopped(service.process().Wait());
+}
+
+}  // namespace
+}  // namespace scorecast::testing

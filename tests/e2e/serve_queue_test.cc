@@ -1,0 +1,121 @@
+// What waits: how much of it is taken, for how long, and for whom.
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace {
+
+using launcher::Client;
+using std::chrono::steady_clock;
+
+/// Answers by request; each of `count` requests must have one.
+std::map<std::uint64_t, v1::Response> ReceiveAll(Client& client, std::size_t count) {
+  std::map<std::uint64_t, v1::Response> answers;
+  for (std::size_t i = 0; i < count; ++i) {
+    v1::Response response = client.Receive();
+    const std::uint64_t id = response.request_id();
+    EXPECT_TRUE(answers.emplace(id, std::move(response)).second) << id << " is answered twice";
+  }
+  return answers;
+}
+
+TEST(ServeQueue, WhatIsTooMuchIsRefusedWithATimeToTryAgain) {
+  constexpr std::uint64_t kRequests = 20;
+  const Service service(NumberedCommand(2, {"--max-queue", "1"}));
+  const auto client = service.Connect();
+  const Scores expected = ScoresOf(client->Call(HeavyRequest(0)));
+  for (std::uint64_t i = 0; i < kRequests; ++i) {
+    client->Send(HeavyRequest(i));
+  }
+  std::size_t refused = 0;
+  for (const auto& [id, response] : ReceiveAll(*client, kRequests)) {
+    if (response.has_score()) {
+      EXPECT_EQ(ScoresOf(response), expected);
+      continue;
+    }
+    ++refused;
+    EXPECT_EQ(response.error().code(), 429);
+    EXPECT_EQ(response.error().reason(), "queue_full");
+    EXPECT_GE(response.error().retry_after_seconds(), 1);
+    EXPECT_LE(response.error().retry_after_seconds(), 60);
+  }
+  EXPECT_GE(refused, 1U);
+  EXPECT_LE(refused, kRequests - 2) << "one is computed and one may wait";
+  EXPECT_EQ(ScoresOf(client->Call(HeavyRequest(0))), expected) << "there is room again";
+}
+
+TEST(ServeQueue, ADeadlineThatPassesThereIsA504) {
+  constexpr std::uint64_t kRequests = 10;
+  const Service service(NumberedCommand(2));
+  const auto client = service.Connect();
+  const Scores expected = ScoresOf(client->Call(NumberedRequest(5)));
+  for (std::uint64_t i = 0; i < kRequests; ++i) {
+    client->Send(HeavyRequest(i));
+    v1::Request hasty = NumberedRequest(5);
+    hasty.set_request_id(100 + i);
+    hasty.mutable_score()->set_timeout_ms(1);
+    client->Send(hasty);
+    hasty.set_request_id(200 + i);
+    hasty.mutable_score()->set_timeout_ms(600'000);
+    client->Send(hasty);
+  }
+  std::size_t late = 0;
+  for (const auto& [id, response] : ReceiveAll(*client, 3 * kRequests)) {
+    if (id < 100) {
+      EXPECT_TRUE(response.has_score());
+    } else if (id >= 200 || response.has_score()) {
+      EXPECT_EQ(ScoresOf(response), expected) << response.error().message();
+    } else {
+      EXPECT_EQ(response.error().code(), 504);
+      EXPECT_EQ(response.error().reason(), "deadline_passed");
+      EXPECT_EQ(response.error().param(), "timeout_ms");
+      ++late;
+    }
+  }
+  EXPECT_GE(late, 1U);
+}
+
+// Times of this machine against each other: were the work of the one who left done, the next one
+// would wait for all of it.
+TEST(ServeQueue, WhoLeavesIsDroppedFromIt) {
+  constexpr int kLeft = 200;
+  const Service service(NumberedCommand(2));
+  const auto client = service.Connect();
+  const Scores expected = ScoresOf(client->Call(HeavyRequest(0)));
+  steady_clock::duration one = steady_clock::duration::max();
+  for (int i = 0; i < 3; ++i) {
+    const auto begin = steady_clock::now();
+    client->Call(HeavyRequest(0));
+    one = std::min(one, steady_clock::now() - begin);
+  }
+  {
+    const auto leaver = service.Connect();
+    for (std::uint64_t i = 0; i < kLeft; ++i) {
+      leaver->Send(HeavyRequest(i));
+    }
+    leaver->Receive();
+  }
+  const auto begin = steady_clock::now();
+  EXPECT_EQ(ScoresOf(client->Call(HeavyRequest(0))), expected);
+  const auto waited = steady_clock::now() - begin;
+  const auto seconds = [](steady_clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  std::cout << "one takes " << seconds(one) << " s; after " << kLeft << " had left, one took "
+            << seconds(waited) << " s\n";
+  EXPECT_LT(waited, one * kLeft / 2);
+}
+
+}  // namespace
+}  // namespace scorecast::testing
