@@ -1,0 +1,350 @@
+// Clients of every kind at once, good and bad, for SCORECAST_SOAK_SECONDS (8 by default): each
+// request that was taken is answered once and with its own bits, and in the end the service holds
+// what it held before.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+
+#include "proto/wire/frame.h"
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
+#include "tests/e2e/socket_door.h"
+
+namespace scorecast::testing {
+namespace {
+
+using launcher::Client;
+using std::chrono::steady_clock;
+
+constexpr std::uint64_t kRequests = 300;
+constexpr std::size_t kMaxRequestBytes = 20000;
+
+std::chrono::seconds SoakTime() {
+  const char* seconds = std::getenv("SCORECAST_SOAK_SECONDS");
+  return std::chrono::seconds(seconds == nullptr ? 8 : std::stoi(seconds));
+}
+
+/// Good requests, some with much to answer, and some that are refused.
+std::vector<nlohmann::json> SoakBodies() {
+  std::vector<nlohmann::json> bodies = NumberedBodies(kRequests);
+  for (std::uint64_t i = 0; i < kRequests; ++i) {
+    if (i % 5 == 1) {
+      bodies[i]["return_token_logprobs"] = true;
+      bodies[i]["top_logprobs"] = i % 50;
+    } else if (i % 5 == 2) {
+      bodies[i]["apply_softmax"] = true;
+    } else if (i % 10 == 3) {
+      bodies[i]["items"].push_back({7});  // The delimiter.
+    } else if (i % 50 == 4) {
+      bodies[i]["items"] = std::vector<std::vector<std::uint64_t>>(60, {i, i + 1, i + 2});
+    }
+  }
+  return bodies;
+}
+
+/// The line without its number and its timings.
+std::string StableAnswer(const v1::Response& response) {
+  BatchRun run;
+  run.lines.push_back(ToBatchLine(response));
+  const std::string stable = run.Stable(0);
+  return stable.substr(stable.find("\"response\""));
+}
+
+/// What the clients of a soak share.
+struct Soak {
+  const Service& service;
+  std::vector<v1::Request> requests;
+  std::vector<std::string> expected;  ///< [requests]
+  std::atomic<bool> ends = false;
+  std::atomic<std::uint64_t> answered = 0;  ///< To clients that were there to count it.
+  std::atomic<std::uint64_t> misdeeds = 0;
+  std::mutex mutex;
+  std::vector<std::string> faults;
+
+  void Fault(const std::string& fault) {
+    const std::lock_guard lock(mutex);
+    faults.push_back(fault);
+  }
+};
+
+/// One client's thread.
+class SoakClient {
+ public:
+  SoakClient(Soak& soak, std::uint32_t seed) : soak_(soak), random_(seed) {}
+
+  /// Asks, reads, and leaves when all is answered.
+  void BeGood() {
+    while (!soak_.ends) {
+      const auto client = soak_.service.Connect();
+      for (std::uint64_t bursts = Below(8); bursts > 0; --bursts) {
+        AskAndCheck(*client, 1 + Below(60));
+      }
+    }
+  }
+
+  void BeBad() {
+    while (!soak_.ends) {
+      switch (Below(6)) {
+        case 0:
+          Cut();
+          break;
+        case 1:
+          SendBadFrames();
+          break;
+        case 2:
+          FallSilent();
+          break;
+        case 3:
+          NeverRead();
+          break;
+        case 4:
+          BeHasty();
+          break;
+        default:
+          held_.clear();
+      }
+      ++soak_.misdeeds;
+    }
+    held_.clear();
+  }
+
+ private:
+  std::uint64_t Below(std::uint64_t bound) { return random_() % bound; }
+
+  /// A random request under a number that says which one it is.
+  v1::Request Next(std::uint64_t* number = nullptr) {
+    const std::uint64_t which = Below(kRequests);
+    v1::Request request = soak_.requests[which];
+    request.set_request_id(++asked_ * kRequests + which);
+    if (number != nullptr) {
+      *number = request.request_id();
+    }
+    return request;
+  }
+
+  void AskAndCheck(Client& client, std::uint64_t count) {
+    std::map<std::uint64_t, int> waiting;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::uint64_t number = 0;
+      client.Send(Next(&number));
+      waiting[number] = 1;
+    }
+    while (!waiting.empty()) {
+      const v1::Response response = client.Receive();
+      const std::uint64_t number = response.request_id();
+      if (waiting.erase(number) != 1) {
+        soak_.Fault("an answer to nothing, or a second one: " + response.ShortDebugString());
+        return;
+      }
+      if (StableAnswer(response) != soak_.expected[number % kRequests]) {
+        soak_.Fault("request " + std::to_string(number % kRequests) + ": " +
+                    StableAnswer(response) + "\nbut alone: " + soak_.expected[number % kRequests]);
+        return;
+      }
+      ++soak_.answered;
+    }
+  }
+
+  /// Requests, the last of them cut anywhere, and gone, with a reset or without.
+  void Cut() {
+    const auto client = soak_.service.Connect();
+    std::string bytes;
+    for (std::uint64_t i = 1 + Below(40); i > 0; --i) {
+      bytes += proto::ToFrame(Next());
+    }
+    bytes.resize(Below(bytes.size() + 1));
+    boost::asio::write(client->socket(), boost::asio::buffer(bytes));
+    if (Below(2) == 0) {
+      client->socket().set_option(boost::asio::socket_base::linger(true, 0));
+    }
+  }
+
+  /// Each is told, and good requests after it are answered.
+  void SendBadFrames() {
+    const auto client = soak_.service.Connect();
+    for (std::uint64_t i = 1 + Below(5); i > 0; --i) {
+      std::string frame;
+      std::string reason;
+      switch (Below(3)) {
+        case 0: {
+          const std::size_t length = kMaxRequestBytes + 1 + Below(100000);
+          for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+            frame += static_cast<char>((length >> shift) & 0xFFU);
+          }
+          frame += std::string(length, 'x');
+          reason = "request_too_large";
+          break;
+        }
+        case 1: {
+          v1::Request request = Next();
+          frame = proto::ToFrame(request);
+          for (std::size_t byte = proto::kFrameHeaderBytes; byte < frame.size(); ++byte) {
+            frame[byte] = '\xff';  // Parses as nothing.
+          }
+          reason = "not_a_message";
+          break;
+        }
+        default:
+          frame = std::string(4, '\0');
+          reason = "unknown_door";
+      }
+      boost::asio::write(client->socket(), boost::asio::buffer(frame));
+      const v1::Response response = client->Receive();
+      if (response.request_id() != 0 || response.error().reason() != reason) {
+        soak_.Fault("not " + reason + ": " + response.ShortDebugString());
+      }
+      AskAndCheck(*client, 1 + Below(3));
+    }
+  }
+
+  /// Half a frame, and then nothing until this client gives up.
+  void FallSilent() {
+    auto client = soak_.service.Connect();
+    const std::string frame = proto::ToFrame(Next());
+    boost::asio::write(client->socket(), boost::asio::buffer(frame.substr(0, Below(frame.size()))));
+    held_.push_back(std::move(client));
+  }
+
+  void NeverRead() {
+    auto client = soak_.service.Connect();
+    client->socket().non_blocking(true);
+    for (std::uint64_t i = Below(600); i > 0; --i) {
+      boost::system::error_code full;
+      const std::string frame = proto::ToFrame(Next());
+      if (client->socket().write_some(boost::asio::buffer(frame), full) != frame.size()) {
+        break;
+      }
+    }
+    held_.push_back(std::move(client));
+  }
+
+  /// In time, or told that it was late.
+  void BeHasty() {
+    const auto client = soak_.service.Connect();
+    const std::uint64_t count = 1 + Below(30);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      v1::Request request = Next();
+      request.mutable_score()->set_timeout_ms(1);
+      client->Send(request);
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const v1::Response response = client->Receive();
+      if (response.error().reason() != "deadline_passed" &&
+          StableAnswer(response) != soak_.expected[response.request_id() % kRequests]) {
+        soak_.Fault("neither in time nor late: " + StableAnswer(response));
+      }
+    }
+  }
+
+  Soak& soak_;
+  std::mt19937 random_;
+  std::uint64_t asked_ = 0;
+  std::vector<std::unique_ptr<Client>> held_;
+};
+
+void RunClients(Soak& soak, std::chrono::milliseconds time, std::uint32_t seed) {
+  soak.ends = false;
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    threads.emplace_back([&soak, i, seed] {
+      try {
+        SoakClient client(soak, seed + i);
+        if (i < 3) {
+          client.BeGood();
+        } else {
+          client.BeBad();
+        }
+      } catch (const std::exception& fault) {
+        soak.Fault(fault.what());
+      }
+    });
+  }
+  std::this_thread::sleep_for(time);
+  soak.ends = true;
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+TEST(ServeSoak, EndsWhereItBegan) {
+  // Of the whole time; in it the heaps of all threads grow to what the clients make them need.
+  constexpr int kWarmUpShare = 3;
+  // The allocator's fragments: some 0.4 MiB, in half a minute as in five seconds. In a minute well
+  // over 100 000 requests pass through, so that 40 bytes lost with each would be more.
+  constexpr std::size_t kMayGrow = 4U << 20U;
+
+  const std::vector<nlohmann::json> bodies = SoakBodies();
+  BatchCommand command = NumberedCommand(2);
+  const BatchRun batch = RunBatch(command, bodies, Door::kBatch);
+  ASSERT_EQ(batch.lines.size(), bodies.size()) << batch.err;
+  command.flags.insert(command.flags.end(),
+                       {"--max-request-bytes", std::to_string(kMaxRequestBytes), "--max-queue",
+                        "1000000", "--idle-timeout", "3600"});
+  Service service(command);
+  Soak soak{.service = service};
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    soak.requests.push_back(ToRequest(i, bodies[i]));
+    const std::string stable = batch.Stable(i);
+    soak.expected.push_back(stable.substr(stable.find("\"response\"")));
+  }
+  const std::vector<pid_t> ranks = service.Ranks();
+  ASSERT_EQ(ranks.size(), 2U);
+
+  const auto resources = [&] {
+    std::vector<Resources> all;
+    std::transform(ranks.begin(), ranks.end(), std::back_inserter(all), ResourcesOf);
+    return all;
+  };
+  // With the first answer all its threads are there.
+  const std::size_t descriptors = ResourcesOf(ranks[0]).descriptors;
+  service.Connect()->Call(soak.requests[0]);
+  ASSERT_TRUE(Eventually([&] { return ResourcesOf(ranks[0]).descriptors == descriptors; }));
+  const std::vector<Resources> begin = resources();
+  RunClients(soak, SoakTime() / kWarmUpShare, 1);
+  const auto is_as_in_the_beginning = [&] {
+    const std::vector<Resources> now = resources();
+    return std::equal(now.begin(), now.end(), begin.begin(), [](const auto& a, const auto& b) {
+      return a.descriptors == b.descriptors && a.threads == b.threads;
+    });
+  };
+  EXPECT_TRUE(Eventually(is_as_in_the_beginning));
+  const std::vector<Resources> warm = resources();
+  const std::uint64_t answered_warm = soak.answered;
+  RunClients(soak, SoakTime() - SoakTime() / kWarmUpShare, 100);
+  EXPECT_TRUE(Eventually(is_as_in_the_beginning));
+
+  const std::vector<Resources> end = resources();
+  std::cout << soak.answered << " answers, " << soak.misdeeds << " misdeeds\n";
+  for (std::size_t rank = 0; rank < end.size(); ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    std::cout << "rank " << rank << ": " << end[rank].descriptors << " descriptors, "
+              << end[rank].threads << " threads, resident KiB " << begin[rank].resident_bytes / 1024
+              << " at first, " << warm[rank].resident_bytes / 1024 << " warm, "
+              << end[rank].resident_bytes / 1024 << " in the end\n";
+    EXPECT_EQ(end[rank].descriptors, begin[rank].descriptors);
+    EXPECT_EQ(end[rank].threads, begin[rank].threads);
+    EXPECT_LE(end[rank].resident_bytes, warm[rank].resident_bytes + kMayGrow);
+  }
+  for (const std::string& fault : soak.faults) {
+    ADD_FAILURE() << fault;
+  }
+  EXPECT_GT(soak.answered, answered_warm);
+  EXPECT_EQ(service.Drain().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace scorecast::testing
