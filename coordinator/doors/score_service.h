@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "coordinator/doors/score_options.h"
 #include "coordinator/doors/score_preparation.h"
@@ -35,8 +37,8 @@ class ScoreService {
   Scheduler::Ticket Score(const ScoreRequest& request, Clock::time_point arrived,
                           const Ready& ready);
 
-  /// Whoever asked has left: drops the request where it still waits, which makes it ready.
-  void Cancel(Scheduler::Ticket ticket) { scheduler_.Cancel(ticket); }
+  /// Whoever asked has left: drops those of the requests that still wait, which makes them ready.
+  void Cancel(std::vector<Scheduler::Ticket> tickets) { scheduler_.Cancel(std::move(tickets)); }
 
  private:
   void WarnOfItemFirst();

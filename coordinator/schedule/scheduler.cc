@@ -116,9 +116,16 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
   return active->ticket;
 }
 
-void Scheduler::Cancel(Ticket ticket) {
-  DropWhere([&](const ActiveJob& job) { return job.ticket == ticket; },
-            {499, "client_left", "The client left before its request was computed.", ""});
+void Scheduler::Cancel(std::vector<Ticket> tickets) {
+  if (tickets.empty()) {
+    return;
+  }
+  std::sort(tickets.begin(), tickets.end());
+  DropWhere(
+      [&](const ActiveJob& job) {
+        return std::binary_search(tickets.begin(), tickets.end(), job.ticket);
+      },
+      {499, "client_left", "The client left before its request was computed.", ""});
 }
 
 void Scheduler::RefuseWaiting() {

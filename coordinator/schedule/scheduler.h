@@ -48,9 +48,9 @@ class Scheduler {
 
   Ticket Submit(Job job);
 
-  /// Drops a job of which something still waits: its `done` gets a 499. Without effect on any
-  /// other.
-  void Cancel(Ticket ticket);
+  /// Drops those of the jobs of which something still waits: their `done` get a 499. Without effect
+  /// on any other. The queue is gone through once, however many they are.
+  void Cancel(std::vector<Ticket> tickets);
   /// Drops every job of which something still waits: its `done` gets a 503.
   void RefuseWaiting();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
@@ -341,9 +342,11 @@ void Connection::CloseNow() {
   ReleaseMessage();
   idle_timer_.cancel();
   HoldAnswerBytes(-answer_bytes_);
+  std::vector<Scheduler::Ticket> tickets;
   for (const auto& [number, request] : in_flight_) {
-    context_.service.Cancel(request.ticket);
+    tickets.push_back(request.ticket);
   }
+  context_.service.Cancel(std::move(tickets));
   closed_(id_);
 }
 

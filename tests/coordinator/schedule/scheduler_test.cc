@@ -225,18 +225,19 @@ TEST(Scheduler, MoreThanTheQueueHoldsIsRefusedAtOnce) {
   scheduler.WaitIdle();
 }
 
-TEST(Scheduler, ACancelledJobIsDroppedAndNoOther) {
+TEST(Scheduler, CancelledJobsAreDroppedAndNoOthers) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   cluster.Hold();
   Pending computing(scheduler, {Prompt(20, 2)});
   Pending left(scheduler, {Prompt(5, 3), Prompt(5, 4)});
   Pending stays(scheduler, {Prompt(5, 5)});
-  scheduler.Cancel(left.ticket());
+  Pending left_too(scheduler, {Prompt(70, 6)});
+  scheduler.Cancel({left_too.ticket(), Scheduler::kNoTicket, left.ticket()});
   EXPECT_EQ(left.Refusal().code, 499) << "while the pass before it still runs";
-  scheduler.Cancel(left.ticket());
-  scheduler.Cancel(computing.ticket());
-  scheduler.Cancel(Scheduler::kNoTicket);
+  EXPECT_EQ(left_too.Refusal().code, 499);
+  scheduler.Cancel({left.ticket(), computing.ticket()});
+  scheduler.Cancel({});
   cluster.Release();
   computing.ExpectAnswer();
   stays.ExpectAnswer();
