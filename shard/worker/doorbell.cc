@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -26,6 +27,11 @@ using boost::system::error_code;
 
 /// For the last ring, where this rank leaves before it.
 constexpr auto kLastRingTime = std::chrono::seconds(5);
+/// mpirun, where it sees a rank's end first, sleeps for a second before it sends the others
+/// SIGTERM, and for another before SIGKILL. The end of a child cuts a sleep short, if it has begun:
+/// so the others end a moment later and in two waves, and the job is gone in a fraction of a
+/// second.
+constexpr auto kEndWave = std::chrono::milliseconds(100);
 
 /// What follows from the last ring on is no loss: rank 0 sets `ended` before it rings.
 struct Watch {
@@ -167,11 +173,19 @@ class SilentDoorbell : public Doorbell {
   Ring Wait() override { return {}; }
 };
 
+/// Ranks before this one that are not `lost`; 0 where no mpirun says which one this is.
+int SurvivorsBefore(int lost) {
+  const char* own = std::getenv("OMPI_COMM_WORLD_RANK");
+  const int rank = own == nullptr ? 0 : std::atoi(own);
+  return lost < rank ? rank - 1 : rank;
+}
+
 }  // namespace
 
 void EndProcessFor(int rank) {
   std::fprintf(stderr, "scorecast: rank %d is gone: the job ends\n", rank);
   std::fflush(stderr);
+  std::this_thread::sleep_for(kEndWave * (1 + SurvivorsBefore(rank) % 2));
   // Not exit or MPI_Abort: another thread may be in MPI, waiting for that rank for ever.
   _exit(70);
 }
