@@ -39,6 +39,9 @@ Connection::Connection(std::uint64_t id, Socket socket, ConnectionContext& conte
 
 void Connection::Start() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->is_closed_) {
+      return;  // By a shutdown. Nothing would end the idle timer before its time.
+    }
     self->WatchIdle();
     self->ReadHeader();
   });
@@ -46,6 +49,9 @@ void Connection::Start() {
 
 void Connection::Refuse(proto::Error error) {
   asio::post(socket_.get_executor(), [self = shared_from_this(), error = std::move(error)] {
+    if (self->is_closed_) {
+      return;
+    }
     self->WatchIdle();
     self->reading_paused_ = true;  // Until it is told: see Finish.
     self->close_when_done_ = true;

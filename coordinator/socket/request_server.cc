@@ -97,6 +97,9 @@ void RequestServer::Admit(tcp::socket socket) {
   bool is_one_too_many = false;
   {
     const std::lock_guard lock(mutex_);
+    if (context_.draining) {
+      return;  // Accepted just before: CloseConnections may have passed already.
+    }
     is_one_too_many = connections_.size() - refused_ >= options_.max_connections;
     if (is_one_too_many && refused_ == kMaxRefused) {
       return;  // Closed without a word.

@@ -1,11 +1,13 @@
 // How a service ends: in order, in a hurry, and with what it has been asked for.
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -146,6 +148,36 @@ TEST(ServeDrain, SigtermToMpirunRefusesWhatIsQueuedAndGoes) {
   for (const std::filesystem::path& file : files) {
     EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(file); })) << file << " is left";
   }
+}
+
+// Connections in every state while it ends: it does not wait for any of them.
+TEST(ServeDrain, WhileClientsComeAndGo) {
+  Service service(NumberedCommand(0));
+  std::atomic<bool> gone = false;
+  std::vector<std::thread> threads;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      while (!gone) {
+        try {
+          const auto client = service.Connect();
+          for (std::uint64_t asked = 0; asked < i; ++asked) {
+            client->Send(NumberedRequest(asked));
+          }
+        } catch (const std::runtime_error&) {
+          std::this_thread::yield();
+        }
+      }
+    });
+  }
+  service.Connect()->Call(NumberedRequest(1));
+  kill(service.process().pid(), SIGTERM);
+  service.process().SetTimeLeft(std::chrono::seconds(60));
+  const ProcessResult result = service.process().Wait();
+  gone = true;
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  ExpectStopped(result);
 }
 
 // A client that writes on and on without reading has every answer that the service formed.
