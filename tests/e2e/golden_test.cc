@@ -1,4 +1,4 @@
-// Through the batch door: other implementations' answers, on 1, 2, 3 and 4 ranks, which agree.
+// Through both doors: other implementations' answers, on 1, 2, 3 and 4 ranks, which agree.
 
 #include <algorithm>
 #include <cmath>

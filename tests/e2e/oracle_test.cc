@@ -1,4 +1,4 @@
-// Text through the batch door, held to the dense-mask oracle on the ids that the tokenizers'
+// Text through both doors, held to the dense-mask oracle on the ids that the tokenizers'
 // reference libraries give. Needs nothing that is not in the repository.
 
 #include <algorithm>

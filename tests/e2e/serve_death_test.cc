@@ -38,7 +38,8 @@ std::set<std::filesystem::path> TracesOf(pid_t mpirun, const std::vector<pid_t>&
     traces.insert(files.begin(), files.end());
   }
   std::error_code gone;
-  for (const auto& user : std::filesystem::directory_iterator("/tmp", gone)) {
+  for (const auto& user :
+       std::filesystem::directory_iterator(std::filesystem::temp_directory_path(), gone)) {
     if (user.path().filename().string().starts_with("ompi.")) {
       const std::filesystem::path session = user.path() / ("pid." + std::to_string(mpirun));
       if (std::filesystem::exists(session)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -77,6 +78,30 @@ ProcessResult Service::Drain() {
   return process_->Wait();
 }
 
+bool HasReadAll(launcher::Client& client) {
+  const int client_port = client.socket().local_endpoint().port();
+  const int server_port = client.socket().remote_endpoint().port();
+  bool is_sent = false;
+  bool is_read = false;
+  std::ifstream table("/proc/net/tcp");
+  for (std::string line; std::getline(table, line);) {
+    // "0: 0100007F:1F90 0100007F:C001 01 TX_QUEUE:RX_QUEUE …", all in hexadecimal.
+    unsigned from = 0;
+    unsigned to = 0;
+    unsigned long unsent = 0;
+    unsigned long unread = 0;
+    if (std::sscanf(line.c_str(), "%*d: %*x:%x %*x:%x %*x %lx:%lx", &from, &to, &unsent, &unread) !=
+        4) {
+      continue;
+    }
+    const int local = static_cast<int>(from);
+    const int remote = static_cast<int>(to);
+    is_sent = is_sent || (local == client_port && remote == server_port && unsent == 0);
+    is_read = is_read || (local == server_port && remote == client_port && unread == 0);
+  }
+  return is_sent && is_read;
+}
+
 Resources ResourcesOf(pid_t pid) {
   Resources resources;
   const std::filesystem::path directory = "/proc/" + std::to_string(pid);
@@ -97,9 +122,10 @@ Resources ResourcesOf(pid_t pid) {
 }
 
 std::vector<std::filesystem::path> SharedFilesOf(pid_t pid) {
+  const std::string session = std::filesystem::temp_directory_path() / "ompi.";
   std::set<std::filesystem::path> files;
   const auto add = [&](const std::string& path) {
-    if (path.starts_with("/dev/shm/") || path.starts_with("/tmp/ompi.")) {
+    if (path.starts_with("/dev/shm/") || path.starts_with(session)) {
       files.insert(path);
     }
   };

@@ -44,6 +44,9 @@ class Service {
   bool ended_ = false;
 };
 
+/// True where the service has read every byte that was sent, so that all of it is taken.
+bool HasReadAll(launcher::Client& client);
+
 /// What a process holds, from /proc; zeros where there is no such process.
 struct Resources {
   std::size_t resident_bytes = 0;
@@ -52,7 +55,7 @@ struct Resources {
 };
 Resources ResourcesOf(pid_t pid);
 
-/// Files of /dev/shm and of Open MPI's directory in /tmp that a process has mapped or open.
+/// Files of /dev/shm and of Open MPI's temporary directory that a process has mapped or open.
 std::vector<std::filesystem::path> SharedFilesOf(pid_t pid);
 
 }  // namespace scorecast::testing
