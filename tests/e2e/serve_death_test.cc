@@ -79,8 +79,7 @@ TEST_P(ServeDeath, OfARankUnderLoadEndsTheJobAndLeavesNothing) {
   EXPECT_FALSE(result.timed_out);
   EXPECT_NE(result.exit_code, 0);
   EXPECT_LT(took, TimeToBeGone());
-  EXPECT_THAT(result.err, ::testing::ContainsRegex("rank " + std::to_string(GetParam()) +
-                                                   " (is gone|.*exited on signal 9)"));
+  EXPECT_THAT(result.err, ::testing::HasSubstr("rank " + std::to_string(GetParam()) + " is gone"));
   EXPECT_THROW(
       {
         for (;;) {
