@@ -61,9 +61,9 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text) {
   // The parser takes a zero byte for the end of the text.
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
-    return Unexpected(BadRequest(
-        "invalid_json", "The request is not JSON: see its byte " + std::to_string(zero + 1) + ".",
-        ""));
+    return Unexpected(
+        BadRequest("invalid_json",
+                   "The request is not JSON: see its byte " + std::to_string(zero + 1) + ".", ""));
   }
   if (IsTooDeep(text)) {
     return Unexpected(BadRequest(

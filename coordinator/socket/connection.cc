@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -149,6 +150,7 @@ void Connection::SkipMessage(std::size_t length) {
 
 void Connection::HandleMessage() {
   v1::Request request;
+  const std::size_t message_bytes = message_.size();
   const bool parsed = request.ParseFromString(message_);
   ReleaseMessage();
   if (is_finishing_) {
@@ -163,7 +165,7 @@ void Connection::HandleMessage() {
   }
   switch (request.door_case()) {
     case v1::Request::kScore:
-      HandleScore(request.request_id(), request.score());
+      HandleScore(request.request_id(), request.score(), message_bytes);
       return;
     case v1::Request::DOOR_NOT_SET:
       break;
@@ -173,12 +175,13 @@ void Connection::HandleMessage() {
       BadRequest("unknown_door", "The request asks for nothing that this server knows.", ""));
 }
 
-void Connection::HandleScore(std::uint64_t request_id, const v1::ScoreRequest& message) {
+void Connection::HandleScore(std::uint64_t request_id, const v1::ScoreRequest& message,
+                             std::size_t message_bytes) {
   if (context_.draining) {
     AnswerError(request_id, Draining());
     return;
   }
-  const proto::Expected<ScoreRequest> request = ScoreRequestFromMessage(message);
+  proto::Expected<ScoreRequest> request = ScoreRequestFromMessage(message);
   if (!request) {
     AnswerError(request_id, request.error());
     return;
@@ -188,33 +191,59 @@ void Connection::HandleScore(std::uint64_t request_id, const v1::ScoreRequest& m
   const std::int64_t answer_bytes = AnswerBytesBound(*request);
   in_flight_.emplace(number, InFlight{Scheduler::kNoTicket, answer_bytes});
   HoldAnswerBytes(answer_bytes);
+  if (message_bytes <= kLongMessageBytes) {
+    Ask(request_id, number, *request, Clock::now());
+    return;
+  }
+  asio::post(context_.long_messages,
+             [self = shared_from_this(), request_id, number, request = *std::move(request),
+              arrived = Clock::now(), held = HoldWhileAsked(message_bytes)] {
+               if (!self->is_closed_) {
+                 self->Ask(request_id, number, request, arrived);
+               }
+             });
+}
+
+void Connection::Ask(std::uint64_t request_id, std::uint64_t number, const ScoreRequest& request,
+                     Clock::time_point arrived) {
   const Scheduler::Ticket ticket = context_.service.Score(
-      *request, Clock::now(),
+      request, arrived,
       [self = shared_from_this(), request_id, number](ScoreService::Finish finish) {
         // From the computing thread: the answer is formed on an I/O thread.
         asio::post(self->socket_.get_executor(),
                    [self, request_id, number, finish = std::move(finish)] {
-                     if (self->is_closed_) {
-                       return;
-                     }
-                     const auto entry = self->in_flight_.find(number);
-                     self->HoldAnswerBytes(-entry->second.answer_bytes);
-                     self->in_flight_.erase(entry);
-                     const proto::Expected<ScoreResponse> response = finish();
-                     if (!response) {
-                       self->AnswerError(request_id, response.error());
-                       return;
-                     }
-                     v1::Response answer;
-                     answer.set_request_id(request_id);
-                     ToMessage(*response, *answer.mutable_score());
-                     self->Answer(answer);
+                     self->AnswerScore(request_id, number, finish);
                    });
       });
-  const auto entry = in_flight_.find(number);
-  if (entry != in_flight_.end()) {
-    entry->second.ticket = ticket;
+  asio::dispatch(socket_.get_executor(), [self = shared_from_this(), number, ticket] {
+    if (self->is_closed_) {
+      self->context_.service.Cancel({ticket});
+      return;
+    }
+    const auto entry = self->in_flight_.find(number);
+    if (entry != self->in_flight_.end()) {
+      entry->second.ticket = ticket;
+    }
+  });
+}
+
+void Connection::AnswerScore(std::uint64_t request_id, std::uint64_t number,
+                             const ScoreService::Finish& finish) {
+  if (is_closed_) {
+    return;
   }
+  const auto entry = in_flight_.find(number);
+  HoldAnswerBytes(-entry->second.answer_bytes);
+  in_flight_.erase(entry);
+  const proto::Expected<ScoreResponse> response = finish();
+  if (!response) {
+    AnswerError(request_id, response.error());
+    return;
+  }
+  v1::Response answer;
+  answer.set_request_id(request_id);
+  ToMessage(*response, *answer.mutable_score());
+  Answer(answer);
 }
 
 void Connection::AnswerError(std::uint64_t request_id, const proto::Error& error) {
@@ -282,6 +311,12 @@ bool Connection::HoldMessageBytes(std::size_t bytes) {
   return true;
 }
 
+std::shared_ptr<void> Connection::HoldWhileAsked(std::size_t bytes) {
+  const auto count = static_cast<std::int64_t>(bytes);
+  context_.message_bytes += count;
+  return {nullptr, [&context = context_, count](void*) { context.message_bytes -= count; }};
+}
+
 void Connection::HoldAnswerBytes(std::int64_t bytes) {
   answer_bytes_ += bytes;
   context_.answer_bytes += bytes;
@@ -299,7 +334,7 @@ void Connection::Progress() { last_progress_ = Clock::now(); }
 void Connection::WatchIdle() {
   idle_timer_.expires_at(last_progress_ + context_.options.idle_timeout);
   idle_timer_.async_wait([self = shared_from_this()](error_code error) {
-    if (error || self->is_closed_) {
+    if (error || self->is_closed_ || self->is_finishing_) {
       return;
     }
     // A request being computed is not the client's silence; an answer that it does not read is.

@@ -13,6 +13,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include "coordinator/doors/score_service.h"
 #include "coordinator/socket/socket_options.h"
@@ -27,15 +28,19 @@ struct ConnectionContext {
   ScoreService& service;
   const SocketOptions& options;
   std::atomic<bool> draining = false;  ///< New requests get a 503.
-  // Of all connections together:
-  std::atomic<std::int64_t> message_bytes = 0;  ///< Of messages that are being read.
-  std::atomic<std::int64_t> answer_bytes = 0;   ///< Of answers, from their requests' arrival on.
+  /// Tokenizes what would keep an I/O thread, and its other clients, waiting.
+  boost::asio::thread_pool long_messages{1};
+  // Of all connections together: of messages that are being read or wait in long_messages, and of
+  // answers, from their requests' arrival on.
+  std::atomic<std::int64_t> message_bytes = 0;
+  std::atomic<std::int64_t> answer_bytes = 0;
 };
 
 /// One client: reads frames, answers each exactly once, in any order. Lives until both sides are
-/// done with it. All work is done on its strand; what it holds in memory is bounded by one frame,
-/// kMaxInFlight requests and kMaxAnswerBytes of answers, whatever the client does; what all hold
-/// together by SocketOptions::max_held_bytes, and one answer of each.
+/// done with it. All work is done on its strand, but for tokenizing a long message; what it holds
+/// in memory is bounded by one frame, kMaxInFlight requests and kMaxAnswerBytes of answers,
+/// whatever the client does; what all hold together by SocketOptions::max_held_bytes, and one
+/// answer of each.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
@@ -59,6 +64,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static constexpr std::int64_t kMaxAnswerBytes = std::int64_t{4} << 20;
   /// A message is read in pieces, so that a length alone costs no memory.
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+  /// Messages that are longer are not tokenized on an I/O thread.
+  static constexpr std::size_t kLongMessageBytes = std::size_t{64} << 10;
   /// How long a client has to close its side after this one: closing a socket with unread bytes in
   /// it would reset the connection, and answers on their way would be lost.
   static constexpr auto kLingerTime = std::chrono::seconds(1);
@@ -71,7 +78,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void WatchIdle();
 
   void HandleMessage();
-  void HandleScore(std::uint64_t request_id, const v1::ScoreRequest& message);
+  void HandleScore(std::uint64_t request_id, const v1::ScoreRequest& message,
+                   std::size_t message_bytes);
+  /// On the strand, or on the thread for long messages. `number` is ours, see `in_flight_`.
+  void Ask(std::uint64_t request_id, std::uint64_t number, const ScoreRequest& request,
+           Clock::time_point arrived);
+  void AnswerScore(std::uint64_t request_id, std::uint64_t number,
+                   const ScoreService::Finish& finish);
   void AnswerError(std::uint64_t request_id, const proto::Error& error);
   void Answer(const v1::Response& response);
   void Progress();
@@ -79,6 +92,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ResumeReading();
   /// False where all connections together hold too much already.
   bool HoldMessageBytes(std::size_t bytes);
+  std::shared_ptr<void> HoldWhileAsked(std::size_t bytes);
   void HoldAnswerBytes(std::int64_t bytes);  // Less than 0: no longer.
   void ReleaseMessage();
   /// Says that no further answer comes; what the client still sends is not looked at.
@@ -109,7 +123,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unordered_map<std::uint64_t, InFlight> in_flight_;  // By our own number.
   bool close_when_done_ = false;
   bool is_finishing_ = false;
-  bool is_closed_ = false;
+  std::atomic<bool> is_closed_ = false;
 };
 
 }  // namespace scorecast::coordinator

@@ -64,6 +64,7 @@ RequestServer::RequestServer(ScoreService& service, const SocketOptions& options
 RequestServer::~RequestServer() {
   StartDraining();
   CloseConnections(std::chrono::milliseconds(0));
+  context_.long_messages.join();
   for (std::thread& thread : threads_) {
     thread.join();
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,6 +60,36 @@ class FakeTokenizer : public Tokenizer {
   std::vector<TokenId> added_prefix_;
   /// An end of text that a request must never get.
   std::vector<TokenId> added_suffix_ = {0};
+};
+
+/// A tokenizer that can be held up in texts of more than kLong bytes.
+class HoldingTokenizer : public FakeTokenizer {
+ public:
+  static constexpr std::size_t kLong = 10'000;
+
+  using FakeTokenizer::FakeTokenizer;
+
+  void Hold() { SetHeld(true); }
+  void Release() { SetHeld(false); }
+
+  std::vector<TokenId> Encode(std::string_view text) const override {
+    if (text.size() > kLong) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return !held_; });
+    }
+    return FakeTokenizer::Encode(text);
+  }
+
+ private:
+  void SetHeld(bool held) {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+    changed_.notify_all();
+  }
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool held_ = false;
 };
 
 }  // namespace scorecast::coordinator

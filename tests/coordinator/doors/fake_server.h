@@ -30,7 +30,7 @@ struct FakeServer {
 
   const proto::ModelConfig config = Config();
   const ScoreOptions options;
-  const FakeTokenizer tokenizer{{{"<d>", 256}, {" yes", 257}, {" no", 258}}, 259};
+  HoldingTokenizer tokenizer{{{"<d>", 256}, {" yes", 257}, {" no", 258}}, 259};
   FakeCluster cluster{
       {.max_rows = 64, .max_reads = 160, .pass_kv_rows = 4096, .kept_kv_rows = 8192}, kVocabSize};
   Scheduler scheduler;

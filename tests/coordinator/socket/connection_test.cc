@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -208,6 +210,30 @@ TEST(Connection, AClientThatDoesNotReadCostsOthersNothing) {
   }
   EXPECT_EQ(answers.size(), kRequests) << "none was lost";
   sender.join();
+}
+
+TEST(Connection, LongTextsKeepNobodyElseWaiting) {
+  FakeSocketServer server;
+  server.tokenizer().Hold();
+  std::vector<std::unique_ptr<Client>> slow;
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    v1::Request request = NumberedRequest(number);
+    request.mutable_score()->mutable_query()->set_text(std::string(100'000, 'x'));
+    slow.push_back(server.Connect());
+    slow.back()->Send(request);
+  }
+  auto leaver = server.Connect();
+  v1::Request request = NumberedRequest(4);
+  request.mutable_score()->add_items()->set_text(std::string(100'000, 'x'));
+  leaver->Send(request);
+  const auto other = server.Connect();
+  EXPECT_TRUE(other->Call(NumberedRequest(5)).has_score());
+  leaver.reset();
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 5; }));
+  server.tokenizer().Release();
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    ExpectError(slow[number]->Receive(), number, 400, "sequence_too_long");
+  }
 }
 
 TEST(Connection, IsClosedAfterSilenceButNotWhileItsRequestIsComputed) {

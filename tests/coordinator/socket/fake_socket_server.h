@@ -26,6 +26,7 @@ class FakeSocketServer {
   std::unique_ptr<launcher::Client> Connect() const;
 
   FakeCluster& cluster() { return fake_.cluster; }
+  HoldingTokenizer& tokenizer() { return fake_.tokenizer; }
   Scheduler& scheduler() { return fake_.scheduler; }
   RequestServer& server() { return *server_; }
 
