@@ -303,10 +303,12 @@ bool Connection::HoldMessageBytes(std::size_t bytes) {
   const std::int64_t limit =
       std::max(context_.options.max_held_bytes, context_.options.max_request_bytes);
   const auto more = static_cast<std::int64_t>(bytes);
-  if (context_.message_bytes.fetch_add(more) + more > limit) {
-    context_.message_bytes.fetch_sub(more);
-    return false;
-  }
+  std::int64_t held = context_.message_bytes;
+  do {
+    if (held + more > limit) {
+      return false;
+    }
+  } while (!context_.message_bytes.compare_exchange_weak(held, held + more));
   held_bytes_ += bytes;
   return true;
 }
