@@ -157,8 +157,6 @@ void RunService(const ServeFlags& flags, Service& service) {
     service.server->CloseConnections(drain == Drain::kHurried ? kHurriedAnswersTime
                                                               : kLastAnswersTime);
     service.server.reset();
-    // A request that came in just before is answered by now too.
-    service.scheduler.WaitIdle();
     service.cluster.Stop();
   });
   service.cluster.Run();

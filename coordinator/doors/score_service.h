@@ -40,6 +40,10 @@ class ScoreService {
   /// Whoever asked has left: drops those of the requests that still wait, which makes them ready.
   void Cancel(std::vector<Scheduler::Ticket> tickets) { scheduler_.Cancel(std::move(tickets)); }
 
+  /// Returns when every request that was asked is ready and its `ready` has returned. Not to be
+  /// called from a `ready`.
+  void WaitIdle() { scheduler_.WaitIdle(); }
+
  private:
   void WarnOfItemFirst();
 

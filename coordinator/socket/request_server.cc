@@ -65,6 +65,8 @@ RequestServer::~RequestServer() {
   StartDraining();
   CloseConnections(std::chrono::milliseconds(0));
   context_.long_messages.join();
+  // A pass may still compute for a client that is gone, and its answer comes to our threads.
+  context_.service.WaitIdle();
   for (std::thread& thread : threads_) {
     thread.join();
   }

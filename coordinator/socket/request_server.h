@@ -24,7 +24,7 @@ class RequestServer {
  public:
   /// Listens from here on. StartupError where the address cannot be had. `service` outlives it.
   RequestServer(ScoreService& service, const SocketOptions& options, int io_threads);
-  /// Closes what is open. Every request that the service took must have been answered.
+  /// Closes what is open, and waits until the service has nothing left to compute.
   ~RequestServer();
 
   RequestServer(const RequestServer&) = delete;

@@ -26,8 +26,6 @@ FakeSocketServer::~FakeSocketServer() {
   fake_.cluster.Release();
   fake_.scheduler.WaitIdle();
   server_.reset();
-  // A request that came in just before is answered too.
-  fake_.scheduler.WaitIdle();
 }
 
 std::unique_ptr<launcher::Client> FakeSocketServer::Connect() const {

@@ -2,11 +2,13 @@
 
 #include "coordinator/socket/request_server.h"
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -143,6 +145,26 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
   server.scheduler().WaitIdle();
   server.server().CloseConnections(std::chrono::milliseconds(100));
   EXPECT_EQ(server.server().connections(), 0U);
+}
+
+TEST(RequestServer, ItsEndWaitsForAPassWhoseClientIsGone) {
+  FakeServer fake;
+  auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2);
+  launcher::Client client("127.0.0.1:" + std::to_string(server->port()));
+  fake.cluster.Hold();
+  client.Send(NumberedRequest(1));
+  ASSERT_TRUE(Eventually([&] { return !fake.cluster.plans().empty(); }));
+  std::atomic<bool> is_gone = false;
+  std::thread end([&] {
+    server.reset();
+    is_gone = true;
+  });
+  EXPECT_THROW(client.Receive(), std::runtime_error);
+  // The answer of the pass would find no thread to go to.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(is_gone);
+  fake.cluster.Release();
+  end.join();
 }
 
 }  // namespace
