@@ -139,9 +139,13 @@ struct Service {
   std::optional<coordinator::RequestServer> server;
 };
 
-/// What clients connect to: where the service listens on every address, the host's name.
+/// What clients connect to: where the service listens on every address, the host's name. An IPv6
+/// address stands in brackets, before its port.
 std::string ReachableHost(const std::string& host) {
-  return host == "0.0.0.0" || host == "::" ? boost::asio::ip::host_name() : host;
+  if (host == "0.0.0.0" || host == "::") {
+    return boost::asio::ip::host_name();
+  }
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
 /// Rank 0: clients are served on threads of their own, plans run on this one.

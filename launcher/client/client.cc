@@ -1,6 +1,9 @@
 #include "launcher/client/client.h"
 
+#include <charconv>
+#include <cstdint>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include <boost/asio/connect.hpp>
@@ -19,7 +22,12 @@ using boost::system::error_code;
 /// HOST and PORT of "HOST:PORT".
 std::pair<std::string, std::string> SplitAddress(const std::string& address) {
   const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon + 1 == address.size()) {
+  const char* const port = address.c_str() + colon + 1;  // The whole where there is no colon.
+  const char* const end = address.c_str() + address.size();
+  // The resolver would take 70000 for 4464.
+  std::uint16_t number = 0;
+  const auto [stop, fault] = std::from_chars(port, end, number);
+  if (colon == std::string::npos || fault != std::errc() || stop != end || number == 0) {
     throw std::runtime_error("\"" + address + "\" is not HOST:PORT");
   }
   std::string host = address.substr(0, colon);

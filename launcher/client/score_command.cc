@@ -1,6 +1,9 @@
 #include "launcher/client/score_command.h"
 
 #include <cstdio>
+#include <stdexcept>
+
+#include <google/protobuf/stubs/logging.h>
 
 #include "coordinator/doors/score_json.h"
 #include "coordinator/socket/score_messages.h"
@@ -57,6 +60,7 @@ void PrintJson(const v1::ScoreResponse& response) {
 }  // namespace
 
 int RunScoreCommand(const ScoreFlags& flags) {
+  google::protobuf::SetLogHandler(nullptr);  // The server refuses text that is not valid UTF-8.
   Client client(flags.connect);
   const v1::Response response = client.Call(ToRequest(flags));
   if (!response.has_score()) {
@@ -68,6 +72,9 @@ int RunScoreCommand(const ScoreFlags& flags) {
     PrintJson(response.score());
   } else {
     PrintLines(flags, response.score());
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw std::runtime_error("cannot write to standard output");
   }
   return 0;
 }

@@ -1,0 +1,112 @@
+// `scorecast score`, the client on the command line: what it prints, and its faults in one line.
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+/// A service in multi-item mode that listens on `host`.
+BatchCommand OnHost(const std::string& host) {
+  return {MakeModel("digits"), {"--multi-item-scoring-delimiter", "2", "--host", host}};
+}
+
+std::vector<std::string> ScoreArguments(const std::string& address) {
+  return {"score", "--connect", address, "--query",          "12", "--item",
+          "3\n4",  "--item",    "--5",   "--label-token-id", "7",  "--label-token-id",
+          "8"};
+}
+
+void ExpectFault(const ProcessResult& result, const std::string& part) {
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(LinesOf(result.err), ::testing::ElementsAre(HasSubstr("scorecast: "))) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(part));
+}
+
+TEST(ScoreCommand, PrintsALineAnItemOrJson) {
+  const Service server(OnHost("127.0.0.1"));
+  std::vector<std::string> arguments = ScoreArguments(server.address());
+  const ProcessResult lines = RunScorecast(arguments);
+  EXPECT_EQ(lines.exit_code, 0) << lines.err;
+  const std::string number = "[0-9.e-]+\t";
+  EXPECT_THAT(LinesOf(lines.out), ::testing::ElementsAre(MatchesRegex(number + number + "3 4"),
+                                                         MatchesRegex(number + number + "--5")));
+  arguments.emplace_back("--json");
+  const ProcessResult json = RunScorecast(arguments);
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  const auto body = nlohmann::json::parse(json.out);
+  EXPECT_EQ(body.at("object"), "scoring");
+  EXPECT_EQ(body.at("scores").size(), 2U);
+  EXPECT_TRUE(body.at("timings").contains("queue_ms"));
+}
+
+TEST(ScoreCommand, TellsWhatTheServerRefused) {
+  const Service server(OnHost("127.0.0.1"));
+  std::vector<std::string> arguments = ScoreArguments(server.address());
+  arguments.insert(arguments.end(), {"--temperature", "nan", "--apply-softmax"});
+  ExpectFault(RunScorecast(arguments), "400 temperature_out_of_range");
+  arguments = ScoreArguments(server.address());
+  arguments[4] = "\xff";  // No UTF-8.
+  ExpectFault(RunScorecast(arguments), "400 not_a_message");
+}
+
+TEST(ScoreCommand, TellsThatNothingCouldBeWritten) {
+  const Service server(OnHost("127.0.0.1"));
+  Command command = ScorecastCommand(ScoreArguments(server.address()));
+  command.arguments.insert(command.arguments.begin(),
+                           {"sh", "-c", "exec \"$@\" > /dev/full", "sh"});
+  ExpectFault(testing::Run(command), "standard output");
+}
+
+TEST(ScoreCommand, TellsWhereThereIsNoServer) {
+  // 70000 must not become port 4464.
+  for (const char* address : {"127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:0",
+                              "127.0.0.1:-1", "127.0.0.1:74x", ""}) {
+    ExpectFault(RunScorecast(ScoreArguments(address)), "is not HOST:PORT");
+  }
+  ExpectFault(RunScorecast(ScoreArguments("127.0.0.1:1")), "cannot connect to 127.0.0.1:1: ");
+}
+
+TEST(ScoreCommand, ConnectsToTheAddressThatTheServiceNames) {
+  std::optional<Service> started;
+  try {
+    started.emplace(OnHost("::1"));
+  } catch (const std::runtime_error& fault) {
+    EXPECT_THAT(fault.what(), HasSubstr("cannot listen on ::1"));
+    GTEST_SKIP() << "this host has no IPv6";
+  }
+  const Service& server = *started;
+  EXPECT_THAT(server.address(), MatchesRegex("\\[::1\\]:[0-9]+"));
+  EXPECT_EQ(RunScorecast(ScoreArguments(server.address())).exit_code, 0);
+}
+
+TEST(ServeStart, APortInUseIsToldInOneLine) {
+  const Service server(OnHost("127.0.0.1"));
+  const std::string port = server.address().substr(server.address().find(':') + 1);
+  const ProcessResult result =
+      RunScorecast({"serve", "--model", MakeModel("digits"), "--port", port}, 2);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  std::vector<std::string> own;
+  for (const std::string& line : LinesOf(result.err)) {
+    if (line.starts_with("scorecast: ")) {
+      own.push_back(line);
+    }
+  }
+  EXPECT_THAT(own, ::testing::ElementsAre(HasSubstr("cannot listen on 127.0.0.1:" + port)));
+}
+
+}  // namespace
+}  // namespace scorecast::testing
