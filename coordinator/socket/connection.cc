@@ -29,6 +29,17 @@ proto::Error Overloaded() {
   return {503, "overloaded", "The server is reading too many large requests.", "", 1};
 }
 
+proto::Error TooManyAnswers() {
+  return {503, "overloaded", "The server holds too many large answers.", "", 1};
+}
+
+proto::Error AnswerTooLarge(std::int64_t bytes, std::int64_t limit) {
+  return {413, "answer_too_large",
+          "The answer would be too large: up to " + std::to_string(bytes) + " > " +
+              std::to_string(limit) + " bytes.",
+          ""};
+}
+
 }  // namespace
 
 Connection::Connection(std::uint64_t id, Socket socket, ConnectionContext& context, Closed closed)
@@ -186,11 +197,18 @@ void Connection::HandleScore(std::uint64_t request_id, const v1::ScoreRequest& m
     AnswerError(request_id, request.error());
     return;
   }
+  const std::int64_t answer_bytes = AnswerBytesBound(*request);
+  const std::int64_t limit = context_.options.max_held_bytes;
+  HoldAnswerBytes(answer_bytes);
+  if (answer_bytes > kSmallAnswerBytes && context_.answer_bytes > limit) {
+    HoldAnswerBytes(-answer_bytes);
+    AnswerError(request_id,
+                answer_bytes > limit ? AnswerTooLarge(answer_bytes, limit) : TooManyAnswers());
+    return;
+  }
   // Not the client's number: nothing keeps a client from using one twice.
   const std::uint64_t number = next_request_++;
-  const std::int64_t answer_bytes = AnswerBytesBound(*request);
   in_flight_.emplace(number, InFlight{Scheduler::kNoTicket, answer_bytes});
-  HoldAnswerBytes(answer_bytes);
   if (message_bytes <= kLongMessageBytes) {
     Ask(request_id, number, *request, Clock::now());
     return;

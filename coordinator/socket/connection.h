@@ -40,7 +40,7 @@ struct ConnectionContext {
 /// done with it. All work is done on its strand, but for tokenizing a long message; what it holds
 /// in memory is bounded by one frame, kMaxInFlight requests and kMaxAnswerBytes of answers,
 /// whatever the client does; what all hold together by SocketOptions::max_held_bytes, and one
-/// answer of each.
+/// small answer of each.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
@@ -62,6 +62,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// still to be computed or not read by the client.
   static constexpr std::size_t kMaxInFlight = 256;
   static constexpr std::int64_t kMaxAnswerBytes = std::int64_t{4} << 20;
+  /// A larger answer is refused where all connections together hold too much.
+  static constexpr std::int64_t kSmallAnswerBytes = std::int64_t{64} << 10;
   /// A message is read in pieces, so that a length alone costs no memory.
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
   /// Messages that are longer are not tokenized on an I/O thread.

@@ -19,7 +19,9 @@ struct SocketOptions {
   std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
   std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Of a frame's message.
   /// Of all messages that are being read: one more piece is refused with a 503; no less than
-  /// `max_request_bytes` counts. And of all answers: only who waits for none may ask for more.
+  /// `max_request_bytes` counts. And of all answers: then only who waits for none may ask for
+  /// more, and only for a small one; a larger one is refused with a 503, and one that is larger
+  /// than all of this with a 413.
   std::int64_t max_held_bytes = std::int64_t{1} << 30;
 };
 

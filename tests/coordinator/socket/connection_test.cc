@@ -286,5 +286,42 @@ TEST(Connection, AHalfReadMessageIsRefusedWhereAllTogetherAreTooLarge) {
   })) << "what they held is free again";
 }
 
+/// Its answer is larger than a small one: 50 log-probabilities for each of the items and the query.
+v1::Request WithLargeAnswer(std::uint64_t number) {
+  v1::Request request = NumberedRequest(number);
+  for (int item = 0; item < 120; ++item) {
+    request.mutable_score()->add_items()->set_text("");
+  }
+  request.mutable_score()->set_top_logprobs(50);
+  return request;
+}
+
+TEST(Connection, ALargeAnswerIsRefusedWhereAllTogetherAreTooLarge) {
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_held_bytes = 150'000;  // One of them, not two.
+  FakeSocketServer server(options);
+  server.cluster().Hold();
+  const auto one = server.Connect();
+  one->Send(WithLargeAnswer(1));
+  ASSERT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  const auto other = server.Connect();
+  const v1::Response refusal = other->Call(WithLargeAnswer(2));
+  ExpectError(refusal, 2, 503, "overloaded");
+  EXPECT_EQ(refusal.error().retry_after_seconds(), 1);
+  server.cluster().Release();
+  EXPECT_TRUE(other->Call(NumberedRequest(3)).has_score()) << "a small one";
+  EXPECT_TRUE(one->Receive().has_score());
+  EXPECT_TRUE(Eventually([&] { return other->Call(WithLargeAnswer(4)).has_score(); }));
+}
+
+TEST(Connection, AnAnswerThatIsTooLargeByItselfIsRefused) {
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_held_bytes = 100'000;
+  FakeSocketServer server(options);
+  const auto client = server.Connect();
+  ExpectError(client->Call(WithLargeAnswer(1)), 1, 413, "answer_too_large");
+  EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score());
+}
+
 }  // namespace
 }  // namespace scorecast::coordinator
