@@ -29,25 +29,22 @@ proto::Error Overloaded() {
   return {503, "overloaded", "The server is reading too many large requests.", "", 1};
 }
 
-proto::Error TooManyAnswers() {
-  return {503, "overloaded", "The server holds too many large answers.", "", 1};
-}
-
-proto::Error AnswerTooLarge(std::int64_t bytes, std::int64_t limit) {
-  return {413, "answer_too_large",
-          "The answer would be too large: up to " + std::to_string(bytes) + " > " +
-              std::to_string(limit) + " bytes.",
-          ""};
-}
-
 }  // namespace
+
+auto Connection::WithProgress() {
+  return [this](const error_code& error, std::size_t) -> std::size_t {
+    Progress();
+    return error ? 0 : kPieceBytes;
+  };
+}
 
 Connection::Connection(std::uint64_t id, Socket socket, ConnectionContext& context, Closed closed)
     : id_(id),
       socket_(std::move(socket)),
       context_(context),
       closed_(std::move(closed)),
-      idle_timer_(socket_.get_executor()) {}
+      idle_timer_(socket_.get_executor()),
+      held_answers_(kMaxAnswerBytes, &context.handler.answers()) {}
 
 void Connection::Start() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
@@ -67,7 +64,7 @@ void Connection::Refuse(proto::Error error) {
     self->WatchIdle();
     self->reading_paused_ = true;  // Until it is told: see Finish.
     self->close_when_done_ = true;
-    self->AnswerError(0, error);
+    self->AnswerError(error);
   });
 }
 
@@ -90,19 +87,18 @@ void Connection::ReadHeader() {
     reading_paused_ = true;
     return;
   }
-  asio::async_read(socket_, asio::buffer(header_),
+  asio::async_read(socket_, asio::buffer(header_), WithProgress(),
                    [self = shared_from_this()](error_code error, std::size_t) {
                      if (error) {
                        self->CloseNow();
                        return;
                      }
-                     self->Progress();
                      const std::size_t length = proto::FrameLength(self->header_);
                      const std::int64_t limit = self->context_.options.max_request_bytes;
                      if (self->is_finishing_) {
                        self->SkipMessage(length);
                      } else if (length > static_cast<std::size_t>(limit)) {
-                       self->AnswerError(0, FrameTooLarge(length, limit));
+                       self->AnswerError(FrameTooLarge(length, limit));
                        self->SkipMessage(length);
                      } else {
                        self->ReadMessage(length);
@@ -121,20 +117,21 @@ void Connection::ReadMessage(std::size_t length) {
     return;
   }
   const std::size_t piece = std::min(length - have, kPieceBytes);
-  if (!HoldMessageBytes(piece)) {
+  Held held = context_.messages.TryHold(static_cast<std::int64_t>(piece));
+  if (held == nullptr) {
     ReleaseMessage();
-    AnswerError(0, Overloaded());
+    AnswerError(Overloaded());
     SkipMessage(length - have);
     return;
   }
+  held_.push_back(std::move(held));
   message_.resize(have + piece);
-  asio::async_read(socket_, asio::buffer(message_.data() + have, piece),
+  asio::async_read(socket_, asio::buffer(message_.data() + have, piece), WithProgress(),
                    [self = shared_from_this(), length](error_code error, std::size_t) {
                      if (error) {
                        self->CloseNow();
                        return;
                      }
-                     self->Progress();
                      self->ReadMessage(length);
                    });
 }
@@ -148,135 +145,60 @@ void Connection::SkipMessage(std::size_t length) {
   const std::size_t piece = std::min(length, kPieceBytes);
   message_.resize(piece);
   asio::async_read(
-      socket_, asio::buffer(message_),
+      socket_, asio::buffer(message_), WithProgress(),
       [self = shared_from_this(), rest = length - piece](error_code error, std::size_t) {
         if (error) {
           self->CloseNow();
           return;
         }
-        self->Progress();
         self->SkipMessage(rest);
       });
 }
 
 void Connection::HandleMessage() {
-  v1::Request request;
-  const std::size_t message_bytes = message_.size();
-  const bool parsed = request.ParseFromString(message_);
-  ReleaseMessage();
   if (is_finishing_) {
+    ReleaseMessage();
     return;
   }
-  if (!parsed) {
-    AnswerError(0, BadRequest("not_a_message",
-                              "The frame is not a scorecast.v1.Request, or a text in it is not "
-                              "valid UTF-8.",
-                              ""));
-    return;
-  }
-  switch (request.door_case()) {
-    case v1::Request::kScore:
-      HandleScore(request.request_id(), request.score(), message_bytes);
-      return;
-    case v1::Request::DOOR_NOT_SET:
-      break;
-  }
-  AnswerError(
-      request.request_id(),
-      BadRequest("unknown_door", "The request asks for nothing that this server knows.", ""));
-}
-
-void Connection::HandleScore(std::uint64_t request_id, const v1::ScoreRequest& message,
-                             std::size_t message_bytes) {
-  if (context_.draining) {
-    AnswerError(request_id, Draining());
-    return;
-  }
-  proto::Expected<ScoreRequest> request = ScoreRequestFromMessage(message);
-  if (!request) {
-    AnswerError(request_id, request.error());
-    return;
-  }
-  const std::int64_t answer_bytes = AnswerBytesBound(*request);
-  const std::int64_t limit = context_.options.max_held_bytes;
-  HoldAnswerBytes(answer_bytes);
-  if (answer_bytes > kSmallAnswerBytes && context_.answer_bytes > limit) {
-    HoldAnswerBytes(-answer_bytes);
-    AnswerError(request_id,
-                answer_bytes > limit ? AnswerTooLarge(answer_bytes, limit) : TooManyAnswers());
-    return;
-  }
-  // Not the client's number: nothing keeps a client from using one twice.
   const std::uint64_t number = next_request_++;
-  in_flight_.emplace(number, InFlight{Scheduler::kNoTicket, answer_bytes});
-  if (message_bytes <= kLongMessageBytes) {
-    Ask(request_id, number, *request, Clock::now());
-    return;
-  }
-  asio::post(context_.long_messages,
-             [self = shared_from_this(), request_id, number, request = *std::move(request),
-              arrived = Clock::now(), held = HoldWhileAsked(message_bytes)] {
-               if (!self->is_closed_) {
-                 self->Ask(request_id, number, request, arrived);
-               }
-             });
-}
-
-void Connection::Ask(std::uint64_t request_id, std::uint64_t number, const ScoreRequest& request,
-                     Clock::time_point arrived) {
-  const Scheduler::Ticket ticket = context_.service.Score(
-      request, arrived,
-      [self = shared_from_this(), request_id, number](ScoreService::Finish finish) {
-        // From the computing thread: the answer is formed on an I/O thread.
-        asio::post(self->socket_.get_executor(),
-                   [self, request_id, number, finish = std::move(finish)] {
-                     self->AnswerScore(request_id, number, finish);
-                   });
+  const auto pending = std::make_shared<PendingRequest>(held_answers_);
+  in_flight_.emplace(number, pending);
+  auto held = std::make_shared<std::vector<Held>>(std::move(held_));
+  std::string message = std::move(message_);
+  ReleaseMessage();
+  beginning_ = true;
+  context_.handler.Handle(
+      std::move(message), std::move(held), pending,
+      [self = shared_from_this()] {
+        asio::dispatch(self->socket_.get_executor(), [self] {
+          self->beginning_ = false;
+          self->ResumeReading();
+        });
+      },
+      [self = shared_from_this(), number](Reply reply) {
+        asio::dispatch(self->socket_.get_executor(),
+                       [self, number, reply = std::move(reply)]() mutable {
+                         self->Deliver(number, std::move(reply));
+                       });
       });
-  asio::dispatch(socket_.get_executor(), [self = shared_from_this(), number, ticket] {
-    if (self->is_closed_) {
-      self->context_.service.Cancel({ticket});
-      return;
-    }
-    const auto entry = self->in_flight_.find(number);
-    if (entry != self->in_flight_.end()) {
-      entry->second.ticket = ticket;
-    }
-  });
 }
 
-void Connection::AnswerScore(std::uint64_t request_id, std::uint64_t number,
-                             const ScoreService::Finish& finish) {
+void Connection::Deliver(std::uint64_t number, Reply reply) {
+  if (!is_closed_) {
+    in_flight_.erase(number);
+    Answer(std::move(reply));
+  }
+}
+
+void Connection::AnswerError(const proto::Error& error) {
+  Answer(ErrorReply(0, error, held_answers_));
+}
+
+void Connection::Answer(Reply reply) {
   if (is_closed_) {
     return;
   }
-  const auto entry = in_flight_.find(number);
-  HoldAnswerBytes(-entry->second.answer_bytes);
-  in_flight_.erase(entry);
-  const proto::Expected<ScoreResponse> response = finish();
-  if (!response) {
-    AnswerError(request_id, response.error());
-    return;
-  }
-  v1::Response answer;
-  answer.set_request_id(request_id);
-  ToMessage(*response, *answer.mutable_score());
-  Answer(answer);
-}
-
-void Connection::AnswerError(std::uint64_t request_id, const proto::Error& error) {
-  v1::Response answer;
-  answer.set_request_id(request_id);
-  ToMessage(error, *answer.mutable_error());
-  Answer(answer);
-}
-
-void Connection::Answer(const v1::Response& response) {
-  if (is_closed_) {
-    return;
-  }
-  answers_.push_back(proto::ToFrame(response));
-  HoldAnswerBytes(static_cast<std::int64_t>(answers_.back().size()));
+  answers_.push_back(std::move(reply));
   if (answers_.size() == 1) {
     Progress();  // Until now there was nothing that the client could have read.
     Write();
@@ -284,30 +206,24 @@ void Connection::Answer(const v1::Response& response) {
 }
 
 void Connection::Write() {
-  asio::async_write(
-      socket_, asio::buffer(answers_.front()),
-      [self = shared_from_this()](error_code error, std::size_t) {
-        if (error) {
-          self->CloseNow();
-          return;
-        }
-        self->Progress();
-        self->HoldAnswerBytes(-static_cast<std::int64_t>(self->answers_.front().size()));
-        self->answers_.pop_front();
-        if (!self->answers_.empty()) {
-          self->Write();
-        }
-        self->FinishIfDone();
-        self->ResumeReading();
-      });
+  asio::async_write(socket_, asio::buffer(answers_.front().frame), WithProgress(),
+                    [self = shared_from_this()](error_code error, std::size_t) {
+                      if (error) {
+                        self->CloseNow();
+                        return;
+                      }
+                      self->answers_.pop_front();
+                      if (!self->answers_.empty()) {
+                        self->Write();
+                      }
+                      self->FinishIfDone();
+                      self->ResumeReading();
+                    });
 }
 
 bool Connection::MayRead() const {
-  if (is_finishing_ || answer_bytes_ == 0) {
-    return true;
-  }
-  return in_flight_.size() < kMaxInFlight && answer_bytes_ < kMaxAnswerBytes &&
-         context_.answer_bytes < context_.options.max_held_bytes;
+  return is_finishing_ ||
+         (!beginning_ && in_flight_.size() < kMaxInFlight && held_answers_.HasRoom());
 }
 
 void Connection::ResumeReading() {
@@ -317,36 +233,10 @@ void Connection::ResumeReading() {
   }
 }
 
-bool Connection::HoldMessageBytes(std::size_t bytes) {
-  const std::int64_t limit =
-      std::max(context_.options.max_held_bytes, context_.options.max_request_bytes);
-  const auto more = static_cast<std::int64_t>(bytes);
-  std::int64_t held = context_.message_bytes;
-  do {
-    if (held + more > limit) {
-      return false;
-    }
-  } while (!context_.message_bytes.compare_exchange_weak(held, held + more));
-  held_bytes_ += bytes;
-  return true;
-}
-
-std::shared_ptr<void> Connection::HoldWhileAsked(std::size_t bytes) {
-  const auto count = static_cast<std::int64_t>(bytes);
-  context_.message_bytes += count;
-  return {nullptr, [&context = context_, count](void*) { context.message_bytes -= count; }};
-}
-
-void Connection::HoldAnswerBytes(std::int64_t bytes) {
-  answer_bytes_ += bytes;
-  context_.answer_bytes += bytes;
-}
-
 void Connection::ReleaseMessage() {
   // Its room is not kept for as long as the client is there.
   std::string().swap(message_);
-  context_.message_bytes.fetch_sub(static_cast<std::int64_t>(held_bytes_));
-  held_bytes_ = 0;
+  held_.clear();
 }
 
 void Connection::Progress() { last_progress_ = Clock::now(); }
@@ -402,10 +292,9 @@ void Connection::CloseNow() {
   socket_.close(ignored);
   ReleaseMessage();
   idle_timer_.cancel();
-  HoldAnswerBytes(-answer_bytes_);
   std::vector<Scheduler::Ticket> tickets;
-  for (const auto& [number, request] : in_flight_) {
-    tickets.push_back(request.ticket);
+  for (const auto& [number, pending] : in_flight_) {
+    tickets.push_back(pending->Leave());
   }
   context_.service.Cancel(std::move(tickets));
   closed_(id_);

@@ -1,5 +1,6 @@
 #include "coordinator/socket/request_server.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -35,7 +36,10 @@ tcp::endpoint Resolve(asio::io_context& io, const SocketOptions& options) {
 
 RequestServer::RequestServer(ScoreService& service, const SocketOptions& options, int io_threads)
     : options_(options),
-      context_{service, options_, false},
+      work_(io_.get_executor()),
+      messages_(std::max(options.max_held_bytes, options.max_request_bytes)),
+      handler_(service, io_.get_executor(), options.max_held_bytes),
+      context_{service, options_, handler_, messages_},
       acceptor_(asio::make_strand(io_)),
       accept_again_(acceptor_.get_executor()) {
   const tcp::endpoint endpoint = Resolve(io_, options_);
@@ -64,9 +68,9 @@ RequestServer::RequestServer(ScoreService& service, const SocketOptions& options
 RequestServer::~RequestServer() {
   StartDraining();
   CloseConnections(std::chrono::milliseconds(0));
-  context_.long_messages.join();
   // A pass may still compute for a client that is gone, and its answer comes to our threads.
-  context_.service.WaitIdle();
+  handler_.WaitIdle();
+  work_.reset();
   for (std::thread& thread : threads_) {
     thread.join();
   }
@@ -100,7 +104,7 @@ void RequestServer::Admit(tcp::socket socket) {
   bool is_one_too_many = false;
   {
     const std::lock_guard lock(mutex_);
-    if (context_.draining) {
+    if (handler_.draining()) {
       return;  // Accepted just before: CloseConnections may have passed already.
     }
     is_one_too_many = connections_.size() - refused_ >= options_.max_connections;
@@ -128,7 +132,7 @@ void RequestServer::Admit(tcp::socket socket) {
 }
 
 void RequestServer::StartDraining() {
-  context_.draining = true;
+  handler_.StartDraining();
   asio::post(acceptor_.get_executor(), [this] {
     error_code ignored;
     acceptor_.close(ignored);

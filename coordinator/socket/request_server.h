@@ -9,12 +9,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "coordinator/doors/score_service.h"
 #include "coordinator/socket/connection.h"
+#include "coordinator/socket/held_bytes.h"
+#include "coordinator/socket/request_handler.h"
 #include "coordinator/socket/socket_options.h"
 
 namespace scorecast::coordinator {
@@ -50,8 +53,11 @@ class RequestServer {
   std::vector<std::shared_ptr<Connection>> Connections() const;
 
   const SocketOptions options_;
-  ConnectionContext context_;
   boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  HeldBytes messages_;
+  RequestHandler handler_;
+  ConnectionContext context_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer accept_again_;
   std::uint16_t port_ = 0;

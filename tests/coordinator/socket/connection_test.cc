@@ -230,8 +230,8 @@ TEST(Connection, LongTextsKeepNobodyElseWaiting) {
   const auto other = server.Connect();
   EXPECT_TRUE(other->Call(NumberedRequest(5)).has_score());
   leaver.reset();
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 5; }));
   server.tokenizer().Release();
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 5; }));
   for (std::uint64_t number = 0; number < 4; ++number) {
     ExpectError(slow[number]->Receive(), number, 400, "sequence_too_long");
   }
