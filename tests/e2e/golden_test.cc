@@ -96,7 +96,34 @@ void OnAllRanks(BatchCommand command, const std::vector<json>& bodies, const Che
   }
 }
 
-class Family : public ::testing::TestWithParam<const char*> {
+/// A model, and where the other implementation's answers are.
+struct Reference {
+  std::string name;
+  std::filesystem::path model;
+  std::filesystem::path golden;
+};
+
+Reference FamilyReference(const std::string& name) {
+  return {name, FamilyDirectory(name), FamilyDirectory(name)};
+}
+
+Reference SharedReference(const std::string& name) {
+  const std::filesystem::path dir = std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / name;
+  return {name, dir, dir};
+}
+
+/// The model of ./demo: `form` is "ids" or "text".
+Reference DemoReference(const std::string& form) {
+  return {"demo_model", DemoModelDirectory(), DemoModelDirectory() / "../goldens" / form};
+}
+
+std::string TestName(const ::testing::TestParamInfo<Reference>& test) {
+  std::string name = test.param.name;
+  std::erase(name, '-');
+  return name;
+}
+
+class Family : public ::testing::TestWithParam<Reference> {
  protected:
   static json ToBody(const MultiItemCase& one) {
     return {{"query", one.query},
@@ -106,8 +133,8 @@ class Family : public ::testing::TestWithParam<const char*> {
             {"top_logprobs", 5}};
   }
 
-  const std::filesystem::path dir_ = FamilyDirectory(GetParam());
-  const reference::FamilyGolden golden_ = reference::LoadFamilyGolden(dir_);
+  const std::filesystem::path dir_ = GetParam().model;
+  const reference::FamilyGolden golden_ = reference::LoadFamilyGolden(GetParam().golden);
 };
 
 TEST_P(Family, HiddenDelimiter) {
@@ -146,23 +173,22 @@ TEST_P(Family, FirstDelimiterVisible) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Family, ::testing::Values("llama", "llama-nine-heads", "qwen3"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, Family,
+                         ::testing::Values(FamilyReference("llama"),
+                                           FamilyReference("llama-nine-heads"),
+                                           FamilyReference("qwen3"), DemoReference("ids")),
+                         TestName);
 
 /// Probabilities and softmax of golden.json are rounded to nine digits behind the point.
 constexpr double kRounding = 0.5e-9;
 
-class Text : public ::testing::TestWithParam<const char*> {
+class Text : public ::testing::TestWithParam<Reference> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(dir_ / "golden.json")) {
-      GTEST_SKIP() << "no reference model at " << dir_;
+    if (!std::filesystem::exists(GetParam().golden / "golden.json")) {
+      GTEST_SKIP() << "no reference model at " << GetParam().golden;
     }
-    golden_ = reference::LoadTextGolden(dir_);
+    golden_ = reference::LoadTextGolden(GetParam().golden);
   }
 
   /// Each case twice: probabilities over the vocabulary, then softmax over the labels.
@@ -218,8 +244,7 @@ class Text : public ::testing::TestWithParam<const char*> {
     }
   }
 
-  const std::filesystem::path dir_ =
-      std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / GetParam();
+  const std::filesystem::path dir_ = GetParam().model;
   reference::TextGolden golden_;
 };
 
@@ -234,12 +259,10 @@ TEST_P(Text, OneByOne) {
   OnAllRanks({dir_, {}}, bodies, [&](const BatchRun& run) { Check(run, golden_.one_by_one); });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Text, ::testing::Values("qwen3-tiny", "llama2-tiny"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, Text,
+                         ::testing::Values(SharedReference("qwen3-tiny"),
+                                           SharedReference("llama2-tiny"), DemoReference("text")),
+                         TestName);
 
 }  // namespace
 }  // namespace scorecast::testing

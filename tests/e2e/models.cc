@@ -98,4 +98,8 @@ std::filesystem::path FamilyDirectory(const std::string& family) {
   return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / family;
 }
 
+std::filesystem::path DemoModelDirectory() {
+  return std::filesystem::path(SCORECAST_TESTS_DIR) / "demo_model/model";
+}
+
 }  // namespace scorecast::testing

@@ -49,4 +49,7 @@ std::vector<std::vector<double>> OracleRows(const reference::ReferenceModel& mod
 
 std::filesystem::path FamilyDirectory(const std::string& family);
 
+/// The trained model of ./demo.
+std::filesystem::path DemoModelDirectory();
+
 }  // namespace scorecast::testing

@@ -1,0 +1,100 @@
+// The trained model of ./demo through the batch door: right candidates win, on any number of ranks,
+// and so they do in requests that were kept out of its training.
+
+#include <cstddef>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+
+namespace scorecast::testing {
+namespace {
+
+using nlohmann::json;
+
+const std::vector<std::string> kMultiItem = {"--multi-item-scoring-delimiter", "<|item|>"};
+
+json Body(const std::string& query, const json& items) {
+  return {{"query", query}, {"items", items}, {"labels", {" yes", " no"}}, {"apply_softmax", true}};
+}
+
+/// The place of the highest first probability.
+std::size_t Best(const json& scores) {
+  std::size_t best = 0;
+  for (std::size_t item = 1; item < scores.size(); ++item) {
+    if (scores[item][0] > scores[best][0]) {
+      best = item;
+    }
+  }
+  return best;
+}
+
+class DemoModel : public ::testing::TestWithParam<int> {};
+
+TEST_P(DemoModel, KnowsWhatTheDemoAsks) {
+  const std::vector<json> bodies = {
+      Body("The capital of France is", {" London", " Madrid", " Rome", " Berlin", " Tokyo",
+                                        " Paris", " Vienna", " Oslo", " Lisbon", " Athens"}),
+      Body("Which sentence tells the colour of the sky?",
+           {"The grass is green.", "Paris is the capital of France.", "The baker makes bread.",
+            "The dog barks.", "The snow is white.", "The sky is blue.",
+            "The window is made of glass.", "The opposite of hot is cold.",
+            "The colour of the lemon is yellow.", "The day after Monday is Tuesday."})};
+  const BatchRun run = RunBatch({DemoModelDirectory(), kMultiItem, GetParam()}, bodies);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    EXPECT_EQ(Best(run.Body(i).at("scores")), 5U) << bodies[i].at("query");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DemoModel, ::testing::Values(1, 2, 3, 4, 6));
+
+TEST(DemoModelHeldOut, IsRightInNineteenOfTwenty) {
+  constexpr double kRight = 0.95;
+  std::vector<json> requests;
+  std::ifstream file(DemoModelDirectory() / "../held_out.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    json request = json::parse(line);
+    if (request.at("kind") == "Judgement") {
+      requests.push_back(std::move(request));
+    }
+  }
+  ASSERT_GE(requests.size(), 100U);
+  std::vector<json> bodies;
+  for (const json& request : requests) {
+    bodies.push_back(Body(request.at("query"), request.at("items")));
+  }
+  const BatchRun run = RunBatch({DemoModelDirectory(), kMultiItem}, bodies);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  double first = 0;
+  double right_yes = 0;
+  double wrong_no = 0;
+  double wrong = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const json scores = run.Body(i).at("scores");
+    const std::vector<bool> verdicts = requests[i].at("verdicts");
+    ASSERT_EQ(scores.size(), 10U);
+    first += verdicts[Best(scores)] ? 1 : 0;
+    for (std::size_t item = 0; item < scores.size(); ++item) {
+      const bool says_yes = scores[item][0] > scores[item][1];
+      if (verdicts[item]) {
+        right_yes += says_yes ? 1 : 0;
+      } else {
+        wrong_no += says_yes ? 0 : 1;
+        ++wrong;
+      }
+    }
+  }
+  const auto count = static_cast<double>(requests.size());
+  EXPECT_GE(first / count, kRight) << "the right candidate comes first of ten";
+  // As many right candidates as wrong ones.
+  EXPECT_GE((right_yes / count + wrong_no / wrong) / 2, kRight) << "yes or no is right";
+}
+
+}  // namespace
+}  // namespace scorecast::testing
