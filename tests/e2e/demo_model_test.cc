@@ -41,10 +41,10 @@ TEST_P(DemoModel, KnowsWhatTheDemoAsks) {
       Body("The capital of France is", {" London", " Madrid", " Rome", " Berlin", " Tokyo",
                                         " Paris", " Vienna", " Oslo", " Lisbon", " Athens"}),
       Body("Which sentence tells the colour of the sky?",
-           {"The grass is green.", "Paris is the capital of France.", "The baker makes bread.",
-            "The dog barks.", "The snow is white.", "The sky is blue.",
-            "The window is made of glass.", "The opposite of hot is cold.",
-            "The colour of the lemon is yellow.", "The day after Monday is Tuesday."})};
+           {" The grass is green.", " Paris is the capital of France.", " The baker makes bread.",
+            " The dog barks.", " The snow is white.", " The sky is blue.",
+            " The window is made of glass.", " The opposite of hot is cold.",
+            " The colour of the lemon is yellow.", " The day after Monday is Tuesday."})};
   const BatchRun run = RunBatch({DemoModelDirectory(), kMultiItem, GetParam()}, bodies);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (std::size_t i = 0; i < bodies.size(); ++i) {
