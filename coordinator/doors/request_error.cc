@@ -14,8 +14,6 @@ proto::Error NoTokenizer(std::string param) {
                     std::move(param));
 }
 
-proto::Error Draining() { return {503, "draining", "The server is shutting down.", ""}; }
-
 proto::Error InvalidUtf8(std::string param) {
   return BadRequest("invalid_utf8", param + " is not valid UTF-8.", param);
 }

@@ -15,9 +15,6 @@ proto::Error BadRequest(std::string reason, std::string message, std::string par
 /// The 400 of a text where the model directory has no tokenizer.
 proto::Error NoTokenizer(std::string param);
 
-/// The 503 of a request that comes while the server shuts down.
-proto::Error Draining();
-
 proto::Error InvalidUtf8(std::string param);
 
 /// "items[3]"

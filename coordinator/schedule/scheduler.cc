@@ -28,6 +28,8 @@ proto::Error DeadlinePassed() {
 
 }  // namespace
 
+proto::Error Draining() { return {503, "draining", "The server is shutting down.", ""}; }
+
 struct Scheduler::ActiveJob {
   Job job;
   Ticket ticket = kNoTicket;    ///< Order of arrival.
@@ -129,8 +131,7 @@ void Scheduler::Cancel(std::vector<Ticket> tickets) {
 }
 
 void Scheduler::RefuseWaiting() {
-  DropWhere([](const ActiveJob&) { return true; },
-            {503, "draining", "The server is shutting down.", ""});
+  DropWhere([](const ActiveJob&) { return true; }, Draining());
 }
 
 template <typename Condition>

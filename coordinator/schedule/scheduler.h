@@ -11,9 +11,13 @@
 
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/pass_builder.h"
+#include "proto/base/error.h"
 #include "proto/plan/cluster.h"
 
 namespace scorecast::coordinator {
+
+/// The 503 of a request that comes, or still waits, while the server shuts down.
+proto::Error Draining();
 
 struct SchedulerOptions {
   /// Jobs of which nothing was computed yet; a further one is answered with a 429.

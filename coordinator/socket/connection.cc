@@ -9,9 +9,6 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
-#include "coordinator/doors/request_error.h"
-#include "coordinator/socket/score_messages.h"
-
 namespace scorecast::coordinator {
 namespace {
 
