@@ -1,8 +1,6 @@
 #include "tests/coordinator/socket/fake_socket_server.h"
 
-#include <chrono>
 #include <future>
-#include <thread>
 #include <utility>
 
 #include <boost/asio/write.hpp>
@@ -65,17 +63,6 @@ Scores ScoresOf(const v1::ScoreResponse& response) {
 
 void WriteBytes(launcher::Client& client, const std::string& bytes) {
   boost::asio::write(client.socket(), boost::asio::buffer(bytes));
-}
-
-bool Eventually(const std::function<bool()>& holds) {
-  const auto deadline = Clock::now() + std::chrono::seconds(30);
-  while (!holds()) {
-    if (Clock::now() > deadline) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
 }
 
 }  // namespace scorecast::coordinator

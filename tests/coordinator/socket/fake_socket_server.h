@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "launcher/client/client.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/doors/fake_server.h"
+#include "tests/e2e/eventually.h"
 
 namespace scorecast::coordinator {
 
@@ -46,7 +46,6 @@ Scores ScoresOf(const v1::ScoreResponse& response);
 
 void WriteBytes(launcher::Client& client, const std::string& bytes);
 
-/// Looks again and again until something holds, for at most half a minute.
-bool Eventually(const std::function<bool()>& holds);
+using scorecast::testing::Eventually;
 
 }  // namespace scorecast::coordinator
