@@ -2,20 +2,10 @@
 
 #include <cstdint>
 
+#include "proto/base/range.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::proto {
-
-/// Half-open [begin, end).
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  std::int64_t size() const { return end - begin; }
-  bool empty() const { return begin == end; }
-  bool Contains(std::int64_t i) const { return begin <= i && i < end; }
-  bool operator==(const Range&) const = default;
-};
 
 /// What one rank of a tensor-parallel group holds. Pure arithmetic: every rank computes the same
 /// answer for every other.

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+namespace scorecast::proto {
+
+/// Half-open [begin, end).
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  bool empty() const { return begin == end; }
+  bool Contains(std::int64_t i) const { return begin <= i && i < end; }
+  bool operator==(const Range&) const = default;
+};
+
+}  // namespace scorecast::proto
