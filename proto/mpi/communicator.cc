@@ -147,6 +147,12 @@ int Communicator::RanksOnThisHost() const {
   return ranks;
 }
 
+MPI_Comm Communicator::Duplicate() const {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(comm_, &comm);
+  return comm;
+}
+
 void StartupPhase(const Communicator& group, const std::function<void()>& phase) {
   std::optional<std::string> fault;
   try {

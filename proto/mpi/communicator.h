@@ -45,6 +45,9 @@ class Communicator {
   /// How many ranks of this group run on this host.
   int RanksOnThisHost() const;
 
+  /// A communicator of the same ranks, for the messages of one object, which frees it.
+  MPI_Comm Duplicate() const;
+
  private:
   explicit Communicator(MPI_Comm comm);
 

@@ -1,0 +1,128 @@
+#include "proto/mpi/row_exchange.h"
+
+#include <chrono>
+#include <climits>
+#include <utility>
+
+#include "proto/base/check.h"
+#include "proto/base/expected.h"
+#include "proto/mpi/private_pages.h"
+#include "proto/mpi/row_messages.h"
+#include "proto/mpi/shared_window.h"
+
+namespace scorecast::proto {
+namespace {
+
+/// A group of one: its summands are all there are.
+class OneRank : public RowTransport {
+ public:
+  explicit OneRank(const RowSizes& sizes)
+      : summands_(static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes)),
+        shared_rows_(static_cast<std::size_t>(sizes.max_rows * sizes.shared_bytes)) {}
+
+  std::byte* summands() override { return summands_.data(); }
+  std::byte* shared_rows() override { return shared_rows_.data(); }
+  const std::byte* part(int /*rank*/) const override { return summands_.data(); }
+  void ExchangeSummands(std::int64_t /*rows*/) override {}
+  void ShareRows(std::int64_t /*rows*/) override {}
+
+ private:
+  PrivatePages summands_;
+  PrivatePages shared_rows_;
+};
+
+/// Rows that stand in a window, each rank's summands in pages of its own and the shared rows once.
+/// One barrier a call is enough. Summands are read between the barrier of ExchangeSummands and that
+/// of ShareRows, and written outside of it; shared rows are written there, and read outside. So
+/// between a rank's reading and another's next writing there is always one of the two barriers.
+class RowWindow : public RowTransport {
+ public:
+  RowWindow(std::unique_ptr<SharedWindow> window, int rank, int ranks, std::int64_t summand_bytes)
+      : window_(std::move(window)), rank_(rank), ranks_(ranks), summand_bytes_(summand_bytes) {}
+
+  std::byte* summands() override { return window_->of(rank_); }
+  std::byte* shared_rows() override { return window_->common(); }
+  const std::byte* part(int rank) const override {
+    return window_->of(rank) + first_own_row_ * summand_bytes_;
+  }
+  void ExchangeSummands(std::int64_t rows) override {
+    first_own_row_ = RowsOf(rank_, ranks_, rows).begin;
+    window_->Barrier();
+  }
+  void ShareRows(std::int64_t /*rows*/) override { window_->Barrier(); }
+
+ private:
+  std::unique_ptr<SharedWindow> window_;
+  int rank_;
+  int ranks_;
+  std::int64_t summand_bytes_;
+  std::int64_t first_own_row_ = 0;
+};
+
+}  // namespace
+
+RowExchange::RowExchange(const Communicator& group, std::int64_t max_rows,
+                         std::int64_t summand_row_bytes, std::int64_t shared_row_bytes,
+                         Transport transport)
+    : sizes_{max_rows, summand_row_bytes, shared_row_bytes},
+      rank_(group.rank()),
+      ranks_(group.size()) {
+  Check(0 <= max_rows && max_rows <= INT_MAX && 0 < summand_row_bytes &&
+            summand_row_bytes <= INT_MAX && 0 < shared_row_bytes && shared_row_bytes <= INT_MAX,
+        "rows have bytes, and neither they nor their number pass int");
+  if (ranks_ == 1) {
+    transport_ = std::make_unique<OneRank>(sizes_);
+    description_ = "one rank";
+    return;
+  }
+  std::string obstacle = "asked for";
+  if (transport == Transport::kFastest) {
+    obstacle = "several hosts";
+    if (group.Min(group.RanksOnThisHost()) == ranks_) {
+      auto window =
+          SharedWindow::Make(group, static_cast<std::size_t>(max_rows * summand_row_bytes),
+                             static_cast<std::size_t>(max_rows * shared_row_bytes));
+      if (window) {
+        transport_ =
+            std::make_unique<RowWindow>(std::move(*window), rank_, ranks_, summand_row_bytes);
+        uses_shared_memory_ = true;
+        description_ = "shared window";
+        return;
+      }
+      obstacle = window.error();
+    }
+  }
+  transport_ = std::make_unique<RowMessages>(group, sizes_);
+  description_ = "messages (" + obstacle + ")";
+}
+
+template <typename Call>
+void RowExchange::Timed(const Call& call) {
+  if (ranks_ == 1) {
+    return;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  call();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  (uses_shared_memory_ ? cost_.wait_seconds : cost_.transfer_seconds) += took.count();
+}
+
+void RowExchange::ExchangeSummands(std::int64_t rows) {
+  Check(!has_exchanged_, "ExchangeSummands and ShareRows take turns");
+  Check(0 <= rows && rows <= sizes_.max_rows, "the rows fit the exchange's buffers");
+  has_exchanged_ = true;
+  Timed([&] { transport_->ExchangeSummands(rows); });
+  cost_.bytes += (ranks_ - 1) * OwnRows(rows).size() * sizes_.summand_bytes;
+}
+
+void RowExchange::ShareRows(std::int64_t rows) {
+  Check(has_exchanged_, "ExchangeSummands and ShareRows take turns");
+  Check(0 <= rows && rows <= sizes_.max_rows, "the rows fit the exchange's buffers");
+  has_exchanged_ = false;
+  Timed([&] { transport_->ShareRows(rows); });
+  cost_.bytes += (rows - OwnRows(rows).size()) * sizes_.shared_bytes;
+}
+
+RowExchange::Cost RowExchange::TakeCost() { return std::exchange(cost_, Cost{}); }
+
+}  // namespace scorecast::proto

@@ -1,0 +1,85 @@
+#include "proto/mpi/row_messages.h"
+
+#include <climits>
+
+#include "proto/base/check.h"
+
+namespace scorecast::proto {
+namespace {
+
+int Count(std::int64_t n) {
+  Check(0 <= n && n <= INT_MAX, "an MPI message's count fits int");
+  return static_cast<int>(n);
+}
+
+/// A row as one element, so that counts and offsets are rows and messages may pass 2 GiB.
+MPI_Datatype RowType(std::int64_t bytes) {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(Count(bytes), MPI_BYTE, &type);
+  MPI_Type_commit(&type);
+  return type;
+}
+
+}  // namespace
+
+RowMessages::RowMessages(const Communicator& group, const RowSizes& sizes)
+    : sizes_(sizes), rank_(group.rank()), ranks_(group.size()) {
+  const std::int64_t most_own_rows = (sizes.max_rows + ranks_ - 1) / ranks_;
+  Check(most_own_rows <= INT_MAX / ranks_, "the rows of all ranks' slices fit int");
+  const auto ranks = static_cast<std::size_t>(ranks_);
+  StartupPhase(group, [&] {
+    summands_ = PrivatePages(static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes));
+    shared_rows_ = PrivatePages(static_cast<std::size_t>(sizes.max_rows * sizes.shared_bytes));
+    received_ = PrivatePages(ranks * static_cast<std::size_t>(most_own_rows * sizes.summand_bytes));
+  });
+  parts_.resize(ranks, summands_.data());
+  send_counts_.resize(ranks);
+  send_offsets_.resize(ranks);
+  receive_counts_.resize(ranks);
+  receive_offsets_.resize(ranks);
+  comm_ = group.Duplicate();
+  summand_row_ = RowType(sizes.summand_bytes);
+  shared_row_ = RowType(sizes.shared_bytes);
+}
+
+RowMessages::~RowMessages() {
+  MPI_Type_free(&shared_row_);
+  MPI_Type_free(&summand_row_);
+  MPI_Comm_free(&comm_);
+}
+
+void RowMessages::ExchangeSummands(std::int64_t rows) {
+  const Range own = RowsOf(rank_, ranks_, rows);
+  for (int r = 0; r < ranks_; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    const Range slice = RowsOf(r, ranks_, rows);
+    // A rank's part of its own rows stays where it is.
+    send_counts_[i] = r == rank_ ? 0 : Count(slice.size());
+    send_offsets_[i] = Count(slice.begin);
+    receive_counts_[i] = r == rank_ ? 0 : Count(own.size());
+    receive_offsets_[i] = Count(r * own.size());
+    parts_[i] = r == rank_ ? summands_.data() + own.begin * sizes_.summand_bytes
+                           : received_.data() + r * own.size() * sizes_.summand_bytes;
+  }
+  if (rows > 0) {
+    MPI_Alltoallv(summands_.data(), send_counts_.data(), send_offsets_.data(), summand_row_,
+                  received_.data(), receive_counts_.data(), receive_offsets_.data(), summand_row_,
+                  comm_);
+  }
+}
+
+void RowMessages::ShareRows(std::int64_t rows) {
+  if (rows == 0) {
+    return;
+  }
+  for (int r = 0; r < ranks_; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    const Range slice = RowsOf(r, ranks_, rows);
+    receive_counts_[i] = Count(slice.size());
+    receive_offsets_[i] = Count(slice.begin);
+  }
+  MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, shared_rows_.data(), receive_counts_.data(),
+                 receive_offsets_.data(), shared_row_, comm_);
+}
+
+}  // namespace scorecast::proto

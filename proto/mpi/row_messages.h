@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <mpi.h>
+
+#include "proto/mpi/communicator.h"
+#include "proto/mpi/private_pages.h"
+#include "proto/mpi/row_transport.h"
+
+namespace scorecast::proto {
+
+/// Rows that are sent: for ranks on several hosts.
+class RowMessages : public RowTransport {
+ public:
+  /// Collective. Throws StartupError, on every rank, where one lacks the memory.
+  RowMessages(const Communicator& group, const RowSizes& sizes);
+  ~RowMessages() override;
+  RowMessages(const RowMessages&) = delete;
+  RowMessages& operator=(const RowMessages&) = delete;
+
+  std::byte* summands() override { return summands_.data(); }
+  std::byte* shared_rows() override { return shared_rows_.data(); }
+  const std::byte* part(int rank) const override { return parts_[static_cast<std::size_t>(rank)]; }
+  void ExchangeSummands(std::int64_t rows) override;
+  void ShareRows(std::int64_t rows) override;
+
+ private:
+  RowSizes sizes_;
+  int rank_;
+  int ranks_;
+  PrivatePages summands_;
+  PrivatePages shared_rows_;
+  PrivatePages received_;  // [ranks][own rows] of summands; a rank's place for its own is not used.
+  std::vector<const std::byte*> parts_;
+  std::vector<int> send_counts_, send_offsets_, receive_counts_, receive_offsets_;  // In rows.
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Datatype summand_row_ = MPI_DATATYPE_NULL;
+  MPI_Datatype shared_row_ = MPI_DATATYPE_NULL;
+};
+
+}  // namespace scorecast::proto
