@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstdlib>
+#include <ctime>
 #include <span>
 
+#include <linux/futex.h>
 #include <linux/magic.h>
-#include <sched.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -17,8 +20,12 @@ namespace scorecast::proto {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-/// Some microseconds: longer than ranks that have a core each are usually apart.
-constexpr int kSpins = 200;
+/// Some 0.3 ms: longer than ranks that have a core each are usually apart.
+constexpr int kSpins = 10'000;
+/// Where they have not, who spins may keep from its core the very rank that it waits for.
+constexpr int kSpinsOversubscribed = 200;
+/// After so long a sleeping rank looks after MPI's messages.
+constexpr long kNapNanoseconds = 1'000'000;
 /// What the file of Open MPI's own messages may still grow to, for each rank.
 constexpr std::size_t kMessageFileBytes = std::size_t{4} << 20U;
 
@@ -93,17 +100,32 @@ bool IsUnified(MPI_Win window) {
   return is_set != 0 && *model == MPI_WIN_UNIFIED;
 }
 
-std::atomic_ref<std::uint64_t> Arrivals(std::byte* lines, std::size_t rank) {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(lines + rank * kCacheLine));
-}
-
 void SpinOnce() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
 }
 
+using Word = std::uint32_t;
+
+std::atomic_ref<Word> Atomic(Word& word) { return std::atomic_ref(word); }
+
+/// Sleeps while `word` is `value`, until WakeAll or the end of a nap.
+void SleepWhile(Word& word, Word value) {
+  const timespec nap = {0, kNapNanoseconds};
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, &nap, nullptr, 0);
+}
+
+void WakeAll(Word& word) { syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+
 }  // namespace
+
+/// Zero at first, as the window is; each word in a cache line of its own.
+struct SharedWindow::Gate {
+  alignas(kCacheLine) Word arrived;  // Ranks that are in the barrier.
+  alignas(kCacheLine) Word round;    // Barriers that all have reached.
+  alignas(kCacheLine) Word asleep;   // Ranks that want to be woken.
+};
 
 Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(const Communicator& group,
                                                                         std::size_t bytes_a_rank,
@@ -111,7 +133,7 @@ Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(const Co
   const auto ranks = static_cast<std::size_t>(group.size());
   const std::size_t own = WholePages(bytes_a_rank);
   // In rank 0's segment, behind its own bytes; and each segment has a page to begin on a whole one.
-  const std::size_t common = WholePages(common_bytes) + WholePages(ranks * kCacheLine);
+  const std::size_t common = WholePages(common_bytes) + WholePages(sizeof(Gate));
   const std::size_t all = ranks * (own + PageSize()) + common;
   std::string obstacle = OfRoot(group, group.is_root() ? Obstacle(all, group.size()) : "");
   if (!obstacle.empty()) {
@@ -149,16 +171,14 @@ Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(const Co
   }
   std::unique_ptr<SharedWindow> result(new SharedWindow(comm, window));
   result->common_ = result->of(0) + own;
-  result->arrivals_ = result->common_ + WholePages(common_bytes);
+  result->gate_ = reinterpret_cast<Gate*>(result->common_ + WholePages(common_bytes));
   return result;
 }
 
 SharedWindow::SharedWindow(MPI_Comm comm, MPI_Win window) : comm_(comm), window_(window) {
-  int rank = 0;
   int ranks = 1;
-  MPI_Comm_rank(comm_, &rank);
   MPI_Comm_size(comm_, &ranks);
-  rank_ = static_cast<std::size_t>(rank);
+  most_spins_ = ranks <= sysconf(_SC_NPROCESSORS_ONLN) ? kSpins : kSpinsOversubscribed;
   for (int r = 0; r < ranks; ++r) {
     bases_.push_back(SegmentOf(window_, r));
   }
@@ -171,27 +191,43 @@ SharedWindow::~SharedWindow() {
   MPI_Comm_free(&comm_);
 }
 
-// Not MPI_Barrier: that spins without yielding where mpirun was not told of more ranks than cores,
-// and is the slower one where it was.
+// Not MPI_Barrier: on a machine with more to do than cores that takes twice as long where it
+// yields, and more where mpirun did not tell it to.
 void SharedWindow::Barrier() {
   MPI_Win_sync(window_);
-  ++barriers_;
-  Arrivals(arrivals_, rank_).store(barriers_, std::memory_order_release);
-  int spins = 0;
-  for (std::size_t r = 0; r < bases_.size(); ++r) {
-    while (Arrivals(arrivals_, r).load(std::memory_order_acquire) < barriers_) {
-      if (++spins < kSpins) {
-        SpinOnce();
-        continue;
-      }
-      // A message that this rank has sent may want its help to leave, and the rank waited for may
-      // be waiting for that.
-      int is_there = 0;
-      MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &is_there, MPI_STATUS_IGNORE);
-      sched_yield();
+  const Word round = Atomic(gate_->round).load();
+  if (Atomic(gate_->arrived).fetch_add(1) + 1 == bases_.size()) {
+    // Before the round, which lets the others go on to the next barrier.
+    Atomic(gate_->arrived).store(0);
+    Atomic(gate_->round).fetch_add(1);
+    if (Atomic(gate_->asleep).load() != 0) {
+      WakeAll(gate_->round);
     }
+  } else {
+    WaitForRound(round);
   }
   MPI_Win_sync(window_);
+}
+
+/// Until `round` is over.
+void SharedWindow::WaitForRound(std::uint32_t round) {
+  for (int i = 0; i < most_spins_; ++i) {
+    if (Atomic(gate_->round).load() != round) {
+      return;
+    }
+    SpinOnce();
+  }
+  // Counted before it looks at the round once more, as who ends the round looks after that: one of
+  // the two sees the other.
+  Atomic(gate_->asleep).fetch_add(1);
+  while (Atomic(gate_->round).load() == round) {
+    // A message that this rank has sent may want its help to leave, and the rank waited for may be
+    // waiting for that.
+    int is_there = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &is_there, MPI_STATUS_IGNORE);
+    SleepWhile(gate_->round, round);
+  }
+  Atomic(gate_->asleep).fetch_sub(1);
 }
 
 }  // namespace scorecast::proto

@@ -35,15 +35,16 @@ class SharedWindow {
   void Barrier();
 
  private:
+  struct Gate;
   SharedWindow(MPI_Comm comm, MPI_Win window);
+  void WaitForRound(std::uint32_t round);
 
   MPI_Comm comm_;
   MPI_Win window_;
-  std::size_t rank_ = 0;
   std::vector<std::byte*> bases_;
   std::byte* common_ = nullptr;
-  std::byte* arrivals_ = nullptr;  // [ranks] counters, a cache line each: barriers reached.
-  std::uint64_t barriers_ = 0;
+  Gate* gate_ = nullptr;  // In the window.
+  int most_spins_ = 0;
 };
 
 }  // namespace scorecast::proto
