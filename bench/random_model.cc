@@ -117,9 +117,9 @@ void WriteRandomModel(const Shape& shape, const std::filesystem::path& dir) {
   std::vector<std::uint16_t> values;
   for (const TensorShape& tensor : tensors) {
     values.resize(static_cast<std::size_t>(tensor.size()));
-    // Products keep about the size of their inputs; norms scale by about one.
+    // A standard deviation of 0.02, Hugging Face's initializer_range; norms scale by one.
     const bool is_norm = tensor.shape.size() == 1;
-    const float scale = is_norm ? 0 : std::sqrt(3.0F / static_cast<float>(tensor.shape.back()));
+    const float scale = 0.02F * std::sqrt(3.0F);
     for (std::uint16_t& value : values) {
       value = is_norm ? std::uint16_t{0x3F80} : random.Next(scale);  // 0x3F80 is 1.
     }

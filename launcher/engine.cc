@@ -7,8 +7,25 @@
 #include "coordinator/doors/delimiter_flag.h"
 #include "launcher/plan_limits.h"
 #include "proto/model/partition.h"
+#include "shard/transformer/memory_estimate.h"
 
 namespace scorecast::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A line every few seconds.
+shard::Transformer::Progress LogProgress() {
+  static constexpr auto kInterval = std::chrono::seconds(3);
+  return [next = Clock::now() + kInterval](std::int64_t done, std::int64_t layers) mutable {
+    if (Clock::now() >= next) {
+      next = Clock::now() + kInterval;
+      spdlog::info("weights of {} of {} layers read", done, layers);
+    }
+  };
+}
+
+}  // namespace
 
 Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
     : group_(proto::Communicator::World()), score_options_(flags.score) {
@@ -16,19 +33,40 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     config_ = proto::LoadModelConfig(flags.model);
     proto::MakePartition(config_, group_.rank(), group_.size());
   });
+  shard::InstructionSet instruction_set = shard::InstructionSet::kGeneric;
+  proto::StartupPhase(group_, [&] { instruction_set = InstructionSetFromFlag(flags.kernel); });
+  shard::RankEngineOptions options;
+  options.arithmetic =
+      shard::AgreeOnArithmetic(group_, instruction_set, PrecisionFromFlag(flags.dtype));
   const int ranks_here = group_.RanksOnThisHost();
   proto::StartupPhase(group_, [&] {
-    limits_ = MakePlanLimits(flags, config_, group_.size(), ranks_here, HostMemory());
+    limits_ = MakePlanLimits(flags, config_, options.arithmetic.products.layers, group_.size(),
+                             ranks_here, HostMemory());
     if (is_root()) {
       Configure(flags);
       prepare_root();
     }
   });
-  pool_ = std::make_unique<shard::ThreadPool>(flags.threads > 0 ? flags.threads
-                                                                : DefaultThreads(ranks_here));
-  LoadWeights(flags);
-  doorbell_ = shard::Doorbell::Connect(group_);
-  runner_ = std::make_unique<shard::PlanRunner>(group_, config_, *transformer_, *doorbell_);
+  options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(ranks_here);
+  options.limits = limits_;
+  if (is_root()) {
+    options.progress = LogProgress();
+  }
+  const auto begin = Clock::now();
+  rank_ = std::make_unique<shard::RankEngine>(group_, flags.model, config_, options);
+  if (is_root()) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const auto bytes = static_cast<double>(
+        shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), limits_,
+                              options.arithmetic.products.layers)
+            .weights);
+    spdlog::info(
+        "{} ({}), {} rank{} x {} thread{}, dtype {}; {:.1f} MB of weights a rank read and packed "
+        "in {:.2f} s, {:.2f} GB/s",
+        score_options_.model_name, config_.architecture, group_.size(),
+        group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
+        rank_->Description(), bytes * 1e-6, seconds, bytes * 1e-9 / seconds);
+  }
 }
 
 void Engine::Configure(const EngineFlags& flags) {
@@ -39,26 +77,6 @@ void Engine::Configure(const EngineFlags& flags) {
   if (!flags.delimiter.empty()) {
     score_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
-  }
-}
-
-void Engine::LoadWeights(const EngineFlags& flags) {
-  shard::InstructionSet best = shard::InstructionSet::kGeneric;
-  proto::StartupPhase(group_, [&] { best = InstructionSetFromFlag(flags.kernel); });
-  const auto agreed = static_cast<shard::InstructionSet>(group_.Min(static_cast<int>(best)));
-  const auto begin = std::chrono::steady_clock::now();
-  proto::StartupPhase(group_, [&] {
-    checkpoint_ = std::make_unique<shard::Checkpoint>(shard::Checkpoint::Open(flags.model));
-    transformer_ = std::make_unique<shard::Transformer>(config_, *checkpoint_, group_, backend_,
-                                                        shard::KernelsFor(agreed), *pool_, limits_);
-  });
-  if (is_root()) {
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    spdlog::info(
-        "{} ({}), {} rank{} x {} thread{}, dtype {}, kernels {}, {}, weights read in {:.2f} s",
-        score_options_.model_name, config_.architecture, group_.size(),
-        group_.size() == 1 ? "" : "s", pool_->threads(), pool_->threads() == 1 ? "" : "s",
-        flags.dtype, shard::Name(agreed), backend_.Description(), seconds.count());
   }
 }
 

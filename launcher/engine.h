@@ -8,12 +8,8 @@
 #include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
-#include "shard/checkpoint/checkpoint.h"
-#include "shard/linear/openblas_backend.h"
-#include "shard/runtime/thread_pool.h"
-#include "shard/transformer/transformer.h"
-#include "shard/worker/doorbell.h"
 #include "shard/worker/plan_runner.h"
+#include "shard/worker/rank_engine.h"
 
 namespace scorecast::launcher {
 
@@ -35,23 +31,17 @@ class Engine {
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
   /// On rank 0: the flags' options with the delimiter as an id and the model's name.
   const coordinator::ScoreOptions& score_options() const { return score_options_; }
-  shard::PlanRunner& runner() { return *runner_; }
+  shard::PlanRunner& runner() { return rank_->runner(); }
 
  private:
   void Configure(const EngineFlags& flags);
-  void LoadWeights(const EngineFlags& flags);
 
   proto::Communicator group_;
   proto::ModelConfig config_;
   proto::PlanLimits limits_;
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;
   coordinator::ScoreOptions score_options_;
-  shard::OpenBlasBackend backend_;
-  std::unique_ptr<shard::ThreadPool> pool_;
-  std::unique_ptr<shard::Checkpoint> checkpoint_;
-  std::unique_ptr<shard::Transformer> transformer_;
-  std::unique_ptr<shard::Doorbell> doorbell_;
-  std::unique_ptr<shard::PlanRunner> runner_;
+  std::unique_ptr<shard::RankEngine> rank_;
 };
 
 }  // namespace scorecast::launcher

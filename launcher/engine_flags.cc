@@ -50,12 +50,14 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Threads of each rank; 0: its share of the CPUs that it may run on")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  app.add_option("--dtype", flags.dtype, "Arithmetic of the matrix products")
-      ->check(CLI::IsMember({"f32"}))
+  app.add_option("--dtype", flags.dtype,
+                 "What weights and activations are rounded to in matrix products; auto: bf16 where "
+                 "the CPU has instructions for it, else f32")
+      ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}))
       ->capture_default_str();
   app.add_option("--kernel", flags.kernel,
                  "Instruction set of the kernels; auto: the best that every rank's CPU has")
-      ->check(CLI::IsMember({"auto", "avx512", "avx2", "generic"}))
+      ->check(CLI::IsMember({"auto", "avx512_bf16", "avx512", "avx2", "generic"}))
       ->capture_default_str();
   app.add_option("--log-level", flags.log_level, "On standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
@@ -64,8 +66,8 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
 
 InstructionSet InstructionSetFromFlag(const std::string& kernel) {
   const InstructionSet best = shard::DetectInstructionSet();
-  for (const InstructionSet set :
-       {InstructionSet::kGeneric, InstructionSet::kAvx2, InstructionSet::kAvx512}) {
+  for (const InstructionSet set : {InstructionSet::kGeneric, InstructionSet::kAvx2,
+                                   InstructionSet::kAvx512, InstructionSet::kAvx512Bf16}) {
     if (shard::Name(set) != kernel) {
       continue;
     }
@@ -76,6 +78,16 @@ InstructionSet InstructionSetFromFlag(const std::string& kernel) {
     return set;
   }
   return best;
+}
+
+std::optional<shard::Precision> PrecisionFromFlag(const std::string& dtype) {
+  for (const shard::Precision precision :
+       {shard::Precision::kFloat32, shard::Precision::kBfloat16, shard::Precision::kInt8}) {
+    if (shard::Name(precision) == dtype) {
+      return precision;
+    }
+  }
+  return std::nullopt;
 }
 
 int DefaultThreads(int ranks_on_this_host) {

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
 #include "coordinator/doors/score_options.h"
 #include "shard/kernels/kernels.h"
+#include "shard/linear/precision.h"
 
 namespace scorecast::launcher {
 
@@ -19,7 +21,7 @@ struct EngineFlags {
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
   int threads = 0;  ///< 0: this rank's share of the CPUs that it may run on.
-  std::string dtype = "f32";
+  std::string dtype = "auto";
   std::string kernel = "auto";
   std::string log_level = "info";
 };
@@ -29,6 +31,9 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags);
 /// The instruction set that --kernel names, or the best of this CPU. StartupError where this CPU
 /// does not have it.
 shard::InstructionSet InstructionSetFromFlag(const std::string& kernel);
+
+/// The precision that --dtype names; none for auto.
+std::optional<shard::Precision> PrecisionFromFlag(const std::string& dtype);
 
 /// Threads that this rank works with when --threads does not say: the CPUs that it may run on,
 /// shared with the other ranks of this host where they may run on the same.

@@ -9,6 +9,7 @@
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
+#include "shard/linear/arithmetic.h"
 #include "shard/transformer/memory_estimate.h"
 
 namespace scorecast::launcher {
@@ -56,14 +57,15 @@ void PrintTokenizer(const coordinator::Tokenizer* tokenizer) {
   }
 }
 
-void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits) {
-  std::printf("\npartition over %d rank%s; memory in MiB, f32, at the largest pass\n", ranks,
-              ranks == 1 ? "" : "s");
+void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits,
+                    shard::Precision precision) {
+  std::printf("\npartition over %d rank%s; memory in MiB, %s, at the largest pass\n", ranks,
+              ranks == 1 ? "" : "s", std::string(shard::Name(precision)).c_str());
   std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s\n", "rank", "heads", "K/V heads",
               "intermediate", "vocabulary", "weights", "activations", "K/V");
   for (int rank = 0; rank < ranks; ++rank) {
     const proto::Partition part = proto::MakePartition(config, rank, ranks);
-    const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits);
+    const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, precision);
     std::printf("  %4d  %-12s %-12s %-16s %-18s %10.1f %12.1f %10.1f\n", rank,
                 Text(part.heads).c_str(), Text(part.kv_heads).c_str(),
                 Text(part.intermediate).c_str(), Text(part.vocabulary).c_str(), Mib(memory.weights),
@@ -82,12 +84,15 @@ int RunInspectCommand(const InspectFlags& flags) {
   }
   // The weights' headers, so that a broken checkpoint is told here too.
   shard::Checkpoint::Open(flags.engine.model);
+  const shard::Precision precision =
+      PrecisionFromFlag(flags.engine.dtype)
+          .value_or(shard::DefaultPrecision(InstructionSetFromFlag(flags.engine.kernel)));
   // The ranks may be meant for several hosts: each is taken to have one.
   const proto::PlanLimits limits =
-      MakePlanLimits(flags.engine, config, flags.ranks, /*ranks_here=*/1, HostMemory());
+      MakePlanLimits(flags.engine, config, precision, flags.ranks, /*ranks_here=*/1, HostMemory());
   PrintModel(config);
   PrintTokenizer(tokenizer.get());
-  PrintPartition(config, flags.ranks, limits);
+  PrintPartition(config, flags.ranks, limits, precision);
   return kExitOk;
 }
 

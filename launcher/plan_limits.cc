@@ -40,7 +40,8 @@ std::int32_t Narrow(std::int64_t n) {
 }  // namespace
 
 proto::PlanLimits MakePlanLimits(const EngineFlags& flags, const proto::ModelConfig& config,
-                                 int ranks, int ranks_here, std::int64_t host_bytes) {
+                                 shard::Precision precision, int ranks, int ranks_here,
+                                 std::int64_t host_bytes) {
   const bool multi_item = !flags.delimiter.empty();
   // The query's prefix beside the items.
   const std::int64_t segments = multi_item ? flags.score.max_items + 1 : 1;
@@ -56,15 +57,15 @@ proto::PlanLimits MakePlanLimits(const EngineFlags& flags, const proto::ModelCon
   // Rank 0 holds the most of everything.
   const proto::Partition partition = proto::MakePartition(config, 0, ranks);
   const auto needed = [&] {
-    return ranks_here * shard::EstimateMemory(config, partition, limits).total();
+    return ranks_here * shard::EstimateMemory(config, partition, limits, precision).total();
   };
   if (longest > flags.max_batch_tokens) {
     std::int64_t kept = KvRowsOf(longest, segments);
     if (!multi_item) {
       const std::int64_t row_bytes =
           ranks_here *
-          shard::KvStore::Bytes(config.num_hidden_layers, partition.kv_heads.size(),
-                                config.head_dim, kKvGranule, 0) /
+          shard::KvStore::Bytes(shard::KvElementSize(precision), config.num_hidden_layers,
+                                partition.kv_heads.size(), config.head_dim, kKvGranule, 0) /
           kKvGranule;
       const std::int64_t room = std::max<std::int64_t>(host_bytes - needed(), 0) / 2 / row_bytes;
       kept = std::min(kept, room / kKvGranule * kKvGranule);
@@ -72,7 +73,8 @@ proto::PlanLimits MakePlanLimits(const EngineFlags& flags, const proto::ModelCon
     limits.kept_kv_rows = Narrow(kept);
   }
   if (needed() > host_bytes) {
-    const shard::MemoryEstimate estimate = shard::EstimateMemory(config, partition, limits);
+    const shard::MemoryEstimate estimate =
+        shard::EstimateMemory(config, partition, limits, precision);
     throw proto::StartupError(
         "a rank needs " + Gib(estimate.total()) + " (weights " + Gib(estimate.weights) +
         ", activations " + Gib(estimate.activations) + ", K/V " + Gib(estimate.kv) + "), times " +

@@ -17,7 +17,8 @@ namespace scorecast::launcher {
 ///
 /// StartupError, with the figures, where the buffers cannot be held in memory.
 proto::PlanLimits MakePlanLimits(const EngineFlags& flags, const proto::ModelConfig& config,
-                                 int ranks, int ranks_here, std::int64_t host_bytes);
+                                 shard::Precision precision, int ranks, int ranks_here,
+                                 std::int64_t host_bytes);
 
 /// Memory of this host, or of the control group that this process is in, in bytes.
 std::int64_t HostMemory();

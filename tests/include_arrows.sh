@@ -25,6 +25,7 @@ set_allowed() {
     # The oracle shares with what it judges only the description of its input.
     tests/reference/*)
       allowed='tests/reference proto/plan/packed_sequence.h proto/model/model_config.h' ;;
+    tests/bench/*) allowed='tests bench proto' ;;
     tests/*) allowed='tests launcher coordinator shard proto' ;;
     *) allowed='' ;;
   esac
@@ -161,6 +162,8 @@ self_check() {
 0 tests/shard/a.cc #include "tests/reference/b.h"
 0 tests/shard/a.cc #include "coordinator/doors/b.h"
 1 tests/shard/a.cc #include <mpi.h>
+0 tests/bench/a.cc #include "bench/b.h"
+1 tests/shard/a.cc #include "bench/b.h"
 0 tests/mpi/a.cc #include <mpi.h>
 0 tests/reference/a.h #include "proto/plan/packed_sequence.h"
 1 tests/reference/a.h #include "proto/plan/forward_plan.h"

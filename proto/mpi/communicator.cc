@@ -13,23 +13,9 @@
 namespace scorecast::proto {
 namespace {
 
-/// Up to here every rank sends all it has to all and adds for itself: one exchange, not two.
-constexpr std::size_t kSmallMessageBytes = 16 * 1024;
-
 int Count(std::size_t n) {
   Check(n <= INT_MAX, "an MPI message's count fits int");
   return static_cast<int>(n);
-}
-
-/// sum[i] += parts[0][i] + parts[1][i] + …, in that order; `parts` lie `stride` apart.
-void SumInRankOrder(const float* parts, std::size_t stride, int ranks, std::size_t n, float* sum) {
-  std::copy_n(parts, n, sum);
-  for (int r = 1; r < ranks; ++r) {
-    const float* part = parts + static_cast<std::size_t>(r) * stride;
-    for (std::size_t i = 0; i < n; ++i) {
-      sum[i] += part[i];
-    }
-  }
 }
 
 }  // namespace
@@ -52,16 +38,12 @@ Communicator::~Communicator() {
 }
 
 Communicator::Communicator(Communicator&& other) noexcept
-    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
-      rank_(other.rank_),
-      size_(other.size_),
-      received_(std::move(other.received_)) {}
+    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   std::swap(comm_, other.comm_);
   std::swap(rank_, other.rank_);
   std::swap(size_, other.size_);
-  std::swap(received_, other.received_);
   return *this;
 }
 
@@ -69,41 +51,6 @@ void Communicator::Broadcast(std::span<std::byte> bytes) const {
   if (size_ > 1) {
     MPI_Bcast(bytes.data(), Count(bytes.size()), MPI_BYTE, 0, comm_);
   }
-}
-
-void Communicator::AllReduceSum(std::span<float> data) {
-  if (size_ == 1 || data.empty()) {
-    return;
-  }
-  const std::size_t n = data.size();
-  const auto ranks = static_cast<std::size_t>(size_);
-  if (n * sizeof(float) <= kSmallMessageBytes) {
-    received_.resize(std::max(received_.size(), n * ranks));
-    MPI_Allgather(data.data(), Count(n), MPI_FLOAT, received_.data(), Count(n), MPI_FLOAT, comm_);
-    SumInRankOrder(received_.data(), n, size_, n, data.data());
-    return;
-  }
-  // Each rank adds one slice of the message, and all share the sums.
-  std::vector<int> counts(ranks);
-  std::vector<int> offsets(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    const std::size_t begin = n * r / ranks;
-    offsets[r] = Count(begin);
-    counts[r] = Count(n * (r + 1) / ranks - begin);
-  }
-  const auto slice = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank_)]);
-  std::vector<int> slice_counts(ranks, Count(slice));
-  std::vector<int> slice_offsets(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    slice_offsets[r] = Count(r * slice);
-  }
-  received_.resize(std::max(received_.size(), slice * ranks));
-  MPI_Alltoallv(data.data(), counts.data(), offsets.data(), MPI_FLOAT, received_.data(),
-                slice_counts.data(), slice_offsets.data(), MPI_FLOAT, comm_);
-  float* mine = data.data() + offsets[static_cast<std::size_t>(rank_)];
-  SumInRankOrder(received_.data(), slice, size_, slice, mine);
-  MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data.data(), counts.data(), offsets.data(),
-                 MPI_FLOAT, comm_);
 }
 
 void Communicator::GatherToRoot(std::span<const std::byte> mine, std::span<const int> counts,

@@ -28,11 +28,6 @@ class Communicator {
   /// Rank 0's bytes to all; the size must be known everywhere.
   void Broadcast(std::span<std::byte> bytes) const;
 
-  /// data[i] becomes the sum over ranks, added in rank order whatever the message's size, so that
-  /// equal inputs give equal bits wherever they stand (MPI_Allreduce does not promise that: it
-  /// chooses its algorithm by size). Each element counts once, as float32.
-  void AllReduceSum(std::span<float> data);
-
   /// Concatenates every rank's bytes on rank 0: `counts` [size] says how many each sends, and must
   /// be the same everywhere; `all` is used on rank 0 only.
   void GatherToRoot(std::span<const std::byte> mine, std::span<const int> counts,
@@ -54,7 +49,6 @@ class Communicator {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
-  std::vector<float> received_;  // Of AllReduceSum; grows to the largest message.
 };
 
 /// Runs one phase of start-up on every rank and agrees on its success. Where any rank threw, every

@@ -1,5 +1,6 @@
 #include "proto/mpi/row_exchange.h"
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <utility>
@@ -23,8 +24,8 @@ class OneRank : public RowTransport {
   std::byte* summands() override { return summands_.data(); }
   std::byte* shared_rows() override { return shared_rows_.data(); }
   const std::byte* part(int /*rank*/) const override { return summands_.data(); }
-  void ExchangeSummands(std::int64_t /*rows*/) override {}
-  void ShareRows(std::int64_t /*rows*/) override {}
+  void ExchangeSummands(const RowSlices& /*owners*/) override {}
+  void ShareRows(const RowSlices& /*owners*/, std::span<const RowPlane> /*planes*/) override {}
 
  private:
   PrivatePages summands_;
@@ -37,24 +38,25 @@ class OneRank : public RowTransport {
 /// between a rank's reading and another's next writing there is always one of the two barriers.
 class RowWindow : public RowTransport {
  public:
-  RowWindow(std::unique_ptr<SharedWindow> window, int rank, int ranks, std::int64_t summand_bytes)
-      : window_(std::move(window)), rank_(rank), ranks_(ranks), summand_bytes_(summand_bytes) {}
+  RowWindow(std::unique_ptr<SharedWindow> window, int rank, std::int64_t summand_bytes)
+      : window_(std::move(window)), rank_(rank), summand_bytes_(summand_bytes) {}
 
   std::byte* summands() override { return window_->of(rank_); }
   std::byte* shared_rows() override { return window_->common(); }
   const std::byte* part(int rank) const override {
     return window_->of(rank) + first_own_row_ * summand_bytes_;
   }
-  void ExchangeSummands(std::int64_t rows) override {
-    first_own_row_ = RowsOf(rank_, ranks_, rows).begin;
+  void ExchangeSummands(const RowSlices& owners) override {
+    first_own_row_ = owners.Of(rank_).begin;
     window_->Barrier();
   }
-  void ShareRows(std::int64_t /*rows*/) override { window_->Barrier(); }
+  void ShareRows(const RowSlices& /*owners*/, std::span<const RowPlane> /*planes*/) override {
+    window_->Barrier();
+  }
 
  private:
   std::unique_ptr<SharedWindow> window_;
   int rank_;
-  int ranks_;
   std::int64_t summand_bytes_;
   std::int64_t first_own_row_ = 0;
 };
@@ -83,8 +85,7 @@ RowExchange::RowExchange(const Communicator& group, std::int64_t max_rows,
           SharedWindow::Make(group, static_cast<std::size_t>(max_rows * summand_row_bytes),
                              static_cast<std::size_t>(max_rows * shared_row_bytes));
       if (window) {
-        transport_ =
-            std::make_unique<RowWindow>(std::move(*window), rank_, ranks_, summand_row_bytes);
+        transport_ = std::make_unique<RowWindow>(std::move(*window), rank_, summand_row_bytes);
         uses_shared_memory_ = true;
         description_ = "shared window";
         return;
@@ -107,20 +108,36 @@ void RowExchange::Timed(const Call& call) {
   (uses_shared_memory_ ? cost_.wait_seconds : cost_.transfer_seconds) += took.count();
 }
 
-void RowExchange::ExchangeSummands(std::int64_t rows) {
-  Check(!has_exchanged_, "ExchangeSummands and ShareRows take turns");
-  Check(0 <= rows && rows <= sizes_.max_rows, "the rows fit the exchange's buffers");
-  has_exchanged_ = true;
-  Timed([&] { transport_->ExchangeSummands(rows); });
-  cost_.bytes += (ranks_ - 1) * OwnRows(rows).size() * sizes_.summand_bytes;
+RowSlices RowExchange::Even(std::int64_t rows) const {
+  RowSlices slices;
+  for (int rank = 0; rank <= ranks_; ++rank) {
+    slices.bounds.push_back(rows * rank / ranks_);
+  }
+  return slices;
 }
 
-void RowExchange::ShareRows(std::int64_t rows) {
+void RowExchange::CheckRows(const RowSlices& owners) const {
+  Check(static_cast<int>(owners.bounds.size()) == ranks_ + 1 && owners.bounds.front() == 0 &&
+            std::ranges::is_sorted(owners.bounds) && owners.rows() <= sizes_.max_rows,
+        "every row has one owner, and the rows fit the exchange's buffers");
+}
+
+void RowExchange::ExchangeSummands(const RowSlices& owners) {
+  Check(!has_exchanged_, "ExchangeSummands and ShareRows take turns");
+  CheckRows(owners);
+  has_exchanged_ = true;
+  Timed([&] { transport_->ExchangeSummands(owners); });
+  cost_.bytes += (ranks_ - 1) * Own(owners).size() * sizes_.summand_bytes;
+}
+
+void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
   Check(has_exchanged_, "ExchangeSummands and ShareRows take turns");
-  Check(0 <= rows && rows <= sizes_.max_rows, "the rows fit the exchange's buffers");
+  CheckRows(owners);
   has_exchanged_ = false;
-  Timed([&] { transport_->ShareRows(rows); });
-  cost_.bytes += (rows - OwnRows(rows).size()) * sizes_.shared_bytes;
+  Timed([&] { transport_->ShareRows(owners, planes); });
+  for (const RowPlane& plane : planes) {
+    cost_.bytes += (owners.rows() - Own(owners).size()) * plane.row_bytes;
+  }
 }
 
 RowExchange::Cost RowExchange::TakeCost() { return std::exchange(cost_, Cost{}); }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "proto/base/range.h"
@@ -17,15 +18,16 @@ namespace scorecast::proto {
 /// are is the caller's; here they are moved only, so that no row depends on how many there are or
 /// on who owns it.
 ///
-///   write summands() of [0, rows)                              ExchangeSummands(rows)
-///   of part(0), part(1), … make shared_rows() of OwnRows(rows) ShareRows(rows)
-///   read shared_rows() of [0, rows)
+///   write summands() of all rows                               ExchangeSummands(owners)
+///   of part(0), part(1), … make own rows in shared_rows()      ShareRows(owners, planes)
+///   read shared_rows() of all rows
 ///
-/// The two calls are collective with the same `rows` on every rank, are made by the one thread that
-/// calls MPI, and take turns, ExchangeSummands first; ExchangeSummands(0) goes before a ShareRows
-/// that has no summands. Between ranks on one host nothing is copied: they see each other's memory.
-/// So summands() are written only between ShareRows and ExchangeSummands, and shared_rows() only
-/// between ExchangeSummands and ShareRows, own rows only.
+/// The two calls are collective with the same `owners` on every rank, are made by the one thread
+/// that calls MPI, and take turns, ExchangeSummands first; one of no rows goes before a ShareRows
+/// that has no summands. Shared rows lie in planes (data, scales) that the caller lays out. Between
+/// ranks on one host nothing is copied: they see each other's memory. So summands() are written
+/// only between ShareRows and ExchangeSummands, and shared_rows() only between ExchangeSummands and
+/// ShareRows, own rows only.
 class RowExchange {
  public:
   enum class Transport {
@@ -51,18 +53,23 @@ class RowExchange {
 
   /// This rank's [max_rows][summand_row_bytes], page-aligned.
   std::byte* summands() { return transport_->summands(); }
-  /// [max_rows][shared_row_bytes], page-aligned.
+  /// max_rows · shared_row_bytes, page-aligned.
   std::byte* shared_rows() { return transport_->shared_rows(); }
   const std::byte* shared_rows() const { return transport_->shared_rows(); }
 
-  /// The rows of [0, rows) that this rank owns: contiguous, as even as it goes; may be empty.
-  Range OwnRows(std::int64_t rows) const { return RowsOf(rank_, ranks_, rows); }
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  /// [0, rows) dealt out as evenly as it goes; a rank may get none.
+  RowSlices Even(std::int64_t rows) const;
+  /// The rows that this rank owns.
+  Range Own(const RowSlices& owners) const { return owners.Of(rank_); }
 
-  void ExchangeSummands(std::int64_t rows);
-  /// `rank`'s [OwnRows(rows).size()][summand_row_bytes] of the last ExchangeSummands, until
-  /// ShareRows.
+  /// No rank may own more rows than Even(max_rows) gives the last.
+  void ExchangeSummands(const RowSlices& owners);
+  /// `rank`'s [own rows][summand_row_bytes] of the last ExchangeSummands, until ShareRows.
   const std::byte* part(int rank) const { return transport_->part(rank); }
-  void ShareRows(std::int64_t rows);
+  /// Of each plane, row i begins at data + i · row_bytes; planes of no bytes are passed over.
+  void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes);
 
   const Cost& cost() const { return cost_; }
   /// The cost so far, which begins anew.
@@ -73,6 +80,7 @@ class RowExchange {
   const std::string& Description() const { return description_; }
 
  private:
+  void CheckRows(const RowSlices& owners) const;
   template <typename Call>
   void Timed(const Call& call);
 

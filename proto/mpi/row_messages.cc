@@ -39,20 +39,21 @@ RowMessages::RowMessages(const Communicator& group, const RowSizes& sizes)
   receive_offsets_.resize(ranks);
   comm_ = group.Duplicate();
   summand_row_ = RowType(sizes.summand_bytes);
-  shared_row_ = RowType(sizes.shared_bytes);
 }
 
 RowMessages::~RowMessages() {
-  MPI_Type_free(&shared_row_);
+  for (auto& [bytes, type] : shared_rows_of_) {
+    MPI_Type_free(&type);
+  }
   MPI_Type_free(&summand_row_);
   MPI_Comm_free(&comm_);
 }
 
-void RowMessages::ExchangeSummands(std::int64_t rows) {
-  const Range own = RowsOf(rank_, ranks_, rows);
+void RowMessages::ExchangeSummands(const RowSlices& owners) {
+  const Range own = owners.Of(rank_);
   for (int r = 0; r < ranks_; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    const Range slice = RowsOf(r, ranks_, rows);
+    const Range slice = owners.Of(r);
     // A rank's part of its own rows stays where it is.
     send_counts_[i] = r == rank_ ? 0 : Count(slice.size());
     send_offsets_[i] = Count(slice.begin);
@@ -61,25 +62,39 @@ void RowMessages::ExchangeSummands(std::int64_t rows) {
     parts_[i] = r == rank_ ? summands_.data() + own.begin * sizes_.summand_bytes
                            : received_.data() + r * own.size() * sizes_.summand_bytes;
   }
-  if (rows > 0) {
+  Check(own.size() <= (sizes_.max_rows + ranks_ - 1) / ranks_,
+        "no rank owns more rows than its even share of the most");
+  if (owners.rows() > 0) {
     MPI_Alltoallv(summands_.data(), send_counts_.data(), send_offsets_.data(), summand_row_,
                   received_.data(), receive_counts_.data(), receive_offsets_.data(), summand_row_,
                   comm_);
   }
 }
 
-void RowMessages::ShareRows(std::int64_t rows) {
-  if (rows == 0) {
+void RowMessages::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
+  if (owners.rows() == 0) {
     return;
   }
   for (int r = 0; r < ranks_; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    const Range slice = RowsOf(r, ranks_, rows);
+    const Range slice = owners.Of(r);
     receive_counts_[i] = Count(slice.size());
     receive_offsets_[i] = Count(slice.begin);
   }
-  MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, shared_rows_.data(), receive_counts_.data(),
-                 receive_offsets_.data(), shared_row_, comm_);
+  for (const RowPlane& plane : planes) {
+    if (plane.row_bytes > 0) {
+      MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, plane.data, receive_counts_.data(),
+                     receive_offsets_.data(), SharedRow(plane.row_bytes), comm_);
+    }
+  }
+}
+
+MPI_Datatype RowMessages::SharedRow(std::int64_t bytes) {
+  const auto [type, is_new] = shared_rows_of_.try_emplace(bytes, MPI_DATATYPE_NULL);
+  if (is_new) {
+    type->second = RowType(bytes);
+  }
+  return type->second;
 }
 
 }  // namespace scorecast::proto

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <vector>
 
 #include <mpi.h>
@@ -24,10 +26,12 @@ class RowMessages : public RowTransport {
   std::byte* summands() override { return summands_.data(); }
   std::byte* shared_rows() override { return shared_rows_.data(); }
   const std::byte* part(int rank) const override { return parts_[static_cast<std::size_t>(rank)]; }
-  void ExchangeSummands(std::int64_t rows) override;
-  void ShareRows(std::int64_t rows) override;
+  void ExchangeSummands(const RowSlices& owners) override;
+  void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) override;
 
  private:
+  MPI_Datatype SharedRow(std::int64_t bytes);
+
   RowSizes sizes_;
   int rank_;
   int ranks_;
@@ -38,7 +42,7 @@ class RowMessages : public RowTransport {
   std::vector<int> send_counts_, send_offsets_, receive_counts_, receive_offsets_;  // In rows.
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Datatype summand_row_ = MPI_DATATYPE_NULL;
-  MPI_Datatype shared_row_ = MPI_DATATYPE_NULL;
+  std::map<std::int64_t, MPI_Datatype> shared_rows_of_;  // By their bytes.
 };
 
 }  // namespace scorecast::proto

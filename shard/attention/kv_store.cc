@@ -1,7 +1,5 @@
 #include "shard/attention/kv_store.h"
 
-#include <algorithm>
-
 #include "proto/base/check.h"
 
 namespace scorecast::shard {
@@ -11,14 +9,18 @@ std::int64_t RoundUp(std::int64_t n) { return (n + kKeyLanes - 1) / kKeyLanes * 
 
 }  // namespace
 
-KvStore::KvStore(std::int64_t layers, std::int64_t kv_heads, std::int64_t head_dim,
-                 std::int64_t kept_rows, std::int64_t pass_rows)
-    : kv_heads_(kv_heads), head_dim_(head_dim), value_stride_(RoundUp(head_dim)) {
+KvStore::KvStore(const AttentionKernels& kernels, std::int64_t layers, std::int64_t kv_heads,
+                 std::int64_t head_dim, std::int64_t kept_rows, std::int64_t pass_rows)
+    : kernels_(kernels),
+      kv_heads_(kv_heads),
+      head_dim_(head_dim),
+      value_stride_(RoundUp(head_dim)),
+      zeros_(static_cast<std::size_t>(head_dim)) {
   const auto make_room = [&](std::int64_t copies, std::int64_t rows) {
     const std::int64_t whole = RoundUp(rows);
-    const auto heads = static_cast<std::size_t>(copies * kv_heads * whole);
-    return Room{whole, AlignedBuffer<float>(heads * static_cast<std::size_t>(head_dim_)),
-                AlignedBuffer<float>(heads * static_cast<std::size_t>(value_stride_))};
+    const auto bytes = static_cast<std::size_t>(copies * kv_heads * whole * kernels_.element_size);
+    return Room{whole, AlignedBuffer<std::byte>(bytes * static_cast<std::size_t>(head_dim_)),
+                AlignedBuffer<std::byte>(bytes * static_cast<std::size_t>(value_stride_))};
   };
   kept_ = make_room(layers, kept_rows);
   pass_ = make_room(1, pass_rows);
@@ -30,22 +32,30 @@ KvStore::View KvStore::At(std::int64_t layer, std::int64_t kv_head, proto::KvPla
                "a K/V place exists");
   const std::int64_t copy = place.kept ? layer : 0;
   const std::int64_t row = (copy * kv_heads_ + kv_head) * room.rows + place.first;
-  return {room.keys.data() + row * head_dim_, room.values.data() + row * value_stride_};
+  return From({room.keys.data(), room.values.data()}, row);
 }
 
-void KvStore::Write(View segment, std::int64_t row, const float* key, const float* value) const {
-  float* keys = segment.keys + row / kKeyLanes * kKeyLanes * head_dim_ + row % kKeyLanes;
-  for (std::int64_t d = 0; d < head_dim_; ++d) {
-    keys[d * kKeyLanes] = key[d];
+KvStore::View KvStore::From(View segment, std::int64_t row) const {
+  return {segment.keys + row * head_dim_ * kernels_.element_size,
+          segment.values + row * value_stride_ * kernels_.element_size};
+}
+
+void KvStore::WriteKey(View segment, std::int64_t row, const float* key) const {
+  kernels_.store_key(key, head_dim_, row, From(segment, row / kKeyLanes * kKeyLanes).keys);
+}
+
+void KvStore::WriteValue(View segment, std::int64_t row, const float* value, bool is_last) const {
+  std::byte* group = From(segment, row / kKeyLanes * kKeyLanes).values;
+  kernels_.store_value(value, head_dim_, row % kKeyLanes, value_stride_, group);
+  if (is_last && (row + 1) % kKeyLanes != 0) {
+    kernels_.store_value(zeros_.data(), head_dim_, (row + 1) % kKeyLanes, value_stride_, group);
   }
-  std::copy_n(value, head_dim_, segment.values + row * value_stride_);
 }
 
-std::int64_t KvStore::Bytes(std::int64_t layers, std::int64_t kv_heads, std::int64_t head_dim,
-                            std::int64_t kept_rows, std::int64_t pass_rows) {
+std::int64_t KvStore::Bytes(std::int64_t element_size, std::int64_t layers, std::int64_t kv_heads,
+                            std::int64_t head_dim, std::int64_t kept_rows, std::int64_t pass_rows) {
   const std::int64_t rows = layers * RoundUp(kept_rows) + RoundUp(pass_rows);
-  return rows * kv_heads * (head_dim + RoundUp(head_dim)) *
-         static_cast<std::int64_t>(sizeof(float));
+  return rows * kv_heads * (head_dim + RoundUp(head_dim)) * element_size;
 }
 
 }  // namespace scorecast::shard

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "proto/plan/forward_plan.h"
-#include "shard/kernels/kernels.h"
+#include "shard/kernels/attention_kernels.h"
 #include "shard/runtime/aligned_buffer.h"
 
 namespace scorecast::shard {
@@ -11,43 +12,51 @@ namespace scorecast::shard {
 static_assert(proto::kKvGranule == kKeyLanes);
 static_assert(kTileKeys % kKeyLanes == 0);
 
-/// Keys and values of this rank's K/V heads, after RoPE, as attention reads them. Rank 0 deals out
-/// the places (KvPlace): those kept for later passes have room in every layer, those of one pass
-/// share one layer's room.
+/// Keys and values of this rank's K/V heads, after RoPE, as attention reads them: float32 or
+/// bfloat16, by the kernels given. Rank 0 deals out the places (KvPlace): those kept for later
+/// passes have room in every layer, those of one pass share one layer's room.
 ///
-/// Keys lie in groups of 16 rows, [group][head_dim][16], so that the kernel multiplies one query
-/// element with 16 keys; values lie row by row, [row][value_stride].
+/// Keys lie in groups of 16 rows, so that the kernel multiplies one query element (or pair) with
+/// those of 16 keys; values lie row by row (or pair by pair of rows). See AttentionTile.
 class KvStore {
  public:
-  KvStore(std::int64_t layers, std::int64_t kv_heads, std::int64_t head_dim, std::int64_t kept_rows,
-          std::int64_t pass_rows);
+  KvStore(const AttentionKernels& kernels, std::int64_t layers, std::int64_t kv_heads,
+          std::int64_t head_dim, std::int64_t kept_rows, std::int64_t pass_rows);
 
   /// A segment's keys and values in one layer and head. The segment begins at row 0 of both.
   struct View {
-    float* keys = nullptr;
-    float* values = nullptr;
+    std::byte* keys = nullptr;
+    std::byte* values = nullptr;
   };
   View At(std::int64_t layer, std::int64_t kv_head, proto::KvPlace place);
 
-  /// Writes one row of a view; `key` and `value`: [head_dim].
-  void Write(View segment, std::int64_t row, const float* key, const float* value) const;
+  /// Keys and values from row `row`, a multiple of 16, on.
+  View From(View segment, std::int64_t row) const;
 
+  /// Write one row of a view, [head_dim]. `is_last` says that it is the last row of its segment so
+  /// far: the value after it, which the kernel may multiply by zero, becomes zero.
+  void WriteKey(View segment, std::int64_t row, const float* key) const;
+  void WriteValue(View segment, std::int64_t row, const float* value, bool is_last) const;
+
+  const AttentionKernels& kernels() const { return kernels_; }
   std::int64_t value_stride() const { return value_stride_; }
 
   /// Bytes for stores of this size, over all layers.
-  static std::int64_t Bytes(std::int64_t layers, std::int64_t kv_heads, std::int64_t head_dim,
-                            std::int64_t kept_rows, std::int64_t pass_rows);
+  static std::int64_t Bytes(std::int64_t element_size, std::int64_t layers, std::int64_t kv_heads,
+                            std::int64_t head_dim, std::int64_t kept_rows, std::int64_t pass_rows);
 
  private:
   struct Room {
     std::int64_t rows = 0;
-    AlignedBuffer<float> keys;    // [layers or 1][kv_heads][rows / 16][head_dim][16]
-    AlignedBuffer<float> values;  // [layers or 1][kv_heads][rows][value_stride]
+    AlignedBuffer<std::byte> keys;    // [layers or 1][kv_heads][rows][head_dim]
+    AlignedBuffer<std::byte> values;  // [layers or 1][kv_heads][rows][value_stride]
   };
 
+  const AttentionKernels& kernels_;
   std::int64_t kv_heads_;
   std::int64_t head_dim_;
   std::int64_t value_stride_;
+  AlignedBuffer<float> zeros_;  // [head_dim]
   Room kept_;
   Room pass_;
 };

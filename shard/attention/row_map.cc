@@ -1,7 +1,5 @@
 #include "shard/attention/row_map.h"
 
-#include <algorithm>
-
 #include "proto/base/check.h"
 
 namespace scorecast::shard {
@@ -13,9 +11,7 @@ RowMap::RowMap(std::int64_t max_rows) {
 
 void RowMap::Assign(const proto::ForwardPlan& plan) {
   rows_.clear();
-  tiles_.clear();
   for (std::size_t q = 0; q < plan.sequences.size(); ++q) {
-    const auto first_row = static_cast<std::int32_t>(rows_.size());
     const std::vector<proto::PlanSegment>& segments = plan.sequences[q].segments;
     for (std::size_t s = 0; s < segments.size(); ++s) {
       const proto::PlanSegment& segment = segments[s];
@@ -24,12 +20,28 @@ void RowMap::Assign(const proto::ForwardPlan& plan) {
                          segment.first_position + r});
       }
     }
-    const auto end_row = static_cast<std::int32_t>(rows_.size());
-    for (std::int32_t row = first_row; row < end_row; row += kTileRowLimit) {
-      tiles_.push_back({row, std::min(kTileRowLimit, end_row - row)});
-    }
   }
   proto::Check(rows_.size() == plan.tokens.size(), "a plan has one token a computed row");
+  CutIntoTiles();
+}
+
+void RowMap::Select(const RowMap& all, std::span<const std::int32_t> rows) {
+  rows_.clear();
+  for (const std::int32_t row : rows) {
+    rows_.push_back(all.rows_[static_cast<std::size_t>(row)]);
+  }
+  CutIntoTiles();
+}
+
+void RowMap::CutIntoTiles() {
+  tiles_.clear();
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    if (row == 0 || tiles_.back().rows == kTileRowLimit ||
+        rows_[row].sequence != rows_[row - 1].sequence) {
+      tiles_.push_back({static_cast<std::int32_t>(row), 0});
+    }
+    ++tiles_.back().rows;
+  }
 }
 
 }  // namespace scorecast::shard

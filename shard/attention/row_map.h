@@ -16,27 +16,32 @@ struct RowPlace {
   std::int32_t position = 0;
 };
 
-/// Some computed rows of one sequence that are attended together.
+/// Some rows of one sequence that are attended together.
 struct RowTile {
-  std::int32_t first_row = 0;  ///< Among the rows computed in this pass.
+  std::int32_t first_row = 0;  ///< Among the map's rows.
   std::int32_t rows = 0;
 };
 
-/// A plan's computed rows, one by one and in tiles. O(rows), made once a pass and reused.
+/// Rows of a plan, one by one and in tiles. O(rows), made once a pass and reused.
 class RowMap {
  public:
   /// Of at most this many rows a tile.
-  static constexpr std::int32_t kTileRowLimit = 16;
+  static constexpr std::int32_t kTileRowLimit = 24;
 
   /// Room for plans of `max_rows`, so that Assign allocates nothing.
   explicit RowMap(std::int64_t max_rows);
 
+  /// All computed rows.
   void Assign(const proto::ForwardPlan& plan);
+  /// Some rows of `all`, in ascending order.
+  void Select(const RowMap& all, std::span<const std::int32_t> rows);
 
   std::span<const RowPlace> rows() const { return rows_; }
   std::span<const RowTile> tiles() const { return tiles_; }
 
  private:
+  void CutIntoTiles();
+
   std::vector<RowPlace> rows_;
   std::vector<RowTile> tiles_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -7,8 +8,8 @@
 #include "proto/plan/forward_plan.h"
 #include "shard/attention/kv_store.h"
 #include "shard/attention/row_map.h"
-#include "shard/kernels/kernels.h"
-#include "shard/linear/gemm_backend.h"
+#include "shard/linear/activations.h"
+#include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
@@ -18,34 +19,42 @@ namespace scorecast::shard {
 ///
 /// A row reduces over its keys in tiles of kTileKeys counted from each segment's first row, segment
 /// by segment in the plan's order, so its bits depend on neither the other rows nor on which of its
-/// keys were computed in this pass.
+/// keys were computed in this pass. The rows of a tile and all query heads of a K/V head are one
+/// matrix for the kernel.
 class SegmentAttention {
  public:
   /// `heads` and `kv_heads` are this rank's; a query head h uses K/V head h / group_size.
-  SegmentAttention(const Kernels& kernels, proto::Range heads, proto::Range kv_heads,
-                   std::int64_t group_size, std::int64_t head_dim, int threads);
+  SegmentAttention(proto::Range heads, proto::Range kv_heads, std::int64_t group_size,
+                   std::int64_t head_dim, int threads);
 
-  /// Reads rotated queries [rows, heads · head_dim], writes [rows, heads · head_dim].
-  /// Every key that a computed row sees is in `store` already.
+  /// Reads rotated queries [rows, heads · head_dim] of the map's rows, writes [rows, heads ·
+  /// head_dim]. Every key that a row sees is in `store` already.
   void Forward(const proto::ForwardPlan& plan, const RowMap& map, std::int64_t layer,
                KvStore& store, Rows<const float> queries, Rows<float> output, ThreadPool& pool);
 
  private:
   /// What one thread works on: the query rows of a tile, one for each row and head.
   struct Scratch {
-    std::vector<float> query;   // [query rows][head_dim], scaled
-    std::vector<float> output;  // [query rows][value_stride]
-    std::vector<float> state;   // [query rows][2]
-    std::vector<int> visible;   // [query rows], of the present tile of keys
+    AlignedBuffer<std::byte> query;  // [query rows][head_dim], scaled
+    AlignedBuffer<float> output;     // [query rows][value_stride]
+    AlignedBuffer<float> state;      // [query rows][kRowState]
+    std::vector<int> end;            // [query rows]: keys of the present segment that it sees
+    std::vector<int> visible;        // [query rows]: of these, in the present tile of keys
+  };
+  /// This rank's query heads of a K/V head, the first one counted from this rank's first.
+  struct HeadGroup {
+    std::int64_t first = 0;
+    int size = 0;
   };
 
+  HeadGroup GroupOf(std::int64_t kv_head) const;
   void AttendTile(const proto::ForwardPlan& plan, const RowMap& map, const RowTile& tile,
                   std::int64_t layer, std::int64_t kv_head, KvStore& store,
                   Rows<const float> queries, Rows<float> output, Scratch& scratch) const;
-  void AttendKeys(const KvStore::View& segment, std::int64_t first_key, std::int64_t value_stride,
-                  int query_rows, Scratch& scratch) const;
+  /// Query rows [first, end) against the first scratch.end[r] keys of a segment.
+  void AttendSegment(const KvStore& store, KvStore::View segment, int first, int end,
+                     Scratch& scratch) const;
 
-  const Kernels& kernels_;
   proto::Range heads_;
   proto::Range kv_heads_;
   std::int64_t group_size_;

@@ -1,40 +1,21 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <limits>
 #include <string_view>
+
+#include "shard/kernels/attention_kernels.h"
 
 namespace scorecast::shard {
 
 /// Instruction sets that the kernels are compiled for, from the least to the most.
-enum class InstructionSet : int { kGeneric = 0, kAvx2 = 1, kAvx512 = 2 };
-
-std::string_view Name(InstructionSet set);
-
-/// Keys of one attention tile. Tiles are counted from a segment's first row, and every row reduces
-/// over the same tiles whatever else is computed.
-inline constexpr int kTileKeys = 64;
-/// Rows that the attention kernel takes at once. Missing ones are given as copies that see nothing.
-inline constexpr int kTileRows = 4;
-/// Keys stored side by side; see KvStore.
-inline constexpr int kKeyLanes = 16;
-
-/// kTileRows query rows against one tile of keys: a step of softmax(q·Kᵀ)·V that carries the
-/// maximum, the sum of exponentials and the weighted values from tile to tile.
-struct AttentionTile {
-  std::int64_t head_dim = 0;
-  const float* keys = nullptr;                  ///< [tile keys / 16][head_dim][16]
-  const float* values = nullptr;                ///< [tile keys][value_stride]
-  std::int64_t value_stride = 0;                ///< head_dim rounded up to 16; the rest is zero.
-  std::array<const float*, kTileRows> query{};  ///< Each [head_dim], scaled already.
-  std::array<int, kTileRows> visible{};    ///< Of each row: sees keys [0, visible) of the tile.
-  std::array<float*, kTileRows> output{};  ///< Each [value_stride]: weighted values so far.
-  std::array<float*, kTileRows> state{};   ///< Each [2]: maximum, sum of exponentials so far.
+enum class InstructionSet : int {
+  kGeneric = 0,
+  kAvx2 = 1,
+  kAvx512 = 2,
+  kAvx512Bf16 = 3,  ///< With products of pairs of bfloat16.
 };
 
-/// Where a row's `state` starts: above no score, and finite, so that no difference is a NaN.
-inline constexpr float kNoScore = std::numeric_limits<float>::lowest();
+std::string_view Name(InstructionSet set);
 
 /// The loops that are not a library's, for one instruction set. A row's result depends on that row
 /// alone, and is not finite where what it is computed from is not. Arrays need no alignment; `n` is
@@ -50,16 +31,31 @@ struct Kernels {
   void (*swiglu)(const float* gate, const float* up, std::int64_t n, float* out);
   /// Rotates pairs (i, i + head_dim / 2) of one head in place; `cosine` and `sine`: [head_dim / 2].
   void (*rope)(const float* cosine, const float* sine, std::int64_t head_dim, float* head);
-  /// out[i] = factor · x[i]
-  void (*scale)(const float* x, std::int64_t n, float factor, float* out);
   /// Σ a[i] · b[i]
   float (*dot)(const float* a, const float* b, std::int64_t n);
   /// The maximum of x, and Σ exp(x[i] - maximum), which is not finite where an x is not;
   /// kNoScore and 0 where there is none.
   void (*max_and_sum_exp)(const float* x, std::int64_t n, float* maximum, double* sum_exp);
-  /// A row that sees nothing keeps its state and output. A key or value that a row does not see
-  /// does not reach it, finite or not.
-  void (*attend_tile)(const AttentionTile& tile);
+
+  /// out[i] = x[i] rounded to the nearest bfloat16, ties to even; NaN stays NaN. A subnormal may
+  /// become zero, as the CPU's own instruction has it.
+  void (*to_bf16)(const float* x, std::int64_t n, std::uint16_t* out);
+  /// sum[i] += x[i], a bfloat16
+  void (*add_bf16)(const std::uint16_t* x, std::int64_t n, float* sum);
+  /// Rotates x in place: blocks of a power of two (the largest that divides n, 1024 at most) times
+  /// the Hadamard matrix, over the root of its size. Products of two rotated vectors are those of
+  /// the vectors, but an outlier is spread over its block (as QuaRot, arXiv 2404.00456).
+  void (*rotate)(float* x, std::int64_t n);
+  /// out[i] = 128 + x[i] / scale, rounded; returns scale = max |x| / 127, or a NaN where an x is
+  /// not finite, or 0 where all are 0.
+  float (*quantize)(const float* x, std::int64_t n, std::uint8_t* out);
+  /// out[i] = (sums[i] - offsets[i]) · (row_scale · scales[i]); `out` may be `sums`.
+  void (*dequantize)(const std::int32_t* sums, const std::int32_t* offsets, const float* scales,
+                     float row_scale, std::int64_t n, float* out);
+
+  /// Over keys and values kept as float32, and as bfloat16.
+  AttentionKernels attention_f32;
+  AttentionKernels attention_bf16;
 };
 
 /// The best that this CPU has.

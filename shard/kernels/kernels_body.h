@@ -2,87 +2,16 @@
 // whatever the instruction set has. Included once by each kernels_*.cc, which sets
 // SCORECAST_KERNELS_NAMESPACE. Not to be included elsewhere, hence no `#pragma once`.
 
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 
 #include "shard/kernels/kernels.h"
+// Each of these builds on the one before.
+#include "shard/kernels/vectors_body.h"
+// The attention's.
+#include "shard/kernels/attention_body.h"
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
-
-constexpr std::int64_t kLanes = 16;
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
-using Ints = std::int32_t __attribute__((vector_size(kLanes * sizeof(float))));
-
-inline Floats Load(const float* p) {
-  Floats v;
-  std::memcpy(&v, p, sizeof(v));
-  return v;
-}
-
-inline void Store(Floats v, float* p) { std::memcpy(p, &v, sizeof(v)); }
-
-/// The first n < 16 floats, zeros behind them.
-inline Floats LoadPart(const float* p, std::int64_t n) {
-  Floats v = {};
-  std::memcpy(&v, p, static_cast<std::size_t>(n) * sizeof(float));
-  return v;
-}
-
-inline void StorePart(Floats v, std::int64_t n, float* p) {
-  std::memcpy(p, &v, static_cast<std::size_t>(n) * sizeof(float));
-}
-
-inline Floats Broadcast(float x) { return x - Floats{}; }
-
-/// A fixed tree, so that the sum's bits do not depend on what the compiler makes of it.
-inline float Sum(Floats v) {
-  float part[kLanes];
-  std::memcpy(part, &v, sizeof(v));
-  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::int64_t i = 0; i < width; ++i) {
-      part[i] += part[i + width];
-    }
-  }
-  return part[0];
-}
-
-/// 0, or a NaN for what is not finite: with it added, exp(-∞) cannot pass for 0.
-inline Floats ZeroIfFinite(Floats v) { return v * 0.0F; }
-
-inline float Max(Floats v) {
-  float maximum = v[0];
-  for (std::int64_t i = 1; i < kLanes; ++i) {
-    maximum = v[i] > maximum ? v[i] : maximum;
-  }
-  return maximum;
-}
-
-/// exp(x) to about one unit in the last place, after Cephes' expf: x = n·ln 2 + r, a polynomial in
-/// r, and n added to the exponent. Exactly 1 at 0; a NaN stays one; below -87 it is about 1e-38,
-/// and above 88 about 1e38.
-inline Floats Exp(Floats x) {
-  const Floats low = Broadcast(-87.0F);
-  const Floats high = Broadcast(88.0F);
-  x = x < low ? low : x;
-  x = x > high ? high : x;
-  // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
-  const Floats magic = Broadcast(12582912.0F);
-  const Floats shifted = x * 1.44269504088896341F + magic;
-  const Floats n = shifted - magic;
-  const Floats r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
-  Floats p = Broadcast(1.9875691500e-4F);
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * (r * r) + r + 1.0F;
-  const Ints exponent = (std::bit_cast<Ints>(shifted) + 127) << 23;
-  return p * std::bit_cast<Floats>(exponent);
-}
 
 void RmsNorm(const float* x, const float* weight, std::int64_t n, float eps, float* out) {
   Floats squares = {};
@@ -149,16 +78,6 @@ void Rope(const float* cosine, const float* sine, std::int64_t head_dim, float* 
   }
 }
 
-void Scale(const float* x, std::int64_t n, float factor, float* out) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Store(Load(x + i) * factor, out + i);
-  }
-  if (i < n) {
-    StorePart(LoadPart(x + i, n - i) * factor, n - i, out + i);
-  }
-}
-
 float Dot(const float* a, const float* b, std::int64_t n) {
   Floats sum = {};
   std::int64_t i = 0;
@@ -207,119 +126,184 @@ void MaxAndSumExp(const float* x, std::int64_t n, float* maximum, double* sum_ex
   *sum_exp = total;
 }
 
-constexpr int kGroups = kTileKeys / kKeyLanes;
-static_assert(kKeyLanes == kLanes);
-
-/// q·k of kTileRows rows and one group of 16 keys.
-inline void Scores(const AttentionTile& tile, const float* keys, Floats* scores) {
-  Floats sum[kTileRows] = {};
-  for (std::int64_t d = 0; d < tile.head_dim; ++d) {
-    const Floats key = Load(keys + d * kKeyLanes);
-    for (int r = 0; r < kTileRows; ++r) {
-      sum[r] += tile.query[static_cast<std::size_t>(r)][d] * key;
-    }
+void ToBf16(const float* x, std::int64_t n, std::uint16_t* out) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    StoreRounded(Load(x + i), out + i);
   }
-  for (int r = 0; r < kTileRows; ++r) {
-    scores[r] = sum[r];
+  if (i < n) {
+    std::uint16_t last[kLanes];
+    StoreRounded(LoadPart(x + i, n - i), last);
+    std::memcpy(out + i, last, static_cast<std::size_t>(n - i) * sizeof(last[0]));
   }
 }
 
-/// Turns a row's scores into weights relative to the new maximum, and brings what was summed before
-/// to it. Returns the factor for the weighted values so far; exactly 1 when the row sees nothing.
-inline float Weigh(Floats (&scores)[kGroups], int visible, float* state, float* weights) {
-  const Ints lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  Floats best = Broadcast(state[0]);
-  for (int g = 0; g < kGroups; ++g) {
-    const Ints seen = lane < visible - g * kKeyLanes;
-    // The comparison drops a NaN here; its weight below keeps it.
-    best = (seen & (scores[g] > best)) != 0 ? scores[g] : best;
+void AddBf16(const std::uint16_t* x, std::int64_t n, float* sum) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Store(Load(sum + i) + Widen(x + i), sum + i);
   }
-  const float maximum = Max(best);
-  Floats sum = {};
-  for (int g = 0; g < kGroups; ++g) {
-    const Ints seen = lane < visible - g * kKeyLanes;
-    const Floats weight = seen != 0 ? Exp(scores[g] - maximum) + ZeroIfFinite(scores[g]) : Floats{};
-    Store(weight, weights + g * kKeyLanes);
-    sum += weight;
+  if (i < n) {
+    std::uint16_t last[kLanes] = {};
+    std::memcpy(last, x + i, static_cast<std::size_t>(n - i) * sizeof(last[0]));
+    StorePart(LoadPart(sum + i, n - i) + Widen(last), n - i, sum + i);
   }
-  const float factor = Exp(Broadcast(state[0] - maximum))[0];
-  state[0] = maximum;
-  state[1] = state[1] * factor + Sum(sum);
-  return factor;
 }
 
-/// output[r] = output[r] · factor[r] + Σ weights[r][key] · values[key] over the keys that row r
-/// sees, for `columns` (1 … 4) vectors from `first` on. All rows see the first `common` keys, some
-/// see more, up to `keys`; a value that a row does not see might be a NaN, which no weight of 0
-/// would hide.
-template <int columns>
-inline void AddValues(const AttentionTile& tile, std::int64_t first, int common, int keys,
-                      const float* factor, const float (*weights)[kTileKeys]) {
-  Floats sum[kTileRows][columns];
-  for (int r = 0; r < kTileRows; ++r) {
-    for (int c = 0; c < columns; ++c) {
-      sum[r][c] = Load(tile.output[static_cast<std::size_t>(r)] + first + c * kLanes) * factor[r];
+/// One stage: sums and differences of what lies `width` apart, over blocks of 2 · width.
+inline void Butterfly(float* x, std::int64_t n, std::int64_t width) {
+  for (std::int64_t begin = 0; begin < n; begin += 2 * width) {
+    float* low = x + begin;
+    float* high = low + width;
+    std::int64_t i = 0;
+    for (; i + kLanes <= width; i += kLanes) {
+      const Floats a = Load(low + i);
+      const Floats b = Load(high + i);
+      Store(a + b, low + i);
+      Store(a - b, high + i);
     }
-  }
-  const float* value = tile.values + first;
-  for (int key = 0; key < common; ++key, value += tile.value_stride) {
-    for (int c = 0; c < columns; ++c) {
-      const Floats v = Load(value + c * kLanes);
-      for (int r = 0; r < kTileRows; ++r) {
-        sum[r][c] += weights[r][key] * v;
-      }
-    }
-  }
-  for (int key = common; key < keys; ++key, value += tile.value_stride) {
-    for (int r = 0; r < kTileRows; ++r) {
-      if (key < tile.visible[static_cast<std::size_t>(r)]) {
-        for (int c = 0; c < columns; ++c) {
-          sum[r][c] += weights[r][key] * Load(value + c * kLanes);
-        }
-      }
-    }
-  }
-  for (int r = 0; r < kTileRows; ++r) {
-    for (int c = 0; c < columns; ++c) {
-      Store(sum[r][c], tile.output[static_cast<std::size_t>(r)] + first + c * kLanes);
+    for (; i < width; ++i) {
+      const float a = low[i];
+      const float b = high[i];
+      low[i] = a + b;
+      high[i] = a - b;
     }
   }
 }
 
-void AttendTile(const AttentionTile& tile) {
-  int common = kTileKeys;
-  int keys = 0;
-  for (const int visible : tile.visible) {
-    common = visible < common ? visible : common;
-    keys = visible > keys ? visible : keys;
-  }
-  Floats scores[kTileRows][kGroups] = {};
-  for (int g = 0; g * kKeyLanes < keys; ++g) {
-    Floats group[kTileRows];
-    Scores(tile, tile.keys + g * tile.head_dim * kKeyLanes, group);
-    for (int r = 0; r < kTileRows; ++r) {
-      scores[r][g] = group[r];
+/// The stages of `width` and 2 · width at once, which spares loads and stores; width ≥ 16.
+inline void TwoButterflies(float* x, std::int64_t n, std::int64_t width) {
+  for (std::int64_t begin = 0; begin < n; begin += 4 * width) {
+    for (std::int64_t i = begin; i < begin + width; i += kLanes) {
+      const Floats a = Load(x + i);
+      const Floats b = Load(x + i + width);
+      const Floats c = Load(x + i + 2 * width);
+      const Floats d = Load(x + i + 3 * width);
+      Store((a + b) + (c + d), x + i);
+      Store((a - b) + (c - d), x + i + width);
+      Store((a + b) - (c + d), x + i + 2 * width);
+      Store((a - b) - (c - d), x + i + 3 * width);
     }
   }
-  float weights[kTileRows][kTileKeys];
-  float factor[kTileRows];
-  for (int r = 0; r < kTileRows; ++r) {
-    const auto row = static_cast<std::size_t>(r);
-    factor[r] = Weigh(scores[r], tile.visible[row], tile.state[row], weights[r]);
+}
+
+/// The stages of widths 1, 2, 4 and 8 within a vector.
+inline Floats ButterflyLanes(Floats v) {
+  const Floats s1 = {1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1};
+  const Floats s2 = {1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1};
+  const Floats s4 = {1, 1, 1, 1, -1, -1, -1, -1, 1, 1, 1, 1, -1, -1, -1, -1};
+  const Floats s8 = {1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1};
+  const Ints p1 = {1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
+  const Ints p2 = {2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13};
+  const Ints p4 = {4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11};
+  const Ints p8 = {8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7};
+  v = v * s1 + Shuffle(v, p1);
+  v = v * s2 + Shuffle(v, p2);
+  v = v * s4 + Shuffle(v, p4);
+  return v * s8 + Shuffle(v, p8);
+}
+
+void Rotate(float* x, std::int64_t n) {
+  constexpr std::int64_t kLargestBlock = 1024;
+  const std::int64_t power = n & -n;
+  const std::int64_t block = power < kLargestBlock ? power : kLargestBlock;
+  const float norm = 1.0F / std::sqrt(static_cast<float>(block));
+  std::int64_t width = 1;
+  if (block >= kLanes) {
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      Store(ButterflyLanes(Load(x + i) * norm), x + i);
+    }
+    width = kLanes;
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) {
+      x[i] *= norm;
+    }
   }
-  std::int64_t first = 0;
-  for (; first + 4 * kLanes <= tile.value_stride; first += 4 * kLanes) {
-    AddValues<4>(tile, first, common, keys, factor, weights);
+  // Block by block, which stays in the first cache.
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    std::int64_t w = width;
+    for (; w >= kLanes && 2 * w < block; w *= 4) {
+      TwoButterflies(x + begin, block, w);
+    }
+    for (; w < block; w *= 2) {
+      Butterfly(x + begin, block, w);
+    }
   }
-  for (; first < tile.value_stride; first += kLanes) {
-    AddValues<1>(tile, first, common, keys, factor, weights);
+}
+
+inline void StoreQuantized(Floats scaled, std::uint8_t* out) {
+  // Adding 1.5 · 2²³ rounds to an integer, ties to even, and leaves it in the low bits.
+  const Ints rounded = std::bit_cast<Ints>(scaled + Broadcast(12582912.0F + 128.0F));
+  const ByteInts bytes = __builtin_convertvector(rounded & 0xFF, ByteInts);
+  std::memcpy(out, &bytes, sizeof(bytes));
+}
+
+float Quantize(const float* x, std::int64_t n, std::uint8_t* out) {
+  Floats largest = {};
+  Floats nothing = {};
+  std::int64_t i = 0;
+  const auto look = [&](Floats v) {
+    const Floats size = v < 0 ? -v : v;
+    largest = size > largest ? size : largest;
+    nothing += ZeroIfFinite(v);
+  };
+  for (; i + kLanes <= n; i += kLanes) {
+    look(Load(x + i));
+  }
+  if (i < n) {
+    look(LoadPart(x + i, n - i));
+  }
+  const float most = Max(largest);
+  // Where all are 0, or so small that the quotient is no number, all become 0.
+  const float quotient = 127.0F / most;
+  const float to_int = quotient <= kLargest ? quotient : 0.0F;
+  for (i = 0; i + kLanes <= n; i += kLanes) {
+    StoreQuantized(Load(x + i) * to_int, out + i);
+  }
+  if (i < n) {
+    std::uint8_t last[kLanes];
+    StoreQuantized(LoadPart(x + i, n - i) * to_int, last);
+    std::memcpy(out + i, last, static_cast<std::size_t>(n - i));
+  }
+  return most / 127.0F + Sum(nothing);
+}
+
+void Dequantize(const std::int32_t* sums, const std::int32_t* offsets, const float* scales,
+                float row_scale, std::int64_t n, float* out) {
+  const auto one = [&](std::int64_t at, std::int64_t lanes) {
+    Ints sum = {};
+    Ints offset = {};
+    std::memcpy(&sum, sums + at, static_cast<std::size_t>(lanes) * sizeof(float));
+    std::memcpy(&offset, offsets + at, static_cast<std::size_t>(lanes) * sizeof(float));
+    const Floats product = __builtin_convertvector(sum - offset, Floats);
+    StorePart(product * (LoadPart(scales + at, lanes) * row_scale), lanes, out + at);
+  };
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    one(i, kLanes);
+  }
+  if (i < n) {
+    one(i, n - i);
   }
 }
 
 }  // namespace
 
 constexpr Kernels MakeKernels(InstructionSet set) {
-  return {set, &RmsNorm, &Add, &SwiGlu, &Rope, &Scale, &Dot, &MaxAndSumExp, &AttendTile};
+  return {set,
+          &RmsNorm,
+          &Add,
+          &SwiGlu,
+          &Rope,
+          &Dot,
+          &MaxAndSumExp,
+          &ToBf16,
+          &AddBf16,
+          &Rotate,
+          &Quantize,
+          &Dequantize,
+          MakeAttention<Float32>(),
+          MakeAttention<Bfloat16>()};
 }
 
 }  // namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE

@@ -1,61 +1,60 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "proto/model/partition.h"
+#include "shard/linear/activations.h"
 #include "shard/runtime/aligned_buffer.h"
+#include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
-/// Rows of activations are given to a backend in multiples of this, zero-padded: the only padding
-/// that a GEMM ever computes.
-inline constexpr std::int64_t kRowGranule = 16;
+/// Rows of one call, at most.
+inline constexpr std::int64_t kMostTileRows = 128;
 
-constexpr std::int64_t RoundUpRows(std::int64_t rows) {
-  return (rows + kRowGranule - 1) / kRowGranule * kRowGranule;
-}
-
-/// Activations of several rows, `stride` floats apart.
-template <typename T>
-struct Rows {
-  T* data = nullptr;
-  std::int64_t stride = 0;
-
-  T* operator[](std::int64_t row) const { return data + row * stride; }
+/// Where a weight W [out, in] comes from, in chunks of outputs.
+struct WeightSource {
+  std::vector<std::int64_t> widths;  ///< Outputs of each chunk; add up to `out`.
+  std::int64_t in = 0;
+  /// Writes the rows of W of one chunk: [width, in]. Called from several threads.
+  std::function<void(std::int64_t chunk, float* rows)> read;
 };
 
-/// A weight W [out, in] in the layout that its backend likes.
+/// A weight in the layout that its backend likes.
 class PackedWeight {
  public:
   virtual ~PackedWeight() = default;
 
-  /// The most rows, a multiple of kRowGranule, that Multiply takes at once.
-  virtual std::int64_t max_panel_rows() const = 0;
-
-  /// y[0 … rows, columns] = x[0 … rows, in] · Wᵀ for the outputs `columns`, which begin and end at
-  /// multiples of column_grain(), or end with the last one. `rows` is a multiple of kRowGranule, at
-  /// most max_panel_rows().
-  /// A row's bits depend on that row alone. Single-threaded; safe to call from several threads.
-  virtual void Multiply(Rows<const float> x, std::int64_t rows, proto::Range columns,
-                        Rows<float> y) const = 0;
-
-  /// How many outputs make one task. Fixed, since the choice may show in the bits.
-  virtual std::int64_t column_grain() const = 0;
+  /// y[0 … rows, width] = x[first_row … first_row + rows, in] · Wᵀ for one chunk of outputs; y is
+  /// dense. `rows` is a multiple of kRowGranule, at most kMostTileRows. A row's bits depend on that
+  /// row alone. Single-threaded; `thread` says which of the pool's calls.
+  virtual void Multiply(const Activations& x, std::int64_t first_row, std::int64_t rows,
+                        std::int64_t chunk, float* y, int thread) const = 0;
 };
 
-/// A library's (or our own) matrix multiplication.
+/// What one thread packs a weight with: rows as they are read, and as they are rounded. Pages that
+/// are used again and again cost less than new ones for each chunk.
+struct PackScratch {
+  PackScratch(const WeightSource& source, Precision precision);
+
+  AlignedBuffer<float> rows;             // [widest chunk, in]
+  AlignedBuffer<std::uint16_t> rounded;  // [widest chunk, in], of bfloat16
+};
+
+/// A library's matrix multiplication.
 class GemmBackend {
  public:
   virtual ~GemmBackend() = default;
 
-  /// Takes W [out, in], row-major.
-  virtual std::unique_ptr<PackedWeight> Pack(AlignedBuffer<float> weight, std::int64_t out,
-                                             std::int64_t in) = 0;
+  /// Reads and packs a weight, chunk by chunk, on all threads of the pool.
+  virtual std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
+                                             ThreadPool& pool) = 0;
 
-  /// For the log, e.g. "OpenBLAS 0.3.21 SkylakeX".
-  virtual std::string Description() const = 0;
+  /// For the log, e.g. "OpenBLAS SkylakeX": what computes products of this precision.
+  virtual std::string Description(Precision precision) const = 0;
 };
 
 }  // namespace scorecast::shard

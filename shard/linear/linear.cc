@@ -1,37 +1,56 @@
 #include "shard/linear/linear.h"
 
-#include <algorithm>
-#include <utility>
+#include "proto/base/check.h"
 
 namespace scorecast::shard {
 
-Linear::Linear(GemmBackend& backend, AlignedBuffer<float> weight, std::int64_t out, std::int64_t in)
-    : out_(out), in_(in) {
-  if (out > 0 && in > 0) {
-    weight_ = backend.Pack(std::move(weight), out, in);
+void TileScratch::Reserve(std::int64_t columns) {
+  if (columns > columns_) {
+    columns_ = columns;
+    tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads_ * kMostTileRows * columns));
   }
 }
 
-void Linear::Forward(Rows<const float> x, std::int64_t rows, Rows<float> y,
-                     ThreadPool& pool) const {
-  if (weight_ == nullptr) {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      std::fill_n(y[row], out_, 0.0F);
-    }
-    return;
+Linear::Linear(GemmBackend& backend, Precision precision, const WeightSource& source,
+               ThreadPool& pool, TileScratch& scratch)
+    : precision_(precision), in_(source.in), starts_({0}), scratch_(&scratch) {
+  for (const std::int64_t width : source.widths) {
+    scratch.Reserve(width);
+    starts_.push_back(starts_.back() + width);
   }
-  const std::int64_t padded = RoundUpRows(rows);
-  const std::int64_t height = weight_->max_panel_rows();
-  const std::int64_t width = weight_->column_grain();
-  const std::int64_t panels = (padded + height - 1) / height;
-  const std::int64_t stripes = (out_ + width - 1) / width;
-  pool.ParallelFor(panels * stripes, [&](std::int64_t task, int) {
-    // Stripe by stripe, so that neighbours in time share a part of the weight.
-    const std::int64_t row = task % panels * height;
-    const std::int64_t column = task / panels * width;
-    weight_->Multiply({x[row], x.stride}, std::min(height, padded - row),
-                      {column, std::min(column + width, out_)}, {y[row], y.stride});
-  });
+  if (out_features() > 0 && in_ > 0) {
+    weight_ = backend.Pack(precision, source, pool);
+  }
+}
+
+Linear::Cut Linear::CutRows(std::int64_t rows, std::int64_t chunks, int threads) {
+  if (rows == 0 || chunks == 0) {
+    return {};
+  }
+  const auto divide = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  constexpr std::int64_t kTasksAThread = 12;
+  const std::int64_t granules = divide(rows, kRowGranule);
+  const std::int64_t wanted = std::max(divide(granules * kRowGranule, kMostTileRows),
+                                       divide(kTasksAThread * threads, chunks));
+  const std::int64_t height = divide(granules, std::min(wanted, granules));
+  return {divide(granules, height), height * kRowGranule};
+}
+
+ProductTile Linear::Multiply(const Activations& x, std::int64_t rows, std::int64_t first_row,
+                             std::int64_t height, std::int64_t chunk, int thread) const {
+  const auto at = static_cast<std::size_t>(chunk);
+  const ProductTile tile = {.first_row = first_row,
+                            .rows = std::min(height, rows - first_row),
+                            .columns = {starts_[at], starts_[at + 1]},
+                            .data = scratch_->Of(thread),
+                            .chunk = chunk,
+                            .thread = thread};
+  if (weight_ == nullptr) {
+    std::fill_n(tile.data, tile.rows * tile.columns.size(), 0.0F);
+  } else {
+    weight_->Multiply(x, first_row, RoundUpRows(tile.rows), chunk, tile.data, thread);
+  }
+  return tile;
 }
 
 }  // namespace scorecast::shard

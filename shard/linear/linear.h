@@ -1,30 +1,91 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "proto/model/partition.h"
 #include "shard/linear/gemm_backend.h"
+#include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
+/// Where each thread's products go before an epilogue takes them on: small enough to stay in its
+/// cache.
+class TileScratch {
+ public:
+  explicit TileScratch(int threads) : threads_(threads) {}
+
+  /// Room for tiles of up to so many columns.
+  void Reserve(std::int64_t columns);
+  float* Of(int thread) { return tiles_.data() + thread * kMostTileRows * columns_; }
+
+ private:
+  std::int64_t threads_;
+  std::int64_t columns_ = 0;
+  AlignedBuffer<float> tiles_;  // [threads][kMostTileRows][columns]
+};
+
+/// A part of a product, just computed; the epilogue may overwrite it.
+struct ProductTile {
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;  ///< Real ones.
+  proto::Range columns;   ///< Of the outputs.
+  float* data = nullptr;  ///< [rows][columns.size()]
+  std::int64_t chunk = 0;
+  int thread = 0;
+
+  float* Row(std::int64_t row) const { return data + (row - first_row) * columns.size(); }
+};
+
 /// y = x · Wᵀ on this rank's part of a weight.
 class Linear {
  public:
-  /// `weight` [out, in], row-major. `out` or `in` may be 0: a rank may own nothing of a layer.
-  Linear(GemmBackend& backend, AlignedBuffer<float> weight, std::int64_t out, std::int64_t in);
+  /// `source` may have no outputs or no inputs: a rank may own nothing of a layer.
+  Linear(GemmBackend& backend, Precision precision, const WeightSource& source, ThreadPool& pool,
+         TileScratch& scratch);
 
-  std::int64_t out_features() const { return out_; }
+  std::int64_t out_features() const { return starts_.back(); }
   std::int64_t in_features() const { return in_; }
+  std::int64_t chunks() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
+  Precision precision() const { return precision_; }
 
-  /// y [rows, out] from x [rows, in]. Both have room for RoundUpRows(rows) rows: those of x past
-  /// `rows` must be zero, and those of y are written. With nothing to sum (in = 0), y is zero.
-  void Forward(Rows<const float> x, std::int64_t rows, Rows<float> y, ThreadPool& pool) const;
+  /// Computes the outputs of some chunks for rows [0, rows) of x and hands them, tile by tile and
+  /// on any thread, to epilogue(const ProductTile&). x has room for RoundUpRows(rows) rows. With
+  /// nothing to sum (in = 0), products are zero.
+  template <typename Epilogue>
+  void Forward(const Activations& x, std::int64_t rows, proto::Range chunks, ThreadPool& pool,
+               const Epilogue& epilogue) const {
+    const Cut cut = CutRows(rows, chunks.size(), pool.threads());
+    pool.ParallelFor(cut.panels * chunks.size(), [&](std::int64_t task, int thread) {
+      // Chunk by chunk, so that neighbours in time share a part of the weight.
+      const std::int64_t row = task % cut.panels * cut.height;
+      epilogue(Multiply(x, rows, row, cut.height, chunks.begin + task / cut.panels, thread));
+    });
+  }
+  template <typename Epilogue>
+  void Forward(const Activations& x, std::int64_t rows, ThreadPool& pool,
+               const Epilogue& epilogue) const {
+    Forward(x, rows, {0, chunks()}, pool, epilogue);
+  }
 
  private:
-  std::int64_t out_;
+  struct Cut {
+    std::int64_t panels = 0;
+    std::int64_t height = 0;
+  };
+  /// Panels as even as they go, and enough of them for all threads.
+  static Cut CutRows(std::int64_t rows, std::int64_t chunks, int threads);
+
+  ProductTile Multiply(const Activations& x, std::int64_t rows, std::int64_t first_row,
+                       std::int64_t height, std::int64_t chunk, int thread) const;
+
+  Precision precision_;
   std::int64_t in_;
+  std::vector<std::int64_t> starts_;  // [chunks + 1]: the first output of each.
+  TileScratch* scratch_;
   std::unique_ptr<PackedWeight> weight_;  // Null where this rank owns nothing.
 };
 

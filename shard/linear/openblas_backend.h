@@ -1,32 +1,35 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "shard/linear/gemm_backend.h"
+#include "shard/linear/sgemm_panels.h"
+#include "shard/runtime/aligned_buffer.h"
 
 namespace scorecast::shard {
 
-/// Float32 by cblas_sgemm. OpenBLAS chooses its kernel by the size of the whole product and by a
-/// row's place in it, and both may show in the bits (its AVX2 kernels treat two halves of twelve
-/// rows differently). So it is only ever given panels of a few fixed heights and widths, of which a
-/// self-check finds that a row's bits are the same in every place of them all.
+/// Products by OpenBLAS, which has float32 only: weights of the other precisions are kept as they
+/// are and widened for each call, which any CPU can do.
 class OpenBlasBackend : public GemmBackend {
  public:
-  OpenBlasBackend();
+  OpenBlasBackend(const Kernels& kernels, int threads);
 
-  std::unique_ptr<PackedWeight> Pack(AlignedBuffer<float> weight, std::int64_t out,
-                                     std::int64_t in) override;
-  std::string Description() const override;
+  std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
+                                     ThreadPool& pool) override;
+  std::string Description(Precision precision) const override;
+
+  /// What one thread widens into.
+  struct Scratch {
+    AlignedBuffer<float> x;  // [kMostTileRows, in]
+    AlignedBuffer<float> w;  // [width, in]
+  };
 
  private:
-  /// Panel heights that are safe for products of this width and depth, the tallest first.
-  const std::vector<std::int64_t>& PanelHeights(std::int64_t columns, std::int64_t in);
-
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::int64_t>> checked_heights_;
+  const Kernels& kernels_;
+  SgemmPanels panels_;
+  std::vector<Scratch> scratch_;  // [threads]
 };
 
 }  // namespace scorecast::shard

@@ -27,4 +27,10 @@ PageBlock::~PageBlock() {
   }
 }
 
+void PageBlock::PreferHugePages() const {
+  if (data_ != nullptr) {
+    madvise(data_, bytes_, MADV_HUGEPAGE);  // Where there are none, it goes without.
+  }
+}
+
 }  // namespace scorecast::shard

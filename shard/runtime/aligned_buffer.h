@@ -25,6 +25,9 @@ class PageBlock {
 
   void* data() const { return data_; }
 
+  /// For what is read from end to end again and again: the system may use larger pages.
+  void PreferHugePages() const;
+
  private:
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
@@ -41,6 +44,7 @@ class AlignedBuffer {
   const T* data() const { return static_cast<const T*>(pages_.data()); }
   std::size_t size() const { return size_; }
   std::span<T> span() { return {data(), size_}; }
+  void PreferHugePages() const { pages_.PreferHugePages(); }
 
  private:
   /// What does not fit a size_t is more than any system has.

@@ -1,5 +1,7 @@
 #include "shard/transformer/layer.h"
 
+#include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -46,36 +48,77 @@ class LayerReader {
   std::string prefix_;
 };
 
-/// Some rows of one weight, as a part of a stacked one.
+/// Rows of one weight, or of a stack of them.
 struct RowBlock {
   const TensorView* weight;
   Range rows;
 };
 
-/// The blocks above each other: [Σ rows, in].
-Linear StackRows(const Checkpoint& checkpoint, GemmBackend& backend,
-                 const std::vector<RowBlock>& blocks, std::int64_t in) {
-  std::int64_t out = 0;
-  for (const RowBlock& block : blocks) {
-    out += block.rows.size();
+/// Multiplies the columns of rows [count, n] by `factors` [n], unless it is empty.
+void ScaleColumns(const std::vector<float>& factors, std::int64_t count, float* rows) {
+  const std::size_t n = factors.size();
+  for (std::int64_t row = 0; n > 0 && row < count; ++row, rows += n) {
+    std::transform(factors.begin(), factors.end(), rows, rows, std::multiplies<>());
   }
-  AlignedBuffer<float> stacked(static_cast<std::size_t>(out * in));
-  float* next = stacked.data();
-  for (const RowBlock& block : blocks) {
-    ReadRows(*block.weight, block.rows, next);
-    checkpoint.Release(*block.weight);
-    next += block.rows.size() * in;
+}
+
+/// Rows of weights above each other; every chunk of rows is listed.
+Linear PackRows(const Checkpoint& checkpoint, const Packing& packing,
+                const std::vector<std::vector<RowBlock>>& chunks, std::int64_t in,
+                const std::vector<float>& column_factors) {
+  WeightSource source;
+  source.in = in;
+  for (const std::vector<RowBlock>& chunk : chunks) {
+    std::int64_t& width = source.widths.emplace_back(0);
+    for (const RowBlock& block : chunk) {
+      width += block.rows.size();
+    }
   }
-  return Linear(backend, std::move(stacked), out, in);
+  source.read = [&](std::int64_t chunk, float* rows) {
+    float* next = rows;
+    for (const RowBlock& block : chunks[static_cast<std::size_t>(chunk)]) {
+      ReadRows(*block.weight, block.rows, next);
+      next += block.rows.size() * in;
+    }
+    ScaleColumns(column_factors, (next - rows) / std::max<std::int64_t>(in, 1), rows);
+  };
+  Linear linear(packing.backend, packing.precision, source, packing.pool, packing.scratch);
+  std::set<const TensorView*> weights;
+  for (const std::vector<RowBlock>& chunk : chunks) {
+    for (const RowBlock& block : chunk) {
+      weights.insert(block.weight);
+    }
+  }
+  for (const TensorView* weight : weights) {
+    checkpoint.Release(*weight);
+  }
+  return linear;
 }
 
 /// Some columns of a weight [out, …]: [out, columns].
-Linear TakeColumns(const Checkpoint& checkpoint, GemmBackend& backend, const TensorView& weight,
+Linear PackColumns(const Checkpoint& checkpoint, const Packing& packing, const TensorView& weight,
                    std::int64_t out, Range columns) {
-  AlignedBuffer<float> block(static_cast<std::size_t>(out * columns.size()));
-  ReadBlock(weight, {0, out}, columns, block.data(), columns.size());
+  WeightSource source;
+  source.in = columns.size();
+  source.widths = Chunks(out, kChunkOutputs);
+  source.read = [&](std::int64_t chunk, float* rows) {
+    const std::int64_t begin = chunk * kChunkOutputs;
+    ReadBlock(weight, {begin, begin + source.widths[static_cast<std::size_t>(chunk)]}, columns,
+              rows, columns.size());
+  };
+  Linear linear(packing.backend, packing.precision, source, packing.pool, packing.scratch);
   checkpoint.Release(weight);
-  return Linear(backend, std::move(block), out, columns.size());
+  return linear;
+}
+
+/// A range of rows in chunks of `width`, each a chunk of its own.
+void AppendChunks(const TensorView& weight, Range rows, std::int64_t width,
+                  std::vector<std::vector<RowBlock>>& chunks) {
+  std::int64_t begin = rows.begin;
+  for (const std::int64_t size : Chunks(rows.size(), width)) {
+    chunks.push_back({{&weight, {begin, begin + size}}});
+    begin += size;
+  }
 }
 
 void Append(const std::vector<float>& more, std::vector<float>& list) {
@@ -109,8 +152,20 @@ std::set<std::string> LayerTensorNames(const ModelConfig& config) {
 
 }  // namespace
 
+std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width) {
+  constexpr std::int64_t kNarrow = 16;
+  std::vector<std::int64_t> chunks(static_cast<std::size_t>(outputs / width), width);
+  const std::int64_t rest = outputs % width;
+  if (rest > 0 && rest < kNarrow && !chunks.empty()) {
+    chunks.back() += rest;
+  } else if (rest > 0) {
+    chunks.push_back(rest);
+  }
+  return chunks;
+}
+
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
-                const proto::Partition& partition, std::int64_t index, GemmBackend& backend) {
+                const proto::Partition& partition, std::int64_t index, const Packing& packing) {
   const LayerReader reader(checkpoint, index);
   const std::int64_t hidden = config.hidden_size;
   const std::int64_t all_q = config.num_attention_heads * config.head_dim;
@@ -126,11 +181,12 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
     Append(reader.Part("self_attn.k_proj.bias", all_kv, kv), qkv_bias);
     Append(reader.Part("self_attn.v_proj.bias", all_kv, kv), qkv_bias);
   }
-  std::vector<float> gate_up_bias;
+  std::vector<float> gate_bias;
+  std::vector<float> up_bias;
   std::vector<float> down_bias;
   if (config.mlp_bias) {
-    Append(reader.Part("mlp.gate_proj.bias", all_i, i), gate_up_bias);
-    Append(reader.Part("mlp.up_proj.bias", all_i, i), gate_up_bias);
+    gate_bias = reader.Part("mlp.gate_proj.bias", all_i, i);
+    up_bias = reader.Part("mlp.up_proj.bias", all_i, i);
     down_bias = reader.Vector("mlp.down_proj.bias", hidden);
   }
   std::vector<float> query_norm;
@@ -143,26 +199,53 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
   if (config.attention_output_bias) {
     output_bias = reader.Vector("self_attn.o_proj.bias", hidden);
   }
+
+  std::vector<float> input_norm = reader.Vector("input_layernorm.weight", hidden);
+  std::vector<float> post_attention_norm = reader.Vector("post_attention_layernorm.weight", hidden);
+  std::vector<float> input_factors;
+  std::vector<float> post_attention_factors;
+  if (packing.precision == Precision::kInt8) {
+    input_factors = std::exchange(input_norm, std::vector<float>(input_norm.size(), 1.0F));
+    post_attention_factors =
+        std::exchange(post_attention_norm, std::vector<float>(post_attention_norm.size(), 1.0F));
+  }
+
+  const std::int64_t head_chunk =
+      std::max<std::int64_t>(kChunkOutputs / config.head_dim, 1) * config.head_dim;
+  std::vector<std::vector<RowBlock>> qkv_chunks;
+  AppendChunks(reader.Tensor("self_attn.q_proj.weight", {all_q, hidden}), q, head_chunk,
+               qkv_chunks);
+  const auto query_chunks = static_cast<std::int64_t>(qkv_chunks.size());
+  AppendChunks(reader.Tensor("self_attn.k_proj.weight", {all_kv, hidden}), kv, head_chunk,
+               qkv_chunks);
+  AppendChunks(reader.Tensor("self_attn.v_proj.weight", {all_kv, hidden}), kv, head_chunk,
+               qkv_chunks);
+
+  const TensorView& gate = reader.Tensor("mlp.gate_proj.weight", {all_i, hidden});
+  const TensorView& up = reader.Tensor("mlp.up_proj.weight", {all_i, hidden});
+  std::vector<std::vector<RowBlock>> gate_up_chunks;
+  std::int64_t begin = i.begin;
+  for (const std::int64_t size : Chunks(i.size(), kChunkOutputs / 2)) {
+    const Range rows = {begin, begin + size};
+    gate_up_chunks.push_back({{&gate, rows}, {&up, rows}});
+    begin += size;
+  }
+
   return Layer{
-      .input_norm = reader.Vector("input_layernorm.weight", hidden),
-      .qkv = StackRows(checkpoint, backend,
-                       {{&reader.Tensor("self_attn.q_proj.weight", {all_q, hidden}), q},
-                        {&reader.Tensor("self_attn.k_proj.weight", {all_kv, hidden}), kv},
-                        {&reader.Tensor("self_attn.v_proj.weight", {all_kv, hidden}), kv}},
-                       hidden),
+      .input_norm = std::move(input_norm),
+      .qkv = PackRows(checkpoint, packing, qkv_chunks, hidden, input_factors),
+      .query_chunks = query_chunks,
       .qkv_bias = std::move(qkv_bias),
       .query_norm = std::move(query_norm),
       .key_norm = std::move(key_norm),
-      .output = TakeColumns(checkpoint, backend,
+      .output = PackColumns(checkpoint, packing,
                             reader.Tensor("self_attn.o_proj.weight", {hidden, all_q}), hidden, q),
       .output_bias = std::move(output_bias),
-      .post_attention_norm = reader.Vector("post_attention_layernorm.weight", hidden),
-      .gate_up = StackRows(checkpoint, backend,
-                           {{&reader.Tensor("mlp.gate_proj.weight", {all_i, hidden}), i},
-                            {&reader.Tensor("mlp.up_proj.weight", {all_i, hidden}), i}},
-                           hidden),
-      .gate_up_bias = std::move(gate_up_bias),
-      .down = TakeColumns(checkpoint, backend,
+      .post_attention_norm = std::move(post_attention_norm),
+      .gate_up = PackRows(checkpoint, packing, gate_up_chunks, hidden, post_attention_factors),
+      .gate_bias = std::move(gate_bias),
+      .up_bias = std::move(up_bias),
+      .down = PackColumns(checkpoint, packing,
                           reader.Tensor("mlp.down_proj.weight", {hidden, all_i}), hidden, i),
       .down_bias = std::move(down_bias),
   };

@@ -15,24 +15,44 @@ namespace scorecast::shard {
 /// K/V heads and its intermediate range; h is hidden_size. Vectors that a family does not have are
 /// empty.
 struct Layer {
-  std::vector<float> input_norm;           ///< [h]
-  Linear qkv;                              ///< [q + 2 kv, h]: queries, keys, values.
-  std::vector<float> qkv_bias;             ///< [q + 2 kv]
-  std::vector<float> query_norm;           ///< [head_dim]
-  std::vector<float> key_norm;             ///< [head_dim]
-  Linear output;                           ///< [h, q]: this rank's summand.
-  std::vector<float> output_bias;          ///< [h], added once, to the sum over ranks.
+  std::vector<float> input_norm;   ///< [h]
+  Linear qkv;                      ///< [q + 2 kv, h]: queries, keys, values; whole heads a chunk.
+  std::int64_t query_chunks = 0;   ///< Of qkv; those of keys and values follow.
+  std::vector<float> qkv_bias;     ///< [q + 2 kv]
+  std::vector<float> query_norm;   ///< [head_dim]
+  std::vector<float> key_norm;     ///< [head_dim]
+  Linear output;                   ///< [h, q]: this rank's summand.
+  std::vector<float> output_bias;  ///< [h], added once, to the sum over ranks.
   std::vector<float> post_attention_norm;  ///< [h]
-  Linear gate_up;                          ///< [2 i, h]: gate, then up.
-  std::vector<float> gate_up_bias;         ///< [2 i]
+  Linear gate_up;                          ///< [2 i, h]: of each chunk, gate, then up.
+  std::vector<float> gate_bias;            ///< [i]
+  std::vector<float> up_bias;              ///< [i]
   Linear down;                             ///< [h, i]: this rank's summand.
   std::vector<float> down_bias;            ///< [h], added once, to the sum over ranks.
 };
 
-/// Reads the slices of layer `index` that `partition` owns, in Hugging Face's tensor names, and
-/// lets their pages of the file go. StartupError where a tensor is missing or misshapen.
+/// What weights are packed with.
+struct Packing {
+  GemmBackend& backend;
+  Precision precision;
+  ThreadPool& pool;
+  TileScratch& scratch;
+};
+
+/// Outputs of one chunk of a weight: wide enough for a library to run well, narrow enough that a
+/// small layer still makes several tasks.
+inline constexpr std::int64_t kChunkOutputs = 256;
+
+/// Widths of `outputs` in chunks of `width` and what remains, which joins the chunk before it where
+/// it is too narrow to be worth a product.
+std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width);
+
+/// Reads the slices of layer `index` that `partition` owns, in Hugging Face's tensor names, packs
+/// them, and lets their pages of the file go. In int8 the norms' weights are multiplied into the
+/// columns of what follows them, since a large one would take the bits of all others.
+/// StartupError where a tensor is missing or misshapen.
 Layer LoadLayer(const Checkpoint& checkpoint, const proto::ModelConfig& config,
-                const proto::Partition& partition, std::int64_t index, GemmBackend& backend);
+                const proto::Partition& partition, std::int64_t index, const Packing& packing);
 
 /// StartupError where the checkpoint has a tensor that the configuration does not account for (a
 /// bias, one layer more): computing without it would give other scores.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/base/check.h"
 #include "shard/checkpoint/slices.h"
 #include "shard/transformer/answer.h"
 
@@ -12,10 +13,15 @@ namespace {
 using proto::PlanRead;
 using proto::TokenId;
 
-AlignedBuffer<float> ReadSlice(const TensorView& weight, proto::Range vocabulary) {
-  AlignedBuffer<float> slice(static_cast<std::size_t>(vocabulary.size() * weight.shape[1]));
-  ReadRows(weight, vocabulary, slice.data());
-  return slice;
+WeightSource Slice(const TensorView& weight, proto::Range vocabulary) {
+  WeightSource source;
+  source.in = weight.shape[1];
+  source.widths = Chunks(vocabulary.size(), kChunkOutputs);
+  source.read = [&weight, vocabulary, widths = source.widths](std::int64_t chunk, float* rows) {
+    const std::int64_t begin = vocabulary.begin + chunk * kChunkOutputs;
+    ReadRows(weight, {begin, begin + widths[static_cast<std::size_t>(chunk)]}, rows);
+  };
+  return source;
 }
 
 /// The k best of logits[0 … n), which belong to ids from `first_id` on.
@@ -40,51 +46,59 @@ std::vector<std::pair<TokenId, float>> BestOf(const float* logits, std::int64_t 
 
 }  // namespace
 
-LmHead::LmHead(const Kernels& kernels, GemmBackend& backend, const TensorView& weight,
-               proto::Range vocabulary, int threads)
+LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
+               proto::Range vocabulary)
     : kernels_(kernels),
+      pool_(packing.pool),
       mapped_weight_(weight),
       hidden_size_(weight.shape[1]),
       vocabulary_(vocabulary),
-      slice_(backend, ReadSlice(weight, vocabulary), vocabulary.size(), hidden_size_),
-      input_(static_cast<std::size_t>(kRowsAtOnce * hidden_size_)),
+      slice_(packing.backend, packing.precision, Slice(weight, vocabulary), packing.pool,
+             packing.scratch),
+      input_data_(
+          static_cast<std::size_t>(kRowsAtOnce * hidden_size_ * ElementSize(packing.precision))),
+      input_{packing.precision, hidden_size_, input_data_.data(), nullptr},
       logits_(static_cast<std::size_t>(kRowsAtOnce * vocabulary.size())),
-      label_row_(static_cast<std::size_t>(threads),
-                 std::vector<float>(static_cast<std::size_t>(hidden_size_))) {}
+      thread_row_(static_cast<std::size_t>(pool_.threads()),
+                  std::vector<float>(static_cast<std::size_t>(hidden_size_))) {
+  proto::Check(packing.precision != Precision::kInt8, "the lm-head is not int8");
+}
 
-std::vector<std::byte> LmHead::Answer(const proto::ForwardPlan& plan, Rows<const float> rows,
-                                      ThreadPool& pool) {
+std::vector<std::byte> LmHead::Answer(const proto::ForwardPlan& plan,
+                                      std::span<const std::int32_t> row_of,
+                                      Rows<const float> rows) {
   const AnswerLayout layout = LayOutAnswer(plan, vocabulary_);
   std::vector<std::byte> answer(layout.bytes);
-  AnswerWithNormalizer(plan, rows, layout.offsets, answer.data(), pool);
-  AnswerLabels(plan, rows, layout.offsets, answer.data(), pool);
+  const Input input = {plan, row_of, rows};
+  AnswerWithNormalizer(input, layout.offsets, answer.data());
+  AnswerLabels(input, layout.offsets, answer.data());
   return answer;
 }
 
-void LmHead::AnswerWithNormalizer(const proto::ForwardPlan& plan, Rows<const float> rows,
-                                  const std::vector<std::size_t>& offsets, std::byte* answer,
-                                  ThreadPool& pool) {
+void LmHead::AnswerWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
+                                  std::byte* answer) {
+  const proto::ForwardPlan& plan = input.plan;
   std::vector<std::size_t> reads;
   for (std::size_t i = 0; i < plan.reads.size(); ++i) {
     if (plan.reads[i].normalizer) {
       reads.push_back(i);
     }
   }
-  const Rows<float> input = {input_.data(), hidden_size_};
   const Rows<float> logits = {logits_.data(), vocabulary_.size()};
   for (std::size_t begin = 0; begin < reads.size(); begin += kRowsAtOnce) {
     const auto count =
         static_cast<std::int64_t>(std::min(reads.size() - begin, std::size_t{kRowsAtOnce}));
-    for (std::int64_t i = 0; i < RoundUpRows(count); ++i) {
-      if (i < count) {
-        const std::size_t read = reads[begin + static_cast<std::size_t>(i)];
-        std::copy_n(rows[static_cast<std::int64_t>(read)], hidden_size_, input[i]);
-      } else {
-        std::fill_n(input[i], hidden_size_, 0.0F);
+    pool_.ParallelFor(count, [&](std::int64_t i, int thread) {
+      float* row = thread_row_[static_cast<std::size_t>(thread)].data();
+      std::copy_n(input.RowOf(reads[begin + static_cast<std::size_t>(i)]), hidden_size_, row);
+      input_.Set(kernels_, i, row);
+    });
+    slice_.Forward(input_, count, pool_, [&](const ProductTile& tile) {
+      for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+        std::copy_n(tile.Row(row), tile.columns.size(), logits[row] + tile.columns.begin);
       }
-    }
-    slice_.Forward({input.data, input.stride}, count, logits, pool);
-    pool.ParallelFor(count, [&](std::int64_t i, int) {
+    });
+    pool_.ParallelFor(count, [&](std::int64_t i, int) {
       const std::size_t index = reads[begin + static_cast<std::size_t>(i)];
       const PlanRead& read = plan.reads[index];
       const float* row = logits[i];
@@ -102,23 +116,24 @@ void LmHead::AnswerWithNormalizer(const proto::ForwardPlan& plan, Rows<const flo
   }
 }
 
-void LmHead::AnswerLabels(const proto::ForwardPlan& plan, Rows<const float> rows,
-                          const std::vector<std::size_t>& offsets, std::byte* answer,
-                          ThreadPool& pool) {
-  pool.ParallelFor(static_cast<std::int64_t>(plan.reads.size()), [&](std::int64_t i, int thread) {
-    const PlanRead& read = plan.reads[static_cast<std::size_t>(i)];
+void LmHead::AnswerLabels(const Input& input, const std::vector<std::size_t>& offsets,
+                          std::byte* answer) {
+  const proto::ForwardPlan& plan = input.plan;
+  pool_.ParallelFor(static_cast<std::int64_t>(plan.reads.size()), [&](std::int64_t i, int thread) {
+    const auto index = static_cast<std::size_t>(i);
+    const PlanRead& read = plan.reads[index];
     if (read.normalizer) {
       return;
     }
     AnswerPart part;
-    float* weight = label_row_[static_cast<std::size_t>(thread)].data();
+    float* weight = thread_row_[static_cast<std::size_t>(thread)].data();
     for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
       if (vocabulary_.Contains(id)) {
         ReadRows(mapped_weight_, {id, id + 1}, weight);
-        part.label_logits.push_back(kernels_.dot(rows[i], weight, hidden_size_));
+        part.label_logits.push_back(kernels_.dot(input.RowOf(index), weight, hidden_size_));
       }
     }
-    WriteAnswerPart(read, part, answer + offsets[static_cast<std::size_t>(i)]);
+    WriteAnswerPart(read, part, answer + offsets[index]);
   });
 }
 

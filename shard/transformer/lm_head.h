@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "proto/model/partition.h"
@@ -11,6 +12,7 @@
 #include "shard/linear/linear.h"
 #include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
+#include "shard/transformer/layer.h"
 
 namespace scorecast::shard {
 
@@ -22,30 +24,39 @@ class LmHead {
   static constexpr std::int64_t kRowsAtOnce = 64;
 
   /// `weight`: [vocab_size, hidden_size], mapped for as long as this object lives.
-  LmHead(const Kernels& kernels, GemmBackend& backend, const TensorView& weight,
-         proto::Range vocabulary, int threads);
+  LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
+         proto::Range vocabulary);
 
-  /// This rank's answer (see answer.h) from the normalised rows read, [reads, hidden_size].
-  std::vector<std::byte> Answer(const proto::ForwardPlan& plan, Rows<const float> rows,
-                                ThreadPool& pool);
+  /// This rank's answer (see answer.h) from normalised rows [rows read, hidden_size]; `row_of`
+  /// [reads] says which of them each of the plan's reads is of.
+  std::vector<std::byte> Answer(const proto::ForwardPlan& plan,
+                                std::span<const std::int32_t> row_of, Rows<const float> rows);
 
  private:
+  struct Input {
+    const proto::ForwardPlan& plan;
+    std::span<const std::int32_t> row_of;
+    Rows<const float> rows;
+
+    const float* RowOf(std::size_t read) const { return rows[row_of[read]]; }
+  };
+
   /// Logits of the whole slice, for reads that ask for the normaliser.
-  void AnswerWithNormalizer(const proto::ForwardPlan& plan, Rows<const float> rows,
-                            const std::vector<std::size_t>& offsets, std::byte* answer,
-                            ThreadPool& pool);
+  void AnswerWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
+                            std::byte* answer);
   /// Label columns only, straight from the mapped weight.
-  void AnswerLabels(const proto::ForwardPlan& plan, Rows<const float> rows,
-                    const std::vector<std::size_t>& offsets, std::byte* answer, ThreadPool& pool);
+  void AnswerLabels(const Input& input, const std::vector<std::size_t>& offsets, std::byte* answer);
 
   const Kernels& kernels_;
+  ThreadPool& pool_;
   const TensorView& mapped_weight_;  // [vocab_size, hidden_size]
   std::int64_t hidden_size_;
   proto::Range vocabulary_;
-  Linear slice_;                               // [vocabulary, hidden_size]
-  AlignedBuffer<float> input_;                 // [kRowsAtOnce, hidden_size]
-  AlignedBuffer<float> logits_;                // [kRowsAtOnce, vocabulary]
-  std::vector<std::vector<float>> label_row_;  // [threads][hidden_size]
+  Linear slice_;  // [vocabulary, hidden_size]
+  AlignedBuffer<std::byte> input_data_;
+  Activations input_;                           // [kRowsAtOnce, hidden_size], in input_data_
+  AlignedBuffer<float> logits_;                 // [kRowsAtOnce, vocabulary]
+  std::vector<std::vector<float>> thread_row_;  // [threads][hidden_size]
 };
 
 }  // namespace scorecast::shard

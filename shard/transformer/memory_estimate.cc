@@ -2,7 +2,7 @@
 
 #include "shard/attention/kv_store.h"
 #include "shard/transformer/lm_head.h"
-#include "shard/transformer/transformer.h"
+#include "shard/transformer/workspace.h"
 
 namespace scorecast::shard {
 namespace {
@@ -26,22 +26,22 @@ std::int64_t LayerParameters(const proto::ModelConfig& config, std::int64_t head
 }  // namespace
 
 MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Partition& partition,
-                              const proto::PlanLimits& limits) {
+                              const proto::PlanLimits& limits, Precision precision) {
+  const bool is_alone = partition.heads.size() == config.num_attention_heads;
+  const std::int64_t h = config.hidden_size;
   MemoryEstimate estimate;
-  estimate.weights =
-      kFloat * (config.num_hidden_layers * LayerParameters(config, partition.heads.size(),
-                                                           partition.kv_heads.size(),
-                                                           partition.intermediate.size()) +
-                config.hidden_size + partition.vocabulary.size() * config.hidden_size);
-  estimate.activations =
-      Workspace::Bytes(config, partition, limits) +
-      kFloat * LmHead::kRowsAtOnce * (config.hidden_size + partition.vocabulary.size());
-  if (partition.heads.size() < config.num_attention_heads) {
-    // What is received of the other ranks to be added up.
-    estimate.activations += kFloat * limits.max_rows * config.hidden_size;
-  }
-  estimate.kv = KvStore::Bytes(config.num_hidden_layers, partition.kv_heads.size(), config.head_dim,
-                               limits.kept_kv_rows, limits.pass_kv_rows);
+  estimate.weights = ElementSize(precision) * config.num_hidden_layers *
+                         LayerParameters(config, partition.heads.size(), partition.kv_heads.size(),
+                                         partition.intermediate.size()) +
+                     ElementSize(precision == Precision::kInt8 ? Precision::kFloat32 : precision) *
+                         partition.vocabulary.size() * h;
+  estimate.activations = Workspace::Bytes(config, partition, limits, precision) +
+                         kFloat * LmHead::kRowsAtOnce * (h + partition.vocabulary.size()) +
+                         // Summands and rows that the ranks share; other ranks' summands.
+                         kFloat * limits.max_rows * h * (is_alone ? 2 : 3);
+  estimate.kv =
+      KvStore::Bytes(KvElementSize(precision), config.num_hidden_layers, partition.kv_heads.size(),
+                     config.head_dim, limits.kept_kv_rows, limits.pass_kv_rows);
   return estimate;
 }
 

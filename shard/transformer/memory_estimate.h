@@ -5,20 +5,26 @@
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "proto/plan/forward_plan.h"
+#include "shard/linear/precision.h"
 
 namespace scorecast::shard {
 
 /// What one rank needs, in bytes, when the largest plan is computed.
 struct MemoryEstimate {
-  std::int64_t weights = 0;      ///< Its slices, as float32.
+  std::int64_t weights = 0;      ///< Its slices, as packed.
   std::int64_t activations = 0;  ///< Buffers for the largest plan.
   std::int64_t kv = 0;           ///< Keys and values of one pass and those kept between passes.
 
   std::int64_t total() const { return weights + activations + kv; }
 };
 
+/// Bytes of an element of keys and values: they are bfloat16 unless layers are float32.
+constexpr std::int64_t KvElementSize(Precision precision) {
+  return ElementSize(precision == Precision::kFloat32 ? precision : Precision::kBfloat16);
+}
+
 MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Partition& partition,
-                              const proto::PlanLimits& limits);
+                              const proto::PlanLimits& limits, Precision precision);
 
 /// Parameters of the whole model; a tied lm-head counts once.
 std::int64_t CountParameters(const proto::ModelConfig& config);

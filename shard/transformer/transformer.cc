@@ -12,6 +12,9 @@ namespace {
 
 using proto::ForwardPlan;
 using proto::ModelConfig;
+using proto::Range;
+
+constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
 
 const TensorView& LmHeadWeight(const ModelConfig& config, const Checkpoint& checkpoint) {
   const std::vector<std::int64_t> shape = {config.vocab_size, config.hidden_size};
@@ -20,12 +23,14 @@ const TensorView& LmHeadWeight(const ModelConfig& config, const Checkpoint& chec
 }
 
 std::vector<Layer> LoadLayers(const ModelConfig& config, const Checkpoint& checkpoint,
-                              const proto::Partition& partition, GemmBackend& backend) {
+                              const proto::Partition& partition, const Packing& packing,
+                              const Transformer::Progress& progress) {
   RefuseUnknownTensors(checkpoint, config);
   std::vector<Layer> layers;
   layers.reserve(static_cast<std::size_t>(config.num_hidden_layers));
   for (std::int64_t index = 0; index < config.num_hidden_layers; ++index) {
-    layers.push_back(LoadLayer(checkpoint, config, partition, index, backend));
+    layers.push_back(LoadLayer(checkpoint, config, partition, index, packing));
+    progress(index + 1, config.num_hidden_layers);
   }
   return layers;
 }
@@ -36,25 +41,9 @@ std::vector<float> LoadVector(const TensorView& tensor) {
   return values;
 }
 
-/// The widths of a Workspace's members, in their order.
-struct Widths {
-  std::array<std::int64_t, 6> of_rows;
-  std::int64_t of_reads;
-};
-
-Widths WorkspaceWidths(const ModelConfig& config, const proto::Partition& partition) {
-  const std::int64_t h = config.hidden_size;
-  const std::int64_t q = partition.heads.size() * config.head_dim;
-  const std::int64_t kv = partition.kv_heads.size() * config.head_dim;
-  return {{h, h, q + 2 * kv, q, h, 2 * partition.intermediate.size()}, h};
-}
-
-std::int64_t WorkspaceFloats(const Widths& widths, const proto::PlanLimits& limits) {
-  std::int64_t floats = RoundUpRows(limits.max_reads) * widths.of_reads;
-  for (const std::int64_t width : widths.of_rows) {
-    floats += RoundUpRows(limits.max_rows) * width;
-  }
-  return floats;
+/// Summands that go from rank to rank are rounded as the rest is, wherever the ranks are.
+bool SummandsAreBf16(int ranks, Precision precision) {
+  return ranks > 1 && precision != Precision::kFloat32;
 }
 
 /// Rows that one task of a row loop takes.
@@ -62,171 +51,301 @@ constexpr std::int64_t kRowsPerTask = 4;
 
 }  // namespace
 
-Workspace::Workspace(const ModelConfig& config, const proto::Partition& partition,
-                     const proto::PlanLimits& limits) {
-  const Widths widths = WorkspaceWidths(config, partition);
-  buffer_ = AlignedBuffer<float>(static_cast<std::size_t>(WorkspaceFloats(widths, limits)));
-  float* next = buffer_.data();
-  std::size_t at = 0;
-  for (Rows<float>* rows : {&hidden, &normed, &qkv, &attention, &summand, &gate_up}) {
-    *rows = {next, widths.of_rows[at++]};
-    next += RoundUpRows(limits.max_rows) * rows->stride;
-  }
-  read_rows = {next, widths.of_reads};
-}
-
-std::int64_t Workspace::Bytes(const ModelConfig& config, const proto::Partition& partition,
-                              const proto::PlanLimits& limits) {
-  return WorkspaceFloats(WorkspaceWidths(config, partition), limits) *
-         static_cast<std::int64_t>(sizeof(float));
+proto::RowExchange Transformer::MakeExchange(const proto::Communicator& group,
+                                             const ModelConfig& config, Precision precision,
+                                             const proto::PlanLimits& limits,
+                                             proto::RowExchange::Transport transport) {
+  // A shared row is h floats at most, and a scale.
+  return {group, RoundUpRows(limits.max_rows),
+          config.hidden_size * (SummandsAreBf16(group.size(), precision) ? kFloat / 2 : kFloat),
+          (config.hidden_size + 1) * kFloat, transport};
 }
 
 Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint,
-                         proto::Communicator& group, GemmBackend& backend, const Kernels& kernels,
-                         ThreadPool& pool, const proto::PlanLimits& limits)
+                         proto::RowExchange& exchange, Arithmetic& arithmetic,
+                         const Kernels& kernels, ThreadPool& pool, const proto::PlanLimits& limits,
+                         const Progress& progress)
     : config_(config),
       limits_(limits),
-      partition_(proto::MakePartition(config, group.rank(), group.size())),
+      partition_(proto::MakePartition(config, exchange.rank(), exchange.ranks())),
       embedding_(
           checkpoint.Require("model.embed_tokens.weight", {config.vocab_size, config.hidden_size})),
-      group_(group),
       kernels_(kernels),
       pool_(pool),
-      layers_(LoadLayers(config, checkpoint, partition_, backend)),
+      tiles_(pool.threads()),
+      layers_(LoadLayers(config, checkpoint, partition_,
+                         {arithmetic.layer_backend(), arithmetic.layers(), pool, tiles_},
+                         progress)),
       final_norm_(LoadVector(checkpoint.Require("model.norm.weight", {config.hidden_size}))),
-      lm_head_(kernels, backend, LmHeadWeight(config, checkpoint), partition_.vocabulary,
-               pool.threads()),
+      lm_head_(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_},
+               LmHeadWeight(config, checkpoint), partition_.vocabulary),
       rope_(config.rope_theta, config.head_dim),
-      kv_store_(config.num_hidden_layers, partition_.kv_heads.size(), config.head_dim,
-                limits.kept_kv_rows, limits.pass_kv_rows),
-      attention_(kernels, partition_.heads, partition_.kv_heads, config.num_query_groups(),
-                 config.head_dim, pool.threads()),
-      row_map_(limits.max_rows),
-      work_(config, partition_, limits) {
+      kv_store_(arithmetic.attention(), config.num_hidden_layers, partition_.kv_heads.size(),
+                config.head_dim, limits.kept_kv_rows, limits.pass_kv_rows),
+      attention_(partition_.heads, partition_.kv_heads, config.num_query_groups(), config.head_dim,
+                 pool.threads()),
+      work_(config, partition_, limits, arithmetic.layers(), pool.threads()),
+      summands_are_bf16_(SummandsAreBf16(exchange.ranks(), arithmetic.layers())),
+      exchange_(exchange),
+      all_rows_(limits.max_rows),
+      read_rows_(limits.max_rows) {
   // From here on single rows of it are read, if any.
   checkpoint.Release(LmHeadWeight(config, checkpoint));
+  std::byte* rows = exchange_.shared_rows();
+  auto* scales =
+      reinterpret_cast<float*>(rows + RoundUpRows(limits.max_rows) * config.hidden_size * kFloat);
+  normed_ = {arithmetic.layers(), config.hidden_size, rows,
+             arithmetic.layers() == Precision::kInt8 ? scales : nullptr};
+  final_rows_ = {Precision::kFloat32, config.hidden_size, rows, nullptr};
 }
 
 std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
   proto::Check(static_cast<std::int64_t>(plan.tokens.size()) <= limits_.max_rows &&
                    static_cast<std::int64_t>(plan.reads.size()) <= limits_.max_reads,
                "a plan keeps its limits");
+  times_.Begin();
+  FindRows(plan);
+  const Scope all = {all_rows_, all_owners_, {}};
+  const Scope read = {read_rows_, read_owners_, read_origin_};
   Embed(plan);
-  for (std::size_t index = 0; index < layers_.size(); ++index) {
-    Attend(plan, static_cast<std::int64_t>(index), layers_[index]);
-    FeedForward(layers_[index]);
+  const auto layers = static_cast<std::int64_t>(layers_.size());
+  for (std::int64_t index = 0; index < layers; ++index) {
+    const Layer& layer = layers_[static_cast<std::size_t>(index)];
+    ShareNormed(all, layer.input_norm, normed_);
+    const Scope& scope = index + 1 < layers ? all : read;
+    Project(plan, index, scope);
+    if (scope.rows() == 0) {
+      break;
+    }
+    Attend(plan, index, scope);
+    ShareNormed(scope, layer.post_attention_norm, normed_);
+    FeedForward(layer, scope);
   }
-  pool_.ParallelFor(static_cast<std::int64_t>(plan.reads.size()), [&](std::int64_t i, int) {
-    const std::int64_t row = plan.reads[static_cast<std::size_t>(i)].row;
-    kernels_.rms_norm(work_.hidden[row], final_norm_.data(), config_.hidden_size,
-                      static_cast<float>(config_.rms_norm_eps), work_.read_rows[i]);
-  });
-  return lm_head_.Answer(plan, {work_.read_rows.data, work_.read_rows.stride}, pool_);
+  return Read(plan, read);
 }
 
-void Transformer::Embed(const ForwardPlan& plan) {
-  row_map_.Assign(plan);
-  rows_ = static_cast<std::int64_t>(plan.tokens.size());
+void Transformer::FindRows(const ForwardPlan& plan) {
+  all_rows_.Assign(plan);
+  read_origin_.clear();
+  for (const proto::PlanRead& read : plan.reads) {
+    read_origin_.push_back(read.row);
+  }
+  std::ranges::sort(read_origin_);
+  read_origin_.erase(std::ranges::unique(read_origin_).begin(), read_origin_.end());
+  read_rows_.Select(all_rows_, read_origin_);
+  read_index_.clear();
+  for (const proto::PlanRead& read : plan.reads) {
+    read_index_.push_back(static_cast<std::int32_t>(
+        std::ranges::lower_bound(read_origin_, read.row) - read_origin_.begin()));
+  }
+  all_owners_ = exchange_.Even(static_cast<std::int64_t>(plan.tokens.size()));
+  // A row that is read stays with its owner.
+  read_owners_.bounds.clear();
+  for (const std::int64_t bound : all_owners_.bounds) {
+    read_owners_.bounds.push_back(std::ranges::lower_bound(read_origin_, bound) -
+                                  read_origin_.begin());
+  }
   std::int32_t position_limit = 0;
-  for (const RowPlace& place : row_map_.rows()) {
+  for (const RowPlace& place : all_rows_.rows()) {
     position_limit = std::max(position_limit, place.position + 1);
   }
   rope_.Extend(position_limit);
-  ForEachRow([&](std::int64_t row) {
+}
+
+void Transformer::Embed(const ForwardPlan& plan) {
+  ForEachRow(exchange_.Own(all_owners_), [&](std::int64_t row, int) {
     const proto::TokenId id = plan.tokens[static_cast<std::size_t>(row)];
     ReadRows(embedding_, {id, id + 1}, work_.hidden[row]);
   });
-  // GEMMs run over whole granules of rows; what they read of the last one past the plan is zero.
-  for (std::int64_t row = rows_; row < RoundUpRows(rows_); ++row) {
-    std::fill_n(work_.normed[row], work_.normed.stride, 0.0F);
-    std::fill_n(work_.attention[row], work_.attention.stride, 0.0F);
-    std::fill_n(work_.gate_up[row], work_.gate_up.stride, 0.0F);
-  }
+  exchange_.ExchangeSummands(exchange_.Even(0));  // There are none.
+  times_.End(Phase::kOther);
 }
 
-void Transformer::Attend(const ForwardPlan& plan, std::int64_t index, const Layer& layer) {
-  Norm(layer.input_norm, {work_.hidden.data, work_.hidden.stride}, work_.normed);
-  layer.qkv.Forward({work_.normed.data, work_.normed.stride}, rows_, work_.qkv, pool_);
-  ForEachRow([&](std::int64_t row) { FinishQkvRow(plan, index, layer, row); });
-  attention_.Forward(plan, row_map_, index, kv_store_, {work_.qkv.data, work_.qkv.stride},
-                     work_.attention, pool_);
-  layer.output.Forward({work_.attention.data, work_.attention.stride}, rows_, work_.summand, pool_);
-  AddSumOverRanks(layer.output_bias);
-}
-
-void Transformer::FeedForward(const Layer& layer) {
-  const std::int64_t width = partition_.intermediate.size();
-  Norm(layer.post_attention_norm, {work_.hidden.data, work_.hidden.stride}, work_.normed);
-  layer.gate_up.Forward({work_.normed.data, work_.normed.stride}, rows_, work_.gate_up, pool_);
-  ForEachRow([&](std::int64_t row) {
-    float* gate = work_.gate_up[row];
-    if (!layer.gate_up_bias.empty()) {
-      kernels_.add(layer.gate_up_bias.data(), 2 * width, gate);
-    }
-    kernels_.swiglu(gate, gate + width, width, gate);
+void Transformer::ShareNormed(const Scope& scope, const std::vector<float>& weight,
+                              const Activations& to) {
+  ForEachRow(exchange_.Own(scope.owners), [&](std::int64_t row, int thread) {
+    float* normed = work_.thread_row[thread];
+    kernels_.rms_norm(work_.hidden[scope.Origin(row)], weight.data(), config_.hidden_size,
+                      static_cast<float>(config_.rms_norm_eps), normed);
+    to.Set(kernels_, row, normed);
   });
-  layer.down.Forward({work_.gate_up.data, work_.gate_up.stride}, rows_, work_.summand, pool_);
-  AddSumOverRanks(layer.down_bias);
+  times_.End(Phase::kOther);
+  const std::array<proto::RowPlane, 2> planes = {
+      {{to.data, to.row_bytes()},
+       {reinterpret_cast<std::byte*>(to.scales), to.scales == nullptr ? 0 : kFloat}}};
+  exchange_.ShareRows(scope.owners, planes);
+  times_.End(Phase::kCommunication);
 }
 
-void Transformer::FinishQkvRow(const ForwardPlan& plan, std::int64_t index, const Layer& layer,
-                               std::int64_t row) {
-  const std::int64_t head_dim = config_.head_dim;
-  const auto eps = static_cast<float>(config_.rms_norm_eps);
-  const RowPlace& place = row_map_.rows()[static_cast<std::size_t>(row)];
-  const float* cosine = rope_.cosine(place.position);
-  const float* sine = rope_.sine(place.position);
-  float* queries = work_.qkv[row];
-  float* keys = queries + partition_.heads.size() * head_dim;
-  float* values = keys + partition_.kv_heads.size() * head_dim;
-  if (!layer.qkv_bias.empty()) {
-    kernels_.add(layer.qkv_bias.data(), work_.qkv.stride, queries);
-  }
-  const auto finish_heads = [&](float* head, std::int64_t heads, const std::vector<float>& norm) {
-    for (std::int64_t h = 0; h < heads; ++h, head += head_dim) {
-      if (!norm.empty()) {
-        kernels_.rms_norm(head, norm.data(), head_dim, eps, head);
-      }
-      kernels_.rope(cosine, sine, head_dim, head);
-    }
+void Transformer::Project(const ForwardPlan& plan, std::int64_t index, const Scope& scope) {
+  const Layer& layer = layers_[static_cast<std::size_t>(index)];
+  const std::int64_t rows = static_cast<std::int64_t>(all_rows_.rows().size());
+  const auto finish = [&](const RowMap& map) {
+    return [&](const ProductTile& tile) { FinishQkv(plan, index, map, tile); };
   };
-  finish_heads(queries, partition_.heads.size(), layer.query_norm);
-  finish_heads(keys, partition_.kv_heads.size(), layer.key_norm);
+  if (scope.origin.empty()) {
+    layer.qkv.Forward(normed_, rows, pool_, finish(all_rows_));
+  } else {
+    for (std::int64_t row = 0; row < scope.rows(); ++row) {
+      work_.selected.CopyRow(row, normed_, scope.Origin(row));
+    }
+    layer.qkv.Forward(normed_, rows, {layer.query_chunks, layer.qkv.chunks()}, pool_,
+                      finish(all_rows_));
+    layer.qkv.Forward(work_.selected, scope.rows(), {0, layer.query_chunks}, pool_,
+                      finish(read_rows_));
+  }
+  times_.End(Phase::kGemm);
+}
 
-  const proto::PlanSegment& segment = plan.sequences[static_cast<std::size_t>(place.sequence)]
-                                          .segments[static_cast<std::size_t>(place.segment)];
-  for (std::int64_t h = 0; h < partition_.kv_heads.size(); ++h) {
-    kv_store_.Write(kv_store_.At(index, h, segment.kv), place.row_in_segment, keys + h * head_dim,
-                    values + h * head_dim);
+void Transformer::FinishQkv(const ForwardPlan& plan, std::int64_t index, const RowMap& map,
+                            const ProductTile& tile) {
+  const Layer& layer = layers_[static_cast<std::size_t>(index)];
+  const std::int64_t head_dim = config_.head_dim;
+  const std::int64_t first_key = partition_.heads.size() * head_dim;
+  const std::int64_t first_value = first_key + partition_.kv_heads.size() * head_dim;
+  const bool is_value = tile.columns.begin >= first_value;
+  const bool is_key = !is_value && tile.columns.begin >= first_key;
+  const std::vector<float>& norm = is_key ? layer.key_norm : layer.query_norm;
+  for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+    float* heads = tile.Row(row);
+    if (!layer.qkv_bias.empty()) {
+      kernels_.add(layer.qkv_bias.data() + tile.columns.begin, tile.columns.size(), heads);
+    }
+    const RowPlace& place = map.rows()[static_cast<std::size_t>(row)];
+    const proto::PlanSegment& segment = plan.sequences[static_cast<std::size_t>(place.sequence)]
+                                            .segments[static_cast<std::size_t>(place.segment)];
+    for (std::int64_t column = tile.columns.begin; column < tile.columns.end;
+         column += head_dim, heads += head_dim) {
+      if (is_value) {
+        kv_store_.WriteValue(kv_store_.At(index, (column - first_value) / head_dim, segment.kv),
+                             place.row_in_segment, heads,
+                             place.row_in_segment + 1 == segment.compute_end);
+        continue;
+      }
+      if (!norm.empty()) {
+        kernels_.rms_norm(heads, norm.data(), head_dim, static_cast<float>(config_.rms_norm_eps),
+                          heads);
+      }
+      kernels_.rope(rope_.cosine(place.position), rope_.sine(place.position), head_dim, heads);
+      if (is_key) {
+        kv_store_.WriteKey(kv_store_.At(index, (column - first_key) / head_dim, segment.kv),
+                           place.row_in_segment, heads);
+      } else {
+        std::copy_n(heads, head_dim, work_.queries[row] + column);
+      }
+    }
   }
 }
 
-void Transformer::Norm(const std::vector<float>& weight, Rows<const float> in, Rows<float> out) {
-  ForEachRow([&](std::int64_t row) {
-    kernels_.rms_norm(in[row], weight.data(), config_.hidden_size,
-                      static_cast<float>(config_.rms_norm_eps), out[row]);
-  });
+void Transformer::Attend(const ForwardPlan& plan, std::int64_t index, const Scope& scope) {
+  const Layer& layer = layers_[static_cast<std::size_t>(index)];
+  attention_.Forward(plan, scope.map, index, kv_store_, {work_.queries.data, work_.queries.stride},
+                     work_.attended, pool_);
+  times_.End(Phase::kAttention);
+  Round(scope.rows(), work_.attended, work_.output_input);
+  layer.output.Forward(work_.output_input, scope.rows(), pool_,
+                       [&](const ProductTile& tile) { TakeSummands(scope, tile); });
+  times_.End(Phase::kGemm);
+  AddSummands(scope, layer.output_bias);
 }
 
-void Transformer::AddSumOverRanks(const std::vector<float>& bias) {
-  const std::int64_t h = config_.hidden_size;
-  group_.AllReduceSum({work_.summand.data, static_cast<std::size_t>(rows_ * h)});
-  ForEachRow([&](std::int64_t row) {
-    if (!bias.empty()) {
-      kernels_.add(bias.data(), h, work_.summand[row]);
+void Transformer::FeedForward(const Layer& layer, const Scope& scope) {
+  const bool is_rounded_at_once = work_.down_input.precision == Precision::kBfloat16;
+  layer.gate_up.Forward(normed_, scope.rows(), pool_, [&](const ProductTile& tile) {
+    const std::int64_t width = tile.columns.size() / 2;
+    const std::int64_t first = tile.columns.begin / 2;
+    for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+      float* gate = tile.Row(row);
+      float* up = gate + width;
+      if (!layer.gate_bias.empty()) {
+        kernels_.add(layer.gate_bias.data() + first, width, gate);
+        kernels_.add(layer.up_bias.data() + first, width, up);
+      }
+      if (is_rounded_at_once) {
+        kernels_.swiglu(gate, up, width, gate);
+        kernels_.to_bf16(gate, width,
+                         reinterpret_cast<std::uint16_t*>(work_.down_input.Row(row)) + first);
+      } else {
+        kernels_.swiglu(gate, up, width, work_.activated[row] + first);
+      }
     }
-    kernels_.add(work_.summand[row], h, work_.hidden[row]);
   });
+  times_.End(Phase::kGemm);
+  if (!is_rounded_at_once) {
+    Round(scope.rows(), work_.activated, work_.down_input);
+  }
+  layer.down.Forward(work_.down_input, scope.rows(), pool_,
+                     [&](const ProductTile& tile) { TakeSummands(scope, tile); });
+  times_.End(Phase::kGemm);
+  AddSummands(scope, layer.down_bias);
+}
+
+std::vector<std::byte> Transformer::Read(const ForwardPlan& plan, const Scope& scope) {
+  if (scope.rows() > 0) {
+    ShareNormed(scope, final_norm_, final_rows_);
+  }
+  std::vector<std::byte> answer = lm_head_.Answer(
+      plan, read_index_, {reinterpret_cast<const float*>(final_rows_.data), config_.hidden_size});
+  times_.End(Phase::kGemm);
+  return answer;
+}
+
+void Transformer::TakeSummands(const Scope& scope, const ProductTile& tile) {
+  for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+    const float* from = tile.Row(row);
+    const std::int64_t at = row * config_.hidden_size + tile.columns.begin;
+    if (exchange_.ranks() == 1) {
+      kernels_.add(from, tile.columns.size(), work_.hidden[scope.Origin(row)] + tile.columns.begin);
+    } else if (summands_are_bf16_) {
+      kernels_.to_bf16(from, tile.columns.size(),
+                       reinterpret_cast<std::uint16_t*>(exchange_.summands()) + at);
+    } else {
+      std::copy_n(from, tile.columns.size(), reinterpret_cast<float*>(exchange_.summands()) + at);
+    }
+  }
+}
+
+void Transformer::AddSummands(const Scope& scope, const std::vector<float>& bias) {
+  exchange_.ExchangeSummands(scope.owners);
+  times_.End(Phase::kCommunication);
+  const Range own = exchange_.Own(scope.owners);
+  const std::int64_t h = config_.hidden_size;
+  ForEachRow(own, [&](std::int64_t row, int) {
+    float* hidden = work_.hidden[scope.Origin(row)];
+    const std::int64_t at = (row - own.begin) * h;
+    const int others = exchange_.ranks() == 1 ? 0 : exchange_.ranks();
+    for (int rank = 0; rank < others; ++rank) {
+      const std::byte* part = exchange_.part(rank);
+      if (summands_are_bf16_) {
+        kernels_.add_bf16(reinterpret_cast<const std::uint16_t*>(part) + at, h, hidden);
+      } else {
+        kernels_.add(reinterpret_cast<const float*>(part) + at, h, hidden);
+      }
+    }
+    if (!bias.empty()) {
+      kernels_.add(bias.data(), h, hidden);
+    }
+  });
+  times_.End(Phase::kOther);
+}
+
+void Transformer::Round(std::int64_t rows, Rows<float> from, const Activations& to) {
+  if (to.precision != Precision::kFloat32) {
+    ForEachRow({0, rows}, [&](std::int64_t row, int) { to.Set(kernels_, row, from[row]); });
+  }
+  times_.End(Phase::kOther);
 }
 
 template <typename Body>
-void Transformer::ForEachRow(Body body) {
-  pool_.ParallelFor((rows_ + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int) {
-    const std::int64_t end = std::min(rows_, (task + 1) * kRowsPerTask);
-    for (std::int64_t row = task * kRowsPerTask; row < end; ++row) {
-      body(row);
-    }
-  });
+void Transformer::ForEachRow(Range rows, Body body) {
+  pool_.ParallelFor((rows.size() + kRowsPerTask - 1) / kRowsPerTask,
+                    [&](std::int64_t task, int thread) {
+                      const std::int64_t begin = rows.begin + task * kRowsPerTask;
+                      const std::int64_t end = std::min(rows.end, begin + kRowsPerTask);
+                      for (std::int64_t row = begin; row < end; ++row) {
+                        body(row, thread);
+                      }
+                    });
 }
 
 }  // namespace scorecast::shard

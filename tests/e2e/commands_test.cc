@@ -1,5 +1,9 @@
 // `tokenize`, `inspect`, `--help` and `--version`.
 
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,7 +48,7 @@ TEST(Help, NamesEveryFlagWithItsDefault) {
         {"--max-items", "=128"},
         {"--max-multi-item-seq-len", "=8192"},
         {"--max-batch-tokens", "=8192"},
-        {"--dtype", "=f32"},
+        {"--dtype", "=auto"},
         {"--threads", "=0"},
         {"--kernel", "=auto"},
         {"--log-level", "=info"},
@@ -148,6 +152,32 @@ TEST(Inspect, PrintsModelTokenizerPartitionAndMemory) {
   EXPECT_THAT(result.out, ContainsRegex("BOS +560"));
   EXPECT_THAT(result.out, ContainsRegex("\n +0 +0\\.\\.1 +0\\.\\.0 "));
   EXPECT_THAT(result.out, ContainsRegex("\n +3 +5\\.\\.5 +1\\.\\.1 "));
+}
+
+TEST(Inspect, MemoryIsThatOfTheDtype) {
+  const std::filesystem::path model = MakeModel("");
+  // Of rank 0, in MiB: weights, activations, K/V.
+  const auto memory = [&](const std::string& dtype) {
+    const ProcessResult result = RunScorecast({"inspect", "--model", model, "--dtype", dtype});
+    EXPECT_THAT(result.out, HasSubstr("MiB, " + dtype + ", "));
+    const std::vector<std::string> lines = LinesOf(result.out);
+    std::istringstream rank(lines.at(lines.size() - 1));
+    std::vector<std::string> words{std::istream_iterator<std::string>(rank), {}};
+    std::vector<double> figures;
+    for (std::size_t i = words.size() - 3; i < words.size(); ++i) {
+      figures.push_back(std::stod(words[i]));
+    }
+    return figures;
+  };
+  const std::vector<double> f32 = memory("f32");
+  const std::vector<double> bf16 = memory("bf16");
+  const std::vector<double> int8 = memory("int8");
+  // Two bytes an element in place of four; figures have one digit behind the point.
+  EXPECT_NEAR(bf16[0], f32[0] / 2, 0.1);
+  EXPECT_NEAR(bf16[2], f32[2] / 2, 0.1);
+  EXPECT_NEAR(int8[2], f32[2] / 2, 0.1) << "keys and values are bfloat16";
+  EXPECT_LT(int8[0], f32[0]);
+  EXPECT_LT(bf16[1], f32[1]);
 }
 
 TEST(Inspect, AModelWithoutATokenizer) {

@@ -1,6 +1,7 @@
 // The trained model of ./demo through the batch door: right candidates win, on any number of ranks,
-// and so they do in requests that were kept out of its training.
+// and so they do in requests that were kept out of its training, in every precision.
 
+#include <cmath>
 #include <cstddef>
 #include <fstream>
 #include <string>
@@ -54,8 +55,8 @@ TEST_P(DemoModel, KnowsWhatTheDemoAsks) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, DemoModel, ::testing::Values(1, 2, 3, 4, 6));
 
-TEST(DemoModelHeldOut, IsRightInNineteenOfTwenty) {
-  constexpr double kRight = 0.95;
+/// Requests that were kept out of its training: each with ten items and their verdicts.
+std::vector<json> HeldOut() {
   std::vector<json> requests;
   std::ifstream file(DemoModelDirectory() / "../held_out.jsonl");
   for (std::string line; std::getline(file, line);) {
@@ -64,13 +65,28 @@ TEST(DemoModelHeldOut, IsRightInNineteenOfTwenty) {
       requests.push_back(std::move(request));
     }
   }
-  ASSERT_GE(requests.size(), 100U);
+  return requests;
+}
+
+/// Their answers, with log-probabilities.
+BatchRun Answers(const std::vector<json>& requests, const std::string& dtype) {
   std::vector<json> bodies;
   for (const json& request : requests) {
     bodies.push_back(Body(request.at("query"), request.at("items")));
+    bodies.back()["return_token_logprobs"] = true;
   }
-  const BatchRun run = RunBatch({DemoModelDirectory(), kMultiItem}, bodies);
-  ASSERT_EQ(run.exit_code, 0) << run.err;
+  BatchRun run = RunBatch({DemoModelDirectory(), kMultiItem, 0, dtype}, bodies);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return run;
+}
+
+class DemoModelHeldOut : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(DemoModelHeldOut, IsRightInNineteenOfTwenty) {
+  constexpr double kRight = 0.95;
+  const std::vector<json> requests = HeldOut();
+  ASSERT_GE(requests.size(), 100U);
+  const BatchRun run = Answers(requests, GetParam());
   double first = 0;
   double right_yes = 0;
   double wrong_no = 0;
@@ -94,6 +110,34 @@ TEST(DemoModelHeldOut, IsRightInNineteenOfTwenty) {
   EXPECT_GE(first / count, kRight) << "the right candidate comes first of ten";
   // As many right candidates as wrong ones.
   EXPECT_GE((right_yes / count + wrong_no / wrong) / 2, kRight) << "yes or no is right";
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, DemoModelHeldOut, ::testing::Values("f32", "bf16", "int8"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// What is promised of the labels' log-probabilities against float32's, on the average. A label that
+// is unlikely, or that the model is undecided about, is further off: docs/numerics.md has figures.
+TEST(DemoModelDtypes, LogProbabilitiesAreThoseOfFloat32) {
+  const std::vector<json> requests = HeldOut();
+  const BatchRun exact = Answers(requests, "f32");
+  for (const auto& [dtype, promised] : {std::pair{"bf16", 0.02}, std::pair{"int8", 0.05}}) {
+    SCOPED_TRACE(dtype);
+    const BatchRun run = Answers(requests, dtype);
+    double sum = 0;
+    double count = 0;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const json found = run.Body(i).at("token_logprobs");
+      const json expected = exact.Body(i).at("token_logprobs");
+      for (std::size_t item = 0; item < expected.size(); ++item) {
+        for (std::size_t label = 0; label < expected[item].size(); ++label) {
+          sum += std::abs(found[item][label].get<double>() - expected[item][label].get<double>());
+          ++count;
+        }
+      }
+    }
+    EXPECT_GT(sum, 0) << "it is another precision";
+    EXPECT_LE(sum / count, promised);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -66,9 +67,10 @@ BothRuns RunBoth(const BatchCommand& command, const std::vector<json>& bodies) {
   return doors;
 }
 
-class DoorsAgree : public ::testing::TestWithParam<int> {};
+class DoorsAgree : public ::testing::TestWithParam<std::pair<int, const char*>> {};
 
 TEST_P(DoorsAgree, BitForBit) {
+  const auto [ranks, dtype] = GetParam();
   const std::filesystem::path model = MakeModel("ignore-merges");
   std::vector<json> bodies = Bodies(kOptions);
   bodies.push_back({{"query", "The harbour"}, {"items", {"a"}}, {"labels", {"a", " a"}}});
@@ -81,13 +83,18 @@ TEST_P(DoorsAgree, BitForBit) {
       {"--multi-item-scoring-delimiter", "<|im_end|>", "--max-batch-tokens", "48"}};
   for (const std::vector<std::string>& flags : modes) {
     SCOPED_TRACE(::testing::PrintToString(flags));
-    const BothRuns doors = RunBoth({model, flags, GetParam()}, bodies);
+    const BothRuns doors = RunBoth({model, flags, ranks, dtype}, bodies);
     EXPECT_EQ(doors.batch.exit_code, 0) << doors.batch.err;
     EXPECT_EQ(doors.socket.exit_code, 0) << doors.socket.err;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, DoorsAgree, ::testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Ranks, DoorsAgree,
+                         ::testing::Values(std::pair{1, "int8"}, std::pair{2, "bf16"},
+                                           std::pair{3, "f32"}, std::pair{4, "int8"}),
+                         [](const auto& test) {
+                           return std::to_string(test.param.first) + "_" + test.param.second;
+                         });
 
 TEST(Doors, AgreeOnFaults) {
   const std::filesystem::path model = MakeModel("ignore-merges");

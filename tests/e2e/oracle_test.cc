@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What the project promises of log-probabilities against the oracle.
+/// What the project promises of log-probabilities in float32 against the oracle.
 constexpr double kTolerance = 1e-4;
 const std::vector<TokenId> kLabels = {300, 17, 655};
 
@@ -85,7 +86,8 @@ TEST_P(TextOracle, MultiItem) {
     const BatchRun run = RunBatch({dir_,
                                    {"--multi-item-scoring-delimiter", GetParam().delimiter,
                                     "--delimiter-visibility", first ? "first" : "hidden"},
-                                   2},
+                                   2,
+                                   "f32"},
                                   bodies);
     ASSERT_EQ(run.exit_code, 0) << run.err;
     std::vector<std::vector<TokenId>> items;
@@ -132,7 +134,7 @@ TEST_P(TextOracle, OneByOneIsTheConcatenatedTextTokenizedOnce) {
     body["item_first"] = true;
     bodies.push_back(body);
   }
-  const BatchRun run = RunBatch({dir_, {}, 2}, bodies);
+  const BatchRun run = RunBatch({dir_, {}, 2, "f32"}, bodies);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     SCOPED_TRACE(bodies[i].dump());
@@ -183,23 +185,60 @@ INSTANTIATE_TEST_SUITE_P(All, TextOracle,
                            return name;
                          });
 
-// Every set of kernels that this CPU may have computes the same model.
-TEST(Kernels, GenericIsHeldToTheOracleToo) {
+/// Items of one token, whose log-probabilities are as many samples of a precision's error.
+std::vector<std::vector<TokenId>> ManyItems() {
+  std::vector<std::vector<TokenId>> items;
+  for (TokenId id = 100; id < 200; ++id) {
+    items.push_back({id});
+  }
+  return items;
+}
+
+// As a user asks for them: every dtype on every set of kernels that this CPU may have.
+TEST(Dtypes, AreAsFarFromTheOracleAsTheirRoundingIs) {
   const std::filesystem::path dir = MakeModel("");
   const std::vector<TokenId> query = {1, 9, 8, 4, 5, 6};
-  const std::vector<std::vector<TokenId>> items = {{10, 11, 12}, {}, {13}};
-  const BatchRun run = RunBatch(
-      {dir, {"--multi-item-scoring-delimiter", "7", "--kernel", "generic", "--dtype", "f32"}},
-      {{{"query", query},
-        {"items", items},
-        {"label_token_ids", kLabels},
-        {"return_token_logprobs", true}}});
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  const auto rows = OracleRows(reference::ReferenceModel(dir), query, items);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    for (std::size_t label = 0; label < kLabels.size(); ++label) {
-      EXPECT_NEAR(run.Body(0).at("token_logprobs")[i][label].get<double>(),
-                  rows[i + 1][static_cast<std::size_t>(kLabels[label])], kTolerance);
+  const auto exact = OracleRows(reference::ReferenceModel(dir), query, ManyItems());
+  const auto rms = [&](const auto& log_prob) {
+    double squares = 0;
+    for (std::size_t i = 0; i < ManyItems().size(); ++i) {
+      for (std::size_t label = 0; label < kLabels.size(); ++label) {
+        const auto id = static_cast<std::size_t>(kLabels[label]);
+        squares += std::pow(log_prob(i, label) - exact[i + 1][id], 2);
+      }
+    }
+    return std::sqrt(squares / static_cast<double>(ManyItems().size() * kLabels.size()));
+  };
+  for (const auto& [dtype, precision] : {std::pair{"f32", reference::Precision::kExact},
+                                         std::pair{"bf16", reference::Precision::kBfloat16},
+                                         std::pair{"int8", reference::Precision::kInt8}}) {
+    const auto rounded =
+        OracleRows(reference::ReferenceModel(dir, {precision}), query, ManyItems());
+    const double of_rounding = rms([&](std::size_t i, std::size_t label) {
+      return rounded[i + 1][static_cast<std::size_t>(kLabels[label])];
+    });
+    for (const char* kernel : {"auto", "avx2", "generic"}) {
+      SCOPED_TRACE(std::string(dtype) + " " + kernel);
+      const BatchRun run =
+          RunBatch({dir, {"--multi-item-scoring-delimiter", "7", "--kernel", kernel}, 0, dtype},
+                   {{{"query", query},
+                     {"items", ManyItems()},
+                     {"label_token_ids", kLabels},
+                     {"return_token_logprobs", true}}});
+      if (run.exit_code == 1 && run.err.find("this CPU has") != std::string::npos) {
+        continue;
+      }
+      ASSERT_EQ(run.exit_code, 0) << run.err;
+      const json log_probs = run.Body(0).at("token_logprobs");
+      const double found =
+          rms([&](std::size_t i, std::size_t label) { return log_probs[i][label].get<double>(); });
+      if (precision == reference::Precision::kExact) {
+        EXPECT_LE(found, kTolerance);
+        continue;
+      }
+      // Two RMS of 100 samples each, which scatter by 1/√200 = 7 %.
+      EXPECT_LE(found, 1.3 * of_rounding);
+      EXPECT_GE(found, of_rounding / 1.3);
     }
   }
 }

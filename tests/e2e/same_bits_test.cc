@@ -2,6 +2,8 @@
 // its items, and on every run.
 
 #include <algorithm>
+#include <cmath>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,16 +62,22 @@ std::vector<json> Requests(std::size_t count, std::uint64_t seed) {
   return requests;
 }
 
-/// Both modes, on one rank and on several, which all-reduce.
+/// Both modes in every precision, on one rank and on several, which add up what each has.
 struct Mode {
   bool multi_item = true;
   int ranks = 0;
+  std::string dtype;
 };
+
+void PrintTo(const Mode& mode, std::ostream* out) {
+  *out << (mode.multi_item ? "multi-item" : "one by one") << ", " << std::max(1, mode.ranks)
+       << " ranks, " << mode.dtype;
+}
 
 class SameBits : public ::testing::TestWithParam<Mode> {
  protected:
   BatchRun RunWith(const std::vector<std::string>& flags, const std::vector<json>& requests) const {
-    BatchCommand command = {dir_, flags, GetParam().ranks};
+    BatchCommand command = {dir_, flags, GetParam().ranks, GetParam().dtype};
     if (GetParam().multi_item) {
       command.flags.insert(command.flags.end(), {"--multi-item-scoring-delimiter", kDelimiterFlag});
     }
@@ -169,15 +177,18 @@ TEST_P(SameBits, WhateverTheOtherItems) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SameBits,
-                         ::testing::Values(Mode{true, 0}, Mode{false, 0}, Mode{true, 3},
-                                           Mode{false, 2}),
+                         ::testing::Values(Mode{true, 0, "f32"}, Mode{false, 2, "f32"},
+                                           Mode{true, 3, "bf16"}, Mode{false, 0, "bf16"},
+                                           Mode{true, 2, "int8"}, Mode{false, 0, "int8"}),
                          [](const auto& test) {
                            return std::string(test.param.multi_item ? "MultiItem" : "OneByOne") +
-                                  std::to_string(std::max(1, test.param.ranks)) + "Ranks";
+                                  std::to_string(std::max(1, test.param.ranks)) + "Ranks_" +
+                                  test.param.dtype;
                          });
 
 // The hidden delimiter makes multi-item scoring the same mathematics as one prompt for each item.
 TEST(MultiItem, EqualsOneByOneOfTheSameIds) {
+  // By their size, whose float32 logits are rounded by theirs.
   constexpr double kTolerance = 1e-5;
   const std::filesystem::path dir = MakeModel("");
   std::vector<json> requests = Requests(10, 50);
@@ -186,8 +197,8 @@ TEST(MultiItem, EqualsOneByOneOfTheSameIds) {
     request.erase("top_logprobs");
   }
   const BatchRun multi =
-      RunBatch({dir, {"--multi-item-scoring-delimiter", kDelimiterFlag}}, requests);
-  const BatchRun single = RunBatch({dir, {}}, requests);
+      RunBatch({dir, {"--multi-item-scoring-delimiter", kDelimiterFlag}, 0, "f32"}, requests);
+  const BatchRun single = RunBatch({dir, {}, 0, "f32"}, requests);
   ASSERT_EQ(multi.exit_code, 0) << multi.err;
   ASSERT_EQ(single.exit_code, 0) << single.err;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -196,7 +207,9 @@ TEST(MultiItem, EqualsOneByOneOfTheSameIds) {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t item = 0; item < a.size(); ++item) {
       for (std::size_t label = 0; label < a[item].size(); ++label) {
-        EXPECT_NEAR(a[item][label].get<double>(), b[item][label].get<double>(), kTolerance);
+        const auto value = b[item][label].get<double>();
+        EXPECT_NEAR(a[item][label].get<double>(), value,
+                    kTolerance * std::max(1.0, std::abs(value)));
       }
     }
   }

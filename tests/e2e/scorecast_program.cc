@@ -36,6 +36,14 @@ ProcessResult RunScorecast(const std::vector<std::string>& arguments, int ranks,
   return Run(ScorecastCommand(arguments, ranks), input);
 }
 
+std::vector<std::string> BatchCommand::AllFlags() const {
+  std::vector<std::string> all = flags;
+  if (!dtype.empty()) {
+    all.insert(all.end(), {"--dtype", dtype});
+  }
+  return all;
+}
+
 json BatchRun::Record(std::size_t line) const { return json::parse(lines.at(line)); }
 
 json BatchRun::Body(std::size_t line) const { return Record(line).at("response").at("body"); }
@@ -77,7 +85,8 @@ BatchRun RunBatchText(const BatchCommand& command, const std::string& input) {
                                         (dir / "in.jsonl").string(),
                                         "--output",
                                         (dir / "out.jsonl").string()};
-  arguments.insert(arguments.end(), command.flags.begin(), command.flags.end());
+  const std::vector<std::string> flags = command.AllFlags();
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
   const ProcessResult result = RunScorecast(arguments, command.ranks);
   BatchRun run;
   run.exit_code = result.exit_code;

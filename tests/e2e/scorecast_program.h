@@ -33,7 +33,11 @@ Door DoorUnderTest();
 struct BatchCommand {
   std::filesystem::path model;
   std::vector<std::string> flags;
-  int ranks = 0;  ///< 0: alone, without mpirun.
+  int ranks = 0;      ///< 0: alone, without mpirun.
+  std::string dtype;  ///< Empty: the program's own choice, which depends on the CPU.
+
+  /// With that of `dtype`.
+  std::vector<std::string> AllFlags() const;
 };
 
 /// What a batch answered; of the socket, as the batch door writes it.

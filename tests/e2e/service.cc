@@ -35,7 +35,8 @@ int RankOf(pid_t pid) {
 
 Service::Service(const BatchCommand& command) : ranks_(command.ranks) {
   std::vector<std::string> arguments = {"serve", "--model", command.model.string(), "--port", "0"};
-  arguments.insert(arguments.end(), command.flags.begin(), command.flags.end());
+  const std::vector<std::string> flags = command.AllFlags();
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
   Command program = ScorecastCommand(arguments, ranks_);
   program.timeout = kWholeLife;
   process_ = std::make_unique<Process>(program);

@@ -139,9 +139,14 @@ TEST_F(Startup, LeavesAnOldOutputAlone) {
 }
 
 TEST_F(Startup, FaultsOfTheCommandLine) {
-  for (const char* dtype : {"bf16", "int8", "auto", "f16", ""}) {
-    ExpectRefused(model_, {{"--dtype", dtype}, AllOf(HasSubstr("--dtype"), HasSubstr("f32"))});
+  for (const char* dtype : {"float32", "bf8", "f16", "BF16", ""}) {
+    ExpectRefused(model_, {{"--dtype", dtype},
+                           AllOf(HasSubstr("--dtype"), HasSubstr("auto"), HasSubstr("f32"),
+                                 HasSubstr("bf16"), HasSubstr("int8"))});
   }
+  ExpectRefused(model_, {{"--kernel", "sse2"},
+                         AllOf(HasSubstr("--kernel"), HasSubstr("avx512_bf16"), HasSubstr("avx2"),
+                               HasSubstr("generic"))});
   ExpectRefused(model_, {{"--delimiter-visibility", "both"},
                          AllOf(HasSubstr("--delimiter-visibility"), HasSubstr("first"))});
   ExpectRefused(model_, {{"--max-items", "0"}, HasSubstr("--max-items")});
@@ -160,13 +165,14 @@ TEST_F(Startup, FaultsOfTheCommandLine) {
 }
 
 TEST_F(Startup, LimitsThatCannotBeHeldInMemory) {
-  // 128 layers of 2 x 1024 floats are a MiB of K/V a token: 16 TiB for the longest sequence that
-  // can be asked for. The configuration is enough to say so.
+  // 128 layers of 2 x 16384 numbers of two bytes are 8 MiB of K/V a token: 128 TiB for the longest
+  // sequence that can be asked for, and 128 GiB in one layer for the largest pass. The
+  // configuration is enough to say so.
   json config = json::parse(ReadFile(model_ / "config.json"));
   config["num_hidden_layers"] = 128;
-  config["num_attention_heads"] = 16;
-  config["num_key_value_heads"] = 16;
-  config["head_dim"] = 64;
+  config["num_attention_heads"] = 64;
+  config["num_key_value_heads"] = 64;
+  config["head_dim"] = 256;
   WriteFile(model_ / "config.json", config.dump());
   const auto figures = [](const char* flag) {
     return AllOf(ContainsRegex("needs [0-9.e+]+ GiB"), HasSubstr("which has"), HasSubstr(flag));
@@ -175,6 +181,59 @@ TEST_F(Startup, LimitsThatCannotBeHeldInMemory) {
                 {{"--multi-item-scoring-delimiter", "2", "--max-multi-item-seq-len", "16777216"},
                  figures("--max-multi-item-seq-len")});
   ExpectRefused(model_, {{"--max-batch-tokens", "1048576"}, figures("--max-batch-tokens")});
+}
+
+/// What the log says computes.
+std::string LogOf(const ProcessResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::size_t begin = result.err.find("dtype ");
+  return begin == std::string::npos ? "" : result.err.substr(begin, result.err.find('\n') - begin);
+}
+
+TEST_F(Startup, TheLogNamesWhatComputes) {
+  for (const char* dtype : {"f32", "bf16", "int8"}) {
+    EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", dtype})),
+                ContainsRegex(std::string("^dtype ") + dtype + " by (oneDNN [0-9.]+ |OpenBLAS )"));
+  }
+  // auto is one of them, by the kernels' instruction set.
+  EXPECT_THAT(LogOf(RunWith(model_, {})),
+              ::testing::AnyOf(ContainsRegex("^dtype f32 by .*, kernels (avx512|avx2|generic)[,;]"),
+                               ContainsRegex("^dtype bf16 by .*, kernels avx512_bf16[,;]")));
+  EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", "auto", "--kernel", "generic"})),
+              ContainsRegex("^dtype f32 by .*, kernels generic[,;]"));
+  // What sums up is named where there is something to add up.
+  EXPECT_THAT(LogOf(RunWith(model_, {}, 1)), ::testing::Not(HasSubstr("sums by")));
+  EXPECT_THAT(LogOf(RunWith(model_, {}, 2)),
+              ContainsRegex(", sums by (shared window|messages .*)[,;]"));
+}
+
+// Every instruction set either computes, libraries included, or is refused.
+TEST_F(Startup, InstructionSets) {
+  for (const char* set : {"avx512_bf16", "avx512", "avx2", "generic"}) {
+    SCOPED_TRACE(set);
+    for (const char* dtype : {"f32", "bf16", "int8"}) {
+      const ProcessResult result = RunWith(model_, {"--kernel", set, "--dtype", dtype});
+      if (result.exit_code == 1) {
+        ASSERT_EQ(LinesOf(result.err).size(), 1U) << result.err;
+        EXPECT_THAT(result.err, AllOf(HasSubstr(std::string("--kernel ") + set),
+                                      ContainsRegex("this CPU has [a-z0-9_]+ at most")));
+        continue;
+      }
+      EXPECT_THAT(LogOf(result), ContainsRegex(std::string("^dtype ") + dtype + " by .*, kernels " +
+                                               set + "[,;]"));
+      if (std::string(set) == "generic" || std::string(set) == "avx2") {
+        EXPECT_THAT(LogOf(result), ::testing::Not(HasSubstr("avx512")));
+      }
+    }
+  }
+}
+
+TEST_F(Startup, OneDnnIsKeptToTheInstructionsThatItsVariableNames) {
+  Command command = ScorecastCommand(
+      {"batch", "--model", model_, "--input", input_, "--output", output_, "--dtype", "bf16"});
+  command.environment.emplace_back("ONEDNN_MAX_CPU_ISA", "AVX2");
+  EXPECT_THAT(LogOf(::scorecast::testing::Run(command)),
+              ContainsRegex("^dtype bf16 by OpenBLAS [A-Za-z]+, kernels "));
 }
 
 // One line even where every rank fails.
@@ -192,7 +251,7 @@ TEST_F(Startup, UnderMpirunRank0TellsItOnce) {
   expect(model_, {}, 7, AllOf(HasSubstr("6 query heads"), HasSubstr("7 ranks")));
   expect("/nonexistent", {}, 3, HasSubstr("/nonexistent"));
   expect(model_, {"--multi-item-scoring-delimiter", "720"}, 3, HasSubstr("720"));
-  expect(model_, {"--dtype", "bf16"}, 3, HasSubstr("--dtype"));
+  expect(model_, {"--dtype", "f16"}, 3, HasSubstr("--dtype"));
   std::filesystem::resize_file(model_ / "model.safetensors", 3000);
   expect(model_, {}, 3, HasSubstr("model.safetensors"));
 }

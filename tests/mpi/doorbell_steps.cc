@@ -4,6 +4,7 @@
 #include <array>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 
 #include "proto/mpi/communicator.h"
 #include "proto/mpi/mpi_environment.h"
+#include "proto/mpi/row_exchange.h"
 #include "shard/worker/doorbell.h"
 #include "shard/worker/doorbell_handshake.h"
 
@@ -24,6 +26,10 @@ namespace asio = boost::asio;
 namespace proto = scorecast::proto;
 namespace shard = scorecast::shard;
 using asio::ip::tcp;
+
+/// Of what the ranks exchange in a pass.
+constexpr std::int64_t kRows = 100;
+constexpr std::int64_t kRowBytes = 4096;
 
 [[noreturn]] void Die() {
   std::raise(SIGKILL);
@@ -62,8 +68,8 @@ using asio::ip::tcp;
 
 /// One plan as PlanRunner runs it. The victim dies at its step; after the last ring with the bytes
 /// of none.
-void Pass(const std::string& step, proto::Communicator& group, shard::Doorbell& doorbell,
-          std::size_t bytes) {
+void Pass(const std::string& step, const proto::Communicator& group, shard::Doorbell& doorbell,
+          proto::RowExchange& exchange, std::size_t bytes) {
   if (group.is_root()) {
     doorbell.RingAll(bytes);
   } else {
@@ -80,8 +86,8 @@ void Pass(const std::string& step, proto::Communicator& group, shard::Doorbell& 
   if (step == "in_pass") {
     Die();
   }
-  std::vector<float> sums(100'000, 1.0F);
-  group.AllReduceSum(sums);
+  exchange.ExchangeSummands(exchange.Even(kRows));
+  exchange.ShareRows(exchange.Even(kRows), {});
 }
 
 }  // namespace
@@ -95,7 +101,7 @@ int main(int argc, char** argv) {
   // ends a rank.
   std::signal(SIGTERM, SIG_IGN);
   const proto::MpiEnvironment mpi;
-  auto group = proto::Communicator::World();
+  const auto group = proto::Communicator::World();
   const std::string step = group.rank() == std::atoi(argv[2]) ? argv[1] : "";
   for (const char* early : {"before_listening", "listening", "half_a_hello", "after_hello"}) {
     if (step == early) {
@@ -103,10 +109,11 @@ int main(int argc, char** argv) {
     }
   }
   const auto doorbell = shard::Doorbell::Connect(group);
+  proto::RowExchange exchange(group, kRows, kRowBytes, kRowBytes);
   if (step == "before_first_ring") {
     Die();
   }
-  Pass("", group, *doorbell, 1000);
+  Pass("", group, *doorbell, exchange, 1000);
   if (step == "idle") {
     Die();
   }
@@ -118,7 +125,7 @@ int main(int argc, char** argv) {
       never.wait();
     }
   }
-  Pass(step, group, *doorbell, 1000);
-  Pass(step, group, *doorbell, 0);
+  Pass(step, group, *doorbell, exchange, 1000);
+  Pass(step, group, *doorbell, exchange, 0);
   return 0;
 }

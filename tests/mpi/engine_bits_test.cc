@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <numeric>
 #include <random>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -16,6 +17,8 @@ namespace {
 using proto::PackedSequence;
 using proto::RowLogits;
 using proto::TokenId;
+using shard::Precision;
+using Transport = proto::RowExchange::Transport;
 
 const std::filesystem::path kModel =
     std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
@@ -41,9 +44,9 @@ void ExpectSameBits(const std::vector<RowLogits>& a, const std::vector<RowLogits
   }
 }
 
-class EngineBits : public ::testing::Test {
+class EngineBits : public ::testing::TestWithParam<Precision> {
  protected:
-  Engine engine_{kModel};
+  Engine engine_{kModel, {.precision = GetParam()}};
   std::vector<TokenId> query_ = Tokens(1, 70);
   std::vector<std::vector<TokenId>> items_ = SomeItems();
 
@@ -53,9 +56,9 @@ class EngineBits : public ::testing::Test {
   }
 };
 
-TEST_F(EngineBits, RunsAreEqual) { ExpectSameBits(Score(items_), Score(items_)); }
+TEST_P(EngineBits, RunsAreEqual) { ExpectSameBits(Score(items_), Score(items_)); }
 
-TEST_F(EngineBits, LargerBucketsChangeNothing) {
+TEST_P(EngineBits, LargerBucketsChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
   for (const std::uint32_t bucket : {512U, 1024U, 8192U}) {
@@ -66,7 +69,7 @@ TEST_F(EngineBits, LargerBucketsChangeNothing) {
   }
 }
 
-TEST_F(EngineBits, OtherItemsChangeNothing) {
+TEST_P(EngineBits, OtherItemsChangeNothing) {
   const std::vector<RowLogits> expected = Score(items_);
   const auto read_of = [](std::size_t item) { return item + 1; };
   for (std::size_t item = 0; item < items_.size(); ++item) {
@@ -97,7 +100,7 @@ TEST_F(EngineBits, OtherItemsChangeNothing) {
   }
 }
 
-TEST_F(EngineBits, OrderOfItemsChangesNothing) {
+TEST_P(EngineBits, OrderOfItemsChangesNothing) {
   const std::vector<RowLogits> expected = Score(items_);
   std::vector<std::size_t> order(items_.size());
   std::iota(order.begin(), order.end(), 0);
@@ -115,10 +118,10 @@ TEST_F(EngineBits, OrderOfItemsChangesNothing) {
   }
 }
 
-TEST_F(EngineBits, OtherRequestsChangeNothing) {
+TEST_P(EngineBits, OtherRequestsChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
-  for (std::size_t length = 1; length < 200; length += 13) {
+  for (std::size_t length = 1; length < 200; length += 27) {
     const PackedSequence before = ItemsSequence(Tokens(length, length), {}, {9});
     const PackedSequence after = ItemsSequence(Tokens(length + 1, 7), {Tokens(2, 3)}, {4, 5});
     const auto results = engine_.RunTogether({before, sequence, after});
@@ -128,20 +131,54 @@ TEST_F(EngineBits, OtherRequestsChangeNothing) {
   }
 }
 
-TEST_F(EngineBits, SeveralPassesChangeNothing) {
+// Keys and values are kept between the passes, and segments break off anywhere.
+TEST_P(EngineBits, SeveralPassesChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
-  for (const std::int32_t max_rows : {1, 7, 16, 63, 64, 100}) {
-    Engine small(kModel, {.threads = 2, .max_rows = max_rows});
+  for (const std::int32_t max_rows : {7, 16, 63, 64, 100}) {
+    Engine small(kModel, {.max_rows = max_rows, .precision = GetParam()});
     ExpectSameBits(small.RunInParts(sequence), expected);
   }
 }
 
-TEST_F(EngineBits, ThreadsChangeNothing) {
+TEST_P(EngineBits, PassesOfOneRowChangeNothing) {
+  const PackedSequence sequence =
+      ItemsSequence(Tokens(1, 17), {Tokens(2, 3), Tokens(3, 1), Tokens(4, 2)}, kLabels, 4);
+  Engine small(kModel, {.max_rows = 1, .precision = GetParam()});
+  const std::vector<RowLogits> in_parts = small.RunInParts(sequence);
+  const auto expected = engine_.RunTogether({sequence});
+  if (engine_.is_root()) {
+    ExpectSameBits(in_parts, expected[0]);
+  }
+}
+
+// Of the last layer only the rows that are read are computed.
+TEST_P(EngineBits, OtherReadsChangeNothing) {
+  PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
+  const std::vector<RowLogits> expected = Score(items_);
+  const std::vector<proto::RowRead> reads = sequence.reads;
+  for (std::size_t read = 0; read < reads.size(); ++read) {
+    sequence.reads = {reads[read]};
+    const auto alone = engine_.RunTogether({sequence});
+    if (engine_.is_root()) {
+      EXPECT_TRUE(SameBits(alone[0][0], expected[read])) << "read " << read;
+    }
+  }
+  sequence.reads.clear();
+  for (std::int32_t row = 0; row < sequence.rows(); ++row) {
+    sequence.reads.push_back({row, 0, true, 4});
+  }
+  const auto all = engine_.RunTogether({sequence});
+  for (std::size_t read = 0; engine_.is_root() && read < reads.size(); ++read) {
+    EXPECT_TRUE(SameBits(all[0][static_cast<std::size_t>(reads[read].row)], expected[read]));
+  }
+}
+
+TEST_P(EngineBits, ThreadsChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
-  for (const int threads : {1, 3, 5}) {
-    Engine other(kModel, {.threads = threads});
+  for (const int threads : {1, 3}) {
+    Engine other(kModel, {.threads = threads, .precision = GetParam()});
     const auto results = other.RunTogether({sequence});
     if (engine_.is_root()) {
       ExpectSameBits(results[0], expected);
@@ -149,59 +186,23 @@ TEST_F(EngineBits, ThreadsChangeNothing) {
   }
 }
 
-// With delimiters hidden, an item beside others is scored as query + item alone would be.
-TEST_F(EngineBits, MultiItemIsOneByOne) {
-  const std::vector<RowLogits> together = Score(items_);
-  for (std::size_t item = 0; item < items_.size(); ++item) {
-    std::vector<TokenId> prompt = query_;
-    prompt.insert(prompt.end(), items_[item].begin(), items_[item].end());
-    const auto alone = engine_.RunTogether({ItemsSequence(prompt, {}, kLabels)});
-    if (!engine_.is_root()) {
-      continue;
-    }
-    const std::vector<double> expected = LabelLogProbs(alone[0][0]);
-    const std::vector<double> found = LabelLogProbs(together[item + 1]);
-    for (std::size_t l = 0; l < kLabels.size(); ++l) {
-      EXPECT_NEAR(found[l], expected[l], 1e-5) << "item " << item;
-    }
-  }
-}
-
-// Labels that are only compared with each other are computed without the rest of the vocabulary.
-TEST_F(EngineBits, LabelsAloneAgreeWithTheWholeRow) {
-  PackedSequence sequence = ItemsSequence(query_, items_, kLabels);
-  const auto whole = engine_.RunTogether({sequence});
-  for (proto::RowRead& read : sequence.reads) {
-    read.normalizer = false;
-  }
-  const auto alone = engine_.RunTogether({sequence});
-  if (!engine_.is_root()) {
-    return;
-  }
-  for (std::size_t i = 0; i < sequence.reads.size(); ++i) {
-    for (std::size_t l = 0; l < kLabels.size(); ++l) {
-      // Two orders of adding hidden_size products of float32.
-      EXPECT_NEAR(alone[0][i].label_logits[l], whole[0][i].label_logits[l], 1e-4);
-    }
-  }
-}
-
-// Every instruction set that this machine has gives the same scores, if not the same bits.
-TEST_F(EngineBits, InstructionSetsAgree) {
+TEST_P(EngineBits, TransportsChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
-  for (int set = 0; set <= static_cast<int>(shard::DetectInstructionSet()); ++set) {
-    Engine other(kModel, {.instruction_set = static_cast<shard::InstructionSet>(set)});
-    const auto results = other.RunTogether({sequence});
-    for (std::size_t i = 0; engine_.is_root() && i < expected.size(); ++i) {
-      const std::vector<double> a = LabelLogProbs(results[0][i]);
-      const std::vector<double> b = LabelLogProbs(expected[i]);
-      for (std::size_t l = 0; l < kLabels.size(); ++l) {
-        EXPECT_NEAR(a[l], b[l], 1e-5);
-      }
-    }
+  Engine other(kModel, {.precision = GetParam(), .transport = Transport::kMessages});
+  if (engine_.ranks() > 1) {
+    EXPECT_NE(other.Description(), engine_.Description()) << "one goes through a shared window";
+  }
+  const auto results = other.RunTogether({sequence});
+  if (engine_.is_root()) {
+    ExpectSameBits(results[0], expected);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Precisions, EngineBits,
+                         ::testing::Values(Precision::kFloat32, Precision::kBfloat16,
+                                           Precision::kInt8),
+                         [](const auto& param) { return std::string(Name(param.param)); });
 
 }  // namespace
 }  // namespace scorecast::testing

@@ -22,28 +22,29 @@ proto::PlanLimits TestLimits(std::int32_t max_rows) {
 Engine::Engine(const std::filesystem::path& model_dir, Options options)
     : config_(proto::LoadModelConfig(model_dir)),
       limits_(TestLimits(options.max_rows)),
-      checkpoint_(shard::Checkpoint::Open(model_dir)),
-      group_(proto::Communicator::World()),
-      pool_(options.threads),
-      transformer_(config_, checkpoint_, group_, backend_,
-                   shard::KernelsFor(options.instruction_set), pool_, limits_),
-      doorbell_(shard::Doorbell::Connect(group_)),
-      runner_(group_, config_, transformer_, *doorbell_) {}
+      group_(proto::Communicator::World()) {
+  shard::RankEngineOptions made;
+  made.arithmetic = shard::AgreeOnArithmetic(group_, options.instruction_set, options.precision);
+  made.threads = options.threads;
+  made.limits = limits_;
+  made.transport = options.transport;
+  rank_ = std::make_unique<shard::RankEngine>(group_, model_dir, config_, made);
+}
 
 Engine::~Engine() {
   if (group_.is_root()) {
-    runner_.StopFollowers();
+    runner().StopFollowers();
   } else {
-    runner_.FollowOne();
+    runner().FollowOne();
   }
 }
 
 std::vector<RowLogits> Engine::Run(const ForwardPlan& plan) {
   if (!group_.is_root()) {
-    runner_.FollowOne();
+    runner().FollowOne();
     return {};
   }
-  return runner_.Run(plan);
+  return runner().Run(plan);
 }
 
 std::vector<std::vector<RowLogits>> Engine::RunTogether(

@@ -2,20 +2,19 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
+#include "proto/mpi/row_exchange.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
-#include "shard/checkpoint/checkpoint.h"
 #include "shard/kernels/kernels.h"
-#include "shard/linear/openblas_backend.h"
-#include "shard/runtime/thread_pool.h"
-#include "shard/transformer/transformer.h"
-#include "shard/worker/doorbell.h"
+#include "shard/linear/precision.h"
 #include "shard/worker/plan_runner.h"
+#include "shard/worker/rank_engine.h"
 
 namespace scorecast::testing {
 
@@ -29,7 +28,10 @@ class Engine {
   struct Options {
     int threads = 2;
     std::int32_t max_rows = 512;
+    /// Of our kernels. oneDNN takes what the first engine of the process leaves it.
     shard::InstructionSet instruction_set = shard::DetectInstructionSet();
+    shard::Precision precision = shard::Precision::kFloat32;
+    proto::RowExchange::Transport transport = proto::RowExchange::Transport::kFastest;
   };
 
   explicit Engine(const std::filesystem::path& model_dir) : Engine(model_dir, Options()) {}
@@ -43,7 +45,9 @@ class Engine {
   bool is_root() const { return group_.is_root(); }
   int ranks() const { return group_.size(); }
   const proto::PlanLimits& limits() const { return limits_; }
-  shard::PlanRunner& runner() { return runner_; }
+  shard::PlanRunner& runner() { return rank_->runner(); }
+  /// As the log has it.
+  std::string Description() const { return rank_->Description(); }
 
   /// One RowLogits for each of the plan's reads; on rank 0 only.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
@@ -59,13 +63,8 @@ class Engine {
  private:
   proto::ModelConfig config_;
   proto::PlanLimits limits_;
-  shard::Checkpoint checkpoint_;
   proto::Communicator group_;
-  shard::OpenBlasBackend backend_;
-  shard::ThreadPool pool_;
-  shard::Transformer transformer_;
-  std::unique_ptr<shard::Doorbell> doorbell_;
-  shard::PlanRunner runner_;
+  std::unique_ptr<shard::RankEngine> rank_;
 };
 
 /// A packed sequence of a query and items, every item's last row read against `labels`; the last

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -43,7 +45,7 @@ class Pattern {
   std::uint64_t state_;
 };
 
-constexpr int kFinished = -1;  // In place of the rank: a finished row is nobody's.
+constexpr int kFinished = -1;  // In place of the rank, and below: a finished row is nobody's.
 
 /// Takes time without giving the core away, so that the other ranks run ahead as far as they can.
 void Dawdle() {
@@ -60,25 +62,67 @@ void DawdleAt(Dawdling here, Dawdling where) {
   }
 }
 
+/// Of a row: its summands, and what is shared of it, plane by plane.
 struct Bytes {
   std::int64_t summand;
-  std::int64_t shared;
+  std::vector<std::int64_t> shared;
+
+  std::int64_t AllShared() const { return std::accumulate(shared.begin(), shared.end(), 0L); }
 };
 
-/// One round of `rows`, with every byte that arrives looked at. A rank that finds a fault goes on,
-/// as the others would wait for it.
-void Round(RowExchange& exchange, const Communicator& group, std::int64_t round, std::int64_t rows,
-           Bytes bytes, Dawdling dawdling = Dawdling::kNowhere) {
+/// Planes of up to `most` rows, one after the other in the shared memory.
+std::vector<RowPlane> LayOut(RowExchange& exchange, std::int64_t most, const Bytes& bytes) {
+  std::vector<RowPlane> planes;
+  std::byte* next = exchange.shared_rows();
+  for (const std::int64_t row_bytes : bytes.shared) {
+    planes.push_back({next, row_bytes});
+    next += most * row_bytes;
+  }
+  return planes;
+}
+
+/// Finished rows stand for themselves in each plane.
+Pattern Finished(std::int64_t round, std::size_t plane, std::int64_t row) {
+  return {round, kFinished - static_cast<int>(plane), row};
+}
+
+void WriteFinished(const std::vector<RowPlane>& planes, std::int64_t round, Range rows) {
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      Finished(round, p, row)
+          .Write(planes[p].data + row * planes[p].row_bytes, planes[p].row_bytes);
+    }
+  }
+}
+
+std::int64_t CountWrongFinished(const std::vector<RowPlane>& planes, std::int64_t round,
+                                std::int64_t rows) {
+  std::int64_t wrong = 0;
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::byte* finished = planes[p].data + row * planes[p].row_bytes;
+      wrong += Finished(round, p, row).Matches(finished, planes[p].row_bytes) ? 0 : 1;
+    }
+  }
+  return wrong;
+}
+
+/// One round of the owners' rows, with every byte that arrives looked at. A rank that finds a fault
+/// goes on, as the others would wait for it. Planes have room for `most` rows.
+void Round(RowExchange& exchange, std::int64_t round, const RowSlices& owners, std::int64_t most,
+           const Bytes& bytes, Dawdling dawdling = Dawdling::kNowhere) {
+  const std::vector<RowPlane> planes = LayOut(exchange, most, bytes);
+  const std::int64_t rows = owners.rows();
   DawdleAt(Dawdling::kBeforeSummands, dawdling);
   for (std::int64_t row = 0; row < rows; ++row) {
-    Pattern(round, group.rank(), row)
+    Pattern(round, exchange.rank(), row)
         .Write(exchange.summands() + row * bytes.summand, bytes.summand);
   }
-  exchange.ExchangeSummands(rows);
+  exchange.ExchangeSummands(owners);
   DawdleAt(Dawdling::kBeforeParts, dawdling);
-  const Range own = exchange.OwnRows(rows);
+  const Range own = exchange.Own(owners);
   std::int64_t wrong_summands = 0;
-  for (int rank = 0; rank < group.size(); ++rank) {
+  for (int rank = 0; rank < exchange.ranks(); ++rank) {
     for (std::int64_t row = own.begin; row < own.end; ++row) {
       const std::byte* summands = exchange.part(rank) + (row - own.begin) * bytes.summand;
       wrong_summands += Pattern(round, rank, row).Matches(summands, bytes.summand) ? 0 : 1;
@@ -86,17 +130,22 @@ void Round(RowExchange& exchange, const Communicator& group, std::int64_t round,
   }
   EXPECT_EQ(wrong_summands, 0) << "round " << round << " of " << rows << " rows";
   DawdleAt(Dawdling::kBeforeSharing, dawdling);
-  for (std::int64_t row = own.begin; row < own.end; ++row) {
-    Pattern(round, kFinished, row).Write(exchange.shared_rows() + row * bytes.shared, bytes.shared);
-  }
-  exchange.ShareRows(rows);
+  WriteFinished(planes, round, own);
+  exchange.ShareRows(owners, planes);
   DawdleAt(Dawdling::kBeforeReading, dawdling);
-  std::int64_t wrong_finished = 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::byte* finished = exchange.shared_rows() + row * bytes.shared;
-    wrong_finished += Pattern(round, kFinished, row).Matches(finished, bytes.shared) ? 0 : 1;
+  EXPECT_EQ(CountWrongFinished(planes, round, rows), 0)
+      << "round " << round << " of " << rows << " rows";
+}
+
+/// Owners of rows that are no even slices, of no more than `most` rows each, the same on every
+/// rank: of a random number of rows, some ranks with none.
+RowSlices UnevenOwners(std::mt19937& random, int ranks, std::int64_t most) {
+  RowSlices owners{{0}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto rows = std::uniform_int_distribution<std::int64_t>(-most / 2, most)(random);
+    owners.bounds.push_back(owners.bounds.back() + std::max<std::int64_t>(rows, 0));
   }
-  EXPECT_EQ(wrong_finished, 0) << "round " << round << " of " << rows << " rows";
+  return owners;
 }
 
 class RowExchangeOver : public ::testing::TestWithParam<Transport> {
@@ -118,56 +167,100 @@ TEST_P(RowExchangeOver, SaysHowItGoes) {
   }
 }
 
-TEST_P(RowExchangeOver, EveryRowHasOneOwnerAndNoneHasTwoMoreThanAnother) {
+TEST_P(RowExchangeOver, EvenSlicesDifferByOneRowAtMost) {
   const RowExchange exchange(group_, 100, 4, 4, GetParam());
   for (std::int64_t rows = 0; rows <= 100; ++rows) {
-    const Range own = exchange.OwnRows(rows);
-    const std::vector<int> begins = group_.AllGather(static_cast<int>(own.begin));
-    const std::vector<int> ends = group_.AllGather(static_cast<int>(own.end));
-    EXPECT_EQ(begins.front(), 0);
-    EXPECT_EQ(ends.back(), rows);
-    EXPECT_TRUE(std::equal(begins.begin() + 1, begins.end(), ends.begin()));
-    EXPECT_GE(own.size(), rows / group_.size());
-    EXPECT_LE(own.size(), (rows + group_.size() - 1) / group_.size());
+    const RowSlices owners = exchange.Even(rows);
+    ASSERT_EQ(owners.bounds.size(), static_cast<std::size_t>(group_.size()) + 1);
+    EXPECT_EQ(owners.bounds.front(), 0);
+    EXPECT_EQ(owners.rows(), rows);
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      EXPECT_GE(owners.Of(rank).size(), rows / group_.size());
+      EXPECT_LE(owners.Of(rank).size(), (rows + group_.size() - 1) / group_.size());
+    }
+    EXPECT_EQ(exchange.Own(owners), owners.Of(group_.rank()));
   }
 }
 
 // Fewer rows than ranks, none, slices that differ; after many rows few, where old bytes would show.
 TEST_P(RowExchangeOver, BringsEveryRowWhereItBelongs) {
   constexpr std::int64_t kMaxRows = 67;
-  // No size is a multiple of another, or of a word.
-  constexpr Bytes kBytes = {61, 13};
-  RowExchange exchange(group_, kMaxRows, kBytes.summand, kBytes.shared, GetParam());
+  const Bytes bytes = {61, {13}};  // Multiples neither of each other nor of a word.
+  RowExchange exchange(group_, kMaxRows, bytes.summand, bytes.AllShared(), GetParam());
   std::int64_t round = 0;
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 0, 67, 1, 66, 0, 0, 7, 64, 3, 67, 67, 2, 31, 1}) {
-    Round(exchange, group_, round++, rows, kBytes);
+    Round(exchange, round++, exchange.Even(rows), kMaxRows, bytes);
   }
   for (std::int64_t i = 0; i < 150; ++i) {
-    Round(exchange, group_, round++, i * i % (kMaxRows + 1), kBytes);
+    Round(exchange, round++, exchange.Even(i * i % (kMaxRows + 1)), kMaxRows, bytes);
   }
 }
 
+// As the rows that are read of a pass: each stays with its owner, however many that one has.
+TEST_P(RowExchangeOver, TakesOwnersOfAnyNumberOfRows) {
+  constexpr std::int64_t kMostOwn = 9;
+  const std::int64_t most = kMostOwn * group_.size();
+  const Bytes bytes = {24, {40}};
+  RowExchange exchange(group_, most, bytes.summand, bytes.AllShared(), GetParam());
+  std::mt19937 random(1);
+  std::int64_t round = 0;
+  for (; round < 60; ++round) {
+    Round(exchange, round, UnevenOwners(random, group_.size(), kMostOwn), most, bytes);
+  }
+  for (int owner = 0; owner < group_.size(); ++owner) {  // One has all there are.
+    RowSlices owners{std::vector<std::int64_t>(static_cast<std::size_t>(owner) + 1, 0)};
+    owners.bounds.resize(static_cast<std::size_t>(group_.size()) + 1, kMostOwn);
+    Round(exchange, round++, owners, most, bytes);
+  }
+}
+
+// Data, scales, and a plane that this precision does not have.
+TEST_P(RowExchangeOver, SharesSeveralPlanes) {
+  constexpr std::int64_t kMost = 33;
+  constexpr std::int64_t kMostShared = 100;
+  RowExchange exchange(group_, kMost, 8, kMostShared, GetParam());
+  std::int64_t round = 0;
+  for (const std::vector<std::int64_t>& planes :
+       {std::vector<std::int64_t>{96, 4}, {96, 0}, {1, 2, 3}, {0, 100}, {0, 0}, {}, {96, 4}}) {
+    for (const std::int64_t rows : {33, 5, 0, 1, 32}) {
+      Round(exchange, round++, exchange.Even(rows), kMost, {8, planes});
+    }
+  }
+}
+
+// A plane may have no bytes and no place at all.
+TEST_P(RowExchangeOver, PassesOverPlanesWithoutAPlace) {
+  RowExchange exchange(group_, 10, 8, 8, GetParam());
+  const std::vector<RowPlane> planes = {{nullptr, 0}, {exchange.shared_rows(), 8}, {nullptr, 0}};
+  const RowSlices owners = exchange.Even(10);
+  exchange.ExchangeSummands(exchange.Even(0));
+  WriteFinished(planes, 1, exchange.Own(owners));
+  exchange.ShareRows(owners, planes);
+  EXPECT_EQ(CountWrongFinished(planes, 1, 10), 0);
+}
+
 TEST_P(RowExchangeOver, TakesLargeRows) {
-  constexpr Bytes kBytes = {(1 << 20) + 1, (1 << 19) - 1};
-  RowExchange exchange(group_, 7, kBytes.summand, kBytes.shared, GetParam());
+  const Bytes bytes = {(1 << 20) + 1, {(1 << 19) - 1}};
+  RowExchange exchange(group_, 7, bytes.summand, bytes.AllShared(), GetParam());
   std::int64_t round = 0;
   for (const std::int64_t rows : {7, 1, 6}) {
-    Round(exchange, group_, round++, rows, kBytes);
+    Round(exchange, round++, exchange.Even(rows), 7, bytes);
   }
 }
 
 // Whoever dawdles, wherever: nobody else reads too early or overwrites what is still to be read.
 TEST_P(RowExchangeOver, WaitsForRanksThatDawdle) {
-  constexpr Bytes kBytes = {96, 48};
-  RowExchange exchange(group_, 32, kBytes.summand, kBytes.shared, GetParam());
+  constexpr std::int64_t kMost = 32;
+  const Bytes bytes = {96, {48, 4}};
+  RowExchange exchange(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
   std::int64_t round = 0;
   for (int repetition = 0; repetition < 3; ++repetition) {
     for (int slow = 0; slow < group_.size(); ++slow) {
       for (const Dawdling where : {Dawdling::kBeforeSummands, Dawdling::kBeforeParts,
                                    Dawdling::kBeforeSharing, Dawdling::kBeforeReading}) {
         const Dawdling mine = group_.rank() == slow ? where : Dawdling::kNowhere;
-        Round(exchange, group_, round++, 32, kBytes, mine);
-        Round(exchange, group_, round++, 3, kBytes);
+        Round(exchange, round++, exchange.Even(kMost), kMost, bytes, mine);
+        Round(exchange, round++, exchange.Even(3), kMost, bytes);
       }
     }
   }
@@ -176,44 +269,43 @@ TEST_P(RowExchangeOver, WaitsForRanksThatDawdle) {
 // What was shared may be followed by rows without summands, and by fewer or more than they were.
 TEST_P(RowExchangeOver, SharesRowsThatHaveNoSummands) {
   constexpr std::int64_t kRows = 9;
-  constexpr std::int64_t kBytes = 40;
-  RowExchange exchange(group_, kRows, 4, kBytes, GetParam());
+  const Bytes bytes = {4, {40}};
+  RowExchange exchange(group_, kRows, bytes.summand, bytes.AllShared(), GetParam());
+  const std::vector<RowPlane> planes = LayOut(exchange, kRows, bytes);
   for (std::int64_t round = 0; round < 20; ++round) {
-    exchange.ExchangeSummands(0);
-    const Range own = exchange.OwnRows(kRows);
-    for (std::int64_t row = own.begin; row < own.end; ++row) {
-      Pattern(round, kFinished, row).Write(exchange.shared_rows() + row * kBytes, kBytes);
-    }
-    exchange.ShareRows(kRows);
-    for (std::int64_t row = 0; row < kRows; ++row) {
-      EXPECT_TRUE(
-          Pattern(round, kFinished, row).Matches(exchange.shared_rows() + row * kBytes, kBytes));
-    }
+    exchange.ExchangeSummands(exchange.Even(0));
+    const RowSlices owners = exchange.Even(kRows - round % 2);
+    WriteFinished(planes, round, exchange.Own(owners));
+    exchange.ShareRows(owners, planes);
+    EXPECT_EQ(CountWrongFinished(planes, round, owners.rows()), 0);
   }
 }
 
 // Two exchanges, and the group's own messages, do not get into each other's way.
 TEST_P(RowExchangeOver, GoesBesideOtherTraffic) {
-  constexpr Bytes kBytes = {24, 8};
-  RowExchange first(group_, 10, kBytes.summand, kBytes.shared, GetParam());
-  RowExchange second(group_, 10, kBytes.summand, kBytes.shared, GetParam());
+  constexpr std::int64_t kMost = 10;
+  const Bytes bytes = {24, {8}};
+  RowExchange first(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange second(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
   for (std::int64_t round = 0; round < 50; ++round) {
     std::vector<std::byte> plan(1 << 15, group_.is_root() ? std::byte{7} : std::byte{0});
     group_.Broadcast(plan);
-    Round(first, group_, 2 * round, 10, kBytes);
-    Round(second, group_, 2 * round + 1, round % 11, kBytes);
+    Round(first, 2 * round, first.Even(kMost), kMost, bytes);
+    Round(second, 2 * round + 1, second.Even(round % (kMost + 1)), kMost, bytes);
     EXPECT_EQ(std::count(plan.begin(), plan.end(), std::byte{7}), 1 << 15);
   }
 }
 
 TEST_P(RowExchangeOver, CountsTheBytesOfOtherRanks) {
-  constexpr Bytes kBytes = {60, 20};
-  RowExchange exchange(group_, 50, kBytes.summand, kBytes.shared, GetParam());
+  constexpr std::int64_t kMost = 50;
+  const Bytes bytes = {60, {20, 0, 4}};
+  RowExchange exchange(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
   std::int64_t expected = 0;
   for (const std::int64_t rows : {50, 0, 1, 7}) {
-    Round(exchange, group_, rows, rows, kBytes);
-    const std::int64_t own = exchange.OwnRows(rows).size();
-    expected += (group_.size() - 1) * own * kBytes.summand + (rows - own) * kBytes.shared;
+    const RowSlices owners = exchange.Even(rows);
+    Round(exchange, rows, owners, kMost, bytes);
+    const std::int64_t own = exchange.Own(owners).size();
+    expected += (group_.size() - 1) * own * bytes.summand + (rows - own) * bytes.AllShared();
     EXPECT_EQ(exchange.cost().bytes, expected);
   }
   const RowExchange::Cost cost = exchange.TakeCost();
@@ -239,13 +331,13 @@ std::int64_t Status(const std::string& name) {
 }
 
 TEST_P(RowExchangeOver, TouchesOnlyThePagesThatAreUsed) {
-  constexpr Bytes kBytes = {1024, 512};
+  const Bytes bytes = {1024, {512}};
   constexpr std::int64_t kMaxRows = 32 * 1024;
-  constexpr std::int64_t kMostTouched = kMaxRows * kBytes.shared / 2;
+  const std::int64_t most_touched = kMaxRows * bytes.AllShared() / 2;
   const std::int64_t before = Status("RssAnon") + Status("RssShmem");
-  RowExchange exchange(group_, kMaxRows, kBytes.summand, kBytes.shared, GetParam());
-  Round(exchange, group_, 0, 10, kBytes);
-  EXPECT_LT(Status("RssAnon") + Status("RssShmem") - before, kMostTouched);
+  RowExchange exchange(group_, kMaxRows, bytes.summand, bytes.AllShared(), GetParam());
+  Round(exchange, 0, exchange.Even(10), kMaxRows, bytes);
+  EXPECT_LT(Status("RssAnon") + Status("RssShmem") - before, most_touched);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, RowExchangeOver,
@@ -272,15 +364,15 @@ TEST(RowExchangeWindow, HasNoName) {
 // Where the window's file system is too small, every rank goes over to messages at start.
 TEST(RowExchangeWindow, IsNotMadeWithoutTheSpace) {
   const Communicator group = Communicator::World();
-  constexpr Bytes kBytes = {1 << 20, 16};
+  const Bytes bytes = {1 << 20, {16}};
   constexpr std::int64_t kTebibyte = 1 << 20;  // In such rows.
-  RowExchange exchange(group, kTebibyte, kBytes.summand, kBytes.shared);
+  RowExchange exchange(group, kTebibyte, bytes.summand, bytes.AllShared());
   EXPECT_FALSE(exchange.uses_shared_memory());
   if (group.size() > 1) {
     EXPECT_THAT(exchange.Description(),
                 ::testing::MatchesRegex("messages \\(.* has [0-9]+ MiB free, not [0-9]+\\)"));
   }
-  Round(exchange, group, 0, 5, kBytes);
+  Round(exchange, 0, exchange.Even(5), kTebibyte, bytes);
 }
 
 }  // namespace

@@ -56,31 +56,38 @@ class RandomTensors {
   explicit RandomTensors(const RandomCheckpoint& checkpoint)
       : dtype_(checkpoint.dtype), engine_(checkpoint.seed) {}
 
-  void Norm(const std::string& name, std::int64_t size) {
-    Add(name + ".weight", {size}, [](double noise) { return 1 + 0.2 * noise; });
+  /// Factors of the first channels; the others' are 1.
+  using Channels = std::vector<double>;
+
+  void Norm(const std::string& name, std::int64_t size, const Channels& channels = {}) {
+    Add(name + ".weight", {size}, channels, [](double noise) { return 1 + 0.2 * noise; });
   }
 
-  void Matrix(const std::string& name, std::int64_t out, std::int64_t in, double gain) {
+  void Matrix(const std::string& name, std::int64_t out, std::int64_t in, double gain,
+              const Channels& channels = {}) {
     const double scale = gain / std::sqrt(static_cast<double>(in));
-    Add(name + ".weight", {out, in}, [&](double noise) { return noise * scale; });
+    Add(name + ".weight", {out, in}, channels, [&](double noise) { return noise * scale; });
   }
 
   void Bias(const std::string& name, std::int64_t size) {
-    Add(name + ".bias", {size}, [](double noise) { return 0.3 * noise; });
+    Add(name + ".bias", {size}, {}, [](double noise) { return 0.3 * noise; });
   }
 
   std::map<std::string, StoredTensor> Take() && { return std::move(tensors_); }
 
  private:
   template <typename FromNoise>
-  void Add(const std::string& name, std::vector<std::int64_t> shape, FromNoise from_noise) {
+  void Add(const std::string& name, std::vector<std::int64_t> shape, const Channels& channels,
+           FromNoise from_noise) {
     std::int64_t size = 1;
     for (const std::int64_t extent : shape) {
       size *= extent;
     }
     StoredTensor tensor{std::move(shape), {}};
     for (std::int64_t i = 0; i < size; ++i) {
-      AppendValue(tensor.bytes, from_noise(Normal(engine_)), dtype_);
+      const auto channel = static_cast<std::size_t>(i % tensor.shape.back());
+      const double factor = channel < channels.size() ? channels[channel] : 1.0;
+      AppendValue(tensor.bytes, from_noise(Normal(engine_)) * factor, dtype_);
     }
     tensors_.emplace(name, std::move(tensor));
   }
@@ -94,34 +101,36 @@ std::map<std::string, StoredTensor> MakeTensors(const RandomCheckpoint& checkpoi
   const ModelConfig& c = checkpoint.config;
   const std::int64_t q_size = c.num_attention_heads * c.head_dim;
   const std::int64_t kv_size = c.num_key_value_heads * c.head_dim;
+  const double outliers = checkpoint.outliers;
+  const RandomTensors::Channels readers = {1 / outliers, 1 / outliers};
   RandomTensors tensors(checkpoint);
-  tensors.Matrix("model.embed_tokens", c.vocab_size, c.hidden_size, 2.5);
+  tensors.Matrix("model.embed_tokens", c.vocab_size, c.hidden_size, 2.5, {1, outliers});
   for (std::int64_t index = 0; index < c.num_hidden_layers; ++index) {
     const std::string layer = "model.layers." + std::to_string(index) + ".";
     const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, double gain,
-                            bool bias) {
-      tensors.Matrix(layer + name, out, in, gain);
+                            bool bias, const RandomTensors::Channels& channels = {}) {
+      tensors.Matrix(layer + name, out, in, gain, channels);
       if (bias) {
         tensors.Bias(layer + name, out);
       }
     };
-    tensors.Norm(layer + "input_layernorm", c.hidden_size);
-    linear("self_attn.q_proj", q_size, c.hidden_size, 2.0, c.attention_bias);
-    linear("self_attn.k_proj", kv_size, c.hidden_size, 2.0, c.attention_bias);
-    linear("self_attn.v_proj", kv_size, c.hidden_size, 1.0, c.attention_bias);
+    tensors.Norm(layer + "input_layernorm", c.hidden_size, {outliers});
+    linear("self_attn.q_proj", q_size, c.hidden_size, 2.0, c.attention_bias, readers);
+    linear("self_attn.k_proj", kv_size, c.hidden_size, 2.0, c.attention_bias, readers);
+    linear("self_attn.v_proj", kv_size, c.hidden_size, 1.0, c.attention_bias, readers);
     linear("self_attn.o_proj", c.hidden_size, q_size, 1.0, c.attention_output_bias);
     if (c.qk_norm) {
       tensors.Norm(layer + "self_attn.q_norm", c.head_dim);
       tensors.Norm(layer + "self_attn.k_norm", c.head_dim);
     }
-    tensors.Norm(layer + "post_attention_layernorm", c.hidden_size);
-    linear("mlp.gate_proj", c.intermediate_size, c.hidden_size, 1.0, c.mlp_bias);
-    linear("mlp.up_proj", c.intermediate_size, c.hidden_size, 1.0, c.mlp_bias);
+    tensors.Norm(layer + "post_attention_layernorm", c.hidden_size, {outliers});
+    linear("mlp.gate_proj", c.intermediate_size, c.hidden_size, 1.0, c.mlp_bias, readers);
+    linear("mlp.up_proj", c.intermediate_size, c.hidden_size, 1.0, c.mlp_bias, readers);
     linear("mlp.down_proj", c.hidden_size, c.intermediate_size, 1.0, c.mlp_bias);
   }
   tensors.Norm("model.norm", c.hidden_size);
   if (!c.tie_word_embeddings) {
-    tensors.Matrix("lm_head", c.vocab_size, c.hidden_size, 2.5);
+    tensors.Matrix("lm_head", c.vocab_size, c.hidden_size, 2.5, {1, 1 / outliers});
   }
   return std::move(tensors).Take();
 }

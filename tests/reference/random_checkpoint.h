@@ -16,6 +16,9 @@ struct RandomCheckpoint {
   std::uint64_t seed = 0;  ///< Equal seeds and shapes give equal weights.
   StoredDtype dtype = StoredDtype::kF32;
   int shards = 1;  ///< More than one: model-0000i-of-0000n.safetensors and an index.
+  /// How many times the others channel 0 of the layers' norms and channel 1 of the embeddings are,
+  /// and how many times smaller the columns that read them: real models have such channels.
+  double outliers = 1;
 };
 
 /// Writes config.json and the weights into `model_dir`, which must exist. Weights are large enough

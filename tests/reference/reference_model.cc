@@ -39,8 +39,8 @@ double Silu(double x) { return x / (1 + std::exp(-x)); }
 
 }  // namespace
 
-ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir)
-    : config_(ReadReferenceConfig(model_dir)), rope_(config_) {
+ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, Rounding rounding)
+    : config_(ReadReferenceConfig(model_dir)), rounding_(rounding), rope_(config_) {
   const proto::ModelConfig& c = config_.model;
   Tensors tensors = ReadCheckpoint(model_dir);
   const std::vector<std::int64_t> shape = {c.vocab_size, c.hidden_size};
@@ -56,6 +56,45 @@ ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir)
   }
   if (!tensors.empty()) {
     throw std::runtime_error("tensor " + tensors.begin()->first + " would not be used");
+  }
+  RoundWeights();
+}
+
+void ReferenceModel::RoundWeights() {
+  const auto fold = [](std::vector<double>& norm, std::vector<Linear*> followers) {
+    for (Linear* linear : followers) {
+      for (std::size_t i = 0; i < linear->weight.size(); ++i) {
+        linear->weight[i] *= norm[i % norm.size()];
+      }
+    }
+    std::fill(norm.begin(), norm.end(), 1.0);
+  };
+  const auto round = [](Precision precision, Linear& linear) {
+    const auto in = static_cast<std::size_t>(linear.in);
+    for (std::size_t begin = 0; begin < linear.weight.size(); begin += in) {
+      Round(precision, std::span(linear.weight).subspan(begin, in));
+    }
+  };
+  for (Layer& layer : layers_) {
+    if (rounding_.products == Precision::kInt8) {
+      fold(layer.input_layernorm, {&layer.q_proj, &layer.k_proj, &layer.v_proj});
+      fold(layer.post_attention_layernorm, {&layer.gate_proj, &layer.up_proj});
+    }
+    for (Linear* linear : {&layer.q_proj, &layer.k_proj, &layer.v_proj, &layer.o_proj,
+                           &layer.gate_proj, &layer.up_proj, &layer.down_proj}) {
+      round(rounding_.products, *linear);
+    }
+  }
+  if (rounding_.products != Precision::kExact) {
+    round(Precision::kBfloat16, lm_head_);
+  }
+}
+
+void ReferenceModel::RoundToBfloat16(Rows& rows) const {
+  for (std::vector<double>& row : rows) {
+    if (rounding_.products != Precision::kExact) {
+      ToBfloat16(row);
+    }
   }
 }
 
@@ -110,14 +149,26 @@ std::vector<std::vector<double>> ReferenceModel::Logits(std::span<const proto::T
     x.emplace_back(begin, begin + embed_tokens_.in);
   }
   for (const Layer& layer : layers_) {
-    AddTo(x, Attention(layer, RmsNormed(x, layer.input_layernorm), positions, sees));
-    AddTo(x, Mlp(layer, RmsNormed(x, layer.post_attention_layernorm)));
+    for (const bool is_mlp : {false, true}) {
+      Rows added = is_mlp ? Mlp(layer, RmsNormed(x, layer.post_attention_layernorm))
+                          : Attention(layer, RmsNormed(x, layer.input_layernorm), positions, sees);
+      if (rounding_.summands) {
+        RoundToBfloat16(added);
+      }
+      AddTo(x, added);
+    }
   }
   Rows read;
   for (const std::int32_t row : rows) {
     read.push_back(x.at(static_cast<std::size_t>(row)));
   }
-  return Apply(lm_head_, RmsNormed(read, norm_));
+  read = RmsNormed(read, norm_);
+  RoundToBfloat16(read);
+  Rows logits;
+  for (const std::vector<double>& row : read) {
+    logits.push_back(Apply(lm_head_, row));
+  }
+  return logits;
 }
 
 ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x,
@@ -128,7 +179,7 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
   const auto head_dim = static_cast<std::size_t>(config_.model.head_dim);
   Rows q = Apply(layer.q_proj, x);  // [rows][heads * head_dim]
   Rows k = Apply(layer.k_proj, x);  // [rows][kv_heads * head_dim]
-  const Rows v = Apply(layer.v_proj, x);
+  Rows v = Apply(layer.v_proj, x);
 
   const auto norm_and_rotate = [&](Rows& projected, const std::vector<double>& norm) {
     for (std::size_t row = 0; row < projected.size(); ++row) {
@@ -145,6 +196,14 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
   norm_and_rotate(k, layer.k_norm);
 
   const double scale = 1 / std::sqrt(static_cast<double>(head_dim));
+  for (std::vector<double>& row : q) {
+    for (double& element : row) {
+      element *= scale;
+    }
+  }
+  RoundToBfloat16(q);
+  RoundToBfloat16(k);
+  RoundToBfloat16(v);
   Rows mixed(x.size(), std::vector<double>(heads * head_dim, 0.0));
   for (std::size_t row = 0; row < x.size(); ++row) {
     for (std::size_t head = 0; head < heads; ++head) {
@@ -158,7 +217,7 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
           for (std::size_t i = 0; i < head_dim; ++i) {
             dot += q[row][q_begin + i] * k[key][kv_begin + i];
           }
-          score[key] = dot * scale;
+          score[key] = dot;
         }
       }
 
@@ -167,6 +226,9 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
       for (double& s : score) {
         s = std::exp(s - max);
         sum += s;
+        if (rounding_.products != Precision::kExact) {
+          s = ToBfloat16(s);
+        }
       }
       for (std::size_t key = 0; key < x.size(); ++key) {
         for (std::size_t i = 0; i < head_dim; ++i) {
@@ -221,10 +283,11 @@ std::vector<double> ReferenceModel::Apply(const Linear& linear, const std::vecto
   return y;
 }
 
-ReferenceModel::Rows ReferenceModel::Apply(const Linear& linear, const Rows& x) {
+ReferenceModel::Rows ReferenceModel::Apply(const Linear& linear, Rows x) const {
   Rows y;
   y.reserve(x.size());
-  for (const std::vector<double>& row : x) {
+  for (std::vector<double>& row : x) {
+    Round(rounding_.products, row);
     y.push_back(Apply(linear, row));
   }
   return y;

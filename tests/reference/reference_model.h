@@ -9,16 +9,22 @@
 #include "tests/reference/checkpoint_reader.h"
 #include "tests/reference/reference_config.h"
 #include "tests/reference/rope.h"
+#include "tests/reference/rounding.h"
 
 namespace scorecast::reference {
 
 /// The oracle: a decoder-only transformer in plain loops over doubles, with a dense mask. Slow, and
 /// meant to be read from top to bottom. Shares no code with what it judges.
+///
+/// With a rounding it is a plain implementation of that precision, to judge what error belongs to
+/// it: factors of the layers' products are rounded row by row, in int8 after the norms' weights
+/// have gone into the columns that they scale; queries, keys, values, attention's weights and the
+/// lm-head's factors are bfloat16. All else stays double.
 class ReferenceModel {
  public:
   /// Reads a Hugging Face directory. Throws std::runtime_error where a tensor is missing, has
   /// another shape, or would not be used.
-  explicit ReferenceModel(const std::filesystem::path& model_dir);
+  explicit ReferenceModel(const std::filesystem::path& model_dir, Rounding rounding = {});
 
   const ReferenceConfig& config() const { return config_; }
 
@@ -52,6 +58,9 @@ class ReferenceModel {
     Linear down_proj;                              // [hidden_size][intermediate_size]
   };
 
+  void RoundWeights();
+  /// To bfloat16, unless this model is exact.
+  void RoundToBfloat16(Rows& rows) const;
   Layer TakeLayer(std::map<std::string, Tensor>& tensors, std::int64_t index) const;
   Rows Attention(const Layer& layer, const Rows& x, std::span<const std::int32_t> positions,
                  const std::vector<std::vector<bool>>& sees) const;
@@ -60,9 +69,11 @@ class ReferenceModel {
   void RmsNorm(std::span<double> x, const std::vector<double>& weight) const;
   Rows RmsNormed(Rows x, const std::vector<double>& weight) const;
   static std::vector<double> Apply(const Linear& linear, const std::vector<double>& x);
-  static Rows Apply(const Linear& linear, const Rows& x);
+  /// Rounds x to what the layers' products take.
+  Rows Apply(const Linear& linear, Rows x) const;
 
   ReferenceConfig config_;
+  Rounding rounding_;
   Rope rope_;
   Linear embed_tokens_;  // [vocab_size][hidden_size]
   std::vector<Layer> layers_;

@@ -19,6 +19,7 @@
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_model.h"
+#include "tests/reference/rounding.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::reference {
@@ -209,6 +210,57 @@ TEST(ReferenceModel, TensorsThatWouldNotBeUsedAreRefused) {
   std::filesystem::copy_file(plain.path() / "config.json", biased.path() / "config.json",
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_THROW(ReferenceModel{biased.path()}, std::runtime_error);
+}
+
+TEST(Rounding, Bfloat16HasEightBits) {
+  EXPECT_EQ(ToBfloat16(0.0), 0.0);
+  EXPECT_EQ(ToBfloat16(-3.0), -3.0);
+  EXPECT_EQ(ToBfloat16(1.0 + 0x1p-7), 1.0 + 0x1p-7);
+  EXPECT_EQ(ToBfloat16(1.0 + 0x1p-8), 1.0);  // Ties to even, below and above.
+  EXPECT_EQ(ToBfloat16(1.0 + 0x3p-8), 1.0 + 0x1p-6);
+  EXPECT_EQ(ToBfloat16(-(1.0 + 0x1.8p-8)), -(1.0 + 0x1p-7));
+  EXPECT_EQ(ToBfloat16(2.0 - 0x1p-10), 2.0);
+}
+
+TEST(Rounding, Int8IsInTheHadamardBasis) {
+  // This row's own elements in that basis are 2, 1, 1 and 0; 1 is the tie of 63 and 64 steps.
+  std::vector<double> row = {2, 1, 1, 0};
+  ToInt8(row);
+  const double one = 64 * 2.0 / 127;
+  EXPECT_THAT(row, testing::Pointwise(testing::DoubleNear(1e-12), {1 + one, 1.0, 1.0, 1 - one}));
+  // An outlier takes the bits of its block only where nothing spreads it: three are no block.
+  std::vector<double> odd = {1000, 1, 1};
+  ToInt8(odd);
+  EXPECT_THAT(odd, ElementsAre(1000, 0, 0));
+  std::vector<double> zeros(6, 0.0);
+  ToInt8(zeros);
+  EXPECT_THAT(zeros, testing::Each(0.0));
+}
+
+// A rounding as coarse as it is: its error shows, and stays small.
+TEST(ReferenceModel, RoundsToAPrecision) {
+  const TempDirectory dir;
+  WriteRandomCheckpoint(dir.path(), {TinyConfig("qwen3")});
+  const PackedLayout layout = LayOut(RandomTokens(1, 6, 64), {{1, 2, 3}, {4}}, {5, 6});
+  const auto logits = [&](Rounding rounding) {
+    return ReferenceModel(dir.path(), rounding)
+        .Logits(layout.tokens, layout.segments, layout.last_rows);
+  };
+  const auto exact = logits({});
+  const auto error = [&](Rounding rounding) {
+    double squares = 0;
+    const auto rounded = logits(rounding);
+    for (std::size_t row = 0; row < exact.size(); ++row) {
+      for (std::size_t i = 0; i < exact[row].size(); ++i) {
+        squares += std::pow(rounded[row][i] - exact[row][i], 2);
+      }
+    }
+    return std::sqrt(squares);
+  };
+  const double bfloat16 = error({Precision::kBfloat16});
+  EXPECT_GT(bfloat16, 0);
+  EXPECT_NE(error({Precision::kBfloat16, /*summands=*/true}), bfloat16);
+  EXPECT_GT(error({Precision::kInt8}), bfloat16);
 }
 
 TEST(RandomTokens, AreBelowTheVocabularyAndAvoidTheDelimiter) {

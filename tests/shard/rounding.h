@@ -14,6 +14,9 @@ constexpr double Gamma(std::int64_t operations) {
   return error / (1 - error);
 }
 
+/// Below it is what some instructions take for zero.
+inline constexpr double kSmallestNormal = 0x1p-126;
+
 /// The relative error of our kernels' exp, apart from that of its argument: Cephes, whose expf it
 /// is, gives 1.7e-7 as the largest.
 inline constexpr double kExpError = 3 * kUnitRoundoff;

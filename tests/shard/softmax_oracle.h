@@ -24,9 +24,11 @@ struct SoftmaxRow {
   std::vector<double> tolerance;  ///< [head_dim]
 };
 
-/// `tiles` is how many tiles of keys the row's reduction goes through.
+/// `query` is scaled already, and it, keys and values are rounded as the kernel sees them. `tiles`
+/// is how many tiles of keys the row's reduction goes through; `weight_roundoff` is the relative
+/// error that values' weights have, and their sum has not.
 inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const VisibleKey> keys,
-                            double scale, std::int64_t tiles) {
+                            std::int64_t tiles, double weight_roundoff) {
   const std::size_t head_dim = query.size();
   std::vector<double> score(keys.size());
   std::vector<double> score_error(keys.size());
@@ -34,12 +36,13 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
   for (std::size_t i = 0; i < keys.size(); ++i) {
     double sizes = 0;
     for (std::size_t d = 0; d < head_dim; ++d) {
-      const double product = scale * query[d] * keys[i].key[d];
+      const double product = static_cast<double>(query[d]) * keys[i].key[d];
       score[i] += product;
       sizes += std::abs(product);
     }
-    // The scale (a root and a quotient), the scaled query, a product, and one sum after the other.
-    score_error[i] = sizes * Gamma(4 + static_cast<std::int64_t>(head_dim));
+    // A product, and one sum after the other, any of which the CPU may take for zero.
+    score_error[i] = sizes * Gamma(1 + static_cast<std::int64_t>(head_dim)) +
+                     static_cast<double>(head_dim) * kSmallestNormal;
     top = std::max(top, score[i]);
   }
   std::vector<double> weight(keys.size());
@@ -72,6 +75,7 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
       error += weight_error[i] * std::abs(value);
     }
     error += std::abs(row.output[d]) * weights_error;
+    error += sizes * weight_roundoff + static_cast<double>(keys.size()) * kSmallestNormal;
     // All of it to first order; a hundredth more covers the others.
     row.tolerance[d] = 1.01 * (error + 2 * sizes * sum_error);
   }

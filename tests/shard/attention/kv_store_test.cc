@@ -3,17 +3,21 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "shard/kernels/kernels.h"
+#include "tests/shard/element_type.h"
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
 namespace {
 
-using proto::KvPlace;
+using testing::ElementType;
 using testing::RandomFloats;
 using testing::RandomInt;
 
@@ -22,42 +26,57 @@ constexpr std::int64_t kHeads = 2;
 constexpr std::int64_t kKeptRows = 50;  // Rounded up to 64.
 constexpr std::int64_t kPassRows = 32;
 
-/// One row's key or value as it lies in a view.
-std::vector<float> KeyOf(KvStore::View view, std::int64_t row, std::int64_t head_dim) {
-  std::vector<float> key;
-  for (std::int64_t d = 0; d < head_dim; ++d) {
-    key.push_back(view.keys[(row / kKeyLanes * head_dim + d) * kKeyLanes + row % kKeyLanes]);
+struct Kind {
+  std::int64_t head_dim = 0;
+  ElementType type;
+};
+
+class KvStoreTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  KvStore MakeStore() const { return {kernels_, kLayers, kHeads, head_dim_, kKeptRows, kPassRows}; }
+
+  /// One row's key or value as it lies in a view.
+  std::vector<float> KeyOf(KvStore::View view, std::int64_t row) const {
+    std::vector<float> key;
+    for (std::int64_t d = 0; d < head_dim_; ++d) {
+      key.push_back(type_.At(view.keys, type_.KeyIndex(row, d, head_dim_)));
+    }
+    return key;
   }
-  return key;
-}
+  std::vector<float> ValueOf(KvStore::View view, std::int64_t row, std::int64_t stride) const {
+    std::vector<float> value;
+    for (std::int64_t d = 0; d < stride; ++d) {
+      value.push_back(type_.At(view.values, type_.ValueIndex(row, d, stride)));
+    }
+    return value;
+  }
 
-std::vector<float> ValueOf(KvStore::View view, std::int64_t row, const KvStore& store) {
-  const float* value = view.values + row * store.value_stride();
-  return {value, value + store.value_stride()};
-}
-
-class KvStoreTest : public ::testing::TestWithParam<std::int64_t> {};
+  const std::int64_t head_dim_ = GetParam().head_dim;
+  const ElementType type_ = GetParam().type;
+  const AttentionKernels& kernels_ = type_.KernelsOf(KernelsFor(DetectInstructionSet()));
+  std::mt19937 random_{1};
+};
 
 // Every row of every layer, head and room has its own place; what one pass needs only is shared by
 // the layers.
 TEST_P(KvStoreTest, KeepsEveryRowApart) {
-  const std::int64_t head_dim = GetParam();
-  KvStore store(kLayers, kHeads, head_dim, kKeptRows, kPassRows);
+  KvStore store = MakeStore();
   EXPECT_EQ(store.value_stride() % kKeyLanes, 0);
-  EXPECT_GE(store.value_stride(), head_dim);
-  EXPECT_LT(store.value_stride(), head_dim + kKeyLanes);
+  EXPECT_GE(store.value_stride(), head_dim_);
+  EXPECT_LT(store.value_stride(), head_dim_ + kKeyLanes);
 
-  std::mt19937 random(1);
   using At = std::tuple<std::int64_t, std::int64_t, bool, std::int64_t>;  // Layer, head, kept, row.
   std::map<At, std::pair<std::vector<float>, std::vector<float>>> written;
   const auto write = [&](std::int64_t layer, std::int64_t head, bool kept, std::int64_t row) {
-    const std::vector<float> key = RandomFloats(random, head_dim);
-    const std::vector<float> value = RandomFloats(random, head_dim);
+    const std::vector<float> key = RandomFloats(random_, head_dim_);
+    const std::vector<float> value = RandomFloats(random_, head_dim_);
     // By a segment that begins in some granule at or before the row.
-    const auto first = static_cast<std::int32_t>(RandomInt(random, 0, row / proto::kKvGranule) *
+    const auto first = static_cast<std::int32_t>(RandomInt(random_, 0, row / proto::kKvGranule) *
                                                  proto::kKvGranule);
-    store.Write(store.At(layer, head, {kept, first}), row - first, key.data(), value.data());
-    written[{kept ? layer : 0, head, kept, row}] = {key, value};
+    const KvStore::View view = store.At(layer, head, {kept, first});
+    store.WriteKey(view, row - first, key.data());
+    store.WriteValue(view, row - first, value.data(), false);
+    written[{kept ? layer : 0, head, kept, row}] = {type_.Round(key), type_.Round(value)};
   };
   for (std::int64_t layer = 0; layer < kLayers; ++layer) {
     for (std::int64_t head = 0; head < kHeads; ++head) {
@@ -74,29 +93,79 @@ TEST_P(KvStoreTest, KeepsEveryRowApart) {
     const KvStore::View view = store.At(layer, head, {kept, 0});
     std::vector<float> value = row_data.second;
     value.resize(static_cast<std::size_t>(store.value_stride()), 0.0F);
-    EXPECT_EQ(KeyOf(view, row, head_dim), row_data.first);
-    EXPECT_EQ(ValueOf(view, row, store), value) << "what pads a value is zero";
+    EXPECT_EQ(KeyOf(view, row), row_data.first);
+    EXPECT_EQ(ValueOf(view, row, store.value_stride()), value) << "what pads a value is zero";
+  }
+}
+
+TEST_P(KvStoreTest, FromIsTheViewOfLaterRows) {
+  KvStore store = MakeStore();
+  const KvStore::View view = store.At(1, 1, {true, 16});
+  const std::vector<float> key = RandomFloats(random_, head_dim_);
+  store.WriteKey(view, 35, key.data());
+  store.WriteValue(view, 35, key.data(), false);
+  const KvStore::View later = store.From(view, 32);
+  EXPECT_EQ(KeyOf(later, 3), type_.Round(key));
+  EXPECT_EQ(ValueOf(later, 3, head_dim_), ValueOf(view, 35, head_dim_));
+}
+
+// What lies behind a segment's last value may be multiplied by zero: it is made zero, unless it is
+// of the next granule, which another segment may have.
+TEST_P(KvStoreTest, ValueAfterTheLastIsZero) {
+  for (std::int64_t last = 0; last < 32; ++last) {
+    KvStore store = MakeStore();
+    const KvStore::View view = store.At(2, 1, {true, 0});
+    const std::vector<float> old = type_.Round(RandomFloats(random_, head_dim_));
+    const std::vector<float> value = type_.Round(RandomFloats(random_, head_dim_));
+    for (std::int64_t row = 0; row < 48; ++row) {
+      store.WriteValue(view, row, old.data(), false);
+    }
+    store.WriteValue(view, last, value.data(), true);
+    const std::vector<float> zero(static_cast<std::size_t>(head_dim_), 0.0F);
+    for (std::int64_t row = 0; row < 48; ++row) {
+      std::vector<float> found = ValueOf(view, row, store.value_stride());
+      found.resize(zero.size());
+      const bool is_next = row == last + 1 && row % kKeyLanes != 0;
+      EXPECT_EQ(found, row == last ? value
+                       : is_next   ? zero
+                                   : old)
+          << "row " << row << ", last " << last;
+    }
   }
 }
 
 TEST_P(KvStoreTest, BytesAreThoseOfItsRooms) {
-  const std::int64_t head_dim = GetParam();
-  KvStore store(kLayers, kHeads, head_dim, kKeptRows, kPassRows);
+  const KvStore store = MakeStore();
   const std::int64_t rows = kLayers * proto::KvRows(kKeptRows) + proto::KvRows(kPassRows);
-  EXPECT_EQ(KvStore::Bytes(kLayers, kHeads, head_dim, kKeptRows, kPassRows),
-            rows * kHeads * (head_dim + store.value_stride()) * 4);
+  EXPECT_EQ(KvStore::Bytes(type_.size(), kLayers, kHeads, head_dim_, kKeptRows, kPassRows),
+            rows * kHeads * (head_dim_ + store.value_stride()) * type_.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(HeadDims, KvStoreTest, ::testing::Values(2, 8, 16, 80, 128));
+std::vector<Kind> Kinds() {
+  std::vector<Kind> kinds;
+  for (const std::int64_t head_dim : {2, 8, 16, 80, 128}) {
+    kinds.push_back({head_dim, {false}});
+    kinds.push_back({head_dim, {true}});
+  }
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KvStoreTest, ::testing::ValuesIn(Kinds()), [](const auto& kind) {
+  return std::to_string(kind.param.head_dim) + "_of_" + kind.param.type.name();
+});
+
+const AttentionKernels& Float32Kernels() {
+  return KernelsFor(DetectInstructionSet()).attention_f32;
+}
 
 TEST(KvStore, MayKeepNothing) {
-  KvStore store(kLayers, kHeads, 8, 0, 16);
+  KvStore store(Float32Kernels(), kLayers, kHeads, 8, 0, 16);
   EXPECT_NE(store.At(2, 1, {false, 0}).keys, nullptr);
-  EXPECT_EQ(KvStore::Bytes(kLayers, kHeads, 8, 0, 16), 16 * kHeads * (8 + 16) * 4);
+  EXPECT_EQ(KvStore::Bytes(4, kLayers, kHeads, 8, 0, 16), 16 * kHeads * (8 + 16) * 4);
 }
 
 TEST(KvStoreDeath, PlacesOutsideAreABrokenInvariant) {
-  KvStore store(1, 1, 8, 32, 16);
+  KvStore store(Float32Kernels(), 1, 1, 8, 32, 16);
   EXPECT_DEATH(store.At(0, 0, {true, 32}), "K/V place");
   EXPECT_DEATH(store.At(0, 0, {false, 16}), "K/V place");
   EXPECT_DEATH(store.At(0, 0, {true, 8}), "K/V place");

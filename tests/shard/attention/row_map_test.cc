@@ -42,6 +42,23 @@ TEST(RowMap, WorkedExample) {
   EXPECT_EQ(map.tiles()[1].rows, 1);
 }
 
+/// Every row once, in order, and none is of two sequences or too large.
+void ExpectTilesCover(const RowMap& map) {
+  std::int32_t next = 0;
+  for (const RowTile& tile : map.tiles()) {
+    ASSERT_EQ(tile.first_row, next);
+    ASSERT_GE(tile.rows, 1);
+    ASSERT_LE(tile.rows, RowMap::kTileRowLimit);
+    next += tile.rows;
+    const auto of_tile = map.rows().subspan(static_cast<std::size_t>(tile.first_row),
+                                            static_cast<std::size_t>(tile.rows));
+    for (const RowPlace& row : of_tile) {
+      ASSERT_EQ(row.sequence, of_tile.front().sequence);
+    }
+  }
+  ASSERT_EQ(next, static_cast<std::int32_t>(map.rows().size()));
+}
+
 // Tiles cover every row once, in order, and none is of two sequences or too large; a map is used
 // again for one plan after the other.
 TEST(RowMap, TilesCoverEveryRowOnce) {
@@ -62,19 +79,38 @@ TEST(RowMap, TilesCoverEveryRowOnce) {
     plan.tokens.resize(static_cast<std::size_t>(rows));
     map.Assign(plan);
     ASSERT_EQ(map.rows().size(), plan.tokens.size());
-    std::int32_t next = 0;
-    for (const RowTile& tile : map.tiles()) {
-      ASSERT_EQ(tile.first_row, next);
-      ASSERT_GE(tile.rows, 1);
-      ASSERT_LE(tile.rows, RowMap::kTileRowLimit);
-      next += tile.rows;
-      const auto of_tile = map.rows().subspan(static_cast<std::size_t>(tile.first_row),
-                                              static_cast<std::size_t>(tile.rows));
-      for (const RowPlace& row : of_tile) {
-        ASSERT_EQ(row.sequence, of_tile.front().sequence);
+    ExpectTilesCover(map);
+  }
+}
+
+TEST(RowMap, SelectsRowsWithTheirPlaces) {
+  proto::ForwardPlan plan;
+  for (int q = 0; q < 3; ++q) {
+    plan.sequences.push_back(
+        {{{SegmentKind::kPrefix, 0, 3, 40, {}}, {SegmentKind::kBlock, 40, 0, 20, {}}}});
+  }
+  plan.tokens.resize(3 * 57);
+  RowMap all(171);
+  all.Assign(plan);
+  RowMap some(171);
+  std::mt19937 random(2);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::int32_t> rows;
+    for (std::int32_t row = 0; row < 171; ++row) {
+      if (RandomInt(random, 0, round) == 0) {
+        rows.push_back(row);
       }
     }
-    ASSERT_EQ(next, rows);
+    some.Select(all, rows);
+    ASSERT_EQ(some.rows().size(), rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const RowPlace& expected = all.rows()[static_cast<std::size_t>(rows[i])];
+      EXPECT_EQ(some.rows()[i].sequence, expected.sequence);
+      EXPECT_EQ(some.rows()[i].segment, expected.segment);
+      EXPECT_EQ(some.rows()[i].row_in_segment, expected.row_in_segment);
+      EXPECT_EQ(some.rows()[i].position, expected.position);
+    }
+    ExpectTilesCover(some);
   }
 }
 

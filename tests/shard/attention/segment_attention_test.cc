@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "shard/attention/row_map.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/reference/dense_mask.h"
+#include "tests/shard/element_type.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/softmax_oracle.h"
 
@@ -28,6 +30,7 @@ namespace {
 using proto::KvPlace;
 using proto::Segment;
 using proto::SegmentKind;
+using testing::ElementType;
 using testing::RandomFloats;
 using testing::RandomInt;
 using testing::SameBits;
@@ -39,6 +42,7 @@ struct Heads {
   std::int64_t query = 0;
   std::int64_t kv = 0;
   std::int64_t head_dim = 0;
+  ElementType type;
 
   std::int64_t group_size() const { return query / kv; }
 };
@@ -67,12 +71,14 @@ using Outputs = std::vector<std::vector<std::vector<float>>>;
 
 class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
  protected:
+  /// As they lie in the store: rounded.
   std::vector<std::vector<std::vector<float>>> RandomHeads(std::int32_t rows, std::int64_t heads,
                                                            float size) {
     std::vector<std::vector<std::vector<float>>> all(static_cast<std::size_t>(rows));
     for (auto& row : all) {
       for (std::int64_t h = 0; h < heads; ++h) {
-        row.push_back(RandomFloats(random_, GetParam().head_dim, size));
+        const auto head = RandomFloats(random_, GetParam().head_dim, size);
+        row.push_back(GetParam().type.Round(head));
       }
     }
     return all;
@@ -141,40 +147,55 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return rows;
   }
 
-  /// Computes `parts` on one rank of `ranks`, into the columns of its heads.
-  void ForwardOn(int rank, int ranks, int threads, std::span<const Part> parts, Outputs& outputs) {
+  /// Computes `parts` on one rank of `ranks`, into the columns of its heads: all rows, or those of
+  /// `selected`.
+  void ForwardOn(int rank, int ranks, int threads, std::span<const Part> parts,
+                 std::span<const std::int32_t> selected, Outputs& outputs) {
     const Heads heads = GetParam();
     proto::ModelConfig config;
     config.num_attention_heads = heads.query;
     config.num_key_value_heads = heads.kv;
     const proto::Partition partition = proto::MakePartition(config, rank, ranks);
     const std::int64_t layer = RandomInt(random_, 0, kLayers - 1);
-    KvStore store(kLayers, partition.kv_heads.size(), heads.head_dim, kept_rows_, pass_rows_);
+    const AttentionKernels& kernels = heads.type.KernelsOf(KernelsFor(DetectInstructionSet()));
+    KvStore store(kernels, kLayers, partition.kv_heads.size(), heads.head_dim, kept_rows_,
+                  pass_rows_);
     FillWithNan(store, partition.kv_heads.size());
     for (const Part& part : parts) {
       StoreRows(part, layer, partition.kv_heads, store);
     }
 
     const proto::ForwardPlan plan = PlanOf(parts);
-    const auto rows = static_cast<std::int64_t>(plan.tokens.size());
-    RowMap map(rows);
-    map.Assign(plan);
+    const auto all_rows = static_cast<std::int64_t>(plan.tokens.size());
+    RowMap all(all_rows);
+    all.Assign(plan);
+    RowMap map = all;
+    std::vector<std::int32_t> computed(static_cast<std::size_t>(all_rows));
+    std::iota(computed.begin(), computed.end(), 0);
+    if (!selected.empty()) {
+      map.Select(all, selected);
+      computed.assign(selected.begin(), selected.end());
+    }
+    const auto rows = static_cast<std::int64_t>(computed.size());
     const std::int64_t width = partition.heads.size() * heads.head_dim;
     const std::int64_t stride = width + 7;
     std::vector<float> queries(static_cast<std::size_t>(rows * stride), kNan);
     std::vector<float> output(static_cast<std::size_t>(rows * stride), kNan);
-    std::int64_t at = 0;
+    std::vector<const std::vector<std::vector<float>>*> row_queries;
     for (const Part& part : parts) {
-      for (std::int32_t row = part.begin; row < part.end; ++row, ++at) {
-        for (std::int64_t h = 0; h < partition.heads.size(); ++h) {
-          const auto head = static_cast<std::size_t>(partition.heads.begin + h);
-          std::ranges::copy(part.sequence->queries[static_cast<std::size_t>(row)][head],
-                            queries.begin() + at * stride + h * heads.head_dim);
-        }
+      for (std::int32_t row = part.begin; row < part.end; ++row) {
+        row_queries.push_back(&part.sequence->queries[static_cast<std::size_t>(row)]);
       }
     }
-    const Kernels& kernels = KernelsFor(DetectInstructionSet());
-    SegmentAttention attention(kernels, partition.heads, partition.kv_heads, heads.group_size(),
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto origin = static_cast<std::size_t>(computed[static_cast<std::size_t>(row)]);
+      for (std::int64_t h = 0; h < partition.heads.size(); ++h) {
+        const auto head = static_cast<std::size_t>(partition.heads.begin + h);
+        std::ranges::copy((*row_queries[origin])[head],
+                          queries.begin() + row * stride + h * heads.head_dim);
+      }
+    }
+    SegmentAttention attention(partition.heads, partition.kv_heads, heads.group_size(),
                                heads.head_dim, threads);
     ThreadPool pool(threads);
     attention.Forward(plan, map, layer, store, {queries.data(), stride}, {output.data(), stride},
@@ -194,10 +215,11 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     }
   }
 
-  Outputs Forward(int ranks, int threads, std::span<const Part> parts) {
+  Outputs Forward(int ranks, int threads, std::span<const Part> parts,
+                  std::span<const std::int32_t> selected = {}) {
     Outputs outputs;
     for (int rank = 0; rank < ranks; ++rank) {
-      ForwardOn(rank, ranks, threads, parts, outputs);
+      ForwardOn(rank, ranks, threads, parts, selected, outputs);
     }
     return outputs;
   }
@@ -208,11 +230,13 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     for (std::int64_t head = 0; head < kv_heads; ++head) {
       for (std::int64_t layer = 0; layer < kLayers; ++layer) {
         for (std::int64_t row = 0; row < kept_rows_; ++row) {
-          store.Write(store.At(layer, head, {true, 0}), row, nan.data(), nan.data());
+          store.WriteKey(store.At(layer, head, {true, 0}), row, nan.data());
+          store.WriteValue(store.At(layer, head, {true, 0}), row, nan.data(), false);
         }
       }
       for (std::int64_t row = 0; row < pass_rows_; ++row) {
-        store.Write(store.At(0, head, {false, 0}), row, nan.data(), nan.data());
+        store.WriteKey(store.At(0, head, {false, 0}), row, nan.data());
+        store.WriteValue(store.At(0, head, {false, 0}), row, nan.data(), false);
       }
     }
   }
@@ -222,13 +246,14 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     std::int32_t row = 0;
     for (std::size_t s = 0; s < part.sequence->segments.size(); ++s) {
       const KvPlace place = {part.sequence->kept, part.sequence->places[s]};
-      for (std::int32_t r = 0; r < part.sequence->segments[s].length && row < part.end;
-           ++r, ++row) {
+      const std::int32_t end = std::min(part.sequence->segments[s].length, part.end - row);
+      for (std::int32_t r = 0; r < end; ++r, ++row) {
         for (std::int64_t h = 0; h < kv_heads.size(); ++h) {
           const auto head = static_cast<std::size_t>(kv_heads.begin + h);
-          store.Write(store.At(layer, h, place), r,
-                      part.sequence->keys[static_cast<std::size_t>(row)][head].data(),
-                      part.sequence->values[static_cast<std::size_t>(row)][head].data());
+          const KvStore::View view = store.At(layer, h, place);
+          const auto at = static_cast<std::size_t>(row);
+          store.WriteKey(view, r, part.sequence->keys[at][head].data());
+          store.WriteValue(view, r, part.sequence->values[at][head].data(), r + 1 == end);
         }
       }
     }
@@ -240,7 +265,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     const auto sees = reference::DenseMask(sequence.segments, std::nullopt);
     const auto most_tiles =
         static_cast<std::int64_t>(sequence.rows() / kTileKeys + sequence.segments.size());
-    const double scale = 1 / std::sqrt(static_cast<double>(heads.head_dim));
+    // As float32 has it: a query is rounded when it has been scaled.
+    const float scale = 1.0F / std::sqrt(static_cast<float>(heads.head_dim));
     for (std::int32_t row = part.begin; row < part.end; ++row) {
       const auto r = static_cast<std::size_t>(row);
       for (std::int64_t h = 0; h < heads.query; ++h) {
@@ -253,8 +279,12 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
           }
         }
         const auto head = static_cast<std::size_t>(h);
+        std::vector<float> query = sequence.queries[r][head];
+        for (float& x : query) {
+          x = heads.type.Round(x * scale);
+        }
         const testing::SoftmaxRow expected =
-            testing::SoftmaxOf(sequence.queries[r][head], keys, scale, most_tiles);
+            testing::SoftmaxOf(query, keys, most_tiles, heads.type.roundoff());
         const std::vector<float>& found =
             outputs[first_output + r - static_cast<std::size_t>(part.begin)][head];
         for (std::size_t d = 0; d < expected.output.size(); ++d) {
@@ -335,48 +365,85 @@ TEST_P(SegmentAttentionTest, PartsChangeNoBits) {
   }
 }
 
-// Blocks do not see each other: a broken one breaks the suffixes, which see it, and nothing else.
-TEST_P(SegmentAttentionTest, BrokenBlockStaysInIt) {
-  Sequence sequence = RandomSequence(false);
-  sequence.segments = {{SegmentKind::kPrefix, 20, 0},
-                       {SegmentKind::kBlock, 5, 0},
-                       {SegmentKind::kBlock, 9, 0},
-                       {SegmentKind::kBlock, 3, 0},
-                       {SegmentKind::kSuffix, 4, 0}};
-  sequence.places = {0, 32, 48, 64, 80};
-  pass_rows_ = 96;
-  sequence.queries = RandomHeads(41, GetParam().query, 1);
-  sequence.keys = RandomHeads(41, GetParam().kv, 1);
-  sequence.values = RandomHeads(41, GetParam().kv, 1);
-  const std::vector<Part> parts = {{&sequence, 0, 41}};
-  const Outputs expected = Forward(1, 1, parts);
-  for (std::size_t row = 25; row < 34; ++row) {
-    for (auto* heads : {&sequence.keys[row], &sequence.values[row]}) {
-      for (std::vector<float>& head : *heads) {
-        head.assign(head.size(), kNan);
+// Some rows of a pass, as the last layer computes them.
+TEST_P(SegmentAttentionTest, OtherRowsChangeNoBits) {
+  const std::vector<Sequence> sequences = {RandomSequence(true), RandomSequence(false)};
+  const std::vector<Part> parts = {{&sequences[0], 0, sequences[0].rows()},
+                                   {&sequences[1], 0, sequences[1].rows()}};
+  const Outputs all = Forward(1, 1, parts);
+  for (const int one_in : {2, 20, 100}) {
+    std::vector<std::int32_t> selected = {static_cast<std::int32_t>(all.size()) - 1};
+    Outputs expected = {all.back()};
+    for (std::int32_t row = selected.front() - 1; row >= 0; --row) {
+      if (RandomInt(random_, 1, one_in) == 1) {
+        selected.insert(selected.begin(), row);
+        expected.insert(expected.begin(), all[static_cast<std::size_t>(row)]);
       }
     }
+    ExpectSameBits(Forward(2, 2, parts, selected), expected);
   }
-  const Outputs found = Forward(1, 1, parts);
-  for (std::size_t row = 0; row < 41; ++row) {
-    const bool sees_it = (row >= 25 && row < 34) || row >= 37;
-    for (std::size_t head = 0; head < found[row].size(); ++head) {
-      if (sees_it) {
-        EXPECT_TRUE(std::isnan(found[row][head][0])) << "row " << row;
-      } else {
-        EXPECT_TRUE(SameBits(found[row][head], expected[row][head])) << "row " << row;
+}
+
+// Blocks do not see each other: a broken one breaks the suffixes, which see it, and no other. With
+// a suffix only its keys are broken here: a broken value may break what is computed between its
+// block and the suffix as well, whose scores are of the same request.
+TEST_P(SegmentAttentionTest, BrokenBlockStaysInIt) {
+  for (const bool has_suffix : {false, true}) {
+    Sequence sequence;
+    sequence.segments = {{SegmentKind::kPrefix, 20, 0},
+                         {SegmentKind::kBlock, 5, 0},
+                         {SegmentKind::kBlock, 9, 0},
+                         {SegmentKind::kBlock, 3, 0}};
+    if (has_suffix) {
+      sequence.segments.push_back({SegmentKind::kSuffix, 4, 0});
+    }
+    const std::int32_t rows = has_suffix ? 41 : 37;
+    sequence.places = {0, 32, 48, 64, 80};
+    pass_rows_ = 96;
+    sequence.queries = RandomHeads(rows, GetParam().query, 1);
+    sequence.keys = RandomHeads(rows, GetParam().kv, 1);
+    sequence.values = RandomHeads(rows, GetParam().kv, 1);
+    const std::vector<Part> parts = {{&sequence, 0, rows}};
+    const Outputs expected = Forward(1, 1, parts);
+    for (std::size_t row = 25; row < 34; ++row) {
+      for (auto* heads : {&sequence.keys[row], &sequence.values[row]}) {
+        const bool is_value = heads == &sequence.values[row];
+        for (std::vector<float>& head : *heads) {
+          head.assign(head.size(), is_value && has_suffix ? 1.0F : kNan);
+        }
+      }
+    }
+    const Outputs found = Forward(1, 1, parts);
+    for (std::size_t row = 0; row < found.size(); ++row) {
+      const bool sees_it = (row >= 25 && row < 34) || row >= 37;
+      for (std::size_t head = 0; head < found[row].size(); ++head) {
+        if (sees_it) {
+          EXPECT_TRUE(std::isnan(found[row][head][0])) << "row " << row;
+        } else {
+          EXPECT_TRUE(SameBits(found[row][head], expected[row][head])) << "row " << row;
+        }
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Heads, SegmentAttentionTest,
-                         ::testing::Values(Heads{6, 2, 8}, Heads{9, 3, 16}, Heads{8, 1, 80},
-                                           Heads{4, 4, 128}, Heads{5, 1, 6}),
+std::vector<Heads> AllHeads() {
+  std::vector<Heads> all;
+  for (const bool is_bf16 : {false, true}) {
+    for (const Heads& heads : {Heads{6, 2, 8}, Heads{9, 3, 16}, Heads{8, 1, 80}, Heads{4, 4, 128},
+                               Heads{5, 1, 6}, Heads{4, 2, 24}}) {
+      all.push_back({heads.query, heads.kv, heads.head_dim, {is_bf16}});
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Heads, SegmentAttentionTest, ::testing::ValuesIn(AllHeads()),
                          [](const auto& heads) {
                            return std::to_string(heads.param.query) + "_over_" +
                                   std::to_string(heads.param.kv) + "_of_" +
-                                  std::to_string(heads.param.head_dim);
+                                  std::to_string(heads.param.head_dim) + "_" +
+                                  heads.param.type.name();
                          });
 
 }  // namespace

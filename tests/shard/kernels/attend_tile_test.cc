@@ -5,12 +5,18 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <random>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "shard/kernels/kernels.h"
+#include "tests/shard/element_type.h"
 #include "tests/shard/kernels/instruction_sets.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/softmax_oracle.h"
@@ -18,12 +24,13 @@
 namespace scorecast::shard {
 namespace {
 
-using testing::RandomFloat;
+using testing::ElementType;
 using testing::RandomFloats;
 using testing::RandomInt;
 using testing::SameBits;
 
-constexpr std::array<std::int64_t, 4> kHeadDims = {8, 16, 80, 128};
+// Even ones, as a head's dimension is.
+constexpr std::array<std::int64_t, 9> kHeadDims = {8, 10, 16, 24, 32, 64, 72, 80, 128};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -32,129 +39,227 @@ std::int64_t RoundUp(std::int64_t n) { return (n + kKeyLanes - 1) / kKeyLanes * 
 /// Keys and values of one tile, plainly and as the kernel reads them.
 struct Tile {
   /// `keys` of them; the arrays hold no more than the kernel may touch.
-  Tile(std::mt19937& random, std::int64_t dim, std::int64_t key_count)
-      : head_dim(dim), count(key_count) {
+  Tile(ElementType element_type, std::mt19937& random, std::int64_t dim, std::int64_t key_count)
+      : type(element_type), head_dim(dim), count(key_count) {
     for (std::int64_t i = 0; i < count; ++i) {
-      plain_keys.push_back(RandomFloats(random, head_dim, 2));
-      plain_values.push_back(RandomFloats(random, head_dim));
+      plain_keys.push_back(type.Round(RandomFloats(random, head_dim, 2)));
+      plain_values.push_back(type.Round(RandomFloats(random, head_dim)));
     }
     Pack();
   }
 
   void Pack() {
+    keys.resize(static_cast<std::size_t>(RoundUp(count) * head_dim * type.size()));
     // Of the last group of keys the unused lanes are read, and must not count.
-    keys.assign(static_cast<std::size_t>(RoundUp(count) * head_dim), kNan);
-    values.assign(static_cast<std::size_t>(count * RoundUp(head_dim)), 0.0F);
+    for (std::int64_t i = 0; i < RoundUp(count) * head_dim; ++i) {
+      type.Put(kNan, i, keys.data());
+    }
+    const std::int64_t pairs = (count + type.pair() - 1) / type.pair();
+    values.assign(static_cast<std::size_t>(pairs * RoundUp(head_dim) * type.pair() * type.size()),
+                  std::byte{0});
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto& key = plain_keys[static_cast<std::size_t>(i)];
-      const auto& value = plain_values[static_cast<std::size_t>(i)];
       for (std::int64_t d = 0; d < head_dim; ++d) {
-        keys[static_cast<std::size_t>((i / kKeyLanes * head_dim + d) * kKeyLanes + i % kKeyLanes)] =
-            key[static_cast<std::size_t>(d)];
-        values[static_cast<std::size_t>(i * RoundUp(head_dim) + d)] =
-            value[static_cast<std::size_t>(d)];
+        const auto row = static_cast<std::size_t>(i);
+        type.Put(plain_keys[row][static_cast<std::size_t>(d)], type.KeyIndex(i, d, head_dim),
+                 keys.data());
+        type.Put(plain_values[row][static_cast<std::size_t>(d)],
+                 type.ValueIndex(i, d, RoundUp(head_dim)), values.data());
       }
     }
   }
 
+  ElementType type;
   std::int64_t head_dim;
   std::int64_t count;
   std::vector<std::vector<float>> plain_keys;
   std::vector<std::vector<float>> plain_values;
-  std::vector<float> keys;
-  std::vector<float> values;
+  std::vector<std::byte> keys;
+  std::vector<std::byte> values;
 };
 
 /// A query row and what it has summed so far.
 struct Row {
-  Row(std::mt19937& random, std::int64_t head_dim)
-      : query(RandomFloats(random, head_dim)),
-        output(static_cast<std::size_t>(RoundUp(head_dim)), 0.0F) {}
-
   bool SameSums(const Row& other) const {
     return SameBits(output, other.output) && SameBits(state, other.state);
   }
+  float maximum() const { return state[0]; }
+  float sum() const { return std::accumulate(state.begin() + 1, state.end(), 0.0F); }
 
   std::vector<float> query;
   std::vector<float> output;
-  std::vector<float> state = {kNoScore, 0.0F};
+  std::vector<float> state;
 };
 
-class AttendTile : public KernelsTest {
+struct Kind {
+  InstructionSet set;
+  ElementType type;
+};
+
+class AttendTile : public ::testing::TestWithParam<Kind> {
  protected:
-  void Attend(const Tile& tile, const std::array<Row*, kTileRows>& rows,
-              const std::array<int, kTileRows>& visible) {
+  Row RandomRow(std::int64_t head_dim, float size = 1) {
+    Row row = {type_.Round(RandomFloats(random_, head_dim, size)),
+               std::vector<float>(static_cast<std::size_t>(RoundUp(head_dim)), 0.0F),
+               std::vector<float>(kRowState, 0.0F)};
+    row.state[0] = kNoScore;
+    return row;
+  }
+  std::vector<Row> RandomRows(std::int64_t rows, std::int64_t head_dim, float size = 1) {
+    std::vector<Row> random;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      random.push_back(RandomRow(head_dim, size));
+    }
+    return random;
+  }
+  Tile RandomTile(std::int64_t head_dim, std::int64_t count = kTileKeys) {
+    return Tile(type_, random_, head_dim, count);
+  }
+  std::vector<int> RandomVisible(std::size_t rows, int most) {
+    std::vector<int> visible;
+    for (std::size_t r = 0; r < rows; ++r) {
+      visible.push_back(RandomInt(random_, 0, 3) == 0 ? 0 : RandomInt(random_, 1, most));
+    }
+    return visible;
+  }
+
+  /// Rows in one call of the kernel, in arrays of exactly their size.
+  void Attend(const Tile& tile, std::span<Row> rows, std::span<const int> visible) {
+    const std::int64_t head_dim = tile.head_dim;
+    std::vector<std::byte> queries(rows.size() * static_cast<std::size_t>(head_dim * type_.size()));
+    std::vector<float> outputs;
+    std::vector<float> states;
+    std::int64_t at = 0;
+    for (const Row& row : rows) {
+      for (const float x : row.query) {
+        type_.Put(x, at++, queries.data());
+      }
+      outputs.insert(outputs.end(), row.output.begin(), row.output.end());
+      states.insert(states.end(), row.state.begin(), row.state.end());
+    }
+    const std::vector<int> seen(visible.begin(), visible.end());
     AttentionTile attended;
-    attended.head_dim = tile.head_dim;
+    attended.head_dim = head_dim;
     attended.keys = tile.keys.data();
     attended.values = tile.values.data();
-    attended.value_stride = RoundUp(tile.head_dim);
-    attended.visible = visible;
-    for (std::size_t r = 0; r < kTileRows; ++r) {
-      attended.query[r] = rows[r]->query.data();
-      attended.output[r] = rows[r]->output.data();
-      attended.state[r] = rows[r]->state.data();
+    attended.value_stride = RoundUp(head_dim);
+    attended.rows = static_cast<std::int64_t>(rows.size());
+    attended.queries = queries.data();
+    attended.visible = seen.data();
+    attended.outputs = outputs.data();
+    attended.states = states.data();
+    kernels_.attend(attended);
+    auto output = outputs.begin();
+    auto state = states.begin();
+    for (Row& row : rows) {
+      std::copy_n(output, row.output.size(), row.output.begin());
+      std::copy_n(state, row.state.size(), row.state.begin());
+      output += static_cast<std::ptrdiff_t>(row.output.size());
+      state += kRowState;
     }
-    kernels_.attend_tile(attended);
+  }
+  void AttendAlone(const Tile& tile, Row& row, int visible) {
+    Attend(tile, {&row, 1}, {&visible, 1});
   }
 
-  /// One row alone, in `lane` of the kernel, beside rows that see nothing.
-  void AttendAlone(const Tile& tile, Row& row, int visible, std::size_t lane = 0) {
-    Row missing(random_, tile.head_dim);
-    std::array<Row*, kTileRows> rows = {&missing, &missing, &missing, &missing};
-    std::array<int, kTileRows> seen = {};
-    rows[lane] = &row;
-    seen[lane] = visible;
-    Attend(tile, rows, seen);
+  void ExpectSoftmax(const Row& row, std::span<const testing::VisibleKey> keys,
+                     std::int64_t tiles) const {
+    const testing::SoftmaxRow expected =
+        testing::SoftmaxOf(row.query, keys, tiles, type_.roundoff());
+    for (std::size_t d = 0; d < expected.output.size(); ++d) {
+      ASSERT_NEAR(row.output[d] / row.sum(), expected.output[d], expected.tolerance[d])
+          << "head_dim " << row.query.size() << ", keys " << keys.size() << ", d " << d;
+    }
+    for (std::size_t d = expected.output.size(); d < row.output.size(); ++d) {
+      ASSERT_EQ(row.output[d], 0) << "what pads a row";
+    }
   }
 
-  Tile RandomTile(std::int64_t head_dim, std::int64_t count = kTileKeys) {
-    return Tile(random_, head_dim, count);
+  static void Append(const Tile& tile, int visible, std::vector<testing::VisibleKey>& keys) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(visible); ++i) {
+      keys.push_back({tile.plain_keys[i].data(), tile.plain_values[i].data()});
+    }
   }
 
+  const ElementType type_ = GetParam().type;
+  const AttentionKernels& kernels_ = type_.KernelsOf(KernelsFor(GetParam().set));
   std::mt19937 random_{2};
 };
 
-// Rows that see different numbers of keys of up to six tiles, some nothing of a tile.
-TEST_P(AttendTile, ChainIsSoftmax) {
-  for (const std::int64_t head_dim : kHeadDims) {
-    for (int round = 0; round < 40; ++round) {
-      std::vector<Row> rows(kTileRows, Row(random_, head_dim));
-      for (Row& row : rows) {
-        row.query = RandomFloats(random_, head_dim, round % 2 == 0 ? 1.0F : 8.0F);
-      }
-      std::vector<std::vector<testing::VisibleKey>> seen(kTileRows);
-      std::vector<Tile> tiles;  // Outlive `seen`.
-      const int tile_count = RandomInt(random_, 1, 6);
-      tiles.reserve(static_cast<std::size_t>(tile_count));
-      for (int t = 0; t < tile_count; ++t) {
-        std::array<int, kTileRows> visible = {};
-        int most = 1;
-        for (int& v : visible) {
-          v = RandomInt(random_, 0, 3) == 0 ? 0 : RandomInt(random_, t == 0 ? 1 : 0, kTileKeys);
-          most = std::max(most, v);
-        }
-        const Tile& tile = tiles.emplace_back(RandomTile(head_dim, most));
-        Attend(tile, {&rows[0], &rows[1], &rows[2], &rows[3]}, visible);
-        for (std::size_t r = 0; r < kTileRows; ++r) {
-          for (std::size_t i = 0; i < static_cast<std::size_t>(visible[r]); ++i) {
-            seen[r].push_back({tile.plain_keys[i].data(), tile.plain_values[i].data()});
+TEST_P(AttendTile, SaysItsElementSize) { EXPECT_EQ(kernels_.element_size, type_.size()); }
+
+TEST_P(AttendTile, StoresQueries) {
+  for (std::int64_t n = 2; n <= 130; n += 2) {
+    const std::vector<float> x = RandomFloats(random_, n, 3);
+    constexpr float kFactor = 0.0883883461F;
+    std::vector<std::byte> out(static_cast<std::size_t>(n * type_.size()));
+    kernels_.store_query(x.data(), kFactor, n, out.data());
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float product = kFactor * x[static_cast<std::size_t>(i)];
+      ASSERT_EQ(type_.At(out.data(), i), type_.Round(product)) << "n " << n << ", i " << i;
+    }
+  }
+}
+
+// Each row in its own lane, whatever the order, and nothing beside it touched.
+TEST_P(AttendTile, StoresKeysAndValues) {
+  for (std::int64_t n = 2; n <= 130; n += 2) {
+    const std::int64_t stride = RoundUp(n);
+    std::vector<std::byte> group(static_cast<std::size_t>(kKeyLanes * n * type_.size()));
+    std::vector<std::byte> values(static_cast<std::size_t>(kKeyLanes * stride * type_.size()));
+    std::vector<int> order(kKeyLanes);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random_);
+    std::map<int, std::pair<std::vector<float>, std::vector<float>>> written;
+    for (const int row : order) {
+      const auto& [key, value] =
+          written[row] = {RandomFloats(random_, n), RandomFloats(random_, n)};
+      kernels_.store_key(key.data(), n, 32 + row, group.data());
+      kernels_.store_value(value.data(), n, row, stride, values.data());
+      for (int other = 0; other < kKeyLanes; ++other) {
+        const auto entry = written.find(other);
+        for (std::int64_t d = 0; d < stride; ++d) {
+          const bool is_there = entry != written.end() && d < n;
+          const auto at = static_cast<std::size_t>(d);
+          if (d < n) {
+            ASSERT_EQ(type_.At(group.data(), type_.KeyIndex(other, d, n)),
+                      is_there ? type_.Round(entry->second.first[at]) : 0)
+                << "n " << n << ", row " << other << ", d " << d;
           }
+          ASSERT_EQ(type_.At(values.data(), type_.ValueIndex(other, d, stride)),
+                    is_there ? type_.Round(entry->second.second[at]) : 0)
+              << "n " << n << ", row " << other << ", d " << d;
         }
       }
-      for (std::size_t r = 0; r < kTileRows; ++r) {
-        if (seen[r].empty()) {
-          EXPECT_EQ(rows[r].state[1], 0);
-          continue;
-        }
-        const testing::SoftmaxRow expected =
-            testing::SoftmaxOf(rows[r].query, seen[r], 1.0, tile_count);
-        for (std::size_t d = 0; d < expected.output.size(); ++d) {
-          ASSERT_NEAR(rows[r].output[d] / rows[r].state[1], expected.output[d],
-                      expected.tolerance[d])
-              << "head_dim " << head_dim << ", round " << round << ", row " << r << ", d " << d;
-        }
+    }
+  }
+}
+
+// Every number of rows in a call. They see different numbers of keys of some tiles, some nothing.
+TEST_P(AttendTile, ChainIsSoftmax) {
+  for (int count = 1; count <= 60; ++count) {
+    const std::int64_t head_dim = kHeadDims[static_cast<std::size_t>(count) % kHeadDims.size()];
+    std::vector<Row> rows = RandomRows(count, head_dim, count % 2 == 0 ? 1.0F : 8.0F);
+    std::vector<std::vector<testing::VisibleKey>> seen(rows.size());
+    const int tile_count = RandomInt(random_, 1, 3);
+    std::vector<Tile> tiles;  // Outlive `seen`.
+    tiles.reserve(static_cast<std::size_t>(tile_count));
+    for (int t = 0; t < tile_count; ++t) {
+      const std::vector<int> visible = RandomVisible(rows.size(), kTileKeys);
+      const int most = *std::ranges::max_element(visible);
+      const Tile& tile = tiles.emplace_back(RandomTile(head_dim, std::max(most, 1)));
+      Attend(tile, rows, visible);
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        Append(tile, visible[r], seen[r]);
       }
+    }
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (seen[r].empty()) {
+        EXPECT_EQ(rows[r].maximum(), kNoScore);
+        EXPECT_EQ(rows[r].sum(), 0);
+        continue;
+      }
+      SCOPED_TRACE("row " + std::to_string(r) + " of " + std::to_string(count));
+      ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(rows[r], seen[r], tile_count));
     }
   }
 }
@@ -163,17 +268,11 @@ TEST_P(AttendTile, EveryNumberOfVisibleKeys) {
   for (const std::int64_t head_dim : kHeadDims) {
     for (int visible = 1; visible <= kTileKeys; ++visible) {
       const Tile tile = RandomTile(head_dim, visible);
-      Row row(random_, head_dim);
+      Row row = RandomRow(head_dim);
       AttendAlone(tile, row, visible);
       std::vector<testing::VisibleKey> keys;
-      for (std::size_t i = 0; i < static_cast<std::size_t>(visible); ++i) {
-        keys.push_back({tile.plain_keys[i].data(), tile.plain_values[i].data()});
-      }
-      const testing::SoftmaxRow expected = testing::SoftmaxOf(row.query, keys, 1.0, 1);
-      for (std::size_t d = 0; d < expected.output.size(); ++d) {
-        ASSERT_NEAR(row.output[d] / row.state[1], expected.output[d], expected.tolerance[d])
-            << "head_dim " << head_dim << ", visible " << visible << ", d " << d;
-      }
+      Append(tile, visible, keys);
+      ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(row, keys, 1));
     }
   }
 }
@@ -181,76 +280,120 @@ TEST_P(AttendTile, EveryNumberOfVisibleKeys) {
 TEST_P(AttendTile, RowThatSeesNothingKeepsItsBits) {
   for (const std::int64_t head_dim : kHeadDims) {
     const Tile tile = RandomTile(head_dim);
-    for (std::size_t lane = 0; lane < kTileRows; ++lane) {
-      std::vector<Row> rows(kTileRows, Row(random_, head_dim));
-      std::array<int, kTileRows> visible = {64, 17, 1, 33};
-      visible[lane] = 0;
-      Row& blind = rows[lane];
-      blind.output = RandomFloats(random_, RoundUp(head_dim), 5);
-      blind.output[1] = -0.0F;
-      blind.output[2] = kNan;
-      blind.state = {RandomFloat(random_, 50), 3.25F};
-      const Row before = blind;
-      Attend(tile, {&rows[0], &rows[1], &rows[2], &rows[3]}, visible);
-      EXPECT_TRUE(blind.SameSums(before)) << "head_dim " << head_dim << ", lane " << lane;
+    for (const std::size_t count : {1U, 4U, 31U}) {
+      for (std::size_t at = 0; at < count; ++at) {
+        std::vector<Row> rows = RandomRows(static_cast<std::int64_t>(count), head_dim);
+        std::vector<int> visible(count);
+        for (int& v : visible) {
+          v = RandomInt(random_, 1, kTileKeys);
+        }
+        visible[at] = 0;
+        Row& blind = rows[at];
+        blind.output = RandomFloats(random_, RoundUp(head_dim), 5);
+        blind.state = RandomFloats(random_, kRowState, 50);
+        const Row before = blind;
+        Attend(tile, rows, visible);
+        ASSERT_TRUE(blind.SameSums(before))
+            << "head_dim " << head_dim << ", row " << at << " of " << count;
+      }
     }
   }
 }
 
-TEST_P(AttendTile, OtherRowsAndLanesChangeNoBits) {
+// The same rows in one call, in calls of some, and each alone.
+TEST_P(AttendTile, CompanyChangesNoBits) {
+  constexpr std::size_t kRows = 60;
   for (const std::int64_t head_dim : kHeadDims) {
-    for (int round = 0; round < 50; ++round) {
-      const Tile first = RandomTile(head_dim);
-      const Tile second = RandomTile(head_dim);
-      const int visible = RandomInt(random_, 0, kTileKeys);
-      Row alone(random_, head_dim);
-      const Row start = alone;
-      AttendAlone(first, alone, kTileKeys);
-      AttendAlone(second, alone, visible);
-      for (std::size_t lane = 0; lane < kTileRows; ++lane) {
-        std::vector<Row> rows(kTileRows, Row(random_, head_dim));
-        rows[lane] = start;
-        for (const Tile* tile : {&first, &second}) {
-          std::array<int, kTileRows> seen = {};
-          for (std::size_t r = 0; r < kTileRows; ++r) {
-            seen[r] = RandomInt(random_, 0, kTileKeys);
-            if (r != lane) {
-              rows[r].query = RandomFloats(random_, head_dim, 30);
-            }
+    for (int round = 0; round < 4; ++round) {
+      const std::vector<Tile> tiles = {RandomTile(head_dim), RandomTile(head_dim)};
+      const std::vector<std::vector<int>> visible = {RandomVisible(kRows, kTileKeys),
+                                                     RandomVisible(kRows, round == 0 ? 3 : 64)};
+      const std::vector<Row> start = RandomRows(kRows, head_dim, round == 1 ? 30.0F : 2.0F);
+      std::vector<Row> alone = start;
+      for (std::size_t t = 0; t < tiles.size(); ++t) {
+        for (std::size_t r = 0; r < kRows; ++r) {
+          AttendAlone(tiles[t], alone[r], visible[t][r]);
+        }
+      }
+      for (const int longest : {60, 37, 9}) {
+        std::vector<std::size_t> order(kRows);
+        std::iota(order.begin(), order.end(), 0);
+        std::shuffle(order.begin(), order.end(), random_);
+        std::vector<Row> rows;
+        for (const std::size_t r : order) {
+          rows.push_back(start[r]);
+        }
+        for (std::size_t t = 0; t < tiles.size(); ++t) {
+          std::vector<int> seen;
+          for (const std::size_t r : order) {
+            seen.push_back(visible[t][r]);
           }
-          seen[lane] = tile == &first ? kTileKeys : visible;
-          Attend(*tile, {&rows[0], &rows[1], &rows[2], &rows[3]}, seen);
+          for (std::size_t begin = 0; begin < kRows;) {
+            const auto size = std::min(
+                kRows - begin,
+                static_cast<std::size_t>(RandomInt(random_, longest == 60 ? 60 : 1, longest)));
+            Attend(tiles[t], std::span(rows).subspan(begin, size),
+                   std::span(seen).subspan(begin, size));
+            begin += size;
+          }
         }
-        ASSERT_TRUE(rows[lane].SameSums(alone))
-            << "head_dim " << head_dim << ", lane " << lane << ", visible " << visible;
+        for (std::size_t r = 0; r < kRows; ++r) {
+          ASSERT_TRUE(rows[r].SameSums(alone[order[r]]))
+              << "head_dim " << head_dim << ", row " << r << ", calls of up to " << longest;
+        }
       }
     }
   }
 }
 
-// A broken token's key and value do not reach rows that do not see it, though others of the tile
-// do.
-TEST_P(AttendTile, UnseenNanStaysUnseen) {
+// A broken token's key does not reach rows that do not see it, though others of the call do.
+TEST_P(AttendTile, UnseenKeyStaysUnseen) {
   for (const std::int64_t head_dim : kHeadDims) {
-    for (const float bad : {kNan, kInfinity}) {
+    for (const float bad : {kNan, kInfinity, -kInfinity}) {
       Tile tile = RandomTile(head_dim);
-      std::vector<Row> rows(kTileRows, Row(random_, head_dim));
-      const std::vector<Row> start = rows;
-      const std::array<int, kTileRows> visible = {20, 21, 64, 0};
+      const std::vector<int> visible = {20, 21, 64, 0, 19, 1, 20};
+      std::vector<Row> rows = RandomRows(static_cast<std::int64_t>(visible.size()), head_dim);
+      std::vector<Row> expected = rows;
+      Attend(tile, expected, visible);
       tile.plain_keys[20].assign(static_cast<std::size_t>(head_dim), bad);
-      tile.plain_values[20].assign(static_cast<std::size_t>(head_dim), bad);
       tile.Pack();
-      Attend(tile, {&rows[0], &rows[1], &rows[2], &rows[3]}, visible);
-      for (std::size_t r = 0; r < kTileRows; ++r) {
-        Row alone = start[r];
-        AttendAlone(tile, alone, visible[r]);
+      Attend(tile, rows, visible);
+      for (std::size_t r = 0; r < rows.size(); ++r) {
         if (visible[r] <= 20) {
-          EXPECT_TRUE(rows[r].SameSums(alone)) << "row " << r;
-          EXPECT_TRUE(std::isfinite(rows[r].state[1]) && std::isfinite(rows[r].output[0]));
+          EXPECT_TRUE(rows[r].SameSums(expected[r])) << "row " << r;
         } else {
-          EXPECT_FALSE(std::isfinite(rows[r].output[0] / rows[r].state[1])) << "row " << r;
+          EXPECT_FALSE(std::isfinite(rows[r].output[0] / rows[r].sum())) << "row " << r;
         }
       }
+    }
+  }
+}
+
+// A value that a row does not see is multiplied by zero; one that it sees shows if it is broken.
+TEST_P(AttendTile, UnseenValueCountsNothing) {
+  for (const std::int64_t head_dim : kHeadDims) {
+    Tile tile = RandomTile(head_dim);
+    const std::vector<int> visible = {20, 21, 64, 0, 19, 1, 20};
+    const std::vector<Row> start = RandomRows(static_cast<std::int64_t>(visible.size()), head_dim);
+    std::vector<Row> expected = start;
+    Attend(tile, expected, visible);
+    for (std::size_t i = 20; i < kTileKeys; ++i) {
+      tile.plain_values[i].assign(static_cast<std::size_t>(head_dim), i % 2 == 0 ? -3e38F : 3e38F);
+    }
+    tile.Pack();
+    std::vector<Row> rows = start;
+    Attend(tile, rows, visible);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      EXPECT_EQ(rows[r].SameSums(expected[r]), visible[r] <= 20) << "row " << r;
+    }
+    tile = RandomTile(head_dim, 64);
+    tile.plain_values[20][3] = kNan;
+    tile.Pack();
+    rows = start;
+    Attend(tile, rows, visible);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      EXPECT_EQ(std::isfinite(rows[r].output[2]), true) << "row " << r;
+      EXPECT_TRUE(visible[r] <= 20 || std::isnan(rows[r].output[3])) << "row " << r;
     }
   }
 }
@@ -262,12 +405,11 @@ TEST_P(AttendTile, ScoreThatIsNotFiniteShows) {
       Tile tile = RandomTile(head_dim);
       tile.plain_keys[0][3] = bad;
       tile.Pack();
-      Row row(random_, head_dim);
+      Row row = RandomRow(head_dim);
       row.query[3] = 1;
       AttendAlone(tile, row, visible);
-      const Tile next = RandomTile(head_dim);
-      AttendAlone(next, row, kTileKeys);
-      EXPECT_FALSE(std::isfinite(row.output[0] / row.state[1])) << bad << ", " << visible;
+      AttendAlone(RandomTile(head_dim), row, kTileKeys);
+      EXPECT_FALSE(std::isfinite(row.output[0] / row.sum())) << bad << ", " << visible;
     }
   }
 }
@@ -280,21 +422,31 @@ TEST_P(AttendTile, LargeScores) {
       Tile tile = RandomTile(head_dim, 3);
       for (std::size_t i = 0; i < 3; ++i) {
         tile.plain_keys[i].assign(static_cast<std::size_t>(head_dim), 0.0F);
-        tile.plain_keys[i][0] = -size * sign * static_cast<float>(i + 1);
+        tile.plain_keys[i][0] = type_.Round(-size * sign * static_cast<float>(i + 1));
       }
       tile.Pack();
-      Row row(random_, head_dim);
+      Row row = RandomRow(head_dim);
       row.query[0] = 1;
       AttendAlone(tile, row, 3);
       const std::size_t best = sign > 0 ? 0 : 2;
-      EXPECT_EQ(row.state[0], tile.plain_keys[best][0]);
-      EXPECT_EQ(row.output[0] / row.state[1], tile.plain_values[best][0]) << size * sign;
+      EXPECT_EQ(row.maximum(), tile.plain_keys[best][0]);
+      EXPECT_EQ(row.output[0] / row.sum(), tile.plain_values[best][0]) << size * sign;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AttendTile, ::testing::ValuesIn(InstructionSets()),
-                         InstructionSetName);
+std::vector<Kind> Kinds() {
+  std::vector<Kind> kinds;
+  for (const InstructionSet set : InstructionSets()) {
+    kinds.push_back({set, {false}});
+    kinds.push_back({set, {true}});
+  }
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AttendTile, ::testing::ValuesIn(Kinds()), [](const auto& kind) {
+  return std::string(Name(kind.param.set)) + "_over_" + kind.param.type.name();
+});
 
 }  // namespace
 }  // namespace scorecast::shard

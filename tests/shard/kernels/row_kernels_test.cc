@@ -1,6 +1,7 @@
 // The kernels of one row, against float64 loops. Inputs are copied to arrays of exactly their size,
 // so that the address sanitizer sees what reads or writes past an end.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -76,17 +77,14 @@ TEST_P(RowKernels, RmsNormOfWhatIsNotFinite) {
 }
 
 // One rounding, the same everywhere.
-TEST_P(RowKernels, AddAndScaleAreExact) {
+TEST_P(RowKernels, AddIsExact) {
   for (std::int64_t n = 1; n <= kLongest; ++n) {
     const std::vector<float> x = RandomFloats(random_, n);
     const std::vector<float> y = RandomFloats(random_, n, 100);
     std::vector<float> sum = y;
     kernels_.add(x.data(), n, sum.data());
-    std::vector<float> scaled(x.size());
-    kernels_.scale(x.data(), n, 0.3F, scaled.data());
     for (std::size_t i = 0; i < x.size(); ++i) {
       ASSERT_EQ(sum[i], x[i] + y[i]) << "n " << n << ", i " << i;
-      ASSERT_EQ(scaled[i], 0.3F * x[i]) << "n " << n << ", i " << i;
     }
   }
 }

@@ -1,9 +1,11 @@
-// Linear layers on OpenBLAS: right, and every row's bits its own. OPENBLAS_CORETYPE (Haswell,
-// SkylakeX, …) chooses which of its kernels are tested; they differ in what they promise.
+// Linear layers in every precision, by OpenBLAS and by oneDNN: right, and every row's bits its own.
+// OPENBLAS_CORETYPE (Haswell, SkylakeX, …) and ONEDNN_MAX_CPU_ISA choose which of the libraries'
+// kernels are tested; they differ in what they promise.
 
 #include "shard/linear/linear.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -18,8 +20,11 @@
 #include <gtest/gtest.h>
 
 #include "shard/kernels/kernels.h"
+#include "shard/linear/onednn_backend.h"
 #include "shard/linear/openblas_backend.h"
 #include "shard/runtime/thread_pool.h"
+#include "tests/shard/bf16.h"
+#include "tests/shard/linear/dense_rows.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
 
@@ -32,62 +37,108 @@ using testing::RandomInt;
 using testing::SameBits;
 
 using Matrix = std::vector<std::vector<float>>;
+using Widths = std::vector<std::int64_t>;
 
-/// A layer of random weights and its way of being called with any rows.
+constexpr int kMostThreads = 4;
+
+struct Kind {
+  Precision precision = Precision::kFloat32;
+  bool by_onednn = false;
+};
+
+const Kernels& BestKernels() { return KernelsFor(DetectInstructionSet()); }
+
+std::unique_ptr<GemmBackend> MakeBackend(Kind kind) {
+  if (kind.by_onednn) {
+    static OpenBlasBackend other(BestKernels(), kMostThreads);
+    return std::make_unique<OneDnnBackend>(BestKernels(), kMostThreads, other);
+  }
+  return std::make_unique<OpenBlasBackend>(BestKernels(), kMostThreads);
+}
+
+/// A layer of given weights, and its way of being called with any rows.
 class TestedLayer {
  public:
-  TestedLayer(std::mt19937& random, std::int64_t out, std::int64_t in)
-      : weights_(RandomFloats(random, out * in)), linear_(Make(out, in)) {}
+  TestedLayer(Kind kind, Widths widths, Matrix weights, std::int64_t in)
+      : kind_(kind),
+        widths_(std::move(widths)),
+        weights_(std::move(weights)),
+        in_(in),
+        backend_(MakeBackend(kind)),
+        scratch_(kMostThreads),
+        linear_(Make()) {}
+  TestedLayer(Kind kind, std::mt19937& random, const Widths& widths, std::int64_t in)
+      : TestedLayer(kind, widths,
+                    RandomMatrix(random, std::accumulate(widths.begin(), widths.end(), 0LL), in),
+                    in) {}
 
-  const Linear& linear() const { return linear_; }
-  const float* weight_row(std::int64_t o) const {
-    return weights_.data() + o * linear_.in_features();
+  static Matrix RandomMatrix(std::mt19937& random, std::int64_t rows, std::int64_t columns) {
+    Matrix matrix;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      matrix.push_back(RandomFloats(random, columns));
+    }
+    return matrix;
   }
 
-  /// y = x · Wᵀ, in buffers whose rows lie further apart than they are long, and whose rows past
-  /// the last are garbage for y and, as Linear wants it, zero for x.
-  Matrix Forward(std::span<const std::vector<float>* const> x, ThreadPool& pool) const {
+  const Linear& linear() const { return linear_; }
+  const Matrix& weights() const { return weights_; }
+
+  /// y = x · Wᵀ of some chunks; what the others would give stays NaN.
+  Matrix Forward(std::span<const std::vector<float>* const> x, proto::Range chunks,
+                 ThreadPool& pool) const {
     const auto rows = static_cast<std::int64_t>(x.size());
-    const std::int64_t in_stride = linear_.in_features() + 3;
-    const std::int64_t out_stride = linear_.out_features() + 5;
-    std::vector<float> input(static_cast<std::size_t>(RoundUpRows(rows) * in_stride), 0.0F);
-    std::vector<float> output(static_cast<std::size_t>(RoundUpRows(rows) * out_stride), kGuard);
+    // Rows past the last are NaN, and matter to nobody.
+    const testing::DenseRows input(kind_.precision, RoundUpRows(rows), in_);
     for (std::int64_t row = 0; row < rows; ++row) {
-      std::ranges::copy(*x[static_cast<std::size_t>(row)], input.begin() + row * in_stride);
+      input.Set(BestKernels(), row, *x[static_cast<std::size_t>(row)]);
     }
-    linear_.Forward({input.data(), in_stride}, rows, {output.data(), out_stride}, pool);
-    Matrix result;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const auto begin = output.begin() + row * out_stride;
-      result.emplace_back(begin, begin + linear_.out_features());
-      for (auto gap = begin + linear_.out_features(); gap < begin + out_stride; ++gap) {
-        EXPECT_EQ(*gap, kGuard) << "between the rows nothing is written";
+    const auto out = static_cast<std::size_t>(linear_.out_features());
+    Matrix result(x.size(), std::vector<float>(out, NAN));
+    std::atomic<std::int64_t> written = 0;
+    linear_.Forward(input.activations(), rows, chunks, pool, [&](const ProductTile& tile) {
+      EXPECT_EQ(tile.columns.size(), widths_[static_cast<std::size_t>(tile.chunk)]);
+      EXPECT_TRUE(0 <= tile.thread && tile.thread < pool.threads());
+      for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+        std::copy_n(tile.Row(row), tile.columns.size(),
+                    result.at(static_cast<std::size_t>(row)).begin() + tile.columns.begin);
       }
-    }
+      written += tile.rows * tile.columns.size();
+      // An epilogue may do what it likes with its tile.
+      std::fill_n(tile.data, tile.rows * tile.columns.size(), NAN);
+    });
+    EXPECT_EQ(written, rows * std::accumulate(widths_.begin() + chunks.begin,
+                                              widths_.begin() + chunks.end, std::int64_t{0}))
+        << "each once";
     return result;
+  }
+  Matrix Forward(std::span<const std::vector<float>* const> x, ThreadPool& pool) const {
+    return Forward(x, {0, linear_.chunks()}, pool);
   }
 
  private:
-  static constexpr float kGuard = 12345.0F;
-
-  Linear Make(std::int64_t out, std::int64_t in) {
-    AlignedBuffer<float> packed(weights_.size());
-    std::ranges::copy(weights_, packed.data());
-    return Linear(backend_, std::move(packed), out, in);
+  Linear Make() {
+    WeightSource source;
+    source.widths = widths_;
+    source.in = in_;
+    source.read = [this](std::int64_t chunk, float* rows) {
+      auto row = weights_.begin() +
+                 std::accumulate(widths_.begin(), widths_.begin() + chunk, std::int64_t{0});
+      for (std::int64_t i = 0; i < widths_[static_cast<std::size_t>(chunk)]; ++i, ++row) {
+        rows = std::ranges::copy(*row, rows).out;
+      }
+    };
+    ThreadPool pool(2);
+    return Linear(*backend_, kind_.precision, source, pool, scratch_);
   }
 
-  OpenBlasBackend backend_;
-  std::vector<float> weights_;  // [out, in]
+  Kind kind_;
+  Widths widths_;
+  Matrix weights_;  // [out][in]
+  std::int64_t in_;
+  std::unique_ptr<GemmBackend> backend_;
+  TileScratch scratch_;
   Linear linear_;
 };
-
-Matrix RandomRows(std::mt19937& random, std::int64_t rows, std::int64_t in) {
-  Matrix x;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    x.push_back(RandomFloats(random, in));
-  }
-  return x;
-}
 
 std::vector<const std::vector<float>*> Pointers(const Matrix& rows) {
   std::vector<const std::vector<float>*> pointers;
@@ -97,22 +148,68 @@ std::vector<const std::vector<float>*> Pointers(const Matrix& rows) {
   return pointers;
 }
 
-struct Shape {
-  std::int64_t out = 0;
-  std::int64_t in = 0;
-};
-
-std::vector<Shape> RandomShapes() {
-  std::vector<Shape> shapes = {{1, 1},    {1, 1100},  {600, 1},   {16, 16},   {255, 64},
-                               {256, 80}, {257, 128}, {512, 300}, {513, 257}, {600, 1100}};
-  std::mt19937 random(4);
-  for (int i = 0; i < 10; ++i) {
-    shapes.push_back({RandomInt(random, 1, 600), RandomInt(random, 1, 1100)});
+/// Up to four chunks, which add up to `out`.
+Widths RandomWidths(std::mt19937& random, std::int64_t out) {
+  Widths widths;
+  std::int64_t left = out;
+  while (left > 0) {
+    const std::int64_t width = widths.size() == 3 ? left : RandomInt(random, 1, left);
+    widths.push_back(std::min<std::int64_t>(width, 256));
+    left -= widths.back();
   }
-  return shapes;
+  return widths;
 }
 
-class LinearShapes : public ::testing::TestWithParam<Shape> {
+/// A row as a product takes it, and one factor of all its elements.
+struct RoundedRow {
+  std::vector<double> elements;
+  double scale = 1;
+};
+
+RoundedRow Rounded(Precision precision, std::vector<float> row) {
+  RoundedRow rounded;
+  switch (precision) {
+    case Precision::kFloat32:
+      rounded.elements.assign(row.begin(), row.end());
+      break;
+    case Precision::kBfloat16:
+      row = testing::RoundToBf16(std::move(row));
+      rounded.elements.assign(row.begin(), row.end());
+      break;
+    case Precision::kInt8: {
+      const auto n = static_cast<std::int64_t>(row.size());
+      std::vector<std::uint8_t> bytes(row.size());
+      BestKernels().rotate(row.data(), n);
+      rounded.scale = BestKernels().quantize(row.data(), n, bytes.data());
+      for (const std::uint8_t byte : bytes) {
+        rounded.elements.push_back(int{byte} - 128);
+      }
+      break;
+    }
+  }
+  return rounded;
+}
+
+std::vector<RoundedRow> Rounded(Precision precision, const Matrix& rows) {
+  std::vector<RoundedRow> rounded;
+  for (const std::vector<float>& row : rows) {
+    rounded.push_back(Rounded(precision, row));
+  }
+  return rounded;
+}
+
+/// Of a product whose terms' sizes add up to `sizes`.
+double Tolerance(Kind kind, std::int64_t in, double result, double sizes) {
+  if (kind.precision == Precision::kInt8 && kind.by_onednn) {
+    return std::abs(result) * Gamma(3);  // Of integers: their sum as a float32, and two scales.
+  }
+  // A product and the additions, in whatever order: each term goes through at most `in` of them,
+  // and the whole through a factor and one more. Bytes times their scales are rounded before.
+  const std::int64_t before = kind.precision == Precision::kInt8 ? 2 : 0;
+  return sizes * Gamma(in + 2 + before) + static_cast<double>(in) * testing::kSmallestNormal;
+}
+
+class LinearTest : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     const char* core = std::getenv("OPENBLAS_CORETYPE");
@@ -120,99 +217,137 @@ class LinearShapes : public ::testing::TestWithParam<Shape> {
         DetectInstructionSet() < InstructionSet::kAvx2) {
       GTEST_SKIP() << "this CPU has no AVX2";
     }
+    if (GetParam().by_onednn && !OneDnnBackend::Supports(GetParam().precision)) {
+      GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no "
+                   << Name(GetParam().precision) << " by oneDNN";
+    }
   }
 
   std::mt19937 random_{5};
 };
 
-TEST_P(LinearShapes, AgreesWithFloat64) {
-  const auto [out, in] = GetParam();
-  const TestedLayer layer(random_, out, in);
-  EXPECT_EQ(layer.linear().out_features(), out);
-  EXPECT_EQ(layer.linear().in_features(), in);
-  const Matrix x = RandomRows(random_, 37, in);
+TEST_P(LinearTest, AgreesWithFloat64) {
+  const Kind kind = GetParam();
   ThreadPool pool(2);
-  const Matrix y = layer.Forward(Pointers(x), pool);
-  for (std::size_t row = 0; row < x.size(); ++row) {
-    for (std::int64_t o = 0; o < out; ++o) {
-      double expected = 0;
-      double sizes = 0;
-      for (std::int64_t i = 0; i < in; ++i) {
-        const double product =
-            static_cast<double>(x[row][static_cast<std::size_t>(i)]) * layer.weight_row(o)[i];
-        expected += product;
-        sizes += std::abs(product);
+  for (const std::int64_t out : {1, 7, 33, 200, 256, 300}) {
+    for (const std::int64_t in : {2, 17, 48, 100, 1000}) {
+      SCOPED_TRACE(std::to_string(out) + " from " + std::to_string(in));
+      const TestedLayer layer(kind, random_, RandomWidths(random_, out), in);
+      EXPECT_EQ(layer.linear().out_features(), out);
+      EXPECT_EQ(layer.linear().in_features(), in);
+      const Matrix x = TestedLayer::RandomMatrix(random_, 19, in);
+      const Matrix y = layer.Forward(Pointers(x), pool);
+      const std::vector<RoundedRow> rounded_x = Rounded(kind.precision, x);
+      const std::vector<RoundedRow> weights = Rounded(kind.precision, layer.weights());
+      for (std::size_t row = 0; row < x.size(); ++row) {
+        for (std::size_t o = 0; o < weights.size(); ++o) {
+          double expected = 0;
+          double sizes = 0;
+          for (std::size_t i = 0; i < weights[o].elements.size(); ++i) {
+            const double product = rounded_x[row].elements[i] * weights[o].elements[i];
+            expected += product;
+            sizes += std::abs(product);
+          }
+          const double scale = rounded_x[row].scale * weights[o].scale;
+          ASSERT_NEAR(y[row][o], expected * scale,
+                      Tolerance(kind, in, expected * scale, sizes * scale))
+              << "row " << row << ", output " << o;
+        }
       }
-      // A product and the additions, in whatever order: each term goes through at most `in` of
-      // them, and the whole through a factor and one more.
-      ASSERT_NEAR(y[row][static_cast<std::size_t>(o)], expected, sizes * Gamma(in + 2))
-          << "row " << row << ", output " << o;
     }
   }
 }
+
+struct Shape {
+  Widths widths;
+  std::int64_t in = 0;
+};
+
+const std::vector<Shape>& Shapes() {
+  static const std::vector<Shape> shapes = {{{1}, 100},          {{7}, 17},  {{16, 17}, 48},
+                                            {{93, 7, 100}, 100}, {{256}, 2}, {{256, 44}, 1000}};
+  return shapes;
+}
+
+constexpr std::int64_t kMostRows = 300;
 
 // Each row alone says what its bits are.
-TEST_P(LinearShapes, RowsAreTheSameBitsInAnyCompany) {
-  const auto [out, in] = GetParam();
-  const TestedLayer layer(random_, out, in);
-  constexpr std::int64_t kMostRows = 300;
-  const Matrix x = RandomRows(random_, kMostRows, in);
-  ThreadPool pool(1);
-  Matrix expected;
-  for (const std::vector<float>& row : x) {
-    const std::vector<float>* pointer = &row;
-    expected.push_back(layer.Forward({&pointer, 1}, pool).front());
-  }
-  std::vector<std::size_t> order(x.size());
-  std::iota(order.begin(), order.end(), 0);
-  // Every number of rows where that is cheap, else those around the borders of panels.
-  const bool is_small = out * in <= 40'000;
-  for (std::int64_t rows = 1; rows <= kMostRows; ++rows) {
-    if (!is_small && rows > 18 && rows % 16 > 1 && rows % 37 != 0) {
-      continue;
+TEST_P(LinearTest, RowsAreTheSameBitsInAnyCompany) {
+  for (const Shape& shape : Shapes()) {
+    SCOPED_TRACE(std::to_string(shape.widths.front()) + ", … from " + std::to_string(shape.in));
+    const TestedLayer layer(GetParam(), random_, shape.widths, shape.in);
+    const Matrix x = TestedLayer::RandomMatrix(random_, kMostRows, shape.in);
+    ThreadPool pool(1);
+    Matrix expected;
+    for (const std::vector<float>& row : x) {
+      const std::vector<float>* pointer = &row;
+      expected.push_back(layer.Forward({&pointer, 1}, pool).front());
     }
-    std::shuffle(order.begin(), order.end(), random_);
-    std::vector<const std::vector<float>*> some;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      some.push_back(&x[order[static_cast<std::size_t>(row)]]);
-    }
-    const Matrix y = layer.Forward(some, pool);
-    for (std::size_t row = 0; row < y.size(); ++row) {
-      ASSERT_TRUE(SameBits(y[row], expected[order[row]])) << "row " << row << " of " << rows;
-    }
-  }
-}
-
-TEST_P(LinearShapes, ThreadsChangeNoBits) {
-  const auto [out, in] = GetParam();
-  const TestedLayer layer(random_, out, in);
-  const Matrix x = RandomRows(random_, 290, in);
-  ThreadPool alone(1);
-  const Matrix expected = layer.Forward(Pointers(x), alone);
-  for (const int threads : {2, 3, 4}) {
-    ThreadPool pool(threads);
-    const Matrix y = layer.Forward(Pointers(x), pool);
-    for (std::size_t row = 0; row < y.size(); ++row) {
-      ASSERT_TRUE(SameBits(y[row], expected[row])) << "row " << row << ", threads " << threads;
+    std::vector<std::size_t> order(x.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (std::int64_t rows = 1; rows <= kMostRows; ++rows) {
+      // Every number up to a granule, then those around the borders of granules and tiles.
+      if (rows > 17 && rows % 16 > 1 && rows % 37 != 0 && rows != kMostRows) {
+        continue;
+      }
+      std::shuffle(order.begin(), order.end(), random_);
+      std::vector<const std::vector<float>*> some;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        some.push_back(&x[order[static_cast<std::size_t>(row)]]);
+      }
+      const Matrix y = layer.Forward(some, pool);
+      for (std::size_t row = 0; row < y.size(); ++row) {
+        ASSERT_TRUE(SameBits(y[row], expected[order[row]])) << "row " << row << " of " << rows;
+      }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LinearShapes, ::testing::ValuesIn(RandomShapes()),
-                         [](const auto& shape) {
-                           return std::to_string(shape.param.out) + "_from_" +
-                                  std::to_string(shape.param.in) + "_" +
-                                  std::to_string(shape.index);
-                         });
+TEST_P(LinearTest, ThreadsChangeNoBits) {
+  for (const Shape& shape : Shapes()) {
+    const TestedLayer layer(GetParam(), random_, shape.widths, shape.in);
+    const Matrix x = TestedLayer::RandomMatrix(random_, 290, shape.in);
+    ThreadPool alone(1);
+    const auto pointers = Pointers(x);
+    const Matrix expected = layer.Forward(pointers, alone);
+    for (int threads = 2; threads <= kMostThreads; ++threads) {
+      ThreadPool pool(threads);
+      for (const std::size_t rows : {std::size_t{5}, std::size_t{100}, x.size()}) {
+        const Matrix y = layer.Forward(std::span(pointers).first(rows), pool);
+        for (std::size_t row = 0; row < rows; ++row) {
+          ASSERT_TRUE(SameBits(y[row], expected[row])) << "row " << row << ", threads " << threads;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, SomeChunksAreThoseOfTheWhole) {
+  const Widths widths = {5, 64, 31};
+  const TestedLayer layer(GetParam(), random_, widths, 70);
+  const Matrix x = TestedLayer::RandomMatrix(random_, 40, 70);
+  ThreadPool pool(2);
+  const Matrix whole = layer.Forward(Pointers(x), pool);
+  for (const proto::Range chunks : {proto::Range{0, 0}, {0, 1}, {1, 3}, {2, 3}}) {
+    const Matrix some = layer.Forward(Pointers(x), chunks, pool);
+    const auto end_of = [&](std::int64_t chunk) {
+      return std::accumulate(widths.begin(), widths.begin() + chunk, std::int64_t{0});
+    };
+    for (std::size_t row = 0; row < x.size(); ++row) {
+      for (std::int64_t o = end_of(chunks.begin); o < end_of(chunks.end); ++o) {
+        ASSERT_EQ(some[row][static_cast<std::size_t>(o)], whole[row][static_cast<std::size_t>(o)]);
+      }
+    }
+  }
+}
 
 // A row of NaN is one row's affair.
-TEST(Linear, NanStaysInItsRow) {
-  std::mt19937 random(6);
-  const TestedLayer layer(random, 300, 70);
-  Matrix x = RandomRows(random, 40, 70);
+TEST_P(LinearTest, NanStaysInItsRow) {
+  const TestedLayer layer(GetParam(), random_, {256, 44}, 70);
+  Matrix x = TestedLayer::RandomMatrix(random_, 40, 70);
   ThreadPool pool(1);
   const Matrix expected = layer.Forward(Pointers(x), pool);
-  x[17].assign(70, NAN);
+  x[17][5] = NAN;
   const Matrix y = layer.Forward(Pointers(x), pool);
   for (std::size_t row = 0; row < y.size(); ++row) {
     if (row == 17) {
@@ -223,34 +358,129 @@ TEST(Linear, NanStaysInItsRow) {
   }
 }
 
-TEST(Linear, WithNothingToSumIsZero) {
-  OpenBlasBackend backend;
-  const Linear linear(backend, AlignedBuffer<float>(0), 7, 0);
-  std::vector<float> y(16 * 7, 3.0F);
+// A rank may own nothing of a layer.
+TEST_P(LinearTest, WithNothingToSumIsZero) {
+  const TestedLayer layer(GetParam(), random_, {3, 4}, 0);
+  const Matrix x(5);
   ThreadPool pool(2);
-  linear.Forward({nullptr, 0}, 5, {y.data(), 7}, pool);
-  EXPECT_EQ(std::count(y.begin(), y.begin() + 5 * 7, 0.0F), 5 * 7);
+  for (const std::vector<float>& row : layer.Forward(Pointers(x), pool)) {
+    EXPECT_EQ(row, std::vector<float>(7, 0.0F));
+  }
 }
 
-TEST(Linear, WithoutOutputsWritesNothing) {
-  OpenBlasBackend backend;
-  const Linear linear(backend, AlignedBuffer<float>(0), 0, 9);
-  EXPECT_EQ(linear.out_features(), 0);
-  const std::vector<float> x(16 * 9, 1.0F);
+TEST_P(LinearTest, WithoutOutputsComputesNothing) {
+  const TestedLayer layer(GetParam(), random_, {}, 9);
+  EXPECT_EQ(layer.linear().out_features(), 0);
+  EXPECT_EQ(layer.linear().chunks(), 0);
+  const Matrix x = TestedLayer::RandomMatrix(random_, 5, 9);
   ThreadPool pool(2);
-  linear.Forward({x.data(), 9}, 5, {nullptr, 0}, pool);
+  layer.Forward(Pointers(x), pool);
 }
 
-TEST(Linear, OfNoRows) {
-  std::mt19937 random(7);
-  const TestedLayer layer(random, 20, 30);
+TEST_P(LinearTest, OfNoRows) {
+  const TestedLayer layer(GetParam(), random_, {20}, 30);
   ThreadPool pool(2);
   EXPECT_TRUE(layer.Forward({}, pool).empty());
 }
 
-TEST(OpenBlasBackend, SaysWhatItIs) {
-  EXPECT_TRUE(OpenBlasBackend().Description().starts_with("OpenBLAS "));
+class Int8LinearTest : public LinearTest {};
+
+/// The largest of x rotated by Hadamard's matrix, in float64.
+double LargestRotated(const std::vector<float>& x) {
+  std::vector<double> rotated(x.begin(), x.end());
+  const std::size_t n = x.size();
+  const std::size_t block = std::min<std::size_t>(n & (~n + 1), 1024);
+  for (std::size_t width = 1; width < block; width *= 2) {
+    for (std::size_t i = 0; i < n; ++i) {
+      if ((i & width) == 0) {
+        const double low = rotated[i];
+        rotated[i] = (low + rotated[i + width]) / std::sqrt(2);
+        rotated[i + width] = (low - rotated[i + width]) / std::sqrt(2);
+      }
+    }
+  }
+  double largest = 0;
+  for (const double v : rotated) {
+    largest = std::max(largest, std::abs(v));
+  }
+  return largest;
 }
+
+double Largest(const std::vector<float>& x) {
+  double largest = 0;
+  for (const float v : x) {
+    largest = std::max(largest, std::abs(static_cast<double>(v)));
+  }
+  return largest;
+}
+
+double Squares(const std::vector<float>& x) {
+  return std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
+}
+
+// A few channels a hundred times as large as the rest, as models have them. A row is rounded in
+// steps of (its largest number) / 127, off by a step / √12 on average; rotated, its largest is
+// small.
+TEST_P(Int8LinearTest, OutlierChannelsLeaveItsDigits) {
+  for (const std::int64_t in : {1024, 768}) {
+    const TestedLayer layer(GetParam(), random_, {256}, in);
+    Matrix x = TestedLayer::RandomMatrix(random_, 32, in);
+    for (std::vector<float>& row : x) {
+      for (const std::size_t channel : {3U, 77U, 500U, 501U}) {
+        row[channel] *= 100;
+      }
+    }
+    ThreadPool pool(2);
+    const Matrix y = layer.Forward(Pointers(x), pool);
+    double squares = 0;    // Of the exact outputs.
+    double errors = 0;     // The same of what is off.
+    double expected = 0;   // What that should be,
+    double unrotated = 0;  // and what it would be if x were rounded as it is.
+    const auto variance = [](double largest) { return std::pow(largest / 127, 2) / 12; };
+    std::vector<double> of_weights;
+    for (const std::vector<float>& weight : layer.weights()) {
+      of_weights.push_back(variance(LargestRotated(weight)));
+    }
+    for (std::size_t row = 0; row < x.size(); ++row) {
+      const double of_row = variance(LargestRotated(x[row]));
+      const double of_unrotated = variance(Largest(x[row]));
+      for (std::size_t o = 0; o < layer.weights().size(); ++o) {
+        const std::vector<float>& weight = layer.weights()[o];
+        const double exact = std::inner_product(x[row].begin(), x[row].end(), weight.begin(), 0.0);
+        squares += exact * exact;
+        errors += std::pow(y[row][o] - exact, 2);
+        expected += Squares(x[row]) * of_weights[o] + Squares(weight) * of_row;
+        unrotated += Squares(weight) * of_unrotated;
+      }
+    }
+    // The norm of what is off has some hundred degrees of freedom: a quarter more is far outside.
+    EXPECT_LT(std::sqrt(errors / squares), 1.25 * std::sqrt(expected / squares)) << in;
+    EXPECT_GT(std::sqrt(errors / squares), 0.75 * std::sqrt(expected / squares)) << in;
+    EXPECT_GT(std::sqrt(unrotated), 2 * 1.25 * std::sqrt(expected)) << "else this shows nothing";
+  }
+}
+
+TEST_P(LinearTest, SaysWhatItIs) {
+  const std::unique_ptr<GemmBackend> backend = MakeBackend(GetParam());
+  EXPECT_TRUE(backend->Description(GetParam().precision)
+                  .starts_with(GetParam().by_onednn ? "oneDNN " : "OpenBLAS "));
+}
+
+std::string KindName(const ::testing::TestParamInfo<Kind>& info) {
+  return std::string(Name(info.param.precision)) +
+         (info.param.by_onednn ? "_by_onednn" : "_by_openblas");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LinearTest,
+    ::testing::Values(Kind{Precision::kFloat32, false}, Kind{Precision::kBfloat16, false},
+                      Kind{Precision::kInt8, false}, Kind{Precision::kFloat32, true},
+                      Kind{Precision::kBfloat16, true}, Kind{Precision::kInt8, true}),
+    KindName);
+INSTANTIATE_TEST_SUITE_P(All, Int8LinearTest,
+                         ::testing::Values(Kind{Precision::kInt8, false},
+                                           Kind{Precision::kInt8, true}),
+                         KindName);
 
 }  // namespace
 }  // namespace scorecast::shard

@@ -3,6 +3,7 @@
 #include "shard/transformer/layer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +11,8 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,11 +25,12 @@
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
-#include "shard/linear/openblas_backend.h"
+#include "shard/linear/arithmetic.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/reference/checkpoint_reader.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/temp_directory.h"
+#include "tests/shard/linear/dense_rows.h"
 
 namespace scorecast::shard {
 namespace {
@@ -35,6 +39,7 @@ using nlohmann::json;
 using proto::ModelConfig;
 using proto::Range;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -114,29 +119,85 @@ class Model {
   reference::TempDirectory dir_;
 };
 
-/// The weight of a layer, found by multiplying unit vectors: [out][in].
-std::vector<std::vector<float>> WeightOf(const Linear& linear) {
-  const std::int64_t in = linear.in_features();
-  const std::int64_t out = linear.out_features();
-  std::vector<float> x(static_cast<std::size_t>(RoundUpRows(in) * in));
-  std::vector<float> y(static_cast<std::size_t>(RoundUpRows(in) * out));
-  for (std::int64_t i = 0; i < in; ++i) {
-    x[static_cast<std::size_t>(i * in + i)] = 1;
-  }
-  ThreadPool pool(1);
-  linear.Forward({x.data(), in}, in, {y.data(), out}, pool);
-  std::vector<std::vector<float>> weight(static_cast<std::size_t>(out));
-  for (std::int64_t o = 0; o < out; ++o) {
+using Matrix = std::vector<std::vector<float>>;
+
+/// What layers are packed with, once for many.
+class Packer {
+ public:
+  explicit Packer(Precision precision)
+      : kernels_(KernelsFor(DetectInstructionSet())),
+        arithmetic_(kernels_, ChooseArithmetic(precision), pool_.threads()) {}
+
+  Precision precision() const { return arithmetic_.layers(); }
+  Packing packing() { return {arithmetic_.layer_backend(), arithmetic_.layers(), pool_, scratch_}; }
+
+  /// The weight of a layer, found by multiplying unit vectors: [out][in]. They are exact in every
+  /// precision but for a scale.
+  Matrix WeightOf(const Linear& linear) {
+    const std::int64_t in = linear.in_features();
+    const auto width = static_cast<std::size_t>(in);
+    const testing::DenseRows units(precision(), RoundUpRows(in), in);
     for (std::int64_t i = 0; i < in; ++i) {
-      weight[static_cast<std::size_t>(o)].push_back(y[static_cast<std::size_t>(i * out + o)]);
+      std::vector<float> unit(width, 0.0F);
+      unit[static_cast<std::size_t>(i)] = 1;
+      units.Set(kernels_, i, unit);
+    }
+    Matrix weight(static_cast<std::size_t>(linear.out_features()), std::vector<float>(width));
+    linear.Forward(units.activations(), in, pool_, [&](const ProductTile& tile) {
+      for (std::int64_t i = tile.first_row; i < tile.first_row + tile.rows; ++i) {
+        for (std::int64_t o = tile.columns.begin; o < tile.columns.end; ++o) {
+          weight[static_cast<std::size_t>(o)][static_cast<std::size_t>(i)] =
+              tile.Row(i)[o - tile.columns.begin];
+        }
+      }
+    });
+    return weight;
+  }
+
+  ThreadPool& pool() { return pool_; }
+
+ private:
+  const Kernels& kernels_;
+  ThreadPool pool_{2};
+  TileScratch scratch_{2};
+  Arithmetic arithmetic_;
+};
+
+double Norm(const std::vector<float>& x) {
+  return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
+}
+
+/// The checkpoint is bfloat16, so that float32 and bfloat16 have its very numbers. int8 rounds a
+/// rotated row in steps of its largest / 127, which is at most the row's norm / 127; each element
+/// is off by half a step at most, and the rotation back keeps norms. Float32's own roundings are
+/// far below a hundredth of that.
+void ExpectWeight(Precision precision, const Matrix& found, const Matrix& expected) {
+  if (precision != Precision::kInt8) {
+    EXPECT_EQ(found, expected);
+    return;
+  }
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t o = 0; o < found.size(); ++o) {
+    ASSERT_EQ(found[o].size(), expected[o].size());
+    std::vector<float> difference = found[o];
+    std::ranges::transform(difference, expected[o], difference.begin(), std::minus<>());
+    const double steps = std::sqrt(static_cast<double>(difference.size())) / 254;
+    EXPECT_LE(Norm(difference), Norm(expected[o]) * steps * 1.01) << "output " << o;
+  }
+}
+
+/// Columns times what int8 has folded into them.
+Matrix Folded(Matrix weight, Precision precision, const std::vector<float>& factors) {
+  if (precision == Precision::kInt8) {
+    for (std::vector<float>& row : weight) {
+      std::ranges::transform(row, factors, row.begin(), std::multiplies<>());
     }
   }
   return weight;
 }
 
 /// Rows and columns of a tensor [rows, columns], appended below `block`.
-void AppendBlock(const reference::Tensor& tensor, Range rows, Range columns,
-                 std::vector<std::vector<float>>& block) {
+void AppendBlock(const reference::Tensor& tensor, Range rows, Range columns, Matrix& block) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const auto begin = tensor.values.begin() + row * tensor.shape[1];
     block.emplace_back(begin + columns.begin, begin + columns.end);
@@ -147,7 +208,34 @@ std::vector<float> Part(const reference::Tensor& tensor, Range range) {
   return {tensor.values.begin() + range.begin, tensor.values.begin() + range.end};
 }
 
-void ExpectSlices(const Model& model, int rank, int ranks) {
+/// Gate and up of each chunk below each other, as `Layer` has them.
+Matrix GateUp(const reference::Tensor& gate, const reference::Tensor& up, Range rows, Range all) {
+  Matrix gate_up;
+  std::int64_t begin = rows.begin;
+  for (const std::int64_t width : Chunks(rows.size(), kChunkOutputs / 2)) {
+    const Range part = {begin, begin + width};
+    AppendBlock(gate, part, all, gate_up);
+    AppendBlock(up, part, all, gate_up);
+    begin += width;
+  }
+  return gate_up;
+}
+
+/// Which chunks are queries, and that heads are not cut in two.
+void ExpectWholeHeads(const Layer& layer, std::int64_t head_dim, Range q, Packer& packer) {
+  const testing::DenseRows x(packer.precision(), kRowGranule, layer.qkv.in_features());
+  std::mutex mutex;
+  std::int64_t queries = 0;
+  layer.qkv.Forward(x.activations(), 1, packer.pool(), [&](const ProductTile& tile) {
+    EXPECT_EQ(tile.columns.begin % head_dim, 0);
+    EXPECT_EQ(tile.columns.size() % head_dim, 0);
+    const std::scoped_lock lock(mutex);
+    queries += tile.chunk < layer.query_chunks ? tile.columns.size() : 0;
+  });
+  EXPECT_EQ(queries, q.size());
+}
+
+void ExpectSlices(const Model& model, int rank, int ranks, Packer& packer) {
   const ModelConfig& config = model.config();
   const proto::Partition partition = proto::MakePartition(config, rank, ranks);
   const std::int64_t hidden = config.hidden_size;
@@ -157,31 +245,35 @@ void ExpectSlices(const Model& model, int rank, int ranks) {
                     partition.kv_heads.end * config.head_dim};
   const Range i = partition.intermediate;
   const Checkpoint checkpoint = model.Open();
-  OpenBlasBackend backend;
+  const Precision precision = packer.precision();
   const auto tensors = model.Tensors();
   for (std::int64_t index = 0; index < config.num_hidden_layers; ++index) {
-    const Layer layer = LoadLayer(checkpoint, config, partition, index, backend);
+    const Layer layer = LoadLayer(checkpoint, config, partition, index, packer.packing());
     const auto tensor = [&](const std::string& name) {
       return tensors.at("model.layers." + std::to_string(index) + "." + name);
     };
-    std::vector<std::vector<float>> qkv;
+    const std::vector<float> input_norm = Part(tensor("input_layernorm.weight"), all);
+    const std::vector<float> post_norm = Part(tensor("post_attention_layernorm.weight"), all);
+    Matrix qkv;
     AppendBlock(tensor("self_attn.q_proj.weight"), q, all, qkv);
     AppendBlock(tensor("self_attn.k_proj.weight"), kv, all, qkv);
     AppendBlock(tensor("self_attn.v_proj.weight"), kv, all, qkv);
-    EXPECT_EQ(WeightOf(layer.qkv), qkv);
-    std::vector<std::vector<float>> output;
+    ExpectWeight(precision, packer.WeightOf(layer.qkv), Folded(qkv, precision, input_norm));
+    ExpectWholeHeads(layer, config.head_dim, q, packer);
+    Matrix output;
     AppendBlock(tensor("self_attn.o_proj.weight"), all, q, output);
-    EXPECT_EQ(WeightOf(layer.output), output);
-    std::vector<std::vector<float>> gate_up;
-    AppendBlock(tensor("mlp.gate_proj.weight"), i, all, gate_up);
-    AppendBlock(tensor("mlp.up_proj.weight"), i, all, gate_up);
-    EXPECT_EQ(WeightOf(layer.gate_up), gate_up);
-    std::vector<std::vector<float>> down;
+    ExpectWeight(precision, packer.WeightOf(layer.output), output);
+    const Matrix gate_up =
+        GateUp(tensor("mlp.gate_proj.weight"), tensor("mlp.up_proj.weight"), i, all);
+    ExpectWeight(precision, packer.WeightOf(layer.gate_up), Folded(gate_up, precision, post_norm));
+    Matrix down;
     AppendBlock(tensor("mlp.down_proj.weight"), all, i, down);
-    EXPECT_EQ(WeightOf(layer.down), down);
+    ExpectWeight(precision, packer.WeightOf(layer.down), down);
 
-    EXPECT_EQ(layer.input_norm, Part(tensor("input_layernorm.weight"), all));
-    EXPECT_EQ(layer.post_attention_norm, Part(tensor("post_attention_layernorm.weight"), all));
+    const std::vector<float> ones(input_norm.size(), 1.0F);
+    const bool is_folded = precision == Precision::kInt8;
+    EXPECT_EQ(layer.input_norm, is_folded ? ones : input_norm);
+    EXPECT_EQ(layer.post_attention_norm, is_folded ? ones : post_norm);
     const auto expect_parts = [&](const std::vector<float>& found, bool is_there,
                                   const std::vector<std::pair<std::string, Range>>& parts) {
       std::vector<float> expected;
@@ -198,8 +290,8 @@ void ExpectSlices(const Model& model, int rank, int ranks) {
                   {"self_attn.k_proj.bias", kv},
                   {"self_attn.v_proj.bias", kv}});
     expect_parts(layer.output_bias, config.attention_output_bias, {{"self_attn.o_proj.bias", all}});
-    expect_parts(layer.gate_up_bias, config.mlp_bias,
-                 {{"mlp.gate_proj.bias", i}, {"mlp.up_proj.bias", i}});
+    expect_parts(layer.gate_bias, config.mlp_bias, {{"mlp.gate_proj.bias", i}});
+    expect_parts(layer.up_bias, config.mlp_bias, {{"mlp.up_proj.bias", i}});
     expect_parts(layer.down_bias, config.mlp_bias, {{"mlp.down_proj.bias", all}});
     expect_parts(layer.query_norm, config.qk_norm,
                  {{"self_attn.q_norm.weight", {0, config.head_dim}}});
@@ -208,30 +300,52 @@ void ExpectSlices(const Model& model, int rank, int ranks) {
   }
 }
 
-TEST(LoadLayer, ReadsTheRanksSlices) {
+class LoadLayerTest : public ::testing::TestWithParam<Precision> {};
+
+TEST_P(LoadLayerTest, ReadsTheRanksSlices) {
   ModelConfig narrow = reference::TinyConfig("llama");
-  narrow.intermediate_size = 40;  // Three grains: of six ranks three own nothing.
-  for (const ModelConfig& config : {BiasedConfig(), reference::TinyConfig("qwen3"), narrow}) {
+  narrow.intermediate_size = 40;      // Three grains: of six ranks three own nothing.
+  ModelConfig wide = BiasedConfig();  // Every weight in several chunks.
+  wide.num_hidden_layers = 1;
+  wide.hidden_size = 272;
+  wide.head_dim = 96;
+  wide.intermediate_size = 300;
+  for (const ModelConfig& config : {BiasedConfig(), reference::TinyConfig("qwen3"), narrow, wide}) {
     const Model model(config);
+    Packer packer(GetParam());
     for (int ranks = 1; ranks <= config.num_attention_heads; ++ranks) {
       for (int rank = 0; rank < ranks; ++rank) {
-        SCOPED_TRACE(config.model_type + ", rank " + std::to_string(rank) + " of " +
-                     std::to_string(ranks));
-        ExpectSlices(model, rank, ranks);
+        SCOPED_TRACE(config.model_type + " of " + std::to_string(config.intermediate_size) +
+                     ", rank " + std::to_string(rank) + " of " + std::to_string(ranks));
+        ExpectSlices(model, rank, ranks, packer);
       }
     }
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(All, LoadLayerTest,
+                         ::testing::Values(Precision::kFloat32, Precision::kBfloat16,
+                                           Precision::kInt8),
+                         [](const auto& param) { return std::string(Name(param.param)); });
+
+TEST(Chunks, AreOfOneWidthAndWhatRemains) {
+  EXPECT_THAT(Chunks(0, 256), ElementsAre());
+  EXPECT_THAT(Chunks(255, 256), ElementsAre(255));
+  EXPECT_THAT(Chunks(256, 256), ElementsAre(256));
+  EXPECT_THAT(Chunks(528, 256), ElementsAre(256, 256, 16));
+  EXPECT_THAT(Chunks(527, 256), ElementsAre(256, 271)) << "a chunk too narrow for a product";
+  EXPECT_THAT(Chunks(15, 256), ElementsAre(15));
+}
+
 /// What start-up says of a checkpoint; empty where it takes it.
 std::string Fault(const Model& model) {
-  OpenBlasBackend backend;
+  Packer packer(Precision::kFloat32);
   try {
     const Checkpoint checkpoint = model.Open();
     RefuseUnknownTensors(checkpoint, model.config());
     for (std::int64_t index = 0; index < model.config().num_hidden_layers; ++index) {
       LoadLayer(checkpoint, model.config(), proto::MakePartition(model.config(), 0, 2), index,
-                backend);
+                packer.packing());
     }
   } catch (const proto::StartupError& fault) {
     return fault.what();

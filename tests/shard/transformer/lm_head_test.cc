@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
@@ -12,9 +13,10 @@
 
 #include <gtest/gtest.h>
 
-#include "shard/linear/openblas_backend.h"
+#include "shard/linear/arithmetic.h"
 #include "shard/runtime/thread_pool.h"
 #include "shard/transformer/answer.h"
+#include "tests/shard/bf16.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
 #include "tests/shard/transformer/random_answer.h"
@@ -33,6 +35,7 @@ using testing::RandomInt;
 struct Size {
   std::int32_t vocab_size = 0;
   std::int64_t hidden_size = 0;
+  Precision precision = Precision::kFloat32;
 };
 
 class LmHeadTest : public ::testing::TestWithParam<Size> {
@@ -43,21 +46,27 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
                 {GetParam().vocab_size, GetParam().hidden_size},
                 std::as_bytes(std::span(weight_))} {}
 
-  /// Answers of all ranks, merged. `rows` [reads][hidden_size].
+  /// Answers of all ranks, merged. `rows`: [reads][hidden_size]. They are given in another order.
   std::vector<RowLogits> Answer(const ForwardPlan& plan,
                                 const std::vector<std::vector<float>>& rows,
                                 const std::vector<Range>& vocabularies, int threads) {
+    std::vector<std::int32_t> row_of(rows.size());
+    std::iota(row_of.begin(), row_of.end(), 0);
+    std::shuffle(row_of.begin(), row_of.end(), random_);
     const std::int64_t stride = GetParam().hidden_size + 3;
     std::vector<float> input(rows.size() * static_cast<std::size_t>(stride));
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      std::ranges::copy(rows[row], input.begin() + static_cast<std::ptrdiff_t>(row) * stride);
+      std::ranges::copy(rows[row], input.begin() + row_of[row] * stride);
     }
     ThreadPool pool(threads);
-    OpenBlasBackend backend;
+    TileScratch scratch(threads);
+    const Kernels& kernels = KernelsFor(DetectInstructionSet());
+    Arithmetic arithmetic(kernels, ChooseArithmetic(GetParam().precision), threads);
     std::vector<std::byte> answers;
     for (const Range& vocabulary : vocabularies) {
-      LmHead head(KernelsFor(DetectInstructionSet()), backend, tensor_, vocabulary, threads);
-      const std::vector<std::byte> answer = head.Answer(plan, {input.data(), stride}, pool);
+      LmHead head(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
+                  tensor_, vocabulary);
+      const std::vector<std::byte> answer = head.Answer(plan, row_of, {input.data(), stride});
       EXPECT_EQ(answer.size(), LayOutAnswer(plan, vocabulary).bytes);
       answers.insert(answers.end(), answer.begin(), answer.end());
     }
@@ -72,18 +81,21 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     return rows;
   }
 
-  /// Logit of one token in float64 and how far float32 may be from it.
+  /// Logit of one token in float64 and how far the sum may be from it. With the normaliser it comes
+  /// from the product, whose factors are rounded; else from a float32 dot product.
   struct Logit {
     double value = 0;
     double tolerance = 0;
   };
-  Logit LogitOf(const std::vector<float>& row, TokenId id) const {
+  Logit LogitOf(const std::vector<float>& row, TokenId id, bool with_normalizer) const {
     Logit logit;
     double sizes = 0;
     const std::int64_t hidden = GetParam().hidden_size;
+    const bool is_rounded = with_normalizer && GetParam().precision == Precision::kBfloat16;
+    const auto as_factor = [&](float x) { return is_rounded ? testing::RoundToBf16(x) : x; };
     for (std::int64_t i = 0; i < hidden; ++i) {
-      const double product = static_cast<double>(row[static_cast<std::size_t>(i)]) *
-                             weight_[static_cast<std::size_t>(id * hidden + i)];
+      const double product = static_cast<double>(as_factor(row[static_cast<std::size_t>(i)])) *
+                             as_factor(weight_[static_cast<std::size_t>(id * hidden + i)]);
       logit.value += product;
       sizes += std::abs(product);
     }
@@ -109,7 +121,7 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
       const auto& labels = plan.label_lists[static_cast<std::size_t>(read.label_list)];
       ASSERT_EQ(found[i].label_logits.size(), labels.size());
       for (std::size_t l = 0; l < labels.size(); ++l) {
-        const Logit expected = LogitOf(rows[i], labels[l]);
+        const Logit expected = LogitOf(rows[i], labels[l], read.normalizer);
         ASSERT_NEAR(found[i].label_logits[l], expected.value, expected.tolerance);
       }
       if (!read.normalizer) {
@@ -119,7 +131,7 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
       double worst = 0;
       double top = -INFINITY;
       for (TokenId id = 0; id < vocab_size; ++id) {
-        const Logit logit = LogitOf(rows[i], id);
+        const Logit logit = LogitOf(rows[i], id, true);
         log_sum += std::exp(logit.value);
         worst = std::max(worst, logit.tolerance);
         top = std::max(top, logit.value);
@@ -133,7 +145,7 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
                       Gamma(testing::LaneSumDepth(1024)));
       ASSERT_EQ(found[i].top.size(), static_cast<std::size_t>(std::min(read.top_k, vocab_size)));
       for (std::size_t k = 0; k < found[i].top.size(); ++k) {
-        const Logit expected = LogitOf(rows[i], found[i].top[k].first);
+        const Logit expected = LogitOf(rows[i], found[i].top[k].first, true);
         ASSERT_NEAR(found[i].top[k].second, expected.value, expected.tolerance);
         ASSERT_TRUE(k == 0 || IsBetter(found[i].top[k - 1], found[i].top[k]));
       }
@@ -187,12 +199,22 @@ TEST_P(LmHeadTest, TiesAreByIdAcrossRanks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, LmHeadTest,
-                         ::testing::Values(Size{1, 8}, Size{3, 16}, Size{320, 48}, Size{700, 33}),
-                         [](const auto& size) {
-                           return std::to_string(size.param.vocab_size) + "_by_" +
-                                  std::to_string(size.param.hidden_size);
-                         });
+std::vector<Size> Sizes() {
+  std::vector<Size> sizes;
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    // 513 leaves one token more than whole chunks.
+    for (const Size& size :
+         {Size{1, 8}, Size{3, 16}, Size{320, 48}, Size{513, 20}, Size{700, 33}}) {
+      sizes.push_back({size.vocab_size, size.hidden_size, precision});
+    }
+  }
+  return sizes;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LmHeadTest, ::testing::ValuesIn(Sizes()), [](const auto& size) {
+  return std::to_string(size.param.vocab_size) + "_by_" + std::to_string(size.param.hidden_size) +
+         "_" + std::string(Name(size.param.precision));
+});
 
 }  // namespace
 }  // namespace scorecast::shard

@@ -11,9 +11,10 @@
 #include "proto/model/partition.h"
 #include "shard/attention/kv_store.h"
 #include "shard/checkpoint/checkpoint.h"
-#include "shard/linear/openblas_backend.h"
+#include "shard/linear/arithmetic.h"
 #include "shard/transformer/layer.h"
-#include "shard/transformer/transformer.h"
+#include "shard/transformer/lm_head.h"
+#include "shard/transformer/workspace.h"
 
 namespace scorecast::shard {
 namespace {
@@ -34,27 +35,41 @@ TEST_P(MemoryEstimateTest, CountsTheCheckpointsParameters) {
   EXPECT_EQ(CountParameters(config_), parameters);
 }
 
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
+
+// Matrices are counted as they are packed, and what is small beside them as if it were of their
+// precision.
 TEST_P(MemoryEstimateTest, WeightsAreWhatARankHolds) {
-  OpenBlasBackend backend;
-  for (int ranks = 1; ranks <= config_.num_attention_heads; ++ranks) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      const proto::Partition partition = proto::MakePartition(config_, rank, ranks);
-      // Beside the layers the final norm and the lm-head's slice.
-      std::int64_t floats = config_.hidden_size + partition.vocabulary.size() * config_.hidden_size;
-      for (std::int64_t index = 0; index < config_.num_hidden_layers; ++index) {
-        const Layer layer = LoadLayer(checkpoint_, config_, partition, index, backend);
-        for (const Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
-          floats += linear->in_features() * linear->out_features();
+  for (const Precision precision : kPrecisions) {
+    ThreadPool pool(1);
+    TileScratch scratch(1);
+    Arithmetic arithmetic(KernelsFor(DetectInstructionSet()), ChooseArithmetic(precision), 1);
+    const Packing packing = {arithmetic.layer_backend(), precision, pool, scratch};
+    for (int ranks = 1; ranks <= config_.num_attention_heads; ++ranks) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        const proto::Partition partition = proto::MakePartition(config_, rank, ranks);
+        std::int64_t elements = 0;
+        std::int64_t vectors = 0;
+        for (std::int64_t index = 0; index < config_.num_hidden_layers; ++index) {
+          const Layer layer = LoadLayer(checkpoint_, config_, partition, index, packing);
+          for (const Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
+            elements += linear->in_features() * linear->out_features();
+            EXPECT_EQ(linear->precision(), precision);
+          }
+          for (const std::vector<float>* vector :
+               {&layer.input_norm, &layer.qkv_bias, &layer.query_norm, &layer.key_norm,
+                &layer.output_bias, &layer.post_attention_norm, &layer.gate_bias, &layer.up_bias,
+                &layer.down_bias}) {
+            vectors += static_cast<std::int64_t>(vector->size());
+          }
         }
-        for (const std::vector<float>* vector :
-             {&layer.input_norm, &layer.qkv_bias, &layer.query_norm, &layer.key_norm,
-              &layer.output_bias, &layer.post_attention_norm, &layer.gate_up_bias,
-              &layer.down_bias}) {
-          floats += static_cast<std::int64_t>(vector->size());
-        }
+        const Precision lm_head =
+            precision == Precision::kInt8 ? Precision::kFloat32 : precision;  // At most.
+        EXPECT_EQ(EstimateMemory(config_, partition, {}, precision).weights,
+                  ElementSize(precision) * (elements + vectors) +
+                      ElementSize(lm_head) * partition.vocabulary.size() * config_.hidden_size)
+            << Name(precision) << ", rank " << rank << " of " << ranks;
       }
-      EXPECT_EQ(EstimateMemory(config_, partition, {}).weights, 4 * floats)
-          << "rank " << rank << " of " << ranks;
     }
   }
 }
@@ -64,50 +79,60 @@ constexpr proto::PlanLimits kLimits = {
 
 TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 2);
-  const MemoryEstimate estimate = EstimateMemory(config_, partition, kLimits);
-  EXPECT_GE(estimate.activations, Workspace::Bytes(config_, partition, kLimits));
-  // Each of the workspace's members by its shape, rows rounded up to whole granules.
-  const std::int64_t q = partition.heads.size() * config_.head_dim;
-  const std::int64_t kv = partition.kv_heads.size() * config_.head_dim;
-  EXPECT_EQ(
-      Workspace::Bytes(config_, partition, kLimits),
-      4 * (1008 * (3 * config_.hidden_size + (q + 2 * kv) + q + 2 * partition.intermediate.size()) +
-           304 * config_.hidden_size));
-  EXPECT_EQ(estimate.kv, KvStore::Bytes(config_.num_hidden_layers, partition.kv_heads.size(),
-                                        config_.head_dim, 500, 2000));
-  EXPECT_EQ(estimate.total(), estimate.weights + estimate.activations + estimate.kv);
+  for (const Precision precision : kPrecisions) {
+    const MemoryEstimate estimate = EstimateMemory(config_, partition, kLimits, precision);
+    // The workspace, the lm-head's rows and logits, and three times what ranks exchange.
+    EXPECT_GE(estimate.activations, Workspace::Bytes(config_, partition, kLimits, precision) +
+                                        4 * LmHead::kRowsAtOnce * partition.vocabulary.size() +
+                                        3 * 1000 * config_.hidden_size * 4);
+    EXPECT_EQ(estimate.kv,
+              KvStore::Bytes(precision == Precision::kFloat32 ? 4 : 2, config_.num_hidden_layers,
+                             partition.kv_heads.size(), config_.head_dim, 500, 2000));
+    EXPECT_EQ(estimate.total(), estimate.weights + estimate.activations + estimate.kv);
+  }
 }
 
 TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 1);
-  const MemoryEstimate small = EstimateMemory(config_, partition, kLimits);
-  for (std::int32_t proto::PlanLimits::*limit :
-       {&proto::PlanLimits::max_rows, &proto::PlanLimits::max_reads}) {
-    proto::PlanLimits more = kLimits;
-    more.*limit += 1000;
-    const MemoryEstimate large = EstimateMemory(config_, partition, more);
-    EXPECT_GT(large.activations, small.activations);
-    EXPECT_EQ(large.kv, small.kv);
-    EXPECT_EQ(large.weights, small.weights);
-  }
-  for (std::int32_t proto::PlanLimits::*limit :
-       {&proto::PlanLimits::pass_kv_rows, &proto::PlanLimits::kept_kv_rows}) {
-    proto::PlanLimits more = kLimits;
-    more.*limit += 1000;
-    const MemoryEstimate large = EstimateMemory(config_, partition, more);
-    EXPECT_GT(large.kv, small.kv);
-    EXPECT_EQ(large.activations, small.activations);
+  for (const Precision precision : kPrecisions) {
+    const MemoryEstimate small = EstimateMemory(config_, partition, kLimits, precision);
+    proto::PlanLimits more_rows = kLimits;
+    more_rows.max_rows += 1000;
+    const MemoryEstimate of_rows = EstimateMemory(config_, partition, more_rows, precision);
+    EXPECT_GT(of_rows.activations, small.activations);
+    EXPECT_EQ(of_rows.kv, small.kv);
+    EXPECT_EQ(of_rows.weights, small.weights);
+    for (std::int32_t proto::PlanLimits::*limit :
+         {&proto::PlanLimits::pass_kv_rows, &proto::PlanLimits::kept_kv_rows}) {
+      proto::PlanLimits more = kLimits;
+      more.*limit += 1000;
+      const MemoryEstimate large = EstimateMemory(config_, partition, more, precision);
+      EXPECT_GT(large.kv, small.kv);
+      EXPECT_EQ(large.activations, small.activations);
+    }
   }
 }
 
 TEST_P(MemoryEstimateTest, MoreRanksNeedNoMoreEach) {
-  for (int ranks = 2; ranks <= config_.num_attention_heads; ++ranks) {
-    const std::int64_t fewer =
-        EstimateMemory(config_, proto::MakePartition(config_, 0, ranks - 1), {}).weights;
-    const std::int64_t more =
-        EstimateMemory(config_, proto::MakePartition(config_, 0, ranks), {}).weights;
-    EXPECT_LE(more, fewer) << ranks << " ranks";
+  const auto weights = [&](int ranks, Precision precision) {
+    const proto::Partition partition = proto::MakePartition(config_, 0, ranks);
+    return EstimateMemory(config_, partition, {}, precision).weights;
+  };
+  for (const Precision precision : kPrecisions) {
+    for (int ranks = 2; ranks <= config_.num_attention_heads; ++ranks) {
+      EXPECT_LE(weights(ranks, precision), weights(ranks - 1, precision)) << ranks << " ranks";
+    }
   }
+}
+
+TEST_P(MemoryEstimateTest, FewerBytesForLessPrecision) {
+  const proto::Partition partition = proto::MakePartition(config_, 0, 1);
+  const auto of = [&](Precision precision) {
+    return EstimateMemory(config_, partition, kLimits, precision);
+  };
+  EXPECT_EQ(2 * of(Precision::kBfloat16).weights, of(Precision::kFloat32).weights);
+  EXPECT_EQ(2 * of(Precision::kBfloat16).kv, of(Precision::kFloat32).kv);
+  EXPECT_EQ(of(Precision::kInt8).kv, of(Precision::kBfloat16).kv);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, MemoryEstimateTest,

@@ -1,0 +1,59 @@
+#include "bench/bench_engine.h"
+
+#include "proto/base/error.h"
+#include "shard/kernels/kernels.h"
+#include "shard/linear/precision.h"
+
+namespace scorecast::bench {
+namespace {
+
+shard::Precision PrecisionOf(const std::string& dtype) {
+  for (const shard::Precision precision :
+       {shard::Precision::kFloat32, shard::Precision::kBfloat16, shard::Precision::kInt8}) {
+    if (shard::Name(precision) == dtype) {
+      return precision;
+    }
+  }
+  throw proto::StartupError("the engine does not compute in " + dtype);
+}
+
+}  // namespace
+
+const std::vector<std::string>& EngineDtypes() {
+  static const std::vector<std::string> dtypes = {"f32", "bf16", "int8"};
+  return dtypes;
+}
+
+BenchEngine::BenchEngine(const EngineOptions& options)
+    : group_(proto::Communicator::World()),
+      config_(proto::LoadModelConfig(options.model_dir)),
+      limits_(options.limits) {
+  shard::RankEngineOptions rank;
+  rank.arithmetic =
+      shard::AgreeOnArithmetic(group_, shard::DetectInstructionSet(), PrecisionOf(options.dtype));
+  rank.threads = options.threads;
+  rank.limits = options.limits;
+  rank_ = std::make_unique<shard::RankEngine>(group_, options.model_dir, config_, rank);
+}
+
+proto::Partition BenchEngine::partition() const {
+  return proto::MakePartition(config_, group_.rank(), group_.size());
+}
+
+NamedFigures BenchEngine::PhaseSeconds() const {
+  NamedFigures figures;
+  const auto& seconds = transformer().phase_times().seconds();
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    figures.emplace_back(shard::Name(static_cast<shard::Phase>(i)), seconds[i]);
+  }
+  return figures;
+}
+
+NamedFigures BenchEngine::ExchangeCost() const {
+  const proto::RowExchange::Cost& cost = transformer().exchange().cost();
+  return {{"bytes", static_cast<double>(cost.bytes)},
+          {"wait_s", cost.wait_seconds},
+          {"transfer_s", cost.transfer_seconds}};
+}
+
+}  // namespace scorecast::bench

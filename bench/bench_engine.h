@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/model/model_config.h"
+#include "proto/model/partition.h"
+#include "proto/mpi/communicator.h"
+#include "proto/plan/forward_plan.h"
+#include "shard/runtime/thread_pool.h"
+#include "shard/transformer/transformer.h"
+#include "shard/worker/rank_engine.h"
+
+namespace scorecast::bench {
+
+/// Values of --dtype that the engine computes in.
+const std::vector<std::string>& EngineDtypes();
+
+/// Room for the largest workload of any bench in one pass; pages that are not used cost nothing.
+inline constexpr proto::PlanLimits kBenchLimits = {
+    .max_rows = 16384, .max_reads = 1024, .pass_kv_rows = 2 * 16384, .kept_kv_rows = 0};
+
+struct EngineOptions {
+  std::filesystem::path model_dir;
+  std::string dtype = "f32";  ///< One of EngineDtypes().
+  int threads = 1;            ///< Of each rank.
+  proto::PlanLimits limits = kBenchLimits;
+};
+
+using NamedFigures = std::vector<std::pair<std::string, double>>;
+
+/// What a rank computes passes with, without the service around it. The one place where a bench
+/// makes the engine. Collective over all ranks of the job.
+class BenchEngine {
+ public:
+  /// StartupError as the engine's parts throw it, and where `dtype` is none of EngineDtypes().
+  explicit BenchEngine(const EngineOptions& options);
+
+  bool is_root() const { return group_.is_root(); }
+  proto::Communicator& group() { return group_; }
+  const proto::ModelConfig& config() const { return config_; }
+  const proto::PlanLimits& limits() const { return limits_; }
+  /// This rank's.
+  proto::Partition partition() const;
+  shard::ThreadPool& pool() { return rank_->pool(); }
+  const shard::Transformer& transformer() const { return rank_->transformer(); }
+  shard::PlanRunner& runner() { return rank_->runner(); }
+
+  // Running totals of this rank's passes, each with its name; names and order never change.
+
+  /// Seconds by phase, such as "gemm".
+  NamedFigures PhaseSeconds() const;
+  /// Bytes, or where the name ends in "_s" seconds, of the exchanges between ranks.
+  NamedFigures ExchangeCost() const;
+
+  /// What computes the matrix products, as the log says it.
+  std::string BackendDescription() const { return rank_->Description(); }
+
+ private:
+  proto::Communicator group_;
+  proto::ModelConfig config_;
+  proto::PlanLimits limits_;
+  std::unique_ptr<shard::RankEngine> rank_;
+};
+
+}  // namespace scorecast::bench

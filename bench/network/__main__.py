@@ -1,0 +1,141 @@
+"""What a pass costs on two ranks: on one host, and on two with a cable between them.
+
+The hosts are network namespaces, which want root; without, that part is skipped. The cable is as
+fast as the machine, then limited (tc's tbf), then of a longer way (the worker's --latency-us). All
+links take turns, in random order in each round. Run by `bench/run network`.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.network.hosts import NoHosts, TwoHosts
+from bench.network.jobs import on_this_host, on_two_hosts
+from bench.network.report import Figures, LinkFigures, document, table
+from bench.progress import progress
+from bench.result import add_json_flag, print_result
+from bench.worker_process import WorkerFailed, WorkerProcess
+
+
+@dataclass
+class Link:
+    """What is between the ranks, and the job that is measured over it."""
+
+    name: str
+    job: WorkerProcess
+    hosts: TwoHosts | None = None
+    rate: str | None = None
+
+
+def parse_flags() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/run network", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scorecast-worker", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--models", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--shape", default="0.5b", help="the model's shape (%(default)s)")
+    parser.add_argument("--dtype", default="f32", help="what it computes in (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="of each rank (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="times that everything is run (%(default)s)")
+    parser.add_argument("--workloads", nargs="+", default=["300+10x10", "300+100x10"], metavar="Q+NxT",
+                        help="a query of Q tokens and N items of T (%(default)s)")
+    parser.add_argument("--rates", nargs="*", default=["1gbit"], metavar="RATE", help="limits, as tc has them (%(default)s)")
+    parser.add_argument("--latencies-us", nargs="*", type=float, default=[100.0, 1000.0], metavar="US",
+                        help="added one way, in microseconds (%(default)s)")
+    add_json_flag(parser)
+    return parser.parse_args()
+
+
+class NetworkBench:
+    """Jobs and hosts live in `stack`."""
+
+    def __init__(self, flags: argparse.Namespace, stack: ExitStack) -> None:
+        self.flags = flags
+        self.stack = stack
+        self.session_dir = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.shared_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
+        self.skipped: list[str] = []
+
+    def links(self) -> list[Link]:
+        """Starts all jobs."""
+        links = [Link(name, self._start(name, on_this_host(ranks, self.session_dir, self.shared_dir, self._worker())))
+                 for name, ranks in (("one rank", 1), ("one host", 2))]
+        try:
+            hosts = self.stack.enter_context(TwoHosts())
+        except NoHosts as why:
+            progress(f"network: skipping two hosts: {why}")
+            self.skipped.append(f"two hosts: {why}")
+            return links
+        full = self._start("two hosts", on_two_hosts(hosts, self.session_dir, self._worker()))
+        links.append(Link("two hosts", full, hosts))
+        links += [Link(f"two hosts, {rate}", full, hosts, rate) for rate in self.flags.rates]
+        for latency in self.flags.latencies_us:
+            name = f"two hosts, {latency:g} us more"
+            links.append(Link(name, self._start(name, on_two_hosts(hosts, self.session_dir, self._worker(latency))), hosts))
+        return links
+
+    def measure(self, links: list[Link]) -> list[LinkFigures]:
+        figures = {(link.name, workload): LinkFigures(link.name, workload, link.job.info["ranks"], link.job.info["layers"])
+                   for workload in self.flags.workloads for link in links}
+        for number in range(self.flags.rounds):
+            progress(f"network: round {number + 1} of {self.flags.rounds}")
+            for workload in self.flags.workloads:
+                for link in random.sample(links, len(links)):
+                    self._pass(link, workload, figures[link.name, workload])
+        return list(figures.values())
+
+    def _pass(self, link: Link, workload: str, figures: LinkFigures) -> None:
+        if link.hosts:
+            link.hosts.set_rate(link.rate)
+        before = [host.bytes_sent() for host in link.hosts.hosts] if link.hosts else []
+        answer = link.job.run(workload)
+        figures.seconds.append(answer["t"])
+        figures.exchange_seconds.append(answer["mpi"]["exchange_s"])
+        figures.broadcast_seconds.append(answer["mpi"]["broadcast_s"])
+        if link.hosts:
+            figures.bytes_sent.append([host.bytes_sent() - sent for host, sent in zip(link.hosts.hosts, before)])
+
+    def _worker(self, latency_us: float = 0) -> list[str]:
+        return [str(self.flags.scorecast_worker.resolve()), "--models", str(self.flags.models.resolve()),
+                "--shape", self.flags.shape, "--dtype", self.flags.dtype, "--threads", str(self.flags.threads),
+                "--latency-us", f"{latency_us:g}"]
+
+    def _start(self, name: str, command: list[str]) -> WorkerProcess:
+        progress(f"network: starting {name}")
+        environment = dict(os.environ)
+        if os.geteuid() == 0:
+            environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        log = self.flags.work / "logs" / f"{name}.txt"
+        job = self.stack.enter_context(WorkerProcess(name, command, log, environment))
+        job.wait_until_ready()
+        for workload in self.flags.workloads:
+            job.run(workload)  # Warms it up.
+        return job
+
+
+def main() -> int:
+    flags = parse_flags()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Takes down all on the way out.
+    try:
+        with ExitStack() as stack:
+            bench = NetworkBench(flags, stack)
+            links = bench.links()
+            figures = Figures(flags.shape, flags.dtype, flags.threads, flags.rounds, bench.measure(links), bench.skipped)
+    except (WorkerFailed, NoHosts) as fault:
+        print(f"bench/run network: {fault}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print_result(table(figures), document(figures), flags.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

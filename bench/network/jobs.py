@@ -1,0 +1,31 @@
+"""mpirun's command lines: workers on this host, or on two."""
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.network.hosts import SUBNET, TwoHosts
+
+ENTER_HOST = Path(__file__).with_name("enter_host").resolve()
+
+
+def mpirun(ranks: int, session_dir: Path) -> list[str]:
+    # With two ranks or fewer Open MPI would bind each to a core, and on two hosts both to the same.
+    return ["mpirun", "--bind-to", "none", "--mca", "orte_tmpdir_base", str(session_dir),
+            "--mca", "odls_base_sigkill_timeout", "0", "-n", str(ranks)]
+
+
+def on_this_host(ranks: int, session_dir: Path, shared_dir: Path, worker: list[str]) -> list[str]:
+    """`shared_dir` is in memory, for what the ranks share: they may leave it there when they are ended."""
+    return [*mpirun(ranks, session_dir), "--mca", "btl_vader_backing_directory", str(shared_dir),
+            "--mca", "osc_sm_backing_directory", str(shared_dir), *worker]
+
+
+def on_two_hosts(hosts: TwoHosts, session_dir: Path, worker: list[str]) -> list[str]:
+    """A rank on each. mpirun itself runs on the first."""
+    first, second = hosts.hosts
+    network = f"{SUBNET}.0/24"
+    return first.command(
+        *mpirun(2, session_dir), "--host", f"{first.address}:1,{second.address}:1",
+        "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", f"{ENTER_HOST} {second.pid}",
+        "--mca", "oob_tcp_if_include", network, "--mca", "btl_tcp_if_include", network, "--mca", "btl", "vader,tcp,self",
+        *worker)

@@ -1,0 +1,104 @@
+"""What a pass takes beside its bare matrix products and beside the same items one by one, what more
+ranks and threads make of it, and the memory that it needs.
+
+Everything that is compared is run in turns, round by round, so that the machine's drift hits all
+alike. Run by `bench/run`.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.passes.jobs import DTYPES, Jobs, Refused
+from bench.passes.memory import run_memory
+from bench.passes.pass_bench import PassBench
+from bench.passes.report import Figures
+from bench.passes.scaling import layouts, run_scaling
+from bench.worker_process import WorkerFailed
+
+PASS_WORKLOADS = ["300+10x10", "300+100x10", "300+128x50"]
+SCALING_WORKLOADS = ["300+10x10", "300+100x10"]
+BENCHES = ["all", "pass", "scaling", "memory"]
+
+
+def parse_flags() -> argparse.Namespace:
+    cpus = len(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(prog="bench/run", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", nargs="?", choices=BENCHES, default="all", help=argparse.SUPPRESS)
+    parser.add_argument("--scorecast-worker", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--models", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--shape", default="0.5b", help="the model's shape; its weights are random (%(default)s)")
+    parser.add_argument("--dtype", nargs="+", choices=DTYPES, default=DTYPES, metavar="DTYPE",
+                        help=f"of: {' '.join(DTYPES)} (all)")
+    parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2],
+                        help="for scaling, with all --threads for which there are CPUs (1 2)")
+    parser.add_argument("--threads", nargs="+", type=int, default=sorted({1, cpus}),
+                        help=f"of a rank; the pass bench uses the most (1 and the CPUs: {cpus})")
+    parser.add_argument("--rounds", type=int, default=5, help="times that everything is run (%(default)s)")
+    parser.add_argument("--workloads", nargs="+", metavar="Q+NxT",
+                        help="a query of Q tokens and N items of T; for pass and scaling "
+                             f"({' '.join(PASS_WORKLOADS)}; for scaling the first two)")
+    flags = parser.parse_args()
+    if min([*flags.ranks, *flags.threads, flags.rounds]) < 1:
+        parser.error("--ranks, --threads and --rounds are at least 1")
+    flags.layouts = layouts(flags.ranks, flags.threads, cpus)
+    if not flags.layouts:
+        parser.error(f"this machine has {cpus} CPUs: fewer than the least of --ranks times the least of --threads")
+    return flags
+
+
+def run(flags: argparse.Namespace, figures: Figures) -> None:
+    def wanted(bench: str) -> bool:
+        return flags.bench in ("all", bench)
+
+    def jobs(stack: ExitStack) -> Jobs:
+        return Jobs(flags.scorecast_worker, flags.models, flags.shape, flags.work / "logs", refused, stack)
+
+    refused = Refused()
+    one_rank = max((each for each in flags.layouts if each.ranks == 1), key=lambda each: each.threads,
+                   default=flags.layouts[0])
+    if wanted("pass"):
+        with ExitStack() as stack:
+            bench = PassBench(jobs(stack), flags.dtype, one_rank, flags.workloads or PASS_WORKLOADS)
+            figures.passes = bench.run(flags.rounds)
+    if wanted("scaling"):
+        with ExitStack() as stack:
+            figures.scaling = run_scaling(jobs(stack), flags.dtype, flags.layouts, flags.workloads or SCALING_WORKLOADS,
+                                          flags.rounds)
+    if wanted("memory"):
+        with ExitStack() as stack:
+            most_ranks = max(flags.layouts, key=lambda each: (each.ranks, each.threads))
+            figures.memory = run_memory(jobs(stack), flags.dtype, list(dict.fromkeys([one_rank, most_ranks])))
+    figures.not_run = refused.why
+
+
+def main() -> int:
+    flags = parse_flags()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Ends what was started on the way out.
+    figures = Figures(flags.shape, flags.rounds)
+    try:
+        run(flags, figures)
+    except WorkerFailed as fault:
+        print(f"bench/run: {fault}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(figures.markdown())
+    flags.work.mkdir(parents=True, exist_ok=True)
+    name = "results" if flags.bench == "all" else flags.bench
+    (flags.work / f"{name}.json").write_text(json.dumps(figures.document(), indent=1) + "\n")
+    plot = figures.plot()
+    if plot:
+        (flags.work / f"{name}.svg").write_text(plot)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""All figures of a run: tables, JSON with every sample, and a plot."""
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.passes import tables
+from bench.passes.jobs import title
+from bench.passes.memory import MemoryFigures
+from bench.passes.pass_bench import PassFigures
+from bench.passes.plot import Bar, Chart, svg
+from bench.passes.scaling import ScalingFigures, speedup
+
+
+def _cpu() -> str:
+    names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return names[0] if names else "unknown"
+
+
+def _load() -> list[float]:
+    return list(os.getloadavg())
+
+
+@dataclass
+class Figures:
+    shape: str
+    rounds: int
+    cpu: str = field(default_factory=_cpu)
+    cpus: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    load_before: list[float] = field(default_factory=_load)  # Of the machine: more than 0.5 or so spoils the figures.
+    passes: list[PassFigures] = field(default_factory=list)
+    scaling: list[ScalingFigures] = field(default_factory=list)
+    memory: list[MemoryFigures] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        parts = [f"Shape {self.shape}, {self.cpus} CPUs of {self.cpu}, {self.rounds} round{'s' if self.rounds != 1 else ''}; "
+                 f"median (least-most)"]
+        if self.passes:
+            threads = self.passes[0].layout.threads
+            parts += ["## Roofline",
+                      f"One rank of {threads} thread{'s' if threads != 1 else ''}; 10^12 operations a second, of one thread.",
+                      tables.roofline(self.passes)]
+            phases = tables.phases(self.passes)
+            parts += ["Where the pass's time goes:", phases] if phases else []
+            parts += ["## Multi-item against one by one", tables.multi_item(self.passes)]
+        if self.scaling:
+            parts += ["## Scaling", tables.scaling(self.scaling),
+                      "Exchange: the ranks' mean, waiting for other ranks included; a layer has two exchanges."]
+            phases = tables.phases([f for f in self.scaling if f.layout.ranks > 1])
+            parts += ["Where the ranks' time goes:", phases] if phases else []
+        if self.memory:
+            parts += ["## Memory", "Of all ranks together; shared pages count for each rank.", tables.memory(self.memory)]
+        if self.not_run:
+            parts.append("\n".join(f"- Not run: {why}" for why in self.not_run))
+        return "\n\n".join(parts)
+
+    def document(self) -> dict[str, Any]:
+        return {"bench": "passes", **asdict(self)}
+
+    def plot(self) -> str | None:
+        with_engine = [f for f in self.passes if f.seconds]
+        return svg([
+            Chart("Whole pass over its raw GEMMs, the same dtype", "the raw GEMMs",
+                  [Bar(f"{f.dtype}, {title(f.workload)}", f.dtype, f.over_raw(), 1) for f in with_engine if f.over_raw()]),
+            Chart("One by one over one pass", "the tokens' ratio",
+                  [Bar(f"{f.dtype}, {title(f.workload)}", f.dtype, f.multi_item_ratio(), f.tokens_ratio())
+                   for f in with_engine]),
+            Chart("Speed over the smallest layout (ranks x threads)", "the CPUs' ratio",
+                  [Bar(f"{f.dtype}, {title(f.workload)}, {f.layout}", f.dtype, speedup(f, self.scaling), f.layout.cpus)
+                   for f in self.scaling if f.layout.cpus > 1]),
+        ])

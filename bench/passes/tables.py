@@ -1,0 +1,113 @@
+"""The figures as Markdown tables."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from bench.passes.jobs import title
+from bench.passes.memory import MemoryFigures
+from bench.passes.pass_bench import PassFigures
+from bench.passes.scaling import ScalingFigures, speedup
+from bench.samples import spread
+
+MIB = 1024 * 1024
+PHASES = ["gemm", "attention", "other", "communication", "waiting"]  # In this order; others follow.
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _or_blank(values: Sequence[float] | None, digits: int) -> str:
+    return spread(values, digits) if values else ""
+
+
+def roofline(all_figures: Sequence[PassFigures]) -> str:
+    """Rates are those of one thread, in 10^12 operations a second."""
+    rows = []
+    for f in all_figures:
+        unit = f.layout.threads * 1e12
+
+        def rates(seconds: Sequence[float]) -> list[float]:
+            return [f.operations / s / unit for s in seconds]
+        instructions = [f"{spread([rate / unit for rate in rate_list], 3)} {name}" for name, rate_list in f.instructions.items()]
+        gemms = [f"{spread(rates(seconds), 3)} {f.gemm_versions[library]}" for library, seconds in f.gemm_seconds.items()]
+        rows.append([f.dtype, title(f.workload), str(f.tokens or ""), "<br>".join(instructions), "<br>".join(gemms),
+                     _or_blank(rates(f.seconds), 3), _or_blank(f.seconds, 3), _or_blank(f.over_raw(), 2), _or_blank(f.share_of_bare(), 2)])
+    return _table(["dtype", "query + items", "tokens", "bare instruction", "raw GEMMs", "whole pass", "seconds",
+                   "pass / raw", "pass's share of the bare rate"], rows)
+
+
+def _phase_seconds(report: dict[str, Any]) -> dict[str, float]:
+    """Of one rank in one pass; what the exchanges waited is taken out of communication."""
+    seconds = dict(report.get("phase", {}))
+    wait = report["exchange"].get("wait_s")
+    if "communication" in seconds and wait is not None:
+        seconds["communication"] = max(0.0, seconds["communication"] - wait)
+        seconds["waiting"] = wait
+    return dict(sorted(seconds.items(), key=lambda phase: PHASES.index(phase[0]) if phase[0] in PHASES else len(PHASES)))
+
+
+def phases(all_figures: Sequence[PassFigures | ScalingFigures]) -> str:
+    """Shares of the pass, of each rank; empty where the engine has no clocks."""
+    rows = []
+    names: list[str] = []
+    for f in all_figures:
+        for rank in range(len(f.ranks[0]) if f.ranks else 0):
+            passes = [_phase_seconds(ranks[rank]) for ranks in f.ranks]
+            names = names or list(passes[0])
+            if passes[0]:
+                shares = [[100 * seconds[name] / whole for seconds, whole in zip(passes, f.seconds)] for name in names]
+                rows.append([f.dtype, title(f.workload), str(f.layout), str(rank), *(spread(share, 1) for share in shares),
+                             f"{100 - sum(median(share) for share in shares):.1f}"])
+    header = ["dtype", "query + items", "ranks x threads", "rank", *(f"{name}, %" for name in names), "no phase, %"]
+    return _table(header, rows) if rows else ""
+
+
+def multi_item(all_figures: Sequence[PassFigures]) -> str:
+    rows = []
+    for f in all_figures:
+        if f.seconds:
+            timed = "" if f.prompts == f.items else f", {f.prompts} of {f.items} timed"
+            rows.append([f.dtype, title(f.workload), spread(f.seconds, 3), spread(f.one_by_one_seconds(), 3) + timed,
+                         spread(f.multi_item_ratio(), 2), f"{f.tokens_ratio():.2f}"])
+    return _table(["dtype", "query + items", "one pass, s", "one by one, s", "one by one / pass", "tokens' ratio"], rows)
+
+
+def scaling(all_figures: Sequence[ScalingFigures]) -> str:
+    rows = []
+    for f in all_figures:
+        is_alone = f.layout.ranks == 1
+        exchange = [] if is_alone else [1000 * s for s in f.exchange_seconds()]
+        wait = None if is_alone else f.exchange("wait_s")
+        sent = None if is_alone else f.exchange("bytes")
+        rows.append([f.dtype, title(f.workload), str(f.layout), spread(f.seconds, 3), spread(speedup(f, all_figures), 2),
+                     _or_blank(exchange, 3), _or_blank(wait and [1000 * s for s in wait], 3),
+                     f"{median(sent) / 1024:.0f}" if sent else ""])
+    return _table(["dtype", "query + items", "ranks x threads", "one pass, s", "speed over the first",
+                   "exchange, ms a layer", "of it waiting", "received, KiB a layer"], rows)
+
+
+def memory(all_figures: Sequence[MemoryFigures]) -> str:
+    rows = []
+    for f in all_figures:
+        count: dict[str, int] = {}
+        for step in f.steps:
+            count[step.what] = count.get(step.what, 0) + 1
+        seen: dict[str, int] = {}
+        for step in f.steps:
+            seen[step.what] = seen.get(step.what, 0) + 1
+            if seen[step.what] < count[step.what]:
+                continue  # Of equal requests the last.
+            what = step.what if step.what == "start-up" else title(step.what)
+            times = f", {count[step.what]} times" if count[step.what] > 1 else ""
+            held = step.anonymous + step.shared
+            rows.append([f.dtype, str(f.layout), what + times, f"{f.packed_weights / MIB:.0f}", f"{step.anonymous / MIB:.0f}",
+                         f"{step.shared / MIB:.0f}", f"{step.peak / MIB:.0f}", f"{held / f.packed_weights:.2f}",
+                         f"{(held - f.packed_weights) / MIB:.0f}", f"{step.file / MIB:.0f}"])
+    added = [f"- {f.dtype}, {f.layout}: 100 items of 10 tokens need {f.added_by_items() / MIB:.1f} MiB more than one."
+             for f in all_figures]
+    return _table(["dtype", "ranks x threads", "after", "packed weights, MiB", "anonymous", "shared", "peak of both",
+                   "both / weights", "both - weights", "file"], rows) + "\n\n" + "\n".join(added)

@@ -1,0 +1,115 @@
+"""Times scorecast beside PyTorch with transformers, OpenVINO and llama.cpp: the same weights, tokens and threads.
+
+Each engine is a process of its own; in every round each does every workload in one pass, in random
+order, so that the machine's drift hits all alike. Run by `bench/run peers`.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.peers.engines import ALL, DEFAULT, REFERENCE, Bench, ConversionFailed
+from bench.peers.report import EngineFigures, Figures, document, table
+from bench.peers.workload import Workload
+from bench.progress import progress
+from bench.result import add_json_flag, print_result
+from bench.worker_process import WorkerFailed, WorkerProcess
+
+SETTLE_SECONDS = 0.05  # Between engines: threads of the one before may still spin.
+
+
+def parse_flags() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/run peers", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scorecast-worker", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--models", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--shape", default="0.5b", help="the model's shape (%(default)s)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each engine (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="times that everything is run (%(default)s)")
+    parser.add_argument("--workloads", nargs="+", default=["300+10x10", "300+100x10"], metavar="Q+NxT",
+                        help="a query of Q tokens and N items of T (%(default)s)")
+    parser.add_argument("--engines", nargs="+", choices=ALL, default=DEFAULT, metavar="ENGINE",
+                        help=f"of: {' '.join(ALL)} (all, but f32 of scorecast only)")
+    add_json_flag(parser)
+    parser.add_argument("--seed", type=int, help="of the random order")
+    flags = parser.parse_args()
+    for workload in flags.workloads:
+        try:
+            Workload.parse(workload)
+        except ValueError as fault:
+            parser.error(str(fault))
+    return flags
+
+
+def reference(bench: Bench, workloads: list[str]) -> dict[str, list[float]]:
+    """Label log-probabilities in float32. The process is gone when the others are timed."""
+    progress("peers: the float32 reference")
+    with bench.start(REFERENCE) as worker:
+        worker.wait_until_ready()
+        return {workload: worker.run(workload)["r"] for workload in workloads}
+
+
+def measure(worker: WorkerProcess, workload: str, expected: list[float], engine: EngineFigures) -> None:
+    answer = worker.run(workload)
+    engine.seconds.setdefault(workload, []).append(answer["t"])
+    engine.cpu_seconds.setdefault(workload, []).append(answer["cpu"])
+    engine.memory = answer["memory"]
+    if len(answer["r"]) != len(expected):
+        raise WorkerFailed(f"{worker.name}: {workload}: {len(answer['r'])} values, not {len(expected)}")
+    difference = max(abs(a - b) for a, b in zip(answer["r"], expected))
+    engine.difference[workload] = max(difference, engine.difference.get(workload, 0.0))
+
+
+def run(flags: argparse.Namespace, bench: Bench) -> Figures:
+    order = random.Random(flags.seed)
+    bench.write_model()
+    expected = reference(bench, flags.workloads)
+    figures = Figures(flags.shape, flags.threads, flags.rounds, flags.workloads, [], [])
+    with ExitStack() as stack:
+        workers: list[tuple[WorkerProcess, EngineFigures]] = []
+        for name in flags.engines:
+            progress(f"peers: starting {name}")
+            try:
+                worker = stack.enter_context(bench.start(name))
+                worker.wait_until_ready()
+                for workload in flags.workloads:
+                    worker.run(workload)  # Warms it up.
+            except (WorkerFailed, ConversionFailed) as fault:
+                figures.not_run.append(str(fault))
+                progress(f"peers: not run: {fault}")
+                continue
+            workers.append((worker, EngineFigures(name, worker.info)))
+        for number in range(flags.rounds):
+            progress(f"peers: round {number + 1} of {flags.rounds}")
+            for workload in flags.workloads:
+                for worker, engine in order.sample(workers, len(workers)):
+                    time.sleep(SETTLE_SECONDS)
+                    measure(worker, workload, expected[workload], engine)
+        figures.engines = [engine for _, engine in workers]
+    return figures
+
+
+def main() -> int:
+    flags = parse_flags()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Ends what was started on the way out.
+    bench = Bench(flags.scorecast_worker, flags.shape, flags.models, flags.work, flags.threads)
+    try:
+        figures = run(flags, bench)
+    except (WorkerFailed, ConversionFailed) as fault:
+        print(f"bench/run peers: {fault}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print_result(table(figures), document(figures), flags.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

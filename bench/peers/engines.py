@@ -1,0 +1,82 @@
+"""Which engines there are, what each loads, and how its worker is started."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.progress import progress
+from bench.worker_process import WorkerProcess
+
+# Each in its own class of dtype; llama.cpp's int8 is Q8_0. f32 is there to be asked for.
+ALL = [f"{tool}:{dtype}" for tool in ("scorecast", "openvino", "llama.cpp") for dtype in ("f32", "bf16", "int8")]
+ALL += ["torch:f32", "torch:bf16"]
+DEFAULT = [name for name in ALL if not name.endswith(":f32") or name.startswith("scorecast")]
+REFERENCE = "torch:f32"
+
+
+@dataclass
+class Bench:
+    """What all engines have in common."""
+
+    scorecast_worker: Path
+    shape: str
+    models: Path  # Of the bench's random models.
+    work: Path  # Converted models and logs.
+    threads: int
+
+    @property
+    def model(self) -> Path:
+        return self.models / self.shape
+
+    def write_model(self) -> None:
+        progress(f"peers: the random model {self.shape}")
+        subprocess.run([self.scorecast_worker, "--models", self.models, "--shape", self.shape, "--only-write-model"],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    def start(self, name: str) -> WorkerProcess:
+        """Starts the worker of an engine, once its model is converted."""
+        tool, dtype = name.split(":")
+        environment = os.environ | {"OMP_NUM_THREADS": str(self.threads), "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
+        return WorkerProcess(name, self._command(tool, dtype), self.work / "logs" / f"{name}.txt", environment)
+
+    def _command(self, tool: str, dtype: str) -> list[str]:
+        if tool == "scorecast":
+            return [str(self.scorecast_worker), "--models", str(self.models), "--shape", self.shape,
+                    "--dtype", dtype, "--threads", str(self.threads)]
+        worker = {"torch": "torch_worker", "openvino": "openvino_worker", "llama.cpp": "llama_worker"}[tool]
+        return [sys.executable, "-m", f"bench.peers.{worker}", "--model", str(self._converted(tool, dtype)),
+                "--config", str(self.model), "--dtype", dtype, "--threads", str(self.threads)]
+
+    def _converted(self, tool: str, dtype: str) -> Path:
+        """The model in the tool's own form, made where it is missing."""
+        if tool == "torch":
+            return self.model
+        if tool == "openvino":
+            # One file for f32 and bf16: the precision is an option of the run.
+            quantized = dtype == "int8"
+            return self._convert("openvino_model", ["--int8"] if quantized else [],
+                                 self.work / self.shape / ("int8.xml" if quantized else "float.xml"))
+        kind = {"f32": "F32", "bf16": "BF16", "int8": "Q8_0"}[dtype]
+        return self._convert("gguf_model", ["--type", kind], self.work / self.shape / f"{kind}.gguf")
+
+    def _convert(self, module: str, options: list[str], output: Path) -> Path:
+        done = output.with_name(output.name + ".done")  # Written last: then the output is whole.
+        if not done.exists():
+            progress(f"peers: writing {output}")
+            output.parent.mkdir(parents=True, exist_ok=True)
+            log = self.work / "logs" / f"{output.name}.txt"
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("w") as file:
+                code = subprocess.call([sys.executable, "-m", f"bench.peers.{module}", self.model, output, *options],
+                                       stdout=file, stderr=subprocess.STDOUT)
+            if code != 0:
+                raise ConversionFailed(f"{output} was not written: see {log}")
+            done.touch()
+        return output
+
+
+class ConversionFailed(Exception):
+    """Says what and where to read why: one line."""

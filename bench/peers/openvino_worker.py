@@ -1,0 +1,38 @@
+"""OpenVINO on the CPU, with a model that openvino_model.py wrote."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+
+from bench.peers.openvino_model import model_inputs
+from bench.peers.worker_loop import Pass, serve, worker_flags
+from bench.peers.workload import LABELS, Workload, load_config, pack
+
+
+class OpenVinoEngine:
+    def __init__(self, model: Path, vocab_size: int, dtype: str, threads: int) -> None:
+        # What an int8 model does not quantize is in bf16: the fastest that OpenVINO offers.
+        options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+                   "INFERENCE_PRECISION_HINT": "f32" if dtype == "f32" else "bf16"}
+        self.vocab_size = vocab_size
+        self.request = ov.Core().compile_model(model, "CPU", options).create_infer_request()
+
+    def prepare(self, workload: Workload) -> Pass:
+        inputs = model_inputs(pack(workload, self.vocab_size))
+
+        def run() -> np.ndarray:
+            return self.request.infer(inputs, share_inputs=True, share_outputs=True)[0][:, LABELS].copy()
+
+        return run
+
+
+def main() -> None:
+    flags = worker_flags(__doc__).parse_args()
+    engine = OpenVinoEngine(flags.model, load_config(flags.config)["vocab_size"], flags.dtype, flags.threads)
+    serve({"engine": "openvino", "version": f"OpenVINO {ov.__version__}"}, engine.prepare)
+
+
+if __name__ == "__main__":
+    main()

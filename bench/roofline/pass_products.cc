@@ -1,0 +1,34 @@
+#include "bench/roofline/pass_products.h"
+
+namespace scorecast::bench {
+
+std::vector<Product> ProductsOfPass(const proto::ModelConfig& config,
+                                    const proto::Partition& partition, std::int64_t rows,
+                                    std::int64_t reads) {
+  const std::int64_t h = config.hidden_size;
+  const std::int64_t q = partition.heads.size() * config.head_dim;
+  const std::int64_t kv = partition.kv_heads.size() * config.head_dim;
+  const std::int64_t i = partition.intermediate.size();
+  std::vector<Product> products;
+  for (std::int64_t layer = 0; layer < config.num_hidden_layers; ++layer) {
+    products.insert(products.end(),
+                    {{rows, q + 2 * kv, h}, {rows, h, q}, {rows, 2 * i, h}, {rows, h, i}});
+  }
+  products.push_back({reads, partition.vocabulary.size(), h});
+  std::erase_if(products, [](const Product& p) { return p.operations() == 0; });
+  return products;
+}
+
+double WeightElements(const proto::ModelConfig& config, const proto::Partition& partition) {
+  return OperationsOf(ProductsOfPass(config, partition, 1, 1)) / 2;
+}
+
+double OperationsOf(const std::vector<Product>& products) {
+  double operations = 0;
+  for (const Product& product : products) {
+    operations += product.operations();
+  }
+  return operations;
+}
+
+}  // namespace scorecast::bench

@@ -1,0 +1,108 @@
+// An engine that does passes on demand, so that other programs time it beside other engines or on
+// other networks. It speaks in lines: first it prints what it is; then each line that it reads
+// (session.h), such as a workload's name, is answered by a line of JSON. It ends with its input.
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bench/bench_engine.h"
+#include "bench/model_flags.h"
+#include "bench/random_model.h"
+#include "bench/worker/memory_peak.h"
+#include "bench/worker/mpi_meter.h"
+#include "bench/worker/session.h"
+#include "proto/mpi/communicator.h"
+#include "proto/mpi/mpi_environment.h"
+
+namespace {
+
+using namespace scorecast;  // NOLINT(google-build-using-namespace): this is a program of its own.
+
+using nlohmann::json;
+
+struct Flags {
+  bench::ModelFlags model{.shape_name = "0.5b"};
+  std::string dtype = "f32";
+  int threads = static_cast<int>(std::thread::hardware_concurrency());
+  double latency_us = 0;
+  bool sample_memory = false;
+  bool only_write_model = false;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  bench::AddModelFlags(app, flags.model);
+  app.add_option("--dtype", flags.dtype, "What it computes in")
+      ->check(CLI::IsMember(bench::EngineDtypes()))
+      ->capture_default_str();
+  app.add_option("--threads", flags.threads, "Threads of each rank")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--latency-us", flags.latency_us,
+                 "Added to what ranks receive of each other, in microseconds")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("--sample-memory", flags.sample_memory,
+               "Look at the memory every few milliseconds, which costs a little time");
+  app.add_flag("--only-write-model", flags.only_write_model,
+               "Write the random model unless it is there, print its directory, and end");
+}
+
+void PrintLine(const json& line) { std::cout << line.dump() << std::endl; }
+
+void Serve(bench::BenchEngine& engine, const Flags& flags, bench::MemoryPeak* peak) {
+  bench::Session session(engine, flags.dtype, peak);
+  PrintLine(session.Hello());
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    PrintLine(session.Answer(line));
+  }
+  engine.runner().StopFollowers();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Does passes on demand: a workload's name a line (\"300+10x10\"), answered in JSON.",
+               "scorecast_bench_worker"};
+  Flags flags;
+  AddFlags(app, flags);
+  CLI11_PARSE(app, argc, argv);
+
+  const proto::MpiEnvironment mpi;
+  const proto::Communicator world = proto::Communicator::World();
+  try {
+    proto::StartupPhase(world, [&] {
+      if (world.is_root()) {
+        bench::WriteRandomModel(flags.model.shape(), flags.model.dir());
+      }
+    });
+    if (flags.only_write_model) {
+      if (world.is_root()) {
+        std::cout << flags.model.dir().string() << std::endl;
+      }
+      return 0;
+    }
+    std::optional<bench::MemoryPeak> peak;
+    if (flags.sample_memory) {
+      peak.emplace();
+    }
+    bench::BenchEngine engine(
+        {.model_dir = flags.model.dir(), .dtype = flags.dtype, .threads = flags.threads});
+    bench::AddMpiLatency(flags.latency_us * 1e-6);
+    if (engine.is_root()) {
+      Serve(engine, flags, peak ? &*peak : nullptr);
+    } else {
+      bench::FollowSession(engine, peak ? &*peak : nullptr);
+    }
+  } catch (const std::exception& fault) {
+    std::fprintf(stderr, "scorecast_bench_worker: %s\n", fault.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,107 @@
+#include "bench/worker/mpi_meter.h"
+
+#include <mpi.h>
+
+namespace scorecast::bench {
+namespace {
+
+MpiCost total;
+double latency = 0;
+
+void WaitUntil(double time) {
+  while (MPI_Wtime() < time) {
+    // As MPI itself waits; a sleep would be longer than the latencies of interest.
+  }
+}
+
+bool IsAlone(MPI_Comm comm) {
+  int size = 1;
+  PMPI_Comm_size(comm, &size);
+  return size == 1;
+}
+
+bool IsRoot(MPI_Comm comm, int root) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  return rank == root;
+}
+
+template <typename Call>
+int Metered(double& seconds, bool receives, Call call) {
+  const double begin = MPI_Wtime();
+  const int result = call();
+  if (receives) {
+    WaitUntil(MPI_Wtime() + latency);
+  }
+  seconds += MPI_Wtime() - begin;
+  return result;
+}
+
+/// A call by which this rank receives from the others.
+template <typename Call>
+int Exchange(bool receives, Call call) {
+  ++total.exchanges;
+  return Metered(total.exchange_seconds, receives, call);
+}
+
+}  // namespace
+
+MpiCost operator-(const MpiCost& a, const MpiCost& b) {
+  return {.exchanges = a.exchanges - b.exchanges,
+          .exchange_seconds = a.exchange_seconds - b.exchange_seconds,
+          .broadcast_seconds = a.broadcast_seconds - b.broadcast_seconds};
+}
+
+MpiCost MpiCostSoFar() { return total; }
+
+void AddMpiLatency(double seconds) { latency = seconds; }
+
+}  // namespace scorecast::bench
+
+// In place of MPI's own, which are weak symbols; what each does is PMPI's.
+
+using scorecast::bench::Exchange;
+using scorecast::bench::IsAlone;
+using scorecast::bench::IsRoot;
+using scorecast::bench::Metered;
+using scorecast::bench::total;
+
+int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return Metered(total.broadcast_seconds, !IsRoot(comm, root),
+                 [&] { return PMPI_Bcast(buffer, count, type, root, comm); });
+}
+
+int MPI_Gatherv(const void* mine, int count, MPI_Datatype type, void* all, const int* counts,
+                const int* offsets, MPI_Datatype all_type, int root, MPI_Comm comm) {
+  return Metered(total.broadcast_seconds, IsRoot(comm, root) && !IsAlone(comm), [&] {
+    return PMPI_Gatherv(mine, count, type, all, counts, offsets, all_type, root, comm);
+  });
+}
+
+int MPI_Allreduce(const void* mine, void* sum, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm) {
+  return Exchange(!IsAlone(comm), [&] { return PMPI_Allreduce(mine, sum, count, type, op, comm); });
+}
+
+int MPI_Allgather(const void* mine, int count, MPI_Datatype type, void* all, int all_count,
+                  MPI_Datatype all_type, MPI_Comm comm) {
+  return Exchange(!IsAlone(comm), [&] {
+    return PMPI_Allgather(mine, count, type, all, all_count, all_type, comm);
+  });
+}
+
+int MPI_Allgatherv(const void* mine, int count, MPI_Datatype type, void* all, const int* counts,
+                   const int* offsets, MPI_Datatype all_type, MPI_Comm comm) {
+  return Exchange(!IsAlone(comm), [&] {
+    return PMPI_Allgatherv(mine, count, type, all, counts, offsets, all_type, comm);
+  });
+}
+
+int MPI_Alltoallv(const void* mine, const int* counts, const int* offsets, MPI_Datatype type,
+                  void* all, const int* all_counts, const int* all_offsets, MPI_Datatype all_type,
+                  MPI_Comm comm) {
+  return Exchange(!IsAlone(comm), [&] {
+    return PMPI_Alltoallv(mine, counts, offsets, type, all, all_counts, all_offsets, all_type,
+                          comm);
+  });
+}

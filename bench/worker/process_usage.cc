@@ -1,0 +1,40 @@
+#include "bench/worker/process_usage.h"
+
+#include <ctime>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+namespace scorecast::bench {
+
+double ProcessCpuSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+ResidentMemory ProcessMemory() {
+  std::ifstream status("/proc/self/status");
+  ResidentMemory memory;
+  int found = 0;
+  std::string key;
+  while (status >> key) {
+    std::int64_t* bytes = key == "RssAnon:"    ? &memory.anonymous
+                          : key == "RssFile:"  ? &memory.file
+                          : key == "RssShmem:" ? &memory.shared
+                          : key == "VmHWM:"    ? &memory.peak
+                                               : nullptr;
+    std::int64_t kilobytes = 0;
+    if (bytes != nullptr && status >> kilobytes) {
+      *bytes = kilobytes * 1024;
+      ++found;
+    }
+    std::getline(status, key);
+  }
+  if (found != 4) {
+    throw std::runtime_error("/proc/self/status does not tell the resident memory");
+  }
+  return memory;
+}
+
+}  // namespace scorecast::bench

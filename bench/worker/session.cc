@@ -1,0 +1,220 @@
+#include "bench/worker/session.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "bench/roofline/instruction_loops.h"
+#include "bench/worker/mpi_meter.h"
+#include "bench/worker/process_usage.h"
+#include "bench/workload_plans.h"
+
+namespace scorecast::bench {
+namespace {
+
+using nlohmann::json;
+
+/// "300+10x10", within the bounds of a pass. No items ("8192+0x0"): the query alone.
+std::optional<Workload> ParseWorkload(const std::string& name) {
+  int end = 0;
+  long long query = 0;
+  long long items = 0;
+  long long item_tokens = 0;
+  if (std::sscanf(name.c_str(), "%5lld+%5lldx%5lld%n", &query, &items, &item_tokens, &end) != 3 ||
+      static_cast<std::size_t>(end) != name.size() || query < 1 || items < 0 || item_tokens < 0 ||
+      (items == 0) != (item_tokens == 0) || items > kBenchLimits.max_reads ||
+      query + items * item_tokens > kBenchLimits.max_rows) {
+    return std::nullopt;
+  }
+  return Workload{.query_tokens = query, .items = items, .item_tokens = item_tokens};
+}
+
+std::string NameOf(const Workload& workload) {
+  return std::to_string(workload.query_tokens) + '+' + std::to_string(workload.items) + 'x' +
+         std::to_string(workload.item_tokens);
+}
+
+/// One after another, each label of each row read.
+json LogProbabilities(const std::vector<proto::RowLogits>& rows) {
+  json all = json::array();
+  for (const proto::RowLogits& row : rows) {
+    for (const float logit : row.label_logits) {
+      all.push_back(double{logit} - double{row.max} - std::log(row.sum_exp));
+    }
+  }
+  return all;
+}
+
+json MemoryJson() {
+  const ResidentMemory memory = ProcessMemory();
+  return {{"anonymous", memory.anonymous},
+          {"file", memory.file},
+          {"shared", memory.shared},
+          {"peak", memory.peak}};
+}
+
+template <typename Work>
+double Seconds(Work work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// "memory.anonymous" is ["memory"]["anonymous"]. Memory is what it is now; all else is what has
+/// been added since `before`, if anything is before.
+json ReportJson(const RankReport& report, const RankReport* before) {
+  json result = json::object();
+  for (std::size_t i = 0; i < report.size(); ++i) {
+    const auto& [name, value] = report[i];
+    const std::size_t dot = name.find('.');
+    const std::string kind = name.substr(0, dot);
+    const double earlier = before != nullptr && kind != "memory" ? (*before)[i].second : 0;
+    result[kind][name.substr(dot + 1)] = value - earlier;
+  }
+  return result;
+}
+
+}  // namespace
+
+Session::Session(BenchEngine& engine, std::string dtype, MemoryPeak* peak)
+    : engine_(engine), dtype_(std::move(dtype)), peak_(peak) {}
+
+json Session::Hello() {
+  double elements = 0;
+  for (int rank = 0; rank < engine_.group().size(); ++rank) {
+    elements += WeightElements(
+        engine_.config(), proto::MakePartition(engine_.config(), rank, engine_.group().size()));
+  }
+  return {{"engine", "scorecast"},
+          {"version", engine_.BackendDescription()},
+          {"dtype", dtype_},
+          {"layers", engine_.config().num_hidden_layers},
+          {"ranks", engine_.group().size()},
+          {"threads", engine_.pool().threads()},
+          {"weight_elements", elements},
+          {"start", TakeReports()}};
+}
+
+json Session::Answer(const std::string& line) {
+  std::istringstream words(line);
+  std::string command;
+  std::string what;
+  std::string name;
+  words >> command;
+  json answer = {{"err", "no such command, or no workload that fits a pass"}};
+  if (command == "instructions" && words >> what) {
+    answer = Instructions(what);
+  } else if (command == "gemms" && words >> what >> name) {
+    const std::size_t colon = what.find(':');
+    const std::optional<Workload> workload = ParseWorkload(name);
+    if (workload && colon != std::string::npos) {
+      answer = Gemms(what.substr(0, colon), what.substr(colon + 1), *workload);
+    }
+  } else if (std::int64_t prompts = 0;
+             command == "one-by-one" && words >> name >> prompts && prompts >= 1) {
+    if (const std::optional<Workload> workload = ParseWorkload(name)) {
+      answer = OneByOne(*workload, prompts);
+    }
+  } else if (const std::optional<Workload> workload = ParseWorkload(line)) {
+    answer = Pass(*workload);
+  }
+  answer["name"] = line;
+  return answer;
+}
+
+const proto::ForwardPlan& Session::PlanOf(const Workload& workload) {
+  const std::string name = NameOf(workload);
+  const auto plan = plans_.find(name);
+  return plan != plans_.end() ? plan->second
+                              : plans_
+                                    .emplace(name, PackedPlan(workload, engine_.config().vocab_size,
+                                                              engine_.limits()))
+                                    .first->second;
+}
+
+std::vector<Product> Session::ProductsOf(const proto::ForwardPlan& plan) {
+  return ProductsOfPass(engine_.config(), engine_.partition(),
+                        static_cast<std::int64_t>(plan.tokens.size()),
+                        static_cast<std::int64_t>(plan.reads.size()));
+}
+
+json Session::Pass(const Workload& workload) {
+  const proto::ForwardPlan& plan = PlanOf(workload);
+  const MpiCost mpi_before = MpiCostSoFar();
+  const double cpu_before = ProcessCpuSeconds();
+  std::vector<proto::RowLogits> rows;
+  const double seconds = Seconds([&] { rows = engine_.runner().Run(plan); });
+  const double cpu = ProcessCpuSeconds() - cpu_before;
+  const MpiCost mpi = MpiCostSoFar() - mpi_before;
+  return {{"t", seconds},
+          {"cpu", cpu},
+          {"tokens", plan.tokens.size()},
+          {"operations", OperationsOf(ProductsOf(plan))},
+          {"memory", MemoryJson()},
+          {"mpi",
+           {{"exchanges", mpi.exchanges},
+            {"exchange_s", mpi.exchange_seconds},
+            {"broadcast_s", mpi.broadcast_seconds}}},
+          {"ranks", TakeReports()},
+          {"r", LogProbabilities(rows)}};
+}
+
+json Session::OneByOne(const Workload& workload, std::int64_t prompts) {
+  double seconds = 0;
+  std::size_t tokens = 0;
+  const std::vector<proto::ForwardPlan> plans =
+      OneByOnePlans(workload, engine_.config().vocab_size, engine_.limits(), prompts);
+  for (const proto::ForwardPlan& plan : plans) {
+    seconds += Seconds([&] { engine_.runner().Run(plan); });
+    tokens += plan.tokens.size();
+    TakeReports();
+  }
+  return {{"t", seconds}, {"prompts", plans.size()}, {"tokens", tokens}};
+}
+
+json Session::Gemms(const std::string& library, const std::string& dtype,
+                    const Workload& workload) {
+  const auto [entry, is_new] = gemms_.try_emplace(library + ':' + dtype);
+  if (is_new) {
+    if (library == "onednn" && (dtype == "f32" || dtype == "bf16" || dtype == "int8")) {
+      entry->second = MakeOneDnnGemms(dtype, engine_.pool());
+    } else if (library == "openblas" && dtype == "f32") {
+      entry->second = MakeOpenBlasGemms(engine_.pool().threads());
+    }
+  }
+  if (entry->second == nullptr) {
+    return {{"err", library + " has no fast kernels for " + dtype + " on this CPU"}};
+  }
+  const std::vector<Product> products = ProductsOf(PlanOf(workload));
+  return {{"t", entry->second->Run(products)},
+          {"operations", OperationsOf(products)},
+          {"version", entry->second->Description()}};
+}
+
+json Session::Instructions(const std::string& dtype) {
+  json rates = json::object();
+  for (const InstructionLoop& loop : InstructionLoops(dtype)) {
+    rates[loop.instruction] = OperationsPerSecond(loop, engine_.pool());
+  }
+  return {{"operations_per_second", rates}};
+}
+
+json Session::TakeReports() {
+  const std::vector<RankReport> before = std::exchange(reports_, GatherReports(engine_, peak_));
+  json ranks = json::array();
+  for (std::size_t rank = 0; rank < reports_.size(); ++rank) {
+    ranks.push_back(ReportJson(reports_[rank], before.empty() ? nullptr : &before[rank]));
+  }
+  return ranks;
+}
+
+void FollowSession(BenchEngine& engine, MemoryPeak* peak) {
+  do {
+    GatherReports(engine, peak);
+  } while (engine.runner().FollowOne());
+}
+
+}  // namespace scorecast::bench

@@ -1,0 +1,68 @@
+#include "bench/workload_plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "coordinator/schedule/pass_builder.h"
+#include "proto/base/check.h"
+#include "proto/plan/packed_sequence.h"
+
+namespace scorecast::bench {
+namespace {
+
+using proto::ForwardPlan;
+using proto::PackedSequence;
+using proto::TokenId;
+
+PackedSequence Sequence(const std::vector<TokenId>& prefix,
+                        const std::vector<std::vector<TokenId>>& items) {
+  PackedSequence sequence = proto::PackItems(prefix, items);
+  sequence.label_lists = {{5, 7}};
+  const auto prefix_length = static_cast<std::int32_t>(prefix.size());
+  for (const std::int32_t row : proto::LastRowOfEachItem(prefix_length, items)) {
+    sequence.reads.push_back({row, 0, true, 0});
+  }
+  if (items.empty()) {
+    sequence.reads.push_back({prefix_length - 1, 0, true, 0});
+  }
+  return sequence;
+}
+
+ForwardPlan PlanOf(const PackedSequence& sequence, const proto::PlanLimits& limits) {
+  coordinator::PassBuilder pass(limits);
+  proto::Check(pass.AddWhole(sequence, coordinator::CostOf(sequence)), "the workload fits a pass");
+  return std::move(pass).Take();
+}
+
+std::vector<TokenId> Query(const Workload& workload, std::int64_t vocab_size) {
+  return Tokens(workload.query_tokens, 0, vocab_size);
+}
+
+std::vector<TokenId> Item(const Workload& workload, std::int64_t i, std::int64_t vocab_size) {
+  return Tokens(workload.item_tokens, i + 1, vocab_size);
+}
+
+}  // namespace
+
+ForwardPlan PackedPlan(const Workload& workload, std::int64_t vocab_size,
+                       const proto::PlanLimits& limits) {
+  std::vector<std::vector<TokenId>> items;
+  for (std::int64_t i = 0; i < workload.items; ++i) {
+    items.push_back(Item(workload, i, vocab_size));
+  }
+  return PlanOf(Sequence(Query(workload, vocab_size), items), limits);
+}
+
+std::vector<ForwardPlan> OneByOnePlans(const Workload& workload, std::int64_t vocab_size,
+                                       const proto::PlanLimits& limits, std::int64_t most) {
+  std::vector<ForwardPlan> plans;
+  for (std::int64_t i = 0; i < std::min(workload.items, most); ++i) {
+    std::vector<TokenId> prompt = Query(workload, vocab_size);
+    const std::vector<TokenId> item = Item(workload, i, vocab_size);
+    prompt.insert(prompt.end(), item.begin(), item.end());
+    plans.push_back(PlanOf(Sequence(prompt, {}), limits));
+  }
+  return plans;
+}
+
+}  // namespace scorecast::bench

@@ -1,0 +1,132 @@
+// Vectors of 16 floats for the kernels' bodies: GCC's and clang's, which the compiler maps to
+// whatever the instruction set has. Included by kernels_body.h only, hence no `#pragma once`.
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#if defined(__AVX512BF16__) || defined(__AVX512BW__)
+#include <immintrin.h>
+#endif
+
+namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
+namespace {
+
+constexpr std::int64_t kLanes = 16;
+using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Ints = std::int32_t __attribute__((vector_size(kLanes * sizeof(float))));
+using Bits = std::uint32_t __attribute__((vector_size(kLanes * sizeof(float))));
+using HalfInts = std::uint16_t __attribute__((vector_size(kLanes * sizeof(std::uint16_t))));
+using ByteInts = std::uint8_t __attribute__((vector_size(kLanes)));
+
+inline Floats Load(const float* p) {
+  Floats v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
+}
+
+inline void Store(Floats v, float* p) { std::memcpy(p, &v, sizeof(v)); }
+
+/// The first n < 16 floats, zeros behind them.
+inline Floats LoadPart(const float* p, std::int64_t n) {
+  Floats v = {};
+  std::memcpy(&v, p, static_cast<std::size_t>(n) * sizeof(float));
+  return v;
+}
+
+inline void StorePart(Floats v, std::int64_t n, float* p) {
+  std::memcpy(p, &v, static_cast<std::size_t>(n) * sizeof(float));
+}
+
+inline Floats Broadcast(float x) { return x - Floats{}; }
+
+/// A fixed tree, so that the sum's bits do not depend on what the compiler makes of it.
+inline float Sum(Floats v) {
+  float part[kLanes];
+  std::memcpy(part, &v, sizeof(v));
+  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      part[i] += part[i + width];
+    }
+  }
+  return part[0];
+}
+
+/// v's lanes in another order.
+inline Floats Shuffle(Floats v, Ints order) {
+#ifdef __clang__
+  Floats shuffled;
+  for (std::int64_t i = 0; i < kLanes; ++i) {
+    shuffled[i] = v[order[i]];
+  }
+  return shuffled;
+#else
+  return __builtin_shuffle(v, order);
+#endif
+}
+
+/// Any lane's NaN may or may not be dropped.
+inline float Max(Floats v) {
+  const auto larger = [](Floats a, Floats b) { return a > b ? a : b; };
+  v = larger(v, Shuffle(v, Ints{8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7}));
+  v = larger(v, Shuffle(v, Ints{4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11}));
+  v = larger(v, Shuffle(v, Ints{2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13}));
+  v = larger(v, Shuffle(v, Ints{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14}));
+  return v[0];
+}
+
+/// 0, or a NaN for what is not finite: with it added, exp(-∞) cannot pass for 0.
+inline Floats ZeroIfFinite(Floats v) { return v * 0.0F; }
+
+/// exp(x) to about one unit in the last place, after Cephes' expf: x = n·ln 2 + r, a polynomial in
+/// r, and n added to the exponent. Exactly 1 at 0; a NaN stays one; below -87 it is about 1e-38,
+/// and above 88 about 1e38.
+inline Floats Exp(Floats x) {
+  const Floats low = Broadcast(-87.0F);
+  const Floats high = Broadcast(88.0F);
+  x = x < low ? low : x;
+  x = x > high ? high : x;
+  // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
+  const Floats magic = Broadcast(12582912.0F);
+  const Floats shifted = x * 1.44269504088896341F + magic;
+  const Floats n = shifted - magic;
+  const Floats r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
+  Floats p = Broadcast(1.9875691500e-4F);
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * (r * r) + r + 1.0F;
+  const Ints exponent = (std::bit_cast<Ints>(shifted) + 127) << 23;
+  return p * std::bit_cast<Floats>(exponent);
+}
+
+inline constexpr float kLargest = std::numeric_limits<float>::max();
+
+inline Floats Widen(const std::uint16_t* x) {
+  HalfInts half;
+  std::memcpy(&half, x, sizeof(half));
+  return std::bit_cast<Floats>(__builtin_convertvector(half, Ints) << 16);
+}
+
+/// Rounds to bfloat16, ties to even, in the low half of each lane.
+inline Ints Round(Floats x) {
+  const Bits bits = std::bit_cast<Bits>(x);
+  const Bits rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  const Bits quiet_nan = (bits >> 16) | 0x40;  // Rounding could carry it to infinity.
+  return x == x ? std::bit_cast<Ints>(rounded) : std::bit_cast<Ints>(quiet_nan);
+}
+
+inline void StoreRounded(Floats x, std::uint16_t* out) {
+#ifdef __AVX512BF16__
+  const __m256bh half = _mm512_cvtneps_pbh(std::bit_cast<__m512>(x));
+#else
+  const HalfInts half = __builtin_convertvector(Round(x), HalfInts);
+#endif
+  std::memcpy(out, &half, sizeof(half));
+}
+
+}  // namespace
+}  // namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shard/linear/gemm_backend.h"
+#include "shard/linear/onednn_backend.h"
+#include "shard/linear/openblas_backend.h"
+
+namespace scorecast::shard {
+
+/// The precisions of one engine's products, and the library for each.
+struct ArithmeticChoice {
+  Precision layers = Precision::kFloat32;
+  /// Few rows see the lm-head, and every error in it shows: never int8.
+  Precision lm_head = Precision::kFloat32;
+  bool layers_by_onednn = false;
+  bool lm_head_by_onednn = false;
+};
+
+/// bfloat16 where the instruction set has it, else float32.
+constexpr Precision DefaultPrecision(InstructionSet set) {
+  return set >= InstructionSet::kAvx512Bf16 ? Precision::kBfloat16 : Precision::kFloat32;
+}
+
+/// The best that this CPU has for layers of `precision`.
+ArithmeticChoice ChooseArithmetic(Precision precision);
+
+/// Keeps oneDNN to instructions of `set`, as --kernel asks; to be called before anything else of it
+/// is. ONEDNN_MAX_CPU_ISA, where it is set, has the last word.
+void LimitOneDnn(InstructionSet set);
+
+/// Backends as chosen. Keys and values are bfloat16 unless layers are float32.
+class Arithmetic {
+ public:
+  Arithmetic(const Kernels& kernels, const ArithmeticChoice& choice, int threads);
+
+  Precision layers() const { return choice_.layers; }
+  Precision lm_head() const { return choice_.lm_head; }
+  GemmBackend& layer_backend() { return Backend(choice_.layers_by_onednn); }
+  GemmBackend& lm_head_backend() { return Backend(choice_.lm_head_by_onednn); }
+  const AttentionKernels& attention() const { return attention_; }
+
+  /// For the log, e.g. "bf16 by oneDNN 2.6.3 brgemm:avx512_core_bf16".
+  std::string Description();
+
+ private:
+  GemmBackend& Backend(bool onednn) {
+    return onednn ? static_cast<GemmBackend&>(onednn_) : openblas_;
+  }
+
+  ArithmeticChoice choice_;
+  OpenBlasBackend openblas_;
+  OneDnnBackend onednn_;
+  const AttentionKernels& attention_;
+};
+
+}  // namespace scorecast::shard

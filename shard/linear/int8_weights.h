@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shard/kernels/kernels.h"
+
+namespace scorecast::shard {
+
+/// A chunk of a weight as int8, one scale for each output: rows are rotated as activations are
+/// (Kernels::rotate), then rounded to [-127, 127].
+struct Int8Chunk {
+  std::vector<std::int8_t> values;    ///< [width, in]
+  std::vector<float> scales;          ///< [width]
+  std::vector<std::int32_t> offsets;  ///< [width]: 128 · Σ values, which bytes' offset of 128 adds.
+};
+
+/// `rows` [width, in] is overwritten.
+Int8Chunk QuantizeChunk(const Kernels& kernels, float* rows, std::int64_t width, std::int64_t in);
+
+}  // namespace scorecast::shard

@@ -1,0 +1,123 @@
+#include "shard/linear/onednn_backend.h"
+
+#include <utility>
+
+#include "shard/linear/int8_weights.h"
+#include "shard/runtime/aligned_buffer.h"
+
+namespace scorecast::shard {
+namespace {
+
+struct Chunk {
+  const OneDnnProduct* product = nullptr;
+  std::int64_t width = 0;
+  std::int64_t offset = 0;  // Of its weight in the buffer of all.
+  dnnl::memory weight;
+  std::vector<float> scales;          // [width], of int8
+  std::vector<std::int32_t> offsets;  // [width], of int8
+};
+
+class OneDnnWeight : public PackedWeight {
+ public:
+  OneDnnWeight(const Kernels& kernels, AlignedBuffer<std::byte> packed, std::vector<Chunk> chunks)
+      : kernels_(kernels), packed_(std::move(packed)), chunks_(std::move(chunks)) {}
+
+  void Multiply(const Activations& x, std::int64_t first_row, std::int64_t rows, std::int64_t index,
+                float* y, int thread) const override {
+    const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];
+    chunk.product->Multiply(x.Row(first_row), rows, chunk.weight, y, thread);
+    if (x.precision != Precision::kInt8) {
+      return;
+    }
+    for (std::int64_t row = 0; row < rows; ++row) {
+      float* out = y + row * chunk.width;
+      kernels_.dequantize(reinterpret_cast<const std::int32_t*>(out), chunk.offsets.data(),
+                          chunk.scales.data(), x.scales[first_row + row], chunk.width, out);
+    }
+  }
+
+ private:
+  const Kernels& kernels_;
+  AlignedBuffer<std::byte> packed_;  // All chunks.
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace
+
+OneDnnBackend::OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& other)
+    : kernels_(kernels), threads_(threads), other_(other) {}
+
+bool OneDnnBackend::Supports(Precision precision) {
+  constexpr std::int64_t kWidth = 64;
+  constexpr std::int64_t kDepth = 256;
+  return OneDnnProduct(precision, kWidth, kDepth, 1).is_usable();
+}
+
+std::string OneDnnBackend::Description(Precision precision) const {
+  const dnnl_version_t* version = dnnl_version();
+  std::string text = "oneDNN " + std::to_string(version->major) + "." +
+                     std::to_string(version->minor) + "." + std::to_string(version->patch);
+  for (const auto& [shape, product] : products_) {
+    if (std::get<Precision>(shape) == precision) {
+      return text + " " + product->kernel();
+    }
+  }
+  return text;
+}
+
+const OneDnnProduct* OneDnnBackend::Product(Precision precision, std::int64_t width,
+                                            std::int64_t in) {
+  std::unique_ptr<OneDnnProduct>& product = products_[{precision, width, in}];
+  if (product == nullptr) {
+    product = std::make_unique<OneDnnProduct>(precision, width, in, threads_);
+  }
+  return product->is_usable() ? product.get() : nullptr;
+}
+
+std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const WeightSource& source,
+                                                  ThreadPool& pool) {
+  const std::int64_t in = source.in;
+  std::vector<Chunk> chunks(source.widths.size());
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    constexpr std::int64_t kLine = 64;
+    chunks[i].width = source.widths[i];
+    chunks[i].product = Product(precision, chunks[i].width, in);
+    if (chunks[i].product == nullptr) {
+      return other_.Pack(precision, source, pool);
+    }
+    chunks[i].offset = bytes;
+    bytes += (chunks[i].product->packed_bytes() + kLine - 1) / kLine * kLine;
+  }
+  AlignedBuffer<std::byte> packed(static_cast<std::size_t>(bytes));
+  packed.PreferHugePages();
+  std::vector<PackScratch> scratch;
+  for (int thread = 0; thread < pool.threads(); ++thread) {
+    scratch.emplace_back(source, precision);
+  }
+  pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
+    Chunk& chunk = chunks[static_cast<std::size_t>(index)];
+    auto& [rows, rounded] = scratch[static_cast<std::size_t>(thread)];
+    std::byte* to = packed.data() + chunk.offset;
+    source.read(index, rows.data());
+    switch (precision) {
+      case Precision::kFloat32:
+        chunk.weight = chunk.product->Pack(rows.data(), to);
+        return;
+      case Precision::kBfloat16:
+        kernels_.to_bf16(rows.data(), chunk.width * in, rounded.data());
+        chunk.weight = chunk.product->Pack(rounded.data(), to);
+        return;
+      case Precision::kInt8: {
+        Int8Chunk int8 = QuantizeChunk(kernels_, rows.data(), chunk.width, in);
+        chunk.weight = chunk.product->Pack(int8.values.data(), to);
+        chunk.scales = std::move(int8.scales);
+        chunk.offsets = std::move(int8.offsets);
+        return;
+      }
+    }
+  });
+  return std::make_unique<OneDnnWeight>(kernels_, std::move(packed), std::move(chunks));
+}
+
+}  // namespace scorecast::shard

@@ -1,0 +1,163 @@
+#include "shard/linear/onednn_product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+
+#include <omp.h>
+
+#include "shard/linear/gemm_backend.h"
+#include "shard/linear/sample_numbers.h"
+
+namespace scorecast::shard {
+namespace {
+
+using DataType = dnnl::memory::data_type;
+
+const dnnl::engine& Engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+/// Work is dealt out by our own pool: on every thread that calls it, the library works alone.
+void WorkAlone() { omp_set_num_threads(1); }
+
+DataType InputType(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      return DataType::f32;
+    case Precision::kBfloat16:
+      return DataType::bf16;
+    case Precision::kInt8:
+      return DataType::u8;
+  }
+  return DataType::undef;
+}
+
+DataType WeightType(Precision precision) {
+  return precision == Precision::kInt8 ? DataType::s8 : InputType(precision);
+}
+
+/// Sample numbers in a precision, as bytes.
+std::vector<std::byte> Samples(Precision precision, std::int64_t count) {
+  const std::vector<float> numbers = SampleNumbers(count);
+  const auto size = static_cast<std::size_t>(ElementSize(precision));
+  std::vector<std::byte> bytes(numbers.size() * size);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    // The upper bytes of a float are a bfloat16; its mantissa's are as good as any as an integer.
+    const auto* number = reinterpret_cast<const std::byte*>(&numbers[i]);
+    const std::size_t skip = precision == Precision::kInt8 ? 1 : sizeof(float) - size;
+    std::copy_n(number + skip, size, bytes.data() + i * size);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+OneDnnProduct::OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads)
+    : precision_(precision), width_(width), in_(in) {
+  WorkAlone();
+  try {
+    Make(threads);
+    is_usable_ = RowsKeepTheirBits();
+  } catch (const dnnl::error&) {
+    // It has no kernel for this.
+  }
+}
+
+void OneDnnProduct::Make(int threads) {
+  const DataType result = precision_ == Precision::kInt8 ? DataType::s32 : DataType::f32;
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  weight_desc_ =
+      dnnl::memory::desc({width_, in_}, WeightType(precision_), dnnl::memory::format_tag::any);
+  for (std::int64_t rows = kRowGranule; rows <= kMostTileRows; rows += kRowGranule) {
+    const dnnl::memory::desc x({rows, in_}, InputType(precision_), dnnl::memory::format_tag::ab);
+    const dnnl::memory::desc y({rows, width_}, result, dnnl::memory::format_tag::ab);
+    const dnnl::inner_product_forward::primitive_desc description(
+        {dnnl::prop_kind::forward_inference, x, weight_desc_, y}, attributes, Engine());
+    kernel_ = description.impl_info_str();
+    if (std::string_view(kernel_).substr(0, 6) != "brgemm") {
+      throw dnnl::error(dnnl_unimplemented, "no kernel whose rows keep their bits");
+    }
+    // The first one's choice holds for all.
+    weight_desc_ = description.weights_desc();
+    OfRows& made = by_granules_.emplace_back();
+    made.primitive = dnnl::inner_product_forward(description);
+    for (int thread = 0; thread < threads; ++thread) {
+      Slot& slot = made.slots.emplace_back();
+      slot.x = dnnl::memory(x, Engine(), DNNL_MEMORY_NONE);
+      slot.y = dnnl::memory(y, Engine(), DNNL_MEMORY_NONE);
+      slot.arguments = {
+          {DNNL_ARG_SRC, slot.x},
+          {DNNL_ARG_DST, slot.y},
+          {DNNL_ARG_SCRATCHPAD, dnnl::memory(description.scratchpad_desc(), Engine())}};
+    }
+  }
+}
+
+bool OneDnnProduct::RowsKeepTheirBits() const {
+  // Sixteen different rows, in one place after another of every height.
+  const auto row_bytes = static_cast<std::size_t>(in_ * ElementSize(precision_));
+  const std::vector<std::byte> rows = Samples(precision_, kRowGranule * in_);
+  const std::vector<std::byte> weight_rows = Samples(precision_, width_ * in_);
+  std::vector<std::byte> packed(static_cast<std::size_t>(packed_bytes()));
+  const dnnl::memory weight = Pack(weight_rows.data(), packed.data());
+  std::vector<std::byte> x(static_cast<std::size_t>(kMostTileRows) * row_bytes);
+  std::vector<std::uint32_t> y(static_cast<std::size_t>(kMostTileRows * width_));
+  std::vector<std::uint32_t> expected;
+  const auto row_at = [](std::int64_t place, std::int64_t turn) {
+    return static_cast<std::size_t>((place * 5 + turn) % kRowGranule);
+  };
+  const auto compute = [&](std::int64_t height, std::int64_t turn) {
+    for (std::int64_t place = 0; place < height; ++place) {
+      std::copy_n(rows.data() + row_at(place, turn) * row_bytes, row_bytes,
+                  x.data() + static_cast<std::size_t>(place) * row_bytes);
+    }
+    Multiply(x.data(), height, weight, y.data(), 0);
+  };
+  const auto width = static_cast<std::size_t>(width_);
+  compute(kRowGranule, 0);
+  expected.resize(static_cast<std::size_t>(kRowGranule) * width);
+  for (std::int64_t place = 0; place < kRowGranule; ++place) {
+    std::copy_n(y.data() + static_cast<std::size_t>(place) * width, width,
+                expected.data() + row_at(place, 0) * width);
+  }
+  for (std::int64_t height = kRowGranule; height <= kMostTileRows; height += kRowGranule) {
+    compute(height, 3);
+    for (std::int64_t place = 0; place < height; ++place) {
+      if (!std::equal(expected.data() + row_at(place, 3) * width,
+                      expected.data() + (row_at(place, 3) + 1) * width,
+                      y.data() + static_cast<std::size_t>(place) * width)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+dnnl::memory OneDnnProduct::Pack(const void* rows, std::byte* to) const {
+  WorkAlone();
+  dnnl::memory plain({{width_, in_}, WeightType(precision_), dnnl::memory::format_tag::ab},
+                     Engine(), const_cast<void*>(rows));
+  dnnl::memory packed(weight_desc_, Engine(), to);
+  dnnl::stream stream(Engine());
+  dnnl::reorder(plain, packed).execute(stream, plain, packed);
+  stream.wait();
+  return packed;
+}
+
+void OneDnnProduct::Multiply(const void* x, std::int64_t rows, const dnnl::memory& weight, void* y,
+                             int thread) const {
+  WorkAlone();
+  const OfRows& of_rows = by_granules_[static_cast<std::size_t>(rows / kRowGranule - 1)];
+  Slot& slot = of_rows.slots[static_cast<std::size_t>(thread)];
+  slot.x.set_data_handle(const_cast<void*>(x));
+  slot.y.set_data_handle(y);
+  slot.arguments[DNNL_ARG_WEIGHTS] = weight;
+  thread_local dnnl::stream stream(Engine());
+  of_rows.primitive.execute(stream, slot.arguments);
+}
+
+}  // namespace scorecast::shard

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <dnnl.hpp>
+
+#include "shard/linear/precision.h"
+
+namespace scorecast::shard {
+
+/// oneDNN's products of one width and depth: a primitive for each number of rows, made once, and
+/// one packed layout of the weight for them all. They are inner products, whose `brgemm` kernels
+/// give a row the same bits whatever the number of rows; other kernels of the library do not, and
+/// are refused.
+class OneDnnProduct {
+ public:
+  /// y [rows, width] = x [rows, in] · Wᵀ: float32 and bfloat16 give float32, int8 (bytes times
+  /// signed bytes) gives int32. `threads` may call Multiply at once.
+  OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads);
+
+  /// Whether the CPU has a kernel for this, and the self-check finds a row's bits the same in every
+  /// place of every number of rows.
+  bool is_usable() const { return is_usable_; }
+
+  std::int64_t packed_bytes() const { return static_cast<std::int64_t>(weight_desc_.get_size()); }
+
+  /// Packs `rows`, dense [width, in], as float32, bfloat16 or int8 as the precision has it, into
+  /// `to`, for Multiply. On any thread. `to`: [packed_bytes()], which must outlive the memory
+  /// object.
+  dnnl::memory Pack(const void* rows, std::byte* to) const;
+
+  /// `rows` is a multiple of 16, at most kMostTileRows.
+  void Multiply(const void* x, std::int64_t rows, const dnnl::memory& weight, void* y,
+                int thread) const;
+
+  /// The library's name for its kernel.
+  const std::string& kernel() const { return kernel_; }
+
+ private:
+  /// One thread's memory objects for one primitive, reused from call to call.
+  struct Slot {
+    dnnl::memory x;
+    dnnl::memory y;
+    std::unordered_map<int, dnnl::memory> arguments;
+  };
+  struct OfRows {
+    dnnl::primitive primitive;
+    mutable std::vector<Slot> slots;  // [threads]
+  };
+
+  void Make(int threads);
+  bool RowsKeepTheirBits() const;
+
+  Precision precision_;
+  std::int64_t width_;
+  std::int64_t in_;
+  bool is_usable_ = false;
+  std::string kernel_;
+  dnnl::memory::desc weight_desc_;
+  std::vector<OfRows> by_granules_;  // [kMostTileRows / 16]
+};
+
+}  // namespace scorecast::shard

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace scorecast::shard {
+
+/// What a matrix product's factors are rounded to; it adds up in float32 (int8: in int32).
+enum class Precision : std::uint8_t { kFloat32, kBfloat16, kInt8 };
+
+constexpr std::int64_t ElementSize(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      return 4;
+    case Precision::kBfloat16:
+      return 2;
+    case Precision::kInt8:
+      return 1;
+  }
+  return 0;
+}
+
+/// As --dtype spells it.
+constexpr std::string_view Name(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      return "f32";
+    case Precision::kBfloat16:
+      return "bf16";
+    case Precision::kInt8:
+      return "int8";
+  }
+  return "";
+}
+
+}  // namespace scorecast::shard

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "proto/model/model_config.h"
+#include "proto/mpi/communicator.h"
+#include "proto/mpi/row_exchange.h"
+#include "proto/plan/forward_plan.h"
+#include "shard/checkpoint/checkpoint.h"
+#include "shard/kernels/kernels.h"
+#include "shard/linear/arithmetic.h"
+#include "shard/runtime/thread_pool.h"
+#include "shard/transformer/transformer.h"
+#include "shard/worker/doorbell.h"
+#include "shard/worker/plan_runner.h"
+
+namespace scorecast::shard {
+
+/// What the ranks of a group compute with: the least that every one of them has.
+struct AgreedArithmetic {
+  InstructionSet instruction_set = InstructionSet::kGeneric;
+  ArithmeticChoice products;
+};
+
+/// Collective; `most` is the instruction set that this rank may use. Without a precision it is
+/// DefaultPrecision. To be called before anything of oneDNN.
+AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
+                                   std::optional<Precision> precision);
+
+struct RankEngineOptions {
+  AgreedArithmetic arithmetic;
+  int threads = 1;
+  proto::PlanLimits limits;
+  proto::RowExchange::Transport transport = proto::RowExchange::Transport::kFastest;
+  Transformer::Progress progress = [](std::int64_t, std::int64_t) {};
+};
+
+/// Everything that a rank computes passes with, from the weights to the runner of plans. Made and
+/// used by all ranks of the group together.
+class RankEngine {
+ public:
+  /// StartupError, on every rank, where it cannot be made on one.
+  RankEngine(proto::Communicator& group, const std::filesystem::path& model_dir,
+             const proto::ModelConfig& config, const RankEngineOptions& options);
+
+  ThreadPool& pool() { return pool_; }
+  const Transformer& transformer() const { return *transformer_; }
+  const proto::RowExchange& exchange() const { return exchange_; }
+  PlanRunner& runner() { return *runner_; }
+
+  /// For the log: what computes, and how the ranks' sums travel.
+  std::string Description() const;
+
+ private:
+  AgreedArithmetic agreed_;
+  ThreadPool pool_;
+  proto::RowExchange exchange_;
+  std::unique_ptr<Arithmetic> arithmetic_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<Transformer> transformer_;
+  std::unique_ptr<Doorbell> doorbell_;
+  std::unique_ptr<PlanRunner> runner_;
+};
+
+}  // namespace scorecast::shard

@@ -1,0 +1,62 @@
+#include "bench/roofline/pass_products.h"
+
+#include <gtest/gtest.h>
+
+namespace scorecast::bench {
+namespace {
+
+constexpr std::int64_t kHidden = 24;
+constexpr std::int64_t kQueries = 4 * 8;
+constexpr std::int64_t kKeys = 2 * 8;
+constexpr std::int64_t kIntermediate = 48;
+constexpr std::int64_t kVocabulary = 80;
+
+proto::ModelConfig Config() {
+  proto::ModelConfig config;
+  config.hidden_size = kHidden;
+  config.num_hidden_layers = 3;
+  config.num_attention_heads = 4;
+  config.num_key_value_heads = 2;
+  config.head_dim = 8;
+  config.intermediate_size = kIntermediate;
+  config.vocab_size = kVocabulary;
+  return config;
+}
+
+double Operations(std::int64_t rows, std::int64_t reads, int rank = 0, int ranks = 1) {
+  const proto::ModelConfig config = Config();
+  return OperationsOf(
+      ProductsOfPass(config, proto::MakePartition(config, rank, ranks), rows, reads));
+}
+
+/// Of a layer, without the keys' and the values' weights.
+constexpr std::int64_t kOtherWeights = 2 * kQueries * kHidden + 3 * kIntermediate * kHidden;
+
+TEST(PassProducts, MultiplyEveryRowByEveryWeightWhereAllAreRead) {
+  const std::int64_t weights = 3 * (kOtherWeights + 2 * kKeys * kHidden) + kVocabulary * kHidden;
+  EXPECT_EQ(Operations(7, 7), 2.0 * 7 * weights);
+  const proto::ModelConfig config = Config();
+  EXPECT_EQ(WeightElements(config, proto::MakePartition(config, 0, 1)), weights);
+}
+
+TEST(PassProducts, RowsThatAreNotReadNeedNoLogits) {
+  EXPECT_EQ(Operations(7, 7) - Operations(7, 3), 2.0 * 4 * kVocabulary * kHidden);
+}
+
+TEST(PassProducts, OfTheRanksAddUpToThoseOfOne) {
+  EXPECT_EQ(Operations(7, 3, 0, 2) + Operations(7, 3, 1, 2), Operations(7, 3));
+}
+
+TEST(PassProducts, LeaveOutWhatARankOwnsNothingOf) {
+  proto::ModelConfig config = Config();
+  config.intermediate_size = proto::kPartitionGrain;  // All of it is rank 0's.
+  const auto products = ProductsOfPass(config, proto::MakePartition(config, 1, 2), 7, 3);
+  // Queries, keys and values, and output, of three layers; and the lm-head.
+  ASSERT_EQ(products.size(), 3U * 2 + 1);
+  for (const Product& product : products) {
+    EXPECT_GT(product.operations(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::bench

@@ -1,0 +1,96 @@
+// The engine against itself where other bits are right: float32's last digits are all that differs.
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/mpi/engine_harness.h"
+#include "tests/reference/random_checkpoint.h"
+
+namespace scorecast::testing {
+namespace {
+
+using proto::PackedSequence;
+using proto::RowLogits;
+using proto::TokenId;
+
+const std::filesystem::path kModel =
+    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
+constexpr std::int64_t kVocabSize = 320;
+const std::vector<TokenId> kLabels = {3, 7, 300};
+
+std::vector<TokenId> Tokens(std::uint64_t seed, std::size_t count) {
+  return reference::RandomTokens(seed, count, kVocabSize);
+}
+
+class EngineAgreement : public ::testing::Test {
+ protected:
+  Engine engine_{kModel};
+  std::vector<TokenId> query_ = Tokens(1, 70);
+  std::vector<std::vector<TokenId>> items_ = {Tokens(100, 3),  Tokens(101, 1), Tokens(102, 17), {},
+                                              Tokens(104, 64), Tokens(105, 65)};
+
+  std::vector<RowLogits> Score() {
+    auto results = engine_.RunTogether({ItemsSequence(query_, items_, kLabels, 4)});
+    return results.empty() ? std::vector<RowLogits>{} : std::move(results[0]);
+  }
+};
+
+// With delimiters hidden, an item beside others is scored as query + item alone would be.
+TEST_F(EngineAgreement, MultiItemIsOneByOne) {
+  const std::vector<RowLogits> together = Score();
+  for (std::size_t item = 0; item < items_.size(); ++item) {
+    std::vector<TokenId> prompt = query_;
+    prompt.insert(prompt.end(), items_[item].begin(), items_[item].end());
+    const auto alone = engine_.RunTogether({ItemsSequence(prompt, {}, kLabels)});
+    if (!engine_.is_root()) {
+      continue;
+    }
+    const std::vector<double> expected = LabelLogProbs(alone[0][0]);
+    const std::vector<double> found = LabelLogProbs(together[item + 1]);
+    for (std::size_t l = 0; l < kLabels.size(); ++l) {
+      EXPECT_NEAR(found[l], expected[l], 1e-5) << "item " << item;
+    }
+  }
+}
+
+// Labels that are only compared with each other are computed without the rest of the vocabulary.
+TEST_F(EngineAgreement, LabelsAloneAgreeWithTheWholeRow) {
+  PackedSequence sequence = ItemsSequence(query_, items_, kLabels);
+  const auto whole = engine_.RunTogether({sequence});
+  for (proto::RowRead& read : sequence.reads) {
+    read.normalizer = false;
+  }
+  const auto alone = engine_.RunTogether({sequence});
+  if (!engine_.is_root()) {
+    return;
+  }
+  for (std::size_t i = 0; i < sequence.reads.size(); ++i) {
+    for (std::size_t l = 0; l < kLabels.size(); ++l) {
+      // Two orders of adding hidden_size products of float32.
+      EXPECT_NEAR(alone[0][i].label_logits[l], whole[0][i].label_logits[l], 1e-4);
+    }
+  }
+}
+
+// Every instruction set that this machine has gives the same scores, if not the same bits.
+TEST_F(EngineAgreement, InstructionSetsAgree) {
+  const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
+  const std::vector<RowLogits> expected = Score();
+  for (int set = 0; set <= static_cast<int>(shard::DetectInstructionSet()); ++set) {
+    Engine other(kModel, {.instruction_set = static_cast<shard::InstructionSet>(set)});
+    const auto results = other.RunTogether({sequence});
+    for (std::size_t i = 0; engine_.is_root() && i < expected.size(); ++i) {
+      const std::vector<double> a = LabelLogProbs(results[0][i]);
+      const std::vector<double> b = LabelLogProbs(expected[i]);
+      for (std::size_t l = 0; l < kLabels.size(); ++l) {
+        EXPECT_NEAR(a[l], b[l], 1e-5);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::testing

@@ -1,0 +1,156 @@
+// Every precision against the oracle. What error belongs to a precision, the oracle says itself:
+// rounded where the engine rounds (reference::Rounding), it is as far off as the engine may be. The
+// two do not round to the same bits, as a last digit of float32 decides which way a number goes;
+// but their errors are as large.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "proto/model/model_config.h"
+#include "proto/mpi/communicator.h"
+#include "tests/mpi/engine_harness.h"
+#include "tests/reference/log_probabilities.h"
+#include "tests/reference/random_checkpoint.h"
+#include "tests/reference/reference_model.h"
+#include "tests/reference/temp_directory.h"
+
+namespace scorecast::testing {
+namespace {
+
+using proto::PackedSequence;
+using proto::RowLogits;
+using proto::TokenId;
+using shard::Precision;
+
+std::filesystem::path Family(const std::string& name) {
+  return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
+}
+
+/// A query and items, with every row read, and labels all over the vocabulary.
+PackedSequence EveryRow(std::int64_t vocab_size) {
+  const auto tokens = [&](std::uint64_t seed, std::size_t count) {
+    return reference::RandomTokens(seed, count, vocab_size);
+  };
+  std::vector<TokenId> labels;
+  for (TokenId id = 0; id < vocab_size; id += 16) {
+    labels.push_back(id);
+  }
+  PackedSequence sequence =
+      ItemsSequence(tokens(1, 70), {tokens(2, 20), tokens(3, 1), tokens(4, 7)}, labels);
+  sequence.reads.clear();
+  for (std::int32_t row = 0; row < sequence.rows(); ++row) {
+    sequence.reads.push_back({row, 0, true, 0});
+  }
+  return sequence;
+}
+
+/// Log-probabilities of the labels of every read, one after the other.
+std::vector<double> LogProbsOf(const reference::ReferenceModel& model,
+                               const PackedSequence& sequence) {
+  std::vector<std::int32_t> rows;
+  for (const proto::RowRead& read : sequence.reads) {
+    rows.push_back(read.row);
+  }
+  std::vector<double> found;
+  for (const auto& logits : model.Logits(sequence.tokens, sequence.segments, rows)) {
+    const std::vector<double> log_probs = reference::LogSoftmax(logits);
+    for (const TokenId id : sequence.label_lists[0]) {
+      found.push_back(log_probs[static_cast<std::size_t>(id)]);
+    }
+  }
+  return found;
+}
+
+struct Errors {
+  double rms = 0;
+  double largest = 0;
+};
+
+Errors ErrorsOf(const std::vector<double>& found, const std::vector<double>& exact) {
+  Errors errors;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double error = std::abs(found[i] - exact[i]);
+    errors.rms += error * error / static_cast<double>(exact.size());
+    errors.largest = std::max(errors.largest, error);
+  }
+  errors.rms = std::sqrt(errors.rms);
+  return errors;
+}
+
+// Both errors are samples of one distribution, of about 98 independent ones, a row each: their RMS
+// scatters by 1/√(2 · 98) = 7 %. This is four times that.
+constexpr double kMostRatio = 1.3;
+// The largest of a sample scatters more.
+constexpr double kMostRatioOfLargest = 2;
+
+/// The engine's errors on a model are those of its rounding.
+void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precision) {
+  if (proto::LoadModelConfig(model).num_attention_heads < proto::Communicator::World().size()) {
+    GTEST_SKIP() << "more ranks than heads";
+  }
+  Engine engine(model, {.precision = precision});
+  const PackedSequence sequence = EveryRow(engine.config().vocab_size);
+  const auto results = engine.RunTogether({sequence});
+  if (!engine.is_root()) {
+    return;
+  }
+  std::vector<double> found;
+  for (const RowLogits& row : results[0]) {
+    const std::vector<double> log_probs = LabelLogProbs(row);
+    found.insert(found.end(), log_probs.begin(), log_probs.end());
+  }
+  const reference::Rounding rounding = {
+      precision == Precision::kInt8 ? reference::Precision::kInt8 : reference::Precision::kBfloat16,
+      /*summands=*/engine.ranks() > 1};
+  const std::vector<double> exact = LogProbsOf(reference::ReferenceModel(model), sequence);
+  const std::vector<double> rounded =
+      LogProbsOf(reference::ReferenceModel(model, rounding), sequence);
+  ASSERT_EQ(found.size(), exact.size());
+  const Errors of_engine = ErrorsOf(found, exact);
+  const Errors of_rounding = ErrorsOf(rounded, exact);
+  EXPECT_LE(of_engine.rms, kMostRatio * of_rounding.rms);
+  EXPECT_LE(of_engine.largest, kMostRatioOfLargest * of_rounding.largest);
+  // It is that precision, and not a better one that takes longer. (Of several ranks each rounds its
+  // own part of a row to int8, by a finer scale.)
+  EXPECT_GE(of_engine.rms, of_rounding.rms / 2);
+}
+
+class EnginePrecision : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {};
+
+TEST_P(EnginePrecision, IsAsFarOffAsItsRounding) {
+  const auto [precision, family] = GetParam();
+  ExpectErrorsOfRounding(Family(family), precision);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, EnginePrecision,
+    ::testing::Combine(::testing::Values(Precision::kBfloat16, Precision::kInt8),
+                       ::testing::Values("llama", "llama-nine-heads", "llama-bias", "qwen3")),
+    [](const auto& test) {
+      std::string name(Name(std::get<0>(test.param)));
+      name += std::string("_") + std::get<1>(test.param);
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+// Channels a hundred times the others, as real models have them.
+TEST(EngineOutliers, TakeNoBitsOfTheOthers) {
+  const reference::TempDirectory dir;  // Each rank its own, with the same weights.
+  reference::RandomCheckpoint checkpoint;
+  checkpoint.config = reference::TinyConfig("llama");
+  checkpoint.config.hidden_size = 64;
+  checkpoint.seed = 4;
+  checkpoint.outliers = 100;
+  reference::WriteRandomCheckpoint(dir.path(), checkpoint);
+  ExpectErrorsOfRounding(dir.path(), Precision::kBfloat16);
+  ExpectErrorsOfRounding(dir.path(), Precision::kInt8);
+}
+
+}  // namespace
+}  // namespace scorecast::testing

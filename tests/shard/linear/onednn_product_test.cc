@@ -1,0 +1,117 @@
+#include "shard/linear/onednn_product.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shard/linear/gemm_backend.h"
+#include "shard/linear/onednn_backend.h"
+#include "shard/runtime/thread_pool.h"
+
+namespace scorecast::shard {
+namespace {
+
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
+
+bool IsHeldToAvx2() {
+  const char* most = std::getenv("ONEDNN_MAX_CPU_ISA");
+  return most != nullptr && std::string_view(most) == "AVX2";
+}
+
+// Its kernels of then do not give a row the same bits in every place.
+TEST(OneDnnProduct, IsNotUsableWithoutAvx512) {
+  if (!IsHeldToAvx2()) {
+    GTEST_SKIP() << "oneDNN is not held to AVX2 by ONEDNN_MAX_CPU_ISA";
+  }
+  for (const Precision precision : kPrecisions) {
+    EXPECT_FALSE(OneDnnProduct(precision, 64, 256, 1).is_usable()) << Name(precision);
+    EXPECT_FALSE(OneDnnBackend::Supports(precision)) << Name(precision);
+  }
+}
+
+// Vocabularies, heads and intermediate ranges leave chunks of any width. One float32 output is what
+// the library has no kernel for that would do.
+TEST(OneDnnProduct, IsUsableForEveryWidth) {
+  for (const Precision precision : kPrecisions) {
+    if (!OneDnnBackend::Supports(precision)) {
+      continue;
+    }
+    for (const std::int64_t in : {1, 2, 17, 100, 576}) {
+      for (const std::int64_t width : {1, 2, 3, 7, 16, 31, 64, 65, 255, 256}) {
+        if (precision == Precision::kFloat32 && width == 1) {
+          continue;
+        }
+        const OneDnnProduct product(precision, width, in, 1);
+        EXPECT_TRUE(product.is_usable())
+            << Name(precision) << ", " << width << " from " << in << ": " << product.kernel();
+      }
+    }
+  }
+}
+
+// Sums of the largest bytes, which instructions with 16-bit sums would cut off.
+TEST(OneDnnProduct, Int8IsExact) {
+  if (!OneDnnBackend::Supports(Precision::kInt8)) {
+    GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no int8 by oneDNN";
+  }
+  for (const std::int64_t in : {2, 17, 100, 1000}) {
+    constexpr std::int64_t kWidth = 33;
+    const OneDnnProduct product(Precision::kInt8, kWidth, in, 1);
+    ASSERT_TRUE(product.is_usable());
+    for (const int value : {127, -127, -128}) {
+      const std::vector<std::uint8_t> x(static_cast<std::size_t>(kMostTileRows * in), 255);
+      const std::vector<std::int8_t> w(static_cast<std::size_t>(kWidth * in),
+                                       static_cast<std::int8_t>(value));
+      std::vector<std::byte> buffer(static_cast<std::size_t>(product.packed_bytes()));
+      const dnnl::memory packed = product.Pack(w.data(), buffer.data());
+      for (std::int64_t rows = kRowGranule; rows <= kMostTileRows; rows += kRowGranule) {
+        std::vector<std::int32_t> y(static_cast<std::size_t>(rows * kWidth));
+        product.Multiply(x.data(), rows, packed, y.data(), 0);
+        EXPECT_EQ(y,
+                  std::vector<std::int32_t>(y.size(), static_cast<std::int32_t>(255 * value * in)))
+            << rows << " rows from " << in;
+      }
+    }
+  }
+}
+
+/// Packs nothing, and counts how often it was asked to.
+class CountingBackend : public GemmBackend {
+ public:
+  std::unique_ptr<PackedWeight> Pack(Precision, const WeightSource&, ThreadPool&) override {
+    ++packed;
+    return nullptr;
+  }
+  std::string Description(Precision) const override { return "none"; }
+
+  int packed = 0;
+};
+
+TEST(OneDnnBackend, LeavesWhatItHasNoKernelForToAnother) {
+  if (!OneDnnBackend::Supports(Precision::kFloat32)) {
+    GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no f32 by oneDNN";
+  }
+  CountingBackend other;
+  OneDnnBackend backend(KernelsFor(DetectInstructionSet()), 1, other);
+  ThreadPool pool(1);
+  const auto pack = [&](std::vector<std::int64_t> widths) {
+    WeightSource source;
+    source.widths = std::move(widths);
+    source.in = 48;
+    source.read = [](std::int64_t, float*) {};
+    return backend.Pack(Precision::kFloat32, source, pool);
+  };
+  EXPECT_NE(pack({64, 2}), nullptr);
+  EXPECT_EQ(other.packed, 0);
+  EXPECT_EQ(pack({64, 1}), nullptr);
+  EXPECT_EQ(other.packed, 1);
+}
+
+}  // namespace
+}  // namespace scorecast::shard

@@ -1,0 +1,125 @@
+#include "shard/transformer/workspace.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "proto/model/model_config.h"
+#include "proto/model/partition.h"
+
+namespace scorecast::shard {
+namespace {
+
+constexpr proto::PlanLimits kLimits = {.max_rows = 37, .max_reads = 5};
+constexpr std::int64_t kRows = 48;  // In whole granules.
+constexpr int kThreads = 3;
+
+proto::ModelConfig SmallConfig() {
+  proto::ModelConfig config;
+  config.hidden_size = 50;
+  config.num_attention_heads = 3;
+  config.num_key_value_heads = 1;
+  config.head_dim = 10;
+  config.intermediate_size = 70;
+  config.vocab_size = 100;
+  return config;
+}
+
+struct Part {
+  std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
+class WorkspaceTest : public ::testing::TestWithParam<Precision> {
+ protected:
+  static Part PartOf(Rows<float> rows, std::int64_t count) {
+    return {reinterpret_cast<std::byte*>(rows.data), 4 * count * rows.stride};
+  }
+  static void Append(const Activations& rows, std::vector<Part>& parts) {
+    parts.push_back({rows.data, kRows * rows.row_bytes()});
+    if (rows.precision == Precision::kInt8) {
+      parts.push_back({reinterpret_cast<std::byte*>(rows.scales), kRows * 4});
+    }
+  }
+
+  const Precision precision_ = GetParam();
+  const proto::ModelConfig config_ = SmallConfig();
+  const proto::Partition partition_ = proto::MakePartition(config_, 0, 2);
+  const std::int64_t q_ = partition_.heads.size() * config_.head_dim;
+  const std::int64_t i_ = partition_.intermediate.size();
+};
+
+// Each part is as large as its shape says, begins a line, is zero and overlaps no other.
+TEST_P(WorkspaceTest, PartsLieApart) {
+  const Workspace work(config_, partition_, kLimits, precision_, kThreads);
+  EXPECT_EQ(work.hidden.stride, config_.hidden_size);
+  EXPECT_EQ(work.queries.stride, q_);
+  EXPECT_EQ(work.attended.stride, q_);
+  EXPECT_EQ(work.thread_row.stride, config_.hidden_size);
+  EXPECT_EQ(work.selected.width, config_.hidden_size);
+  EXPECT_EQ(work.output_input.width, q_);
+  EXPECT_EQ(work.down_input.width, i_);
+  std::vector<Part> parts = {PartOf(work.hidden, kRows), PartOf(work.queries, kRows),
+                             PartOf(work.attended, kRows), PartOf(work.thread_row, kThreads)};
+  if (precision_ != Precision::kBfloat16) {
+    EXPECT_EQ(work.activated.stride, i_);
+    parts.push_back(PartOf(work.activated, kRows));
+  }
+  for (const Activations* rows : {&work.selected, &work.output_input, &work.down_input}) {
+    EXPECT_EQ(rows->precision, precision_);
+  }
+  Append(work.selected, parts);
+  if (precision_ != Precision::kFloat32) {
+    Append(work.output_input, parts);
+    Append(work.down_input, parts);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(parts[i].data) % 64, 0U) << "part " << i;
+    EXPECT_TRUE(std::all_of(parts[i].data, parts[i].data + parts[i].bytes,
+                            [](std::byte b) { return b == std::byte{0}; }))
+        << "part " << i << " is what an earlier one wrote";
+    std::memset(parts[i].data, static_cast<int>(i) + 1, static_cast<std::size_t>(parts[i].bytes));
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_TRUE(std::all_of(parts[i].data, parts[i].data + parts[i].bytes,
+                            [&](std::byte b) { return b == static_cast<std::byte>(i + 1); }))
+        << "part " << i;
+  }
+}
+
+TEST_P(WorkspaceTest, Float32InputsAreTheRowsThemselves) {
+  const Workspace work(config_, partition_, kLimits, precision_, kThreads);
+  const bool is_float32 = precision_ == Precision::kFloat32;
+  EXPECT_EQ(work.output_input.data == reinterpret_cast<std::byte*>(work.attended.data), is_float32);
+  EXPECT_EQ(work.down_input.data == reinterpret_cast<std::byte*>(work.activated.data), is_float32);
+}
+
+TEST_P(WorkspaceTest, BytesAreThoseOfItsShapes) {
+  const auto lines = [](std::int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  const std::int64_t h = config_.hidden_size;
+  const std::int64_t size = ElementSize(precision_);
+  std::int64_t bytes = lines(4 * kRows * h) + 2 * lines(4 * kRows * q_) + lines(size * kRows * h) +
+                       lines(4 * h);  // One thread's row.
+  if (precision_ != Precision::kBfloat16) {
+    bytes += lines(4 * kRows * i_);
+  }
+  if (precision_ != Precision::kFloat32) {
+    bytes += lines(size * kRows * q_) + lines(size * kRows * i_);
+  }
+  if (precision_ == Precision::kInt8) {
+    bytes += 3 * lines(4 * kRows);
+  }
+  EXPECT_EQ(Workspace::Bytes(config_, partition_, kLimits, precision_), bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WorkspaceTest,
+                         ::testing::Values(Precision::kFloat32, Precision::kBfloat16,
+                                           Precision::kInt8),
+                         [](const auto& param) { return std::string(Name(param.param)); });
+
+}  // namespace
+}  // namespace scorecast::shard
