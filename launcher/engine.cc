@@ -47,6 +47,8 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
       prepare_root();
     }
   });
+  // Hosts may differ in memory, and rank 0 deals out places on all of them.
+  limits_.kept_kv_rows = group_.Min(limits_.kept_kv_rows);
   options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(ranks_here);
   options.limits = limits_;
   if (is_root()) {

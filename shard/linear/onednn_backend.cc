@@ -17,6 +17,10 @@ struct Chunk {
   std::vector<std::int32_t> offsets;  // [width], of int8
 };
 
+/// Bytes times int8 values, so many of them, still fit the int32 that adds them up.
+constexpr std::int64_t kDeepest = std::int64_t{1} << 16;
+static_assert(kDeepest * 255 * 128 < std::int64_t{1} << 31);
+
 class OneDnnWeight : public PackedWeight {
  public:
   OneDnnWeight(const Kernels& kernels, AlignedBuffer<std::byte> packed, std::vector<Chunk> chunks)
@@ -58,7 +62,7 @@ std::string OneDnnBackend::Description(Precision precision) const {
   std::string text = "oneDNN " + std::to_string(version->major) + "." +
                      std::to_string(version->minor) + "." + std::to_string(version->patch);
   for (const auto& [shape, product] : products_) {
-    if (std::get<Precision>(shape) == precision) {
+    if (std::get<Precision>(shape) == precision && product->is_usable()) {
       return text + " " + product->kernel();
     }
   }
@@ -83,7 +87,7 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
     constexpr std::int64_t kLine = 64;
     chunks[i].width = source.widths[i];
     chunks[i].product = Product(precision, chunks[i].width, in);
-    if (chunks[i].product == nullptr) {
+    if (chunks[i].product == nullptr || in > kDeepest) {
       return other_.Pack(precision, source, pool);
     }
     chunks[i].offset = bytes;

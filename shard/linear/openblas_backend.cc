@@ -90,6 +90,12 @@ std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const W
     chunks[i].width = source.widths[i];
     chunks[i].heights = panels_.Heights(chunks[i].width, in);
     widest = std::max(widest, chunks[i].width);
+    const auto size = static_cast<std::size_t>(chunks[i].width * in);
+    if (precision == Precision::kFloat32) {
+      chunks[i].f32 = AlignedBuffer<float>(size);
+    } else if (precision == Precision::kBfloat16) {
+      chunks[i].bf16 = AlignedBuffer<std::uint16_t>(size);
+    }
   }
   if (precision != Precision::kFloat32) {
     for (Scratch& scratch : scratch_) {
@@ -101,22 +107,22 @@ std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const W
       }
     }
   }
-  pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int) {
+  std::vector<PackScratch> packing;
+  for (int thread = 0; thread < pool.threads() && precision != Precision::kFloat32; ++thread) {
+    packing.emplace_back(source, precision);
+  }
+  pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
     Chunk& chunk = chunks[static_cast<std::size_t>(index)];
-    const auto size = static_cast<std::size_t>(chunk.width * in);
-    AlignedBuffer<float> rows(size);
-    source.read(index, rows.data());
-    switch (precision) {
-      case Precision::kFloat32:
-        chunk.f32 = std::move(rows);
-        return;
-      case Precision::kBfloat16:
-        chunk.bf16 = AlignedBuffer<std::uint16_t>(size);
-        kernels_.to_bf16(rows.data(), chunk.width * in, chunk.bf16.data());
-        return;
-      case Precision::kInt8:
-        chunk.int8 = QuantizeChunk(kernels_, rows.data(), chunk.width, in);
-        return;
+    if (precision == Precision::kFloat32) {
+      source.read(index, chunk.f32.data());
+      return;
+    }
+    float* rows = packing[static_cast<std::size_t>(thread)].rows.data();
+    source.read(index, rows);
+    if (precision == Precision::kBfloat16) {
+      kernels_.to_bf16(rows, chunk.width * in, chunk.bf16.data());
+    } else {
+      chunk.int8 = QuantizeChunk(kernels_, rows, chunk.width, in);
     }
   });
   return std::make_unique<OpenBlasWeight>(precision, in, std::move(chunks), scratch_);

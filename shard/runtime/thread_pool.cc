@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "proto/base/check.h"
 #include "proto/base/error.h"
@@ -69,7 +70,15 @@ void ThreadPool::TakeTasks(int thread) {
     if (i >= count_) {
       return;
     }
-    task_.call(task_.object, i, thread);
+    try {
+      task_.call(task_.object, i, thread);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (fault_ == nullptr) {
+        fault_ = std::current_exception();
+      }
+      next_.store(count_, std::memory_order_relaxed);
+    }
   }
 }
 
@@ -95,6 +104,9 @@ void ThreadPool::Run(std::int64_t count, TaskRef task) {
   TakeTasks(0);
   while (!Poll([this] { return running_.load(std::memory_order_acquire) == 0; })) {
     std::this_thread::yield();
+  }
+  if (fault_ != nullptr) {
+    std::rethrow_exception(std::exchange(fault_, nullptr));
   }
 }
 

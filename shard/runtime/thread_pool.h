@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -23,7 +24,8 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   /// Calls task(i, thread) for every i in [0, count), thread in [0, threads()), and returns when
-  /// all are done. Not reentrant; called by one thread only. Allocates nothing.
+  /// all are done. Where tasks threw, it throws what the first of them did, once none runs any
+  /// more. Not reentrant; called by one thread only. Allocates nothing.
   template <typename Task>
   void ParallelFor(std::int64_t count, Task&& task) {
     using Plain = std::remove_reference_t<Task>;
@@ -51,6 +53,7 @@ class ThreadPool {
   std::atomic<std::uint64_t> round_ = 0;  // Raised to start a round.
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
+  std::exception_ptr fault_;  // Of this round; under mutex_.
   std::condition_variable start_;
   std::vector<std::jthread> workers_;  // Last, so that they end before what they wait on does.
 };

@@ -157,8 +157,9 @@ void Transformer::Embed(const ForwardPlan& plan) {
     const proto::TokenId id = plan.tokens[static_cast<std::size_t>(row)];
     ReadRows(embedding_, {id, id + 1}, work_.hidden[row]);
   });
-  exchange_.ExchangeSummands(exchange_.Even(0));  // There are none.
   times_.End(Phase::kOther);
+  exchange_.ExchangeSummands(exchange_.Even(0));  // There are none.
+  times_.End(Phase::kCommunication);
 }
 
 void Transformer::ShareNormed(const Scope& scope, const std::vector<float>& weight,
@@ -183,7 +184,7 @@ void Transformer::Project(const ForwardPlan& plan, std::int64_t index, const Sco
   const auto finish = [&](const RowMap& map) {
     return [&](const ProductTile& tile) { FinishQkv(plan, index, map, tile); };
   };
-  if (scope.origin.empty()) {
+  if (index + 1 < static_cast<std::int64_t>(layers_.size())) {
     layer.qkv.Forward(normed_, rows, pool_, finish(all_rows_));
   } else {
     for (std::int64_t row = 0; row < scope.rows(); ++row) {

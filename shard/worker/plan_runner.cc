@@ -1,8 +1,10 @@
 #include "shard/worker/plan_runner.h"
 
 #include <cstddef>
+#include <exception>
 #include <span>
 
+#include "proto/base/check.h"
 #include "proto/plan/plan_codec.h"
 #include "shard/transformer/answer.h"
 
@@ -53,7 +55,13 @@ bool PlanRunner::FollowOne() {
 }
 
 std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
-  const std::vector<std::byte> mine = transformer_.Forward(plan);
+  std::vector<std::byte> mine;
+  try {
+    mine = transformer_.Forward(plan);
+  } catch (const std::exception& fault) {
+    // The other ranks wait for this one in the midst of the pass: only the job's end frees them.
+    proto::Check(false, fault.what());
+  }
   std::vector<int> counts;
   std::size_t total = 0;
   for (const proto::Range& vocabulary : vocabularies_) {

@@ -21,16 +21,16 @@ AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, Instruction
 
 RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& model_dir,
                        const proto::ModelConfig& config, const RankEngineOptions& options)
-    : agreed_(options.arithmetic),
-      pool_(options.threads),
-      exchange_(Transformer::MakeExchange(group, config, agreed_.products.layers, options.limits,
-                                          options.transport)) {
+    : agreed_(options.arithmetic) {
+  proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
+  exchange_ = std::make_unique<proto::RowExchange>(Transformer::MakeExchange(
+      group, config, agreed_.products.layers, options.limits, options.transport));
   proto::StartupPhase(group, [&] {
     const Kernels& kernels = KernelsFor(agreed_.instruction_set);
-    arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_.threads());
+    arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_->threads());
     checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::Open(model_dir));
-    transformer_ = std::make_unique<Transformer>(config, *checkpoint_, exchange_, *arithmetic_,
-                                                 kernels, pool_, options.limits, options.progress);
+    transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
+                                                 kernels, *pool_, options.limits, options.progress);
   });
   doorbell_ = Doorbell::Connect(group);
   runner_ = std::make_unique<PlanRunner>(group, config, *transformer_, *doorbell_);
@@ -38,7 +38,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
 
 std::string RankEngine::Description() const {
   return arithmetic_->Description() + ", kernels " + std::string(Name(agreed_.instruction_set)) +
-         (exchange_.ranks() == 1 ? "" : ", sums by " + exchange_.Description());
+         (exchange_->ranks() == 1 ? "" : ", sums by " + exchange_->Description());
 }
 
 }  // namespace scorecast::shard

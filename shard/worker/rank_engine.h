@@ -46,9 +46,9 @@ class RankEngine {
   RankEngine(proto::Communicator& group, const std::filesystem::path& model_dir,
              const proto::ModelConfig& config, const RankEngineOptions& options);
 
-  ThreadPool& pool() { return pool_; }
+  ThreadPool& pool() { return *pool_; }
   const Transformer& transformer() const { return *transformer_; }
-  const proto::RowExchange& exchange() const { return exchange_; }
+  const proto::RowExchange& exchange() const { return *exchange_; }
   PlanRunner& runner() { return *runner_; }
 
   /// For the log: what computes, and how the ranks' sums travel.
@@ -56,8 +56,8 @@ class RankEngine {
 
  private:
   AgreedArithmetic agreed_;
-  ThreadPool pool_;
-  proto::RowExchange exchange_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<proto::RowExchange> exchange_;
   std::unique_ptr<Arithmetic> arithmetic_;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<Transformer> transformer_;

@@ -110,6 +110,30 @@ TEST(ThreadPool, RunsOnSeveralThreads) {
   EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 3U);
 }
 
+// Whichever thread it happens on, the caller hears of it, and the pool goes on.
+TEST(ThreadPool, ThrowsWhatATaskThrew) {
+  for (const int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    for (int round = 0; round < 50; ++round) {
+      std::atomic<int> running = 0;
+      EXPECT_THROW(pool.ParallelFor(100,
+                                    [&](std::int64_t i, int) {
+                                      ++running;
+                                      if (i % 10 == round % 10) {
+                                        --running;
+                                        throw proto::StartupError("a task's");
+                                      }
+                                      --running;
+                                    }),
+                   proto::StartupError);
+      EXPECT_EQ(running, 0) << "a task ran on after the call";
+      std::atomic<int> done = 0;
+      pool.ParallelFor(100, [&](std::int64_t, int) { ++done; });
+      EXPECT_EQ(done, 100);
+    }
+  }
+}
+
 // A process of its own, whose address space has no room for so many threads' stacks.
 TEST(ThreadPool, MoreThreadsThanTheSystemGivesIsAStartupFault) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
