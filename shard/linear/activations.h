@@ -8,8 +8,8 @@
 
 namespace scorecast::shard {
 
-/// Rows of activations are given to a backend in multiples of this: the only padding that a GEMM
-/// ever computes. What the rows past the last hold does not matter.
+/// Buffers have room for multiples of so many rows, to which a GEMM may round up what it is given:
+/// the only padding that is ever computed. What the rows past the last hold does not matter.
 inline constexpr std::int64_t kRowGranule = 16;
 
 constexpr std::int64_t RoundUpRows(std::int64_t rows) {

@@ -29,8 +29,8 @@ class PackedWeight {
   virtual ~PackedWeight() = default;
 
   /// y[0 … rows, width] = x[first_row … first_row + rows, in] · Wᵀ for one chunk of outputs; y is
-  /// dense. `rows` is a multiple of kRowGranule, at most kMostTileRows. A row's bits depend on that
-  /// row alone. Single-threaded; `thread` says which of the pool's calls.
+  /// dense. At most kMostTileRows rows; x and y have room for RoundUpRows(rows). A row's bits depend
+  /// on that row alone. Single-threaded; `thread` says which of the pool's calls.
   virtual void Multiply(const Activations& x, std::int64_t first_row, std::int64_t rows,
                         std::int64_t chunk, float* y, int thread) const = 0;
 };

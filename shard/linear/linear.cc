@@ -48,7 +48,7 @@ ProductTile Linear::Multiply(const Activations& x, std::int64_t rows, std::int64
   if (weight_ == nullptr) {
     std::fill_n(tile.data, tile.rows * tile.columns.size(), 0.0F);
   } else {
-    weight_->Multiply(x, first_row, RoundUpRows(tile.rows), chunk, tile.data, thread);
+    weight_->Multiply(x, first_row, tile.rows, chunk, tile.data, thread);
   }
   return tile;
 }

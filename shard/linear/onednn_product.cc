@@ -59,45 +59,59 @@ OneDnnProduct::OneDnnProduct(Precision precision, std::int64_t width, std::int64
     : precision_(precision), width_(width), in_(in) {
   WorkAlone();
   try {
-    Make(threads);
+    MakeAll(threads);
     is_usable_ = RowsKeepTheirBits();
   } catch (const dnnl::error&) {
     // It has no kernel for this.
   }
 }
 
-void OneDnnProduct::Make(int threads) {
-  const DataType result = precision_ == Precision::kInt8 ? DataType::s32 : DataType::f32;
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  weight_desc_ =
-      dnnl::memory::desc({width_, in_}, WeightType(precision_), dnnl::memory::format_tag::any);
+void OneDnnProduct::MakeAll(int threads) {
   for (std::int64_t rows = kRowGranule; rows <= kMostTileRows; rows += kRowGranule) {
-    const dnnl::memory::desc x({rows, in_}, InputType(precision_), dnnl::memory::format_tag::ab);
-    const dnnl::memory::desc y({rows, width_}, result, dnnl::memory::format_tag::ab);
-    const dnnl::inner_product_forward::primitive_desc description(
-        {dnnl::prop_kind::forward_inference, x, weight_desc_, y}, attributes, Engine());
-    kernel_ = description.impl_info_str();
-    if (std::string_view(kernel_).substr(0, 6) != "brgemm") {
-      throw dnnl::error(dnnl_unimplemented, "no kernel whose rows keep their bits");
-    }
-    // The first one's choice holds for all.
-    weight_desc_ = description.weights_desc();
-    OfRows& made = by_granules_.emplace_back();
-    made.primitive = dnnl::inner_product_forward(description);
-    for (int thread = 0; thread < threads; ++thread) {
-      Slot& slot = made.slots.emplace_back();
-      slot.x = dnnl::memory(x, Engine(), DNNL_MEMORY_NONE);
-      slot.y = dnnl::memory(y, Engine(), DNNL_MEMORY_NONE);
-      slot.arguments = {
-          {DNNL_ARG_SRC, slot.x},
-          {DNNL_ARG_DST, slot.y},
-          {DNNL_ARG_SCRATCHPAD, dnnl::memory(description.scratchpad_desc(), Engine())}};
+    made_.push_back(Make(rows, threads));
+  }
+  for (std::int64_t rows = kRowGranule / 2; rows >= 1; rows /= 2) {
+    try {
+      made_.insert(made_.begin(), Make(rows, threads));
+    } catch (const dnnl::error&) {
+      // A granule does.
     }
   }
 }
 
-bool OneDnnProduct::RowsKeepTheirBits() const {
+OneDnnProduct::OfRows OneDnnProduct::Make(std::int64_t rows, int threads) {
+  const DataType result = precision_ == Precision::kInt8 ? DataType::s32 : DataType::f32;
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::memory::desc x({rows, in_}, InputType(precision_), dnnl::memory::format_tag::ab);
+  const dnnl::memory::desc y({rows, width_}, result, dnnl::memory::format_tag::ab);
+  const dnnl::memory::desc weight =
+      made_.empty()
+          ? dnnl::memory::desc({width_, in_}, WeightType(precision_), dnnl::memory::format_tag::any)
+          : weight_desc_;
+  const dnnl::inner_product_forward::primitive_desc description(
+      {dnnl::prop_kind::forward_inference, x, weight, y}, attributes, Engine());
+  const std::string kernel = description.impl_info_str();
+  if (made_.empty()) {
+    kernel_ = kernel;
+    weight_desc_ = description.weights_desc();
+  }
+  if (std::string_view(kernel).substr(0, 6) != "brgemm") {
+    throw dnnl::error(dnnl_unimplemented, "no kernel whose rows keep their bits");
+  }
+  OfRows made = {.rows = rows, .primitive = dnnl::inner_product_forward(description), .slots = {}};
+  for (int thread = 0; thread < threads; ++thread) {
+    Slot& slot = made.slots.emplace_back();
+    slot.x = dnnl::memory(x, Engine(), DNNL_MEMORY_NONE);
+    slot.y = dnnl::memory(y, Engine(), DNNL_MEMORY_NONE);
+    slot.arguments = {{DNNL_ARG_SRC, slot.x},
+                      {DNNL_ARG_DST, slot.y},
+                      {DNNL_ARG_SCRATCHPAD, dnnl::memory(description.scratchpad_desc(), Engine())}};
+  }
+  return made;
+}
+
+bool OneDnnProduct::RowsKeepTheirBits() {
   // Sixteen different rows, in one place after another of every height.
   const auto row_bytes = static_cast<std::size_t>(in_ * ElementSize(precision_));
   const std::vector<std::byte> rows = Samples(precision_, kRowGranule * in_);
@@ -106,7 +120,7 @@ bool OneDnnProduct::RowsKeepTheirBits() const {
   const dnnl::memory weight = Pack(weight_rows.data(), packed.data());
   std::vector<std::byte> x(static_cast<std::size_t>(kMostTileRows) * row_bytes);
   std::vector<std::uint32_t> y(static_cast<std::size_t>(kMostTileRows * width_));
-  std::vector<std::uint32_t> expected;
+  const auto width = static_cast<std::size_t>(width_);
   const auto row_at = [](std::int64_t place, std::int64_t turn) {
     return static_cast<std::size_t>((place * 5 + turn) % kRowGranule);
   };
@@ -117,24 +131,37 @@ bool OneDnnProduct::RowsKeepTheirBits() const {
     }
     Multiply(x.data(), height, weight, y.data(), 0);
   };
-  const auto width = static_cast<std::size_t>(width_);
   compute(kRowGranule, 0);
-  expected.resize(static_cast<std::size_t>(kRowGranule) * width);
+  std::vector<std::uint32_t> expected(static_cast<std::size_t>(kRowGranule) * width);
   for (std::int64_t place = 0; place < kRowGranule; ++place) {
     std::copy_n(y.data() + static_cast<std::size_t>(place) * width, width,
                 expected.data() + row_at(place, 0) * width);
   }
-  for (std::int64_t height = kRowGranule; height <= kMostTileRows; height += kRowGranule) {
-    compute(height, 3);
+  const auto keeps_bits = [&](std::int64_t height, std::int64_t turn) {
+    compute(height, turn);
     for (std::int64_t place = 0; place < height; ++place) {
-      if (!std::equal(expected.data() + row_at(place, 3) * width,
-                      expected.data() + (row_at(place, 3) + 1) * width,
+      if (!std::equal(expected.data() + row_at(place, turn) * width,
+                      expected.data() + (row_at(place, turn) + 1) * width,
                       y.data() + static_cast<std::size_t>(place) * width)) {
         return false;
       }
     }
+    return true;
+  };
+  // Where there are few places, all rows take their turns in them.
+  std::vector<std::int64_t> others;
+  for (const OfRows& few : made_) {
+    for (std::int64_t turn = 0; few.rows < kRowGranule && turn < kRowGranule; ++turn) {
+      if (!keeps_bits(few.rows, turn)) {
+        others.push_back(few.rows);
+        break;
+      }
+    }
   }
-  return true;
+  std::erase_if(made_, [&](const OfRows& few) { return std::ranges::count(others, few.rows) > 0; });
+  return std::ranges::all_of(made_, [&](const OfRows& of_rows) {
+    return of_rows.rows < kRowGranule || keeps_bits(of_rows.rows, 3);
+  });
 }
 
 dnnl::memory OneDnnProduct::Pack(const void* rows, std::byte* to) const {
@@ -151,7 +178,7 @@ dnnl::memory OneDnnProduct::Pack(const void* rows, std::byte* to) const {
 void OneDnnProduct::Multiply(const void* x, std::int64_t rows, const dnnl::memory& weight, void* y,
                              int thread) const {
   WorkAlone();
-  const OfRows& of_rows = by_granules_[static_cast<std::size_t>(rows / kRowGranule - 1)];
+  const OfRows& of_rows = *std::ranges::lower_bound(made_, rows, {}, &OfRows::rows);
   Slot& slot = of_rows.slots[static_cast<std::size_t>(thread)];
   slot.x.set_data_handle(const_cast<void*>(x));
   slot.y.set_data_handle(y);

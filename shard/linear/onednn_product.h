@@ -12,8 +12,9 @@
 
 namespace scorecast::shard {
 
-/// oneDNN's products of one width and depth: a primitive for each number of rows, made once, and
-/// one packed layout of the weight for them all. They are inner products, whose `brgemm` kernels
+/// oneDNN's products of one width and depth: a primitive for each number of rows that is a multiple
+/// of kRowGranule, and for a few smaller ones, made once, and one packed layout of the weight for
+/// them all. They are inner products, whose `brgemm` kernels
 /// give a row the same bits whatever the number of rows; other kernels of the library do not, and
 /// are refused.
 class OneDnnProduct {
@@ -33,7 +34,7 @@ class OneDnnProduct {
   /// object.
   dnnl::memory Pack(const void* rows, std::byte* to) const;
 
-  /// `rows` is a multiple of 16, at most kMostTileRows.
+  /// 1 … kMostTileRows rows; x and y have room for RoundUpRows(rows) of them.
   void Multiply(const void* x, std::int64_t rows, const dnnl::memory& weight, void* y,
                 int thread) const;
 
@@ -48,12 +49,18 @@ class OneDnnProduct {
     std::unordered_map<int, dnnl::memory> arguments;
   };
   struct OfRows {
+    std::int64_t rows = 0;
     dnnl::primitive primitive;
     mutable std::vector<Slot> slots;  // [threads]
   };
 
-  void Make(int threads);
-  bool RowsKeepTheirBits() const;
+  /// The first one made chooses the weight's layout. dnnl::error where the library has no kernel
+  /// that suits.
+  OfRows Make(std::int64_t rows, int threads);
+  void MakeAll(int threads);
+  /// Keeps those of few rows that give a row the bits of all others. False where those others do
+  /// not agree among themselves.
+  bool RowsKeepTheirBits();
 
   Precision precision_;
   std::int64_t width_;
@@ -61,7 +68,7 @@ class OneDnnProduct {
   bool is_usable_ = false;
   std::string kernel_;
   dnnl::memory::desc weight_desc_;
-  std::vector<OfRows> by_granules_;  // [kMostTileRows / 16]
+  std::vector<OfRows> made_;  // By rows.
 };
 
 }  // namespace scorecast::shard
