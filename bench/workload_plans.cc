@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "coordinator/schedule/pass_builder.h"
+#include "coordinator/schedule/sequence_run.h"
 #include "proto/base/check.h"
 #include "proto/plan/packed_sequence.h"
 
@@ -29,8 +29,11 @@ PackedSequence Sequence(const std::vector<TokenId>& prefix,
 }
 
 ForwardPlan PlanOf(const PackedSequence& sequence, const proto::PlanLimits& limits) {
+  coordinator::BlockCache no_cache(0, 0);
+  coordinator::SequenceRun run(sequence, {}, "", no_cache, limits);
   coordinator::PassBuilder pass(limits);
-  proto::Check(pass.AddWhole(sequence, coordinator::CostOf(sequence)), "the workload fits a pass");
+  proto::Check(run.AddWhole(pass) == coordinator::SequenceRun::Outcome::kAdded,
+               "the workload fits a pass");
   return std::move(pass).Take();
 }
 

@@ -13,6 +13,7 @@
 #include "coordinator/doors/json_doors.h"
 #include "coordinator/doors/score_service.h"
 #include "coordinator/schedule/scheduler.h"
+#include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
 #include "proto/base/error.h"
@@ -67,7 +68,7 @@ class BatchStreams {
 /// Rank 0: requests are read and answered on a thread of their own, plans run on this one.
 int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) {
   shard::QueuedCluster cluster(engine.runner(), engine.limits());
-  coordinator::Scheduler scheduler(cluster);
+  coordinator::Scheduler scheduler(cluster, {.cached_pages = engine.cached_pages()});
   coordinator::ScoreService service(engine.config(), engine.tokenizer(), engine.score_options(),
                                     scheduler);
   const coordinator::JsonDoors doors = coordinator::MakeJsonDoors(service);
@@ -96,6 +97,7 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
   }
   spdlog::info("{} answered, {} refused, {} error records", summary.answered, summary.refused,
                summary.error_records);
+  LogCache(scheduler.cache_counters(), engine);
   return summary.ExitCode();
 }
 

@@ -1,11 +1,11 @@
 #include "launcher/engine.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <spdlog/spdlog.h>
 
 #include "coordinator/doors/delimiter_flag.h"
-#include "launcher/plan_limits.h"
 #include "proto/model/partition.h"
 #include "shard/transformer/memory_estimate.h"
 
@@ -40,17 +40,20 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
       shard::AgreeOnArithmetic(group_, instruction_set, PrecisionFromFlag(flags.dtype));
   const int ranks_here = group_.RanksOnThisHost();
   proto::StartupPhase(group_, [&] {
-    limits_ = MakePlanLimits(flags, config_, options.arithmetic.products.layers, group_.size(),
-                             ranks_here, HostMemory());
+    limits_ = MakeEngineLimits(flags, config_, options.arithmetic.products.layers, group_.size(),
+                               ranks_here, HostMemory());
     if (is_root()) {
       Configure(flags);
       prepare_root();
     }
   });
   // Hosts may differ in memory, and rank 0 deals out places on all of them.
-  limits_.kept_kv_rows = group_.Min(limits_.kept_kv_rows);
+  proto::PlanLimits& plan = limits_.plan;
+  plan.kept_kv_rows = group_.Min(plan.kept_kv_rows);
+  limits_.cached_pages =
+      std::min(group_.Min(limits_.cached_pages), plan.kept_kv_rows / proto::kKvPageRows);
   options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(ranks_here);
-  options.limits = limits_;
+  options.limits = plan;
   if (is_root()) {
     options.progress = LogProgress();
   }
@@ -59,7 +62,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   if (is_root()) {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const auto bytes = static_cast<double>(
-        shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), limits_,
+        shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), plan,
                               options.arithmetic.products.layers)
             .weights);
     spdlog::info(

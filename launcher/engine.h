@@ -5,6 +5,7 @@
 
 #include "coordinator/text/tokenizer.h"
 #include "launcher/engine_flags.h"
+#include "launcher/plan_limits.h"
 #include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
@@ -26,7 +27,10 @@ class Engine {
 
   bool is_root() const { return group_.is_root(); }
   const proto::ModelConfig& config() const { return config_; }
-  const proto::PlanLimits& limits() const { return limits_; }
+  const proto::PlanLimits& limits() const { return limits_.plan; }
+  std::int32_t cached_pages() const { return limits_.cached_pages; }
+  /// Of a page of K/V on this rank.
+  std::int64_t page_bytes() const { return limits_.page_bytes; }
   /// On rank 0; null where the model directory has none.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
   /// On rank 0: the flags' options with the delimiter as an id and the model's name.
@@ -38,7 +42,7 @@ class Engine {
 
   proto::Communicator group_;
   proto::ModelConfig config_;
-  proto::PlanLimits limits_;
+  EngineLimits limits_;
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;
   coordinator::ScoreOptions score_options_;
   std::unique_ptr<shard::RankEngine> rank_;

@@ -43,6 +43,12 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "takes several")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
+  app.add_option(
+         "--kv-cache-mb", flags.kv_cache_mb,
+         "MiB on each rank for keys and values that are kept for later requests: of queries, "
+         "prompts and document chunks; 0: off")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
+      ->default_str("1024, or a quarter of the memory that is left");
   app.add_option("--max-request-bytes", flags.max_request_bytes, "Bytes of one request or line")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->capture_default_str();

@@ -20,6 +20,7 @@ struct EngineFlags {
   coordinator::ScoreOptions score;  ///< `delimiter` and `model_name` are set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
+  std::optional<std::int64_t> kv_cache_mb;  ///< MiB a rank; 0: off; none: by the host's memory.
   int threads = 0;  ///< 0: this rank's share of the CPUs that it may run on.
   std::string dtype = "auto";
   std::string kernel = "auto";

@@ -88,11 +88,11 @@ int RunInspectCommand(const InspectFlags& flags) {
       PrecisionFromFlag(flags.engine.dtype)
           .value_or(shard::DefaultPrecision(InstructionSetFromFlag(flags.engine.kernel)));
   // The ranks may be meant for several hosts: each is taken to have one.
-  const proto::PlanLimits limits =
-      MakePlanLimits(flags.engine, config, precision, flags.ranks, /*ranks_here=*/1, HostMemory());
+  const EngineLimits limits = MakeEngineLimits(flags.engine, config, precision, flags.ranks,
+                                               /*ranks_here=*/1, HostMemory());
   PrintModel(config);
   PrintTokenizer(tokenizer.get());
-  PrintPartition(config, flags.ranks, limits, precision);
+  PrintPartition(config, flags.ranks, limits.plan, precision);
   return kExitOk;
 }
 

@@ -15,6 +15,10 @@ namespace scorecast::launcher {
 namespace {
 
 using proto::kKvGranule;
+using proto::kKvPageRows;
+
+/// Of --kv-cache-mb where nobody says.
+constexpr std::int64_t kDefaultKvCacheMb = 1024;
 
 std::string Gib(std::int64_t bytes) {
   std::ostringstream text;
@@ -28,58 +32,65 @@ std::int64_t KvRowsOf(std::int64_t rows, std::int64_t segments) {
   return rows + (kKvGranule - 1) * segments + kKvGranule;
 }
 
+/// Rows of whole pages for a sequence of which two segments at a time are kept: a prefix, and an
+/// item that is longer than a pass, or an answer.
+std::int64_t KeptRowsOf(std::int64_t rows) {
+  return (rows + 2 * kKvPageRows) / kKvPageRows * kKvPageRows;
+}
+
 std::int32_t Narrow(std::int64_t n) {
   if (n > std::numeric_limits<std::int32_t>::max()) {
     throw proto::StartupError("the limits ask for " + std::to_string(n) +
-                              " rows of K/V: lower --max-batch-tokens, --max-items or "
-                              "--max-multi-item-seq-len");
+                              " rows of K/V: lower --max-batch-tokens, --max-items, "
+                              "--max-multi-item-seq-len or --kv-cache-mb");
   }
   return static_cast<std::int32_t>(n);
 }
 
 }  // namespace
 
-proto::PlanLimits MakePlanLimits(const EngineFlags& flags, const proto::ModelConfig& config,
-                                 shard::Precision precision, int ranks, int ranks_here,
-                                 std::int64_t host_bytes) {
+EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
+                              shard::Precision precision, int ranks, int ranks_here,
+                              std::int64_t host_bytes) {
   const bool multi_item = !flags.delimiter.empty();
-  // The query's prefix beside the items.
+  // The query's prefix beside the items; elsewhere what does not fit takes several passes.
   const std::int64_t segments = multi_item ? flags.score.max_items + 1 : 1;
-  const std::int64_t longest =
-      multi_item ? flags.score.max_multi_item_seq_len : config.max_position_embeddings;
 
-  proto::PlanLimits limits;
-  limits.max_rows = Narrow(flags.max_batch_tokens);
+  EngineLimits limits;
+  proto::PlanLimits& plan = limits.plan;
+  plan.max_rows = Narrow(flags.max_batch_tokens);
   // Empty items are read at one row: there can be more reads than rows.
-  limits.max_reads = Narrow(flags.max_batch_tokens + flags.score.max_items + 1);
-  limits.pass_kv_rows = Narrow(KvRowsOf(2 * flags.max_batch_tokens, segments));
+  plan.max_reads = Narrow(flags.max_batch_tokens + flags.score.max_items + 1);
+  plan.pass_kv_rows = Narrow(KvRowsOf(2 * flags.max_batch_tokens, segments));
 
   // Rank 0 holds the most of everything.
   const proto::Partition partition = proto::MakePartition(config, 0, ranks);
   const auto needed = [&] {
-    return ranks_here * shard::EstimateMemory(config, partition, limits, precision).total();
+    return ranks_here * shard::EstimateMemory(config, partition, plan, precision).total();
   };
-  if (longest > flags.max_batch_tokens) {
-    std::int64_t kept = KvRowsOf(longest, segments);
-    if (!multi_item) {
-      const std::int64_t row_bytes =
-          ranks_here *
-          shard::KvStore::Bytes(shard::KvElementSize(precision), config.num_hidden_layers,
-                                partition.kv_heads.size(), config.head_dim, kKvGranule, 0) /
-          kKvGranule;
-      const std::int64_t room = std::max<std::int64_t>(host_bytes - needed(), 0) / 2 / row_bytes;
-      kept = std::min(kept, room / kKvGranule * kKvGranule);
-    }
-    limits.kept_kv_rows = Narrow(kept);
+  limits.page_bytes =
+      shard::KvStore::Bytes(shard::KvElementSize(precision), config.num_hidden_layers,
+                            partition.kv_heads.size(), config.head_dim, kKvPageRows, 0);
+  const std::int64_t room = std::max<std::int64_t>(host_bytes - needed(), 0) / ranks_here;
+  const std::int64_t wanted_mb = std::min(kDefaultKvCacheMb, (room / 4) >> 20);
+  const std::int64_t cached_pages =
+      (flags.kv_cache_mb.value_or(wanted_mb) << 20) / limits.page_bytes;
+  const std::int64_t for_positions = std::min(KeptRowsOf(config.max_position_embeddings),
+                                              room / 2 / limits.page_bytes * kKvPageRows);
+  std::int64_t kept = std::max(cached_pages * kKvPageRows, for_positions);
+  if (multi_item && flags.score.max_multi_item_seq_len > flags.max_batch_tokens) {
+    kept = std::max(kept, KeptRowsOf(flags.score.max_multi_item_seq_len));
   }
+  plan.kept_kv_rows = Narrow(kept);
+  limits.cached_pages = Narrow(cached_pages);
   if (needed() > host_bytes) {
     const shard::MemoryEstimate estimate =
-        shard::EstimateMemory(config, partition, limits, precision);
+        shard::EstimateMemory(config, partition, plan, precision);
     throw proto::StartupError(
         "a rank needs " + Gib(estimate.total()) + " (weights " + Gib(estimate.weights) +
         ", activations " + Gib(estimate.activations) + ", K/V " + Gib(estimate.kv) + "), times " +
         std::to_string(ranks_here) + " on this host, which has " + Gib(host_bytes) +
-        ": lower --max-batch-tokens or --max-multi-item-seq-len, or use more hosts");
+        ": lower --max-batch-tokens, --max-multi-item-seq-len or --kv-cache-mb, or use more hosts");
   }
   return limits;
 }

@@ -18,6 +18,7 @@
 #include "coordinator/doors/score_service.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/socket/request_server.h"
+#include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
 #include "shard/worker/queued_cluster.h"
@@ -122,7 +123,7 @@ void DrainScheduler(coordinator::Scheduler& scheduler, Drain drain, DrainSignals
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
       : cluster(engine.runner(), engine.limits()),
-        scheduler(cluster, {.max_queue = flags.max_queue}),
+        scheduler(cluster, {.max_queue = flags.max_queue, .cached_pages = engine.cached_pages()}),
         scores(engine.config(), engine.tokenizer(), engine.score_options(), scheduler),
         server(std::in_place, scores, SocketOptionsOf(flags), flags.io_threads) {}
 
@@ -190,6 +191,7 @@ int RunServeCommand(const ServeFlags& flags) {
   });
   if (engine.is_root()) {
     RunService(flags, *service);
+    LogCache(service->scheduler.cache_counters(), engine);
     engine.runner().StopFollowers();
   } else {
     engine.runner().Follow();

@@ -9,7 +9,7 @@
 
 #include "coordinator/doors/request_error.h"
 #include "coordinator/doors/score_labels.h"
-#include "coordinator/schedule/pass_builder.h"
+#include "coordinator/schedule/capacity.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -1,74 +1,55 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
-#include "proto/base/error.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
-
-/// What sequences take of a pass when they are computed whole.
-struct PassCost {
-  std::int64_t rows = 0;
-  std::int64_t reads = 0;
-  std::int64_t kv_rows = 0;  ///< K/V places, each segment rounded up to granules.
-
-  PassCost& operator+=(const PassCost& other);
-};
-
-PassCost CostOf(const proto::PackedSequence& sequence);
-
-/// True where `cost` fits an empty pass.
-bool FitsPass(const PassCost& cost, const proto::PlanLimits& limits);
-
-/// Why no pass, and no number of passes, can compute the sequence: a 400 "capacity" without
-/// `param`. A sequence longer than a pass keeps the K/V of all its segments from one pass to the
-/// next; and all reads of one row belong to one pass.
-std::optional<proto::Error> CapacityFault(const proto::PackedSequence& sequence,
-                                          const proto::PlanLimits& limits);
 
 /// Fills one ForwardPlan within the limits of a pass.
 class PassBuilder {
  public:
   explicit PassBuilder(const proto::PlanLimits& limits) : limits_(limits) {}
 
-  /// Adds all rows of a sequence, its K/V needed in this pass only; the plan's reads grow by the
-  /// sequence's, in their order. False, and nothing added, where it does not fit what is left.
-  /// `cost` is CostOf(sequence).
-  bool AddWhole(const proto::PackedSequence& sequence, const PassCost& cost);
+  // What is left.
+  std::int64_t rows() const;
+  std::int64_t reads() const;
+  std::int64_t pass_kv_rows() const { return limits_.pass_kv_rows - pass_kv_rows_; }
 
-  struct Part {
-    std::int32_t end = 0;  ///< Rows [begin, end) were added.
-    std::vector<std::int32_t>
-        reads;  ///< Which of the sequence's reads the plan's grew by, in order.
-  };
+  /// Further segments, rows and reads are of this sequence; its label lists outlive the calls.
+  void BeginSequence(const std::vector<std::vector<proto::TokenId>>& label_lists,
+                     const proto::BlockWeighting& weighting);
+  /// Places for K/V of this pass only.
+  proto::KvPlace TakePlaces(std::int32_t rows);
+  /// `computed`: the tokens of the rows that the segment computes.
+  void AddSegment(const proto::PlanSegment& segment, std::span<const proto::TokenId> computed);
+  /// Of a computed row, counted from the pass's first. `read.row` is not looked at; a label list of
+  /// kNoLabels is an empty one.
+  void AddRead(std::int64_t row, const proto::RowRead& read);
+  void AddCopy(const proto::KvCopy& copy) { plan_.copies.push_back(copy); }
 
-  /// Adds as many rows from `begin` on as fit, with every read of them. The K/V of the whole
-  /// sequence is kept, from place 0 on: one sequence at a time is computed in parts, at most one a
-  /// pass.
-  Part AddPart(const proto::PackedSequence& sequence, std::int32_t begin);
+  static constexpr std::int32_t kNoLabels = -1;
 
+  std::int64_t computed_rows() const { return static_cast<std::int64_t>(plan_.tokens.size()); }
   bool empty() const { return plan_.tokens.empty(); }
   /// No row can be added any more.
-  bool full() const { return rows_left() == 0; }
+  bool full() const { return rows() == 0; }
 
   proto::ForwardPlan Take() &&;
 
  private:
-  std::int64_t rows_left() const;
-  std::int64_t reads_left() const;
-
-  /// Where a sequence's label lists stand in the plan; a list enters it with its first read.
-  class LabelLists;
-  void AddRead(const proto::PackedSequence& sequence, const proto::RowRead& read,
-               std::int32_t plan_row, LabelLists& lists);
+  /// A list enters the plan with its first read.
+  std::int32_t ListInPlan(std::int32_t list);
 
   const proto::PlanLimits& limits_;
   proto::ForwardPlan plan_;
-  std::int32_t pass_kv_rows_ = 0;  ///< Places dealt out.
+  std::int32_t pass_kv_rows_ = 0;                                    ///< Places dealt out.
+  const std::vector<std::vector<proto::TokenId>>* lists_ = nullptr;  ///< Of the present sequence.
+  std::vector<std::int32_t> list_in_plan_;                           ///< -1: not yet.
+  std::int32_t empty_list_ = -1;
 };
 
 }  // namespace scorecast::coordinator

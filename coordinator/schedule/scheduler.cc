@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -18,11 +21,19 @@ namespace {
 /// See WaitForRoom.
 constexpr std::int64_t kPassesAhead = 4;
 
-/// Of the time that a row takes, how much the newest pass says.
+/// Of the time that a row takes, how much the newest pass says, and how many rows it needs for
+/// that.
 constexpr double kNewestShare = 0.2;
+constexpr std::int64_t kRowsToMeasure = 32;
+
+/// Answers that are being generated take one row in so many of a pass that others wait for.
+constexpr std::int64_t kAnswersShare = 2;
+
+/// Sequences that are looked up in the cache for one pass and then do not fit it.
+constexpr int kMostLookups = 32;
 
 proto::Error DeadlinePassed() {
-  return {504, "deadline_passed", "The request's deadline passed before it was computed.",
+  return {504, "deadline_passed", "The request's deadline passed before all of it was computed.",
           "timeout_ms"};
 }
 
@@ -31,54 +42,75 @@ proto::Error DeadlinePassed() {
 proto::Error Draining() { return {503, "draining", "The server is shutting down.", ""}; }
 
 struct Scheduler::ActiveJob {
-  Job job;
-  Ticket ticket = kNoTicket;    ///< Order of arrival.
-  std::vector<PassCost> costs;  ///< [sequences]
-  std::vector<std::vector<RowLogits>> rows;
-  std::size_t unfinished = 0;     ///< Sequences.
-  std::int64_t waiting_rows = 0;  ///< In no pass yet.
+  std::optional<Clock::time_point> deadline;
+  std::function<void(JobResult)> done;
+  Ticket ticket = kNoTicket;                       ///< Order of arrival.
+  std::vector<std::unique_ptr<SequenceRun>> runs;  ///< [sequences]; null when it is over.
+  std::vector<std::int64_t> waiting_rows;          ///< [sequences]: in no pass yet.
+  std::vector<std::vector<RowLogits>> rows;        ///< [sequences][reads]
+  std::int64_t cached_tokens = 0;
+  std::size_t unfinished = 0;  ///< Sequences.
   std::optional<Clock::time_point> started;
   Clock::time_point finished;
   std::optional<proto::Error> error;  ///< Dropped, or to be as soon as nothing rides.
   bool dropped = false;
-  bool riding = false;  ///< Rows of it are in flight.
-
-  // How far a job of several passes has come: the sequence, and its row, to be computed next.
-  std::size_t next_sequence = 0;
-  std::int32_t next_row = 0;
 
   void Finish(Clock::time_point now) { finished = now; }
 
-  bool late(Clock::time_point now) const { return job.deadline && *job.deadline <= now; }
+  bool late(Clock::time_point now) const { return deadline && *deadline <= now; }
+  bool is_riding() const {
+    return std::any_of(runs.begin(), runs.end(),
+                       [](const auto& run) { return run != nullptr && run->is_riding(); });
+  }
 
   void CallDone() {
     using Rows = decltype(JobResult::rows);
-    auto done = std::move(job.done);
-    done(JobResult{error ? Rows(proto::Unexpected(*std::move(error))) : Rows(std::move(rows)),
-                   started.value_or(finished), finished});
+    const auto call = std::move(done);
+    call(JobResult{error ? Rows(proto::Unexpected(*std::move(error))) : Rows(std::move(rows)),
+                   cached_tokens, started.value_or(finished), finished});
   }
 };
+
+SequenceRun& Scheduler::OfJob::run() const { return *job->runs[sequence]; }
+Scheduler::Ticket Scheduler::OfJob::ticket() const { return job->ticket; }
+
+Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
+    : cluster_(cluster),
+      options_(options),
+      cache_(cluster.limits().kept_kv_rows / proto::kKvPageRows, options.cached_pages) {}
 
 Scheduler::~Scheduler() {
   const std::lock_guard lock(mutex_);
   Check(IsIdle(), "a scheduler is idle when it is destroyed");
 }
 
+BlockCacheCounters Scheduler::cache_counters() const {
+  const std::lock_guard lock(mutex_);
+  return cache_.counters();
+}
+
 Scheduler::Ticket Scheduler::Submit(Job job) {
   auto active = std::make_shared<ActiveJob>();
-  active->job = std::move(job);
-  const auto& sequences = active->job.sequences;
-  active->unfinished = sequences.size();
-  active->rows.resize(sequences.size());
+  active->deadline = job.deadline;
+  active->done = std::move(job.done);
+  const std::size_t count = job.sequences.size();
+  active->unfinished = count;
+  active->rows.resize(count);
   PassCost total;
-  for (std::size_t i = 0; i < sequences.size(); ++i) {
-    Check(!sequences[i].tokens.empty(), "a sequence has rows");
-    Check(!CapacityFault(sequences[i], limits()), "a sequence can be computed");
-    active->rows[i].resize(sequences[i].reads.size());
-    active->costs.push_back(CostOf(sequences[i]));
-    total += active->costs.back();
+  for (std::size_t i = 0; i < count; ++i) {
+    proto::PackedSequence& sequence = job.sequences[i];
+    std::vector<Generation> answers;
+    std::copy_if(job.generations.begin(), job.generations.end(), std::back_inserter(answers),
+                 [&](const Generation& answer) { return answer.sequence == i; });
+    Check(!sequence.tokens.empty(), "a sequence has rows");
+    Check(!CapacityFault(sequence, limits(), answers), "a sequence can be computed");
+    total += CostOf(sequence);
+    total.reads += static_cast<std::int64_t>(answers.size());
+    active->waiting_rows.push_back(sequence.rows());
+    active->runs.push_back(std::make_unique<SequenceRun>(
+        std::move(sequence), std::move(answers), job.cache_salt, cache_, cluster_.limits()));
   }
-  if (sequences.empty()) {
+  if (count == 0) {
     active->Finish(Clock::now());
     active->CallDone();
     return kNoTicket;
@@ -99,14 +131,13 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
     }
     active->ticket = next_ticket_++;
     ++waiting_jobs_;
-    active->waiting_rows = total.rows;
     waiting_rows_ += total.rows;
     if (FitsPass(total, limits())) {
-      for (std::size_t i = 0; i < sequences.size(); ++i) {
+      for (std::size_t i = 0; i < count; ++i) {
         short_.push_back({active, i});
       }
     } else {
-      long_.push_back(active);
+      long_.push_back({active, 0, count});
     }
     if (in_flight_) {
       return active->ticket;
@@ -144,10 +175,20 @@ void Scheduler::DropWhere(Condition condition, const proto::Error& error) {
         job->error = error;
       }
     };
-    for (const Waiting& waiting : short_) {
-      mark(waiting.job);
+    for (const OfJob& of : short_) {
+      mark(of.job);
     }
-    std::for_each(long_.begin(), long_.end(), mark);
+    for (const Long& work : long_) {
+      mark(work.job);
+    }
+    for (const OfJob& of : generating_) {
+      mark(of.job);
+    }
+    for (const OfJob& of : riding_) {
+      if (of.run().has_answers()) {  // Of which there is more to come than this pass.
+        mark(of.job);
+      }
+    }
     DropFaulty(Clock::now(), step);
     ++running_;
   }
@@ -160,7 +201,7 @@ std::int64_t Scheduler::RetryAfterSeconds() const {
 }
 
 bool Scheduler::IsIdle() const {
-  return !in_flight_ && running_ == 0 && short_.empty() && long_.empty();
+  return !in_flight_ && running_ == 0 && short_.empty() && long_.empty() && generating_.empty();
 }
 
 void Scheduler::WaitForRoom() {
@@ -181,23 +222,36 @@ bool Scheduler::WaitIdleFor(Clock::duration time) {
 void Scheduler::FormPass(Step& step) {
   const Clock::time_point now = Clock::now();
   DropFaulty(now, step);
-  if (short_.empty() && long_.empty()) {
+  const bool others_wait = !short_.empty() || !long_.empty();
+  if (!others_wait && generating_.empty()) {
     return;
   }
   const bool long_first =
-      !long_.empty() && (short_.empty() || (long_.front()->ticket < short_.front().job->ticket &&
+      !long_.empty() && (short_.empty() || (long_.front().job->ticket < short_.front().ticket() &&
                                             !long_led_last_pass_));
   pass_began_ = now;
   pass_rows_ = 0;
+  cache_.SetAwaited(page_waiter_.has_value());
   PassBuilder pass(limits());
+  if (!answers_give_way_) {
+    AddAnswers(pass,
+               others_wait ? std::max<std::int64_t>(pass.rows() / kAnswersShare, 1) : pass.rows(),
+               now);
+  }
+  const bool is_beside_answers = !pass.empty();
+  bool has_found_room = true;
   if (long_first) {
-    AddLong(pass, now);
+    has_found_room = AddLong(pass, now);
     AddShort(pass, now);
   } else {
-    AddShort(pass, now);
+    has_found_room = AddShort(pass, now);
     AddLong(pass, now);
   }
-  long_led_last_pass_ = long_first;
+  AddAnswers(pass, pass.rows(), now);
+  answers_give_way_ = is_beside_answers && !has_found_room;
+  if (!answers_give_way_) {
+    long_led_last_pass_ = long_first;
+  }
   Check(!pass.empty(), "what waits fits an empty pass");
   step.plan = std::move(pass).Take();
   in_flight_ = true;
@@ -209,96 +263,177 @@ void Scheduler::DropFaulty(Clock::time_point now, Step& step) {
       job->error = DeadlinePassed();
     }
     // What rides comes back first.
-    if (!job->error || job->riding) {
+    if (!job->error || job->is_riding()) {
       return false;
     }
     if (!job->dropped) {
       job->dropped = true;
       job->Finish(now);
-      waiting_rows_ -= job->waiting_rows;
+      job->runs.clear();
+      waiting_rows_ -=
+          std::accumulate(job->waiting_rows.begin(), job->waiting_rows.end(), std::int64_t{0});
       waiting_jobs_ -= job->started ? 0 : 1;
+      if (page_waiter_ == job->ticket) {
+        page_waiter_.reset();
+      }
       step.done.push_back(job);
     }
     return true;
   };
-  std::erase_if(short_, [&](const Waiting& waiting) { return drop(waiting.job); });
-  std::erase_if(long_, drop);
+  std::erase_if(short_, [&](const OfJob& of) { return drop(of.job); });
+  std::erase_if(long_, [&](const Long& work) { return drop(work.job); });
+  std::erase_if(generating_, [&](const OfJob& of) { return drop(of.job); });
 }
 
-void Scheduler::AddShort(PassBuilder& pass, Clock::time_point now) {
-  std::deque<Waiting> still_waiting;
-  for (Waiting& waiting : short_) {
-    if (pass.full() || !AddWhole(pass, waiting.job, waiting.sequence, now)) {
-      still_waiting.push_back(std::move(waiting));
+bool Scheduler::MustWaitForPages(const OfJob& of) const {
+  return page_waiter_ && *page_waiter_ < of.ticket() && of.run().takes_several_passes() &&
+         !of.run().is_under_way();
+}
+
+void Scheduler::NoteOutcome(const OfJob& of, SequenceRun::Outcome outcome) {
+  if (outcome == SequenceRun::Outcome::kNoPages && !of.run().is_under_way()) {
+    page_waiter_ = std::min(page_waiter_.value_or(of.ticket()), of.ticket());
+  } else if (outcome == SequenceRun::Outcome::kAdded && page_waiter_ == of.ticket()) {
+    page_waiter_.reset();
+  }
+}
+
+bool Scheduler::AddShort(PassBuilder& pass, Clock::time_point now) {
+  std::deque<OfJob> still_waiting;
+  std::optional<SequenceRun::Outcome> first;
+  int failures = 0;
+  for (OfJob& of : short_) {
+    auto outcome = SequenceRun::Outcome::kNoRoom;
+    if (MustWaitForPages(of)) {
+      outcome = SequenceRun::Outcome::kNoPages;
+    } else if (!pass.full() && (failures < kMostLookups || !cache_.is_enabled())) {
+      outcome = AddWhole(pass, of, now);
+      failures += outcome == SequenceRun::Outcome::kAdded ? 0 : 1;
+    }
+    if (!first && outcome != SequenceRun::Outcome::kNoPages) {
+      first = outcome;
+    }
+    if (outcome != SequenceRun::Outcome::kAdded) {
+      still_waiting.push_back(std::move(of));
     }
   }
   short_ = std::move(still_waiting);
+  return first != SequenceRun::Outcome::kNoRoom;
 }
 
-void Scheduler::AddLong(PassBuilder& pass, Clock::time_point now) {
-  if (long_.empty()) {
-    return;
-  }
-  const JobPointer job = long_.front();
-  const auto& sequences = job->job.sequences;
-  bool kept_places_taken = false;
-  while (job->next_sequence < sequences.size() && !pass.full()) {
-    const std::size_t current = job->next_sequence;
-    if (FitsPass(job->costs[current], limits())) {
-      if (!AddWhole(pass, job, current, now)) {
-        return;
-      }
-      ++job->next_sequence;
-      continue;
+bool Scheduler::AddLong(PassBuilder& pass, Clock::time_point now) {
+  for (auto work = long_.begin(); work != long_.end(); ++work) {
+    const auto outcome = AddInTurn(pass, *work, now);
+    if (work->next == work->end) {
+      long_.erase(work);
+      return true;
     }
-    if (kept_places_taken) {
-      return;  // They are free again when this pass has ended.
+    if (outcome != SequenceRun::Outcome::kNoPages) {
+      return outcome == SequenceRun::Outcome::kAdded;
     }
-    kept_places_taken = true;
-    const PassBuilder::Part part = pass.AddPart(sequences[current], job->next_row);
-    if (part.end > job->next_row) {
-      Planned(job, part.end - job->next_row, now);
-    }
-    for (const std::int32_t read : part.reads) {
-      targets_.push_back({job, current, static_cast<std::size_t>(read)});
-    }
-    job->next_row = part.end;
-    if (part.end < sequences[current].rows()) {
-      return;
-    }
-    completed_.push_back(job);
-    ++job->next_sequence;
-    job->next_row = 0;
   }
-  if (job->next_sequence == sequences.size()) {
-    long_.pop_front();
-  }
-}
-
-bool Scheduler::AddWhole(PassBuilder& pass, const JobPointer& job, std::size_t sequence,
-                         Clock::time_point now) {
-  const proto::PackedSequence& packed = job->job.sequences[sequence];
-  if (!pass.AddWhole(packed, job->costs[sequence])) {
-    return false;
-  }
-  Planned(job, packed.rows(), now);
-  for (std::size_t read = 0; read < packed.reads.size(); ++read) {
-    targets_.push_back({job, sequence, read});
-  }
-  completed_.push_back(job);
   return true;
 }
 
-void Scheduler::Planned(const JobPointer& job, std::int64_t rows, Clock::time_point now) {
-  if (!job->started) {
-    job->started = now;
+SequenceRun::Outcome Scheduler::AddInTurn(PassBuilder& pass, Long& work, Clock::time_point now) {
+  auto of_first = SequenceRun::Outcome::kNoRoom;
+  for (const std::size_t first = work.next; work.next < work.end && !pass.full(); ++work.next) {
+    const OfJob of{work.job, work.next};
+    SequenceRun& run = of.run();
+    const bool is_whole = !run.is_under_way() && run.FitsEmptyPass();
+    auto outcome = SequenceRun::Outcome::kNoPages;
+    if (!MustWaitForPages(of)) {
+      outcome = is_whole ? AddWhole(pass, of, now) : AddPart(pass, of, pass.rows(), now);
+    }
+    if (work.next == first) {
+      of_first = outcome;
+    }
+    if (outcome != SequenceRun::Outcome::kAdded || run.has_rows_left()) {
+      break;
+    }
+  }
+  return of_first;
+}
+
+void Scheduler::AddAnswers(PassBuilder& pass, std::int64_t most_rows, Clock::time_point now) {
+  for (std::size_t i = 0; i < generating_.size() && most_rows > 0 && !pass.full(); ++i) {
+    const OfJob of = generating_[i];
+    if (of.run().is_riding()) {
+      continue;
+    }
+    auto outcome = AddPart(pass, of, most_rows, now);
+    while (outcome == SequenceRun::Outcome::kNoPages && PreemptTheYoungest() &&
+           of.run().is_under_way()) {
+      outcome = AddPart(pass, of, most_rows, now);
+    }
+    if (outcome == SequenceRun::Outcome::kAdded) {
+      most_rows -= of.run().added_rows();
+    }
+  }
+}
+
+bool Scheduler::PreemptTheYoungest() {
+  const auto youngest = std::find_if(generating_.rbegin(), generating_.rend(),
+                                     [](const OfJob& of) { return !of.run().is_riding(); });
+  if (youngest == generating_.rend()) {
+    return false;
+  }
+  const OfJob of = *youngest;
+  generating_.erase(std::next(youngest).base());
+  of.run().ReleasePages();
+  Requeue(of);
+  return true;
+}
+
+void Scheduler::Requeue(const OfJob& of) {
+  if (of.run().FitsEmptyPass()) {
+    short_.insert(
+        std::upper_bound(short_.begin(), short_.end(), of.ticket(),
+                         [](Ticket ticket, const OfJob& other) { return ticket < other.ticket(); }),
+        of);
+    return;
+  }
+  // The first one may have begun.
+  long_.insert(std::upper_bound(
+                   long_.empty() ? long_.end() : std::next(long_.begin()), long_.end(), of.ticket(),
+                   [](Ticket ticket, const Long& other) { return ticket < other.job->ticket; }),
+               {of.job, of.sequence, of.sequence + 1});
+}
+
+SequenceRun::Outcome Scheduler::AddWhole(PassBuilder& pass, const OfJob& of,
+                                         Clock::time_point now) {
+  const auto outcome = of.run().AddWhole(pass, static_cast<std::int64_t>(generating_.size()));
+  NoteOutcome(of, outcome);
+  if (outcome == SequenceRun::Outcome::kAdded) {
+    Planned(of, now);
+  }
+  return outcome;
+}
+
+SequenceRun::Outcome Scheduler::AddPart(PassBuilder& pass, const OfJob& of, std::int64_t most_rows,
+                                        Clock::time_point now) {
+  const auto outcome =
+      of.run().AddPart(pass, most_rows, static_cast<std::int64_t>(generating_.size()));
+  NoteOutcome(of, outcome);
+  if (outcome == SequenceRun::Outcome::kAdded) {
+    Planned(of, now);
+  }
+  return outcome;
+}
+
+void Scheduler::Planned(const OfJob& of, Clock::time_point now) {
+  ActiveJob& job = *of.job;
+  if (!job.started) {
+    job.started = now;
     --waiting_jobs_;
   }
-  job->riding = true;
-  riding_.push_back(job);
-  job->waiting_rows -= rows;
-  waiting_rows_ -= rows;
-  pass_rows_ += rows;
+  riding_.push_back(of);
+  std::int64_t& waiting = job.waiting_rows[of.sequence];
+  const std::int64_t added = of.run().added_rows();
+  const std::int64_t gone = of.run().is_prompt_stored() ? waiting : std::min(waiting, added);
+  waiting -= gone;
+  waiting_rows_ -= gone;
+  pass_rows_ += added;
 }
 
 void Scheduler::Run(Step step) {
@@ -320,34 +455,61 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
   Step step;
   {
     const std::lock_guard lock(mutex_);
-    Check(rows.size() == targets_.size(), "a pass answers each of its reads");
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      ReadTarget& target = targets_[i];
-      target.job->rows[target.sequence][target.read] = std::move(rows[i]);
-    }
-    targets_.clear();
-    for (const JobPointer& job : riding_) {
-      job->riding = false;
-    }
-    riding_.clear();
     const Clock::time_point now = Clock::now();
-    const double seconds_per_row = std::chrono::duration<double>(now - pass_began_).count() /
-                                   static_cast<double>(std::max<std::int64_t>(pass_rows_, 1));
-    seconds_per_row_ = seconds_per_row_ == 0
-                           ? seconds_per_row
-                           : seconds_per_row_ * (1 - kNewestShare) + seconds_per_row * kNewestShare;
-    for (JobPointer& job : completed_) {
-      if (--job->unfinished == 0) {
-        job->Finish(now);
-        step.done.push_back(std::move(job));
-      }
+    NoteSpeed(now);
+    cache_.PassDone();
+    std::span<RowLogits> left = rows;
+    for (const OfJob& of : std::exchange(riding_, {})) {
+      const std::size_t reads = of.run().added_reads();
+      Check(reads <= left.size(), "a pass answers each of its reads");
+      of.run().Take(left.first(reads));
+      left = left.subspan(reads);
+      AfterPass(of, now, step);
     }
-    completed_.clear();
+    Check(left.empty(), "a pass answers its reads only");
+    std::erase_if(generating_,
+                  [](const OfJob& of) { return of.job->runs[of.sequence] == nullptr; });
     in_flight_ = false;
     FormPass(step);
     ++running_;
   }
   Run(std::move(step));
+}
+
+void Scheduler::NoteSpeed(Clock::time_point now) {
+  if (pass_rows_ < kRowsToMeasure && seconds_per_row_ != 0) {
+    return;  // A step of a few answers says little of a prompt.
+  }
+  const double seconds_per_row = std::chrono::duration<double>(now - pass_began_).count() /
+                                 static_cast<double>(std::max<std::int64_t>(pass_rows_, 1));
+  seconds_per_row_ = seconds_per_row_ == 0
+                         ? seconds_per_row
+                         : seconds_per_row_ * (1 - kNewestShare) + seconds_per_row * kNewestShare;
+}
+
+void Scheduler::AfterPass(const OfJob& of, Clock::time_point now, Step& step) {
+  ActiveJob& job = *of.job;
+  SequenceRun& run = of.run();
+  if (run.is_done()) {
+    job.rows[of.sequence] = std::move(run.results());
+    job.cached_tokens += run.cached_rows();
+    job.runs[of.sequence].reset();
+    if (--job.unfinished == 0) {
+      job.Finish(now);
+      step.done.push_back(of.job);
+    }
+  } else if (run.is_generating()) {
+    const auto same = [&](const OfJob& other) {
+      return other.job == of.job && other.sequence == of.sequence;
+    };
+    if (std::none_of(generating_.begin(), generating_.end(), same)) {
+      generating_.insert(std::upper_bound(generating_.begin(), generating_.end(), of.ticket(),
+                                          [](Ticket ticket, const OfJob& other) {
+                                            return ticket < other.ticket();
+                                          }),
+                         of);
+    }
+  }
 }
 
 }  // namespace scorecast::coordinator

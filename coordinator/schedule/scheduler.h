@@ -9,8 +9,11 @@
 #include <optional>
 #include <vector>
 
+#include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/capacity.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/pass_builder.h"
+#include "coordinator/schedule/sequence_run.h"
 #include "proto/base/error.h"
 #include "proto/plan/cluster.h"
 
@@ -22,6 +25,8 @@ proto::Error Draining();
 struct SchedulerOptions {
   /// Jobs of which nothing was computed yet; a further one is answered with a 429.
   std::size_t max_queue = std::numeric_limits<std::size_t>::max();
+  /// Pages of K/V that may stay cached, of those that the cluster has room for.
+  std::int32_t cached_pages = 0;
 };
 
 /// Packs waiting sequences into passes, one pass in flight. It has no thread of its own: a pass is
@@ -32,14 +37,22 @@ struct SchedulerOptions {
 /// nobody later than a strict queue would.) A job that takes more than one pass as a whole stands
 /// in a queue of its own, one at a time, so that passes which others wait for belong to it and to
 /// the others in turns, and whoever has the turn leaves the rest of the pass to the other. A
-/// sequence longer than a pass is computed in parts. None of this shows in the numbers.
+/// sequence longer than a pass is computed in parts.
+///
+/// Answers that are being generated go on with every pass, in half of its rows at most while others
+/// wait: a row each. Where the one whose turn it is does not fit beside them, the next pass is his
+/// first, so that answers never lose two in a row. What needs pages of its own (an answer, a
+/// sequence longer than a pass) begins when they are free, in order of arrival; what needs none
+/// does not wait for it. An answer that finds none free makes the youngest one give its pages back,
+/// which is computed again when its turn comes.
+///
+/// None of this shows in the numbers.
 ///
 /// Safe to call from any number of threads.
 class Scheduler {
  public:
   /// `cluster` outlives the scheduler.
-  explicit Scheduler(proto::Cluster& cluster, SchedulerOptions options = {})
-      : cluster_(cluster), options_(options) {}
+  explicit Scheduler(proto::Cluster& cluster, SchedulerOptions options = {});
   /// Nothing may wait or be in flight: see WaitIdle.
   ~Scheduler();
 
@@ -70,21 +83,26 @@ class Scheduler {
 
   const proto::PlanLimits& limits() const { return cluster_.limits(); }
 
+  BlockCacheCounters cache_counters() const;
+
  private:
   struct ActiveJob;
   using JobPointer = std::shared_ptr<ActiveJob>;
 
-  /// A sequence that waits to be computed whole.
-  struct Waiting {
+  /// A sequence of a job: one that waits to be computed whole, or whose answers are generated.
+  struct OfJob {
     JobPointer job;
     std::size_t sequence = 0;
+
+    SequenceRun& run() const;
+    Ticket ticket() const;
   };
 
-  /// Where one of the plan's reads belongs.
-  struct ReadTarget {
+  /// Sequences [next, end) of a job that are computed one after the other.
+  struct Long {
     JobPointer job;
-    std::size_t sequence = 0;
-    std::size_t read = 0;
+    std::size_t next = 0;
+    std::size_t end = 0;
   };
 
   /// What comes out of the lock: a pass to submit, and jobs to call back.
@@ -96,11 +114,24 @@ class Scheduler {
   // These are called with `mutex_` held.
   void FormPass(Step& step);
   void DropFaulty(Clock::time_point now, Step& step);
-  void AddShort(PassBuilder& pass, Clock::time_point now);
-  void AddLong(PassBuilder& pass, Clock::time_point now);
-  bool AddWhole(PassBuilder& pass, const JobPointer& job, std::size_t sequence,
-                Clock::time_point now);
-  void Planned(const JobPointer& job, std::int64_t rows, Clock::time_point now);
+  // These are false where the first that need not wait for pages found no room in the pass.
+  bool AddShort(PassBuilder& pass, Clock::time_point now);
+  bool AddLong(PassBuilder& pass, Clock::time_point now);
+  void AddAnswers(PassBuilder& pass, std::int64_t most_rows, Clock::time_point now);
+  /// Sequences of `work` from the next one on. What became of the first of them.
+  SequenceRun::Outcome AddInTurn(PassBuilder& pass, Long& work, Clock::time_point now);
+  SequenceRun::Outcome AddWhole(PassBuilder& pass, const OfJob& of, Clock::time_point now);
+  SequenceRun::Outcome AddPart(PassBuilder& pass, const OfJob& of, std::int64_t most_rows,
+                               Clock::time_point now);
+  bool MustWaitForPages(const OfJob& of) const;
+  void NoteOutcome(const OfJob& of, SequenceRun::Outcome outcome);
+  /// Gives back the pages of the youngest that generates an answer and is not in this pass, which
+  /// may be `of` itself. False where there is none.
+  bool PreemptTheYoungest();
+  void Requeue(const OfJob& of);
+  void Planned(const OfJob& of, Clock::time_point now);
+  void NoteSpeed(Clock::time_point now);
+  void AfterPass(const OfJob& of, Clock::time_point now, Step& step);
   bool IsIdle() const;
   std::int64_t RetryAfterSeconds() const;
 
@@ -113,11 +144,15 @@ class Scheduler {
   proto::Cluster& cluster_;
   const SchedulerOptions options_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Waiting> short_;    ///< Sequences of jobs that fit one pass, in order of arrival.
-  std::deque<JobPointer> long_;  ///< Jobs that do not; the first is being computed.
+  BlockCache cache_;
+  std::deque<OfJob> short_;        ///< Sequences of jobs that fit one pass, in order of arrival.
+  std::deque<Long> long_;          ///< Jobs that do not; the first that can is being computed.
+  std::vector<OfJob> generating_;  ///< In order of their beginning.
+  std::optional<Ticket> page_waiter_;  ///< The oldest that found no pages to begin with.
   bool long_led_last_pass_ = false;
+  bool answers_give_way_ = false;  ///< In the next pass: in the last one they were in the way.
   std::int64_t waiting_rows_ = 0;  ///< In no pass yet.
   std::size_t waiting_jobs_ = 0;   ///< Nothing of them was in a pass yet.
   Ticket next_ticket_ = kNoTicket + 1;
@@ -126,10 +161,8 @@ class Scheduler {
   bool in_flight_ = false;
   Clock::time_point pass_began_;
   std::int64_t pass_rows_ = 0;
-  std::vector<JobPointer> riding_;     ///< Jobs with rows in flight, some more than once.
-  std::vector<ReadTarget> targets_;    ///< Of the reads in flight.
-  std::vector<JobPointer> completed_;  ///< One for each sequence whose last row is in flight.
-  int running_ = 0;                    ///< Steps that have left the lock and not come back.
+  std::vector<OfJob> riding_;  ///< With rows in flight, in the order of their reads.
+  int running_ = 0;            ///< Steps that have left the lock and not come back.
 };
 
 }  // namespace scorecast::coordinator

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "proto/model/model_config.h"
@@ -11,6 +12,10 @@ namespace scorecast::proto {
 /// K/V places are dealt out in multiples of this many rows, so that keys of one segment fill whole
 /// vectors of the attention kernel.
 inline constexpr std::int32_t kKvGranule = 16;
+
+/// Kept K/V places are dealt out in pages of this many rows: what attention reduces over at a time,
+/// so that a segment cut into pages gives the same bits as a whole one.
+inline constexpr std::int32_t kKvPageRows = 64;
 
 /// `rows` rounded up to whole granules.
 constexpr std::int32_t KvRows(std::int32_t rows) {
@@ -27,12 +32,16 @@ struct KvPlace {
   bool operator==(const KvPlace&) const = default;
 };
 
-/// A segment as a pass sees it: rows before `compute_begin` are stored already, those of
-/// [compute_begin, compute_end) are computed now, and any later ones do not exist yet.
+/// A segment, or a page of one, as a pass sees it: rows of [compute_begin, compute_end) are computed
+/// now, and any later ones do not exist yet. K/V of the rows before `stored` is there already (or
+/// another sequence of the same pass stores it) and is not written: rows from compute_begin to
+/// `stored` are computed for what is read of them. compute_begin <= stored <= compute_end.
 struct PlanSegment {
   SegmentKind kind = SegmentKind::kPrefix;
+  bool continues = false;           ///< As Segment's; pages of a block or a suffix do, too.
   std::int32_t first_position = 0;  ///< Of the segment's row 0.
   std::int32_t compute_begin = 0;
+  std::int32_t stored = 0;
   std::int32_t compute_end = 0;
   KvPlace kv;
 
@@ -43,6 +52,7 @@ struct PlanSegment {
 /// The segments of one packed sequence that this pass computes, or reads K/V of.
 struct PlanSequence {
   std::vector<PlanSegment> segments;
+  BlockWeighting block_weighting;
   bool operator==(const PlanSequence&) const = default;
 };
 
@@ -52,8 +62,20 @@ struct PlanRead {
   std::int32_t label_list = 0;  ///< Index into `ForwardPlan::label_lists`.
   bool normalizer = false;
   std::int32_t top_k = 0;
+  float temperature = 1;
+  std::optional<Draw> draw;
 
   bool operator==(const PlanRead&) const = default;
+};
+
+/// Kept K/V of `rows` rows, in every layer, from one page's beginning to another's, before anything
+/// is computed. Copies of a plan do not overlap.
+struct KvCopy {
+  std::int32_t from = 0;  ///< In rows, a multiple of kKvPageRows, as `to` is.
+  std::int32_t to = 0;
+  std::int32_t rows = 0;  ///< 1 … kKvPageRows
+
+  bool operator==(const KvCopy&) const = default;
 };
 
 /// One pass over the model: a batch of packed sequences, or of parts of them. Everything that the
@@ -63,6 +85,7 @@ struct ForwardPlan {
   std::uint32_t read_bucket = 0;        ///< The same for the rows read.
   std::vector<TokenId> tokens;          ///< Of the computed rows, sequence by sequence.
   std::vector<PlanSequence> sequences;  ///< Computed rows add up to tokens.size().
+  std::vector<KvCopy> copies;
   std::vector<PlanRead> reads;
   std::vector<std::vector<TokenId>> label_lists;
 
@@ -77,7 +100,7 @@ struct PlanLimits {
   std::int32_t max_rows = 0;      ///< Rows computed in one pass.
   std::int32_t max_reads = 0;     ///< Rows read in one pass.
   std::int32_t pass_kv_rows = 0;  ///< Places for K/V that one pass needs only, in rows.
-  std::int32_t kept_kv_rows = 0;  ///< Places for K/V that outlive a pass, in rows.
+  std::int32_t kept_kv_rows = 0;  ///< Places for K/V that outlive a pass, in rows: whole pages.
 };
 
 }  // namespace scorecast::proto

@@ -89,8 +89,10 @@ class Reader {
 
 void WriteSegment(Writer& writer, const PlanSegment& segment) {
   writer.Value(segment.kind);
+  writer.Value(segment.continues);
   writer.Value(segment.first_position);
   writer.Value(segment.compute_begin);
+  writer.Value(segment.stored);
   writer.Value(segment.compute_end);
   writer.Value(segment.kv.kept);
   writer.Value(segment.kv.first);
@@ -99,12 +101,42 @@ void WriteSegment(Writer& writer, const PlanSegment& segment) {
 PlanSegment ReadSegment(Reader& reader) {
   PlanSegment segment;
   segment.kind = reader.Value<SegmentKind>();
+  segment.continues = reader.Value<bool>();
   segment.first_position = reader.Value<std::int32_t>();
   segment.compute_begin = reader.Value<std::int32_t>();
+  segment.stored = reader.Value<std::int32_t>();
   segment.compute_end = reader.Value<std::int32_t>();
   segment.kv.kept = reader.Value<bool>();
   segment.kv.first = reader.Value<std::int32_t>();
   return segment;
+}
+
+void WriteSequence(Writer& writer, const PlanSequence& sequence) {
+  writer.List(sequence.segments, [&](const PlanSegment& s) { WriteSegment(writer, s); });
+  writer.Value(sequence.block_weighting.temperature);
+  writer.Value(sequence.block_weighting.scale);
+}
+
+PlanSequence ReadSequence(Reader& reader) {
+  PlanSequence sequence;
+  sequence.segments = reader.List<PlanSegment>([&] { return ReadSegment(reader); });
+  sequence.block_weighting.temperature = reader.Value<float>();
+  sequence.block_weighting.scale = reader.Value<float>();
+  return sequence;
+}
+
+void WriteCopy(Writer& writer, const KvCopy& copy) {
+  writer.Value(copy.from);
+  writer.Value(copy.to);
+  writer.Value(copy.rows);
+}
+
+KvCopy ReadCopy(Reader& reader) {
+  KvCopy copy;
+  copy.from = reader.Value<std::int32_t>();
+  copy.to = reader.Value<std::int32_t>();
+  copy.rows = reader.Value<std::int32_t>();
+  return copy;
 }
 
 void WriteRead(Writer& writer, const PlanRead& read) {
@@ -112,6 +144,12 @@ void WriteRead(Writer& writer, const PlanRead& read) {
   writer.Value(read.label_list);
   writer.Value(read.normalizer);
   writer.Value(read.top_k);
+  writer.Value(read.temperature);
+  writer.Value(read.draw.has_value());
+  if (read.draw) {
+    writer.Value(read.draw->seed);
+    writer.Value(read.draw->step);
+  }
 }
 
 PlanRead ReadRead(Reader& reader) {
@@ -120,6 +158,12 @@ PlanRead ReadRead(Reader& reader) {
   read.label_list = reader.Value<std::int32_t>();
   read.normalizer = reader.Value<bool>();
   read.top_k = reader.Value<std::int32_t>();
+  read.temperature = reader.Value<float>();
+  if (reader.Value<bool>()) {
+    Draw& draw = read.draw.emplace();
+    draw.seed = reader.Value<std::uint64_t>();
+    draw.step = reader.Value<std::uint32_t>();
+  }
   return read;
 }
 
@@ -130,9 +174,8 @@ std::vector<std::byte> EncodePlan(const ForwardPlan& plan) {
   writer.Value(plan.bucket);
   writer.Value(plan.read_bucket);
   writer.Tokens(plan.tokens);
-  writer.List(plan.sequences, [&](const PlanSequence& sequence) {
-    writer.List(sequence.segments, [&](const PlanSegment& s) { WriteSegment(writer, s); });
-  });
+  writer.List(plan.sequences, [&](const PlanSequence& s) { WriteSequence(writer, s); });
+  writer.List(plan.copies, [&](const KvCopy& copy) { WriteCopy(writer, copy); });
   writer.List(plan.reads, [&](const PlanRead& read) { WriteRead(writer, read); });
   writer.List(plan.label_lists, [&](const std::vector<TokenId>& ids) { writer.Tokens(ids); });
   return std::move(writer).Take();
@@ -144,8 +187,8 @@ ForwardPlan DecodePlan(std::span<const std::byte> bytes) {
   plan.bucket = reader.Value<std::uint32_t>();
   plan.read_bucket = reader.Value<std::uint32_t>();
   plan.tokens = reader.Tokens();
-  plan.sequences = reader.List<PlanSequence>(
-      [&] { return PlanSequence{reader.List<PlanSegment>([&] { return ReadSegment(reader); })}; });
+  plan.sequences = reader.List<PlanSequence>([&] { return ReadSequence(reader); });
+  plan.copies = reader.List<KvCopy>([&] { return ReadCopy(reader); });
   plan.reads = reader.List<PlanRead>([&] { return ReadRead(reader); });
   plan.label_lists = reader.List<std::vector<TokenId>>([&] { return reader.Tokens(); });
   Check(reader.AtEnd(), "a plan ends where its bytes end");

@@ -8,7 +8,7 @@
 
 namespace scorecast::proto {
 
-/// What comes back for one row read.
+/// What comes back for one row read; logits are those divided by the read's temperature.
 struct RowLogits {
   std::vector<float> label_logits;  ///< In the order of the read's label list.
   /// Over the whole vocabulary, where the read asked for the normaliser:
@@ -17,6 +17,9 @@ struct RowLogits {
   double sum_exp = 0;  ///< Of exp(logit - max).
   /// The best `top_k` (id, logit), by logit, then by id.
   std::vector<std::pair<TokenId, float>> top;
+  /// Where the read asked for a draw: the token drawn, and its logit plus noise. Of equal ones the
+  /// smallest id.
+  std::pair<TokenId, double> drawn = {-1, 0};
 };
 
 }  // namespace scorecast::proto

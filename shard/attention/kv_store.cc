@@ -1,5 +1,8 @@
 #include "shard/attention/kv_store.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "proto/base/check.h"
 
 namespace scorecast::shard {
@@ -12,6 +15,7 @@ std::int64_t RoundUp(std::int64_t n) { return (n + kKeyLanes - 1) / kKeyLanes * 
 KvStore::KvStore(const AttentionKernels& kernels, std::int64_t layers, std::int64_t kv_heads,
                  std::int64_t head_dim, std::int64_t kept_rows, std::int64_t pass_rows)
     : kernels_(kernels),
+      layers_(layers),
       kv_heads_(kv_heads),
       head_dim_(head_dim),
       value_stride_(RoundUp(head_dim)),
@@ -50,6 +54,27 @@ void KvStore::WriteValue(View segment, std::int64_t row, const float* value, boo
   if (is_last && (row + 1) % kKeyLanes != 0) {
     kernels_.store_value(zeros_.data(), head_dim_, (row + 1) % kKeyLanes, value_stride_, group);
   }
+}
+
+void KvStore::Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool) {
+  for (const proto::KvCopy& copy : copies) {
+    proto::Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0 &&
+                     copy.from != copy.to && 0 < copy.rows && copy.rows <= proto::kKvPageRows,
+                 "a copy is of one page's beginning to another's");
+    proto::Check(std::max(copy.from, copy.to) + RoundUp(copy.rows) <= kept_.rows,
+                 "a copy's places exist");
+  }
+  pool.ParallelFor(static_cast<std::int64_t>(copies.size()) * layers_, [&](std::int64_t task, int) {
+    const proto::KvCopy& copy = copies[static_cast<std::size_t>(task / layers_)];
+    const std::int64_t rows = RoundUp(copy.rows);
+    for (std::int64_t head = 0; head < kv_heads_; ++head) {
+      const View from = At(task % layers_, head, {true, copy.from});
+      const View to = At(task % layers_, head, {true, copy.to});
+      const View behind = From(from, rows);
+      std::memcpy(to.keys, from.keys, static_cast<std::size_t>(behind.keys - from.keys));
+      std::memcpy(to.values, from.values, static_cast<std::size_t>(behind.values - from.values));
+    }
+  });
 }
 
 std::int64_t KvStore::Bytes(std::int64_t element_size, std::int64_t layers, std::int64_t kv_heads,

@@ -2,15 +2,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "proto/plan/forward_plan.h"
 #include "shard/kernels/attention_kernels.h"
 #include "shard/runtime/aligned_buffer.h"
+#include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
 static_assert(proto::kKvGranule == kKeyLanes);
 static_assert(kTileKeys % kKeyLanes == 0);
+// A page is a tile of keys, so that a segment in pages is reduced over as a whole one is.
+static_assert(proto::kKvPageRows == kTileKeys);
 
 /// Keys and values of this rank's K/V heads, after RoPE, as attention reads them: float32 or
 /// bfloat16, by the kernels given. Rank 0 deals out the places (KvPlace): those kept for later
@@ -38,6 +42,10 @@ class KvStore {
   void WriteKey(View segment, std::int64_t row, const float* key) const;
   void WriteValue(View segment, std::int64_t row, const float* value, bool is_last) const;
 
+  /// Carries out a plan's copies between kept places, in every layer and head. Whole granules of 16
+  /// rows are copied, which is what a place has room for.
+  void Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool);
+
   const AttentionKernels& kernels() const { return kernels_; }
   std::int64_t value_stride() const { return value_stride_; }
 
@@ -53,6 +61,7 @@ class KvStore {
   };
 
   const AttentionKernels& kernels_;
+  std::int64_t layers_;
   std::int64_t kv_heads_;
   std::int64_t head_dim_;
   std::int64_t value_stride_;

@@ -13,10 +13,17 @@ void RowMap::Assign(const proto::ForwardPlan& plan) {
   rows_.clear();
   for (std::size_t q = 0; q < plan.sequences.size(); ++q) {
     const std::vector<proto::PlanSegment>& segments = plan.sequences[q].segments;
+    std::int32_t chain_begin = 0;
     for (std::size_t s = 0; s < segments.size(); ++s) {
       const proto::PlanSegment& segment = segments[s];
+      proto::Check(segment.compute_begin <= segment.stored && segment.stored <= segment.compute_end,
+                   "rows that are computed are stored up to the end");
+      proto::Check(s > 0 || !segment.continues, "a chain has a beginning");
+      if (!segment.continues) {
+        chain_begin = static_cast<std::int32_t>(s);
+      }
       for (std::int32_t r = segment.compute_begin; r < segment.compute_end; ++r) {
-        rows_.push_back({static_cast<std::int32_t>(q), static_cast<std::int32_t>(s), r,
+        rows_.push_back({static_cast<std::int32_t>(q), static_cast<std::int32_t>(s), chain_begin, r,
                          segment.first_position + r});
       }
     }

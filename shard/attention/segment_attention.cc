@@ -14,10 +14,14 @@ std::int32_t VisibleKeys(const RowPlace& row, const std::vector<proto::PlanSegme
   if (row.segment == s) {
     return row.row_in_segment + 1;
   }
-  const bool sees = s < row.segment &&
-                    proto::Sees(segments[static_cast<std::size_t>(row.segment)].kind, segment.kind);
+  const bool sees =
+      s < row.segment &&
+      (s >= row.chain_begin ||
+       proto::Sees(segments[static_cast<std::size_t>(row.segment)].kind, segment.kind));
   return sees ? segment.compute_end : 0;
 }
+
+float SumOfState(const float* state) { return std::accumulate(state + 1, state + kRowState, 0.0F); }
 
 }  // namespace
 
@@ -32,10 +36,12 @@ SegmentAttention::SegmentAttention(proto::Range heads, proto::Range kv_heads,
   const auto value_stride =
       static_cast<std::size_t>((head_dim + kKeyLanes - 1) / kKeyLanes * kKeyLanes);
   for (Scratch& scratch : scratch_) {
-    scratch.query =
-        AlignedBuffer<std::byte>(rows * static_cast<std::size_t>(head_dim) * sizeof(float));
-    scratch.output = AlignedBuffer<float>(rows * value_stride);
-    scratch.state = AlignedBuffer<float>(rows * kRowState);
+    for (Reduction* reduction : {&scratch.keys, &scratch.block_keys}) {
+      reduction->query =
+          AlignedBuffer<std::byte>(rows * static_cast<std::size_t>(head_dim) * sizeof(float));
+      reduction->output = AlignedBuffer<float>(rows * value_stride);
+      reduction->state = AlignedBuffer<float>(rows * kRowState);
+    }
     scratch.end.resize(rows);
     scratch.visible.resize(rows);
   }
@@ -47,7 +53,7 @@ void SegmentAttention::Forward(const proto::ForwardPlan& plan, const RowMap& map
   const auto tiles = static_cast<std::int64_t>(map.tiles().size());
   pool.ParallelFor(tiles * kv_heads_.size(), [&](std::int64_t task, int thread) {
     const RowTile& tile = map.tiles()[static_cast<std::size_t>(task % tiles)];
-    AttendTile(plan, map, tile, layer, task / tiles, store, queries, output,
+    AttendTile(RowsOf(plan, map, tile, task / tiles), layer, store, queries, output,
                scratch_[static_cast<std::size_t>(thread)]);
   });
 }
@@ -60,66 +66,108 @@ SegmentAttention::HeadGroup SegmentAttention::GroupOf(std::int64_t kv_head) cons
   return {first, static_cast<int>(end - first)};
 }
 
-void SegmentAttention::AttendTile(const proto::ForwardPlan& plan, const RowMap& map,
-                                  const RowTile& tile, std::int64_t layer, std::int64_t kv_head,
-                                  KvStore& store, Rows<const float> queries, Rows<float> output,
-                                  Scratch& scratch) const {
-  const HeadGroup group = GroupOf(kv_head);
-  const int query_rows = tile.rows * group.size;
-  const std::int64_t value_stride = store.value_stride();
-  const std::int64_t query_bytes = head_dim_ * store.kernels().element_size;
-  const float scale = 1.0F / std::sqrt(static_cast<float>(head_dim_));
-
+SegmentAttention::TileRows SegmentAttention::RowsOf(const proto::ForwardPlan& plan,
+                                                    const RowMap& map, const RowTile& tile,
+                                                    std::int64_t kv_head) const {
   const auto places = map.rows().subspan(static_cast<std::size_t>(tile.first_row),
                                          static_cast<std::size_t>(tile.rows));
-  for (int r = 0; r < query_rows; ++r) {
-    const float* query =
-        queries[tile.first_row + r / group.size] + (group.first + r % group.size) * head_dim_;
-    store.kernels().store_query(query, scale, head_dim_, scratch.query.data() + r * query_bytes);
-    float* state = scratch.state.data() + r * kRowState;
+  const proto::PlanSequence& sequence =
+      plan.sequences[static_cast<std::size_t>(places.front().sequence)];
+  std::int32_t first_weighted = tile.rows;
+  if (!sequence.block_weighting.is_plain()) {
+    const auto is_suffix = [&](const RowPlace& row) {
+      return sequence.segments[static_cast<std::size_t>(row.segment)].kind ==
+             proto::SegmentKind::kSuffix;
+    };
+    // Suffixes come last.
+    first_weighted =
+        static_cast<std::int32_t>(std::ranges::find_if(places, is_suffix) - places.begin());
+  }
+  return {sequence, places, GroupOf(kv_head), kv_head, tile.first_row, first_weighted};
+}
+
+void SegmentAttention::AttendTile(const TileRows& tile, std::int64_t layer, KvStore& store,
+                                  Rows<const float> queries, Rows<float> output,
+                                  Scratch& scratch) const {
+  const float scale = 1.0F / std::sqrt(static_cast<float>(head_dim_));
+  Begin(tile, 0, scale, store, queries, scratch.keys);
+  AttendSegments(tile, /*weighted=*/false, layer, store, scratch, scratch.keys);
+  const bool has_weighted = tile.first_weighted < tile.rows();
+  const proto::BlockWeighting& weighting = tile.sequence.block_weighting;
+  if (has_weighted) {
+    Begin(tile, tile.first_weighted, scale / weighting.temperature, store, queries,
+          scratch.block_keys);
+    AttendSegments(tile, /*weighted=*/true, layer, store, scratch, scratch.block_keys);
+  }
+  for (int r = 0; r < tile.rows() * tile.group.size; ++r) {
+    const int row = r / tile.group.size;
+    float* out =
+        output[tile.first_row + row] + (tile.group.first + r % tile.group.size) * head_dim_;
+    if (row < tile.first_weighted) {
+      Finish(scratch.keys, r, store.value_stride(), out);
+    } else {
+      FinishWeighted(scratch, weighting, r, store.value_stride(), out);
+    }
+  }
+}
+
+void SegmentAttention::Begin(const TileRows& tile, std::int32_t first_row, float scale,
+                             const KvStore& store, Rows<const float> queries,
+                             Reduction& reduction) const {
+  const std::int64_t query_bytes = head_dim_ * store.kernels().element_size;
+  const int first = first_row * tile.group.size;
+  const int end = tile.rows() * tile.group.size;
+  for (int r = first; r < end; ++r) {
+    const float* query = queries[tile.first_row + r / tile.group.size] +
+                         (tile.group.first + r % tile.group.size) * head_dim_;
+    store.kernels().store_query(query, scale, head_dim_, reduction.query.data() + r * query_bytes);
+    float* state = reduction.state.data() + r * kRowState;
     std::fill_n(state, kRowState, 0.0F);
     state[0] = kNoScore;
   }
-  std::fill_n(scratch.output.data(), query_rows * value_stride, 0.0F);
+  std::fill_n(reduction.output.data() + first * store.value_stride(),
+              (end - first) * store.value_stride(), 0.0F);
+}
 
-  const std::vector<proto::PlanSegment>& segments =
-      plan.sequences[static_cast<std::size_t>(places.front().sequence)].segments;
-  const std::int32_t first_segment = places.front().segment;
-  const std::int32_t last_segment = places.back().segment;
-  // Kinds stand in the order prefix, block, suffix: the last row's sees all that any row's sees.
+void SegmentAttention::AttendSegments(const TileRows& tile, bool weighted, std::int64_t layer,
+                                      KvStore& store, Scratch& scratch,
+                                      Reduction& reduction) const {
+  const std::vector<proto::PlanSegment>& segments = tile.sequence.segments;
+  // Kinds stand in the order prefix, block, suffix: the last row's sees all that any row's sees,
+  // but for the chains, of which the first row's begins first.
+  const std::int32_t last_segment = tile.places.back().segment;
+  const std::int32_t first_chain = tile.places.front().chain_begin;
   const proto::SegmentKind last_kind = segments[static_cast<std::size_t>(last_segment)].kind;
   for (std::int32_t s = 0; s <= last_segment; ++s) {
     const proto::PlanSegment& segment = segments[static_cast<std::size_t>(s)];
-    if (s < first_segment && !proto::Sees(last_kind, segment.kind)) {
+    if (s < first_chain && !proto::Sees(last_kind, segment.kind)) {
       continue;  // Other items: there may be many, and no row of this tile sees them.
     }
-    int first = query_rows;
+    const bool is_block = segment.kind == proto::SegmentKind::kBlock;
+    if (weighted && !is_block) {
+      continue;
+    }
+    const std::int32_t first_row = weighted ? tile.first_weighted : 0;
+    const std::int32_t end_row = is_block && !weighted ? tile.first_weighted : tile.rows();
+    int first = tile.rows() * tile.group.size;
     int end = 0;
-    for (std::int32_t row = 0; row < tile.rows; ++row) {
-      const int keys = VisibleKeys(places[static_cast<std::size_t>(row)], segments, s);
-      std::fill_n(scratch.end.begin() + row * group.size, group.size, keys);
+    for (std::int32_t row = first_row; row < end_row; ++row) {
+      const int keys = VisibleKeys(tile.places[static_cast<std::size_t>(row)], segments, s);
+      std::fill_n(scratch.end.begin() + row * tile.group.size, tile.group.size, keys);
       if (keys > 0) {
-        first = std::min(first, row * group.size);
-        end = (row + 1) * group.size;
+        first = std::min(first, row * tile.group.size);
+        end = (row + 1) * tile.group.size;
       }
     }
     if (first < end) {
-      AttendSegment(store, store.At(layer, kv_head, segment.kv), first, end, scratch);
+      AttendSegment(store, store.At(layer, tile.kv_head, segment.kv), first, end, scratch,
+                    reduction);
     }
-  }
-
-  for (int r = 0; r < query_rows; ++r) {
-    float* out =
-        output[tile.first_row + r / group.size] + (group.first + r % group.size) * head_dim_;
-    const float* sum = scratch.output.data() + r * value_stride;
-    const float* sums = scratch.state.data() + r * kRowState + 1;
-    const float factor = 1.0F / std::accumulate(sums, sums + kRowState - 1, 0.0F);
-    std::transform(sum, sum + head_dim_, out, [factor](float x) { return factor * x; });
   }
 }
 
 void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment, int first,
-                                     int end, Scratch& scratch) const {
+                                     int end, Scratch& scratch, Reduction& reduction) const {
   const int* ends = scratch.end.data();
   const int keys = *std::max_element(ends + first, ends + end);
   AttentionTile tile;
@@ -137,11 +185,46 @@ void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment
     tile.keys = view.keys;
     tile.values = view.values;
     tile.rows = end - first;
-    tile.queries = scratch.query.data() + first * head_dim_ * store.kernels().element_size;
+    tile.queries = reduction.query.data() + first * head_dim_ * store.kernels().element_size;
     tile.visible = scratch.visible.data() + first;
-    tile.outputs = scratch.output.data() + first * tile.value_stride;
-    tile.states = scratch.state.data() + first * kRowState;
+    tile.outputs = reduction.output.data() + first * tile.value_stride;
+    tile.states = reduction.state.data() + first * kRowState;
     store.kernels().attend(tile);
+  }
+}
+
+void SegmentAttention::Finish(const Reduction& reduction, int query_row, std::int64_t value_stride,
+                              float* out) const {
+  const float* sum = reduction.output.data() + query_row * value_stride;
+  const float factor = 1.0F / SumOfState(reduction.state.data() + query_row * kRowState);
+  std::transform(sum, sum + head_dim_, out, [factor](float x) { return factor * x; });
+}
+
+void SegmentAttention::FinishWeighted(const Scratch& scratch,
+                                      const proto::BlockWeighting& weighting, int query_row,
+                                      std::int64_t value_stride, float* out) const {
+  const float* state = scratch.keys.state.data() + query_row * kRowState;
+  const float* block_state = scratch.block_keys.state.data() + query_row * kRowState;
+  const double sum = SumOfState(state);
+  const double block_sum = SumOfState(block_state);
+  if (block_sum == 0) {
+    Finish(scratch.keys, query_row, value_stride, out);  // There are no blocks.
+    return;
+  }
+  const double weight = state[0] + std::log(sum);
+  const double temperature = weighting.temperature;
+  const double block_weight =
+      temperature * (block_state[0] + std::log(block_sum)) + std::log(double{weighting.scale});
+  // Softmax of the two weights; each sum's own quotient goes into it.
+  const double largest = std::max(weight, block_weight);
+  const double part = std::exp(weight - largest);
+  const double block_part = std::exp(block_weight - largest);
+  const auto factor = static_cast<float>(part / (part + block_part) / sum);
+  const auto block_factor = static_cast<float>(block_part / (part + block_part) / block_sum);
+  const float* values = scratch.keys.output.data() + query_row * value_stride;
+  const float* block_values = scratch.block_keys.output.data() + query_row * value_stride;
+  for (std::int64_t d = 0; d < head_dim_; ++d) {
+    out[d] = factor * values[d] + block_factor * block_values[d];
   }
 }
 

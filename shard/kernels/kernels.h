@@ -37,6 +37,12 @@ struct Kernels {
   /// kNoScore and 0 where there is none.
   void (*max_and_sum_exp)(const float* x, std::int64_t n, float* maximum, double* sum_exp);
 
+  /// Of the tokens with ids [first_id, first_id + 32), first_id being a multiple of 32: bit i is
+  /// set where logits[i] + proto::GumbelNoise may be `least` or more. Where it cannot it is not,
+  /// but for one token in a thousand of those that can. All is finite.
+  std::uint32_t (*draw_candidates)(const float* logits, std::uint64_t seed, std::uint32_t step,
+                                   std::uint32_t first_id, float least);
+
   /// out[i] = x[i] rounded to the nearest bfloat16, ties to even; NaN stays NaN. A subnormal may
   /// become zero, as the CPU's own instruction has it.
   void (*to_bf16)(const float* x, std::int64_t n, std::uint16_t* out);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "proto/plan/philox.h"
 #include "shard/kernels/kernels.h"
 // Each of these builds on the one before.
 #include "shard/kernels/vectors_body.h"
@@ -124,6 +125,53 @@ void MaxAndSumExp(const float* x, std::int64_t n, float* maximum, double* sum_ex
   }
   *maximum = top;
   *sum_exp = total;
+}
+
+using Longs = std::uint64_t __attribute__((vector_size(kLanes * sizeof(float))));
+
+/// High and low words of 16 products.
+inline void Multiply(Bits x, std::uint32_t factor, Bits* high, Bits* low) {
+  const Longs even = (std::bit_cast<Longs>(x) & 0xFFFFFFFF) * factor;
+  const Longs odd = (std::bit_cast<Longs>(x) >> 32) * factor;
+  *high = std::bit_cast<Bits>((even >> 32) | (odd & 0xFFFFFFFF00000000));
+  *low = std::bit_cast<Bits>((even & 0xFFFFFFFF) | (odd << 32));
+}
+
+/// Bit i is set where a logit can win. To win, a token's noise must be at least least - logit = t. Its
+/// u then has -ln u <= exp(-t), and 1 - u <= -ln u. 1 - u is at least (2^32 - 1 - high) / 2^32, where
+/// `high` is u's first 32 bits. The factors are more than float32's roundings and Exp's error.
+inline std::uint32_t Candidates(const float* logits, Bits high, float least) {
+  const Floats most = Exp(Load(logits) - least) * 1.0005F;
+  const Floats left = __builtin_convertvector(~high, Floats) * (0x1p-32F * 0.9995F);
+  const Ints can_win = left <= most;
+  std::uint32_t mask = 0;
+  for (int i = 0; i < kVectorLanes; ++i) {
+    mask |= (static_cast<std::uint32_t>(can_win[i]) & 1U) << static_cast<unsigned>(i);
+  }
+  return mask;
+}
+
+std::uint32_t DrawCandidates(const float* logits, std::uint64_t seed, std::uint32_t step,
+                             std::uint32_t first_id, float least) {
+  const Bits lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  // Philox4x32, 16 blocks side by side.
+  Bits words[4] = {lane + first_id / 2, Bits{} + step, Bits{}, Bits{}};
+  std::uint32_t key[2] = {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+  for (int round = 0; round < proto::kPhiloxRounds; ++round) {
+    Bits high[2];
+    Bits low[2];
+    for (int i = 0; i < 2; ++i) {
+      Multiply(words[2 * i], proto::kPhiloxFactors[static_cast<std::size_t>(i)], &high[i], &low[i]);
+    }
+    words[0] = high[1] ^ words[1] ^ key[0];
+    words[1] = low[1];
+    words[2] = high[0] ^ words[3] ^ key[1];
+    words[3] = low[0];
+    for (std::size_t i = 0; i < 2; ++i) {
+      key[i] += proto::kPhiloxKeySteps[i];
+    }
+  }
+  return Candidates(logits, words[0], least) | Candidates(logits + kLanes, words[2], least) << 16;
 }
 
 void ToBf16(const float* x, std::int64_t n, std::uint16_t* out) {
@@ -297,6 +345,7 @@ constexpr Kernels MakeKernels(InstructionSet set) {
           &Rope,
           &Dot,
           &MaxAndSumExp,
+          &DrawCandidates,
           &ToBf16,
           &AddBf16,
           &Rotate,

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "shard/transformer/draw.h"
+
 namespace scorecast::shard {
 namespace {
 
@@ -33,14 +35,6 @@ void Put(T value, std::byte*& to) {
   to += sizeof(T);
 }
 
-/// Adds another rank's maximum and sum of exponentials.
-void MergeNormalizer(float max, double sum_exp, proto::RowLogits& row) {
-  const float larger = std::max(row.max, max);
-  row.sum_exp = row.sum_exp * std::exp(static_cast<double>(row.max) - larger) +
-                sum_exp * std::exp(static_cast<double>(max) - larger);
-  row.max = larger;
-}
-
 }  // namespace
 
 AnswerLayout LayOutAnswer(const proto::ForwardPlan& plan, proto::Range vocabulary) {
@@ -59,6 +53,7 @@ AnswerLayout LayOutAnswer(const proto::ForwardPlan& plan, proto::Range vocabular
       layout.bytes += sizeof(float) + sizeof(double);
       layout.bytes +=
           static_cast<std::size_t>(OwnedTop(read, vocabulary)) * (sizeof(TokenId) + sizeof(float));
+      layout.bytes += read.draw ? sizeof(TokenId) + sizeof(double) : 0;
     }
   }
   return layout;
@@ -74,6 +69,10 @@ void WriteAnswerPart(const PlanRead& read, const AnswerPart& part, std::byte* by
     for (const auto& [id, logit] : part.top) {
       Put(id, bytes);
       Put(logit, bytes);
+    }
+    if (read.draw) {
+      Put(part.drawn.first, bytes);
+      Put(part.drawn.second, bytes);
     }
   }
 }
@@ -104,19 +103,37 @@ std::vector<proto::RowLogits> MergeAnswers(const proto::ForwardPlan& plan,
         row.max = max;
         row.sum_exp = sum_exp;
       } else if (!vocabulary.empty()) {
-        MergeNormalizer(max, sum_exp, row);
+        MergeNormalizer(max, sum_exp, row.max, row.sum_exp);
       }
       for (std::int64_t k = OwnedTop(read, vocabulary); k > 0; --k) {
         const auto id = Take<TokenId>(from);
         row.top.emplace_back(id, Take<float>(from));
       }
+      if (read.draw) {
+        const auto id = Take<TokenId>(from);
+        const std::pair<TokenId, double> drawn = {id, Take<double>(from)};
+        if (rank == 0 || IsDrawnBefore(drawn, row.drawn)) {
+          row.drawn = drawn;
+        }
+      }
     }
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::sort(rows[i].top.begin(), rows[i].top.end(), &IsBetter);
-    rows[i].top.resize(std::min(rows[i].top.size(), static_cast<std::size_t>(plan.reads[i].top_k)));
+    KeepBest(static_cast<std::size_t>(plan.reads[i].top_k), rows[i].top);
   }
   return rows;
+}
+
+void MergeNormalizer(float more_max, double more_sum_exp, float& max, double& sum_exp) {
+  const float larger = std::max(max, more_max);
+  sum_exp = sum_exp * std::exp(static_cast<double>(max) - larger) +
+            more_sum_exp * std::exp(static_cast<double>(more_max) - larger);
+  max = larger;
+}
+
+void KeepBest(std::size_t k, std::vector<std::pair<TokenId, float>>& top) {
+  std::sort(top.begin(), top.end(), &IsBetter);
+  top.resize(std::min(top.size(), k));
 }
 
 bool IsBetter(const std::pair<TokenId, float>& a, const std::pair<TokenId, float>& b) {

@@ -1,11 +1,14 @@
 #include "shard/transformer/lm_head.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "proto/base/check.h"
 #include "shard/checkpoint/slices.h"
 #include "shard/transformer/answer.h"
+#include "shard/transformer/draw.h"
 
 namespace scorecast::shard {
 namespace {
@@ -28,10 +31,14 @@ WeightSource Slice(const TensorView& weight, proto::Range vocabulary) {
 std::vector<std::pair<TokenId, float>> BestOf(const float* logits, std::int64_t n, TokenId first_id,
                                               std::int64_t k) {
   std::vector<std::pair<TokenId, float>> best;  // A heap whose front is the worst of the best.
+  const auto is_full = [&] { return static_cast<std::int64_t>(best.size()) == k; };
   best.reserve(static_cast<std::size_t>(k) + 1);
   for (std::int64_t i = 0; i < n && k > 0; ++i) {
+    if (is_full() && logits[i] <= best.front().second) {
+      continue;  // Most are such: of equal ones the earlier is the better.
+    }
     const std::pair<TokenId, float> entry = {first_id + static_cast<TokenId>(i), logits[i]};
-    if (static_cast<std::int64_t>(best.size()) == k && !IsBetter(entry, best.front())) {
+    if (is_full() && !IsBetter(entry, best.front())) {
       continue;
     }
     best.push_back(entry);
@@ -42,6 +49,20 @@ std::vector<std::pair<TokenId, float>> BestOf(const float* logits, std::int64_t 
     }
   }
   return best;
+}
+
+/// One row's parts, in the order of their columns, as one.
+AnswerPart Merged(const PlanRead& read, std::span<const AnswerPart> parts) {
+  AnswerPart merged;
+  for (const AnswerPart& part : parts) {
+    MergeNormalizer(part.max, part.sum_exp, merged.max, merged.sum_exp);
+    merged.top.insert(merged.top.end(), part.top.begin(), part.top.end());
+    if (IsDrawnBefore(part.drawn, merged.drawn)) {
+      merged.drawn = part.drawn;
+    }
+  }
+  KeepBest(static_cast<std::size_t>(read.top_k), merged.top);
+  return merged;
 }
 
 }  // namespace
@@ -98,22 +119,48 @@ void LmHead::AnswerWithNormalizer(const Input& input, const std::vector<std::siz
         std::copy_n(tile.Row(row), tile.columns.size(), logits[row] + tile.columns.begin);
       }
     });
+    const std::int64_t parts_a_row = (vocabulary_.size() + kColumnsAtOnce - 1) / kColumnsAtOnce;
+    std::vector<AnswerPart> parts(static_cast<std::size_t>(count * parts_a_row));
+    const auto read_of = [&](std::int64_t i) { return reads[begin + static_cast<std::size_t>(i)]; };
+    pool_.ParallelFor(count * parts_a_row, [&](std::int64_t task, int) {
+      const std::int64_t i = task / parts_a_row;
+      const std::int64_t first = task % parts_a_row * kColumnsAtOnce;
+      parts[static_cast<std::size_t>(task)] =
+          ReadColumns(plan.reads[read_of(i)],
+                      {first, std::min(first + kColumnsAtOnce, vocabulary_.size())}, logits[i]);
+    });
     pool_.ParallelFor(count, [&](std::int64_t i, int) {
-      const std::size_t index = reads[begin + static_cast<std::size_t>(i)];
-      const PlanRead& read = plan.reads[index];
-      const float* row = logits[i];
-      AnswerPart part;
+      const PlanRead& read = plan.reads[read_of(i)];
+      const std::span<AnswerPart> of_row = std::span(parts).subspan(
+          static_cast<std::size_t>(i * parts_a_row), static_cast<std::size_t>(parts_a_row));
+      AnswerPart answer_part = Merged(read, of_row);
       for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
         if (vocabulary_.Contains(id)) {
-          part.label_logits.push_back(row[id - vocabulary_.begin]);
+          answer_part.label_logits.push_back(logits[i][id - vocabulary_.begin]);
         }
       }
-      kernels_.max_and_sum_exp(row, vocabulary_.size(), &part.max, &part.sum_exp);
-      part.top = BestOf(row, vocabulary_.size(), static_cast<TokenId>(vocabulary_.begin),
-                        std::min<std::int64_t>(read.top_k, vocabulary_.size()));
-      WriteAnswerPart(read, part, answer + offsets[index]);
+      WriteAnswerPart(read, answer_part, answer + offsets[read_of(i)]);
     });
   }
+}
+
+AnswerPart LmHead::ReadColumns(const PlanRead& read, proto::Range columns, float* row) const {
+  float* logits = row + columns.begin;
+  const std::int64_t n = columns.size();
+  if (read.temperature != 1) {
+    std::transform(logits, logits + n, logits, [&](float x) { return x / read.temperature; });
+  }
+  const auto first_id = static_cast<TokenId>(vocabulary_.begin + columns.begin);
+  AnswerPart part;
+  kernels_.max_and_sum_exp(logits, n, &part.max, &part.sum_exp);
+  part.top = BestOf(logits, n, first_id, std::min<std::int64_t>(read.top_k, n));
+  if (read.draw) {
+    const std::span<const float> all(logits, static_cast<std::size_t>(n));
+    part.drawn = std::isfinite(part.sum_exp)
+                     ? BestDraw(kernels_, *read.draw, all, first_id)
+                     : std::pair(first_id, std::numeric_limits<double>::quiet_NaN());
+  }
+  return part;
 }
 
 void LmHead::AnswerLabels(const Input& input, const std::vector<std::size_t>& offsets,

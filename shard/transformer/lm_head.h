@@ -12,6 +12,7 @@
 #include "shard/linear/linear.h"
 #include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
+#include "shard/transformer/answer.h"
 #include "shard/transformer/layer.h"
 
 namespace scorecast::shard {
@@ -22,6 +23,9 @@ class LmHead {
  public:
   /// Rows that are given logits at once, which bounds their memory.
   static constexpr std::int64_t kRowsAtOnce = 64;
+  /// Columns of a row that are searched by one task: fixed, and merged in their order, so that the
+  /// threads do not show in the bits.
+  static constexpr std::int64_t kColumnsAtOnce = 8192;
 
   /// `weight`: [vocab_size, hidden_size], mapped for as long as this object lives.
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
@@ -44,6 +48,8 @@ class LmHead {
   /// Logits of the whole slice, for reads that ask for the normaliser.
   void AnswerWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
                             std::byte* answer);
+  /// What a read needs of some columns of its row but the labels; divides them by its temperature.
+  AnswerPart ReadColumns(const proto::PlanRead& read, proto::Range columns, float* row) const;
   /// Label columns only, straight from the mapped weight.
   void AnswerLabels(const Input& input, const std::vector<std::size_t>& offsets, std::byte* answer);
 

@@ -105,6 +105,7 @@ std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
                "a plan keeps its limits");
   times_.Begin();
   FindRows(plan);
+  kv_store_.Copy(plan.copies, pool_);
   const Scope all = {all_rows_, all_owners_, {}};
   const Scope read = {read_rows_, read_owners_, read_origin_};
   Embed(plan);
@@ -215,6 +216,9 @@ void Transformer::FinishQkv(const ForwardPlan& plan, std::int64_t index, const R
     const RowPlace& place = map.rows()[static_cast<std::size_t>(row)];
     const proto::PlanSegment& segment = plan.sequences[static_cast<std::size_t>(place.sequence)]
                                             .segments[static_cast<std::size_t>(place.segment)];
+    if ((is_key || is_value) && place.row_in_segment < segment.stored) {
+      continue;  // Another sequence may be storing it, or reading it.
+    }
     for (std::int64_t column = tile.columns.begin; column < tile.columns.end;
          column += head_dim, heads += head_dim) {
       if (is_value) {

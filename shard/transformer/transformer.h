@@ -80,7 +80,8 @@ class Transformer {
   void FeedForward(const Layer& layer, const Scope& scope);
   std::vector<std::byte> Read(const proto::ForwardPlan& plan, const Scope& scope);
 
-  /// Takes what one chunk of the QKV product gives to where it belongs.
+  /// Takes what one chunk of the QKV product gives to where it belongs. Keys and values of all rows
+  /// are stored when the product is done: attention may read those of any sequence of the plan.
   void FinishQkv(const proto::ForwardPlan& plan, std::int64_t index, const RowMap& map,
                  const ProductTile& tile);
   /// A part of a row-sharded product: for the exchange, or, of a rank that is alone, at once into

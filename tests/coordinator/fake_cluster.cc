@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/gumbel.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -20,7 +21,6 @@ using proto::PlanSegment;
 using proto::PlanSequence;
 using proto::RowLogits;
 using proto::RowRead;
-using proto::Segment;
 using proto::TokenId;
 
 std::uint64_t Mix(std::uint64_t x) {
@@ -48,18 +48,27 @@ class Digest {
   std::uint64_t value_ = 1;
 };
 
-RowLogits Answer(const Digest& digest, const std::vector<TokenId>& labels, bool normalizer,
-                 std::int32_t top_k, std::int64_t vocab_size) {
+/// `read` is a RowRead or a PlanRead.
+template <typename Read>
+RowLogits Answer(const Digest& digest, const std::vector<TokenId>& labels, const Read& read,
+                 std::int64_t vocab_size) {
   RowLogits row;
   for (const TokenId id : labels) {
-    row.label_logits.push_back(digest.Logit(id));
+    row.label_logits.push_back(digest.Logit(id) / read.temperature);
   }
-  if (!normalizer) {
+  if (!read.normalizer) {
     return row;
   }
   std::vector<std::pair<TokenId, float>> all;
   for (TokenId id = 0; id < vocab_size; ++id) {
-    all.emplace_back(id, digest.Logit(id));
+    all.emplace_back(id, digest.Logit(id) / read.temperature);
+    if (read.draw) {
+      const double key = static_cast<double>(all.back().second) +
+                         proto::GumbelNoise(read.draw->seed, read.draw->step, id);
+      if (row.drawn.first < 0 || key > row.drawn.second) {
+        row.drawn = {id, key};
+      }
+    }
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -67,7 +76,7 @@ RowLogits Answer(const Digest& digest, const std::vector<TokenId>& labels, bool 
   for (const auto& [id, logit] : all) {
     row.sum_exp += std::exp(static_cast<double>(logit) - static_cast<double>(row.max));
   }
-  all.resize(static_cast<std::size_t>(top_k));
+  all.resize(static_cast<std::size_t>(read.top_k));
   row.top = std::move(all);
   return row;
 }
@@ -181,27 +190,47 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
     Check(0 <= read.label_list &&
               read.label_list < static_cast<std::int64_t>(plan.label_lists.size()),
           "label list");
-    Check(read.top_k == 0 || read.normalizer, "top_k needs the normalizer");
+    Check(read.normalizer || (read.top_k == 0 && !read.draw && read.temperature == 1),
+          "what needs the normalizer");
     Check(read.top_k <= vocab_size_, "top_k in vocabulary");
   }
-  std::vector<bool> kept_used(static_cast<std::size_t>(limits_.kept_kv_rows));
-  std::vector<bool> pass_used(static_cast<std::size_t>(limits_.pass_kv_rows));
+  std::vector<bool> kept_written(static_cast<std::size_t>(limits_.kept_kv_rows));
+  std::vector<bool> pass_written(static_cast<std::size_t>(limits_.pass_kv_rows));
+  for (const proto::KvCopy& copy : plan.copies) {
+    Check(0 < copy.rows && copy.rows <= proto::kKvPageRows, "a copy is of a page's rows");
+    Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0, "pages");
+    for (const std::int32_t page : {copy.from, copy.to}) {
+      Check(0 <= page && page + proto::kKvPageRows <= limits_.kept_kv_rows, "a copy's room");
+    }
+    for (std::int32_t row = 0; row < copy.rows; ++row) {
+      Check(!kept_written[static_cast<std::size_t>(copy.to + row)], "copies overlap");
+      kept_written[static_cast<std::size_t>(copy.to + row)] = true;
+    }
+  }
   std::int64_t computed = 0;
   for (const PlanSequence& sequence : plan.sequences) {
     for (const PlanSegment& segment : sequence.segments) {
-      Check(0 <= segment.compute_begin && segment.compute_begin <= segment.compute_end, "rows");
+      Check(0 <= segment.compute_begin && segment.compute_begin <= segment.stored &&
+                segment.stored <= segment.compute_end,
+            "rows");
       Check(segment.compute_end > 0, "no empty segment");
-      Check(segment.kv.kept || segment.compute_begin == 0, "only kept rows are stored before");
-      Check(segment.kv.first % proto::kKvGranule == 0, "granule");
+      Check(segment.kv.kept || segment.stored == 0, "only kept rows are stored before");
+      Check(segment.kv.first % (segment.kv.kept ? proto::kKvPageRows : proto::kKvGranule) == 0,
+            "place");
+      Check(!segment.kv.kept || segment.compute_end <= proto::kKvPageRows, "a page's rows");
       computed += segment.computed();
-      std::vector<bool>& used = segment.kv.kept ? kept_used : pass_used;
+      std::vector<bool>& written = segment.kv.kept ? kept_written : pass_written;
       const std::int32_t end = segment.kv.first + KvRows(segment.compute_end);
-      Check(0 <= segment.kv.first && end <= static_cast<std::int64_t>(used.size()), "K/V room");
-      for (std::int32_t i = segment.kv.first; i < end; ++i) {
-        Check(!used[static_cast<std::size_t>(i)], "K/V places of two segments overlap");
-        used[static_cast<std::size_t>(i)] = true;
+      Check(0 <= segment.kv.first && end <= static_cast<std::int64_t>(written.size()), "K/V room");
+      for (std::int32_t i = segment.kv.first + segment.stored; i < end; ++i) {
+        Check(segment.stored == segment.compute_end || !written[static_cast<std::size_t>(i)],
+              "two segments write the same K/V places");
+        if (segment.stored < segment.compute_end) {
+          written[static_cast<std::size_t>(i)] = true;
+        }
       }
     }
+    Check(!sequence.segments.empty() && !sequence.segments.front().continues, "segments");
   }
   Check(computed == rows, "computed rows add up");
 }
@@ -212,10 +241,15 @@ std::vector<RowLogits> FakeCluster::Compute(const ForwardPlan& plan) {
   const auto place = [&](const PlanSegment& segment, std::int32_t row) -> StoredRow& {
     return (segment.kv.kept ? kept_ : pass)[static_cast<std::size_t>(segment.kv.first + row)];
   };
+  for (const proto::KvCopy& copy : plan.copies) {
+    std::copy_n(kept_.begin() + copy.from, copy.rows, kept_.begin() + copy.to);
+  }
   const std::vector<Owner> owners = Owners(plan);
   for (std::size_t i = 0; i < owners.size(); ++i) {
     const PlanSegment& segment = owners[i].sequence->segments[owners[i].segment];
-    place(segment, owners[i].row) = {segment.first_position + owners[i].row, plan.tokens[i]};
+    if (owners[i].row >= segment.stored) {
+      place(segment, owners[i].row) = {segment.first_position + owners[i].row, plan.tokens[i]};
+    }
   }
   std::vector<RowLogits> answers;
   for (const PlanRead& read : plan.reads) {
@@ -230,13 +264,17 @@ std::vector<RowLogits> FakeCluster::Compute(const ForwardPlan& plan) {
       }
     };
     for (std::size_t i = 0; i < owner.segment; ++i) {
-      if (proto::Sees(segments[owner.segment].kind, segments[i].kind)) {
+      if (i >= proto::ChainBegin(segments, owner.segment) ||
+          proto::Sees(segments[owner.segment].kind, segments[i].kind)) {
         see(segments[i], segments[i].compute_end);
       }
     }
     see(segments[owner.segment], owner.row + 1);
+    Check(place(segments[owner.segment], owner.row).token ==
+              plan.tokens[static_cast<std::size_t>(read.row)],
+          "a row that is computed again is what was stored");
     answers.push_back(Answer(digest, plan.label_lists[static_cast<std::size_t>(read.label_list)],
-                             read.normalizer, read.top_k, vocab_size_));
+                             read, vocab_size_));
   }
   return answers;
 }
@@ -250,16 +288,22 @@ RowLogits ExpectedRow(const PackedSequence& sequence, const RowRead& read,
   }
   const std::vector<std::int32_t> positions = sequence.Positions();
   const auto row = static_cast<std::size_t>(read.row);
-  const Segment& own = sequence.segments[segment_of_row[row]];
+  const std::size_t own = segment_of_row[row];
+  const std::size_t chain = proto::ChainBegin(sequence.segments, own);
   Digest digest;
   for (std::size_t key = 0; key <= row; ++key) {
-    const bool same = segment_of_row[key] == segment_of_row[row];
-    if (same || proto::Sees(own.kind, sequence.segments[segment_of_row[key]].kind)) {
+    const std::size_t segment = segment_of_row[key];
+    if (segment >= chain ||
+        proto::Sees(sequence.segments[own].kind, sequence.segments[segment].kind)) {
       digest.See(positions[key], sequence.tokens[key]);
     }
   }
-  return Answer(digest, sequence.label_lists[static_cast<std::size_t>(read.label_list)],
-                read.normalizer, read.top_k, vocab_size);
+  static const std::vector<TokenId> kNone;
+  return Answer(digest,
+                sequence.label_lists.empty()
+                    ? kNone
+                    : sequence.label_lists[static_cast<std::size_t>(read.label_list)],
+                read, vocab_size);
 }
 
 }  // namespace scorecast::coordinator

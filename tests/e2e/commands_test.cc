@@ -158,7 +158,8 @@ TEST(Inspect, MemoryIsThatOfTheDtype) {
   const std::filesystem::path model = MakeModel("");
   // Of rank 0, in MiB: weights, activations, K/V.
   const auto memory = [&](const std::string& dtype) {
-    const ProcessResult result = RunScorecast({"inspect", "--model", model, "--dtype", dtype});
+    const ProcessResult result =
+        RunScorecast({"inspect", "--model", model, "--dtype", dtype, "--kv-cache-mb", "0"});
     EXPECT_THAT(result.out, HasSubstr("MiB, " + dtype + ", "));
     const std::vector<std::string> lines = LinesOf(result.out);
     std::istringstream rank(lines.at(lines.size() - 1));

@@ -1,11 +1,15 @@
 // The engine against itself where other bits are right: float32's last digits are all that differs.
 
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "proto/plan/gumbel.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
 
@@ -72,6 +76,33 @@ TEST_F(EngineAgreement, LabelsAloneAgreeWithTheWholeRow) {
       // Two orders of adding hidden_size products of float32.
       EXPECT_NEAR(alone[0][i].label_logits[l], whole[0][i].label_logits[l], 1e-4);
     }
+  }
+}
+
+// Whatever rank has it, the token drawn is that of the largest logit and noise, and a temperature
+// divides the logits before.
+TEST_F(EngineAgreement, DrawsAreOfTheLogits) {
+  PackedSequence sequence = ItemsSequence(query_, items_, {});
+  sequence.label_lists = {std::vector<TokenId>(kVocabSize)};
+  std::iota(sequence.label_lists[0].begin(), sequence.label_lists[0].end(), 0);
+  const auto plain = engine_.RunTogether({sequence});
+  std::uint64_t seed = 1;
+  for (proto::RowRead& read : sequence.reads) {
+    read.temperature = 1.6F;
+    read.draw = {++seed << 40, static_cast<std::uint32_t>(read.row)};
+  }
+  const auto drawn = engine_.RunTogether({sequence});
+  for (std::size_t i = 0; engine_.is_root() && i < sequence.reads.size(); ++i) {
+    const proto::Draw& draw = *sequence.reads[i].draw;
+    std::pair<TokenId, double> best = {-1, -INFINITY};
+    for (TokenId id = 0; id < kVocabSize; ++id) {
+      const float logit = plain[0][i].label_logits[static_cast<std::size_t>(id)] / 1.6F;
+      const double sum = logit + proto::GumbelNoise(draw.seed, draw.step, id);
+      if (sum > best.second) {
+        best = {id, sum};
+      }
+    }
+    EXPECT_EQ(drawn[0][i].drawn, best) << "read " << i;
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <stdexcept>
 #include <utility>
 
-#include "coordinator/schedule/pass_builder.h"
+#include "coordinator/schedule/sequence_run.h"
 
 namespace scorecast::testing {
 
@@ -49,9 +51,13 @@ std::vector<RowLogits> Engine::Run(const ForwardPlan& plan) {
 
 std::vector<std::vector<RowLogits>> Engine::RunTogether(
     const std::vector<PackedSequence>& sequences, std::uint32_t bucket) {
+  coordinator::BlockCache no_cache(0, 0);
   coordinator::PassBuilder pass(limits_);
+  std::vector<std::unique_ptr<coordinator::SequenceRun>> runs;
   for (const PackedSequence& sequence : sequences) {
-    if (!pass.AddWhole(sequence, coordinator::CostOf(sequence))) {
+    runs.push_back(std::make_unique<coordinator::SequenceRun>(
+        sequence, std::vector<coordinator::Generation>(), "", no_cache, limits_));
+    if (runs.back()->AddWhole(pass) != coordinator::SequenceRun::Outcome::kAdded) {
       throw std::logic_error("the test's sequences do not fit one pass");
     }
   }
@@ -59,32 +65,34 @@ std::vector<std::vector<RowLogits>> Engine::RunTogether(
   if (bucket != 0) {
     plan.bucket = bucket;
   }
-  const std::vector<RowLogits> rows = Run(plan);
+  std::vector<RowLogits> rows = Run(plan);
   std::vector<std::vector<RowLogits>> results;
-  auto next = rows.begin();
-  for (const PackedSequence& sequence : sequences) {
+  std::span<RowLogits> left = rows;
+  for (const auto& run : runs) {
     if (is_root()) {
-      const auto end = next + static_cast<std::ptrdiff_t>(sequence.reads.size());
-      results.emplace_back(next, end);
-      next = end;
+      const std::size_t reads = run->added_reads();
+      run->Take(left.first(reads));
+      left = left.subspan(reads);
+      results.push_back(std::move(run->results()));
     }
   }
   return results;
 }
 
 std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence) {
-  std::vector<RowLogits> results(is_root() ? sequence.reads.size() : 0);
-  std::int32_t row = 0;
-  while (row < sequence.rows()) {
+  coordinator::BlockCache pages(limits_.kept_kv_rows / proto::kKvPageRows, 0);
+  coordinator::SequenceRun run(sequence, {}, "", pages, limits_);
+  while (!run.is_done()) {
     coordinator::PassBuilder pass(limits_);
-    const auto part = pass.AddPart(sequence, row);
-    const std::vector<RowLogits> rows = Run(std::move(pass).Take());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      results[static_cast<std::size_t>(part.reads[i])] = rows[i];
+    if (run.AddPart(pass, limits_.max_rows) != coordinator::SequenceRun::Outcome::kAdded) {
+      throw std::logic_error("the test's sequence does not fit the engine");
     }
-    row = part.end;
+    std::vector<RowLogits> rows = Run(std::move(pass).Take());
+    rows.resize(run.added_reads());  // The other ranks have none.
+    run.Take(rows);
+    pages.PassDone();
   }
-  return results;
+  return is_root() ? std::move(run.results()) : std::vector<RowLogits>();
 }
 
 PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
@@ -122,7 +130,9 @@ bool SameBits(const RowLogits& a, const RowLogits& b) {
          std::memcmp(a.label_logits.data(), b.label_logits.data(),
                      a.label_logits.size() * sizeof(float)) == 0 &&
          std::memcmp(&a.max, &b.max, sizeof(a.max)) == 0 &&
-         std::memcmp(&a.sum_exp, &b.sum_exp, sizeof(a.sum_exp)) == 0 && same_top();
+         std::memcmp(&a.sum_exp, &b.sum_exp, sizeof(a.sum_exp)) == 0 &&
+         a.drawn.first == b.drawn.first &&
+         std::memcmp(&a.drawn.second, &b.drawn.second, sizeof(double)) == 0 && same_top();
 }
 
 }  // namespace scorecast::testing

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/pass_builder.h"
+#include "coordinator/schedule/sequence_run.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
 
@@ -38,8 +38,10 @@ class QueuedClusterTest : public ::testing::Test {
     };
     const proto::PackedSequence sequence =
         ItemsSequence(tokens(1, 5), {tokens(2, 3), tokens(3, 1)}, {1, 2});
+    coordinator::BlockCache no_cache(0, 0);
+    coordinator::SequenceRun run(sequence, {}, "", no_cache, engine_.limits());
     coordinator::PassBuilder pass(engine_.limits());
-    pass.AddWhole(sequence, coordinator::CostOf(sequence));
+    run.AddWhole(pass);
     return std::move(pass).Take();
   }
 

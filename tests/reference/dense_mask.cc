@@ -18,11 +18,14 @@ std::vector<std::vector<bool>> DenseMask(std::span<const proto::Segment> segment
                                          std::optional<std::int64_t> sliding_window) {
   std::size_t prefix_end = 0;
   std::size_t blocks_end = 0;
-  std::vector<std::size_t> segment_begin;  // [rows]: where a row's own segment begins
-  std::vector<proto::SegmentKind> kind;    // [rows]
+  std::size_t text_begin = 0;            // Where the segment begins that the present one continues.
+  std::vector<std::size_t> own_begin;    // [rows]
+  std::vector<proto::SegmentKind> kind;  // [rows]
   for (const proto::Segment& segment : segments) {
-    segment_begin.insert(segment_begin.end(), static_cast<std::size_t>(segment.length),
-                         kind.size());
+    if (!segment.continues) {
+      text_begin = kind.size();
+    }
+    own_begin.insert(own_begin.end(), static_cast<std::size_t>(segment.length), text_begin);
     kind.insert(kind.end(), static_cast<std::size_t>(segment.length), segment.kind);
     if (segment.kind == proto::SegmentKind::kPrefix) {
       prefix_end = kind.size();
@@ -38,9 +41,9 @@ std::vector<std::vector<bool>> DenseMask(std::span<const proto::Segment> segment
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t key = 0; key <= row; ++key) {
       const bool in_prefix = key < prefix_end;
-      const bool in_own_segment = key >= segment_begin[row];
+      const bool in_own_text = key >= own_begin[row];
       const bool in_any_block = key >= prefix_end && key < blocks_end;
-      bool visible = in_prefix || in_own_segment;
+      bool visible = in_prefix || in_own_text;
       if (kind[row] == proto::SegmentKind::kSuffix) {
         visible = visible || in_any_block;
       }

@@ -89,6 +89,22 @@ TextCase ToTextCase(const json& from) {
 
 }  // namespace
 
+std::vector<std::vector<std::vector<TokenId>>> GroupsOf(const ChunkAwareCase& golden) {
+  std::vector<std::vector<std::vector<TokenId>>> groups;
+  auto chunk = golden.chunks.begin();
+  for (const std::size_t size :
+       golden.groups.empty() ? std::vector<std::size_t>(golden.chunks.size(), 1) : golden.groups) {
+    const auto end = chunk + static_cast<std::ptrdiff_t>(size);
+    groups.emplace_back(chunk, end);
+    chunk = end;
+  }
+  return groups;
+}
+
+proto::BlockWeighting WeightingOf(const ChunkAwareCase& golden) {
+  return {static_cast<float>(golden.temperature), static_cast<float>(golden.scale)};
+}
+
 FamilyGolden LoadFamilyGolden(const std::filesystem::path& model_dir) {
   const json golden = ReadGolden(model_dir);
   FamilyGolden result;

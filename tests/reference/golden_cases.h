@@ -48,6 +48,10 @@ struct ChunkAwareCase {
   double smallest_greedy_margin = 0;  ///< Between the best two tokens, where `greedy` has any.
 };
 
+/// Its chunks in their groups, each alone where there are none: [groups][chunks].
+std::vector<std::vector<std::vector<TokenId>>> GroupsOf(const ChunkAwareCase& golden);
+proto::BlockWeighting WeightingOf(const ChunkAwareCase& golden);
+
 /// golden.json of `tests/golden/families/NAME`.
 struct FamilyGolden {
   std::vector<MultiItemCase> multi_item;

@@ -77,17 +77,13 @@ std::vector<double> CausalLogits(const ReferenceModel& model, const std::vector<
   return model.Logits(layout.tokens, layout.segments, layout.last_rows).front();
 }
 
-/// A chunk group's chunks see the earlier ones and run on in position, as one block does.
+/// A group's chunks as one block, since they see the earlier ones and run on in position.
 TokenLists BlocksOf(const ChunkAwareCase& golden) {
-  if (golden.groups.empty()) {
-    return golden.chunks;
-  }
   TokenLists blocks;
-  auto chunk = golden.chunks.begin();
-  for (const std::size_t size : golden.groups) {
-    blocks.emplace_back();
-    for (std::size_t i = 0; i < size; ++i, ++chunk) {
-      blocks.back().insert(blocks.back().end(), chunk->begin(), chunk->end());
+  for (const TokenLists& group : GroupsOf(golden)) {
+    std::vector<TokenId>& block = blocks.emplace_back();
+    for (const std::vector<TokenId>& chunk : group) {
+      block.insert(block.end(), chunk.begin(), chunk.end());
     }
   }
   return blocks;
@@ -102,9 +98,10 @@ std::vector<std::int32_t> PositionsOf(const PackedLayout& layout) {
   return positions;
 }
 
-std::vector<double> LastRowLogits(const ReferenceModel& model, const PackedLayout& layout) {
+std::vector<double> LastRowLogits(const ReferenceModel& model, const PackedLayout& layout,
+                                  const proto::BlockWeighting& weighting = {}) {
   const std::vector<std::int32_t> last = {layout.last_rows.back()};
-  return model.Logits(layout.tokens, layout.segments, last).front();
+  return model.Logits(layout.tokens, layout.segments, last, weighting).front();
 }
 
 std::string CaseName(const testing::TestParamInfo<const char*>& param) {
@@ -175,32 +172,54 @@ TEST_P(FamilyTest, MistakesAreFarOutsideTheTolerance) {
 }
 
 TEST_P(FamilyTest, ChunkAware) {
-  int computed = 0;
+  int weighted = 0;
   for (const ChunkAwareCase& golden : golden_.chunk_aware) {
-    if (golden.temperature != 1.0 || golden.scale != 1.0) {
-      continue;  // the oracle's attention is plain softmax
-    }
-    ++computed;
+    // The reference weighs blocks in float64, softmax included: Tolerance, which counts softmax's
+    // roundings in every row, is more than its distance there.
+    const proto::BlockWeighting weighting = WeightingOf(golden);
+    weighted += weighting.is_plain() ? 0 : 1;
     const TokenLists blocks = BlocksOf(golden);
     const PackedLayout layout = LayOut(golden.system, blocks, golden.question, golden.strategy);
     EXPECT_EQ(PositionsOf(layout), golden.positions);
-    const std::vector<double> logits = LastRowLogits(model_, layout);
+    const std::vector<double> logits = LastRowLogits(model_, layout, weighting);
     EXPECT_LE(Distance(model_, logits, golden.label_token_ids, golden.label_logprobs,
                        golden.top_logprobs),
               1.0);
+    const PackedLayout in_chunks =
+        LayOutGroups(golden.system, GroupsOf(golden), {golden.question}, golden.strategy);
+    EXPECT_EQ(PositionsOf(in_chunks), golden.positions);
+    EXPECT_EQ(LastRowLogits(model_, in_chunks, weighting), logits);
 
     std::vector<TokenId> suffix = golden.question;
     std::vector<TokenId> greedy;
     while (greedy.size() < golden.greedy.size()) {
       const auto step =
-          LastRowLogits(model_, LayOut(golden.system, blocks, suffix, golden.strategy));
+          LastRowLogits(model_, LayOut(golden.system, blocks, suffix, golden.strategy), weighting);
       ASSERT_GT(golden.smallest_greedy_margin, 2 * Tolerance(model_, step));
       greedy.push_back(Top(step, 1).front().first);
       suffix.push_back(greedy.back());
     }
     EXPECT_EQ(greedy, golden.greedy);
   }
-  EXPECT_GE(computed, 6);
+  EXPECT_GE(golden_.chunk_aware.size(), 6U);
+  EXPECT_EQ(weighted, golden_.chunk_aware.size() > 6 ? 2 : 0);
+}
+
+// A temperature or a scale that is not the one asked for is far outside the tolerance.
+TEST_P(FamilyTest, OtherWeightingsAreFarOutsideTheTolerance) {
+  for (const ChunkAwareCase& golden : golden_.chunk_aware) {
+    const proto::BlockWeighting right = WeightingOf(golden);
+    const PackedLayout layout =
+        LayOut(golden.system, BlocksOf(golden), golden.question, golden.strategy);
+    for (const proto::BlockWeighting& wrong :
+         {proto::BlockWeighting{1, right.scale}, proto::BlockWeighting{right.temperature, 1}}) {
+      if (wrong != right) {
+        EXPECT_GT(Distance(model_, LastRowLogits(model_, layout, wrong), golden.label_token_ids,
+                           golden.label_logprobs, golden.top_logprobs),
+                  100.0);
+      }
+    }
+  }
 }
 
 // llama-linear is stored in F16, llama3 in three shards.

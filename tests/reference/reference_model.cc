@@ -134,11 +134,14 @@ ReferenceModel::Layer ReferenceModel::TakeLayer(Tensors& tensors, std::int64_t i
   return layer;
 }
 
-std::vector<std::vector<double>> ReferenceModel::Logits(std::span<const proto::TokenId> tokens,
-                                                        std::span<const proto::Segment> segments,
-                                                        std::span<const std::int32_t> rows) const {
+std::vector<std::vector<double>> ReferenceModel::Logits(
+    std::span<const proto::TokenId> tokens, std::span<const proto::Segment> segments,
+    std::span<const std::int32_t> rows, const proto::BlockWeighting& weighting) const {
   const std::vector<std::int32_t> positions = RowPositions(segments);
-  const std::vector<std::vector<bool>> sees = DenseMask(segments, config_.sliding_window);
+  Mask mask = {DenseMask(segments, config_.sliding_window), {}, weighting};
+  for (const proto::Segment& segment : segments) {
+    mask.kinds.insert(mask.kinds.end(), static_cast<std::size_t>(segment.length), segment.kind);
+  }
   if (positions.size() != tokens.size()) {
     throw std::runtime_error("segments do not add up to the tokens");
   }
@@ -151,7 +154,7 @@ std::vector<std::vector<double>> ReferenceModel::Logits(std::span<const proto::T
   for (const Layer& layer : layers_) {
     for (const bool is_mlp : {false, true}) {
       Rows added = is_mlp ? Mlp(layer, RmsNormed(x, layer.post_attention_layernorm))
-                          : Attention(layer, RmsNormed(x, layer.input_layernorm), positions, sees);
+                          : Attention(layer, RmsNormed(x, layer.input_layernorm), positions, mask);
       if (rounding_.summands) {
         RoundToBfloat16(added);
       }
@@ -171,9 +174,59 @@ std::vector<std::vector<double>> ReferenceModel::Logits(std::span<const proto::T
   return logits;
 }
 
+std::vector<double> ReferenceModel::AttentionWeights(const std::vector<double>& score,
+                                                     std::size_t row, const Mask& mask) const {
+  /// Keys that are weighed together.
+  struct Part {
+    double temperature = 1;
+    double scale = 1;
+    double max = -std::numeric_limits<double>::infinity();
+    double sum = 0;
+    double weight = 0;  // Of the whole part.
+  };
+  Part parts[2];
+  if (mask.IsWeighed(row)) {
+    parts[1].temperature = mask.weighting.temperature;
+    parts[1].scale = mask.weighting.scale;
+  }
+  const auto part_of = [&](std::size_t key) -> Part& {
+    return parts[mask.IsWeighed(row) && mask.kinds[key] == proto::SegmentKind::kBlock];
+  };
+  for (std::size_t key = 0; key < score.size(); ++key) {
+    part_of(key).max = std::max(part_of(key).max, score[key]);
+  }
+  std::vector<double> weight(score.size(), 0.0);
+  for (std::size_t key = 0; key < score.size(); ++key) {
+    if (mask.sees[row][key]) {
+      Part& part = part_of(key);
+      weight[key] = std::exp((score[key] - part.max) / part.temperature);
+      part.sum += weight[key];
+      if (rounding_.products != Precision::kExact) {
+        weight[key] = ToBfloat16(weight[key]);
+      }
+    }
+  }
+  double weights = 0;
+  for (Part& part : parts) {
+    if (part.sum > 0) {
+      // exp(T logsumexp(s / T) + ln S), by the larger maximum.
+      const double max = std::max(parts[0].max, parts[1].max);
+      part.weight = std::exp(part.max - max) * std::pow(part.sum, part.temperature) * part.scale;
+      weights += part.weight;
+    }
+  }
+  for (std::size_t key = 0; key < score.size(); ++key) {
+    if (mask.sees[row][key]) {
+      const Part& part = part_of(key);
+      weight[key] *= part.weight / weights / part.sum;
+    }
+  }
+  return weight;
+}
+
 ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x,
                                                std::span<const std::int32_t> positions,
-                                               const std::vector<std::vector<bool>>& sees) const {
+                                               const Mask& mask) const {
   const auto heads = static_cast<std::size_t>(config_.model.num_attention_heads);
   const auto kv_heads = static_cast<std::size_t>(config_.model.num_key_value_heads);
   const auto head_dim = static_cast<std::size_t>(config_.model.head_dim);
@@ -212,7 +265,7 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
 
       std::vector<double> score(x.size(), -std::numeric_limits<double>::infinity());
       for (std::size_t key = 0; key < x.size(); ++key) {
-        if (sees[row][key]) {
+        if (mask.sees[row][key]) {
           double dot = 0;
           for (std::size_t i = 0; i < head_dim; ++i) {
             dot += q[row][q_begin + i] * k[key][kv_begin + i];
@@ -221,18 +274,10 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
         }
       }
 
-      const double max = *std::max_element(score.begin(), score.end());
-      double sum = 0;
-      for (double& s : score) {
-        s = std::exp(s - max);
-        sum += s;
-        if (rounding_.products != Precision::kExact) {
-          s = ToBfloat16(s);
-        }
-      }
+      const std::vector<double> weight = AttentionWeights(score, row, mask);
       for (std::size_t key = 0; key < x.size(); ++key) {
         for (std::size_t i = 0; i < head_dim; ++i) {
-          mixed[row][q_begin + i] += score[key] / sum * v[key][kv_begin + i];
+          mixed[row][q_begin + i] += weight[key] * v[key][kv_begin + i];
         }
       }
     }

@@ -31,7 +31,8 @@ class ReferenceModel {
   /// Logits of the chosen rows of one packed sequence: [rows][vocab_size].
   std::vector<std::vector<double>> Logits(std::span<const proto::TokenId> tokens,
                                           std::span<const proto::Segment> segments,
-                                          std::span<const std::int32_t> rows) const;
+                                          std::span<const std::int32_t> rows,
+                                          const proto::BlockWeighting& weighting = {}) const;
 
  private:
   using Rows = std::vector<std::vector<double>>;
@@ -62,8 +63,23 @@ class ReferenceModel {
   /// To bfloat16, unless this model is exact.
   void RoundToBfloat16(Rows& rows) const;
   Layer TakeLayer(std::map<std::string, Tensor>& tensors, std::int64_t index) const;
+  /// Who sees whom, and what kind of row each is.
+  struct Mask {
+    std::vector<std::vector<bool>> sees;    // [rows][rows]
+    std::vector<proto::SegmentKind> kinds;  // [rows]
+    proto::BlockWeighting weighting;
+
+    /// Whether the row's keys in blocks are weighed apart from the others.
+    bool IsWeighed(std::size_t row) const {
+      return kinds[row] == proto::SegmentKind::kSuffix && !weighting.is_plain();
+    }
+  };
+  /// A row's weights of values, [rows], from its scores, which are -infinity where it sees nothing:
+  /// as softmax has it, or, where blocks are weighed apart, as APE has it.
+  std::vector<double> AttentionWeights(const std::vector<double>& score, std::size_t row,
+                                       const Mask& mask) const;
   Rows Attention(const Layer& layer, const Rows& x, std::span<const std::int32_t> positions,
-                 const std::vector<std::vector<bool>>& sees) const;
+                 const Mask& mask) const;
   Rows Mlp(const Layer& layer, const Rows& x) const;
   /// In place, [n]: x / rms(x) * weight.
   void RmsNorm(std::span<double> x, const std::vector<double>& weight) const;

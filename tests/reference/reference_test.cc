@@ -70,6 +70,29 @@ TEST(DenseMask, WindowCountsPositionsNotPlaces) {
                                                            "...x...x"));
 }
 
+TEST(DenseMask, WhatContinuesIsOneBlockOrOneSuffix) {
+  const std::vector<Segment> segments = {
+      {SegmentKind::kPrefix, 1, 0},      {SegmentKind::kBlock, 2, 1},
+      {SegmentKind::kBlock, 1, 3, true}, {SegmentKind::kBlock, 1, 1},
+      {SegmentKind::kSuffix, 1, 4},      {SegmentKind::kSuffix, 1, 5, true},
+      {SegmentKind::kSuffix, 1, 4}};
+  EXPECT_THAT(Drawn(DenseMask(segments, std::nullopt)), ElementsAre("x.......",  //
+                                                                    "xx......",  //
+                                                                    "xxx.....",  //
+                                                                    "xxxx....",  //
+                                                                    "x...x...",  //
+                                                                    "xxxxxx..",  //
+                                                                    "xxxxxxx.",  //
+                                                                    "xxxxx..x"));
+}
+
+TEST(PackedLayout, Groups) {
+  const PackedLayout layout = LayOutGroups({1, 2}, {{{3}, {4, 5}, {}}, {{6}}}, {{7, 8}, {9}});
+  EXPECT_THAT(layout.tokens, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_THAT(RowPositions(layout.segments), ElementsAre(0, 1, 2, 3, 4, 2, 5, 6, 5));
+  EXPECT_THAT(layout.last_rows, ElementsAre(1, 2, 4, 4, 5, 7, 8));
+}
+
 TEST(PackedLayout, Shared) {
   const PackedLayout layout = LayOut({1, 2}, {{3, 4, 5}, {}, {6}}, {7, 8});
   EXPECT_THAT(layout.tokens, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));

@@ -22,6 +22,8 @@ struct VisibleKey {
 struct SoftmaxRow {
   std::vector<double> output;     ///< [head_dim]
   std::vector<double> tolerance;  ///< [head_dim]
+  double log_sum = 0;             ///< ln Σ exp(score)
+  double log_sum_tolerance = 0;
 };
 
 /// `query` is scaled already, and it, keys and values are rounded as the kernel sees them. `tiles`
@@ -79,7 +81,35 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
     // All of it to first order; a hundredth more covers the others.
     row.tolerance[d] = 1.01 * (error + 2 * sizes * sum_error);
   }
+  row.log_sum = top + std::log(sum);
+  // The largest score may be off, and the sum, to first order.
+  row.log_sum_tolerance = 1.01 * (*std::max_element(score_error.begin(), score_error.end()) +
+                                  weights_error + sum_error);
   return row;
+}
+
+/// Two softmaxes merged by softmax over ln Σ exp(score) of the first and `temperature` · that + ln
+/// `scale` of the second, as the kernels' float32 has it.
+inline SoftmaxRow MergedSoftmax(const SoftmaxRow& first, const SoftmaxRow& second,
+                                double temperature, double scale) {
+  const double first_weight = first.log_sum;
+  const double second_weight = temperature * second.log_sum + std::log(scale);
+  const double part = 1 / (1 + std::exp(second_weight - first_weight));
+  // d(part) = part (1 - part) d(difference).
+  const double part_error =
+      part * (1 - part) * (first.log_sum_tolerance + temperature * second.log_sum_tolerance);
+  SoftmaxRow merged = first;
+  for (std::size_t d = 0; d < merged.output.size(); ++d) {
+    const double a = first.output[d];
+    const double b = second.output[d];
+    merged.output[d] = part * a + (1 - part) * b;
+    merged.tolerance[d] =
+        1.01 * (part * first.tolerance[d] + (1 - part) * second.tolerance[d] +
+                part_error * std::abs(a - b) +
+                // A factor, a product and a sum.
+                3 * kUnitRoundoff * (part * std::abs(a) + (1 - part) * std::abs(b)));
+  }
+  return merged;
 }
 
 }  // namespace scorecast::testing

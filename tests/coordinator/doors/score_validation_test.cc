@@ -222,13 +222,14 @@ TEST(ScoreValidation, LengthAndPositions) {
 
 TEST(ScoreValidation, Capacity) {
   Server small;
-  small.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 64};
-  ExpectAccepted(small, WithQuery(32, "[" + List(32) + "]"));
+  // Nothing is kept from one pass to the next, so that all must fit one.
+  small.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 0};
+  ExpectAccepted(small, WithQuery(16, "[" + List(16) + "]"));
   ExpectRefused(small, WithQuery(32, "[" + List(20) + "," + List(20) + "]"), "capacity", "items");
   Server prompts = OneByOne();
-  prompts.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 32, .kept_kv_rows = 48};
-  ExpectAccepted(prompts, WithQuery(40, "[[1]]"));
-  ExpectRefused(prompts, WithQuery(40, "[[1]," + List(9) + "]"), "capacity", "items[1]");
+  prompts.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 32, .kept_kv_rows = 0};
+  ExpectAccepted(prompts, WithQuery(31, "[[1]]"));
+  ExpectRefused(prompts, WithQuery(31, "[[1]," + List(2) + "]"), "capacity", "items[1]");
 }
 
 TEST(ScoreValidation, DelimiterInQueryOrItems) {

@@ -55,9 +55,10 @@ class Pending {
   Pending(Scheduler& scheduler, std::vector<PackedSequence> sequences,
           std::optional<Clock::time_point> deadline = std::nullopt)
       : sequences_(std::move(sequences)), result_(promise_.get_future()) {
-    ticket_ = scheduler.Submit({sequences_, deadline, [this](JobResult result) {
-                                  promise_.set_value(std::move(result));
-                                }});
+    ticket_ = scheduler.Submit(
+        {.sequences = sequences_, .deadline = deadline, .done = [this](JobResult result) {
+           promise_.set_value(std::move(result));
+         }});
   }
   Scheduler::Ticket ticket() const { return ticket_; }
   proto::Error Refusal() {
@@ -278,10 +279,9 @@ TEST(Scheduler, DoneMaySubmit) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   std::promise<void> second_done;
-  scheduler.Submit({{Prompt(3, 10)}, std::nullopt, [&](JobResult) {
-                      scheduler.Submit({{Prompt(4, 11)}, std::nullopt, [&](JobResult) {
-                                          second_done.set_value();
-                                        }});
+  scheduler.Submit({.sequences = {Prompt(3, 10)}, .done = [&](JobResult) {
+                      scheduler.Submit({.sequences = {Prompt(4, 11)},
+                                        .done = [&](JobResult) { second_done.set_value(); }});
                     }});
   second_done.get_future().wait();
   scheduler.WaitIdle();
@@ -294,7 +294,7 @@ TEST(Scheduler, WaitForRoomReturnsWhenPassesHaveBeenComputed) {
   cluster.Hold();
   std::atomic<int> done = 0;
   for (int i = 0; i < 20; ++i) {
-    scheduler.Submit({{Prompt(32, 10)}, std::nullopt, [&](JobResult) { ++done; }});
+    scheduler.Submit({.sequences = {Prompt(32, 10)}, .done = [&](JobResult) { ++done; }});
   }
   std::thread release([&] { cluster.Release(); });
   scheduler.WaitForRoom();
@@ -365,11 +365,12 @@ TEST(Scheduler, RandomJobsFromManyThreadsAreEachAnsweredOnceAndRight) {
             }
           }
           ++submitted;
-          scheduler.Submit({sequences, std::nullopt, [&answered, sequences](JobResult result) {
-                              ++answered;
-                              ASSERT_TRUE(result.rows.has_value());
-                              ExpectRows(sequences, result.rows.value());
-                            }});
+          scheduler.Submit(
+              {.sequences = sequences, .done = [&answered, sequences](JobResult result) {
+                 ++answered;
+                 ASSERT_TRUE(result.rows.has_value());
+                 ExpectRows(sequences, result.rows.value());
+               }});
         }
       });
     }

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 
 using TokenLists = std::vector<std::vector<TokenId>>;
 
-/// [rows][rows], from `Sees` and the rule that goes with it.
+/// [rows][rows], from `Sees`, `ChainBegin` and the rule that goes with them.
 std::vector<std::vector<bool>> MaskOf(const std::vector<Segment>& segments) {
   std::vector<std::size_t> segment_of;
   for (std::size_t i = 0; i < segments.size(); ++i) {
@@ -29,7 +29,7 @@ std::vector<std::vector<bool>> MaskOf(const std::vector<Segment>& segments) {
   std::vector<std::vector<bool>> sees(rows, std::vector<bool>(rows, false));
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t key = 0; key <= row; ++key) {
-      sees[row][key] = segment_of[row] == segment_of[key] ||
+      sees[row][key] = segment_of[key] >= ChainBegin(segments, segment_of[row]) ||
                        Sees(segments[segment_of[row]].kind, segments[segment_of[key]].kind);
     }
   }
@@ -115,6 +115,46 @@ TEST(Sees, IsTheOraclesMaskForEveryKind) {
       {SegmentKind::kBlock, 1, 3},  {SegmentKind::kSuffix, 2, 6}, {SegmentKind::kSuffix, 3, 6},
   };
   EXPECT_EQ(MaskOf(segments), reference::DenseMask(segments, std::nullopt));
+}
+
+TEST(ChainBegin, IsWhereTheSegmentStandsThatContinuesNone) {
+  const auto segment = [](SegmentKind kind, bool continues) {
+    return Segment{kind, 1, 0, continues};
+  };
+  const std::vector<Segment> segments = {
+      segment(SegmentKind::kPrefix, false), segment(SegmentKind::kPrefix, true),
+      segment(SegmentKind::kBlock, false),  segment(SegmentKind::kBlock, true),
+      segment(SegmentKind::kBlock, true),   segment(SegmentKind::kBlock, false),
+      segment(SegmentKind::kSuffix, false), segment(SegmentKind::kSuffix, true)};
+  std::vector<std::size_t> begins;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    begins.push_back(ChainBegin(segments, i));
+  }
+  EXPECT_THAT(begins, ElementsAre(0, 0, 2, 2, 2, 5, 6, 6));
+}
+
+// Segments that continue others see what one segment in their place would.
+TEST(ChainBegin, CutsChangeNoMask) {
+  std::mt19937_64 random(21);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<Segment> whole;
+    std::vector<Segment> cut;
+    for (const SegmentKind kind :
+         {SegmentKind::kPrefix, SegmentKind::kBlock, SegmentKind::kSuffix}) {
+      for (std::uint64_t n = random() % 4; n > 0; --n) {
+        const auto length = static_cast<std::int32_t>(1 + random() % 6);
+        whole.push_back({kind, length, 0});
+        std::int32_t left = length;
+        while (left > 0) {
+          const auto part = static_cast<std::int32_t>(1 + random() % static_cast<unsigned>(left));
+          cut.push_back({kind, part, length - left, left < length});
+          left -= part;
+        }
+      }
+    }
+    EXPECT_EQ(MaskOf(cut), MaskOf(whole));
+    EXPECT_EQ(MaskOf(cut), reference::DenseMask(cut, std::nullopt));
+  }
 }
 
 TEST(PackedSequence, PositionsFollowTheSegments) {

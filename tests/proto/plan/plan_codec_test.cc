@@ -30,19 +30,32 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
   const auto segment = [&] {
     PlanSegment made;
     made.kind = static_cast<SegmentKind>(random() % 3);
+    made.continues = random() % 2 == 0;
     made.first_position = number();
     made.compute_begin = number();
+    made.stored = number();
     made.compute_end = number();
     made.kv = {random() % 2 == 0, number()};
     return made;
   };
-  const auto sequence = [&] { return PlanSequence{RandomList(random, 6, segment)}; };
+  const auto fraction = [&] { return static_cast<float>(random() % 1000) / 64; };
+  const auto sequence = [&] {
+    PlanSequence made;
+    made.segments = RandomList(random, 6, segment);
+    made.block_weighting = {fraction(), fraction()};
+    return made;
+  };
+  const auto copy = [&] { return KvCopy{number(), number(), number()}; };
   const auto read = [&] {
     PlanRead made;
     made.row = number();
     made.label_list = number();
     made.normalizer = random() % 2 == 0;
     made.top_k = number();
+    made.temperature = fraction();
+    if (random() % 2 == 0) {
+      made.draw = {random(), static_cast<std::uint32_t>(random())};
+    }
     return made;
   };
   ForwardPlan plan;
@@ -50,6 +63,7 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
   plan.read_bucket = static_cast<std::uint32_t>(random());
   plan.tokens = RandomList(random, 200, number);
   plan.sequences = RandomList(random, 5, sequence);
+  plan.copies = RandomList(random, 5, copy);
   plan.reads = RandomList(random, 20, read);
   plan.label_lists = RandomList(random, 5, [&] { return RandomList(random, 8, number); });
   return plan;
@@ -61,9 +75,11 @@ ForwardPlan SmallPlan() {
   plan.bucket = 32;
   plan.read_bucket = 32;
   plan.tokens = {1, 2, 3};
-  plan.sequences = {
-      {{{SegmentKind::kPrefix, 0, 0, 2, {true, 16}}, {SegmentKind::kBlock, 2, 0, 1, {false, 32}}}}};
-  plan.reads = {{2, 0, true, 5}};
+  plan.sequences = {{{{SegmentKind::kPrefix, false, 0, 0, 0, 2, {true, 16}},
+                      {SegmentKind::kBlock, true, 2, 0, 0, 1, {false, 32}}},
+                     {0.5F, 2}}};
+  plan.copies = {{64, 128, 3}};
+  plan.reads = {{2, 0, true, 5, 1, Draw{3, 4}}};
   plan.label_lists = {{7, 8}, {9}};
   return plan;
 }

@@ -134,6 +134,47 @@ TEST_P(KvStoreTest, ValueAfterTheLastIsZero) {
   }
 }
 
+// In every layer and head, whole granules and nothing else.
+TEST_P(KvStoreTest, CopiesPages) {
+  constexpr std::int32_t kPages = 5;
+  const auto rows = kPages * proto::kKvPageRows;
+  for (const int threads : {1, 3}) {
+    KvStore store(kernels_, kLayers, kHeads, head_dim_, rows, kPassRows);
+    std::vector<std::pair<std::vector<float>, std::vector<float>>> old;
+    for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+      for (std::int64_t head = 0; head < kHeads; ++head) {
+        const KvStore::View view = store.At(layer, head, {true, 0});
+        for (std::int64_t row = 0; row < rows; ++row) {
+          const std::vector<float> key = RandomFloats(random_, head_dim_);
+          const std::vector<float> value = RandomFloats(random_, head_dim_);
+          store.WriteKey(view, row, key.data());
+          store.WriteValue(view, row, value.data(), false);
+          old.emplace_back(type_.Round(key), type_.Round(value));
+        }
+      }
+    }
+    ThreadPool pool(threads);
+    const std::vector<proto::KvCopy> copies = {{64, 256, 17}, {128, 0, 64}};
+    store.Copy(copies, pool);
+    std::size_t next = 0;
+    for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+      for (std::int64_t head = 0; head < kHeads; ++head, next += static_cast<std::size_t>(rows)) {
+        const KvStore::View view = store.At(layer, head, {true, 0});
+        for (std::int64_t row = 0; row < rows; ++row) {
+          const std::int64_t origin = row < 64                       ? row + 128
+                                      : row >= 256 && row < 256 + 32 ? row - 256 + 64
+                                                                     : row;
+          const auto& expected = old[next + static_cast<std::size_t>(origin)];
+          ASSERT_EQ(KeyOf(view, row), expected.first) << row;
+          std::vector<float> value = ValueOf(view, row, store.value_stride());
+          value.resize(expected.second.size());
+          ASSERT_EQ(value, expected.second) << row;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(KvStoreTest, BytesAreThoseOfItsRooms) {
   const KvStore store = MakeStore();
   const std::int64_t rows = kLayers * proto::KvRows(kKeptRows) + proto::KvRows(kPassRows);
@@ -170,6 +211,15 @@ TEST(KvStoreDeath, PlacesOutsideAreABrokenInvariant) {
   EXPECT_DEATH(store.At(0, 0, {false, 16}), "K/V place");
   EXPECT_DEATH(store.At(0, 0, {true, 8}), "K/V place");
   EXPECT_DEATH(store.At(0, 0, {true, -16}), "K/V place");
+}
+
+TEST(KvStoreDeath, CopiesThatAreNotOfPagesAreABrokenInvariant) {
+  KvStore store(Float32Kernels(), 1, 1, 8, 128, 16);
+  ThreadPool pool(1);
+  for (const proto::KvCopy& copy :
+       {proto::KvCopy{0, 64, 0}, {0, 64, 65}, {0, 32, 5}, {16, 64, 5}, {0, 128, 5}, {64, 64, 5}}) {
+    EXPECT_DEATH(store.Copy(std::vector{copy}, pool), "copy");
+  }
 }
 
 }  // namespace

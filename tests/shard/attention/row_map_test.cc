@@ -14,12 +14,18 @@ namespace {
 using proto::SegmentKind;
 using testing::RandomInt;
 
+proto::PlanSegment Computed(SegmentKind kind, std::int32_t first_position, std::int32_t begin,
+                            std::int32_t end) {
+  return {kind, false, first_position, begin, begin, end, {}};
+}
+
 TEST(RowMap, WorkedExample) {
   proto::ForwardPlan plan;
   // A prefix of which two rows are stored, and a block; then a sequence that has nothing to compute
   // in its prefix.
-  plan.sequences = {{{{SegmentKind::kPrefix, 0, 2, 5, {}}, {SegmentKind::kBlock, 5, 0, 2, {}}}},
-                    {{{SegmentKind::kPrefix, 0, 7, 7, {}}, {SegmentKind::kSuffix, 20, 1, 2, {}}}}};
+  plan.sequences = {
+      {{Computed(SegmentKind::kPrefix, 0, 2, 5), Computed(SegmentKind::kBlock, 5, 0, 2)}, {}},
+      {{Computed(SegmentKind::kPrefix, 0, 7, 7), Computed(SegmentKind::kSuffix, 20, 1, 2)}, {}}};
   plan.tokens.resize(6);
   RowMap map(6);
   map.Assign(plan);
@@ -40,6 +46,32 @@ TEST(RowMap, WorkedExample) {
   EXPECT_EQ(map.tiles()[0].rows, 5);
   EXPECT_EQ(map.tiles()[1].first_row, 5);
   EXPECT_EQ(map.tiles()[1].rows, 1);
+}
+
+TEST(RowMap, RowsKnowWhereTheirChainBegins) {
+  proto::ForwardPlan plan;
+  for (int q = 0; q < 2; ++q) {
+    std::vector<proto::PlanSegment>& segments = plan.sequences.emplace_back().segments;
+    // The second is stored already, and is a part of the chain as any other.
+    for (const std::int32_t rows : {1, 0, 1, 1, 1}) {
+      segments.push_back(Computed(SegmentKind::kBlock, 0, 0, rows));
+      segments.back().continues =
+          segments.size() == 2 || segments.size() == 3 || segments.size() == 5;
+    }
+  }
+  plan.tokens.resize(8);
+  RowMap map(8);
+  map.Assign(plan);
+  RowMap some(8);
+  some.Select(map, std::vector<std::int32_t>{1, 2, 7});
+  std::vector<std::int32_t> begins;
+  for (const RowPlace& row : map.rows()) {
+    begins.push_back(row.chain_begin);
+  }
+  EXPECT_EQ(begins, (std::vector<std::int32_t>{0, 0, 3, 3, 0, 0, 3, 3}));
+  EXPECT_EQ(some.rows()[0].chain_begin, 0);
+  EXPECT_EQ(some.rows()[1].chain_begin, 3);
+  EXPECT_EQ(some.rows()[2].chain_begin, 3);
 }
 
 /// Every row once, in order, and none is of two sequences or too large.
@@ -72,7 +104,7 @@ TEST(RowMap, TilesCoverEveryRowOnce) {
       for (int s = RandomInt(random, 1, 5); s > 0; --s) {
         const std::int32_t begin = RandomInt(random, 0, 40);
         const std::int32_t count = RandomInt(random, 0, 40);
-        sequence.segments.push_back({SegmentKind::kPrefix, 0, begin, begin + count, {}});
+        sequence.segments.push_back(Computed(SegmentKind::kPrefix, 0, begin, begin + count));
         rows += count;
       }
     }
@@ -87,7 +119,7 @@ TEST(RowMap, SelectsRowsWithTheirPlaces) {
   proto::ForwardPlan plan;
   for (int q = 0; q < 3; ++q) {
     plan.sequences.push_back(
-        {{{SegmentKind::kPrefix, 0, 3, 40, {}}, {SegmentKind::kBlock, 40, 0, 20, {}}}});
+        {{Computed(SegmentKind::kPrefix, 0, 3, 40), Computed(SegmentKind::kBlock, 40, 0, 20)}, {}});
   }
   plan.tokens.resize(3 * 57);
   RowMap all(171);
@@ -114,9 +146,24 @@ TEST(RowMap, SelectsRowsWithTheirPlaces) {
   }
 }
 
+TEST(RowMapDeath, SegmentsThatDoNotFitAreABrokenInvariant) {
+  proto::ForwardPlan plan;
+  plan.sequences = {{{Computed(SegmentKind::kPrefix, 0, 1, 3)}, {}}};
+  plan.tokens.resize(2);
+  RowMap map(16);
+  proto::PlanSegment& segment = plan.sequences[0].segments[0];
+  for (const std::int32_t stored : {0, 4}) {
+    segment.stored = stored;
+    EXPECT_DEATH(map.Assign(plan), "stored up to the end");
+  }
+  segment.stored = 3;
+  segment.continues = true;
+  EXPECT_DEATH(map.Assign(plan), "beginning");
+}
+
 TEST(RowMapDeath, RowsWithoutTokensAreABrokenInvariant) {
   proto::ForwardPlan plan;
-  plan.sequences = {{{{SegmentKind::kPrefix, 0, 0, 3, {}}}}};
+  plan.sequences = {{{Computed(SegmentKind::kPrefix, 0, 0, 3)}, {}}};
   plan.tokens.resize(2);
   RowMap map(16);
   EXPECT_DEATH(map.Assign(plan), "one token");

@@ -13,6 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/plan/gumbel.h"
+#include "shard/transformer/draw.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/transformer/random_answer.h"
 
@@ -69,6 +71,20 @@ void MaxAndSumExp(const std::vector<float>& row, Range ids, AnswerPart& part) {
   }
 }
 
+/// The token drawn, and its sum.
+std::pair<TokenId, double> DrawnOf(const proto::Draw& draw, const std::vector<float>& row,
+                                   Range ids) {
+  std::pair<TokenId, double> best = {-1, -kInfinity};
+  for (std::int64_t id = ids.begin; id < ids.end; ++id) {
+    const double sum = row[static_cast<std::size_t>(id)] +
+                       proto::GumbelNoise(draw.seed, draw.step, static_cast<TokenId>(id));
+    if (IsDrawnBefore({static_cast<TokenId>(id), sum}, best)) {
+      best = {static_cast<TokenId>(id), sum};
+    }
+  }
+  return best;
+}
+
 std::vector<std::byte> AnswerOf(const ForwardPlan& plan, const Logits& logits, Range vocabulary) {
   const AnswerLayout layout = LayOutAnswer(plan, vocabulary);
   EXPECT_EQ(layout.offsets.size(), plan.reads.size());
@@ -84,9 +100,13 @@ std::vector<std::byte> AnswerOf(const ForwardPlan& plan, const Logits& logits, R
     }
     MaxAndSumExp(logits[i], vocabulary, part);
     part.top = BestOf(logits[i], vocabulary, read.top_k);
+    if (read.draw) {
+      part.drawn = DrawnOf(*read.draw, logits[i], vocabulary);
+    }
     const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
-    const std::size_t size =
-        part.label_logits.size() * 4 + (read.normalizer ? 12 + part.top.size() * 8 : 0);
+    const std::size_t size = part.label_logits.size() * 4 +
+                             (read.normalizer ? 12 + part.top.size() * 8 : 0) +
+                             (read.draw ? 12 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
     WriteAnswerPart(read, part, answer.data() + layout.offsets[i]);
   }
@@ -141,6 +161,9 @@ TEST(Answer, MergedIsTheWholeVocabulary) {
       const double error = 0x1p-53 * (vocab_size + ranks * 6);
       EXPECT_NEAR(rows[i].sum_exp, whole.sum_exp, whole.sum_exp * error);
       ExpectSameTop(rows[i].top, BestOf(logits[i], {0, vocab_size}, read.top_k));
+      if (read.draw) {
+        EXPECT_EQ(rows[i].drawn, DrawnOf(*read.draw, logits[i], {0, vocab_size}));
+      }
     }
   }
 }
@@ -153,6 +176,7 @@ TEST(Answer, WhatIsNotFiniteShowsInTheSum) {
     for (proto::PlanRead& read : plan.reads) {
       read.normalizer = true;
       read.top_k = 50;
+      read.draw = {random(), 0};
     }
     Logits logits = RandomLogits(random, 3, vocab_size);
     // Row 1 is broken, in one place or in many.
@@ -164,6 +188,9 @@ TEST(Answer, WhatIsNotFiniteShowsInTheSum) {
         Merged(plan, logits, testing::RandomSplit(random, vocab_size, RandomInt(random, 1, 9)));
     EXPECT_TRUE(std::isfinite(rows[0].sum_exp));
     EXPECT_FALSE(std::isfinite(rows[1].sum_exp));
+    if (round % 3 != 2) {
+      EXPECT_FALSE(std::isfinite(rows[1].drawn.second)) << "minus infinity is never drawn";
+    }
     EXPECT_TRUE(std::isfinite(rows[2].sum_exp));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       ExpectSameTop(rows[i].top, BestOf(logits[i], {0, vocab_size}, 50));

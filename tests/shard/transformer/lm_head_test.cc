@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/plan/gumbel.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/runtime/thread_pool.h"
 #include "shard/transformer/answer.h"
@@ -87,11 +89,11 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     double value = 0;
     double tolerance = 0;
   };
-  Logit LogitOf(const std::vector<float>& row, TokenId id, bool with_normalizer) const {
+  Logit LogitOf(const std::vector<float>& row, TokenId id, const proto::PlanRead& read) const {
     Logit logit;
     double sizes = 0;
     const std::int64_t hidden = GetParam().hidden_size;
-    const bool is_rounded = with_normalizer && GetParam().precision == Precision::kBfloat16;
+    const bool is_rounded = read.normalizer && GetParam().precision == Precision::kBfloat16;
     const auto as_factor = [&](float x) { return is_rounded ? testing::RoundToBf16(x) : x; };
     for (std::int64_t i = 0; i < hidden; ++i) {
       const double product = static_cast<double>(as_factor(row[static_cast<std::size_t>(i)])) *
@@ -100,6 +102,11 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
       sizes += std::abs(product);
     }
     logit.tolerance = sizes * Gamma(hidden + 2);
+    if (read.temperature != 1) {
+      logit.value /= read.temperature;
+      logit.tolerance =
+          logit.tolerance / read.temperature + std::abs(logit.value) * testing::kUnitRoundoff;
+    }
     return logit;
   }
 
@@ -121,7 +128,7 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
       const auto& labels = plan.label_lists[static_cast<std::size_t>(read.label_list)];
       ASSERT_EQ(found[i].label_logits.size(), labels.size());
       for (std::size_t l = 0; l < labels.size(); ++l) {
-        const Logit expected = LogitOf(rows[i], labels[l], read.normalizer);
+        const Logit expected = LogitOf(rows[i], labels[l], read);
         ASSERT_NEAR(found[i].label_logits[l], expected.value, expected.tolerance);
       }
       if (!read.normalizer) {
@@ -131,7 +138,7 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
       double worst = 0;
       double top = -INFINITY;
       for (TokenId id = 0; id < vocab_size; ++id) {
-        const Logit logit = LogitOf(rows[i], id, true);
+        const Logit logit = LogitOf(rows[i], id, read);
         log_sum += std::exp(logit.value);
         worst = std::max(worst, logit.tolerance);
         top = std::max(top, logit.value);
@@ -139,13 +146,14 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
       log_sum = std::log(log_sum);
       // log Σ exp moves by at most as much as its arguments (the logits, and x - max), and by the
       // relative error of the sum.
-      const double largest = 2 * std::abs(top) + std::abs(log_sum) + GetParam().hidden_size;
+      const double largest = 2 * std::abs(top) + std::abs(log_sum) +
+                             static_cast<double>(GetParam().hidden_size) / read.temperature;
       ASSERT_NEAR(found[i].max + std::log(found[i].sum_exp), log_sum,
                   worst + largest * testing::kUnitRoundoff + testing::kExpError +
                       Gamma(testing::LaneSumDepth(1024)));
       ASSERT_EQ(found[i].top.size(), static_cast<std::size_t>(std::min(read.top_k, vocab_size)));
       for (std::size_t k = 0; k < found[i].top.size(); ++k) {
-        const Logit expected = LogitOf(rows[i], found[i].top[k].first, true);
+        const Logit expected = LogitOf(rows[i], found[i].top[k].first, read);
         ASSERT_NEAR(found[i].top[k].second, expected.value, expected.tolerance);
         ASSERT_TRUE(k == 0 || IsBetter(found[i].top[k - 1], found[i].top[k]));
       }
@@ -171,6 +179,72 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
     EXPECT_EQ(found[0].max, together[i].max);
     EXPECT_EQ(found[0].sum_exp, together[i].sum_exp);
     EXPECT_EQ(found[0].top, together[i].top);
+    EXPECT_EQ(found[0].drawn, together[i].drawn);
+  }
+}
+
+/// Rows and reads of which every logit is answered.
+ForwardPlan WholeRows(std::int32_t reads, std::int32_t vocab_size) {
+  ForwardPlan plan;
+  plan.label_lists.emplace_back(static_cast<std::size_t>(vocab_size));
+  std::iota(plan.label_lists[0].begin(), plan.label_lists[0].end(), 0);
+  for (std::int32_t i = 0; i < reads; ++i) {
+    plan.reads.push_back({i, 0, true, 0});
+  }
+  return plan;
+}
+
+// A temperature divides the logits, and all else is made of these.
+TEST_P(LmHeadTest, TemperatureDividesTheLogits) {
+  const std::int32_t vocab_size = GetParam().vocab_size;
+  const std::vector<Range> split = {{0, vocab_size}};
+  const auto rows = RandomRows(1);
+  ForwardPlan plan = WholeRows(1, vocab_size);
+  const RowLogits plain = Answer(plan, rows, split, 1)[0];
+  plan.reads[0].temperature = 0.7F;
+  const RowLogits divided = Answer(plan, rows, split, 1)[0];
+  for (std::size_t id = 0; id < plain.label_logits.size(); ++id) {
+    EXPECT_EQ(divided.label_logits[id], plain.label_logits[id] / 0.7F);
+  }
+  EXPECT_EQ(divided.max, plain.max / 0.7F);
+}
+
+// The draw is of the very logits that the labels have, on any split and with any threads.
+TEST_P(LmHeadTest, DrawsTheLargestOfLogitsAndNoise) {
+  const std::int32_t vocab_size = GetParam().vocab_size;
+  const auto rows = RandomRows(20);
+  ForwardPlan plan = WholeRows(20, vocab_size);
+  for (proto::PlanRead& read : plan.reads) {
+    read.draw = {random_(), static_cast<std::uint32_t>(read.row)};
+    read.temperature = read.row % 2 == 0 ? 1.0F : 2.5F;
+  }
+  const std::int64_t cut = std::min(16, vocab_size);
+  for (const auto& split : {std::vector<Range>{{0, vocab_size}}, {{0, cut}, {cut, vocab_size}}}) {
+    const std::vector<RowLogits> found = Answer(plan, rows, split, split.size() == 1 ? 3 : 1);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::pair<TokenId, double> best = {-1, -INFINITY};
+      for (TokenId id = 0; id < vocab_size; ++id) {
+        const double sum =
+            found[i].label_logits[static_cast<std::size_t>(id)] +
+            proto::GumbelNoise(plan.reads[i].draw->seed, plan.reads[i].draw->step, id);
+        if (sum > best.second) {
+          best = {id, sum};
+        }
+      }
+      EXPECT_EQ(found[i].drawn, best);
+    }
+  }
+}
+
+TEST_P(LmHeadTest, WhatIsNotANumberShowsInTheDraw) {
+  const std::int32_t vocab_size = GetParam().vocab_size;
+  weight_[weight_.size() - 1] = std::numeric_limits<float>::quiet_NaN();
+  ForwardPlan plan = WholeRows(2, vocab_size);
+  plan.reads[0].draw = {1, 2};
+  plan.reads[1].draw = {3, 4};
+  for (const RowLogits& row : Answer(plan, RandomRows(2), {{0, 0}, {0, vocab_size}}, 2)) {
+    EXPECT_FALSE(std::isfinite(row.drawn.second));
+    EXPECT_FALSE(std::isfinite(row.sum_exp));
   }
 }
 
@@ -202,9 +276,9 @@ TEST_P(LmHeadTest, TiesAreByIdAcrossRanks) {
 std::vector<Size> Sizes() {
   std::vector<Size> sizes;
   for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
-    // 513 leaves one token more than whole chunks.
+    // 513 leaves one token more than whole chunks; 20000 are searched in several parts.
     for (const Size& size :
-         {Size{1, 8}, Size{3, 16}, Size{320, 48}, Size{513, 20}, Size{700, 33}}) {
+         {Size{1, 8}, Size{3, 16}, Size{320, 48}, Size{513, 20}, Size{700, 33}, Size{20000, 5}}) {
       sizes.push_back({size.vocab_size, size.hidden_size, precision});
     }
   }

@@ -12,7 +12,8 @@
 
 namespace scorecast::testing {
 
-/// A plan of reads only: `reads` of them, some with a normaliser, some with the best tokens too;
+/// A plan of reads only: `reads` of them, some with a normaliser, some of these with the best
+/// tokens, a draw, or a temperature too;
 /// label lists of any length and order, some shared, ids repeated across lists.
 inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
                                       std::int32_t vocab_size) {
@@ -30,6 +31,13 @@ inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
     plan.reads.push_back(
         {i, RandomInt(random, 0, static_cast<std::int32_t>(plan.label_lists.size()) - 1),
          normalizer, normalizer ? RandomInt(random, 0, 1) * RandomInt(random, 1, 50) : 0});
+    proto::PlanRead& read = plan.reads.back();
+    if (normalizer && RandomInt(random, 0, 1) == 0) {
+      read.draw = {random(), static_cast<std::uint32_t>(random())};
+    }
+    if (normalizer && RandomInt(random, 0, 1) == 0) {
+      read.temperature = static_cast<float>(RandomInt(random, 1, 30)) / 10;
+    }
   }
   return plan;
 }

@@ -1,0 +1,219 @@
+#include "coordinator/schedule/block_cache.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "proto/base/check.h"
+
+namespace scorecast::coordinator {
+
+using proto::Check;
+using proto::TokenId;
+
+/// By position, then by tokens, so that the child with the longest common beginning is a neighbour.
+struct ChildOrder {
+  using is_transparent = void;
+  template <typename A, typename B>
+  bool operator()(const A& a, const B& b) const {
+    return a.first != b.first ? a.first < b.first
+                              : std::lexicographical_compare(a.second.begin(), a.second.end(),
+                                                             b.second.begin(), b.second.end());
+  }
+};
+
+class BlockCache::Node {
+ public:
+  Node* parent = nullptr;             // Null for a root.
+  const std::string* salt = nullptr;  // A root's.
+  Children::const_iterator self;      // Among the parent's children.
+  Children children;
+  std::int32_t page = -1;
+  bool is_stored = false;
+  std::int64_t holders = 0;
+  std::uint64_t last_held = 0;
+};
+
+namespace {
+
+using Key = std::pair<std::int32_t, std::span<const TokenId>>;
+
+std::int32_t CommonBeginning(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const std::size_t n = std::min(a.size(), b.size());
+  return static_cast<std::int32_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(n), b.begin()).first -
+      a.begin());
+}
+
+}  // namespace
+
+BlockCache::BlockCache(std::int32_t pages, std::int32_t budget)
+    : budget_(budget), free_(static_cast<std::size_t>(pages)) {
+  std::iota(free_.rbegin(), free_.rend(), 0);  // Low numbers first: high ones are never touched.
+}
+
+BlockCache::~BlockCache() = default;
+
+std::int32_t BlockCache::PageOf(const Node& node) { return node.page; }
+
+BlockCache::Node* BlockCache::HoldRoot(const std::string& salt) {
+  const auto [found, is_new] = roots_.try_emplace(salt);
+  if (is_new) {
+    found->second = std::make_unique<Node>();
+    found->second->salt = &found->first;
+  }
+  Hold(*found->second);
+  return found->second.get();
+}
+
+BlockCache::Node* BlockCache::HoldChild(Node& parent, std::int32_t first_position,
+                                        std::span<const TokenId> tokens) {
+  const auto found = parent.children.find(Key(first_position, tokens));
+  if (found == parent.children.end()) {
+    return nullptr;
+  }
+  Hold(*found->second);
+  return found->second.get();
+}
+
+BlockCache::Overlap BlockCache::HoldLongestOverlap(Node& parent, std::int32_t first_position,
+                                                   std::span<const TokenId> tokens) {
+  Overlap best;
+  // Children are in the order of their tokens: the further off, the less they have in common. False
+  // where the next one in that direction can have no more than the best.
+  const auto consider = [&](Children::const_iterator child) {
+    const auto& [position, own] = child->first;
+    if (position != first_position) {
+      return false;
+    }
+    const std::int32_t rows = CommonBeginning(own, tokens);
+    if (rows <= best.rows) {
+      return false;
+    }
+    if (!child->second->is_stored) {
+      return true;
+    }
+    best = {child->second.get(), rows};
+    return false;
+  };
+  const auto next = parent.children.lower_bound(Key(first_position, tokens));
+  for (auto child = next; child != parent.children.end() && consider(child); ++child) {
+  }
+  for (auto child = next; child != parent.children.begin() && consider(std::prev(child)); --child) {
+  }
+  if (best.node != nullptr) {
+    Hold(*best.node);
+  }
+  return best;
+}
+
+BlockCache::Node* BlockCache::Insert(Node& parent, std::int32_t first_position,
+                                     std::span<const TokenId> tokens, std::int32_t page) {
+  const auto [place, is_new] = parent.children.try_emplace(
+      {first_position, std::vector<TokenId>(tokens.begin(), tokens.end())});
+  Check(is_new, "a page is cached once");
+  place->second = std::make_unique<Node>();
+  Node& node = *place->second;
+  node.parent = &parent;
+  node.self = place;
+  node.page = page;
+  node.holders = 2;  // Whoever inserts it, and the pass.
+  ++cached_pages_;
+  pending_.push_back(&node);
+  return &node;
+}
+
+void BlockCache::Hold(Node& node) {
+  if (node.holders++ == 0) {
+    NoteUsed(node);
+  }
+}
+
+void BlockCache::Release(Node& node) {
+  Check(node.holders > 0, "a node is released by who holds it");
+  if (--node.holders == 0) {
+    node.last_held = ++clock_;
+    idle_pages_ += node.page < 0 ? 0 : 1;
+    NoteIdle(node);
+    KeepBudget();
+  }
+}
+
+void BlockCache::NoteIdle(Node& node) {
+  if (node.holders > 0 || !node.children.empty()) {
+    return;
+  }
+  if (node.parent == nullptr) {
+    roots_.erase(roots_.find(*node.salt));  // A salt that has nothing is forgotten.
+    return;
+  }
+  idle_leaves_.emplace(node.last_held, &node);
+}
+
+void BlockCache::NoteUsed(Node& node) {
+  if (node.page < 0) {
+    return;  // A root.
+  }
+  --idle_pages_;
+  idle_leaves_.erase({node.last_held, &node});
+}
+
+void BlockCache::Evict(Node& node) {
+  idle_leaves_.erase({node.last_held, &node});
+  --idle_pages_;
+  --cached_pages_;
+  ++counters_.evicted_pages;
+  free_.push_back(node.page);
+  Node& parent = *node.parent;
+  parent.children.erase(node.self);
+  NoteIdle(parent);
+}
+
+void BlockCache::KeepBudget() {
+  while (cached_pages_ > budget_ && !idle_leaves_.empty()) {
+    Evict(*idle_leaves_.begin()->second);
+  }
+}
+
+std::optional<std::int32_t> BlockCache::TakePage() {
+  if (free_.empty() && !idle_leaves_.empty()) {
+    Evict(*idle_leaves_.begin()->second);
+  }
+  if (free_.empty()) {
+    return std::nullopt;
+  }
+  const std::int32_t page = free_.back();
+  free_.pop_back();
+  return page;
+}
+
+std::optional<std::int32_t> BlockCache::TakePageToCache() {
+  return is_awaited_ ? std::nullopt : TakePage();
+}
+
+void BlockCache::ReturnPage(std::int32_t page) { free_.push_back(page); }
+
+std::int64_t BlockCache::available_pages() const {
+  return static_cast<std::int64_t>(free_.size()) + idle_pages_;
+}
+
+void BlockCache::PassDone() {
+  for (Node* node : pending_) {
+    node->is_stored = true;
+  }
+  for (Node* node : std::exchange(pending_, {})) {
+    Release(*node);
+  }
+}
+
+void BlockCache::Count(std::int64_t asked_tokens, std::int64_t hit_tokens) {
+  counters_.asked_tokens += asked_tokens;
+  counters_.hit_tokens += hit_tokens;
+}
+
+BlockCacheCounters BlockCache::counters() const {
+  BlockCacheCounters counters = counters_;
+  counters.cached_pages = cached_pages_;
+  return counters;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,370 @@
+#include "coordinator/schedule/sequence_run.h"
+
+#include <future>
+#include <memory>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/fake_cluster.h"
+#include "tests/coordinator/schedule/sample_requests.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::ForwardPlan;
+using proto::KvCopy;
+using proto::KvPlace;
+using proto::PackedSequence;
+using proto::PlanLimits;
+using proto::PlanRead;
+using proto::PlanSegment;
+using proto::RowLogits;
+using proto::SegmentKind;
+using proto::TokenId;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Outcome = SequenceRun::Outcome;
+using Tokens = std::vector<TokenId>;
+
+constexpr PlanLimits kSmall{
+    .max_rows = 32, .max_reads = 4, .pass_kv_rows = 96, .kept_kv_rows = 128};
+constexpr PlanLimits kLarge{
+    .max_rows = 600, .max_reads = 50, .pass_kv_rows = 1600, .kept_kv_rows = 40 * 64};
+
+/// Runs sequences, pass by pass, on a FakeCluster, which aborts on a wrong plan.
+class Bench {
+ public:
+  explicit Bench(const PlanLimits& of_pass, std::int32_t cached_pages = 0)
+      : limits(of_pass), cache(of_pass.kept_kv_rows / proto::kKvPageRows, cached_pages) {}
+
+  std::unique_ptr<SequenceRun> Begin(const Request& request) {
+    return std::make_unique<SequenceRun>(request.sequences[0], request.generations, request.salt,
+                                         cache, limits);
+  }
+  /// The pass that has the rows of these, which take what comes back.
+  ForwardPlan Compute(PassBuilder pass, const std::vector<SequenceRun*>& runs) {
+    ForwardPlan plan = std::move(pass).Take();
+    std::promise<std::vector<RowLogits>> computed;
+    cluster.Submit(plan, [&](std::vector<RowLogits> rows) { computed.set_value(std::move(rows)); });
+    std::vector<RowLogits> rows = computed.get_future().get();
+    cache.PassDone();
+    std::span<RowLogits> left = rows;
+    for (SequenceRun* run : runs) {
+      const std::size_t reads = run->added_reads();
+      run->Take(left.first(reads));
+      left = left.subspan(reads);
+    }
+    EXPECT_TRUE(left.empty());
+    return plan;
+  }
+  ForwardPlan ComputePart(SequenceRun& run, std::int64_t most_rows = 1 << 20) {
+    PassBuilder pass(limits);
+    EXPECT_EQ(run.AddPart(pass, most_rows), Outcome::kAdded);
+    return Compute(std::move(pass), {&run});
+  }
+  /// A sequence in a pass of its own. Its results are checked.
+  ForwardPlan Whole(const Request& request) {
+    const auto run = Begin(request);
+    PassBuilder pass(limits);
+    EXPECT_EQ(run->AddWhole(pass), Outcome::kAdded);
+    ForwardPlan plan = Compute(std::move(pass), {run.get()});
+    ExpectResults(request, *run);
+    cached_rows = run->cached_rows();
+    return plan;
+  }
+  static void ExpectResults(const Request& request, SequenceRun& run) {
+    EXPECT_TRUE(run.is_done());
+    ExpectResult(request, {.rows = std::vector<std::vector<RowLogits>>{run.results()},
+                           .cached_tokens = run.cached_rows(),
+                           .started = {},
+                           .finished = {}});
+  }
+
+  const PlanLimits limits;
+  FakeCluster cluster{limits, kVocabSize};
+  BlockCache cache;
+  std::int64_t cached_rows = 0;
+};
+
+Request Items(int query, const std::vector<int>& items) {
+  std::vector<Tokens> texts;
+  for (const int length : items) {
+    texts.push_back(Text(static_cast<int>(texts.size()) + 2, length));
+  }
+  return ItemsRequest(Text(1, query), texts);
+}
+
+TEST(SequenceRun, AddsWholeSequencesWithPlacesInGranules) {
+  Bench bench(kSmall);
+  Request first = Items(5, {17, 1});
+  Request second = Items(3, {2});
+  first.sequences[0].reads.erase(first.sequences[0].reads.begin());
+  second.sequences[0].reads.erase(second.sequences[0].reads.begin());
+  const auto a = bench.Begin(first);
+  const auto b = bench.Begin(second);
+  PassBuilder pass(kSmall);
+  ASSERT_EQ(a->AddWhole(pass), Outcome::kAdded);
+  // 16 + 32 + 16 places are taken, and 16 + 16 left.
+  ASSERT_EQ(b->AddWhole(pass), Outcome::kAdded);
+  const ForwardPlan plan = bench.Compute(std::move(pass), {a.get(), b.get()});
+  ASSERT_THAT(plan.sequences, SizeIs(2));
+  EXPECT_THAT(plan.sequences[0].segments,
+              ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 0, 0, 5, {false, 0}},
+                          PlanSegment{SegmentKind::kBlock, false, 5, 0, 0, 17, {false, 16}},
+                          PlanSegment{SegmentKind::kBlock, false, 5, 0, 0, 1, {false, 48}}));
+  EXPECT_THAT(plan.sequences[1].segments,
+              ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 0, 0, 3, {false, 64}},
+                          PlanSegment{SegmentKind::kBlock, false, 3, 0, 0, 2, {false, 80}}));
+  EXPECT_THAT(plan.reads, ElementsAre(PlanRead{21, 0, true, 2}, PlanRead{22, 0, true, 2},
+                                      PlanRead{27, 1, true, 2}));
+  EXPECT_THAT(plan.label_lists, ElementsAre(ElementsAre(1, 2, 3), ElementsAre(1, 2, 3)))
+      << "once for each sequence";
+  EXPECT_THAT(plan.tokens, SizeIs(28));
+  EXPECT_EQ(plan.bucket, 32u);
+  Bench::ExpectResults(first, *a);
+  Bench::ExpectResults(second, *b);
+}
+
+TEST(SequenceRun, RefusesWhatDoesNotFitTheRest) {
+  Bench bench(kSmall);
+  const auto refuse_beside = [&](const Request& taken, const Request& request) {
+    PassBuilder pass(kSmall);
+    EXPECT_EQ(bench.Begin(taken)->AddWhole(pass), Outcome::kAdded);
+    const std::int64_t before = pass.computed_rows();
+    const Outcome outcome = bench.Begin(request)->AddWhole(pass);
+    EXPECT_EQ(pass.computed_rows() > before, outcome == Outcome::kAdded);
+    return outcome;
+  };
+  EXPECT_EQ(refuse_beside(Items(5, {1}), Items(27, {})), Outcome::kNoRoom) << "rows";
+  EXPECT_EQ(refuse_beside(Items(5, {1}), Items(26, {})), Outcome::kAdded);
+  EXPECT_EQ(refuse_beside(Items(5, {1}), Items(1, {1, 1})), Outcome::kNoRoom) << "reads";
+  EXPECT_EQ(refuse_beside(Items(5, {1}), Items(1, {1})), Outcome::kAdded);
+  EXPECT_EQ(refuse_beside(Items(1, {17, 1}), Items(1, {})), Outcome::kAdded);
+  Request places = Items(1, {1, 1});
+  places.sequences[0].reads.resize(1);
+  EXPECT_EQ(refuse_beside(Items(1, {17, 1}), places), Outcome::kNoRoom) << "places";
+}
+
+TEST(SequenceRun, CutsAtThePassesEndAndKeepsWhatComesLaterNeeds) {
+  Bench bench(kSmall);
+  const Request request = Items(20, {40, 6});
+  const auto run = bench.Begin(request);
+  EXPECT_THAT(bench.ComputePart(*run).sequences[0].segments,
+              ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 0, 0, 20, {true, 64}},
+                          PlanSegment{SegmentKind::kBlock, false, 20, 0, 0, 12, {true, 0}}));
+  EXPECT_TRUE(run->is_under_way());
+  EXPECT_EQ(bench.cache.available_pages(), 0);
+  const ForwardPlan rest_of_block = bench.ComputePart(*run);
+  EXPECT_THAT(rest_of_block.sequences[0].segments,
+              ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 20, 20, 20, {true, 64}},
+                          PlanSegment{SegmentKind::kBlock, false, 20, 12, 12, 40, {true, 0}}));
+  EXPECT_THAT(rest_of_block.reads, ElementsAre(PlanRead{27, 0, true, 2}));
+  EXPECT_THAT(bench.ComputePart(*run).sequences[0].segments,
+              ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 20, 20, 20, {true, 64}},
+                          PlanSegment{SegmentKind::kBlock, false, 20, 0, 0, 6, {false, 0}}))
+      << "no segment that no computed row sees";
+  Bench::ExpectResults(request, *run);
+  run->ReleasePages();
+  EXPECT_EQ(bench.cache.available_pages(), 2);
+}
+
+TEST(SequenceRun, CutsBeforeTheRowWhoseReadsDoNotFit) {
+  Bench bench(kSmall);
+  Request request = Items(30, {});
+  auto& reads = request.sequences[0].reads;
+  reads.clear();
+  for (const std::int32_t row : {3, 9, 9, 12, 12, 29}) {
+    reads.push_back({row, 0, true, 2});
+  }
+  const auto run = bench.Begin(request);
+  EXPECT_THAT(bench.ComputePart(*run).tokens, SizeIs(12));
+  EXPECT_EQ(run->added_reads(), 0u) << "they are back";
+  EXPECT_THAT(bench.ComputePart(*run, 5).tokens, SizeIs(5));
+  EXPECT_THAT(bench.ComputePart(*run).tokens, SizeIs(13));
+  Bench::ExpectResults(request, *run);
+}
+
+TEST(SequenceRun, ACachedQueryComputesItsItemsOnly) {
+  Bench bench(kLarge, 20);
+  EXPECT_THAT(bench.Whole(ItemsRequest(Text(1, 150), {Text(2, 9), Text(3, 5)})).tokens,
+              SizeIs(164));
+  EXPECT_EQ(bench.cached_rows, 0);
+  const ForwardPlan warm = bench.Whole(ItemsRequest(Text(1, 150), {Text(4, 7), Text(2, 9)}));
+  EXPECT_THAT(warm.tokens, SizeIs(1 + 16)) << "and the row of the query that is read";
+  EXPECT_EQ(bench.cached_rows, 150) << "items are not cached";
+  const PlanSegment& end = warm.sequences[0].segments[2];
+  EXPECT_EQ(std::tuple(end.compute_begin, end.stored, end.compute_end), std::tuple(21, 22, 22))
+      << "which is not stored again";
+  EXPECT_THAT(bench.Whole(ItemsRequest(Text(1, 150), {})).tokens, SizeIs(1));
+  EXPECT_EQ(bench.cache.counters().cached_pages, 3);
+  EXPECT_EQ(bench.cache.counters().asked_tokens, 450);
+  EXPECT_EQ(bench.cache.counters().hit_tokens, 300);
+}
+
+TEST(SequenceRun, AQueryThatExtendsACachedOneComputesItsTailOnly) {
+  Bench bench(kLarge, 20);
+  bench.Whole(ItemsRequest(Text(1, 100), {}));
+  const ForwardPlan longer = bench.Whole(ItemsRequest(Text(1, 120), {Text(2, 4)}));
+  EXPECT_THAT(longer.copies, ElementsAre(KvCopy{64, 128, 36}));
+  EXPECT_THAT(longer.tokens, SizeIs(20 + 4));
+  EXPECT_EQ(bench.cached_rows, 100);
+  const ForwardPlan shorter = bench.Whole(ItemsRequest(Text(1, 110), {}));
+  EXPECT_THAT(shorter.copies, ElementsAre(KvCopy{128, 192, 46}));
+  EXPECT_THAT(shorter.tokens, SizeIs(1)) << "the row that is read";
+  EXPECT_EQ(bench.cached_rows, 110);
+  Tokens other = Text(1, 120);
+  other[90] = (other[90] + 1) % 64;
+  EXPECT_THAT(bench.Whole(ItemsRequest(other, {})).tokens, SizeIs(30));
+  EXPECT_EQ(bench.cached_rows, 90);
+  EXPECT_EQ(bench.cache.available_pages(), 40);
+}
+
+TEST(SequenceRun, ChunksInAnotherOrderAllHit) {
+  Bench bench(kLarge, 20);
+  const Tokens a = Text(2, 100);
+  const Tokens b = Text(3, 64);
+  const Tokens c = Text(4, 7);
+  bench.Whole(ChunksRequest(Text(1, 10), {a, b, c}, {Text(5, 5)}));
+  EXPECT_THAT(bench.Whole(ChunksRequest(Text(1, 10), {c, a, b}, {Text(6, 3), Text(7, 4)})).tokens,
+              SizeIs(7));
+  EXPECT_EQ(bench.cached_rows, 181);
+  bench.Whole(ChunksRequest(Text(1, 10), {b, Text(8, 20), a}, {Text(5, 5)}));
+  EXPECT_EQ(bench.cached_rows, 174);
+  bench.Whole(ChunksRequest(Text(9, 10), {a, b, c}, {Text(5, 5)}));
+  EXPECT_EQ(bench.cached_rows, 0) << "behind another prefix";
+  Request salted = ChunksRequest(Text(1, 10), {a, b, c}, {Text(5, 5)});
+  salted.salt = "tenant";
+  bench.Whole(salted);
+  EXPECT_EQ(bench.cached_rows, 0);
+  bench.Whole(salted);
+  EXPECT_EQ(bench.cached_rows, 181);
+}
+
+TEST(SequenceRun, BlocksWithoutAPrefixAreCachedToo) {
+  Bench bench(kLarge, 20);
+  bench.Whole(ChunksRequest({}, {Text(2, 70), Text(3, 9)}, {Text(5, 5)}));
+  bench.Whole(ChunksRequest({}, {Text(3, 9), Text(4, 9), Text(2, 70)}, {Text(5, 5)}));
+  EXPECT_EQ(bench.cached_rows, 79);
+}
+
+/// Chunks at positions one after the other, those of `grouped` each in the group of the one before.
+Request Offset(const std::vector<Tokens>& chunks, const std::vector<bool>& grouped) {
+  Request request;
+  PackedSequence& sequence = request.sequences.emplace_back();
+  sequence.label_lists = {{4, 5}};
+  Append(sequence, SegmentKind::kPrefix, Text(1, 10), 0);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    Append(sequence, SegmentKind::kBlock, chunks[i], static_cast<std::int32_t>(sequence.rows()),
+           grouped[i]);
+  }
+  Append(sequence, SegmentKind::kSuffix, Text(9, 3), static_cast<std::int32_t>(sequence.rows()));
+  ReadLast(sequence);
+  return request;
+}
+
+TEST(SequenceRun, AtOffsetPositionsOnlyTheSamePlaceHits) {
+  Bench bench(kLarge, 20);
+  const Tokens a = Text(2, 20);
+  const Tokens b = Text(3, 30);
+  bench.Whole(Offset({a, b}, {false, false}));
+  bench.Whole(Offset({b, a}, {false, false}));
+  EXPECT_EQ(bench.cached_rows, 10);
+  bench.Whole(Offset({Text(4, 20), b}, {false, false}));
+  EXPECT_EQ(bench.cached_rows, 10 + 30) << "behind another chunk that is as long";
+}
+
+TEST(SequenceRun, ChunksOfAGroupAreKnownWithTheChainBeforeThem) {
+  Bench bench(kLarge, 20);
+  const Tokens a = Text(2, 20);
+  const Tokens b = Text(3, 30);
+  bench.Whole(Offset({a, b}, {false, true}));
+  bench.Whole(Offset({a, b}, {false, false}));
+  EXPECT_EQ(bench.cached_rows, 10 + 20) << "b has not seen a";
+  bench.Whole(Offset({Text(4, 20), b}, {false, true}));
+  EXPECT_EQ(bench.cached_rows, 10) << "b has seen another";
+  bench.Whole(Offset({a, b, Text(5, 8)}, {false, true, true}));
+  EXPECT_EQ(bench.cached_rows, 10 + 20 + 30);
+}
+
+TEST(SequenceRun, TheSameChunkTwiceIsCachedOnce) {
+  Bench bench(kLarge, 20);
+  const Request request = ChunksRequest(Text(1, 10), {Text(2, 70), Text(2, 70)}, {Text(5, 5)});
+  bench.Whole(request);
+  EXPECT_EQ(bench.cache.counters().cached_pages, 1 + 2);
+  EXPECT_EQ(bench.cache.available_pages(), 40);
+  EXPECT_THAT(bench.Whole(request).tokens, SizeIs(5));
+}
+
+TEST(SequenceRun, TheSameRequestTwiceInAPassIsComputedOnce) {
+  Bench bench(kLarge, 20);
+  const Request request = ChunksRequest(Text(1, 10), {Text(2, 70)}, {Text(5, 5)});
+  const auto a = bench.Begin(request);
+  const auto b = bench.Begin(request);
+  PassBuilder pass(kLarge);
+  ASSERT_EQ(a->AddWhole(pass), Outcome::kAdded);
+  ASSERT_EQ(b->AddWhole(pass), Outcome::kAdded);
+  EXPECT_THAT(bench.Compute(std::move(pass), {a.get(), b.get()}).tokens, SizeIs(85 + 5));
+  Bench::ExpectResults(request, *a);
+  Bench::ExpectResults(request, *b);
+}
+
+TEST(SequenceRun, PagesThatAnotherHasCachedInTheMeantimeAreGivenBack) {
+  Bench bench(kLarge, 20);
+  const Request request = ChunksRequest(Text(1, 100), {Text(2, 9)}, {Text(5, 5)}, 40);
+  const auto slow = bench.Begin(request);
+  bench.ComputePart(*slow, 30);
+  bench.Whole(ItemsRequest(Text(1, 100), {}));
+  bench.ComputePart(*slow, 50);
+  bench.ComputePart(*slow);
+  EXPECT_TRUE(slow->is_prompt_stored());
+  EXPECT_EQ(bench.cache.available_pages(), 40 - 4) << "two of the prefix, a chunk's, an answer's";
+  while (!slow->is_done()) {
+    bench.ComputePart(*slow);
+  }
+  Bench::ExpectResults(request, *slow);
+  slow->ReleasePages();
+  EXPECT_EQ(bench.cache.available_pages(), 40);
+}
+
+TEST(SequenceRun, WithoutAFreePageItUsesThePassesOwnPlaces) {
+  Bench bench({.max_rows = 600, .max_reads = 50, .pass_kv_rows = 1600, .kept_kv_rows = 3 * 64}, 3);
+  const std::int32_t held = bench.cache.TakePage().value();
+  const ForwardPlan plan = bench.Whole(ChunksRequest(Text(1, 200), {Text(2, 9)}, {Text(5, 5)}));
+  EXPECT_THAT(plan.sequences[0].segments,
+              ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 0, 0, 64, {true, 64}},
+                          PlanSegment{SegmentKind::kPrefix, false, 64, 0, 0, 64, {true, 128}},
+                          PlanSegment{SegmentKind::kPrefix, false, 128, 0, 0, 72, {false, 0}},
+                          PlanSegment{SegmentKind::kBlock, false, 200, 0, 0, 9, {false, 80}},
+                          PlanSegment{SegmentKind::kSuffix, false, 209, 0, 0, 5, {false, 96}}));
+  EXPECT_EQ(bench.cache.available_pages(), 2);
+  EXPECT_THAT(bench.Whole(ItemsRequest(Text(1, 200), {})).tokens, SizeIs(72));
+  bench.cache.ReturnPage(held);
+  bench.cache.SetAwaited(true);
+  EXPECT_THAT(bench.Whole(ItemsRequest(Text(3, 10), {})).sequences[0].segments,
+              ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 0, 0, 10, {false, 0}}))
+      << "others wait for pages";
+}
+
+TEST(SequenceRun, ReleasedInTheMiddleOfAnAnswerItGoesOnWhereItWas) {
+  for (const std::int32_t cached_pages : {0, 20}) {
+    Bench bench(kLarge, cached_pages);
+    const Request request = ChunksRequest(Text(1, 10), {Text(2, 70)}, {Text(5, 5)}, 40);
+    const auto run = bench.Begin(request);
+    for (int pass = 0; !run->is_done(); ++pass) {
+      if (pass % 7 == 6) {
+        run->ReleasePages();
+        EXPECT_EQ(bench.cache.available_pages(), 40);
+        EXPECT_FALSE(run->is_under_way());
+      }
+      bench.ComputePart(*run);
+    }
+    Bench::ExpectResults(request, *run);
+    EXPECT_EQ(run->cached_rows(), 0) << "by its first pass";
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

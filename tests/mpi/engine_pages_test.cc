@@ -1,0 +1,469 @@
+// However K/V comes about and wherever it lies, a request's numbers are the same bits: computed in
+// one pass or in several, in one piece or in pages, by another sequence, or copied.
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/mpi/engine_harness.h"
+#include "tests/mpi/paged_plan.h"
+#include "tests/reference/log_probabilities.h"
+#include "tests/reference/random_checkpoint.h"
+#include "tests/reference/reference_model.h"
+
+namespace scorecast::testing {
+namespace {
+
+using proto::PackedSequence;
+using proto::RowLogits;
+using proto::SegmentKind;
+using proto::TokenId;
+using reference::PositionStrategy;
+using shard::Precision;
+
+const std::filesystem::path kModel =
+    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
+constexpr std::int64_t kVocabSize = 320;
+
+std::int32_t RandomLength(std::mt19937& random, std::int32_t low, std::int32_t high) {
+  // A page, or a page and a row, more often than others.
+  const std::int32_t length = std::uniform_int_distribution<std::int32_t>(low, high)(random);
+  const auto kind = random() % 6;
+  return kind < 2 && high > 65 ? 64 + static_cast<std::int32_t>(kind) : length;
+}
+
+/// Reads the last row and a random one of every segment.
+void ReadEverySegment(std::mt19937& random, PackedSequence& sequence) {
+  sequence.label_lists = {{0, 5, static_cast<TokenId>(kVocabSize) - 1, 17}};
+  std::int32_t rows = 0;
+  for (const proto::Segment& segment : sequence.segments) {
+    rows += segment.length;
+    for (const std::int32_t back :
+         {0, static_cast<std::int32_t>(random() % static_cast<unsigned>(segment.length))}) {
+      sequence.reads.push_back({rows - 1 - back, 0, true, 3});
+      if (random() % 2 == 0) {
+        sequence.reads.back().draw = {random(), static_cast<std::uint32_t>(rows)};
+      }
+    }
+  }
+}
+
+/// A prefix, groups of chunks and suffixes of random lengths, some of several pages.
+PackedSequence RandomSequence(std::mt19937& random, bool has_weighting) {
+  const auto tokens = [&](std::int32_t low, std::int32_t high) {
+    return reference::RandomTokens(
+        random(), static_cast<std::size_t>(RandomLength(random, low, high)), kVocabSize);
+  };
+  std::vector<std::vector<std::vector<TokenId>>> groups(random() % 4);
+  for (auto& group : groups) {
+    group.resize(1 + random() % 3);
+    std::ranges::generate(group, [&] { return tokens(0, 80); });
+  }
+  std::vector<std::vector<TokenId>> suffixes(1 + random() % 3);
+  std::ranges::generate(suffixes, [&] { return tokens(1, 70); });
+  PackedSequence sequence =
+      Pack(reference::LayOutGroups(
+               random() % 5 == 0 ? std::vector<TokenId>{} : tokens(1, 150), groups, suffixes,
+               random() % 2 == 0 ? PositionStrategy::kShared : PositionStrategy::kOffset),
+           has_weighting ? proto::BlockWeighting{0.7F, 1.4F} : proto::BlockWeighting{});
+  ReadEverySegment(random, sequence);
+  return sequence;
+}
+
+/// The sequence's first segment of this kind, or of one that comes later.
+std::size_t FirstOf(const PackedSequence& sequence, SegmentKind kind) {
+  const auto is_of_kind = [&](const proto::Segment& segment) { return segment.kind >= kind; };
+  return static_cast<std::size_t>(std::ranges::find_if(sequence.segments, is_of_kind) -
+                                  sequence.segments.begin());
+}
+
+/// A sequence's results as one plan after the other computes them: [reads], on rank 0.
+class Collected {
+ public:
+  Collected(Engine& engine, const PackedSequence& sequence)
+      : engine_(engine), rows_(engine.is_root() ? sequence.reads.size() : 0) {}
+
+  void Run(const PagedSequence& paged, const std::vector<SegmentRows>& rows) {
+    PlanMaker maker;
+    const std::vector<std::size_t> reads = maker.Add(paged, rows);
+    Take(reads, engine_.Run(maker.Take()));
+  }
+  void Take(const std::vector<std::size_t>& reads, const std::vector<RowLogits>& found) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      rows_.at(reads.at(i)) = found[i];
+    }
+  }
+  const std::vector<RowLogits>& rows() const { return rows_; }
+
+ private:
+  Engine& engine_;
+  std::vector<RowLogits> rows_;
+};
+
+void ExpectSameBits(const std::vector<RowLogits>& a, const std::vector<RowLogits>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE(SameBits(a[i], b[i])) << "read " << i;
+  }
+}
+
+std::vector<RowLogits> RunWhole(Engine& engine, const PackedSequence& sequence) {
+  PlanMaker maker;
+  maker.AddWhole(sequence);
+  return engine.Run(maker.Take());
+}
+
+TEST(Layouts, AgreeWithTheOracle) {
+  Engine engine(kModel, {.max_rows = 1024});
+  const reference::ReferenceModel oracle(kModel);
+  std::mt19937 random(5);
+  for (int round = 0; round < 8; ++round) {
+    const PackedSequence sequence = RandomSequence(random, round % 2 == 0);
+    const std::vector<RowLogits> found = RunWhole(engine, sequence);
+    if (!engine.is_root()) {
+      continue;
+    }
+    std::vector<std::int32_t> rows;
+    for (const proto::RowRead& read : sequence.reads) {
+      rows.push_back(read.row);
+    }
+    const auto expected =
+        oracle.Logits(sequence.tokens, sequence.segments, rows, sequence.block_weighting);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::vector<double> log_probs = reference::LogSoftmax(expected[i]);
+      const std::vector<double> labels = LabelLogProbs(found[i]);
+      for (std::size_t l = 0; l < labels.size(); ++l) {
+        EXPECT_NEAR(labels[l], log_probs[static_cast<std::size_t>(sequence.label_lists[0][l])],
+                    1e-4)
+            << "round " << round << ", read " << i;
+      }
+    }
+  }
+}
+
+class EnginePages : public ::testing::TestWithParam<Precision> {
+ protected:
+  static constexpr int kRounds = 4;
+
+  /// Of even rounds blocks are weighed apart.
+  PackedSequence Sequence(int round) { return RandomSequence(random_, round % 2 == 0); }
+  ScatteredPages Free() { return {engine_.limits(), random_()}; }
+  std::vector<RowLogits> Whole(const PackedSequence& sequence) {
+    return RunWhole(engine_, sequence);
+  }
+  /// Segments of which each but the first continues the one before it.
+  struct Chain {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  std::int32_t Rows(const PackedSequence& sequence) const {
+    return static_cast<std::int32_t>(sequence.rows());
+  }
+
+  Engine engine_{kModel, {.max_rows = 1024, .precision = GetParam()}};
+  std::mt19937 random_{7};
+};
+
+TEST_P(EnginePages, PagesAndPassesChangeNothing) {
+  for (int round = 0; round < kRounds; ++round) {
+    const PackedSequence sequence = Sequence(round);
+    const std::vector<RowLogits> expected = Whole(sequence);
+    // Cut nowhere; behind the prefix; before the suffixes; at random rows.
+    const std::int32_t prefix_end = SegmentBegin(sequence, FirstOf(sequence, SegmentKind::kBlock));
+    const std::int32_t blocks_end = SegmentBegin(sequence, FirstOf(sequence, SegmentKind::kSuffix));
+    std::vector<std::int32_t> random_cuts;
+    for (std::int32_t row = 0; row < Rows(sequence); row += RandomLength(random_, 1, 200)) {
+      random_cuts.push_back(row);
+    }
+    for (std::vector<std::int32_t> cuts :
+         {std::vector<std::int32_t>{}, {prefix_end}, {prefix_end, blocks_end}, random_cuts}) {
+      ScatteredPages free = Free();
+      const PagedSequence paged = InPages(sequence, free);
+      Collected found(engine_, sequence);
+      std::int32_t begin = 0;
+      cuts.push_back(Rows(sequence));
+      for (const std::int32_t end : cuts) {
+        if (end > begin) {
+          found.Run(paged, RowsBetween(sequence, begin, end));
+          begin = end;
+        }
+      }
+      ExpectSameBits(found.rows(), expected);
+    }
+  }
+}
+
+// Groups one by one, the last first, each by a plan that knows no other; then the suffixes, the
+// last first.
+TEST_P(EnginePages, BlocksAreStoredInAnyOrder) {
+  for (int round = 0; round < kRounds; ++round) {
+    const PackedSequence sequence = Sequence(round);
+    const std::vector<RowLogits> expected = Whole(sequence);
+    ScatteredPages free = Free();
+    const PagedSequence paged = InPages(sequence, free);
+    const std::size_t segments = sequence.segments.size();
+    const std::size_t suffixes = FirstOf(sequence, SegmentKind::kSuffix);
+    Collected found(engine_, sequence);
+    const auto length = [&](std::size_t s) { return sequence.segments[s].length; };
+    // The last first, but all blocks before any suffix.
+    std::vector<Chain> chains;
+    std::size_t chain_end = segments;
+    for (std::size_t s = segments; s > FirstOf(sequence, SegmentKind::kBlock); --s) {
+      if (!sequence.segments[s - 1].continues) {
+        chains.push_back({s - 1, chain_end});
+        chain_end = s - 1;
+      }
+    }
+    std::ranges::stable_partition(chains,
+                                  [&](const Chain& chain) { return chain.begin < suffixes; });
+    const std::int32_t prefix = SegmentBegin(sequence, FirstOf(sequence, SegmentKind::kBlock));
+    if (prefix > 0) {
+      found.Run(paged, RowsBetween(sequence, 0, prefix));
+    }
+    for (const Chain& chain : chains) {
+      std::vector<SegmentRows> rows(segments);
+      for (std::size_t s = 0; s < segments; ++s) {
+        const bool is_computed = chain.begin <= s && s < chain.end;
+        const bool is_seen = sequence.segments[s].kind == SegmentKind::kPrefix ||
+                             (chain.begin >= suffixes && s < suffixes);
+        if (is_computed) {
+          rows[s] = {0, 0, length(s)};
+        } else if (is_seen) {
+          rows[s] = {length(s), length(s), length(s)};
+        }
+      }
+      found.Run(paged, rows);
+    }
+    ExpectSameBits(found.rows(), expected);
+  }
+}
+
+TEST_P(EnginePages, RowByRowChangesNothing) {
+  for (int round = 0; round < 2; ++round) {
+    const PackedSequence sequence = Sequence(round);
+    const std::vector<RowLogits> expected = Whole(sequence);
+    ScatteredPages free = Free();
+    const PagedSequence paged = InPages(sequence, free);
+    Collected found(engine_, sequence);
+    const std::size_t suffixes = FirstOf(sequence, SegmentKind::kSuffix);
+    const std::int32_t suffix_begin = SegmentBegin(sequence, suffixes);
+    if (suffix_begin > 0) {
+      found.Run(paged, RowsBetween(sequence, 0, suffix_begin));
+    }
+    // All suffixes together, each a row longer in every plan, as long as it lasts.
+    std::vector<SegmentRows> rows = RowsBetween(sequence, suffix_begin, suffix_begin);
+    for (std::int32_t row = 0;; ++row) {
+      bool is_any_left = false;
+      for (std::size_t s = suffixes; s < sequence.segments.size(); ++s) {
+        const std::int32_t end = std::min(row + 1, sequence.segments[s].length);
+        rows[s] = {std::min(row, end), std::min(row, end), end};
+        is_any_left = is_any_left || end > row;
+      }
+      if (!is_any_left) {
+        break;
+      }
+      found.Run(paged, rows);
+    }
+    ExpectSameBits(found.rows(), expected);
+  }
+}
+
+// A sequence that begins as another one does reads that one's pages, and a copy of the page in
+// whose midst they part.
+TEST_P(EnginePages, CopiedPagesChangeNothing) {
+  for (int round = 0; round < kRounds; ++round) {
+    PackedSequence sequence = Sequence(round);
+    const std::int32_t first = sequence.segments[0].length;
+    const auto shared = static_cast<std::int32_t>(random_() % static_cast<unsigned>(first));
+    PackedSequence other = sequence;
+    for (std::int32_t row = shared; row < Rows(other); ++row) {
+      TokenId& token = other.tokens[static_cast<std::size_t>(row)];
+      token = (token + 1) % static_cast<TokenId>(kVocabSize);
+    }
+    const std::vector<RowLogits> expected = Whole(sequence);
+    ScatteredPages free = Free();
+    const PagedSequence paged_other = InPages(other, free);
+    PagedSequence paged = InPages(sequence, free);
+    const std::int32_t whole_pages = shared / proto::kKvPageRows;
+    std::copy_n(paged_other.pages[0].begin(), whole_pages, paged.pages[0].begin());
+
+    PlanMaker before;
+    before.Add(paged_other, RowsBetween(other, 0, Rows(other)));
+    engine_.Run(before.Take());
+    PlanMaker maker;
+    if (shared % proto::kKvPageRows > 0) {
+      const auto page = static_cast<std::size_t>(whole_pages);
+      maker.AddCopy(
+          {paged_other.pages[0][page], paged.pages[0][page], shared % proto::kKvPageRows});
+    }
+    const std::vector<std::size_t> reads =
+        maker.Add(paged, RowsBetween(sequence, shared, Rows(sequence)));
+    const std::vector<RowLogits> found = engine_.Run(maker.Take());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_TRUE(SameBits(found[i], expected[reads[i]])) << "read " << reads[i];
+    }
+  }
+}
+
+// A page that one sequence of a plan computes is read by another one of it, wherever the two stand.
+// Rows of it that the other reads logits of are computed twice and stored once.
+TEST_P(EnginePages, SequencesOfAPlanReadEachOthersPages) {
+  for (int round = 0; round < kRounds; ++round) {
+    const PackedSequence sequence = Sequence(round);
+    const std::vector<RowLogits> expected = Whole(sequence);
+    ScatteredPages free = Free();
+    const PagedSequence writer = InPages(sequence, free);
+    PagedSequence reader = InPages(sequence, free);
+    const std::size_t suffixes = FirstOf(sequence, SegmentKind::kSuffix);
+    std::copy_n(writer.pages.begin(), suffixes, reader.pages.begin());
+    std::vector<SegmentRows> rows =
+        RowsBetween(sequence, SegmentBegin(sequence, suffixes), Rows(sequence));
+    for (std::size_t s = 0; s < suffixes; ++s) {
+      // Some of its rows once more.
+      const std::int32_t length = sequence.segments[s].length;
+      const auto again = static_cast<std::int32_t>(random_() % static_cast<unsigned>(length + 1));
+      rows[s] = {length - again, length, length};
+    }
+    for (const bool reader_is_first : {true, false}) {
+      PlanMaker maker;
+      std::vector<std::size_t> reads;
+      for (const bool is_reader : {reader_is_first, !reader_is_first}) {
+        const std::vector<std::size_t> more =
+            is_reader ? maker.Add(reader, rows)
+                      : maker.Add(writer, RowsBetween(sequence, 0, Rows(sequence)));
+        reads.insert(reads.end(), more.begin(), more.end());
+      }
+      const std::vector<RowLogits> found = engine_.Run(maker.Take());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_TRUE(SameBits(found[i], expected[reads[i]])) << "read " << reads[i];
+      }
+    }
+  }
+}
+
+// Rows that are said to be stored are not written, whatever is computed of them.
+TEST_P(EnginePages, WhatIsStoredIsNotWritten) {
+  for (int round = 0; round < kRounds; ++round) {
+    const PackedSequence sequence = Sequence(round);
+    const std::vector<RowLogits> expected = Whole(sequence);
+    ScatteredPages free = Free();
+    PagedSequence paged = InPages(sequence, free);
+    PlanMaker before;
+    before.Add(paged, RowsBetween(sequence, 0, Rows(sequence)));
+    engine_.Run(before.Take());
+    // Other tokens in all rows but the suffixes' last ones.
+    std::vector<SegmentRows> rows;
+    std::int32_t row = 0;
+    for (const proto::Segment& segment : sequence.segments) {
+      const bool is_suffix = segment.kind == SegmentKind::kSuffix;
+      rows.push_back({0, segment.length - (is_suffix ? 1 : 0), segment.length});
+      for (const std::int32_t end = row + rows.back().stored; row < end; ++row) {
+        TokenId& token = paged.sequence.tokens[static_cast<std::size_t>(row)];
+        token = (token + 1) % static_cast<TokenId>(kVocabSize);
+      }
+      row += is_suffix ? 1 : 0;
+    }
+    PlanMaker maker;
+    const std::vector<std::size_t> reads = maker.Add(paged, rows);
+    const std::vector<RowLogits> found = engine_.Run(maker.Take());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::size_t read = reads[i];
+      const auto at = static_cast<std::size_t>(sequence.reads[read].row);
+      const bool is_same = paged.sequence.tokens[at] == sequence.tokens[at];
+      EXPECT_EQ(SameBits(found[i], expected[read]), is_same) << "read " << read;
+    }
+  }
+}
+
+// Another chunk in one's place leaves the others as they are: their rows' logits, and, read by the
+// next plan, their K/V.
+TEST_P(EnginePages, AChangedChunkChangesNoOther) {
+  for (int round = 0; round < kRounds; ++round) {
+    const auto tokens = [&](std::uint64_t seed, std::size_t count) {
+      return reference::RandomTokens(seed, count, kVocabSize);
+    };
+    std::vector<std::vector<std::vector<TokenId>>> groups = {
+        {tokens(1, 70)}, {tokens(2, 30), tokens(3, 65)}, {tokens(4, 64)}};
+    const auto sequence_of = [&] {
+      PackedSequence sequence =
+          Pack(reference::LayOutGroups(tokens(8, 20), groups, {tokens(9, 7)}),
+               round % 2 == 0 ? proto::BlockWeighting{} : proto::BlockWeighting{0.8F, 0.9F});
+      sequence.label_lists = {{3, 7, 300}};
+      std::int32_t rows = 0;
+      for (const proto::Segment& segment : sequence.segments) {
+        rows += segment.length;
+        sequence.reads.push_back({rows - 1, 0, true, 4});
+      }
+      return sequence;
+    };
+    // The prefix, three groups of four chunks, a suffix: which segment to change, and how many see
+    // it.
+    const auto changed_segment = static_cast<std::size_t>(1 + round % 4);
+    const PackedSequence old = sequence_of();
+    std::vector<TokenId>* const chunks[] = {&groups[0][0], &groups[1][0], &groups[1][1],
+                                            &groups[2][0]};
+    std::vector<TokenId>& chunk = *chunks[changed_segment - 1];
+    chunk = tokens(77, chunk.size());
+    const PackedSequence changed = sequence_of();
+    const std::size_t last_changed = changed_segment == 2 ? 3 : changed_segment;
+    const auto sees_it = [&](std::size_t segment) {
+      return (changed_segment <= segment && segment <= last_changed) ||
+             segment + 1 == old.segments.size();
+    };
+
+    const std::vector<RowLogits> expected = Whole(changed);
+    ScatteredPages free = Free();
+    const PagedSequence paged_old = InPages(old, free);
+    Collected before(engine_, old);
+    before.Run(paged_old, RowsBetween(old, 0, Rows(old)));
+    PagedSequence paged = InPages(changed, free);
+    std::vector<SegmentRows> rows;
+    for (std::size_t s = 0; s < changed.segments.size(); ++s) {
+      const std::int32_t length = changed.segments[s].length;
+      const std::int32_t stored = sees_it(s) ? 0 : length;
+      rows.push_back({stored, stored, length});
+      if (!sees_it(s)) {
+        paged.pages[s] = paged_old.pages[s];
+      }
+      if (engine_.is_root()) {
+        EXPECT_EQ(SameBits(before.rows()[s], expected[s]), !sees_it(s)) << "segment " << s;
+      }
+    }
+    PlanMaker maker;
+    const std::vector<std::size_t> reads = maker.Add(paged, rows);
+    const std::vector<RowLogits> found = engine_.Run(maker.Take());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_TRUE(SameBits(found[i], expected[reads[i]])) << "read " << reads[i];
+    }
+  }
+}
+
+TEST_P(EnginePages, ThreadsAndCompanyChangeNothing) {
+  const PackedSequence sequence = Sequence(0);
+  const PackedSequence before = Sequence(1);
+  const std::vector<RowLogits> expected = Whole(sequence);
+  for (const int threads : {1, 2, 3}) {
+    Engine other(kModel, {.threads = threads, .max_rows = 2048, .precision = GetParam()});
+    ScatteredPages free(other.limits(), random_());
+    const PagedSequence paged = InPages(sequence, free);
+    PlanMaker maker;
+    maker.AddWhole(before);
+    maker.Add(paged, RowsBetween(sequence, 0, Rows(sequence)));
+    std::vector<RowLogits> found = other.Run(maker.Take());
+    if (engine_.is_root()) {
+      found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(before.reads.size()));
+      ExpectSameBits(found, expected);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, EnginePages,
+                         ::testing::Values(Precision::kFloat32, Precision::kBfloat16),
+                         [](const auto& param) { return std::string(Name(param.param)); });
+
+}  // namespace
+}  // namespace scorecast::testing

@@ -1,0 +1,107 @@
+// Draws that skip what cannot win against those that skip nothing.
+
+#include "shard/transformer/draw.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "proto/plan/gumbel.h"
+#include "shard/kernels/kernels.h"
+#include "tests/shard/kernels/instruction_sets.h"
+#include "tests/shard/random_floats.h"
+
+namespace scorecast::shard {
+namespace {
+
+using proto::Draw;
+using proto::TokenId;
+using testing::RandomInt;
+using Drawn = std::pair<TokenId, double>;
+
+Drawn DrawOfAll(const Draw& draw, std::span<const float> logits, TokenId first_id) {
+  Drawn best = {-1, -std::numeric_limits<double>::infinity()};
+  TokenId id = first_id;
+  for (const float logit : logits) {
+    const double sum = logit + proto::GumbelNoise(draw.seed, draw.step, id);
+    if (sum > best.second) {
+      best = {id, sum};
+    }
+    ++id;
+  }
+  return best;
+}
+
+// Flat and steep rows, and logits so large that the noise is lost in them, so that there are ties.
+TEST(BestDraw, IsTheBestOfAll) {
+  std::mt19937 random(1);
+  for (const InstructionSet set : InstructionSets()) {
+    const Kernels& kernels = KernelsFor(set);
+    for (const float size : {0.0F, 1.0F, 8.0F, 60.0F, 1e4F, 1e9F, 1e16F, 3e17F, 1e30F, 3e38F}) {
+      for (const float shift : {0.0F, 1.0F, -100.0F, 1e16F, -1e17F}) {
+        for (std::uint32_t step = 0; step < 60; ++step) {
+          std::vector<float> logits =
+              testing::RandomFloats(random, RandomInt(random, 1, step % 4 == 0 ? 4000 : 100), size);
+          for (float& logit : logits) {
+            logit += shift;
+          }
+          const TokenId first_id = RandomInt(random, 0, 70);
+          const Draw draw = {random() * 0x100000001U, step};
+          const Drawn expected = DrawOfAll(draw, logits, first_id);
+          ASSERT_EQ(BestDraw(kernels, draw, logits, first_id), expected) << size << " " << shift;
+        }
+      }
+    }
+  }
+}
+
+// Every token that can win is a candidate, and hardly any other is.
+TEST(DrawCandidates, AreThoseThatCanWin) {
+  std::mt19937 random(2);
+  for (const InstructionSet set : InstructionSets()) {
+    const Kernels& kernels = KernelsFor(set);
+    int candidates = 0;
+    int winners = 0;
+    for (std::uint32_t step = 0; step < 20000; ++step) {
+      const std::vector<float> logits = testing::RandomFloats(random, 32, 6);
+      const std::uint64_t seed = random() * 0x100000001U;
+      const std::uint32_t first_id = 32 * (step % 5000);
+      const auto least = static_cast<float>(RandomInt(random, -10, 20));
+      const std::uint32_t found =
+          kernels.draw_candidates(logits.data(), seed, step, first_id, least);
+      for (std::uint32_t i = 0; i < 32; ++i) {
+        const auto id = static_cast<TokenId>(first_id + i);
+        const double logit = logits[i];
+        const bool is_candidate = (found >> i & 1) != 0;
+        ASSERT_TRUE(is_candidate || logit + proto::GumbelNoise(seed, step, id) < least);
+        candidates += is_candidate ? 1 : 0;
+        // By the bound that the kernel takes; -ln u itself is at most 1 / u times that.
+        winners += 1 - proto::GumbelUniform(seed, step, id) <= std::exp(logit - least) ? 1 : 0;
+      }
+    }
+    EXPECT_GE(candidates, winners);
+    // One more in a thousand, which scatters by its root.
+    const double more = winners / 1000.0;
+    EXPECT_LE(candidates, winners + more + 6 * std::sqrt(more) + 1);
+  }
+}
+
+TEST(IsDrawnBefore, TheLargerSumThenTheSmallerId) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  // Each before all that follow.
+  const std::vector<Drawn> order = {{3, nan}, {8, nan}, {9, 2}, {1, 1}, {2, 1}, {0, -5}};
+  for (std::size_t a = 0; a < order.size(); ++a) {
+    for (std::size_t b = 0; b < order.size(); ++b) {
+      EXPECT_EQ(IsDrawnBefore(order[a], order[b]), a < b) << a << " and " << b;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::shard
