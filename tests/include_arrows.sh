@@ -18,6 +18,8 @@ set_allowed() {
     coordinator/socket/*) allowed="coordinator proto/wire proto/scorecast.pb.h $contracts" ;;
     coordinator/text/*) allowed="coordinator/text $contracts" ;;
     coordinator/schedule/*) allowed="coordinator/schedule $contracts" ;;
+    coordinator/generate/*)
+      allowed="coordinator/generate coordinator/schedule coordinator/text $contracts" ;;
     coordinator/doors/*) allowed="coordinator $contracts" ;;
     shard/*) allowed='shard proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
@@ -140,6 +142,10 @@ self_check() {
 1 coordinator/text/a.cc #include "coordinator/doors/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/doors/b.h"
 0 coordinator/schedule/a.cc #include "proto/plan/b.h"
+0 coordinator/generate/a.cc #include "coordinator/schedule/b.h"
+0 coordinator/generate/a.cc #include "coordinator/text/b.h"
+1 coordinator/generate/a.cc #include "coordinator/doors/b.h"
+1 coordinator/schedule/a.cc #include "coordinator/generate/b.h"
 0 shard/deep/er/a.cc #include "proto/mpi/b.h"
 1 shard/a.cc #include "coordinator/text/b.h"
 1 shard/a.cc #include "launcher/b.h"

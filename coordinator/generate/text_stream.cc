@@ -1,0 +1,132 @@
+#include "coordinator/generate/text_stream.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "proto/base/check.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::string_view kReplacement = "\uFFFD";
+
+/// What a character of four bytes may lack its last one of; each is a U+FFFD in SentencePiece.
+constexpr int kOpenBytes = 3;
+
+/// A window of more tokens is cut to its last kKeptTokens with text. Wherever bytes begin to be
+/// decoded, from the fourth on they mean the same; so 3 + 9 bytes are enough for the text of the
+/// open ones (at most kOpenBytes U+FFFD, each of up to three bytes) to be what it was.
+constexpr std::size_t kMostTokens = 32;
+constexpr std::size_t kKeptTokens = 16;
+
+/// The beginning of `text` that no further token changes.
+std::size_t CertainLength(std::string_view text) {
+  for (int i = 0; i < kOpenBytes && text.ends_with(kReplacement); ++i) {
+    text.remove_suffix(kReplacement.size());
+  }
+  return text.size();
+}
+
+/// Bytes of the characters that both texts begin with.
+std::size_t SharedLength(std::string_view a, std::string_view b) {
+  std::size_t length = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+  while (length < a.size() && length > 0 &&
+         (static_cast<unsigned char>(a[length]) & 0xC0) == 0x80) {
+    --length;
+  }
+  return length;
+}
+
+std::vector<TokenId> Together(std::span<const TokenId> a, std::span<const TokenId> b) {
+  std::vector<TokenId> both(a.begin(), a.end());
+  both.insert(both.end(), b.begin(), b.end());
+  return both;
+}
+
+/// Tokens that lose a space where a text begins with them; none where the tokenizer has no such.
+std::vector<TokenId> TokensThatLoseASpace(const Tokenizer& tokenizer) {
+  const std::vector<TokenId> ids = tokenizer.Encode("q x");
+  const std::string text = tokenizer.Decode(ids);
+  for (std::size_t i = 1; i < ids.size(); ++i) {
+    const std::span<const TokenId> head = std::span(ids).first(i);
+    const std::span<const TokenId> tail = std::span(ids).subspan(i);
+    if (tokenizer.Decode(head) + " " + tokenizer.Decode(tail) == text) {
+      return {tail.begin(), tail.end()};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+TextStream::TextStream(const Tokenizer& tokenizer, std::span<const TokenId> context)
+    : tokenizer_(tokenizer),
+      lead_(TokensThatLoseASpace(tokenizer)),
+      begun_(lead_.empty()),
+      window_(context.begin(), context.end()),
+      before_(DecodeWindow()),
+      done_(CertainLength(before_)) {
+  Shorten(before_);
+}
+
+std::string TextStream::Push(TokenId token) {
+  window_.push_back(token);
+  const std::string text = DecodeWindow();
+  const std::size_t begin = Begin(text);
+  const std::size_t end = CertainLength(text);
+  done_ = end;
+  std::string certain = begin < end ? text.substr(begin, end - begin) : std::string();
+  Shorten(text);
+  return certain;
+}
+
+std::string TextStream::Finish() {
+  const std::string text = DecodeWindow();
+  std::string rest = text.substr(Begin(text));
+  done_ = text.size();
+  return rest;
+}
+
+std::string TextStream::DecodeWindow() const {
+  return tokenizer_.Decode(is_led_ ? Together(lead_, window_) : window_);
+}
+
+std::size_t TextStream::Begin(const std::string& text) const {
+  return std::max(done_, SharedLength(text, before_));
+}
+
+void TextStream::Shorten(const std::string& text) {
+  if (!begun_) {
+    const std::string next = tokenizer_.Decode(Together(window_, lead_));
+    const std::string at_beginning = tokenizer_.Decode(lead_);
+    if (next == text + " " + at_beginning) {
+      begun_ = true;
+    } else if (next != text + at_beginning) {
+      return;
+    }
+  }
+  std::vector<TokenId> kept;
+  if (done_ < text.size()) {
+    if (window_.size() <= kMostTokens) {
+      return;
+    }
+    const std::string lead_text = tokenizer_.Decode(lead_);
+    for (auto token = window_.rbegin(); token != window_.rend() && kept.size() < kKeptTokens;
+         ++token) {
+      if (tokenizer_.Decode(Together(lead_, {&*token, 1})) != lead_text) {
+        kept.push_back(*token);
+      }
+    }
+    std::reverse(kept.begin(), kept.end());
+  }
+  const std::size_t open = text.size() - done_;
+  const std::size_t still_to_come = text.size() - Begin(text);
+  window_ = std::move(kept);
+  is_led_ = begun_ && !lead_.empty();
+  const std::string shortened = DecodeWindow();
+  proto::Check(shortened.size() >= open, "the open bytes are in the tokens kept");
+  done_ = shortened.size() - open;
+  before_ = shortened.substr(0, shortened.size() - still_to_come);
+}
+
+}  // namespace scorecast::coordinator

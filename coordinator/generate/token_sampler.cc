@@ -1,0 +1,104 @@
+#include "coordinator/generate/token_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "proto/plan/gumbel.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+/// Below it the best token is as good as certain: it is taken.
+constexpr double kLeastTemperature = 0.01;
+
+/// Best tokens that are read at first, and by how much more where their mass is too small.
+constexpr std::int64_t kFirstRead = 64;
+constexpr std::int64_t kReadFactor = 8;
+
+/// How many of the best `tokens` it takes until their mass is `top_p` of `total` (both as sums of
+/// exp(logit - max)); nothing where all of them are not enough. Added up from the best on, so that
+/// what comes out does not depend on how many there are.
+std::optional<std::size_t> NucleusSize(std::span<const std::pair<TokenId, float>> tokens, float max,
+                                       double total, double top_p) {
+  double mass = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    mass += std::exp(double{tokens[i].second} - max);
+    if (mass >= top_p * total) {
+      return i + 1;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TokenSampler::TokenSampler(const SamplingOptions& options, std::int64_t vocab_size)
+    : top_p_(options.top_p), seed_(options.seed), vocab_size_(vocab_size) {
+  if (options.temperature < kLeastTemperature) {
+    candidates_ = Candidates::kBest;
+    read_ = 1;
+    return;
+  }
+  temperature_ = static_cast<float>(options.temperature);
+  if (options.top_k > 0 && options.top_k < vocab_size) {
+    candidates_ = Candidates::kTop;
+    read_ = options.top_k;
+  } else if (options.top_p < 1) {
+    candidates_ = Candidates::kNucleus;
+    read_ = std::min(kFirstRead, vocab_size);
+  } else {
+    candidates_ = Candidates::kAll;
+  }
+}
+
+proto::RowRead TokenSampler::Wanted(std::uint32_t step) const {
+  proto::RowRead read;
+  read.normalizer = true;
+  read.temperature = temperature_;
+  read.top_k = static_cast<std::int32_t>(read_);
+  if (candidates_ == Candidates::kAll) {
+    read.draw = proto::Draw{seed_, step};
+  }
+  return read;
+}
+
+std::optional<TokenId> TokenSampler::Take(const proto::RowLogits& row, std::uint32_t step) {
+  switch (candidates_) {
+    case Candidates::kBest:
+      return row.top.front().first;
+    case Candidates::kAll:
+      return row.drawn.first;
+    case Candidates::kTop:
+    case Candidates::kNucleus:
+      break;
+  }
+  std::size_t size = row.top.size();
+  if (top_p_ < 1) {
+    double total = row.sum_exp;
+    if (candidates_ == Candidates::kTop) {
+      total = 0;
+      for (const auto& [id, logit] : row.top) {
+        total += std::exp(double{logit} - row.max);
+      }
+    }
+    const std::optional<std::size_t> nucleus = NucleusSize(row.top, row.max, total, top_p_);
+    // Of the whole vocabulary all is enough, though rounding may say otherwise.
+    if (!nucleus && candidates_ == Candidates::kNucleus && read_ < vocab_size_) {
+      read_ = std::min(read_ * kReadFactor, vocab_size_);
+      return std::nullopt;
+    }
+    size = nucleus.value_or(size);
+  }
+  // Of equal ones the smallest id, as the ranks draw.
+  std::pair<double, TokenId> best = {-std::numeric_limits<double>::infinity(), 0};
+  for (const auto& [id, logit] : std::span(row.top).first(size)) {
+    best = std::max(best, {logit + proto::GumbelNoise(seed_, step, id), -id});
+  }
+  return -best.second;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,297 @@
+#include "coordinator/generate/answer_generator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/generate/full_row.h"
+#include "tests/coordinator/generate/small_tokenizers.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using Ids = std::vector<TokenId>;
+using Kind = TokenChooser::Choice::Kind;
+
+/// What a greedy read gives of a row whose best token this is.
+proto::RowLogits RowOf(TokenId best) {
+  proto::RowLogits row;
+  row.max = 2.5f;
+  row.sum_exp = 1.5;
+  row.top = {{best, 2.5f}};
+  return row;
+}
+
+struct Streamed {
+  std::string text;
+  Ids token_ids;
+  std::vector<std::optional<FinishReason>> reasons;
+};
+
+/// Gives the generator `tokens` until it ends; deltas are added up.
+AnswerOutput Generate(const Tokenizer* tokenizer, const Ids& context, const AnswerOptions& options,
+                      const Ids& tokens, Streamed& streamed) {
+  AnswerGenerator generator(tokenizer, 1000, context, options, [&](AnswerDelta delta) {
+    EXPECT_TRUE(IsValidUtf8(delta.text));
+    EXPECT_EQ(delta.token_ids.size(), 1u);
+    streamed.text += delta.text;
+    streamed.token_ids.insert(streamed.token_ids.end(), delta.token_ids.begin(),
+                              delta.token_ids.end());
+    streamed.reasons.push_back(delta.finish_reason);
+  });
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(generator.Wanted().top_k, 1);
+    const TokenChooser::Choice choice = generator.Take(RowOf(tokens[i]));
+    if (choice.kind == Kind::kEnd) {
+      break;
+    }
+    EXPECT_EQ(choice.kind, Kind::kToken);
+    EXPECT_EQ(choice.token, tokens[i]);
+    EXPECT_LT(i + 1, tokens.size()) << "does not end";
+  }
+  EXPECT_TRUE(generator.is_finite());
+  EXPECT_EQ(generator.output().text, streamed.text);
+  EXPECT_EQ(generator.output().token_ids, streamed.token_ids);
+  EXPECT_EQ(streamed.reasons.size(), streamed.token_ids.size());
+  for (std::size_t i = 0; i + 1 < streamed.reasons.size(); ++i) {
+    EXPECT_EQ(streamed.reasons[i], std::nullopt);
+  }
+  EXPECT_EQ(streamed.reasons.back(), generator.output().finish_reason);
+  return generator.output();
+}
+
+AnswerOutput Generate(const Tokenizer* tokenizer, const Ids& context, const AnswerOptions& options,
+                      const Ids& tokens) {
+  Streamed streamed;
+  return Generate(tokenizer, context, options, tokens, streamed);
+}
+
+/// Where a plain search, character by character, ends the text.
+std::optional<std::string> BeforeFirstStop(const std::string& text,
+                                           const std::vector<std::string>& stops) {
+  for (std::size_t end = 1; end <= text.size(); ++end) {
+    std::optional<std::string> shortest;
+    for (const std::string& stop : stops) {
+      if (text.substr(0, end).ends_with(stop) &&
+          !(shortest && shortest->size() < end - stop.size())) {
+        shortest = text.substr(0, end - stop.size());
+      }
+    }
+    if (shortest) {
+      return shortest;
+    }
+  }
+  return std::nullopt;
+}
+
+class AnswerGeneratorOf : public testing::TestWithParam<std::string> {};
+
+TEST_P(AnswerGeneratorOf, EndsWhereTheWholeTextWould) {
+  const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer(GetParam());
+  ASSERT_NE(tokenizer, nullptr);
+  HardTokens hard(*tokenizer, 41);
+  int stopped = 0;
+  int at_length = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Ids context = hard.Next(10);
+    Ids tokens = hard.Next(40);
+    if (tokens.empty()) {
+      continue;
+    }
+    Ids all = context;
+    all.insert(all.end(), tokens.begin(), tokens.end());
+    const std::string text = TextAfter(tokenizer->Decode(context), tokenizer->Decode(all));
+
+    AnswerOptions options;
+    options.max_new_tokens = static_cast<std::int64_t>(tokens.size());
+    // Parts of the text, from one character's beginning to another's, and some that begin so.
+    std::vector<std::size_t> bounds;
+    for (std::size_t i = 0; i <= text.size(); ++i) {
+      if (i == text.size() || (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
+        bounds.push_back(i);
+      }
+    }
+    for (std::size_t i = hard.Below(4); i > 0; --i) {
+      const std::size_t begin = hard.Below(bounds.size());
+      const std::size_t end = std::min(begin + 1 + hard.Below(9), bounds.size() - 1);
+      std::string stop = text.substr(bounds[begin], bounds[end] - bounds[begin]);
+      stop += hard.Below(3) == 0 ? "é" : "";
+      if (!stop.empty()) {
+        options.stop.push_back(stop);
+      }
+    }
+    SCOPED_TRACE(testing::PrintToString(context) + " | " + testing::PrintToString(tokens) +
+                 " until " + testing::PrintToString(options.stop));
+    const AnswerOutput output = Generate(tokenizer.get(), context, options, tokens);
+    const std::optional<std::string> before = BeforeFirstStop(text, options.stop);
+    ASSERT_EQ(output.text, before.value_or(text));
+    ASSERT_EQ(output.finish_reason, before ? FinishReason::kStop : FinishReason::kLength);
+    ASSERT_TRUE(std::equal(output.token_ids.begin(), output.token_ids.end(), tokens.begin()));
+    ++(before ? stopped : at_length);
+  }
+  EXPECT_GT(stopped, 50);
+  EXPECT_GT(at_length, 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, AnswerGeneratorOf, testing::ValuesIn(SmallTokenizers()),
+                         NameOfTokenizer<testing::TestParamInfo<std::string>>);
+
+class AnswerGeneratorTest : public testing::Test {
+ protected:
+  std::unique_ptr<Tokenizer> tokenizer_ = SmallTokenizer("sentencepiece-bpe");
+  Ids context_ = tokenizer_->Encode("one");
+};
+
+TEST_F(AnswerGeneratorTest, EndsAtMaxNewTokens) {
+  const Ids tokens = tokenizer_->Encode("two three");
+  for (std::size_t size = 1; size <= tokens.size(); ++size) {
+    const Ids first(tokens.begin(), tokens.begin() + size);
+    Ids all = context_;
+    all.insert(all.end(), first.begin(), first.end());
+    const AnswerOutput output = Generate(
+        tokenizer_.get(), context_, {.max_new_tokens = static_cast<std::int64_t>(size)}, tokens);
+    EXPECT_EQ(output.token_ids, first);
+    EXPECT_EQ(output.text, tokenizer_->Decode(all).substr(3));
+    EXPECT_EQ(output.finish_reason, FinishReason::kLength);
+  }
+}
+
+TEST_F(AnswerGeneratorTest, ATokenThatStopsHasNoText) {
+  Ids tokens = tokenizer_->Encode("two");
+  tokens.push_back(2);
+  const AnswerOptions options = {.max_new_tokens = 100, .stop_token_ids = {7, 2}};
+  const AnswerOutput output = Generate(tokenizer_.get(), context_, options, tokens);
+  EXPECT_EQ(output.text, " two");
+  EXPECT_EQ(output.token_ids, tokens);
+  EXPECT_EQ(output.finish_reason, FinishReason::kStop);
+
+  // As the last one too.
+  const AnswerOutput last =
+      Generate(tokenizer_.get(), context_, {.max_new_tokens = 1, .stop_token_ids = {2}}, {2});
+  EXPECT_EQ(last.text, "");
+  EXPECT_EQ(last.token_ids, Ids{2});
+  EXPECT_EQ(last.finish_reason, FinishReason::kStop);
+
+  // Where it does not stop, it has.
+  const AnswerOutput other =
+      Generate(tokenizer_.get(), context_,
+               {.max_new_tokens = static_cast<std::int64_t>(tokens.size())}, tokens);
+  EXPECT_EQ(other.text, " two" + tokenizer_->Decode(Ids{2}));
+}
+
+TEST_F(AnswerGeneratorTest, ShowsWhatWasHeldBackWhenATokenStops) {
+  Ids tokens = tokenizer_->Encode("two");
+  tokens.push_back(2);
+  const AnswerOptions options = {
+      .max_new_tokens = 100, .stop = {"two!", "wo!"}, .stop_token_ids = {2}};
+  Streamed streamed;
+  const AnswerOutput output = Generate(tokenizer_.get(), context_, options, tokens, streamed);
+  EXPECT_EQ(output.text, " two");
+  EXPECT_EQ(output.finish_reason, FinishReason::kStop);
+}
+
+TEST_F(AnswerGeneratorTest, AStopStringEndsItWithItsToken) {
+  const Ids tokens = tokenizer_->Encode("two three four");
+  Ids all = context_;
+  std::size_t needed = 0;
+  while (tokenizer_->Decode(all).find("thr") == std::string::npos) {
+    all.push_back(tokens[needed++]);
+  }
+  const AnswerOutput output =
+      Generate(tokenizer_.get(), context_, {.max_new_tokens = 100, .stop = {"thr"}}, tokens);
+  EXPECT_EQ(output.text, " two ");
+  EXPECT_EQ(output.token_ids, Ids(tokens.begin(), tokens.begin() + needed));
+  EXPECT_EQ(output.finish_reason, FinishReason::kStop);
+}
+
+TEST_F(AnswerGeneratorTest, WithoutATokenizerThereAreTokensOnly) {
+  const AnswerOptions options = {.max_new_tokens = 3, .stop = {"two"}, .stop_token_ids = {9}};
+  const AnswerOutput output = Generate(nullptr, context_, options, {4, 5, 6});
+  EXPECT_EQ(output.text, "");
+  EXPECT_EQ(output.token_ids, (Ids{4, 5, 6}));
+  EXPECT_EQ(output.finish_reason, FinishReason::kLength);
+  EXPECT_EQ(Generate(nullptr, {}, options, {4, 9}).finish_reason, FinishReason::kStop);
+}
+
+TEST_F(AnswerGeneratorTest, ARowThatIsNotFiniteEndsIt) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<proto::RowLogits> rows(8, RowOf(4));
+  rows[0].max = kNan;
+  rows[1].max = kInfinity;
+  rows[2].max = -kInfinity;
+  rows[3].sum_exp = kNan;
+  rows[4].sum_exp = kInfinity;
+  rows[5].top[0].second = kNan;
+  rows[6].drawn = {4, kNan};
+  rows[7].drawn = {4, -kInfinity};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    SCOPED_TRACE(i);
+    int deltas = 0;
+    AnswerGenerator generator(tokenizer_.get(), 1000, context_, {.max_new_tokens = 100},
+                              [&](const AnswerDelta&) { ++deltas; });
+    EXPECT_EQ(generator.Take(RowOf(6)).kind, Kind::kToken);
+    EXPECT_TRUE(generator.is_finite());
+    EXPECT_EQ(generator.Take(rows[i]).kind, Kind::kEnd);
+    EXPECT_FALSE(generator.is_finite());
+    EXPECT_EQ(generator.output().token_ids, Ids{6});
+    EXPECT_EQ(deltas, 1);
+  }
+}
+
+// Through all that a row may be read for: a row of which one logit is broken.
+TEST_F(AnswerGeneratorTest, ABrokenLogitOfAWholeRowIsSeen) {
+  std::vector<float> logits(200, 0.5f);
+  for (const SamplingOptions& sampling : {SamplingOptions{},
+                                          {.temperature = 1},
+                                          {.temperature = 1, .top_k = 3},
+                                          {.temperature = 1, .top_p = 0.5}}) {
+    AnswerGenerator generator(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling}, {});
+    EXPECT_EQ(generator.Take(ReadFullRow(logits, generator.Wanted())).kind,
+              sampling.top_p < 1 ? Kind::kReadAgain : Kind::kToken);
+    for (const float broken :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      std::vector<float> row = logits;
+      row[150] = broken;
+      AnswerGenerator other(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling}, {});
+      EXPECT_EQ(other.Take(ReadFullRow(row, other.Wanted())).kind, Kind::kEnd);
+      EXPECT_FALSE(other.is_finite());
+    }
+  }
+}
+
+TEST_F(AnswerGeneratorTest, StepsCountTokensNotReads) {
+  const std::vector<float> flat(300, 1.f);
+  std::vector<float> peaked = flat;
+  peaked[7] = 50;
+  AnswerGenerator generator(
+      nullptr, 300, {}, {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.9}}, {});
+  EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kReadAgain);
+  EXPECT_EQ(generator.Wanted().top_k, 300);
+  EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kToken);
+  const TokenChooser::Choice choice = generator.Take(ReadFullRow(peaked, generator.Wanted()));
+  EXPECT_EQ(choice.kind, Kind::kToken);
+  EXPECT_EQ(choice.token, 7);
+  EXPECT_EQ(generator.output().token_ids.size(), 2u);
+
+  AnswerGenerator drawing(nullptr, 300, {},
+                          {.max_new_tokens = 9, .sampling = {.temperature = 1, .seed = 6}}, {});
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    EXPECT_EQ(drawing.Wanted().draw, (proto::Draw{6, step}));
+    drawing.Take(ReadFullRow(flat, drawing.Wanted()));
+  }
+}
+
+TEST(FinishReasonName, IsThatOfTheAnswer) {
+  EXPECT_STREQ(Name(FinishReason::kStop), "stop");
+  EXPECT_STREQ(Name(FinishReason::kLength), "length");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "proto/plan/gumbel.h"
+#include "proto/plan/packed_sequence.h"
+#include "proto/plan/row_logits.h"
+
+namespace scorecast::coordinator {
+
+/// What the ranks would return of a row whose logits are these; labels are not read.
+inline proto::RowLogits ReadFullRow(std::span<const float> logits, const proto::RowRead& read) {
+  proto::RowLogits row;
+  if (!read.normalizer) {
+    return row;
+  }
+  std::vector<std::pair<proto::TokenId, float>> tokens;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    tokens.emplace_back(static_cast<proto::TokenId>(i), logits[i] / read.temperature);
+  }
+  row.max = tokens.front().second;
+  for (const auto& [id, logit] : tokens) {
+    // Not std::max, which would lose what is no number.
+    row.max = logit <= row.max ? row.max : logit;
+  }
+  for (const auto& [id, logit] : tokens) {
+    row.sum_exp += std::exp(double{logit} - row.max);
+    if (read.draw) {
+      const double value = logit + proto::GumbelNoise(read.draw->seed, read.draw->step, id);
+      if (row.drawn.first < 0 || value > row.drawn.second) {
+        row.drawn = {id, value};
+      }
+    }
+  }
+  std::stable_sort(tokens.begin(), tokens.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(read.top_k)));
+  row.top = std::move(tokens);
+  return row;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,184 @@
+#include "coordinator/generate/text_stream.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/generate/small_tokenizers.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+std::string WithoutOpenCharacter(std::string text) {
+  for (int i = 0; i < 3 && text.ends_with("\uFFFD"); ++i) {
+    text.resize(text.size() - 3);
+  }
+  return text;
+}
+
+class TextStreamOf : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    tokenizer_ = SmallTokenizer(GetParam());
+    ASSERT_NE(tokenizer_, nullptr);
+  }
+
+  /// Every delta against the text of all tokens together.
+  void ExpectExact(const Ids& context, const Ids& answer) {
+    const std::string before = tokenizer_->Decode(context);
+    TextStream stream(*tokenizer_, context);
+    std::string streamed;
+    Ids all = context;
+    for (const TokenId id : answer) {
+      all.push_back(id);
+      const std::string delta = stream.Push(id);
+      ASSERT_TRUE(IsValidUtf8(delta));
+      streamed += delta;
+      const std::string text = tokenizer_->Decode(all);
+      const std::size_t hidden = text.size() - WithoutOpenCharacter(text).size();
+      const std::string after = TextAfter(before, text);
+      ASSERT_EQ(streamed, after.size() < hidden ? "" : after.substr(0, after.size() - hidden));
+    }
+    const std::string rest = stream.Finish();
+    ASSERT_TRUE(IsValidUtf8(rest));
+    ASSERT_EQ(streamed + rest, TextAfter(before, tokenizer_->Decode(all)));
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+TEST_P(TextStreamOf, GivesTheTextOfAllTokensTogether) {
+  HardTokens tokens(*tokenizer_, 11);
+  for (int i = 0; i < 600; ++i) {
+    const Ids context = tokens.Next(i % 3 == 0 ? 2 : 90);
+    const Ids answer = tokens.Next(i % 2 == 0 ? 8 : 120);
+    SCOPED_TRACE(testing::PrintToString(context) + " | " + testing::PrintToString(answer));
+    ASSERT_NO_FATAL_FAILURE(ExpectExact(context, answer));
+  }
+}
+
+TEST_P(TextStreamOf, CutsATextAnywhere) {
+  const Ids ids = tokenizer_->EncodeWithAdded("One  two\n日本語 👩‍👩‍👧 Zürich €");
+  for (std::size_t cut = 0; cut <= ids.size(); ++cut) {
+    SCOPED_TRACE(cut);
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectExact({ids.begin(), ids.begin() + cut}, {ids.begin() + cut, ids.end()}));
+  }
+}
+
+/// Counts the tokens that it decodes.
+class CountingTokenizer : public Tokenizer {
+ public:
+  explicit CountingTokenizer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  std::vector<TokenId> Encode(std::string_view text) const override {
+    return tokenizer_.Encode(text);
+  }
+  const std::vector<TokenId>& added_prefix() const override { return tokenizer_.added_prefix(); }
+  const std::vector<TokenId>& added_suffix() const override { return tokenizer_.added_suffix(); }
+  std::optional<TokenId> bos() const override { return tokenizer_.bos(); }
+  std::string Decode(std::span<const TokenId> ids) const override {
+    decoded_ += ids.size();
+    return tokenizer_.Decode(ids);
+  }
+  std::int64_t vocab_size() const override { return tokenizer_.vocab_size(); }
+  std::string_view kind() const override { return tokenizer_.kind(); }
+  std::vector<SpecialToken> special_tokens() const override { return tokenizer_.special_tokens(); }
+
+  std::size_t decoded() const { return decoded_; }
+
+ private:
+  const Tokenizer& tokenizer_;
+  mutable std::size_t decoded_ = 0;
+};
+
+// The same tokens again and again cost the same again and again; if a token cost as much as there
+// are tokens before it, the second half would cost three times the first.
+TEST_P(TextStreamOf, CostsNoMoreTheLongerTheAnswer) {
+  constexpr std::size_t kHalf = 2000;
+  HardTokens tokens(*tokenizer_, 12);
+  for (int i = 0; i < 40; ++i) {
+    Ids pattern = tokens.Next(20);
+    pattern.push_back(static_cast<TokenId>(tokens.Below(tokenizer_->vocab_size())));
+    SCOPED_TRACE(testing::PrintToString(pattern));
+    const CountingTokenizer counting(*tokenizer_);
+    TextStream stream(counting, {});
+    for (std::size_t n = 0; n < kHalf; ++n) {
+      stream.Push(pattern[n % pattern.size()]);
+    }
+    const std::size_t first = counting.decoded();
+    for (std::size_t n = kHalf; n < 2 * kHalf; ++n) {
+      stream.Push(pattern[n % pattern.size()]);
+    }
+    ASSERT_LT(counting.decoded() - first, 2 * first);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, TextStreamOf, testing::ValuesIn(SmallTokenizers()),
+                         NameOfTokenizer<testing::TestParamInfo<std::string>>);
+
+TEST(TextStream, WaitsForTheLastByteOfACharacter) {
+  for (const std::string name : {"sentencepiece-bpe", "nfc"}) {
+    SCOPED_TRACE(name);
+    const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer(name);
+    // A character that no merge knows: a token a byte, but for SentencePiece's space before it.
+    const Ids ids = tokenizer->Encode("x\U00010384");
+    const Ids bytes(ids.end() - 4, ids.end());
+    TextStream stream(*tokenizer, std::span(ids).first(ids.size() - 4));
+    EXPECT_EQ(stream.Push(bytes[0]), "");
+    EXPECT_EQ(stream.Push(bytes[1]), "");
+    EXPECT_EQ(stream.Push(bytes[2]), "");
+    EXPECT_EQ(stream.Push(bytes[3]), "\U00010384");
+    EXPECT_EQ(stream.Push(bytes[0]), "");
+    EXPECT_EQ(stream.Finish(), "\uFFFD");
+  }
+}
+
+TEST(TextStream, WaitsPastTokensWithoutText) {
+  for (const std::string name : {"sentencepiece-bpe", "nfc"}) {
+    SCOPED_TRACE(name);
+    const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer(name);
+    const Ids ids = tokenizer->Encode("x\U00010384");
+    TextStream stream(*tokenizer, std::span(ids).first(ids.size() - 2));
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_EQ(stream.Push(-1), "");
+    }
+    EXPECT_EQ(stream.Push(ids[ids.size() - 2]), "");
+    EXPECT_EQ(stream.Push(ids.back()), "\U00010384");
+  }
+}
+
+TEST(TextStream, EndsACharacterThatTheContextBegan) {
+  for (const std::string name : {"sentencepiece-bpe", "nfc"}) {
+    SCOPED_TRACE(name);
+    const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer(name);
+    const Ids ids = tokenizer->Encode("x\U00010384");
+    TextStream stream(*tokenizer, std::span(ids).first(ids.size() - 1));
+    EXPECT_EQ(stream.Push(ids.back()), "\U00010384");
+    EXPECT_EQ(stream.Finish(), "");
+  }
+}
+
+TEST(TextStream, KeepsTheSpaceBeforeAWordUnlessTheTextBegins) {
+  const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer("sentencepiece-bpe");
+  const Ids one = tokenizer->Encode("one");
+  const auto stream_one = [&](const Ids& context) {
+    TextStream stream(*tokenizer, context);
+    std::string text;
+    for (const TokenId id : one) {
+      text += stream.Push(id);
+    }
+    return text + stream.Finish();
+  };
+  EXPECT_EQ(stream_one({}), "one");
+  EXPECT_EQ(stream_one({tokenizer->bos().value()}), "one");
+  EXPECT_EQ(stream_one(one), " one");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator
