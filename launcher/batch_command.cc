@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "coordinator/doors/batch.h"
+#include "coordinator/doors/chunked_service.h"
 #include "coordinator/doors/json_doors.h"
 #include "coordinator/doors/score_service.h"
 #include "coordinator/schedule/scheduler.h"
@@ -71,7 +72,9 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
   coordinator::Scheduler scheduler(cluster, {.cached_pages = engine.cached_pages()});
   coordinator::ScoreService service(engine.config(), engine.tokenizer(), engine.score_options(),
                                     scheduler);
-  const coordinator::JsonDoors doors = coordinator::MakeJsonDoors(service);
+  coordinator::ChunkedService chunked(engine.config(), engine.tokenizer(), engine.score_options(),
+                                      scheduler);
+  const coordinator::JsonDoors doors = coordinator::MakeJsonDoors(service, chunked);
   coordinator::BatchSummary summary;
   std::exception_ptr fault;
   std::thread requests([&] {

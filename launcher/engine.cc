@@ -52,6 +52,10 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   plan.kept_kv_rows = group_.Min(plan.kept_kv_rows);
   limits_.cached_pages =
       std::min(group_.Min(limits_.cached_pages), plan.kept_kv_rows / proto::kKvPageRows);
+  if (is_root() && flags.kv_cache_mb.value_or(0) > 0 && limits_.cached_pages == 0) {
+    spdlog::warn("--kv-cache-mb {}: less than a page of {:.1f} MB, so that nothing is cached",
+                 *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
+  }
   options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(ranks_here);
   options.limits = plan;
   if (is_root()) {

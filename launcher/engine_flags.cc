@@ -5,12 +5,48 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
 
 namespace scorecast::launcher {
 
+using coordinator::ChunkPositionStrategy;
 using coordinator::DelimiterVisibility;
 using shard::InstructionSet;
+
+namespace {
+
+std::string SeparatorFault(const std::string& separator) {
+  if (separator.empty()) {
+    return "--chunk-separator must not be empty";
+  }
+  return coordinator::IsValidUtf8(separator) ? "" : "--chunk-separator must be valid UTF-8";
+}
+
+void AddChunkFlags(CLI::App& app, coordinator::ChunkOptions& chunks) {
+  app.add_flag(
+      "--enable-chunk-aware", chunks.enable_chunk_aware,
+      "A prompt with separators is taken apart: system prompt, chunks that do not see each "
+      "other, question");
+  app.add_option("--chunk-separator", chunks.separator, "What stands between these parts")
+      ->check(CLI::Validator(SeparatorFault, "TEXT"))
+      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--chunk-position-strategy",
+         [&chunks](const std::string& name) {
+           chunks.position_strategy =
+               name == "offset" ? ChunkPositionStrategy::kOffset : ChunkPositionStrategy::kShared;
+         },
+         "shared: every chunk begins behind the system prompt; offset: chunks stand behind each "
+         "other")
+      ->check(CLI::IsMember({"shared", "offset"}))
+      ->default_str("shared");
+  app.add_option("--max-chunk-len", chunks.max_chunk_len, "Tokens of one chunk")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->capture_default_str();
+}
+
+}  // namespace
 
 void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--model", flags.model,
@@ -31,13 +67,15 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
          "first delimiter")
       ->check(CLI::IsMember({"hidden", "first"}))
       ->default_str("hidden");
-  app.add_option("--max-items", flags.score.max_items, "Items of one request")
+  app.add_option("--max-items", flags.score.max_items,
+                 "Items of one request, or chunks, or questions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--max-multi-item-seq-len", flags.score.max_multi_item_seq_len,
                  "Tokens computed for one request in multi-item mode")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
+  AddChunkFlags(app, flags.score.chunks);
   app.add_option("--max-batch-tokens", flags.max_batch_tokens,
                  "Tokens of one forward pass: requests that wait share one, and a longer request "
                  "takes several")

@@ -75,8 +75,10 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   const std::int64_t wanted_mb = std::min(kDefaultKvCacheMb, (room / 4) >> 20);
   const std::int64_t cached_pages =
       (flags.kv_cache_mb.value_or(wanted_mb) << 20) / limits.page_bytes;
-  const std::int64_t for_positions = std::min(KeptRowsOf(config.max_position_embeddings),
-                                              room / 2 / limits.page_bytes * kKvPageRows);
+  // A chunk of any length takes a page of its own at least.
+  const std::int64_t longest =
+      KeptRowsOf(config.max_position_embeddings) + flags.score.max_items * kKvPageRows;
+  const std::int64_t for_positions = std::min(longest, room / 2 / limits.page_bytes * kKvPageRows);
   std::int64_t kept = std::max(cached_pages * kKvPageRows, for_positions);
   if (multi_item && flags.score.max_multi_item_seq_len > flags.max_batch_tokens) {
     kept = std::max(kept, KeptRowsOf(flags.score.max_multi_item_seq_len));

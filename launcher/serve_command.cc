@@ -15,6 +15,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include "coordinator/doors/chunked_service.h"
 #include "coordinator/doors/score_service.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/socket/request_server.h"
@@ -115,8 +116,9 @@ void DrainScheduler(coordinator::Scheduler& scheduler, Drain drain, DrainSignals
       break;
     }
   }
-  scheduler.RefuseWaiting();
-  scheduler.WaitIdle();
+  do {  // A request may still come that was being read.
+    scheduler.RefuseWaiting();
+  } while (!scheduler.WaitIdleFor(std::chrono::milliseconds(50)));
 }
 
 /// What rank 0 serves clients with.
@@ -125,7 +127,9 @@ struct Service {
       : cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue, .cached_pages = engine.cached_pages()}),
         scores(engine.config(), engine.tokenizer(), engine.score_options(), scheduler),
-        server(std::in_place, scores, SocketOptionsOf(flags), flags.io_threads) {}
+        chunked(engine.config(), engine.tokenizer(), engine.score_options(), scheduler),
+        server(std::in_place, coordinator::Services{scores, chunked, scheduler},
+               SocketOptionsOf(flags), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
     coordinator::SocketOptions options = flags.socket;
@@ -137,6 +141,7 @@ struct Service {
   shard::QueuedCluster cluster;
   coordinator::Scheduler scheduler;
   coordinator::ScoreService scores;
+  coordinator::ChunkedService chunked;
   std::optional<coordinator::RequestServer> server;
 };
 

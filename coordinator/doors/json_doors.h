@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/doors/chunked_service.h"
 #include "coordinator/doors/json_text.h"
 #include "coordinator/doors/score_service.h"
 #include "coordinator/schedule/job.h"
@@ -28,7 +29,7 @@ using JsonDoor = std::function<void(const nlohmann::json& body, Clock::time_poin
 /// What speaks JSON, by URL. A new door is a row.
 using JsonDoors = std::map<std::string, JsonDoor, std::less<>>;
 
-/// `score` outlives the doors.
-JsonDoors MakeJsonDoors(ScoreService& score);
+/// The services outlive the doors.
+JsonDoors MakeJsonDoors(ScoreService& score, ChunkedService& chunked);
 
 }  // namespace scorecast::coordinator

@@ -71,29 +71,31 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
 
 }  // namespace
 
-Expected<LabelLists> ResolveLabels(const ScoreRequest& request, std::size_t num_items,
-                                   const Tokenizer* tokenizer, std::int64_t vocab_size) {
-  if (request.labels && request.label_token_ids) {
+Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
+                                   const std::optional<std::vector<std::string>>& labels,
+                                   std::size_t num_items, const Tokenizer* tokenizer,
+                                   std::int64_t vocab_size) {
+  if (labels && label_token_ids) {
     return Unexpected(BadRequest("labels_given_twice",
                                  "Only one of label_token_ids and labels may be given.", "labels"));
   }
   LabelLists result;
   std::string field = "label_token_ids";
-  if (request.labels) {
+  if (labels) {
     field = "labels";
-    Expected<std::vector<TokenId>> ids = IdsOfTexts(*request.labels, tokenizer);
+    Expected<std::vector<TokenId>> ids = IdsOfTexts(*labels, tokenizer);
     if (!ids) {
       return Unexpected(std::move(ids).error());
     }
     result.lists.push_back(*std::move(ids));
-  } else if (!request.label_token_ids) {
+  } else if (!label_token_ids) {
     return Unexpected(BadRequest(
         "no_labels", "label_token_ids is required for generation (CausalLM) models.", field));
-  } else if (const auto* one = std::get_if<0>(&*request.label_token_ids)) {
+  } else if (const auto* one = std::get_if<0>(&*label_token_ids)) {
     result.lists.push_back(*one);
   } else {
     result.per_item = true;
-    result.lists = std::get<1>(*request.label_token_ids);
+    result.lists = std::get<1>(*label_token_ids);
     if (result.lists.size() != num_items) {
       return Unexpected(BadRequest(
           "label_lists_mismatch",

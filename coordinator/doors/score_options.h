@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "coordinator/doors/chunk_options.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -18,10 +19,11 @@ struct ScoreOptions {
   /// Turns multi-item mode on; below the model's vocab_size (see DelimiterFromFlag).
   std::optional<proto::TokenId> delimiter;
   DelimiterVisibility delimiter_visibility = DelimiterVisibility::kHidden;
-  std::int64_t max_items = 128;  ///< In both modes.
+  std::int64_t max_items = 128;  ///< In both modes; of chunks and of questions, too.
   std::int64_t max_multi_item_seq_len =
       8192;                            ///< Tokens computed for a request in multi-item mode.
   std::string model_name = "default";  ///< Echoed where the request names no model.
+  ChunkOptions chunks;
 };
 
 /// Default of --max-request-bytes: a line, a body or a frame that is longer is a 413.

@@ -1,12 +1,11 @@
 #include "coordinator/doors/score_preparation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <utility>
-#include <variant>
 
+#include "coordinator/doors/request_checks.h"
 #include "coordinator/doors/request_error.h"
 #include "coordinator/doors/score_labels.h"
 #include "coordinator/schedule/capacity.h"
@@ -20,47 +19,26 @@ using proto::PackedSequence;
 using proto::RowRead;
 using proto::Unexpected;
 
-/// Longer timeouts mean the same, and a clock's arithmetic stays in its range.
-constexpr std::int64_t kMaxTimeoutMs = std::int64_t{1000} * 60 * 60 * 24 * 365;
-
-bool IsText(const TextOrIds& value) { return std::holds_alternative<std::string>(value); }
-const std::string& Text(const TextOrIds& value) { return std::get<std::string>(value); }
-const std::vector<TokenId>& Ids(const TextOrIds& value) {
-  return std::get<std::vector<TokenId>>(value);
-}
-
-std::string Exceeds(std::int64_t value, std::int64_t limit) {
-  return std::to_string(value) + " > " + std::to_string(limit);
-}
-
 /// Faults that can be seen without tokens.
-std::optional<Error> FieldFault(const ScoreRequest& request, const ScoreContext& context) {
+std::optional<Error> FieldFault(const ScoreRequest& request, const RequestContext& context) {
   if (request.max_new_tokens != 0) {
     return BadRequest("max_new_tokens_not_zero",
                       "Scoring generates nothing: max_new_tokens must be 0, not " +
                           std::to_string(request.max_new_tokens) + ".",
                       "max_new_tokens");
   }
-  if (!std::isfinite(request.temperature) || request.temperature <= 0) {
-    return BadRequest("temperature_out_of_range",
-                      "temperature must be finite and greater than zero.", "temperature");
+  if (auto fault =
+          SoftmaxTemperatureFault(request.temperature, request.apply_softmax, "temperature")) {
+    return fault;
   }
-  if (request.temperature != 1.0 && !request.apply_softmax) {
-    return BadRequest("temperature_without_softmax", "temperature requires apply_softmax=True.",
-                      "temperature");
+  if (auto fault = TopLogprobsFault(request.top_logprobs, context.config.vocab_size)) {
+    return fault;
   }
-  const std::int64_t max_top = std::min(kMaxTopLogprobs, context.config.vocab_size);
-  if (request.top_logprobs < 0 || request.top_logprobs > max_top) {
-    return BadRequest("top_logprobs_out_of_range",
-                      "top_logprobs must be from 0 to " + std::to_string(max_top) + ", not " +
-                          std::to_string(request.top_logprobs) + ".",
-                      "top_logprobs");
+  if (auto fault = TimeoutFault(request.timeout_ms)) {
+    return fault;
   }
-  if (request.timeout_ms && *request.timeout_ms <= 0) {
-    return BadRequest(
-        "timeout_out_of_range",
-        "timeout_ms must be greater than zero, not " + std::to_string(*request.timeout_ms) + ".",
-        "timeout_ms");
+  if (auto fault = CacheSaltFault(request.cache_salt)) {
+    return fault;
   }
   const auto num_items = static_cast<std::int64_t>(request.items.size());
   if (num_items > context.options.max_items) {
@@ -72,7 +50,7 @@ std::optional<Error> FieldFault(const ScoreRequest& request, const ScoreContext&
 }
 
 /// Text and ids mixed, text that cannot be tokenized, ids outside the vocabulary.
-std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const ScoreContext& context) {
+std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const RequestContext& context) {
   const bool text = IsText(request.query);
   for (std::size_t i = 0; i < request.items.size(); ++i) {
     if (IsText(request.items[i]) != text) {
@@ -101,35 +79,13 @@ std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const ScoreCont
   return std::nullopt;
 }
 
-/// Ids that a client gave, or that a tokenizer with more tokens than the model made of its text.
-std::optional<Error> VocabularyFault(const std::vector<TokenId>& ids, const std::string& field,
-                                     std::int64_t vocab_size) {
-  for (const TokenId id : ids) {
-    if (id < 0 || id >= vocab_size) {
-      return BadRequest("token_out_of_vocabulary",
-                        "Token ID " + std::to_string(id) + " in " + field +
-                            " is out of vocabulary (vocab size: " + std::to_string(vocab_size) +
-                            ").",
-                        field);
-    }
-  }
-  return std::nullopt;
-}
-
-/// Scores compared with each other by softmax need the labels' logits only.
-bool NeedsNormalizer(const ScoreRequest& request) {
-  return !request.apply_softmax || request.return_token_logprobs || request.top_logprobs > 0;
-}
-
-/// Appends BOS and the text's tokens: BOS belongs at the very start of a text, and nowhere else.
-std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text) {
-  std::vector<TokenId> ids;
-  if (tokenizer.bos()) {
-    ids.push_back(*tokenizer.bos());
-  }
-  const std::vector<TokenId> encoded = tokenizer.Encode(text);
-  ids.insert(ids.end(), encoded.begin(), encoded.end());
-  return ids;
+RowReadout ReadoutOf(const ScoreRequest& request) {
+  RowReadout readout;
+  readout.apply_softmax = request.apply_softmax;
+  readout.temperature = request.temperature;
+  readout.token_logprobs = request.return_token_logprobs;
+  readout.top_logprobs = request.top_logprobs > 0;
+  return readout;
 }
 
 Error EmptyQuery() { return BadRequest("empty_query", "The query has no token.", "query"); }
@@ -138,7 +94,7 @@ Error EmptyQuery() { return BadRequest("empty_query", "The query has no token.",
 class MultiItemPreparation {
  public:
   MultiItemPreparation(const ScoreRequest& request, const LabelLists& labels,
-                       const ScoreContext& context)
+                       const RequestContext& context)
       : request_(request), labels_(labels), context_(context) {}
 
   std::optional<Error> Prepare(PreparedScore& prepared) {
@@ -249,11 +205,11 @@ class MultiItemPreparation {
   }
 
   void AddReads(PackedSequence& sequence, ScoreReadout& readout) const {
-    const bool normalizer = NeedsNormalizer(request_);
+    const bool normalizer = readout.row.NeedsNormalizer();
     const auto top_k = static_cast<std::int32_t>(request_.top_logprobs);
     sequence.label_lists = labels_.lists;
     readout.query_token_logprobs = request_.return_token_logprobs && !labels_.per_item;
-    readout.query_row = readout.query_token_logprobs || readout.top_logprobs;
+    readout.query_row = readout.query_token_logprobs || readout.row.top_logprobs;
     const auto prefix_length = static_cast<std::int32_t>(prefix_.size());
     if (readout.query_row) {
       sequence.reads.push_back(RowRead{prefix_length - 1, 0, normalizer, top_k});
@@ -267,7 +223,7 @@ class MultiItemPreparation {
 
   const ScoreRequest& request_;
   const LabelLists& labels_;
-  const ScoreContext& context_;
+  const RequestContext& context_;
   std::vector<TokenId> prefix_;
   std::vector<std::vector<TokenId>> items_;
 };
@@ -276,7 +232,7 @@ class MultiItemPreparation {
 class OneByOnePreparation {
  public:
   OneByOnePreparation(const ScoreRequest& request, const LabelLists& labels,
-                      const ScoreContext& context)
+                      const RequestContext& context)
       : request_(request), labels_(labels), context_(context) {}
 
   std::optional<Error> Prepare(PreparedScore& prepared) const {
@@ -293,7 +249,7 @@ class OneByOnePreparation {
       }
       sequence.label_lists.push_back(labels_.lists[labels_.per_item ? i : 0]);
       sequence.reads.push_back(RowRead{static_cast<std::int32_t>(sequence.rows()) - 1, 0,
-                                       NeedsNormalizer(request_),
+                                       prepared.readout.row.NeedsNormalizer(),
                                        static_cast<std::int32_t>(request_.top_logprobs)});
       prepared.readout.usage.prompt_tokens += sequence.rows();
       prepared.sequences.push_back(std::move(sequence));
@@ -358,12 +314,12 @@ class OneByOnePreparation {
 
   const ScoreRequest& request_;
   const LabelLists& labels_;
-  const ScoreContext& context_;
+  const RequestContext& context_;
 };
 
 }  // namespace
 
-Expected<PreparedScore> PrepareScore(const ScoreRequest& request, const ScoreContext& context) {
+Expected<PreparedScore> PrepareScore(const ScoreRequest& request, const RequestContext& context) {
   if (auto fault = FieldFault(request, context)) {
     return Unexpected(*std::move(fault));
   }
@@ -371,7 +327,8 @@ Expected<PreparedScore> PrepareScore(const ScoreRequest& request, const ScoreCon
     return Unexpected(*std::move(fault));
   }
   Expected<LabelLists> labels =
-      ResolveLabels(request, request.items.size(), context.tokenizer, context.config.vocab_size);
+      ResolveLabels(request.label_token_ids, request.labels, request.items.size(),
+                    context.tokenizer, context.config.vocab_size);
   if (!labels) {
     return Unexpected(std::move(labels).error());
   }
@@ -379,15 +336,11 @@ Expected<PreparedScore> PrepareScore(const ScoreRequest& request, const ScoreCon
   const bool multi_item = context.options.delimiter.has_value();
   PreparedScore prepared;
   prepared.readout.num_items = request.items.size();
-  prepared.readout.apply_softmax = request.apply_softmax;
-  prepared.readout.temperature = request.temperature;
-  prepared.readout.token_logprobs = request.return_token_logprobs;
-  prepared.readout.top_logprobs = request.top_logprobs > 0;
+  prepared.readout.row = ReadoutOf(request);
   prepared.readout.item_first_ignored = multi_item && request.item_first;
   prepared.readout.model = request.model.value_or(context.options.model_name);
-  if (request.timeout_ms) {
-    prepared.timeout = std::chrono::milliseconds(std::min(*request.timeout_ms, kMaxTimeoutMs));
-  }
+  prepared.timeout = Timeout(request.timeout_ms);
+  prepared.cache_salt = request.cache_salt.value_or("");
   auto fault = multi_item ? MultiItemPreparation(request, *labels, context).Prepare(prepared)
                           : OneByOnePreparation(request, *labels, context).Prepare(prepared);
   if (fault) {

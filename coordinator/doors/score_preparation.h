@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/doors/score_options.h"
+#include "coordinator/doors/request_context.h"
+#include "coordinator/doors/row_scores.h"
 #include "coordinator/doors/score_request.h"
-#include "coordinator/text/tokenizer.h"
 #include "proto/base/expected.h"
-#include "proto/model/model_config.h"
-#include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
@@ -20,11 +18,8 @@ namespace scorecast::coordinator {
 struct ScoreReadout {
   std::size_t num_items = 0;
   bool query_row = false;  ///< The first row read is the query's; the items' follow.
-  bool apply_softmax = false;
-  double temperature = 1.0;
-  bool token_logprobs = false;
+  RowReadout row;
   bool query_token_logprobs = false;
-  bool top_logprobs = false;
   bool item_first_ignored = false;
   std::string model;
   Usage usage;
@@ -38,19 +33,12 @@ struct PreparedScore {
   std::vector<proto::PackedSequence> sequences;
   ScoreReadout readout;
   std::optional<std::chrono::milliseconds> timeout;
-};
-
-/// What requests are checked against. `tokenizer` may be null: text is then a 400.
-struct ScoreContext {
-  const proto::ModelConfig& config;
-  const Tokenizer* tokenizer = nullptr;
-  const ScoreOptions& options;
-  const proto::PlanLimits& limits;
+  std::string cache_salt;
 };
 
 /// Checks, tokenizes and packs a request. Every fault a request can have is found here (or before,
 /// by the door that read it): 400 with the field and its index.
 proto::Expected<PreparedScore> PrepareScore(const ScoreRequest& request,
-                                            const ScoreContext& context);
+                                            const RequestContext& context);
 
 }  // namespace scorecast::coordinator

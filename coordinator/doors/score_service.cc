@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "coordinator/doors/answer_log.h"
 #include "coordinator/doors/scores.h"
 
 namespace scorecast::coordinator {
@@ -13,40 +14,28 @@ namespace {
 using proto::Expected;
 using proto::Unexpected;
 
-double Milliseconds(Clock::duration duration) {
-  return std::chrono::duration<double, std::milli>(duration).count();
-}
+constexpr const char* kDoor = "score";
 
-void LogAnswer(const ScoreReadout& readout, const Timings& timings) {
+void LogAnswer(const ScoreReadout& readout, const ScoreResponse& response) {
+  const Timings& timings = response.timings;
   spdlog::debug(
-      "score: {} items, {} tokens, tokenize {:.2f} ms, queue {:.2f} ms, forward {:.2f} ms",
-      readout.num_items, readout.usage.prompt_tokens, timings.tokenize_ms, timings.queue_ms,
-      timings.forward_ms);
-}
-
-void LogRefusal(const proto::Error& error) {
-  if (error.code == 500) {
-    spdlog::error("score: {} {}: {}", error.code, error.reason, error.message);
-  } else {
-    spdlog::debug("score: {} {}: {}", error.code, error.reason, error.message);
-  }
+      "{}: {} items, {} tokens, {} cached, tokenize {:.2f} ms, queue {:.2f} ms, forward {:.2f} ms",
+      kDoor, readout.num_items, response.usage.prompt_tokens, response.usage.cached_tokens,
+      timings.tokenize_ms, timings.queue_ms, timings.forward_ms);
 }
 
 /// From the rows that came back to the answer.
-Expected<ScoreResponse> Answer(const ScoreReadout& readout, Timings timings, JobResult& result) {
-  auto response = [&]() -> Expected<ScoreResponse> {
-    if (!result.rows) {
-      return Unexpected(std::move(result.rows).error());
-    }
-    return ScoresFromRows(readout, *result.rows);
-  }();
+Expected<ScoreResponse> Answer(const ScoreReadout& readout, const RequestTimes& times,
+                               const JobResult& result) {
+  auto response = result.rows ? ScoresFromRows(readout, *result.rows)
+                              : Expected<ScoreResponse>(Unexpected(result.rows.error()));
   if (!response) {
-    LogRefusal(response.error());
+    LogRefusal(kDoor, response.error());
     return response;
   }
-  timings.forward_ms = Milliseconds(result.finished - result.started);
-  response->timings = timings;
-  LogAnswer(readout, timings);
+  response->usage.cached_tokens = result.cached_tokens;
+  response->timings = TimingsOf(times, result);
+  LogAnswer(readout, *response);
   return response;
 }
 
@@ -62,7 +51,7 @@ Scheduler::Ticket ScoreService::Score(const ScoreRequest& request, Clock::time_p
   Expected<PreparedScore> prepared =
       PrepareScore(request, {config_, tokenizer_, options_, scheduler_.limits()});
   if (!prepared) {
-    LogRefusal(prepared.error());
+    LogRefusal(kDoor, prepared.error());
     ready([error = std::move(prepared).error()]() -> Expected<ScoreResponse> {
       return Unexpected(error);
     });
@@ -71,21 +60,17 @@ Scheduler::Ticket ScoreService::Score(const ScoreRequest& request, Clock::time_p
   if (prepared->readout.item_first_ignored) {
     WarnOfItemFirst();
   }
-  const Clock::time_point queued = Clock::now();
   Job job;
   job.sequences = std::move(prepared->sequences);
+  job.cache_salt = std::move(prepared->cache_salt);
   if (prepared->timeout) {
     job.deadline = arrived + *prepared->timeout;
   }
-  job.done = [ready, arrived, queued, tokenizing = queued - begin,
-              readout = std::move(prepared->readout)](JobResult result) mutable {
-    Timings timings;
-    timings.tokenize_ms = Milliseconds(tokenizing);
-    timings.queue_ms = Milliseconds(result.started - queued);
-    timings.total_ms = Milliseconds(result.finished - arrived);
+  const RequestTimes times{arrived, begin, Clock::now()};
+  job.done = [ready, times, readout = std::move(prepared->readout)](JobResult result) mutable {
     auto shared_result = std::make_shared<JobResult>(std::move(result));
-    ready([readout = std::move(readout), timings, shared_result] {
-      return Answer(readout, timings, *shared_result);
+    ready([readout = std::move(readout), times, shared_result] {
+      return Answer(readout, times, *shared_result);
     });
   };
   return scheduler_.Submit(std::move(job));

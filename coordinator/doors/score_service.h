@@ -2,8 +2,6 @@
 
 #include <atomic>
 #include <functional>
-#include <utility>
-#include <vector>
 
 #include "coordinator/doors/score_options.h"
 #include "coordinator/doors/score_preparation.h"
@@ -33,16 +31,9 @@ class ScoreService {
 
   /// Checks, tokenizes and queues on the calling thread. The deadline and `total_ms` count from
   /// `arrived`.
-  /// Names the request for Cancel; kNoTicket where it is ready already.
+  /// Names the request for Scheduler::Cancel; kNoTicket where it is ready already.
   Scheduler::Ticket Score(const ScoreRequest& request, Clock::time_point arrived,
                           const Ready& ready);
-
-  /// Whoever asked has left: drops those of the requests that still wait, which makes them ready.
-  void Cancel(std::vector<Scheduler::Ticket> tickets) { scheduler_.Cancel(std::move(tickets)); }
-
-  /// Returns when every request that was asked is ready and its `ready` has returned. Not to be
-  /// called from a `ready`.
-  void WaitIdle() { scheduler_.WaitIdle(); }
 
  private:
   void WarnOfItemFirst();

@@ -10,9 +10,7 @@
 namespace scorecast::coordinator {
 
 /// The answer from the rows read, [sequences][reads] as PrepareScore asked for them; timings are
-/// not set. Log-probability = logit - max - log(sum_exp), in float64; softmax over the labels in
-/// their order, from the logits minus their largest, divided by the temperature. A 500 "not_finite"
-/// where a number is not finite, with the item as its `param`.
+/// not set. A 500 "not_finite" where a number is not finite, with the item as its `param`.
 proto::Expected<ScoreResponse> ScoresFromRows(
     const ScoreReadout& readout, const std::vector<std::vector<proto::RowLogits>>& rows);
 

@@ -181,10 +181,13 @@ void Connection::HandleMessage() {
 }
 
 void Connection::Deliver(std::uint64_t number, Reply reply) {
-  if (!is_closed_) {
-    in_flight_.erase(number);
-    Answer(std::move(reply));
+  if (is_closed_) {
+    return;
   }
+  if (reply.is_last) {
+    in_flight_.erase(number);
+  }
+  Answer(std::move(reply));
 }
 
 void Connection::AnswerError(const proto::Error& error) {
@@ -203,13 +206,19 @@ void Connection::Answer(Reply reply) {
 }
 
 void Connection::Write() {
-  asio::async_write(socket_, asio::buffer(answers_.front().frame), WithProgress(),
+  asio::async_write(socket_, asio::buffer(answers_.front().frames), WithProgress(),
                     [self = shared_from_this()](error_code error, std::size_t) {
                       if (error) {
                         self->CloseNow();
+                        self->answers_.clear();  // Who waits for their end may hold us.
                         return;
                       }
+                      const std::function<void()> written =
+                          std::move(self->answers_.front().written);
                       self->answers_.pop_front();
+                      if (written) {
+                        written();
+                      }
                       if (!self->answers_.empty()) {
                         self->Write();
                       }
@@ -293,7 +302,7 @@ void Connection::CloseNow() {
   for (const auto& [number, pending] : in_flight_) {
     tickets.push_back(pending->Leave());
   }
-  context_.service.Cancel(std::move(tickets));
+  context_.handler.Cancel(std::move(tickets));
   closed_(id_);
 }
 

@@ -14,8 +14,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 
-#include "coordinator/doors/score_service.h"
 #include "coordinator/socket/held_bytes.h"
+#include "coordinator/socket/pending_request.h"
 #include "coordinator/socket/request_handler.h"
 #include "coordinator/socket/socket_options.h"
 #include "proto/base/error.h"
@@ -25,14 +25,13 @@ namespace scorecast::coordinator {
 
 /// What all connections of a server share.
 struct ConnectionContext {
-  ScoreService& service;
   const SocketOptions& options;
   RequestHandler& handler;
   HeldBytes& messages;  ///< That are being read, or wait to be.
 };
 
-/// One client: reads frames, and writes an answer to each, in any order. Lives until both sides are
-/// done with it. All its work is done on its strand; what it holds in memory is bounded by one
+/// One client: reads frames, and writes the answers to each, in any order. Lives until both sides
+/// are done with it. All its work is done on its strand; what it holds in memory is bounded by one
 /// frame, kMaxInFlight requests and kMaxAnswerBytes of answers, whatever the client does; what all
 /// hold together by SocketOptions::max_held_bytes, and a small answer of each.
 class Connection : public std::enable_shared_from_this<Connection> {

@@ -5,8 +5,9 @@
 #include <boost/asio/post.hpp>
 
 #include "coordinator/doors/request_error.h"
+#include "coordinator/socket/chunked_messages.h"
+#include "coordinator/socket/delta_stream.h"
 #include "coordinator/socket/score_messages.h"
-#include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -24,57 +25,43 @@ proto::Error AnswerTooLarge(std::int64_t bytes, std::int64_t limit) {
           ""};
 }
 
-Reply ToReply(const v1::Response& response, HeldBytes& answers) {
-  std::string frame = proto::ToFrame(response);
-  Held held = answers.Hold(static_cast<std::int64_t>(frame.size()));
-  return {std::move(frame), std::move(held)};
+proto::Expected<ScoreRequest> Read(const v1::ScoreRequest& message) {
+  return ScoreRequestFromMessage(message);
+}
+proto::Expected<ChunkedRequest> Read(const v1::ChunkedRequest& message) {
+  return ChunkedRequestFromMessage(message);
 }
 
-Reply ScoreReply(std::uint64_t request_id, const ScoreService::Finish& finish, HeldBytes& answers) {
-  const proto::Expected<ScoreResponse> response = finish();
+void SetAnswer(const ScoreResponse& response, v1::Response& answer) {
+  ToMessage(response, *answer.mutable_score());
+}
+void SetAnswer(const ChunkedResponse& response, v1::Response& answer) {
+  ToMessage(response, *answer.mutable_chunked());
+}
+
+/// `finish` is a service's.
+template <typename Finish>
+Reply AnswerReply(std::uint64_t request_id, const Finish& finish, HeldBytes& answers) {
+  const auto response = finish();
   if (!response) {
     return ErrorReply(request_id, response.error(), answers);
   }
   v1::Response answer;
   answer.set_request_id(request_id);
-  ToMessage(*response, *answer.mutable_score());
+  SetAnswer(*response, answer);
   return ToReply(answer, answers);
 }
 
 }  // namespace
 
-Reply ErrorReply(std::uint64_t request_id, const proto::Error& error, HeldBytes& answers) {
-  v1::Response answer;
-  answer.set_request_id(request_id);
-  ToMessage(error, *answer.mutable_error());
-  return ToReply(answer, answers);
-}
-
-Scheduler::Ticket PendingRequest::Leave() {
-  const std::lock_guard lock(mutex_);
-  has_left_ = true;
-  return ticket_;
-}
-
-bool PendingRequest::HasLeft() const {
-  const std::lock_guard lock(mutex_);
-  return has_left_;
-}
-
-bool PendingRequest::Queued(Scheduler::Ticket ticket) {
-  const std::lock_guard lock(mutex_);
-  ticket_ = ticket;
-  return !has_left_;
-}
-
-RequestHandler::RequestHandler(ScoreService& service, asio::any_io_executor executor,
+RequestHandler::RequestHandler(const Services& services, asio::any_io_executor executor,
                                std::int64_t max_answer_bytes)
-    : service_(service), executor_(std::move(executor)), answers_(max_answer_bytes) {}
+    : services_(services), executor_(std::move(executor)), answers_(max_answer_bytes) {}
 
 void RequestHandler::WaitIdle() {
-  service_.WaitIdle();  // Its long answers are formed on our thread;
-  long_ones_.join();    // which may still have asked for some.
-  service_.WaitIdle();
+  services_.scheduler.WaitIdle();  // Long answers are formed on our thread;
+  long_ones_.join();               // which may still have asked for some.
+  services_.scheduler.WaitIdle();
 }
 
 void RequestHandler::Handle(std::string message, Held held, std::shared_ptr<PendingRequest> pending,
@@ -108,7 +95,10 @@ void RequestHandler::Begin(const std::string& message, Clock::time_point arrived
   }
   switch (request.door_case()) {
     case v1::Request::kScore:
-      Score(request.request_id(), request.score(), arrived, pending, replied);
+      Serve(request.score(), {request.request_id(), arrived, pending, replied});
+      return;
+    case v1::Request::kChunked:
+      Serve(request.chunked(), {request.request_id(), arrived, pending, replied});
       return;
     case v1::Request::DOOR_NOT_SET:
       break;
@@ -119,41 +109,66 @@ void RequestHandler::Begin(const std::string& message, Clock::time_point arrived
       pending->answers()));
 }
 
-void RequestHandler::Score(std::uint64_t request_id, const v1::ScoreRequest& message,
-                           Clock::time_point arrived,
-                           const std::shared_ptr<PendingRequest>& pending, const Replied& replied) {
+template <typename Answer>
+Scheduler::Ticket RequestHandler::Ask(const ScoreRequest& request, const Asked& asked,
+                                      Answer answer) {
+  return services_.score.Score(request, asked.arrived, std::move(answer));
+}
+
+template <typename Answer>
+Scheduler::Ticket RequestHandler::Ask(const ChunkedRequest& request, const Asked& asked,
+                                      Answer answer) {
+  if (!request.stream) {
+    return services_.chunked.Answer(request, asked.arrived, /*on_delta=*/{}, std::move(answer));
+  }
+  const auto stream =
+      std::make_shared<DeltaStream>(asked.request_id, asked.pending, executor_, asked.replied);
+  return services_.chunked.Answer(
+      request, asked.arrived,
+      // What is generated knows the stream while the job lives, which the answer below is part of.
+      [weak = std::weak_ptr(stream)](std::size_t question, AnswerDelta delta) {
+        if (const auto own = weak.lock()) {
+          own->Add(question, std::move(delta));
+        }
+      },
+      [stream, answer = std::move(answer)](ChunkedService::Finish finish) {
+        stream->Finish([answer, finish = std::move(finish)] { answer(finish); });
+      });
+}
+
+template <typename Message>
+void RequestHandler::Serve(const Message& message, const Asked& asked) {
+  HeldBytes& answers = asked.pending->answers();
   const auto refuse = [&](const proto::Error& error) {
-    replied(ErrorReply(request_id, error, pending->answers()));
+    asked.replied(ErrorReply(asked.request_id, error, answers));
   };
   if (draining_) {
     refuse(Draining());
     return;
   }
-  const proto::Expected<ScoreRequest> request = ScoreRequestFromMessage(message);
+  const auto request = Read(message);
   if (!request) {
     refuse(request.error());
     return;
   }
   const std::int64_t bytes = AnswerBytesBound(*request);
   const bool is_long = bytes > static_cast<std::int64_t>(kLongBytes);
-  Held room = pending->answers().Hold(bytes);
+  Held room = answers.Hold(bytes);
   if (is_long && answers_.bytes() > answers_.limit()) {
     room.reset();
     refuse(bytes > answers_.limit() ? AnswerTooLarge(bytes, answers_.limit()) : TooManyAnswers());
     return;
   }
-  const Scheduler::Ticket ticket = service_.Score(
-      *request, arrived,
-      [this, request_id, is_long, pending, replied,
-       room = std::move(room)](ScoreService::Finish finish) {
-        // From the computing thread, which forms no answers.
-        auto form = [request_id, pending, replied, room, finish = std::move(finish)]() mutable {
-          if (pending->HasLeft()) {
+  const Scheduler::Ticket ticket =
+      Ask(*request, asked, [this, is_long, asked, room = std::move(room)](auto finish) {
+        // Not on the computing thread, from which this may be.
+        auto form = [asked, room, finish = std::move(finish)]() mutable {
+          if (asked.pending->HasLeft()) {
             return;
           }
-          Reply reply = ScoreReply(request_id, finish, pending->answers());
+          Reply reply = AnswerReply(asked.request_id, finish, asked.pending->answers());
           room.reset();
-          replied(std::move(reply));
+          asked.replied(std::move(reply));
         };
         if (is_long) {
           asio::post(long_ones_, std::move(form));
@@ -161,8 +176,8 @@ void RequestHandler::Score(std::uint64_t request_id, const v1::ScoreRequest& mes
           asio::post(executor_, std::move(form));
         }
       });
-  if (!pending->Queued(ticket)) {
-    service_.Cancel({ticket});
+  if (!asked.pending->Queued(ticket)) {
+    Cancel({ticket});
   }
 }
 

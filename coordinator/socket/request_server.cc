@@ -34,12 +34,12 @@ tcp::endpoint Resolve(asio::io_context& io, const SocketOptions& options) {
 
 }  // namespace
 
-RequestServer::RequestServer(ScoreService& service, const SocketOptions& options, int io_threads)
+RequestServer::RequestServer(const Services& services, const SocketOptions& options, int io_threads)
     : options_(options),
       work_(io_.get_executor()),
       messages_(std::max(options.max_held_bytes, options.max_request_bytes)),
-      handler_(service, io_.get_executor(), options.max_held_bytes),
-      context_{service, options_, handler_, messages_},
+      handler_(services, io_.get_executor(), options.max_held_bytes),
+      context_{options_, handler_, messages_},
       acceptor_(asio::make_strand(io_)),
       accept_again_(acceptor_.get_executor()) {
   const tcp::endpoint endpoint = Resolve(io_, options_);

@@ -14,7 +14,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "coordinator/doors/score_service.h"
 #include "coordinator/socket/connection.h"
 #include "coordinator/socket/held_bytes.h"
 #include "coordinator/socket/request_handler.h"
@@ -25,9 +24,10 @@ namespace scorecast::coordinator {
 /// The request socket: accepts clients and runs them on threads of its own.
 class RequestServer {
  public:
-  /// Listens from here on. StartupError where the address cannot be had. `service` outlives it.
-  RequestServer(ScoreService& service, const SocketOptions& options, int io_threads);
-  /// Closes what is open, and waits until the service has nothing left to compute.
+  /// Listens from here on. StartupError where the address cannot be had. The services
+  /// outlive it.
+  RequestServer(const Services& services, const SocketOptions& options, int io_threads);
+  /// Closes what is open, and waits until the services have nothing left to compute.
   ~RequestServer();
 
   RequestServer(const RequestServer&) = delete;

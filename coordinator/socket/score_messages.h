@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "coordinator/doors/score_request.h"
-#include "proto/base/error.h"
 #include "proto/base/expected.h"
 #include "proto/scorecast.pb.h"
 
@@ -20,6 +19,5 @@ std::int64_t AnswerBytesBound(const ScoreRequest& request);
 ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message);
 
 void ToMessage(const ScoreResponse& response, v1::ScoreResponse& message);
-void ToMessage(const proto::Error& error, v1::Error& message);
 
 }  // namespace scorecast::coordinator

@@ -1,5 +1,6 @@
 #include "proto/model/model_config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <fstream>
@@ -359,10 +360,8 @@ void ReadHeads(const Fields& fields, const Family& family, ModelConfig& config) 
   }
 }
 
-}  // namespace
-
-ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin) {
-  const std::string where = OneLine(origin, 4096);
+/// Throws StartupError, which names `where`, unless the text is a JSON object.
+Json ParseObject(std::string_view json_text, const std::string& where) {
   // The parser takes a zero byte for the text's end.
   if (const std::size_t zero = json_text.find('\0'); zero != std::string_view::npos) {
     throw StartupError(where + ": not valid JSON at byte " + std::to_string(zero + 1));
@@ -376,6 +375,46 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
   if (!root.is_object()) {
     throw StartupError(where + ": not a JSON object");
   }
+  return root;
+}
+
+std::string ReadConfigFile(const std::filesystem::path& path) {
+  const std::string origin = OneLine(path.string(), 4096);
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  if (!file || size < 0) {
+    throw StartupError(origin + ": cannot be read");
+  }
+  if (size > kMaxConfigBytes) {
+    throw StartupError(origin + ": " + std::to_string(size) + " bytes is more than the limit of " +
+                       std::to_string(kMaxConfigBytes));
+  }
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.seekg(0);
+  if (!file.read(text.data(), size)) {
+    throw StartupError(origin + ": cannot be read");
+  }
+  return text;
+}
+
+/// Whatever ends an answer by one of the two files ends it.
+void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config) {
+  const std::string where = OneLine(path.string(), 4096);
+  const Json root = ParseObject(ReadConfigFile(path), where);
+  const Fields fields(root, where, "");
+  for (const TokenId id : ReadTokenIds(fields, "eos_token_id", config.vocab_size)) {
+    if (std::find(config.eos_token_ids.begin(), config.eos_token_ids.end(), id) ==
+        config.eos_token_ids.end()) {
+      config.eos_token_ids.push_back(id);
+    }
+  }
+}
+
+}  // namespace
+
+ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin) {
+  const std::string where = OneLine(origin, 4096);
+  const Json root = ParseObject(json_text, where);
   const Fields fields(root, where, "");
   const Family& family = FindFamily(fields);
   RefuseUnsupportedOptions(fields);
@@ -416,21 +455,12 @@ ModelConfig LoadModelConfig(const std::filesystem::path& model_dir) {
   if (!std::filesystem::is_regular_file(path, ignored)) {
     throw StartupError(origin + ": there is no such file");
   }
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file.tellg();
-  if (!file || size < 0) {
-    throw StartupError(origin + ": cannot be read");
+  ModelConfig config = ParseModelConfig(ReadConfigFile(path), origin);
+  const std::filesystem::path generation_path = model_dir / "generation_config.json";
+  if (std::filesystem::exists(generation_path, ignored)) {
+    AddGenerationConfig(generation_path, config);
   }
-  if (size > kMaxConfigBytes) {
-    throw StartupError(origin + ": " + std::to_string(size) + " bytes is more than the limit of " +
-                       std::to_string(kMaxConfigBytes));
-  }
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(text.data(), size)) {
-    throw StartupError(origin + ": cannot be read");
-  }
-  return ParseModelConfig(text, origin);
+  return config;
 }
 
 }  // namespace scorecast::proto

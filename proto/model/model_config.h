@@ -37,7 +37,7 @@ struct ModelConfig {
 
   std::string dtype;  ///< As stored: "float32", "float16", "bfloat16"; may be empty.
   std::optional<TokenId> bos_token_id;  ///< As config.json says; tokenizers have their own rule.
-  std::vector<TokenId> eos_token_ids;
+  std::vector<TokenId> eos_token_ids;   ///< What ends an answer.
 
   std::int64_t num_query_groups() const { return num_attention_heads / num_key_value_heads; }
 };
@@ -48,7 +48,8 @@ struct ModelConfig {
 /// would change a score.
 ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin);
 
-/// The same for `model_dir`/config.json; StartupError too where it cannot be read.
+/// The same for `model_dir`/config.json, and for the EOS ids of a generation_config.json beside it,
+/// which are added; StartupError too where a file cannot be read.
 ModelConfig LoadModelConfig(const std::filesystem::path& model_dir);
 
 }  // namespace scorecast::proto

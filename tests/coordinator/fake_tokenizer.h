@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "coordinator/text/tokenizer.h"
+#include "coordinator/text/utf8.h"
 
 namespace scorecast::coordinator {
 
@@ -47,7 +48,18 @@ class FakeTokenizer : public Tokenizer {
   const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
   const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
   std::optional<TokenId> bos() const override { return bos_; }
-  std::string Decode(std::span<const TokenId>) const override { return {}; }
+  std::string Decode(std::span<const TokenId> ids) const override {
+    std::string bytes;
+    for (const TokenId id : ids) {
+      if (id < 256) {
+        bytes.push_back(static_cast<char>(id));
+      }
+      for (const auto& [spelling, spelled_id] : spellings_) {
+        bytes += spelled_id == id ? spelling : "";
+      }
+    }
+    return ReplaceInvalidUtf8(bytes);
+  }
   std::int64_t vocab_size() const override {
     return 256 + static_cast<std::int64_t>(spellings_.size());
   }

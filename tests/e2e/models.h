@@ -12,18 +12,20 @@ namespace scorecast::testing {
 
 using proto::TokenId;
 
+/// vocab_size of MakeModel, more than any of the tokenizers has.
+inline constexpr std::int64_t kModelVocabSize = 720;
+/// max_position_embeddings of MakeModel.
+inline constexpr std::int64_t kModelPositions = 256;
+
 /// A small random model with one of the tokenizers of tests/coordinator/text/data, made anew in a
 /// directory that lives as long as the test program:
 ///   "digits"             byte-level BPE without BOS; ids 0, 1 and 2 are special tokens
 ///   "ignore-merges"      byte-level BPE with BOS 560; 562 is <|im_end|>
 ///   "sentencepiece-bpe"  SentencePiece with BOS 1; 2 is </s>
 ///   ""                   none: the model takes ids only
-std::filesystem::path MakeModel(const std::string& tokenizer);
-
-/// vocab_size of MakeModel, more than any of the tokenizers has.
-inline constexpr std::int64_t kModelVocabSize = 720;
-/// max_position_embeddings of MakeModel.
-inline constexpr std::int64_t kModelPositions = 256;
+/// `positions` is its max_position_embeddings, on which nothing in its weights depends.
+std::filesystem::path MakeModel(const std::string& tokenizer,
+                                std::int64_t positions = kModelPositions);
 
 /// MakeModel(""), of which every number of one token's embedding is a NaN.
 std::filesystem::path MakeModelWithBrokenToken(TokenId token);

@@ -169,9 +169,7 @@ TEST_P(TextOracle, TextIsScoredAsItsIds) {
       RunBatch({dir_, {"--multi-item-scoring-delimiter", GetParam().delimiter}}, bodies);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (std::size_t i = 0; i < bodies.size(); i += 2) {
-    for (const char* field : {"scores", "token_logprobs", "query_token_logprobs", "usage"}) {
-      EXPECT_EQ(run.Body(i).at(field).dump(), run.Body(i + 1).at(field).dump()) << field;
-    }
+    EXPECT_EQ(run.StableResponse(i), run.StableResponse(i + 1));
   }
 }
 

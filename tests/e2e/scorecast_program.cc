@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/e2e/socket_door.h"
 #include "tests/reference/temp_directory.h"
@@ -54,9 +55,13 @@ int BatchRun::StatusCode(std::size_t line) const {
 
 std::string BatchRun::Stable(std::size_t line) const {
   std::string text = lines.at(line);
-  const std::size_t begin = text.find("\"timings\":{");
-  if (begin != std::string::npos) {
-    text.erase(begin, text.find('}', begin) + 1 - begin);
+  // Up to the end of an object, or of a number.
+  for (const auto& [field, end] :
+       {std::pair{"\"timings\":{", "}"}, std::pair{"\"cached_tokens\":", ",}"}}) {
+    const std::size_t begin = text.find(field);
+    if (begin != std::string::npos) {
+      text.erase(begin, text.find_first_of(end, begin) - begin);
+    }
   }
   return text;
 }
@@ -69,10 +74,30 @@ std::vector<std::string> BatchRun::Stable() const {
   return stable;
 }
 
-std::string ScoreLine(const std::string& custom_id, const json& body) {
-  return json{{"custom_id", custom_id}, {"method", "POST"}, {"url", "/v1/score"}, {"body", body}}
+std::string BatchRun::StableResponse(std::size_t line) const {
+  const std::string stable = Stable(line);
+  return stable.substr(stable.find("\"response\""));
+}
+
+std::int64_t BatchRun::CachedTokens(std::size_t line) const {
+  return Body(line).at("usage").at("cached_tokens").get<std::int64_t>();
+}
+
+DoorRequest ToScore(json body) { return {"/v1/score", std::move(body)}; }
+
+DoorRequest ToChunked(json body) { return {"/v1/chunked", std::move(body)}; }
+
+std::string RequestLine(const std::string& custom_id, const DoorRequest& request) {
+  return json{{"custom_id", custom_id},
+              {"method", "POST"},
+              {"url", request.url},
+              {"body", request.body}}
              .dump() +
          "\n";
+}
+
+std::string ScoreLine(const std::string& custom_id, const json& body) {
+  return RequestLine(custom_id, ToScore(body));
 }
 
 BatchRun RunBatchText(const BatchCommand& command, const std::string& input) {
@@ -97,15 +122,22 @@ BatchRun RunBatchText(const BatchCommand& command, const std::string& input) {
   return run;
 }
 
-BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies, Door door) {
+BatchRun RunRequests(const BatchCommand& command, const std::vector<DoorRequest>& requests,
+                     Door door) {
   if (door == Door::kSocket) {
-    return RunThroughSocket(command, bodies);
+    return RunThroughSocket(command, requests);
   }
   std::string input;
-  for (std::size_t i = 0; i < bodies.size(); ++i) {
-    input += ScoreLine(std::to_string(i), bodies[i]);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    input += RequestLine(std::to_string(i), requests[i]);
   }
   return RunBatchText(command, input);
+}
+
+BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies, Door door) {
+  std::vector<DoorRequest> requests;
+  std::transform(bodies.begin(), bodies.end(), std::back_inserter(requests), ToScore);
+  return RunRequests(command, requests, door);
 }
 
 std::vector<std::string> LinesOf(const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -51,19 +52,38 @@ struct BatchRun {
   /// `response.body` of a line.
   nlohmann::json Body(std::size_t line) const;
   int StatusCode(std::size_t line) const;
-  /// A line as written, but for the timings: what must be the same on every run.
+  /// A line as written, but for the timings and `usage.cached_tokens`: what must be the same on
+  /// every run, whatever was cached.
   std::string Stable(std::size_t line) const;
   std::vector<std::string> Stable() const;
+  /// Of that, what is behind `custom_id`.
+  std::string StableResponse(std::size_t line) const;
+  std::int64_t CachedTokens(std::size_t line) const;
 };
 
+/// A body and the door that it is for.
+struct DoorRequest {
+  std::string url;
+  nlohmann::json body;
+};
+
+/// /v1/score and /v1/chunked.
+DoorRequest ToScore(nlohmann::json body);
+DoorRequest ToChunked(nlohmann::json body);
+
+std::string RequestLine(const std::string& custom_id, const DoorRequest& request);
 /// A request line with a body for /v1/score.
 std::string ScoreLine(const std::string& custom_id, const nlohmann::json& body);
 
 /// Scores the text of a batch file.
 BatchRun RunBatchText(const BatchCommand& command, const std::string& input);
 
-/// Scores requests; `custom_id` is their place, "0", "1", …. Throws std::invalid_argument where the
-/// door is the socket and a body is one that only JSON can say.
+/// Answers requests; `custom_id` is their place, "0", "1", …. Throws std::invalid_argument where
+/// the door is the socket and a body is one that only JSON can say.
+BatchRun RunRequests(const BatchCommand& command, const std::vector<DoorRequest>& requests,
+                     Door door = DoorUnderTest());
+
+/// The same for bodies of /v1/score.
 BatchRun RunBatch(const BatchCommand& command, const std::vector<nlohmann::json>& bodies,
                   Door door = DoorUnderTest());
 

@@ -60,8 +60,7 @@ std::vector<nlohmann::json> SoakBodies() {
 std::string StableAnswer(const v1::Response& response) {
   BatchRun run;
   run.lines.push_back(ToBatchLine(response));
-  const std::string stable = run.Stable(0);
-  return stable.substr(stable.find("\"response\""));
+  return run.StableResponse(0);
 }
 
 /// What the clients of a soak share.
@@ -299,8 +298,7 @@ TEST(ServeSoak, EndsWhereItBegan) {
   Soak soak{.service = service};
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     soak.requests.push_back(ToRequest(i, bodies[i]));
-    const std::string stable = batch.Stable(i);
-    soak.expected.push_back(stable.substr(stable.find("\"response\"")));
+    soak.expected.push_back(batch.StableResponse(i));
   }
   const std::vector<pid_t> ranks = service.Ranks();
   ASSERT_EQ(ranks.size(), 2U);

@@ -5,8 +5,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include "coordinator/doors/chunked_json.h"
 #include "coordinator/doors/json_text.h"
 #include "coordinator/doors/score_json.h"
+#include "coordinator/socket/chunked_messages.h"
 #include "coordinator/socket/score_messages.h"
 #include "tests/e2e/service.h"
 
@@ -52,6 +54,16 @@ void ToLabels(const json& value, v1::LabelTokenIds& labels) {
   }
 }
 
+void ToStrings(const std::string& field, const json& value,
+               google::protobuf::RepeatedPtrField<std::string>& strings) {
+  if (!value.is_array()) {
+    OnlyJson(field, value);
+  }
+  for (const json& one : value) {
+    *strings.Add() = one.get<std::string>();
+  }
+}
+
 void SetField(const std::string& name, const json& value, v1::ScoreRequest& score) {
   if (name == "query") {
     ToTextOrIds(value, *score.mutable_query());
@@ -63,10 +75,8 @@ void SetField(const std::string& name, const json& value, v1::ScoreRequest& scor
     }
   } else if (name == "label_token_ids") {
     ToLabels(value, *score.mutable_label_token_ids());
-  } else if (name == "labels" && value.is_array()) {
-    for (const json& label : value) {
-      score.add_labels(label.get_ref<const std::string&>());
-    }
+  } else if (name == "labels") {
+    ToStrings(name, value, *score.mutable_labels());
   } else if (name == "apply_softmax" && value.is_boolean()) {
     score.set_apply_softmax(value.get<bool>());
   } else if (name == "item_first" && value.is_boolean()) {
@@ -83,9 +93,84 @@ void SetField(const std::string& name, const json& value, v1::ScoreRequest& scor
     score.set_timeout_ms(value.get<std::int64_t>());
   } else if (name == "model" && value.is_string()) {
     score.set_model(value.get<std::string>());
+  } else if (name == "cache_salt" && value.is_string()) {
+    score.set_cache_salt(value.get<std::string>());
   } else {
     OnlyJson(name, value);
   }
+}
+
+using Setter = void (*)(const std::string& name, const json& value, v1::ChunkedRequest& request);
+
+/// Reads a list of texts or lists of ids.
+void ToParts(const std::string& name, const json& value,
+             google::protobuf::RepeatedPtrField<v1::TextOrIds>& parts) {
+  if (!value.is_array()) {
+    OnlyJson(name, value);
+  }
+  for (const json& part : value) {
+    ToTextOrIds(part, *parts.Add());
+  }
+}
+
+/// For fields whose value a setter takes as it is.
+template <typename Value, void (v1::ChunkedRequest::*set)(Value)>
+void Plain(const std::string& /*name*/, const json& value, v1::ChunkedRequest& request) {
+  (request.*set)(value.get<Value>());
+}
+
+const std::map<std::string, Setter>& ChunkedSetters() {
+  using Chunked = v1::ChunkedRequest;
+  static const std::map<std::string, Setter> setters = {
+      {"system_prompt", [](const std::string&, const json& value,
+                           Chunked& to) { ToTextOrIds(value, *to.mutable_system_prompt()); }},
+      {"chunks", [](const std::string& name, const json& value,
+                    Chunked& to) { ToParts(name, value, *to.mutable_chunks()); }},
+      {"chunk_groups",
+       [](const std::string&, const json& value, Chunked& to) {
+         for (const json& size : value) {
+           to.add_chunk_groups(size.get<std::int64_t>());
+         }
+       }},
+      {"question", [](const std::string&, const json& value,
+                      Chunked& to) { ToTextOrIds(value, *to.mutable_question()); }},
+      {"questions", [](const std::string& name, const json& value,
+                       Chunked& to) { ToParts(name, value, *to.mutable_questions()); }},
+      {"prompt", [](const std::string&, const json& value,
+                    Chunked& to) { to.set_prompt(value.get<std::string>()); }},
+      {"chunk_position_strategy",
+       [](const std::string&, const json& value, Chunked& to) {
+         to.set_chunk_position_strategy(value.get<std::string>());
+       }},
+      {"chunk_temperature", Plain<double, &Chunked::set_chunk_temperature>},
+      {"chunk_scale", Plain<double, &Chunked::set_chunk_scale>},
+      {"label_token_ids", [](const std::string&, const json& value,
+                             Chunked& to) { ToIds(value, *to.mutable_label_token_ids()); }},
+      {"labels", [](const std::string& name, const json& value,
+                    Chunked& to) { ToStrings(name, value, *to.mutable_labels()); }},
+      {"apply_softmax", Plain<bool, &Chunked::set_apply_softmax>},
+      {"label_temperature", Plain<double, &Chunked::set_label_temperature>},
+      {"return_token_logprobs", Plain<bool, &Chunked::set_return_token_logprobs>},
+      {"top_logprobs", Plain<std::int64_t, &Chunked::set_top_logprobs>},
+      {"max_new_tokens", Plain<std::int64_t, &Chunked::set_max_new_tokens>},
+      {"temperature", Plain<double, &Chunked::set_temperature>},
+      {"top_p", Plain<double, &Chunked::set_top_p>},
+      {"top_k", Plain<std::int64_t, &Chunked::set_top_k>},
+      {"seed", Plain<std::uint64_t, &Chunked::set_seed>},
+      {"stop", [](const std::string& name, const json& value,
+                  Chunked& to) { ToStrings(name, value, *to.mutable_stop()); }},
+      {"stop_token_ids",
+       [](const std::string&, const json& value, Chunked& to) {
+         for (const json& id : value) {
+           to.add_stop_token_ids(id.get<std::int32_t>());
+         }
+       }},
+      {"ignore_eos", Plain<bool, &Chunked::set_ignore_eos>},
+      {"stream", Plain<bool, &Chunked::set_stream>},
+      {"cache_salt", [](const std::string&, const json& value,
+                        Chunked& to) { to.set_cache_salt(value.get<std::string>()); }},
+  };
+  return setters;
 }
 
 proto::Error ToError(const v1::Error& message) {
@@ -113,12 +198,35 @@ v1::Request ToRequest(std::uint64_t request_id, const json& body) {
   return request;
 }
 
+v1::Request ToChunkedRequest(std::uint64_t request_id, const json& body) {
+  v1::Request request;
+  request.set_request_id(request_id);
+  request.mutable_chunked();
+  for (const auto& [name, value] : body.items()) {
+    const auto setter = ChunkedSetters().find(name);
+    if (setter == ChunkedSetters().end()) {
+      OnlyJson(name, value);
+    }
+    setter->second(name, value, *request.mutable_chunked());
+  }
+  return request;
+}
+
+v1::Request ToMessage(std::uint64_t request_id, const DoorRequest& request) {
+  return request.url == "/v1/chunked" ? ToChunkedRequest(request_id, request.body)
+                                      : ToRequest(request_id, request.body);
+}
+
 std::string ToBatchLine(const v1::Response& response) {
   coordinator::JsonAnswerBody answer;
   if (response.has_score()) {
     answer["status_code"] = 200;
     answer["body"] =
         coordinator::ScoreResponseToJson(coordinator::ScoreResponseFromMessage(response.score()));
+  } else if (response.has_chunked()) {
+    answer["status_code"] = 200;
+    answer["body"] = coordinator::ChunkedResponseToJson(
+        coordinator::ChunkedResponseFromMessage(response.chunked()));
   } else {
     answer["status_code"] = response.error().code();
     answer["body"] = coordinator::ErrorBody(ToError(response.error()));
@@ -130,49 +238,68 @@ std::string ToBatchLine(const v1::Response& response) {
   return coordinator::ToJsonText(line);
 }
 
-BatchRun RunThroughSocket(const BatchCommand& command, const std::vector<json>& bodies) {
-  std::vector<v1::Request> requests;
-  for (const json& body : bodies) {
-    requests.push_back(ToRequest(requests.size(), body));
+namespace {
+
+/// Sends them on one connection, by a thread of its own or each when the one before is answered.
+BatchRun RunOnConnection(const BatchCommand& command, const std::vector<DoorRequest>& requests,
+                         bool in_turn) {
+  std::vector<v1::Request> messages;
+  for (const DoorRequest& request : requests) {
+    messages.push_back(ToMessage(messages.size(), request));
   }
   Service service(command);
   const auto client = service.Connect();
-  // A server does not read on while its client does not.
-  std::thread sender([&] {
-    for (const v1::Request& request : requests) {
-      try {
-        client->Send(request);
-      } catch (const std::runtime_error&) {
-        return;  // Receive fails too.
+  std::thread sender;
+  if (!in_turn) {
+    // A server does not read on while its client does not.
+    sender = std::thread([&] {
+      for (const v1::Request& message : messages) {
+        try {
+          client->Send(message);
+        } catch (const std::runtime_error&) {
+          return;  // Receive fails too.
+        }
       }
-    }
-  });
+    });
+  }
   BatchRun run;
-  run.lines.resize(requests.size());
+  run.lines.resize(messages.size());
   bool all_answered = true;
   std::string fault;
   try {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      const v1::Response response = client->Receive();
+    for (const v1::Request& message : messages) {
+      const v1::Response response = in_turn ? client->Call(message) : client->Receive();
       std::string& line = run.lines.at(response.request_id());
       if (!line.empty()) {
         throw std::runtime_error("answered twice: " + line);
       }
       line = ToBatchLine(response);
-      all_answered = all_answered && response.has_score();
+      all_answered = all_answered && !response.has_error();
     }
   } catch (const std::exception& thrown) {
     fault = thrown.what();
   }
   boost::system::error_code gone;
   client->socket().shutdown(boost::asio::ip::tcp::socket::shutdown_both, gone);
-  sender.join();
+  if (sender.joinable()) {
+    sender.join();
+  }
   const ProcessResult result = service.Drain();
   run.err = result.err + fault;
   run.exit_code = !fault.empty()                           ? 1
                   : result.exit_code == 0 && !all_answered ? 3
                                                            : result.exit_code;
   return run;
+}
+
+}  // namespace
+
+BatchRun RunThroughSocket(const BatchCommand& command, const std::vector<DoorRequest>& requests) {
+  return RunOnConnection(command, requests, /*in_turn=*/false);
+}
+
+BatchRun RunInTurn(const BatchCommand& command, const std::vector<DoorRequest>& requests) {
+  return RunOnConnection(command, requests, /*in_turn=*/true);
 }
 
 }  // namespace scorecast::testing

@@ -152,6 +152,12 @@ TEST_F(Startup, FaultsOfTheCommandLine) {
   ExpectRefused(model_, {{"--max-items", "0"}, HasSubstr("--max-items")});
   ExpectRefused(model_, {{"--max-items", "many"}, HasSubstr("--max-items")});
   ExpectRefused(model_, {{"--threads", "-1"}, HasSubstr("--threads")});
+  ExpectRefused(model_, {{"--max-chunk-len", "0"}, HasSubstr("--max-chunk-len")});
+  ExpectRefused(model_, {{"--chunk-position-strategy", "other"},
+                         AllOf(HasSubstr("--chunk-position-strategy"), HasSubstr("offset"))});
+  for (const char* separator : {"", "\xff"}) {
+    ExpectRefused(model_, {{"--chunk-separator", separator}, HasSubstr("--chunk-separator must")});
+  }
   ExpectRefused(model_, {{"--unknown", "1"}, HasSubstr("--unknown")});
   const std::vector<std::vector<std::string>> incomplete = {
       {}, {"nonsense"}, {"batch"}, {"batch", "--model"}, {"tokenize"}, {"inspect", "--ranks", "2"}};

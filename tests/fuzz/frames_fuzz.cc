@@ -60,6 +60,10 @@ void CheckAnswer(const v1::Response& response) {
     Check(response.score().usage().prompt_tokens() > 0, "usage");
     return;
   }
+  if (response.has_chunked()) {
+    Check(response.chunked().usage().prompt_tokens() > 0, "usage");
+    return;
+  }
   Check(response.has_error(), "an answer or an error");
   Check(response.error().code() >= 400 && !response.error().reason().empty() &&
             !response.error().message().empty(),
@@ -80,6 +84,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   scorecast::coordinator::WriteBytes(*client, bytes);
   while (!expected.empty()) {
     const v1::Response response = client->Receive();
+    if (response.has_chunked_delta()) {
+      continue;  // The answer follows.
+    }
     CheckAnswer(response);
     const auto entry = expected.find(response.request_id());
     Check(entry != expected.end(), "an answer to a request");

@@ -52,8 +52,19 @@ def request(request_id: int, message: bytes) -> bytes:
     return frame(number(1, request_id) + data(2, message))
 
 
+def chunked(request_id: int, message: bytes) -> bytes:
+    return frame(number(1, request_id) + data(3, message))
+
+
+def parts(*chunks: bytes) -> bytes:
+    return data(1, text("system")) + b"".join(data(2, chunk) for chunk in chunks)
+
+
 LABELS = data(4, b" yes") + data(4, b" no")
 FOR_ALL = data(3, data(1, ids(5, 6)))
+CHUNKED_LABELS = data(11, b" yes") + data(11, b" no")
+QUESTION = data(4, text("why?"))
+DOCUMENTS = parts(text("one"), text(""), text("three"))
 PER_ITEM = data(3, data(2, data(1, ids(5)) + data(1, ids(6, 7))))
 GOOD = request(7, score(text("a query"), [text("one"), text("")], LABELS))
 
@@ -89,6 +100,29 @@ INPUTS = {
         text("q"), [text("a")], LABELS + data(77, b"later")))),
     "door_twice": frame(number(1, 17) + data(2, score(text("q"), [], LABELS))
                         + data(2, score(text("r"), [text("a")]))),
+    "chunked": chunked(18, DOCUMENTS + QUESTION + CHUNKED_LABELS),
+    "chunked_ids": chunked(19, data(2, of_ids(1, 2)) + data(4, of_ids(3)) + data(10, ids(5, 6))),
+    "chunked_prompt": chunked(20, data(6, b"s # # a # #  # # q?") + CHUNKED_LABELS),
+    "chunked_plain": chunked(21, data(6, b"s # # q?") + CHUNKED_LABELS),
+    "chunked_questions": chunked(22, DOCUMENTS + data(5, text("a?")) + data(5, text("b?"))
+                                 + CHUNKED_LABELS + number(14, 1) + number(15, 3)),
+    "chunked_every_field": chunked(23, (
+        DOCUMENTS + data(3, varint(2) + varint(1)) + QUESTION + data(7, b"offset") + double(8, 0.9)
+        + double(9, 0.5) + CHUNKED_LABELS + number(12, 1) + double(13, 2.0) + number(14, 1)
+        + number(15, 3) + number(16, 5) + double(17, 0.7) + double(18, 0.9) + number(19, 40)
+        + number(20, 2**64 - 1) + data(21, b"x") + data(22, varint(7)) + number(23, 1)
+        + number(24, 1) + number(25, 60000) + data(26, b"model") + data(27, b"salt"))),
+    "chunked_answers": b"".join(
+        chunked(24 + stream, data(6, prompt) + number(16, 9) + number(24, stream))
+        for stream in (0, 1) for prompt in (b"plain", b"s # # a # # q")) + GOOD,
+    "chunked_faults": (
+        chunked(30, b"") + chunked(31, DOCUMENTS + CHUNKED_LABELS) + chunked(32, DOCUMENTS + QUESTION)
+        + chunked(33, DOCUMENTS + QUESTION + CHUNKED_LABELS + data(3, varint(4)))
+        + chunked(34, data(6, b"a # # b # # ") + CHUNKED_LABELS)
+        + chunked(35, QUESTION + CHUNKED_LABELS + double(8, float("nan")))
+        + chunked(36, QUESTION + CHUNKED_LABELS + double(9, float("inf")))
+        + chunked(37, QUESTION + number(16, 2**63 - 1)) + chunked(38, QUESTION + number(16, -1))
+        + chunked(39, data(2, b"") + QUESTION) + chunked(40, data(6, b"p") + QUESTION)),
     "http": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "tls": bytes.fromhex("16030100a5010000a10303") + b"\x5a" * 64,
     "many": b"".join(request(i, score(text("q"), [text("a" * (i % 5))], LABELS))

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "coordinator/doors/chunked_service.h"
 #include "coordinator/doors/json_doors.h"
 #include "coordinator/doors/score_service.h"
 #include "tests/coordinator/fake_cluster.h"
@@ -23,6 +24,7 @@ struct FakeServer {
   static ScoreOptions MultiItem() {
     ScoreOptions options;
     options.delimiter = 256;
+    options.chunks.enable_chunk_aware = true;
     return options;
   }
 
@@ -39,7 +41,8 @@ struct FakeServer {
       {.max_rows = 64, .max_reads = 160, .pass_kv_rows = 4096, .kept_kv_rows = 8192}, kVocabSize};
   Scheduler scheduler;
   ScoreService service{config, &tokenizer, options, scheduler};
-  const JsonDoors doors = MakeJsonDoors(service);
+  ChunkedService chunked{config, &tokenizer, options, scheduler};
+  const JsonDoors doors = MakeJsonDoors(service, chunked);
 };
 
 }  // namespace scorecast::coordinator

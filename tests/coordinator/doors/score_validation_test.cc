@@ -146,6 +146,7 @@ TEST(ScoreValidation, WrongTypes) {
   }
   ExpectRefused({}, Ids(R"("label_token_ids":[5],"temperature":"1")"), "wrong_type", "temperature");
   ExpectRefused({}, Ids(R"("label_token_ids":[5],"model":7)"), "wrong_type", "model");
+  ExpectRefused({}, Ids(R"("label_token_ids":[5],"cache_salt":7)"), "wrong_type", "cache_salt");
 }
 
 TEST(ScoreValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
@@ -158,7 +159,7 @@ TEST(ScoreValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
 
 TEST(ScoreValidation, FieldsThatWouldChangeTheMeaning) {
   for (const char* field : {"return_pooled_hidden_states", "query_embed_overrides",
-                            "item_embed_overrides", "cache_salt", "score_extraction_token"}) {
+                            "item_embed_overrides", "score_extraction_token"}) {
     ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":7)"),
                   "not_supported", field);
   }

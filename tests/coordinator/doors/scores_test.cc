@@ -35,7 +35,7 @@ TEST(Scores, ProbabilitiesOverTheVocabulary) {
   // Logits 2, 1, 0 and no others: max 2, sum 1 + e^-1 + e^-2.
   const double sum = 1 + std::exp(-1.0) + std::exp(-2.0);
   ScoreReadout readout = Items(1);
-  readout.token_logprobs = true;
+  readout.row.token_logprobs = true;
   const auto response = ScoresFromRows(readout, {{Row({1, 2}, 2, sum)}});
   ASSERT_TRUE(response.has_value());
   EXPECT_THAT(response.value().scores[0], ElementsAre(DoubleNear(std::exp(-1.0) / sum, kRounding),
@@ -49,8 +49,8 @@ TEST(Scores, ProbabilitiesOverTheVocabulary) {
 
 TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
   ScoreReadout readout = Items(2);
-  readout.apply_softmax = true;
-  readout.temperature = 0.5;
+  readout.row.apply_softmax = true;
+  readout.row.temperature = 0.5;
   // Without the normaliser: only the labels were computed.
   const auto response = ScoresFromRows(readout, {{Row({1, 2}, 0, 0)}, {Row({-700, -700}, 0, 0)}});
   ASSERT_TRUE(response.has_value());
@@ -62,21 +62,21 @@ TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
 
 TEST(Scores, SoftmaxIsTheSameBitsWhenLogProbabilitiesAreAskedForToo) {
   ScoreReadout readout = Items(1);
-  readout.apply_softmax = true;
-  readout.temperature = 0.7;
+  readout.row.apply_softmax = true;
+  readout.row.temperature = 0.7;
   const std::vector<std::vector<RowLogits>> rows = {{Row({0.123F, 4.5F, -3.25F}, 4.5F, 1.75)}};
   const auto alone = ScoresFromRows(readout, rows);
-  readout.token_logprobs = true;
+  readout.row.token_logprobs = true;
   const auto both = ScoresFromRows(readout, rows);
   EXPECT_EQ(alone.value().scores, both.value().scores);
 }
 
 TEST(Scores, ExtremeTemperaturesStayFinite) {
   ScoreReadout readout = Items(1);
-  readout.apply_softmax = true;
+  readout.row.apply_softmax = true;
   for (const double temperature :
        {std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max()}) {
-    readout.temperature = temperature;
+    readout.row.temperature = temperature;
     const auto response = ScoresFromRows(readout, {{Row({1, 2}, 0, 0)}});
     ASSERT_TRUE(response.has_value());
     EXPECT_DOUBLE_EQ(response.value().scores[0][0] + response.value().scores[0][1], 1.0);
@@ -87,8 +87,8 @@ TEST(Scores, QueryRowAndBestTokens) {
   ScoreReadout readout = Items(1);
   readout.query_row = true;
   readout.query_token_logprobs = true;
-  readout.token_logprobs = true;
-  readout.top_logprobs = true;
+  readout.row.token_logprobs = true;
+  readout.row.top_logprobs = true;
   RowLogits query = Row({0}, 1, 2);
   query.top = {{7, 1.0F}, {3, 0.5F}};
   RowLogits item = Row({0}, 0, 1);
@@ -126,7 +126,7 @@ TEST(Scores, WhatIsNotFiniteIsAnErrorThatNamesTheItem) {
   EXPECT_EQ(param(Items(2), {Row({0, 1}, 1, std::numeric_limits<double>::infinity()), good}),
             "items[0]");
   ScoreReadout softmax = Items(2);
-  softmax.apply_softmax = true;
+  softmax.row.apply_softmax = true;
   EXPECT_EQ(param(softmax, {good, Row({nan, 1}, 0, 0)}), "items[1]");
   EXPECT_EQ(param(softmax, {good, Row({inf, 1}, 0, 0)}), "items[1]");
   ScoreReadout with_query = Items(1);
@@ -135,7 +135,7 @@ TEST(Scores, WhatIsNotFiniteIsAnErrorThatNamesTheItem) {
   EXPECT_EQ(param(with_query, {Row({0}, nan, 1), good}), "query");
   ScoreReadout top = softmax;
   top.num_items = 1;
-  top.top_logprobs = true;
+  top.row.top_logprobs = true;
   RowLogits bad_top = good;
   bad_top.top = {{3, nan}};
   EXPECT_EQ(param(top, {bad_top}), "items[0]");

@@ -18,7 +18,8 @@ SocketOptions FakeSocketServer::Options() {
 FakeSocketServer::FakeSocketServer(const SocketOptions& options,
                                    const SchedulerOptions& scheduler_options)
     : fake_(FakeServer::MultiItem(), scheduler_options),
-      server_(std::make_unique<RequestServer>(fake_.service, options, 2)) {}
+      server_(std::make_unique<RequestServer>(
+          Services{fake_.service, fake_.chunked, fake_.scheduler}, options, 2)) {}
 
 FakeSocketServer::~FakeSocketServer() {
   fake_.cluster.Release();

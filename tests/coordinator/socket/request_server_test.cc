@@ -33,7 +33,7 @@ TEST(RequestServer, SaysWhyItCannotListen) {
   SocketOptions taken = FakeSocketServer::Options();
   taken.port = server.server().port();
   try {
-    const RequestServer second(fake.service, taken, 1);
+    const RequestServer second(Services{fake.service, fake.chunked, fake.scheduler}, taken, 1);
     FAIL() << "the port is taken";
   } catch (const proto::StartupError& fault) {
     EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(taken.port)));
@@ -41,7 +41,8 @@ TEST(RequestServer, SaysWhyItCannotListen) {
   }
   SocketOptions nowhere = FakeSocketServer::Options();
   nowhere.host = "not a host";
-  EXPECT_THROW(RequestServer(fake.service, nowhere, 1), proto::StartupError);
+  EXPECT_THROW(RequestServer(Services{fake.service, fake.chunked, fake.scheduler}, nowhere, 1),
+               proto::StartupError);
 }
 
 TEST(RequestServer, ACutAnywhereLeavesNothing) {
@@ -149,7 +150,8 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
 
 TEST(RequestServer, ItsEndWaitsForAPassWhoseClientIsGone) {
   FakeServer fake;
-  auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2);
+  auto server = std::make_unique<RequestServer>(
+      Services{fake.service, fake.chunked, fake.scheduler}, FakeSocketServer::Options(), 2);
   launcher::Client client("127.0.0.1:" + std::to_string(server->port()));
   fake.cluster.Hold();
   client.Send(NumberedRequest(1));

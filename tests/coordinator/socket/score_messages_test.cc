@@ -6,6 +6,8 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/socket/value_messages.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -42,6 +44,7 @@ TEST(ScoreRequestFromMessage, FieldsLeftOutHaveTheDoorsDefaults) {
   EXPECT_EQ(request.max_new_tokens, defaults.max_new_tokens);
   EXPECT_FALSE(request.timeout_ms);
   EXPECT_FALSE(request.model);
+  EXPECT_FALSE(request.cache_salt);
 }
 
 TEST(ScoreRequestFromMessage, TakesEveryField) {
@@ -61,6 +64,7 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   message.set_max_new_tokens(5);
   message.set_timeout_ms(6);
   message.set_model("");
+  message.set_cache_salt("tenant");
   const ScoreRequest request = Read(message);
   EXPECT_THAT(std::get<Ids>(request.query), ElementsAre(1, 2));
   ASSERT_EQ(request.items.size(), 2U);
@@ -75,6 +79,7 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   EXPECT_EQ(request.max_new_tokens, 5);
   EXPECT_EQ(request.timeout_ms, 6);
   EXPECT_EQ(request.model, "");
+  EXPECT_EQ(request.cache_salt, "tenant");
 }
 
 TEST(ScoreRequestFromMessage, LabelsForAllOrPerItem) {
@@ -108,7 +113,7 @@ TEST(ScoreResponse, ComesThroughWhole) {
   response.query_token_logprobs = {-3.0};
   response.top_logprobs = {{{7, -0.5}, {8, -0.75}}, {}};
   response.item_first_ignored = true;
-  response.usage = {.prompt_tokens = 11, .cached_tokens = 3};
+  response.usage = {.prompt_tokens = 11, .completion_tokens = 0, .cached_tokens = 3};
   response.timings = {.queue_ms = 1, .tokenize_ms = 2, .forward_ms = 3, .total_ms = 4};
   v1::ScoreResponse message;
   ToMessage(response, message);
@@ -198,7 +203,7 @@ TEST(ScoreResponse, WhatWasNotAskedForIsNotThere) {
 
 TEST(ErrorMessage, HasEveryField) {
   v1::Error message;
-  ToMessage({429, "queue_full", "Wait.", "field", 9}, message);
+  ToMessage(proto::Error{429, "queue_full", "Wait.", "field", 9}, message);
   EXPECT_EQ(message.code(), 429);
   EXPECT_EQ(message.reason(), "queue_full");
   EXPECT_EQ(message.message(), "Wait.");

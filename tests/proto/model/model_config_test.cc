@@ -444,5 +444,38 @@ TEST(ModelConfigTest, FilesThatCannotBeReadAreNamed) {
   std::filesystem::remove_all(dir);
 }
 
+TEST(ModelConfigTest, EosIdsOfTheGenerationConfigAreAdded) {
+  const std::string dir = ::testing::TempDir() + "scorecast-eos-" + std::to_string(::getpid());
+  std::filesystem::create_directory(dir);
+  Json config = Llama();
+  config["eos_token_id"] = 2;
+  std::ofstream(dir + "/config.json") << config.dump();
+  EXPECT_THAT(LoadModelConfig(dir).eos_token_ids, ElementsAre(2));
+  const std::string file = dir + "/generation_config.json";
+  for (const auto& [text, ids] : std::vector<std::pair<std::string, std::vector<TokenId>>>{
+           {"{}", {2}},
+           {R"({"eos_token_id":null,"temperature":0.6})", {2}},
+           {R"({"eos_token_id":3})", {2, 3}},
+           {R"({"eos_token_id":[4,2,3]})", {2, 4, 3}}}) {
+    std::ofstream(file) << text;
+    EXPECT_EQ(LoadModelConfig(dir).eos_token_ids, ids) << text;
+  }
+  for (const auto& [text, fault] : std::vector<std::pair<std::string, std::string>>{
+           {"", "not valid JSON at byte 1"},
+           {"[]", "not a JSON object"},
+           {R"({"eos_token_id":"2"})", "eos_token_id is \"2\""},
+           {R"({"eos_token_id":[2,1000000000]})", "eos_token_id[1] is 1000000000"}}) {
+    std::ofstream(file) << text;
+    try {
+      LoadModelConfig(dir);
+      ADD_FAILURE() << "accepted " << text;
+    } catch (const StartupError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(file + ": " + fault));
+      EXPECT_THAT(error.what(), Not(HasSubstr("\n")));
+    }
+  }
+  std::filesystem::remove_all(dir);
+}
+
 }  // namespace
 }  // namespace scorecast::proto

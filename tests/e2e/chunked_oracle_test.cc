@@ -1,0 +1,210 @@
+// Random chunk-aware prompts through both doors, held to the dense-mask oracle, in several passes
+// each, on 1 … 4 ranks; with a cache and without one they have the same bits.
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/models.h"
+#include "tests/e2e/scorecast_program.h"
+#include "tests/reference/log_probabilities.h"
+#include "tests/reference/packed_layout.h"
+#include "tests/reference/random_checkpoint.h"
+
+namespace scorecast::testing {
+namespace {
+
+using nlohmann::json;
+using reference::PositionStrategy;
+
+/// What the project promises of log-probabilities in float32 against the oracle.
+constexpr double kTolerance = 1e-4;
+const std::vector<TokenId> kLabels = {300, 17, 655};
+
+/// A prompt as its request says it.
+struct Prompt {
+  std::vector<TokenId> system;
+  std::vector<std::vector<std::vector<TokenId>>> groups;
+  std::vector<std::vector<TokenId>> questions;
+  PositionStrategy strategy = PositionStrategy::kShared;
+  proto::BlockWeighting weighting;
+  std::int64_t answer = 0;  ///< max_new_tokens
+
+  std::size_t CacheableTokens() const {
+    std::size_t tokens = system.size();
+    for (const auto& group : groups) {
+      for (const auto& chunk : group) {
+        tokens += chunk.size();
+      }
+    }
+    return tokens;
+  }
+};
+
+class PromptGenerator {
+ public:
+  explicit PromptGenerator(std::uint64_t seed) : engine_(seed) {}
+
+  Prompt Next() {
+    Prompt prompt;
+    prompt.system = Tokens(Below(4) == 0 ? 0 : Below(30));
+    const std::size_t chunks = Below(6);
+    for (std::size_t i = 0; i < chunks; ++i) {
+      if (prompt.groups.empty() || Below(3) > 0) {
+        prompt.groups.emplace_back();
+      }
+      // Empty ones, and ones that are longer than a page of the cache.
+      prompt.groups.back().push_back(Tokens(i == 0 && Below(3) == 0 ? 70 : Below(25)));
+    }
+    const std::size_t questions = 1 + Below(3);
+    for (std::size_t i = 0; i < questions; ++i) {
+      prompt.questions.push_back(Tokens(1 + Below(9)));
+    }
+    prompt.strategy = Below(2) == 0 ? PositionStrategy::kShared : PositionStrategy::kOffset;
+    if (Below(2) == 0) {
+      prompt.weighting = {0.5F + 0.25F * static_cast<float>(Below(4)),
+                          0.75F + 0.25F * static_cast<float>(Below(3))};
+    }
+    prompt.answer = static_cast<std::int64_t>(Below(4));
+    return prompt;
+  }
+
+ private:
+  std::size_t Below(std::size_t bound) { return engine_() % bound; }
+  std::vector<TokenId> Tokens(std::size_t count) {
+    return reference::RandomTokens(engine_(), count, kModelVocabSize);
+  }
+
+  std::mt19937_64 engine_;
+};
+
+json ToBody(const Prompt& prompt) {
+  json body = {{"system_prompt", prompt.system},
+               {"chunks", json::array()},
+               {"chunk_groups", json::array()},
+               {"chunk_position_strategy",
+                prompt.strategy == PositionStrategy::kShared ? "shared" : "offset"},
+               {"chunk_temperature", prompt.weighting.temperature},
+               {"chunk_scale", prompt.weighting.scale},
+               {"label_token_ids", kLabels},
+               {"return_token_logprobs", true},
+               {"top_logprobs", 3},
+               {"max_new_tokens", prompt.answer},
+               {"ignore_eos", true}};
+  for (const auto& group : prompt.groups) {
+    body["chunk_groups"].push_back(group.size());
+    for (const auto& chunk : group) {
+      body["chunks"].push_back(chunk);
+    }
+  }
+  if (prompt.questions.size() == 1) {
+    body["question"] = prompt.questions[0];
+  } else {
+    body["questions"] = prompt.questions;
+  }
+  return body;
+}
+
+class ChunkedOracle : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kPrompts = 24;
+
+  ChunkedOracle() {
+    PromptGenerator generator(7);
+    for (std::size_t i = 0; i < kPrompts; ++i) {
+      prompts_.push_back(generator.Next());
+    }
+    for (int time = 0; time < 2; ++time) {
+      for (const Prompt& prompt : prompts_) {
+        requests_.push_back(ToChunked(ToBody(prompt)));
+      }
+    }
+  }
+
+  /// Each question's last row and those of its answer, with the answer's tokens as they came.
+  void ExpectAnswer(const json& body, const Prompt& prompt) const {
+    std::vector<std::vector<TokenId>> answers(prompt.questions.size());
+    std::vector<std::vector<TokenId>> suffixes = prompt.questions;
+    for (std::size_t q = 0; q < suffixes.size() && prompt.answer > 0; ++q) {
+      answers[q] = body.at("outputs").at(q).at("token_ids").get<std::vector<TokenId>>();
+      ASSERT_EQ(answers[q].size(), static_cast<std::size_t>(prompt.answer));
+      suffixes[q].insert(suffixes[q].end(), answers[q].begin(), answers[q].end());
+    }
+    const reference::PackedLayout layout =
+        reference::LayOutGroups(prompt.system, prompt.groups, suffixes, prompt.strategy);
+    for (std::size_t q = 0; q < suffixes.size(); ++q) {
+      SCOPED_TRACE("question " + std::to_string(q));
+      const std::int32_t last = layout.last_rows[layout.last_rows.size() - suffixes.size() + q];
+      std::vector<std::int32_t> rows;
+      for (auto row = last - static_cast<std::int32_t>(answers[q].size()); row <= last; ++row) {
+        rows.push_back(row);
+      }
+      const auto logits = oracle_.Logits(layout.tokens, layout.segments, rows, prompt.weighting);
+      ExpectRow(body, q, reference::LogSoftmax(logits[0]));
+      for (std::size_t step = 0; step < answers[q].size(); ++step) {
+        // The best, or as good as the best.
+        const std::vector<double> row = reference::LogSoftmax(logits[step]);
+        EXPECT_GE(row[static_cast<std::size_t>(answers[q][step])],
+                  *std::max_element(row.begin(), row.end()) - 2 * kTolerance)
+            << "step " << step;
+      }
+    }
+  }
+
+  static void ExpectRow(const json& body, std::size_t question, const std::vector<double>& oracle) {
+    const std::vector<double> logprobs = body.at("token_logprobs").at(question);
+    ASSERT_EQ(logprobs.size(), kLabels.size());
+    for (std::size_t label = 0; label < kLabels.size(); ++label) {
+      EXPECT_NEAR(logprobs[label], oracle[static_cast<std::size_t>(kLabels[label])], kTolerance);
+    }
+    const auto best = reference::Top(oracle, 3);
+    const json& top = body.at("top_logprobs").at(question);
+    ASSERT_EQ(top.size(), best.size());
+    for (std::size_t place = 0; place < best.size(); ++place) {
+      // Of two that are as good as each other, either may come first.
+      EXPECT_NEAR(top[place][1].get<double>(), best[place].second, kTolerance);
+      EXPECT_NEAR(oracle[top[place][0].get<std::size_t>()], best[place].second, 2 * kTolerance);
+    }
+  }
+
+  // Answers keep a page or more for every part of a prompt; without a cache there are as many as
+  // the model has positions for.
+  const std::filesystem::path dir_ = MakeModel("", 1024);
+  const reference::ReferenceModel oracle_{dir_};
+  std::vector<Prompt> prompts_;
+  std::vector<DoorRequest> requests_;
+};
+
+TEST_F(ChunkedOracle, RandomPromptsOnAnyRanksWithAndWithoutACache) {
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    SCOPED_TRACE(std::to_string(ranks) + " ranks");
+    // Less than most of the prompts have.
+    const auto run_with = [&](const std::string& megabytes) {
+      return RunRequests(
+          {dir_, {"--max-batch-tokens", "32", "--kv-cache-mb", megabytes}, ranks, "f32"},
+          requests_);
+    };
+    const BatchRun fresh = run_with("0");
+    const BatchRun cached = run_with("8");
+    ASSERT_EQ(fresh.exit_code, 0) << fresh.err;
+    ASSERT_EQ(cached.exit_code, 0) << cached.err;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      SCOPED_TRACE("request " + std::to_string(i));
+      const Prompt& prompt = prompts_[i % kPrompts];
+      EXPECT_EQ(cached.StableResponse(i), fresh.StableResponse(i));
+      EXPECT_EQ(fresh.CachedTokens(i), 0);
+      if (i < kPrompts) {
+        ExpectAnswer(cached.Body(i), prompt);
+      } else {
+        EXPECT_EQ(cached.CachedTokens(i), prompt.CacheableTokens());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::testing
