@@ -31,6 +31,7 @@ BenchEngine::BenchEngine(const EngineOptions& options)
   shard::RankEngineOptions rank;
   rank.arithmetic =
       shard::AgreeOnArithmetic(group_, shard::DetectInstructionSet(), PrecisionOf(options.dtype));
+  products_ = rank.arithmetic.products;
   rank.threads = options.threads;
   rank.limits = options.limits;
   rank_ = std::make_unique<shard::RankEngine>(group_, options.model_dir, config_, rank);

@@ -57,6 +57,8 @@ class BenchEngine {
   /// Bytes, or where the name ends in "_s" seconds, of the exchanges between ranks.
   NamedFigures ExchangeCost() const;
 
+  /// Precisions of the products with weights.
+  const shard::ArithmeticChoice& products() const { return products_; }
   /// What computes the matrix products, as the log says it.
   std::string BackendDescription() const { return rank_->Description(); }
 
@@ -64,6 +66,7 @@ class BenchEngine {
   proto::Communicator group_;
   proto::ModelConfig config_;
   proto::PlanLimits limits_;
+  shard::ArithmeticChoice products_;
   std::unique_ptr<shard::RankEngine> rank_;
 };
 

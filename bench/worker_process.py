@@ -1,6 +1,7 @@
-"""A worker: a process that does passes on demand, in the protocol of worker/main.cc.
+"""Processes that answer lines with lines of JSON, such as a worker: it does passes on demand, in the
+protocol of worker/main.cc.
 
-It prints a line of JSON when it is ready; then each line that it reads names a workload, and is
+A worker prints a line of JSON when it is ready; then each line that it reads names a workload, and is
 answered by a line of JSON with "t", the pass's seconds, "r", the label log-probabilities, and more.
 """
 from __future__ import annotations
@@ -10,14 +11,14 @@ import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 
 class WorkerFailed(Exception):
-    """Says which worker and why: one line."""
+    """Says which process and why: one line."""
 
 
-class WorkerProcess:
+class LineProcess:
     """Ended by the end of the `with`, whatever ends that."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, env: dict[str, str] | None = None) -> None:
@@ -28,25 +29,24 @@ class WorkerProcess:
         with log.open("w") as file:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file,
                                              text=True, env=env, start_new_session=True)  # Ctrl-C is for its user.
-        self.info: dict[str, Any] = {}
 
-    def wait_until_ready(self) -> None:
-        self.info = self._read()
-
-    def run(self, workload: str) -> dict[str, Any]:
-        """One pass of it: the answer."""
+    def tell(self, lines: str) -> None:
+        """All at once; each ends with a newline."""
         assert self._process.stdin
         try:
-            self._process.stdin.write(workload + "\n")
+            self._process.stdin.write(lines)
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # Reading says what became of it.
-        answer = self._read()
-        if "err" in answer:
-            raise WorkerFailed(f"{self.name}: {workload}: {answer['err']}")
-        return answer
 
-    def __enter__(self) -> WorkerProcess:
+    def read(self) -> dict[str, Any]:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        if not line:
+            raise WorkerFailed(f"{self.name} ended: {self._last_words()}")
+        return json.loads(line)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
@@ -70,13 +70,6 @@ class WorkerProcess:
             return False
         return True
 
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout
-        line = self._process.stdout.readline()
-        if not line:
-            raise WorkerFailed(f"{self.name} ended: {self._last_words()}")
-        return json.loads(line)
-
     def _last_words(self) -> str:
         """What it said itself: mpirun's own explanation, which comes after, is for people with other questions."""
         text = re.split(r"^-{20,}$", self._log.read_text(errors="replace"), maxsplit=1, flags=re.MULTILINE)
@@ -85,3 +78,18 @@ class WorkerProcess:
             if lines:
                 return lines[-1]
         return f"no word in {self._log}"
+
+
+class WorkerProcess(LineProcess):
+    info: dict[str, Any]
+
+    def wait_until_ready(self) -> None:
+        self.info = self.read()
+
+    def run(self, workload: str) -> dict[str, Any]:
+        """One pass of it: the answer."""
+        self.tell(workload + "\n")
+        answer = self.read()
+        if "err" in answer:
+            raise WorkerFailed(f"{self.name}: {workload}: {answer['err']}")
+        return answer

@@ -1,5 +1,5 @@
 """What a pass takes beside its bare matrix products and beside the same items one by one, what more
-ranks and threads make of it, and the memory that it needs.
+ranks and threads make of it, the memory that it needs, and what a cache of documents saves.
 
 Everything that is compared is run in turns, round by round, so that the machine's drift hits all
 alike. Run by `bench/run`.
@@ -14,6 +14,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.documents.documents_bench import DocumentsBench
 from bench.passes.jobs import DTYPES, Jobs, Refused
 from bench.passes.memory import run_memory
 from bench.passes.pass_bench import PassBench
@@ -23,7 +24,7 @@ from bench.worker_process import WorkerFailed
 
 PASS_WORKLOADS = ["300+10x10", "300+100x10", "300+128x50"]
 SCALING_WORKLOADS = ["300+10x10", "300+100x10"]
-BENCHES = ["all", "pass", "scaling", "memory"]
+BENCHES = ["all", "pass", "scaling", "memory", "documents"]
 
 
 def parse_flags() -> argparse.Namespace:
@@ -31,6 +32,7 @@ def parse_flags() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", nargs="?", choices=BENCHES, default="all", help=argparse.SUPPRESS)
+    parser.add_argument("--scorecast", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--scorecast-worker", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--models", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
@@ -40,7 +42,7 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2],
                         help="for scaling, with all --threads for which there are CPUs (1 2)")
     parser.add_argument("--threads", nargs="+", type=int, default=sorted({1, cpus}),
-                        help=f"of a rank; the pass bench uses the most (1 and the CPUs: {cpus})")
+                        help=f"of a rank; the benches of one rank use the most (1 and the CPUs: {cpus})")
     parser.add_argument("--rounds", type=int, default=5, help="times that everything is run (%(default)s)")
     parser.add_argument("--workloads", nargs="+", metavar="Q+NxT",
                         help="a query of Q tokens and N items of T; for pass and scaling "
@@ -76,6 +78,9 @@ def run(flags: argparse.Namespace, figures: Figures) -> None:
         with ExitStack() as stack:
             most_ranks = max(flags.layouts, key=lambda each: (each.ranks, each.threads))
             figures.memory = run_memory(jobs(stack), flags.dtype, list(dict.fromkeys([one_rank, most_ranks])))
+    if wanted("documents"):
+        with ExitStack() as stack:
+            figures.documents = DocumentsBench(jobs(stack), flags.scorecast).run(flags.dtype, one_rank, flags.rounds)
     figures.not_run = refused.why
 
 

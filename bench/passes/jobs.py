@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -64,14 +65,21 @@ class Jobs:
     def __init__(self, worker: Path, models: Path, shape: str, logs: Path, refused: Refused,
                  stack: ExitStack) -> None:
         self._worker = [str(worker.resolve()), "--models", str(models.resolve()), "--shape", shape]
-        self._logs = logs
+        self.logs = logs
         self._stack = stack
         self.refused = refused
         self._session_dir = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         self._shared_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
-        self._environment = dict(os.environ)
+        self.environment = dict(os.environ)
         if os.geteuid() == 0:
-            self._environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            self.environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def write_model(self) -> Path:
+        """Unless it is there; its directory."""
+        written = subprocess.run([*self._worker, "--only-write-model"], env=self.environment, stdout=subprocess.PIPE, text=True)
+        if written.returncode:
+            raise WorkerFailed("the random model could not be written")
+        return Path(written.stdout.strip())
 
     def start(self, dtype: str, layout: Layout, *flags: str, stack: ExitStack | None = None) -> WorkerProcess:
         """Ready."""
@@ -79,8 +87,8 @@ class Jobs:
         progress(f"starting {name}")
         command = on_this_host(layout.ranks, self._session_dir, self._shared_dir,
                                [*self._worker, "--dtype", dtype, "--threads", str(layout.threads), *flags])
-        log = self._logs / f"{dtype}-{layout.ranks}x{layout.threads}.txt"
-        job = (stack or self._stack).enter_context(WorkerProcess(name, command, log, self._environment))
+        log = self.logs / f"{dtype}-{layout.ranks}x{layout.threads}.txt"
+        job = (stack or self._stack).enter_context(WorkerProcess(name, command, log, self.environment))
         job.wait_until_ready()
         return job
 

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.documents import tables as documents_tables
+from bench.documents.documents_bench import DocumentsFigures
 from bench.passes import tables
 from bench.passes.jobs import title
 from bench.passes.memory import MemoryFigures
@@ -34,6 +36,7 @@ class Figures:
     passes: list[PassFigures] = field(default_factory=list)
     scaling: list[ScalingFigures] = field(default_factory=list)
     memory: list[MemoryFigures] = field(default_factory=list)
+    documents: list[DocumentsFigures] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
 
     def markdown(self) -> str:
@@ -54,6 +57,8 @@ class Figures:
             parts += ["Where the ranks' time goes:", phases] if phases else []
         if self.memory:
             parts += ["## Memory", "Of all ranks together; shared pages count for each rank.", tables.memory(self.memory)]
+        if self.documents:
+            parts += documents_tables.sections(self.documents)
         if self.not_run:
             parts.append("\n".join(f"- Not run: {why}" for why in self.not_run))
         return "\n\n".join(parts)

@@ -15,7 +15,7 @@ MIB = 1024 * 1024
 PHASES = ["gemm", "attention", "other", "communication", "waiting"]  # In this order; others follow.
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -36,7 +36,7 @@ def roofline(all_figures: Sequence[PassFigures]) -> str:
         gemms = [f"{spread(rates(seconds), 3)} {f.gemm_versions[library]}" for library, seconds in f.gemm_seconds.items()]
         rows.append([f.dtype, title(f.workload), str(f.tokens or ""), "<br>".join(instructions), "<br>".join(gemms),
                      _or_blank(rates(f.seconds), 3), _or_blank(f.seconds, 3), _or_blank(f.over_raw(), 2), _or_blank(f.share_of_bare(), 2)])
-    return _table(["dtype", "query + items", "tokens", "bare instruction", "raw GEMMs", "whole pass", "seconds",
+    return table(["dtype", "query + items", "tokens", "bare instruction", "raw GEMMs", "whole pass", "seconds",
                    "pass / raw", "pass's share of the bare rate"], rows)
 
 
@@ -63,7 +63,7 @@ def phases(all_figures: Sequence[PassFigures | ScalingFigures]) -> str:
                 rows.append([f.dtype, title(f.workload), str(f.layout), str(rank), *(spread(share, 1) for share in shares),
                              f"{100 - sum(median(share) for share in shares):.1f}"])
     header = ["dtype", "query + items", "ranks x threads", "rank", *(f"{name}, %" for name in names), "no phase, %"]
-    return _table(header, rows) if rows else ""
+    return table(header, rows) if rows else ""
 
 
 def multi_item(all_figures: Sequence[PassFigures]) -> str:
@@ -73,7 +73,7 @@ def multi_item(all_figures: Sequence[PassFigures]) -> str:
             timed = "" if f.prompts == f.items else f", {f.prompts} of {f.items} timed"
             rows.append([f.dtype, title(f.workload), spread(f.seconds, 3), spread(f.one_by_one_seconds(), 3) + timed,
                          spread(f.multi_item_ratio(), 2), f"{f.tokens_ratio():.2f}"])
-    return _table(["dtype", "query + items", "one pass, s", "one by one, s", "one by one / pass", "tokens' ratio"], rows)
+    return table(["dtype", "query + items", "one pass, s", "one by one, s", "one by one / pass", "tokens' ratio"], rows)
 
 
 def scaling(all_figures: Sequence[ScalingFigures]) -> str:
@@ -86,7 +86,7 @@ def scaling(all_figures: Sequence[ScalingFigures]) -> str:
         rows.append([f.dtype, title(f.workload), str(f.layout), spread(f.seconds, 3), spread(speedup(f, all_figures), 2),
                      _or_blank(exchange, 3), _or_blank(wait and [1000 * s for s in wait], 3),
                      f"{median(sent) / 1024:.0f}" if sent else ""])
-    return _table(["dtype", "query + items", "ranks x threads", "one pass, s", "speed over the first",
+    return table(["dtype", "query + items", "ranks x threads", "one pass, s", "speed over the first",
                    "exchange, ms a layer", "of it waiting", "received, KiB a layer"], rows)
 
 
@@ -109,5 +109,5 @@ def memory(all_figures: Sequence[MemoryFigures]) -> str:
                          f"{(held - f.packed_weights) / MIB:.0f}", f"{step.file / MIB:.0f}"])
     added = [f"- {f.dtype}, {f.layout}: 100 items of 10 tokens need {f.added_by_items() / MIB:.1f} MiB more than one."
              for f in all_figures]
-    return _table(["dtype", "ranks x threads", "after", "packed weights, MiB", "anonymous", "shared", "peak of both",
+    return table(["dtype", "ranks x threads", "after", "packed weights, MiB", "anonymous", "shared", "peak of both",
                    "both / weights", "both - weights", "file"], rows) + "\n\n" + "\n".join(added)

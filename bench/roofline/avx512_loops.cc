@@ -1,6 +1,10 @@
+#include <iterator>
+#include <numeric>
+
 #include <immintrin.h>
 
 #include "bench/roofline/chains.h"
+#include "bench/roofline/x86_loops.h"
 
 namespace scorecast::bench {
 
@@ -9,6 +13,26 @@ void Avx512Fma(std::int64_t iterations) {
   const __m512 b = _mm512_set1_ps(0.25F);
   RunChains(iterations, _mm512_setzero_ps(),
             [&](__m512 sum) { return _mm512_fmadd_ps(a, b, sum); });
+}
+
+std::uint64_t Avx512Sum(const std::uint64_t* words, std::int64_t count) {
+  constexpr int kSums = 8;
+  constexpr int kLane = 8;
+  __m512i sums[kSums];
+  for (__m512i& sum : sums) {
+    sum = _mm512_setzero_si512();
+  }
+  for (std::int64_t i = 0; i < count; i += kSums * kLane) {
+    for (int j = 0; j < kSums; ++j) {
+      sums[j] = _mm512_add_epi64(sums[j], _mm512_load_si512(words + i + j * kLane));
+    }
+  }
+  for (int j = 1; j < kSums; ++j) {
+    sums[0] = _mm512_add_epi64(sums[0], sums[j]);
+  }
+  alignas(64) std::uint64_t lanes[kLane];
+  _mm512_store_si512(lanes, sums[0]);
+  return std::accumulate(std::begin(lanes), std::end(lanes), std::uint64_t{0});
 }
 
 }  // namespace scorecast::bench

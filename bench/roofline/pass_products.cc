@@ -23,6 +23,14 @@ double WeightElements(const proto::ModelConfig& config, const proto::Partition& 
   return OperationsOf(ProductsOfPass(config, partition, 1, 1)) / 2;
 }
 
+double WeightBytes(const proto::ModelConfig& config, const proto::Partition& partition,
+                   std::int64_t layer_element, std::int64_t lm_head_element) {
+  const double layers = OperationsOf(ProductsOfPass(config, partition, 1, 0)) / 2;
+  const double lm_head = WeightElements(config, partition) - layers;
+  return layers * static_cast<double>(layer_element) +
+         lm_head * static_cast<double>(lm_head_element);
+}
+
 double OperationsOf(const std::vector<Product>& products) {
   double operations = 0;
   for (const Product& product : products) {

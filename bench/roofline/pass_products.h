@@ -27,6 +27,10 @@ std::vector<Product> ProductsOfPass(const proto::ModelConfig& config,
 /// Elements of the weights of a rank's products, the lm-head's among them.
 double WeightElements(const proto::ModelConfig& config, const proto::Partition& partition);
 
+/// Bytes of those weights, where an element of a layer's and of the lm-head's takes so many.
+double WeightBytes(const proto::ModelConfig& config, const proto::Partition& partition,
+                   std::int64_t layer_element, std::int64_t lm_head_element);
+
 double OperationsOf(const std::vector<Product>& products);
 
 }  // namespace scorecast::bench

@@ -21,4 +21,7 @@ inline constexpr int kTileProducts = 4;
 void AmxTileBf16(std::int64_t iterations);  ///< tdpbf16ps: 16 x 16 x 32 x 2 operations each.
 void AmxTileInt8(std::int64_t iterations);  ///< tdpbusd: 16 x 16 x 64 x 2.
 
+/// The sum of so many words, a multiple of 64, by loads of whole cache lines.
+std::uint64_t Avx512Sum(const std::uint64_t* words, std::int64_t count);
+
 }  // namespace scorecast::bench

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -84,9 +83,13 @@ Session::Session(BenchEngine& engine, std::string dtype, MemoryPeak* peak)
 
 json Session::Hello() {
   double elements = 0;
+  double bytes = 0;
   for (int rank = 0; rank < engine_.group().size(); ++rank) {
-    elements += WeightElements(
-        engine_.config(), proto::MakePartition(engine_.config(), rank, engine_.group().size()));
+    const proto::Partition partition =
+        proto::MakePartition(engine_.config(), rank, engine_.group().size());
+    elements += WeightElements(engine_.config(), partition);
+    bytes += WeightBytes(engine_.config(), partition, ElementSize(engine_.products().layers),
+                         ElementSize(engine_.products().lm_head));
   }
   return {{"engine", "scorecast"},
           {"version", engine_.BackendDescription()},
@@ -95,6 +98,7 @@ json Session::Hello() {
           {"ranks", engine_.group().size()},
           {"threads", engine_.pool().threads()},
           {"weight_elements", elements},
+          {"weight_bytes", bytes},
           {"start", TakeReports()}};
 }
 
@@ -107,6 +111,8 @@ json Session::Answer(const std::string& line) {
   json answer = {{"err", "no such command, or no workload that fits a pass"}};
   if (command == "instructions" && words >> what) {
     answer = Instructions(what);
+  } else if (command == "reads") {
+    answer = Reads();
   } else if (command == "gemms" && words >> what >> name) {
     const std::size_t colon = what.find(':');
     const std::optional<Workload> workload = ParseWorkload(name);
@@ -200,6 +206,13 @@ json Session::Instructions(const std::string& dtype) {
     rates[loop.instruction] = OperationsPerSecond(loop, engine_.pool());
   }
   return {{"operations_per_second", rates}};
+}
+
+json Session::Reads() {
+  if (!reads_) {
+    reads_.emplace(BytesBeyondCaches(), engine_.pool());
+  }
+  return {{"bytes_per_second", reads_->BytesPerSecond()}};
 }
 
 json Session::TakeReports() {

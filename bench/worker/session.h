@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "bench/bench_engine.h"
+#include "bench/roofline/memory_reads.h"
 #include "bench/roofline/pass_products.h"
 #include "bench/roofline/raw_gemms.h"
 #include "bench/worker/rank_report.h"
@@ -24,6 +26,7 @@ namespace scorecast::bench {
 ///   gemms L:D W        the bare matrix products of rank 0's pass by library L ("onednn" or
 ///                      "openblas") in dtype D, on the engine's threads
 ///   instructions D     what dtype D's instructions do on registers alone, on the engine's threads
+///   reads              bytes a second that the engine's threads read from memory, and only read
 ///
 /// Rank 0's; the other ranks are in FollowSession meanwhile.
 class Session {
@@ -41,6 +44,7 @@ class Session {
   nlohmann::json Gemms(const std::string& library, const std::string& dtype,
                        const Workload& workload);
   nlohmann::json Instructions(const std::string& dtype);
+  nlohmann::json Reads();
   const proto::ForwardPlan& PlanOf(const Workload& workload);
   /// Rank 0's.
   std::vector<Product> ProductsOf(const proto::ForwardPlan& plan);
@@ -52,6 +56,7 @@ class Session {
   MemoryPeak* const peak_;
   std::map<std::string, proto::ForwardPlan> plans_;
   std::map<std::string, std::unique_ptr<RawGemms>> gemms_;
+  std::optional<MemoryReads> reads_;
   std::vector<RankReport> reports_;  // Of the last time; [ranks].
 };
 

@@ -43,6 +43,13 @@ TEST(PassProducts, RowsThatAreNotReadNeedNoLogits) {
   EXPECT_EQ(Operations(7, 7) - Operations(7, 3), 2.0 * 4 * kVocabulary * kHidden);
 }
 
+TEST(PassProducts, WeightsTakeTheBytesOfTheirPrecision) {
+  const proto::ModelConfig config = Config();
+  const std::int64_t layers = 3 * (kOtherWeights + 2 * kKeys * kHidden);
+  EXPECT_EQ(WeightBytes(config, proto::MakePartition(config, 0, 1), 1, 2),
+            layers + 2 * kVocabulary * kHidden);
+}
+
 TEST(PassProducts, OfTheRanksAddUpToThoseOfOne) {
   EXPECT_EQ(Operations(7, 3, 0, 2) + Operations(7, 3, 1, 2), Operations(7, 3));
 }
