@@ -29,6 +29,15 @@ constexpr std::int64_t kRowsToMeasure = 32;
 /// Answers that are being generated take one row in so many of a pass that others wait for.
 constexpr std::int64_t kAnswersShare = 2;
 
+/// Behind those whose jobs came before, or with it.
+template <typename OfJob, typename Queue>
+void InsertByArrival(const OfJob& of, Queue& queue) {
+  queue.insert(
+      std::upper_bound(queue.begin(), queue.end(), of,
+                       [](const OfJob& a, const OfJob& b) { return a.ticket() < b.ticket(); }),
+      of);
+}
+
 /// Sequences that are looked up in the cache for one pass and then do not fit it.
 constexpr int kMostLookups = 32;
 
@@ -387,10 +396,7 @@ bool Scheduler::PreemptTheYoungest() {
 
 void Scheduler::Requeue(const OfJob& of) {
   if (of.run().FitsEmptyPass()) {
-    short_.insert(
-        std::upper_bound(short_.begin(), short_.end(), of.ticket(),
-                         [](Ticket ticket, const OfJob& other) { return ticket < other.ticket(); }),
-        of);
+    InsertByArrival(of, short_);
     return;
   }
   // The first one may have begun.
@@ -503,11 +509,7 @@ void Scheduler::AfterPass(const OfJob& of, Clock::time_point now, Step& step) {
       return other.job == of.job && other.sequence == of.sequence;
     };
     if (std::none_of(generating_.begin(), generating_.end(), same)) {
-      generating_.insert(std::upper_bound(generating_.begin(), generating_.end(), of.ticket(),
-                                          [](Ticket ticket, const OfJob& other) {
-                                            return ticket < other.ticket();
-                                          }),
-                         of);
+      InsertByArrival(of, generating_);
     }
   }
 }

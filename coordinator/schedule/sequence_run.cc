@@ -71,7 +71,7 @@ SequenceRun::SequenceRun(PackedSequence sequence, std::vector<Generation> answer
 bool SequenceRun::FitsEmptyPass() const {
   PassCost cost;
   for (const Part& part : parts_) {
-    if (part.stored < part.rows() || !part.reads.empty()) {
+    if (part.is_left()) {
       cost += {part.rows(), static_cast<std::int64_t>(part.reads.size()), KvRows(part.rows())};
     }
   }
@@ -80,9 +80,8 @@ bool SequenceRun::FitsEmptyPass() const {
 }
 
 bool SequenceRun::has_rows_left() const {
-  return std::any_of(
-             parts_.begin(), parts_.end(),
-             [](const Part& part) { return part.stored < part.rows() || !part.reads.empty(); }) ||
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const Part& part) { return part.is_left(); }) ||
          std::any_of(answers_.begin(), answers_.end(), [](const Answer& answer) {
            return answer.is_active && !answer.is_read_placed;
          });
@@ -142,8 +141,7 @@ SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare
   std::int64_t kv_rows = 0;
   std::vector<std::int32_t> ends;
   for (const Part& part : parts_) {
-    const bool is_left = part.stored < part.rows() || !part.reads.empty();
-    ends.push_back(is_left ? part.rows() : kUntouched);
+    ends.push_back(part.is_left() ? part.rows() : kUntouched);
     rows += RowsTo(part, part.rows());
     reads += static_cast<std::int64_t>(part.reads.size());
     if (part.stored < part.rows() && !(takes_several_ && part.must_be_kept)) {
@@ -198,7 +196,7 @@ std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
       const Part& part = parts_[i];
       left += {RowsTo(part, part.rows()), static_cast<std::int64_t>(part.reads.size()),
                KvRows(part.rows())};
-      is_left = is_left || part.stored < part.rows() || !part.reads.empty();
+      is_left = is_left || part.is_left();
     }
     if (!is_left) {
       begin = chain_end;

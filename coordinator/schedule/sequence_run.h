@@ -100,6 +100,8 @@ class SequenceRun {
     BlockCache::Overlap overlap;  ///< Whence rows of the first missing page can be copied.
 
     std::int32_t rows() const { return static_cast<std::int32_t>(tokens.size()); }
+    /// Something of it is to be computed.
+    bool is_left() const { return stored < rows() || !reads.empty(); }
   };
 
   struct Answer {

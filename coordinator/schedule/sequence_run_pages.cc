@@ -236,7 +236,7 @@ void SequenceRun::ReleasePages() {
 void SequenceRun::ReturnPagesIfOver(std::size_t chain) {
   for (std::size_t i = chain; i < ChainEnd(chain); ++i) {
     const Part& part = parts_[i];
-    if (part.is_shared || part.is_answered || part.stored < part.rows() || !part.reads.empty()) {
+    if (part.is_shared || part.is_answered || part.is_left()) {
       return;
     }
   }

@@ -111,15 +111,7 @@ Expected<ChunkedRequest> ChunkedRequestFromMessage(const v1::ChunkedRequest& mes
   }
   ReadScoring(message, request);
   ReadGeneration(message, request);
-  if (message.has_timeout_ms()) {
-    request.timeout_ms = message.timeout_ms();
-  }
-  if (message.has_model()) {
-    request.model = message.model();
-  }
-  if (message.has_cache_salt()) {
-    request.cache_salt = message.cache_salt();
-  }
+  ReadCommonFields(message, request);
   return request;
 }
 

@@ -45,15 +45,7 @@ proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& me
   request.return_token_logprobs = message.return_token_logprobs();
   request.top_logprobs = message.top_logprobs();
   request.max_new_tokens = message.max_new_tokens();
-  if (message.has_timeout_ms()) {
-    request.timeout_ms = message.timeout_ms();
-  }
-  if (message.has_model()) {
-    request.model = message.model();
-  }
-  if (message.has_cache_salt()) {
-    request.cache_salt = message.cache_salt();
-  }
+  ReadCommonFields(message, request);
   return request;
 }
 

@@ -22,6 +22,20 @@ proto::Expected<std::vector<TextOrIds>> ValuesOf(
 /// The 400 of a field without a value.
 proto::Error MissingValue(const std::string& field);
 
+/// What every door's request may say besides: timeout_ms, model, cache_salt.
+template <typename Message, typename Request>
+void ReadCommonFields(const Message& message, Request& request) {
+  if (message.has_timeout_ms()) {
+    request.timeout_ms = message.timeout_ms();
+  }
+  if (message.has_model()) {
+    request.model = message.model();
+  }
+  if (message.has_cache_salt()) {
+    request.cache_salt = message.cache_salt();
+  }
+}
+
 std::vector<double> NumbersOf(const v1::Numbers& message);
 std::vector<std::vector<double>> RowsOf(
     const google::protobuf::RepeatedPtrField<v1::Numbers>& messages);
