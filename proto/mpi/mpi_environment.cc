@@ -29,6 +29,9 @@ MpiEnvironment::MpiEnvironment() {
   if (!StartedByLauncher()) {
     // A world of one needs no daemon: Open MPI would fork one and keep it for the process's life.
     setenv("OMPI_MCA_ess_singleton_isolated", "1", /*overwrite=*/0);
+    // Nor a directory: all such worlds of a user would share one, which each removes at its end, be
+    // it under another that is just starting, which would fail.
+    setenv("OMPI_MCA_orte_create_session_dirs", "0", /*overwrite=*/0);
   }
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);

@@ -66,6 +66,17 @@ class Startup : public ::testing::Test {
   const std::filesystem::path model_ = MakeModel("digits");
 };
 
+// Open MPI would make one where it is told to, and all that run alone would share it.
+TEST_F(Startup, AloneItNeedsNoDirectoryForItself) {
+  Command command = ScorecastCommand({"batch", "--model", model_, "--input", input_, "--output",
+                                      output_, "--multi-item-scoring-delimiter", "7"},
+                                     0);
+  command.environment.emplace_back("OMPI_MCA_orte_tmpdir_base", "/proc/none");
+  const ProcessResult result = testing::Run(command);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_GT(std::filesystem::file_size(output_), 0U);
+}
+
 TEST_F(Startup, AModelThatCannotBeRead) {
   ExpectRefused("/nonexistent/model", {{}, HasSubstr("/nonexistent/model")});
   ExpectRefused(dir_, {{}, HasSubstr("config.json")});
