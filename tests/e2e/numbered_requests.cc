@@ -40,10 +40,10 @@ v1::Request NumberedRequest(std::uint64_t number) {
   return ToRequest(number, NumberedBody(number));
 }
 
-v1::Request HeavyRequest(std::uint64_t request_id) {
+v1::Request HeavyRequest(std::uint64_t request_id, std::size_t item_length) {
   return ToRequest(request_id,
                    {{"query", std::vector<int>(60, 3)},
-                    {"items", std::vector<std::vector<int>>(100, std::vector<int>(60, 4))},
+                    {"items", std::vector<std::vector<int>>(100, std::vector<int>(item_length, 4))},
                     {"label_token_ids", {1, 2}}});
 }
 

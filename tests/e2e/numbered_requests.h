@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,8 +22,8 @@ std::vector<nlohmann::json> NumberedBodies(std::uint64_t count);
 /// The body as a message, with the number as its request_id.
 v1::Request NumberedRequest(std::uint64_t number);
 
-/// A request of some 6000 tokens, so that whatever comes after it waits.
-v1::Request HeavyRequest(std::uint64_t request_id);
+/// A request of 100 items, by default of some 6000 tokens, so that whatever comes after it waits.
+v1::Request HeavyRequest(std::uint64_t request_id, std::size_t item_length = 60);
 
 using Scores = std::vector<std::vector<double>>;
 Scores ScoresOf(const v1::Response& response);

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/reference/temp_directory.h"
+
 namespace scorecast::testing {
 namespace {
 
@@ -21,6 +23,13 @@ using Clock = std::chrono::steady_clock;
 
 /// For a process that was told to end.
 constexpr auto kTimeToEnd = std::chrono::seconds(10);
+
+/// Open MPI's jobs of one user on one host share a directory, and one that ends may remove it under
+/// one that starts, which then fails: this test's jobs have a place of their own.
+void UseOwnPlaceForTemporaryFiles() {
+  static const reference::TempDirectory place;
+  setenv("TMPDIR", place.path().c_str(), 1);
+}
 
 struct Pipe {
   int read = -1;
@@ -64,6 +73,7 @@ void Close(int& fd) {
 }  // namespace
 
 Process::Process(const Command& command) : deadline_(Clock::now() + command.timeout) {
+  UseOwnPlaceForTemporaryFiles();
   // A child that ends without reading its input is a case to test, not one to die of.
   signal(SIGPIPE, SIG_IGN);
   Pipe in = MakePipe();

@@ -48,20 +48,23 @@ Counts ReceiveToTheEnd(Client& client) {
   }
 }
 
-/// As many heavy requests as a service takes from one connection at once, or nearly; on most
-/// machines more than are computed in the time of an orderly drain.
+/// As many requests as a service takes from one connection at once, or nearly. With items of this
+/// length they are work for seconds, so that a machine that stands still for one of them changes
+/// nothing.
 constexpr std::size_t kMany = 250;
+constexpr std::size_t kItemLength = 180;
 
 /// Returns when the service has taken them all.
 void SendMany(Client& client) {
   for (std::size_t i = 0; i < kMany; ++i) {
-    client.Send(HeavyRequest(i));
+    client.Send(HeavyRequest(i, kItemLength));
   }
   EXPECT_TRUE(Eventually([&] { return HasReadAll(client); }));
 }
 
 // A pass of the queue is computed in a few milliseconds, so that there is time after it.
-const std::vector<std::string> kShortPasses = {"--max-batch-tokens", "512"};
+const std::vector<std::string> kShortPasses = {"--max-batch-tokens", "512",
+                                               "--max-multi-item-seq-len", "20000"};
 
 void ExpectStopped(const ProcessResult& result) {
   EXPECT_FALSE(result.timed_out);
@@ -104,7 +107,8 @@ TEST(ServeDrain, WhoAsksMeanwhileGetsA503AndNobodyComesIn) {
 
 class ServeDrainSignal : public ::testing::TestWithParam<int> {};
 
-// What is queued is computed for five seconds, unless somebody is in a hurry.
+// What is queued is computed for five seconds, unless somebody is in a hurry: on most machines all
+// of it would be.
 TEST_P(ServeDrainSignal, TwiceHurries) {
   Service service(NumberedCommand(0, kShortPasses));
   const auto client = service.Connect();
@@ -112,13 +116,11 @@ TEST_P(ServeDrainSignal, TwiceHurries) {
   client->Receive();
   kill(service.process().pid(), GetParam());
   ASSERT_NE(service.process().ErrorLineWith("draining"), "");
-  const auto begin = steady_clock::now();
   kill(service.process().pid(), GetParam());
   const Counts counts = ReceiveToTheEnd(*client);
   EXPECT_EQ(1 + counts.scored + counts.refused, kMany) << "nothing that was taken is lost";
   EXPECT_GT(counts.refused, 0U);
   ExpectStopped(service.process().Wait());
-  EXPECT_LT(steady_clock::now() - begin, std::chrono::milliseconds(4500));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ServeDrainSignal, ::testing::Values(SIGTERM, SIGINT, SIGUSR1));

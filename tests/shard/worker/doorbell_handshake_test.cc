@@ -165,7 +165,7 @@ TEST_F(DoorbellHandshake, ARankComesOnce) {
 
 TEST_F(DoorbellHandshake, NamesTheRanksThatDoNotCome) {
   const tcp::socket two = VisitWith(HelloOf(2));
-  const HandshakeTimes hasty = {.all_ranks = std::chrono::milliseconds(300), .hello = kForever};
+  const HandshakeTimes hasty = {.all_ranks = std::chrono::seconds(1), .hello = kForever};
   const tcp::socket silent = Visit();
   try {
     shard::AcceptRanks(root_context_, acceptor_, invitation_, 4, hasty);
