@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "coordinator/doors/chunk_packing.h"
@@ -85,11 +86,29 @@ std::vector<TokenId> Context(const PackedSequence& sequence, const QuestionEnd& 
   return {end - static_cast<std::ptrdiff_t>(std::min(length, kContextTokens)), end};
 }
 
+/// The field of the first part with positions past the limit; without one, the answers'.
+std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
+                      const ChunkedRequest& request, const ChunkedTokens& tokens) {
+  auto question = tokens.names.begin();
+  for (const proto::Segment& segment : sequence.segments) {
+    if (segment.first_position + std::int64_t{segment.length} <= limit) {
+      question += segment.kind == SegmentKind::kSuffix ? 1 : 0;
+    } else if (request.prompt) {
+      return "prompt";
+    } else if (segment.kind == SegmentKind::kSuffix) {
+      return *question;
+    } else {
+      return segment.kind == SegmentKind::kBlock ? "chunks" : "system_prompt";
+    }
+  }
+  return "max_new_tokens";
+}
+
 /// The largest position + 1, with those of the answers; an answer's last token is not computed.
 std::optional<Error> PositionFault(const PackedSequence& sequence, const ChunkedTokens& tokens,
-                                   std::int64_t max_new_tokens, std::int64_t limit) {
+                                   const ChunkedRequest& request, std::int64_t limit) {
   const std::int64_t prompt = sequence.PositionLimit();
-  const std::int64_t answer = std::max<std::int64_t>(max_new_tokens - 1, 0);
+  const std::int64_t answer = std::max<std::int64_t>(request.max_new_tokens - 1, 0);
   if (prompt + answer <= limit) {
     return std::nullopt;
   }
@@ -97,7 +116,7 @@ std::optional<Error> PositionFault(const PackedSequence& sequence, const Chunked
                     "Too many positions: " + Exceeds(prompt + answer, limit) + " (system prompt " +
                         std::to_string(tokens.prefix.size()) + ", with chunks and questions " +
                         std::to_string(prompt) + ", answers " + std::to_string(answer) + ").",
-                    prompt <= limit ? "max_new_tokens" : tokens.names.front());
+                    FieldPast(limit, sequence, request, tokens));
 }
 
 AnswerOptions AnswerOptionsOf(const ChunkedRequest& request, const proto::ModelConfig& config) {
@@ -167,7 +186,7 @@ Expected<PreparedChunked> PrepareChunked(const ChunkedRequest& request,
 
   PreparedChunked prepared;
   prepared.sequence = PackChunks(tokens->prefix, tokens->groups, tokens->questions, *strategy);
-  if (auto fault = PositionFault(prepared.sequence, *tokens, request.max_new_tokens,
+  if (auto fault = PositionFault(prepared.sequence, *tokens, request,
                                  context.config.max_position_embeddings)) {
     return Unexpected(*std::move(fault));
   }

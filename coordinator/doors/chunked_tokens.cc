@@ -174,7 +174,7 @@ class PartsTokenizer {
       return std::nullopt;
     }
     if (context_.tokenizer == nullptr) {
-      return NoTokenizer(field);
+      return NoTokenizer(parts_.names.front());  // It is there, and text; the field may not be.
     }
     return IsValidUtf8(Text(part)) ? std::nullopt : std::optional(InvalidUtf8(field));
   }

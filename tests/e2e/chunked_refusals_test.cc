@@ -62,7 +62,7 @@ TEST(ChunkedRefusals, SayWhyAndWhere) {
       {{{"question", "text"}}, "text_and_ids_mixed", "system_prompt", ""},
       {{{"system_prompt", nullptr}, {"chunks", nullptr}, {"question", "text"}},
        "no_tokenizer",
-       "system_prompt",
+       "question",
        ""},
       {{{"label_token_ids", nullptr}}, "no_labels", "label_token_ids", ""},
       {{{"max_new_tokens", 5}, {"top_p", 0}}, "top_p_out_of_range", "top_p", ""},

@@ -181,7 +181,7 @@ TEST(ChunkedValidation, TextAndIdsAreNotMixed) {
 
 TEST(ChunkedValidation, TextNeedsATokenizer) {
   ExpectAccepted(WithoutTokenizer(), Ids(R"("label_token_ids":[5])"));
-  ExpectRefused(WithoutTokenizer(), Labelled(R"("question":"?")"), "no_tokenizer", "system_prompt");
+  ExpectRefused(WithoutTokenizer(), Labelled(R"("question":"?")"), "no_tokenizer", "question");
   ExpectRefused(WithoutTokenizer(), Prompt("p"), "no_tokenizer", "prompt");
   ExpectRefused(WithoutTokenizer(), Ids(R"("max_new_tokens":1,"stop":"x")"), "no_tokenizer",
                 "stop");
@@ -358,6 +358,14 @@ TEST(ChunkedValidation, Positions) {
   ExpectAccepted({}, with_question(41, labels + R"(,"chunk_position_strategy":"offset")"));
   ExpectRefused({}, with_question(42, labels + R"(,"chunk_position_strategy":"offset")"),
                 "too_many_positions", "question");
+  const auto with_parts = [&](std::size_t system_prompt, std::size_t chunk) {
+    return R"({"system_prompt":")" + Letters(system_prompt) + R"(","chunks":["a",")" +
+           Letters(chunk) + R"("],"questions":["?",")" + Letters(20) + R"("],)" + labels + "}";
+  };
+  ExpectAccepted({}, with_parts(23, 20));
+  ExpectRefused({}, with_parts(24, 20), "too_many_positions", "questions[1]", "65 > 64");
+  ExpectRefused({}, with_parts(44, 20), "too_many_positions", "chunks", "85 > 64");
+  ExpectRefused({}, with_parts(64, 20), "too_many_positions", "system_prompt", "105 > 64");
   ExpectRefused({}, Prompt(Letters(64)), "too_many_positions", "prompt", "65 > 64");
   for (const char* value : {"-1", "65", "9223372036854775807"}) {
     ExpectRefused({}, Text(R"("max_new_tokens":)" + std::string(value)),
