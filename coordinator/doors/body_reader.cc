@@ -189,6 +189,12 @@ std::optional<std::string> BodyReader::String(const std::string& field) {
   return value->get<std::string>();
 }
 
+void BodyReader::ReadOptions(RequestOptions& options) {
+  options.timeout_ms = Integer("timeout_ms");
+  options.model = String("model");
+  options.cache_salt = String("cache_salt");
+}
+
 void BodyReader::Fail(Error error) {
   if (!error_) {
     error_ = std::move(error);

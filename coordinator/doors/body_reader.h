@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/doors/door_values.h"
+#include "coordinator/doors/request_options.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -40,6 +41,9 @@ class BodyReader {
   std::optional<std::int64_t> Integer(const std::string& field);
   std::optional<std::uint64_t> Unsigned(const std::string& field);
   std::optional<std::string> String(const std::string& field);
+
+  /// The fields of any door's request.
+  void ReadOptions(RequestOptions& options);
 
   void Fail(proto::Error error);
   std::optional<proto::Error>& error() { return error_; }

@@ -141,10 +141,7 @@ std::optional<Error> ChunkedFieldFault(const ChunkedRequest& request,
   if (auto fault = TopLogprobsFault(request.top_logprobs, context.config.vocab_size)) {
     return fault;
   }
-  if (auto fault = TimeoutFault(request.timeout_ms)) {
-    return fault;
-  }
-  if (auto fault = CacheSaltFault(request.cache_salt)) {
+  if (auto fault = OptionsFault(request)) {
     return fault;
   }
   const std::int64_t positions = context.config.max_position_embeddings;

@@ -55,9 +55,7 @@ Expected<ChunkedRequest> ChunkedRequestFromJson(const nlohmann::json& body) {
   ReadPrompt(reader, request);
   ReadScoring(reader, request);
   ReadGeneration(reader, request);
-  request.timeout_ms = reader.Integer("timeout_ms");
-  request.model = reader.String("model");
-  request.cache_salt = reader.String("cache_salt");
+  reader.ReadOptions(request);
   if (reader.error()) {
     return Unexpected(*std::move(reader.error()));
   }

@@ -196,8 +196,6 @@ Expected<PreparedChunked> PrepareChunked(const ChunkedRequest& request,
   prepared.readout.questions = tokens->names;
   prepared.readout.model = request.model.value_or(context.options.model_name);
   prepared.readout.usage.prompt_tokens = prepared.sequence.rows();
-  prepared.timeout = Timeout(request.timeout_ms);
-  prepared.cache_salt = request.cache_salt.value_or("");
   const std::vector<QuestionEnd> questions = QuestionEnds(prepared.sequence);
   AddReads(questions, *std::move(labels), request, prepared);
   if (request.max_new_tokens > 0) {

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +35,6 @@ struct PreparedChunked {
   std::vector<std::vector<TokenId>> contexts;
   AnswerOptions answer;  ///< The same for all questions, the seed too.
   ChunkedReadout readout;
-  std::optional<std::chrono::milliseconds> timeout;
-  std::string cache_salt;
 };
 
 /// More than what an unfinished character, or a rule about spaces, reaches back.

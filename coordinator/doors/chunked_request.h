@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coordinator/doors/door_values.h"
+#include "coordinator/doors/request_options.h"
 #include "coordinator/generate/answer_generator.h"
 #include "coordinator/generate/answer_options.h"
 
@@ -13,7 +14,7 @@ namespace scorecast::coordinator {
 
 /// A request about documents as any door reads it: types are right, values are not looked at yet
 /// (see PrepareChunked). The fields are those of docs/requests.md.
-struct ChunkedRequest {
+struct ChunkedRequest : RequestOptions {
   std::optional<TextOrIds> system_prompt;
   std::optional<std::vector<TextOrIds>> chunks;
   std::optional<std::vector<std::int64_t>> chunk_groups;
@@ -38,10 +39,6 @@ struct ChunkedRequest {
   std::vector<TokenId> stop_token_ids;
   bool ignore_eos = false;
   bool stream = false;
-
-  std::optional<std::int64_t> timeout_ms;
-  std::optional<std::string> model;
-  std::optional<std::string> cache_salt;
 };
 
 struct ChunkedResponse {

@@ -121,10 +121,7 @@ Scheduler::Ticket ChunkedService::Answer(const ChunkedRequest& request, Clock::t
   Expected<PreparedChunked> prepared =
       PrepareChunked(request, {config_, tokenizer_, options_, scheduler_.limits()});
   if (!prepared) {
-    LogRefusal(kDoor, prepared.error());
-    ready([error = std::move(prepared).error()]() -> Expected<ChunkedResponse> {
-      return Unexpected(error);
-    });
+    Refuse(kDoor, std::move(prepared).error(), ready);
     return Scheduler::kNoTicket;
   }
   Generators generators;
@@ -138,21 +135,14 @@ Scheduler::Ticket ChunkedService::Answer(const ChunkedRequest& request, Clock::t
         std::move(on_own_delta)));
     prepared->generations[i].chooser = generators.back();
   }
-  Job job;
+  Job job = JobWith(request, arrived);
   job.sequences.push_back(std::move(prepared->sequence));
   job.generations = std::move(prepared->generations);
-  job.cache_salt = std::move(prepared->cache_salt);
-  if (prepared->timeout) {
-    job.deadline = arrived + *prepared->timeout;
-  }
-  const RequestTimes times{arrived, begin, Clock::now()};
-  job.done = [ready, times, generators = std::move(generators),
-              readout = std::move(prepared->readout)](JobResult result) mutable {
-    auto shared_result = std::make_shared<JobResult>(std::move(result));
-    ready([readout = std::move(readout), times, shared_result, generators = std::move(generators)] {
-      return LoggedResponse(readout, times, *shared_result, generators);
-    });
-  };
+  job.done = WhenDone(ready, [times = RequestTimes{arrived, begin, Clock::now()},
+                              generators = std::move(generators),
+                              readout = std::move(prepared->readout)](const JobResult& result) {
+    return LoggedResponse(readout, times, result, generators);
+  });
   return scheduler_.Submit(std::move(job));
 }
 

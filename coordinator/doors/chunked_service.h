@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "coordinator/doors/chunked_request.h"
+#include "coordinator/doors/deferred_answer.h"
 #include "coordinator/doors/score_options.h"
 #include "coordinator/generate/answer_generator.h"
 #include "coordinator/schedule/scheduler.h"
@@ -17,9 +18,8 @@ namespace scorecast::coordinator {
 /// number of threads.
 class ChunkedService {
  public:
-  /// As ScoreService's.
-  using Finish = std::function<proto::Expected<ChunkedResponse>()>;
-  using Ready = std::function<void(Finish)>;
+  using Finish = coordinator::Finish<ChunkedResponse>;
+  using Ready = coordinator::Ready<ChunkedResponse>;
   /// What was generated for one of the questions, on the computing thread and before Ready. Must
   /// return soon.
   using OnDelta = std::function<void(std::size_t question, AnswerDelta)>;

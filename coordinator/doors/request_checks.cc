@@ -6,13 +6,8 @@
 #include "coordinator/doors/request_error.h"
 
 namespace scorecast::coordinator {
-namespace {
 
 using proto::Error;
-
-constexpr std::int64_t kMaxTimeoutMs = std::int64_t{1000} * 60 * 60 * 24 * 365;
-
-}  // namespace
 
 std::string Exceeds(std::int64_t value, std::int64_t limit) {
   return std::to_string(value) + " > " + std::to_string(limit);
@@ -42,28 +37,6 @@ std::optional<Error> TopLogprobsFault(std::int64_t top_logprobs, std::int64_t vo
                     "top_logprobs");
 }
 
-std::optional<Error> TimeoutFault(std::optional<std::int64_t> timeout_ms) {
-  if (!timeout_ms || *timeout_ms > 0) {
-    return std::nullopt;
-  }
-  return BadRequest(
-      "timeout_out_of_range",
-      "timeout_ms must be greater than zero, not " + std::to_string(*timeout_ms) + ".",
-      "timeout_ms");
-}
-
-std::optional<Error> CacheSaltFault(const std::optional<std::string>& cache_salt) {
-  constexpr std::size_t kMaxBytes = 256;
-  if (!cache_salt || cache_salt->size() <= kMaxBytes) {
-    return std::nullopt;
-  }
-  return BadRequest("cache_salt_too_long",
-                    "cache_salt is too long: " +
-                        Exceeds(static_cast<std::int64_t>(cache_salt->size()), kMaxBytes) +
-                        " bytes.",
-                    "cache_salt");
-}
-
 std::optional<Error> VocabularyFault(const std::vector<TokenId>& ids, const std::string& field,
                                      std::int64_t vocab_size) {
   for (const TokenId id : ids) {
@@ -76,13 +49,6 @@ std::optional<Error> VocabularyFault(const std::vector<TokenId>& ids, const std:
     }
   }
   return std::nullopt;
-}
-
-std::optional<std::chrono::milliseconds> Timeout(std::optional<std::int64_t> timeout_ms) {
-  if (!timeout_ms) {
-    return std::nullopt;
-  }
-  return std::chrono::milliseconds(std::min(*timeout_ms, kMaxTimeoutMs));
 }
 
 std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,18 +21,10 @@ std::string Exceeds(std::int64_t value, std::int64_t limit);
 std::optional<proto::Error> SoftmaxTemperatureFault(double temperature, bool apply_softmax,
                                                     const std::string& field);
 std::optional<proto::Error> TopLogprobsFault(std::int64_t top_logprobs, std::int64_t vocab_size);
-std::optional<proto::Error> TimeoutFault(std::optional<std::int64_t> timeout_ms);
-
-/// The cache keeps one of every salt that it has anything of.
-std::optional<proto::Error> CacheSaltFault(const std::optional<std::string>& cache_salt);
 
 /// Ids that a client gave, or that a tokenizer with more tokens than the model made of its text.
 std::optional<proto::Error> VocabularyFault(const std::vector<TokenId>& ids,
                                             const std::string& field, std::int64_t vocab_size);
-
-/// Of a good `timeout_ms`: those that are longer than any request takes are cut, so that a clock's
-/// arithmetic stays in its range.
-std::optional<std::chrono::milliseconds> Timeout(std::optional<std::int64_t> timeout_ms);
 
 /// BOS, where the tokenizer's own rule adds one, and the text's tokens: BOS belongs at the very
 /// start of a text, and nowhere else.

@@ -67,9 +67,7 @@ Expected<ScoreRequest> ScoreRequestFromJson(const json& body) {
       reader.Bool("return_token_logprobs", request.return_token_logprobs);
   request.top_logprobs = reader.Integer("top_logprobs").value_or(request.top_logprobs);
   request.max_new_tokens = reader.Integer("max_new_tokens").value_or(request.max_new_tokens);
-  request.timeout_ms = reader.Integer("timeout_ms");
-  request.model = reader.String("model");
-  request.cache_salt = reader.String("cache_salt");
+  reader.ReadOptions(request);
   if (reader.error()) {
     return Unexpected(*std::move(reader.error()));
   }

@@ -34,10 +34,7 @@ std::optional<Error> FieldFault(const ScoreRequest& request, const RequestContex
   if (auto fault = TopLogprobsFault(request.top_logprobs, context.config.vocab_size)) {
     return fault;
   }
-  if (auto fault = TimeoutFault(request.timeout_ms)) {
-    return fault;
-  }
-  if (auto fault = CacheSaltFault(request.cache_salt)) {
+  if (auto fault = OptionsFault(request)) {
     return fault;
   }
   const auto num_items = static_cast<std::int64_t>(request.items.size());
@@ -339,8 +336,6 @@ Expected<PreparedScore> PrepareScore(const ScoreRequest& request, const RequestC
   prepared.readout.row = ReadoutOf(request);
   prepared.readout.item_first_ignored = multi_item && request.item_first;
   prepared.readout.model = request.model.value_or(context.options.model_name);
-  prepared.timeout = Timeout(request.timeout_ms);
-  prepared.cache_salt = request.cache_salt.value_or("");
   auto fault = multi_item ? MultiItemPreparation(request, *labels, context).Prepare(prepared)
                           : OneByOnePreparation(request, *labels, context).Prepare(prepared);
   if (fault) {

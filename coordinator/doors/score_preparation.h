@@ -1,8 +1,6 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +30,6 @@ struct PreparedScore {
   /// last row.
   std::vector<proto::PackedSequence> sequences;
   ScoreReadout readout;
-  std::optional<std::chrono::milliseconds> timeout;
-  std::string cache_salt;
 };
 
 /// Checks, tokenizes and packs a request. Every fault a request can have is found here (or before,

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "coordinator/doors/door_values.h"
+#include "coordinator/doors/request_options.h"
 
 namespace scorecast::coordinator {
 
 /// A score request as any door reads it: types are right, values are not looked at yet (see
 /// PrepareScore). The fields are those of docs/requests.md.
-struct ScoreRequest {
+struct ScoreRequest : RequestOptions {
   TextOrIds query;
   std::vector<TextOrIds> items;
   std::optional<LabelTokenIds> label_token_ids;
@@ -22,9 +23,6 @@ struct ScoreRequest {
   bool return_token_logprobs = false;
   std::int64_t top_logprobs = 0;
   std::int64_t max_new_tokens = 0;
-  std::optional<std::int64_t> timeout_ms;
-  std::optional<std::string> model;
-  std::optional<std::string> cache_salt;
 };
 
 struct ScoreResponse {

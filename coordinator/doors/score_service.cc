@@ -1,6 +1,5 @@
 #include "coordinator/doors/score_service.h"
 
-#include <memory>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -51,28 +50,18 @@ Scheduler::Ticket ScoreService::Score(const ScoreRequest& request, Clock::time_p
   Expected<PreparedScore> prepared =
       PrepareScore(request, {config_, tokenizer_, options_, scheduler_.limits()});
   if (!prepared) {
-    LogRefusal(kDoor, prepared.error());
-    ready([error = std::move(prepared).error()]() -> Expected<ScoreResponse> {
-      return Unexpected(error);
-    });
+    Refuse(kDoor, std::move(prepared).error(), ready);
     return Scheduler::kNoTicket;
   }
   if (prepared->readout.item_first_ignored) {
     WarnOfItemFirst();
   }
-  Job job;
+  Job job = JobWith(request, arrived);
   job.sequences = std::move(prepared->sequences);
-  job.cache_salt = std::move(prepared->cache_salt);
-  if (prepared->timeout) {
-    job.deadline = arrived + *prepared->timeout;
-  }
-  const RequestTimes times{arrived, begin, Clock::now()};
-  job.done = [ready, times, readout = std::move(prepared->readout)](JobResult result) mutable {
-    auto shared_result = std::make_shared<JobResult>(std::move(result));
-    ready([readout = std::move(readout), times, shared_result] {
-      return Answer(readout, times, *shared_result);
-    });
-  };
+  job.done = WhenDone(ready, [times = RequestTimes{arrived, begin, Clock::now()},
+                              readout = std::move(prepared->readout)](const JobResult& result) {
+    return Answer(readout, times, result);
+  });
   return scheduler_.Submit(std::move(job));
 }
 

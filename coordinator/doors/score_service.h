@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 
+#include "coordinator/doors/deferred_answer.h"
 #include "coordinator/doors/score_options.h"
 #include "coordinator/doors/score_preparation.h"
 #include "coordinator/doors/score_request.h"
@@ -17,12 +18,8 @@ namespace scorecast::coordinator {
 /// threads.
 class ScoreService {
  public:
-  /// The rest of the work, which is not for the computing thread: a door calls it once, on a thread
-  /// of its own, while the service lives.
-  using Finish = std::function<proto::Expected<ScoreResponse>()>;
-  /// Called once: on the computing thread, or, where nothing is to be computed, on the thread that
-  /// asks. Must return soon.
-  using Ready = std::function<void(Finish)>;
+  using Finish = coordinator::Finish<ScoreResponse>;
+  using Ready = coordinator::Ready<ScoreResponse>;
 
   /// All are outlived by the arguments; `tokenizer` may be null. `options.delimiter`, where set, is
   /// in the model's vocabulary.

@@ -111,7 +111,7 @@ Expected<ChunkedRequest> ChunkedRequestFromMessage(const v1::ChunkedRequest& mes
   }
   ReadScoring(message, request);
   ReadGeneration(message, request);
-  ReadCommonFields(message, request);
+  ReadOptions(message, request);
   return request;
 }
 

@@ -45,7 +45,7 @@ proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& me
   request.return_token_logprobs = message.return_token_logprobs();
   request.top_logprobs = message.top_logprobs();
   request.max_new_tokens = message.max_new_tokens();
-  ReadCommonFields(message, request);
+  ReadOptions(message, request);
   return request;
 }
 

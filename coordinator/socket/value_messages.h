@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coordinator/doors/door_values.h"
+#include "coordinator/doors/request_options.h"
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
 #include "proto/scorecast.pb.h"
@@ -22,17 +23,17 @@ proto::Expected<std::vector<TextOrIds>> ValuesOf(
 /// The 400 of a field without a value.
 proto::Error MissingValue(const std::string& field);
 
-/// What every door's request may say besides: timeout_ms, model, cache_salt.
-template <typename Message, typename Request>
-void ReadCommonFields(const Message& message, Request& request) {
+/// Of a message with the fields of every door's requests.
+template <typename Message>
+void ReadOptions(const Message& message, RequestOptions& options) {
   if (message.has_timeout_ms()) {
-    request.timeout_ms = message.timeout_ms();
+    options.timeout_ms = message.timeout_ms();
   }
   if (message.has_model()) {
-    request.model = message.model();
+    options.model = message.model();
   }
   if (message.has_cache_salt()) {
-    request.cache_salt = message.cache_salt();
+    options.cache_salt = message.cache_salt();
   }
 }
 

@@ -301,17 +301,11 @@ TEST_F(ChunkedPreparation, WhatEndsAnAnswer) {
   EXPECT_THAT(Prepare().answer.stop_token_ids, ElementsAre(1, 2));
 }
 
-TEST_F(ChunkedPreparation, SaltModelAndDeadlineGoOn) {
+TEST_F(ChunkedPreparation, TheModelsNameIsTheRequestsOwnIfItHasOne) {
   Structured("s", {"ab"}, "?");
-  EXPECT_EQ(Prepare().cache_salt, "");
   EXPECT_EQ(Prepare().readout.model, "default");
-  EXPECT_FALSE(Prepare().timeout);
-  request_.cache_salt = "tenant";
   request_.model = "mine";
-  request_.timeout_ms = 70;
-  EXPECT_EQ(Prepare().cache_salt, "tenant");
   EXPECT_EQ(Prepare().readout.model, "mine");
-  EXPECT_EQ(Prepare().timeout, std::chrono::milliseconds(70));
 }
 
 }  // namespace
