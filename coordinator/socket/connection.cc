@@ -8,12 +8,19 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <poll.h>
 
 namespace scorecast::coordinator {
 namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+
+/// That the other side will send no more, though what it sent may still have to be read.
+bool HasHungUp(Connection::Socket& socket) {
+  pollfd descriptor = {.fd = socket.native_handle(), .events = POLLRDHUP, .revents = 0};
+  return poll(&descriptor, 1, 0) > 0;
+}
 
 proto::Error FrameTooLarge(std::size_t length, std::int64_t limit) {
   return {413, "request_too_large",
@@ -41,6 +48,7 @@ Connection::Connection(std::uint64_t id, Socket socket, ConnectionContext& conte
       context_(context),
       closed_(std::move(closed)),
       idle_timer_(socket_.get_executor()),
+      leaving_timer_(socket_.get_executor()),
       held_answers_(kMaxAnswerBytes, &context.handler.answers()) {}
 
 void Connection::Start() {
@@ -82,6 +90,7 @@ void Connection::ReadHeader() {
   }
   if (!MayRead()) {
     reading_paused_ = true;
+    WatchLeaving();
     return;
   }
   asio::async_read(socket_, asio::buffer(header_), WithProgress(),
@@ -235,6 +244,7 @@ bool Connection::MayRead() const {
 void Connection::ResumeReading() {
   if (reading_paused_ && MayRead()) {
     reading_paused_ = false;
+    leaving_timer_.cancel();
     ReadHeader();
   }
 }
@@ -262,6 +272,20 @@ void Connection::WatchIdle() {
       self->CloseNow();
     } else {
       self->WatchIdle();
+    }
+  });
+}
+
+void Connection::WatchLeaving() {
+  leaving_timer_.expires_after(kLeaveCheck);
+  leaving_timer_.async_wait([self = shared_from_this()](error_code error) {
+    if (error || self->is_closed_ || !self->reading_paused_) {
+      return;
+    }
+    if (HasHungUp(self->socket_)) {
+      self->CloseNow();
+    } else {
+      self->WatchLeaving();
     }
   });
 }
@@ -298,6 +322,7 @@ void Connection::CloseNow() {
   socket_.close(ignored);
   ReleaseMessage();
   idle_timer_.cancel();
+  leaving_timer_.cancel();
   std::vector<Scheduler::Ticket> tickets;
   for (const auto& [number, pending] : in_flight_) {
     tickets.push_back(pending->Leave());

@@ -60,6 +60,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// How long a client has to close its side after this one: closing a socket with unread bytes in
   /// it would reset the connection, and answers on their way would be lost.
   static constexpr auto kLingerTime = std::chrono::seconds(1);
+  /// How often a client that is not read is looked at: nothing else would tell that it has left.
+  static constexpr auto kLeaveCheck = std::chrono::milliseconds(500);
 
   // Each continues on the strand.
   void ReadHeader();
@@ -67,6 +69,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void SkipMessage(std::size_t length);
   void Write();
   void WatchIdle();
+  /// While reading is paused.
+  void WatchLeaving();
 
   void HandleMessage();
   void Deliver(std::uint64_t number, Reply reply);
@@ -89,6 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Closed closed_;
   boost::asio::steady_timer idle_timer_;
   Clock::time_point last_progress_ = Clock::now();
+  boost::asio::steady_timer leaving_timer_;
 
   proto::FrameHeader header_{};
   std::string message_;

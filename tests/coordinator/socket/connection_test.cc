@@ -213,6 +213,25 @@ TEST(Connection, AClientThatDoesNotReadCostsOthersNothing) {
   sender.join();
 }
 
+// More requests than it has in flight at once: the server reads no further, and has nothing to
+// write.
+TEST(Connection, WhoLeavesWhileItIsNotReadIsNoticed) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  auto leaver = server.Connect();
+  for (std::uint64_t number = 0; number < 300; ++number) {
+    leaver->Send(NumberedRequest(number));
+  }
+  EXPECT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  leaver.reset();
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  const std::size_t before = server.cluster().plans().size();
+  server.cluster().Release();
+  server.scheduler().WaitIdle();
+  EXPECT_LE(server.cluster().plans().size(), before + 1) << "the rest was dropped";
+  EXPECT_TRUE(server.Connect()->Call(NumberedRequest(1)).has_score());
+}
+
 TEST(Connection, LongTextsKeepNobodyElseWaiting) {
   FakeSocketServer server;
   server.tokenizer().Hold();
