@@ -125,8 +125,8 @@ class Scheduler {
                                Clock::time_point now);
   bool MustWaitForPages(const OfJob& of) const;
   void NoteOutcome(const OfJob& of, SequenceRun::Outcome outcome);
-  /// Gives back the pages of the youngest that generates an answer and is not in this pass, which
-  /// may be `of` itself. False where there is none.
+  /// Gives back the pages of the youngest that generates an answer and is not in this pass, be it
+  /// the one that wants them. False where there is none.
   bool PreemptTheYoungest();
   void Requeue(const OfJob& of);
   void Planned(const OfJob& of, Clock::time_point now);

@@ -1,41 +1,25 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
+#include "tests/reference/temp_directory.h"
+
 namespace scorecast::shard {
 
 /// An empty directory that goes with its test.
-class TempDir {
+class TempDir : public reference::TempDirectory {
  public:
-  TempDir() {
-    std::string path = (std::filesystem::temp_directory_path() / "scorecast-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      std::abort();
-    }
-    path_ = path;
-  }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  ~TempDir() { std::filesystem::remove_all(path_); }
-
-  const std::filesystem::path& path() const { return path_; }
-
   void Write(const std::string& name, std::string_view bytes) const {
-    std::ofstream file(path_ / name, std::ios::binary);
+    std::ofstream file(path() / name, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     ASSERT_TRUE(file.flush());
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 /// The bytes of a safetensors file: its length, the header as given, the data.
