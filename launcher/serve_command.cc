@@ -33,7 +33,7 @@ constexpr auto kDrainTime = std::chrono::seconds(5);
 /// How long a client has to read its last answers.
 constexpr auto kLastAnswersTime = std::chrono::seconds(2);
 /// The same where mpirun was told to end: it leaves the ranks about a second.
-constexpr auto kHurriedAnswersTime = std::chrono::milliseconds(200);
+constexpr auto kHurriedAnswersTime = std::chrono::milliseconds(500);
 
 enum class Drain { kOrderly, kHurried };
 

@@ -56,7 +56,9 @@ void Connection::Start() {
     if (self->is_closed_) {
       return;  // By a shutdown. Nothing would end the idle timer before its time.
     }
-    self->WatchIdle();
+    if (!self->is_finishing_) {  // Else its time is counted already.
+      self->WatchIdle();
+    }
     self->ReadHeader();
   });
 }
@@ -64,6 +66,10 @@ void Connection::Start() {
 void Connection::Refuse(proto::Error error) {
   asio::post(socket_.get_executor(), [self = shared_from_this(), error = std::move(error)] {
     if (self->is_closed_) {
+      return;
+    }
+    if (self->is_finishing_) {
+      self->ReadHeader();  // Which shows that the client has closed its side.
       return;
     }
     self->WatchIdle();
@@ -265,7 +271,10 @@ void Connection::WatchIdle() {
     }
     // A request being computed is not the client's silence; an answer that it does not read is.
     const bool is_waiting_for_us = !self->in_flight_.empty() && self->answers_.empty();
-    if (is_waiting_for_us) {
+    // It may have come in time, on a machine that stood still.
+    error_code ignored;
+    const bool has_sent = !self->reading_paused_ && self->socket_.available(ignored) > 0;
+    if (is_waiting_for_us || has_sent) {
       self->Progress();
     }
     if (Clock::now() - self->last_progress_ >= self->context_.options.idle_timeout) {
