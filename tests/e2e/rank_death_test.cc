@@ -1,6 +1,5 @@
 // A rank that dies takes the job down with a message, and leaves no process behind.
 
-#include <algorithm>
 #include <csignal>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/e2e/service.h"
 
 namespace scorecast::testing {
 namespace {
@@ -39,11 +39,8 @@ TEST_P(RankDeath, EndsTheJob) {
   })) << "the run has begun";
 
   const std::vector<pid_t> processes = DescendantsOf(job.pid());
-  std::vector<pid_t> ranks;
-  std::copy_if(processes.begin(), processes.end(), std::back_inserter(ranks),
-               [](pid_t pid) { return ProgramOf(pid) == "scorecast"; });
+  const std::vector<pid_t> ranks = RanksOf(job.pid());
   ASSERT_EQ(ranks.size(), std::size_t{kRanks});
-  std::sort(ranks.begin(), ranks.end());  // They are started in their order.
   kill(ranks[GetParam()], SIGKILL);
 
   const ProcessResult result = job.Wait();

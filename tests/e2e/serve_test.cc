@@ -91,7 +91,7 @@ TEST(Serve, BadFramesAreToldAndTheConnectionGoesOn) {
 }
 
 TEST(Serve, HalfAFrameAndSilenceAndCutsDisturbNobody) {
-  const Service server(NumberedCommand(0, {"--idle-timeout", "1", "--max-connections", "40"}));
+  const Service server(NumberedCommand(0, {"--idle-timeout", "3", "--max-connections", "40"}));
   const auto client = server.Connect();
   const v1::Response expected = client->Call(NumberedRequest(8));
   const std::string frame = proto::ToFrame(NumberedRequest(9));
@@ -101,7 +101,7 @@ TEST(Serve, HalfAFrameAndSilenceAndCutsDisturbNobody) {
   }
   const auto silent = server.Connect();
   boost::asio::write(silent->socket(), boost::asio::buffer(frame.substr(0, 9)));
-  EXPECT_THROW(silent->Receive(), std::runtime_error) << "it is cut off after a second";
+  EXPECT_THROW(silent->Receive(), std::runtime_error) << "it is cut off after that time";
   const auto again = server.Connect();
   EXPECT_EQ(ScoresOf(again->Call(NumberedRequest(8))), ScoresOf(expected));
 }

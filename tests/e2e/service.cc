@@ -55,11 +55,12 @@ Service::~Service() {
 }
 
 std::vector<pid_t> Service::Ranks() const {
-  if (ranks_ == 0) {
-    return {process_->pid()};
-  }
+  return ranks_ == 0 ? std::vector<pid_t>{process_->pid()} : RanksOf(process_->pid());
+}
+
+std::vector<pid_t> RanksOf(pid_t mpirun) {
   std::map<int, pid_t> by_rank;
-  for (const pid_t pid : DescendantsOf(process_->pid())) {
+  for (const pid_t pid : DescendantsOf(mpirun)) {
     if (ProgramOf(pid) == "scorecast") {
       by_rank.emplace(RankOf(pid), pid);
     }

@@ -44,6 +44,9 @@ class Service {
   bool ended_ = false;
 };
 
+/// Of a job under mpirun the ranks' processes, by rank.
+std::vector<pid_t> RanksOf(pid_t mpirun);
+
 /// True where the service has read every byte that was sent, so that all of it is taken.
 bool HasReadAll(launcher::Client& client);
 

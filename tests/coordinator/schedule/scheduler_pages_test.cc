@@ -127,7 +127,7 @@ TEST(SchedulerPages, ADeadlineMayPassInTheMiddleOfAnAnswer) {
   FakeCluster cluster(WithPages(10), kVocabSize);
   Scheduler scheduler(cluster, {.cached_pages = 3});
   HeldAnswer first(cluster, 100, 5);
-  const auto soon = Clock::now() + std::chrono::seconds(2);  // Its first steps are done by then.
+  const auto soon = Clock::now() + std::chrono::seconds(5);  // Its first steps are done by then.
   Pending late(scheduler, first.request, soon);
   first.chooser->WaitUntilHeld();
   std::this_thread::sleep_until(soon);

@@ -199,7 +199,7 @@ TEST(Connection, AClientThatDoesNotReadCostsOthersNothing) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     return before > 0 && server.cluster().plans().size() == before;
   };
-  EXPECT_TRUE(Eventually(is_stalled));
+  EXPECT_TRUE(Eventually(is_stalled, std::chrono::seconds(120)));
   EXPECT_LT(server.cluster().plans().size(), kRequests * 3 / 4) << "it stopped before the end";
   EXPECT_EQ(ScoresOf(other->Call(NumberedRequest(4)).score()),
             ScoresOf(server.Answer(NumberedRequest(4))));
@@ -258,7 +258,7 @@ TEST(Connection, LongTextsKeepNobodyElseWaiting) {
 
 TEST(Connection, IsClosedAfterSilenceButNotWhileItsRequestIsComputed) {
   SocketOptions options = FakeSocketServer::Options();
-  options.idle_timeout = std::chrono::seconds(1);  // More than a busy machine stands still.
+  options.idle_timeout = std::chrono::seconds(3);  // More than a busy machine stands still.
   FakeSocketServer server(options);
   server.cluster().Hold();
   const auto waiting = server.Connect();
