@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 
 #include "coordinator/doors/deferred_answer.h"
 #include "coordinator/doors/score_options.h"

@@ -1,6 +1,7 @@
 // What goes into a pass: of the queues, in which order, and how much of it is left to answers.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <iterator>
