@@ -107,22 +107,31 @@ TEST(ServeDrain, WhoAsksMeanwhileGetsA503AndNobodyComesIn) {
   ExpectStopped(service.process().Wait());
 }
 
-class ServeDrainSignal : public ::testing::TestWithParam<int> {};
-
-// What is queued is computed for five seconds, unless somebody is in a hurry: on most machines all
-// of it would be.
-TEST_P(ServeDrainSignal, TwiceHurries) {
+/// Ends a service that has much to do by a signal twice. False where it took as long, or computed
+/// as much, as if told once: what is queued is computed for five seconds then.
+bool HurriesAtTwo(int signal) {
   Service service(NumberedCommand(0, kShortPasses));
   const auto client = service.Connect();
   SendMany(*client);
   client->Receive();
-  kill(service.process().pid(), GetParam());
-  ASSERT_NE(service.process().ErrorLineWith("draining"), "");
-  kill(service.process().pid(), GetParam());
+  kill(service.process().pid(), signal);
+  EXPECT_NE(service.process().ErrorLineWith("draining"), "");
+  const auto begin = steady_clock::now();
+  kill(service.process().pid(), signal);
   const Counts counts = ReceiveToTheEnd(*client);
+  const std::chrono::duration<double> took = steady_clock::now() - begin;
   EXPECT_EQ(1 + counts.scored + counts.refused, kMany) << "nothing that was taken is lost";
-  EXPECT_GT(counts.refused, 0U);
   ExpectStopped(service.process().Wait());
+  std::cout << 1 + counts.scored << " scored, " << counts.refused << " refused, " << took.count()
+            << " s\n";
+  return counts.refused > 0 && took.count() < 4.5;
+}
+
+class ServeDrainSignal : public ::testing::TestWithParam<int> {};
+
+// A busy machine may take seconds, but not every time.
+TEST_P(ServeDrainSignal, TwiceHurries) {
+  EXPECT_TRUE(HurriesAtTwo(GetParam()) || HurriesAtTwo(GetParam()) || HurriesAtTwo(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ServeDrainSignal, ::testing::Values(SIGTERM, SIGINT, SIGUSR1));
@@ -154,8 +163,12 @@ bool SigtermAnswersAll() {
   }
   std::cout << 1 + counts.scored << " scored, " << counts.refused << " refused, of " << kMany
             << "\n";
-  return 1 + counts.scored + counts.refused == kMany && counts.refused > 0 &&
-         result.err.find("draining") != std::string::npos;
+  const bool all = 1 + counts.scored + counts.refused == kMany && counts.refused > 0 &&
+                   result.err.find("draining") != std::string::npos;
+  if (!all) {
+    std::cout << result.err;
+  }
+  return all;
 }
 
 // mpirun leaves its ranks about a second, which a busy machine may stand still for.
