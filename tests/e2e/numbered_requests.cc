@@ -40,11 +40,14 @@ v1::Request NumberedRequest(std::uint64_t number) {
   return ToRequest(number, NumberedBody(number));
 }
 
+json HeavyBody(std::size_t item_length) {
+  return {{"query", std::vector<int>(60, 3)},
+          {"items", std::vector<std::vector<int>>(100, std::vector<int>(item_length, 4))},
+          {"label_token_ids", {1, 2}}};
+}
+
 v1::Request HeavyRequest(std::uint64_t request_id, std::size_t item_length) {
-  return ToRequest(request_id,
-                   {{"query", std::vector<int>(60, 3)},
-                    {"items", std::vector<std::vector<int>>(100, std::vector<int>(item_length, 4))},
-                    {"label_token_ids", {1, 2}}});
+  return ToRequest(request_id, HeavyBody(item_length));
 }
 
 Scores ScoresOf(const v1::Response& response) {

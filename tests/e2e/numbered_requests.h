@@ -23,6 +23,7 @@ std::vector<nlohmann::json> NumberedBodies(std::uint64_t count);
 v1::Request NumberedRequest(std::uint64_t number);
 
 /// A request of 100 items, by default of some 6000 tokens, so that whatever comes after it waits.
+nlohmann::json HeavyBody(std::size_t item_length = 60);
 v1::Request HeavyRequest(std::uint64_t request_id, std::size_t item_length = 60);
 
 using Scores = std::vector<std::vector<double>>;

@@ -9,13 +9,12 @@
 
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/models.h"
+#include "tests/e2e/numbered_requests.h"
 #include "tests/e2e/scorecast_program.h"
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
 namespace {
-
-using nlohmann::json;
 
 class RankDeath : public ::testing::TestWithParam<std::size_t> {};
 
@@ -23,9 +22,7 @@ TEST_P(RankDeath, EndsTheJob) {
   constexpr int kRanks = 3;
   const std::filesystem::path model = MakeModel("");
   const std::filesystem::path dir = NewDirectory();
-  const json request = {{"query", std::vector<int>(60, 3)},
-                        {"items", std::vector<std::vector<int>>(100, std::vector<int>(60, 4))},
-                        {"label_token_ids", {1, 2}}};
+  const nlohmann::json request = HeavyBody();
   std::string input;
   for (int i = 0; i < 2000; ++i) {
     input += ScoreLine(std::to_string(i), request);

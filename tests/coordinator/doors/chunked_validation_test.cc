@@ -7,46 +7,26 @@
 
 #include "coordinator/doors/chunked_json.h"
 #include "coordinator/doors/chunked_preparation.h"
-#include "coordinator/doors/json_text.h"
-#include "tests/coordinator/fake_tokenizer.h"
+#include "tests/coordinator/doors/validation.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using proto::Expected;
-using proto::Unexpected;
-using ::testing::HasSubstr;
 
-class Server {
- public:
+struct Server : CheckingServer {
   Server() {
-    config_.vocab_size = 300;
-    config_.max_position_embeddings = 64;
     options_.max_items = 4;
     options_.chunks.enable_chunk_aware = true;
     options_.chunks.max_chunk_len = 20;
   }
 
   Expected<PreparedChunked> Prepare(const std::string& body) const {
-    const auto json = ParseJson(body);
-    if (!json) {
-      return Unexpected(json.error());
-    }
-    const Expected<ChunkedRequest> request = ChunkedRequestFromJson(json.value());
-    if (!request) {
-      return Unexpected(request.error());
-    }
-    return PrepareChunked(request.value(), {config_, tokenizer_, options_, limits_});
+    return PrepareBody(body, ChunkedRequestFromJson, PrepareChunked, context());
   }
-
-  proto::ModelConfig config_;
-  ScoreOptions options_;
-  proto::PlanLimits limits_{
-      .max_rows = 128, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
-  const FakeTokenizer with_bos_{{{" yes", 257}, {" no", 258}, {"<x>", 400}}, 259};
-  const FakeTokenizer without_bos_{{{" yes", 257}, {" no", 258}}};
-  const Tokenizer* tokenizer_ = &with_bos_;
 };
+
+class ChunkedValidation : public ValidationTest<Server> {};
 
 Server WithoutBos() {
   Server server;
@@ -58,23 +38,6 @@ Server WithoutTokenizer() {
   Server server;
   server.tokenizer_ = nullptr;
   return server;
-}
-
-void ExpectRefused(const Server& server, const std::string& body, const std::string& reason,
-                   const std::string& param, const std::string& message = "") {
-  SCOPED_TRACE(body);
-  const auto prepared = server.Prepare(body);
-  ASSERT_FALSE(prepared.has_value());
-  EXPECT_EQ(prepared.error().code, 400);
-  EXPECT_EQ(prepared.error().reason, reason) << prepared.error().message;
-  EXPECT_EQ(prepared.error().param, param);
-  EXPECT_THAT(prepared.error().message, HasSubstr(message));
-}
-
-void ExpectAccepted(const Server& server, const std::string& body) {
-  SCOPED_TRACE(body);
-  const auto prepared = server.Prepare(body);
-  EXPECT_TRUE(prepared.has_value()) << prepared.error().message;
 }
 
 /// A request of text, and one of ids, with these fields beside a prompt in parts.
@@ -93,7 +56,7 @@ std::string Answered(const std::string& fields) { return Text(R"("max_new_tokens
 std::string Prompt(const std::string& prompt) { return Labelled(R"("prompt":")" + prompt + "\""); }
 std::string Letters(std::size_t n) { return std::string(n, 'x'); }
 
-TEST(ChunkedValidation, TheRequestsUnderTestAreOtherwiseValid) {
+TEST_F(ChunkedValidation, TheRequestsUnderTestAreOtherwiseValid) {
   ExpectAccepted({}, Text(R"("labels":[" yes"," no"])"));
   ExpectAccepted({}, Ids(R"("label_token_ids":[5])"));
   ExpectAccepted({}, Labelled(R"("question":"?")"));
@@ -102,7 +65,7 @@ TEST(ChunkedValidation, TheRequestsUnderTestAreOtherwiseValid) {
   ExpectAccepted({}, Labelled(R"("questions":["?","why?"])"));
 }
 
-TEST(ChunkedValidation, WrongTypes) {
+TEST_F(ChunkedValidation, WrongTypes) {
   ExpectRefused({}, "[]", "wrong_type", "");
   ExpectRefused({}, "7", "wrong_type", "");
   ExpectRefused({}, Labelled(R"("system_prompt":7,"question":"?")"), "wrong_type", "system_prompt");
@@ -137,13 +100,13 @@ TEST(ChunkedValidation, WrongTypes) {
   }
 }
 
-TEST(ChunkedValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
+TEST_F(ChunkedValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
   ExpectAccepted({}, Labelled(R"("system_prompt":null,"chunks":null,"questions":null,)"
                               R"("prompt":null,"chunk_groups":null,"stop":null,"seed":null,)"
                               R"("chunk_position_strategy":null,"question":"?","user":[1])"));
 }
 
-TEST(ChunkedValidation, OneFormOfThePrompt) {
+TEST_F(ChunkedValidation, OneFormOfThePrompt) {
   ExpectRefused({}, Labelled(R"("chunks":["a"])"), "missing_field", "question");
   ExpectRefused({}, Labelled(R"("question":"?","questions":["?"])"), "question_given_twice",
                 "questions");
@@ -155,7 +118,7 @@ TEST(ChunkedValidation, OneFormOfThePrompt) {
   }
 }
 
-TEST(ChunkedValidation, AnEmptyQuestion) {
+TEST_F(ChunkedValidation, AnEmptyQuestion) {
   ExpectRefused({}, Labelled(R"("question":"")"), "empty_question", "question");
   ExpectRefused({}, Labelled(R"("question":[])"), "empty_question", "question");
   ExpectRefused({}, Labelled(R"("questions":["?",""])"), "empty_question", "questions[1]");
@@ -164,12 +127,12 @@ TEST(ChunkedValidation, AnEmptyQuestion) {
   ExpectRefused({}, Prompt(" # #  # # "), "empty_question", "prompt");
 }
 
-TEST(ChunkedValidation, AnEmptyPrompt) {
+TEST_F(ChunkedValidation, AnEmptyPrompt) {
   ExpectAccepted({}, Prompt(""));
   ExpectRefused(WithoutBos(), Prompt(""), "empty_prompt", "prompt");
 }
 
-TEST(ChunkedValidation, TextAndIdsAreNotMixed) {
+TEST_F(ChunkedValidation, TextAndIdsAreNotMixed) {
   ExpectRefused({}, Labelled(R"("system_prompt":[1],"question":"?")"), "text_and_ids_mixed",
                 "system_prompt");
   ExpectRefused({}, Labelled(R"("chunks":["a",[1]],"question":"?")"), "text_and_ids_mixed",
@@ -179,7 +142,7 @@ TEST(ChunkedValidation, TextAndIdsAreNotMixed) {
   ExpectRefused({}, Labelled(R"("questions":["?",[1]])"), "text_and_ids_mixed", "questions[1]");
 }
 
-TEST(ChunkedValidation, TextNeedsATokenizer) {
+TEST_F(ChunkedValidation, TextNeedsATokenizer) {
   ExpectAccepted(WithoutTokenizer(), Ids(R"("label_token_ids":[5])"));
   ExpectRefused(WithoutTokenizer(), Labelled(R"("question":"?")"), "no_tokenizer", "question");
   ExpectRefused(WithoutTokenizer(), Prompt("p"), "no_tokenizer", "prompt");
@@ -187,7 +150,7 @@ TEST(ChunkedValidation, TextNeedsATokenizer) {
                 "stop");
 }
 
-TEST(ChunkedValidation, TextIsValidUtf8) {
+TEST_F(ChunkedValidation, TextIsValidUtf8) {
   // JSON's own parser refuses it before; a door of another kind may not.
   ChunkedRequest request;
   request.label_token_ids = std::vector<TokenId>{5};
@@ -201,7 +164,7 @@ TEST(ChunkedValidation, TextIsValidUtf8) {
   EXPECT_EQ(prepared.error().param, "chunks[1]");
 }
 
-TEST(ChunkedValidation, IdsAreInTheVocabulary) {
+TEST_F(ChunkedValidation, IdsAreInTheVocabulary) {
   ExpectRefused({}, Labelled(R"("system_prompt":[300],"question":[1])"), "token_out_of_vocabulary",
                 "system_prompt", "300");
   ExpectRefused({}, Labelled(R"("chunks":[[1],[2,-1]],"question":[1])"), "token_out_of_vocabulary",
@@ -215,7 +178,7 @@ TEST(ChunkedValidation, IdsAreInTheVocabulary) {
                 "stop_token_ids");
 }
 
-TEST(ChunkedValidation, TooLongAChunkIsNamed) {
+TEST_F(ChunkedValidation, TooLongAChunkIsNamed) {
   ExpectAccepted({}, Labelled(R"("chunks":["a",")" + Letters(20) + R"("],"question":"?")"));
   ExpectRefused({}, Labelled(R"("chunks":["a",")" + Letters(21) + R"("],"question":"?")"),
                 "chunk_too_long", "chunks[1]", "21 > 20");
@@ -230,7 +193,7 @@ TEST(ChunkedValidation, TooLongAChunkIsNamed) {
                               Letters(21) + "\""));
 }
 
-TEST(ChunkedValidation, TooManyChunksOrQuestions) {
+TEST_F(ChunkedValidation, TooManyChunksOrQuestions) {
   ExpectAccepted({}, Labelled(R"("chunks":["","","",""],"question":"?")"));
   ExpectRefused({}, Labelled(R"("chunks":["","","","",""],"question":"?")"), "too_many_chunks",
                 "chunks", "5 > 4");
@@ -239,7 +202,7 @@ TEST(ChunkedValidation, TooManyChunksOrQuestions) {
                 "questions", "5 > 4");
 }
 
-TEST(ChunkedValidation, GroupsHoldAllChunks) {
+TEST_F(ChunkedValidation, GroupsHoldAllChunks) {
   const auto groups = [](const std::string& list) {
     return Text(R"("label_token_ids":[5],"chunk_groups":)" + list);
   };
@@ -256,7 +219,7 @@ TEST(ChunkedValidation, GroupsHoldAllChunks) {
                 "chunk_groups[0]");
 }
 
-TEST(ChunkedValidation, StrategyAndWeighting) {
+TEST_F(ChunkedValidation, StrategyAndWeighting) {
   ExpectAccepted({}, Answered(R"("chunk_position_strategy":"offset")"));
   ExpectRefused({}, Answered(R"("chunk_position_strategy":"other")"), "unknown_position_strategy",
                 "chunk_position_strategy", "other");
@@ -269,13 +232,13 @@ TEST(ChunkedValidation, StrategyAndWeighting) {
   }
 }
 
-TEST(ChunkedValidation, CacheSalt) {
+TEST_F(ChunkedValidation, CacheSalt) {
   ExpectAccepted({}, Answered(R"("cache_salt":")" + std::string(256, 's') + "\""));
   ExpectRefused({}, Answered(R"("cache_salt":")" + std::string(257, 's') + "\""),
                 "cache_salt_too_long", "cache_salt", "257 > 256");
 }
 
-TEST(ChunkedValidation, Labels) {
+TEST_F(ChunkedValidation, Labels) {
   ExpectRefused({}, R"({"question":"?"})", "no_labels", "label_token_ids");
   ExpectRefused({}, Text(R"("top_logprobs":1)"), "no_labels", "label_token_ids");
   ExpectRefused({}, Answered(R"("apply_softmax":true)"), "no_labels", "label_token_ids");
@@ -300,7 +263,7 @@ TEST(ChunkedValidation, Labels) {
   }
 }
 
-TEST(ChunkedValidation, Sampling) {
+TEST_F(ChunkedValidation, Sampling) {
   for (const char* value : {"-0.5", "100.5", "1e300"}) {
     ExpectRefused({}, Answered(R"("temperature":)" + std::string(value)),
                   "temperature_out_of_range", "temperature");
@@ -317,7 +280,7 @@ TEST(ChunkedValidation, Sampling) {
   ExpectAccepted({}, Answered(R"("seed":18446744073709551615)"));
 }
 
-TEST(ChunkedValidation, StopStrings) {
+TEST_F(ChunkedValidation, StopStrings) {
   ExpectAccepted({}, Answered(R"("stop":"x")"));
   ExpectAccepted({}, Answered(R"("stop":[])"));
   ExpectRefused({}, Answered(R"("stop":["x",""])"), "empty_stop", "stop[1]");
@@ -340,7 +303,7 @@ TEST(ChunkedValidation, StopStrings) {
                 "stop_token_ids", "1025 > 1024");
 }
 
-TEST(ChunkedValidation, Positions) {
+TEST_F(ChunkedValidation, Positions) {
   // BOS, "s", a chunk of 20, a question: 22 + 42 = 64.
   const std::string chunks = R"("system_prompt":"s","chunks":[")" + Letters(20) + R"(","a"],)";
   const auto with_question = [&](std::size_t length, const std::string& rest) {
@@ -373,12 +336,12 @@ TEST(ChunkedValidation, Positions) {
   }
 }
 
-TEST(ChunkedValidation, Timeout) {
+TEST_F(ChunkedValidation, Timeout) {
   ExpectRefused({}, Answered(R"("timeout_ms":0)"), "timeout_out_of_range", "timeout_ms");
   ExpectAccepted({}, Answered(R"("timeout_ms":9223372036854775807)"));
 }
 
-TEST(ChunkedValidation, Capacity) {
+TEST_F(ChunkedValidation, Capacity) {
   Server small;
   small.limits_ = {.max_rows = 8, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 64};
   ExpectAccepted(small, Text(R"("label_token_ids":[5])"));

@@ -5,75 +5,32 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/doors/json_text.h"
 #include "coordinator/doors/score_json.h"
 #include "coordinator/doors/score_preparation.h"
-#include "tests/coordinator/fake_tokenizer.h"
+#include "tests/coordinator/doors/validation.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using proto::Expected;
-using proto::Unexpected;
-using ::testing::HasSubstr;
 
-constexpr TokenId kDelimiter = 256;
-constexpr TokenId kYes = 257;
-constexpr TokenId kNo = 258;
-constexpr TokenId kBos = 259;
-
-class Server {
- public:
+struct Server : CheckingServer {
   Server() {
-    config_.vocab_size = 300;
-    config_.max_position_embeddings = 64;
     options_.delimiter = kDelimiter;
     options_.max_multi_item_seq_len = 100;
   }
 
   Expected<PreparedScore> Prepare(const std::string& body) const {
-    const auto json = ParseJson(body);
-    if (!json) {
-      return Unexpected(json.error());
-    }
-    const Expected<ScoreRequest> request = ScoreRequestFromJson(json.value());
-    if (!request) {
-      return Unexpected(request.error());
-    }
-    return PrepareScore(request.value(), {config_, tokenizer_, options_, limits_});
+    return PrepareBody(body, ScoreRequestFromJson, PrepareScore, context());
   }
-
-  proto::ModelConfig config_;
-  ScoreOptions options_;
-  proto::PlanLimits limits_{
-      .max_rows = 128, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
-  const FakeTokenizer with_bos_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}, {"<x>", 400}},
-                                kBos};
-  const FakeTokenizer without_bos_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}}};
-  const Tokenizer* tokenizer_ = &with_bos_;
 };
+
+class ScoreValidation : public ValidationTest<Server> {};
 
 Server OneByOne() {
   Server server;
   server.options_.delimiter.reset();
   return server;
-}
-
-void ExpectRefused(const Server& server, const std::string& body, const std::string& reason,
-                   const std::string& param, const std::string& message = "") {
-  SCOPED_TRACE(body);
-  const auto prepared = server.Prepare(body);
-  ASSERT_FALSE(prepared.has_value());
-  EXPECT_EQ(prepared.error().code, 400);
-  EXPECT_EQ(prepared.error().reason, reason) << prepared.error().message;
-  EXPECT_EQ(prepared.error().param, param);
-  EXPECT_THAT(prepared.error().message, HasSubstr(message));
-}
-
-void ExpectAccepted(const Server& server, const std::string& body) {
-  SCOPED_TRACE(body);
-  const auto prepared = server.Prepare(body);
-  EXPECT_TRUE(prepared.has_value()) << prepared.error().message;
 }
 
 /// A request of ids with these fields beside a query and two items.
@@ -96,7 +53,7 @@ std::string WithQuery(int n, const std::string& items) {
   return R"({"query":)" + List(n) + R"(,"items":)" + items + R"(,"label_token_ids":[5]})";
 }
 
-TEST(ScoreValidation, TheRequestsUnderTestAreOtherwiseValid) {
+TEST_F(ScoreValidation, TheRequestsUnderTestAreOtherwiseValid) {
   for (const Server& server : {Server(), OneByOne()}) {
     ExpectAccepted(server, Ids(R"("label_token_ids":[5,6])"));
     ExpectAccepted(server, Text(R"("labels":[" yes"," no"])"));
@@ -104,7 +61,7 @@ TEST(ScoreValidation, TheRequestsUnderTestAreOtherwiseValid) {
   }
 }
 
-TEST(ScoreValidation, MissingFields) {
+TEST_F(ScoreValidation, MissingFields) {
   ExpectRefused({}, R"({"items":["a"],"label_token_ids":[1]})", "missing_field", "query");
   ExpectRefused({}, R"({"query":null,"items":["a"],"label_token_ids":[1]})", "missing_field",
                 "query");
@@ -112,7 +69,7 @@ TEST(ScoreValidation, MissingFields) {
                 "items must be provided");
 }
 
-TEST(ScoreValidation, WrongTypes) {
+TEST_F(ScoreValidation, WrongTypes) {
   const std::string labels = R"(,"label_token_ids":[5]})";
   ExpectRefused({}, "[]", "wrong_type", "");
   ExpectRefused({}, "null", "wrong_type", "");
@@ -149,7 +106,7 @@ TEST(ScoreValidation, WrongTypes) {
   ExpectRefused({}, Ids(R"("label_token_ids":[5],"cache_salt":7)"), "wrong_type", "cache_salt");
 }
 
-TEST(ScoreValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
+TEST_F(ScoreValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
   ExpectAccepted({}, Ids(R"("label_token_ids":[5],"labels":null,"apply_softmax":null,)"
                          R"("temperature":null,"top_logprobs":null,"timeout_ms":null,"model":null,)"
                          R"("cache_salt":null,"score_extraction_token":null,)"
@@ -157,7 +114,7 @@ TEST(ScoreValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
                          R"("rid":{"a":[1]},"user":"b")"));
 }
 
-TEST(ScoreValidation, FieldsThatWouldChangeTheMeaning) {
+TEST_F(ScoreValidation, FieldsThatWouldChangeTheMeaning) {
   for (const char* field : {"return_pooled_hidden_states", "query_embed_overrides",
                             "item_embed_overrides", "score_extraction_token"}) {
     ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":7)"),
@@ -165,7 +122,7 @@ TEST(ScoreValidation, FieldsThatWouldChangeTheMeaning) {
   }
 }
 
-TEST(ScoreValidation, EmptyQuery) {
+TEST_F(ScoreValidation, EmptyQuery) {
   Server no_bos;
   no_bos.tokenizer_ = &no_bos.without_bos_;
   Server one_by_one_no_bos = OneByOne();
@@ -182,7 +139,7 @@ TEST(ScoreValidation, EmptyQuery) {
   ExpectAccepted(OneByOne(), R"({"query":"","items":[""],"label_token_ids":[5]})");
 }
 
-TEST(ScoreValidation, TooManyItems) {
+TEST_F(ScoreValidation, TooManyItems) {
   std::string items = "[";
   for (int i = 0; i < 127; ++i) {
     items += "[],";
@@ -194,7 +151,7 @@ TEST(ScoreValidation, TooManyItems) {
   }
 }
 
-TEST(ScoreValidation, LengthAndPositions) {
+TEST_F(ScoreValidation, LengthAndPositions) {
   // 60 + 20 + 20 = 100 tokens are allowed, the largest position + 1 is 64.
   Server long_positions;
   long_positions.config_.max_position_embeddings = 1000;
@@ -221,7 +178,7 @@ TEST(ScoreValidation, LengthAndPositions) {
                 "65 > 64");
 }
 
-TEST(ScoreValidation, Capacity) {
+TEST_F(ScoreValidation, Capacity) {
   Server small;
   // Nothing is kept from one pass to the next, so that all must fit one.
   small.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 0};
@@ -233,7 +190,7 @@ TEST(ScoreValidation, Capacity) {
   ExpectRefused(prompts, WithQuery(31, "[[1]," + List(2) + "]"), "capacity", "items[1]");
 }
 
-TEST(ScoreValidation, DelimiterInQueryOrItems) {
+TEST_F(ScoreValidation, DelimiterInQueryOrItems) {
   ExpectRefused({}, R"({"query":[1,256],"items":[[1]],"label_token_ids":[5]})",
                 "delimiter_in_query", "query", "256");
   ExpectRefused({}, R"({"query":[1],"items":[[1],[],[2,256]],"label_token_ids":[5]})",
@@ -251,7 +208,7 @@ TEST(ScoreValidation, DelimiterInQueryOrItems) {
                 "items[0]");
 }
 
-TEST(ScoreValidation, TokensOutsideTheVocabulary) {
+TEST_F(ScoreValidation, TokensOutsideTheVocabulary) {
   for (const Server& server : {Server(), OneByOne()}) {
     ExpectAccepted(server, R"({"query":[0,299],"items":[[0]],"label_token_ids":[5]})");
     ExpectRefused(server, R"({"query":[1,300],"items":[[1]],"label_token_ids":[5]})",
@@ -265,7 +222,7 @@ TEST(ScoreValidation, TokensOutsideTheVocabulary) {
   }
 }
 
-TEST(ScoreValidation, Labels) {
+TEST_F(ScoreValidation, Labels) {
   const std::string none = R"({"query":[1],"items":[[1]]})";
   ExpectRefused({}, none, "no_labels", "label_token_ids", "label_token_ids is required");
   ExpectRefused({}, Ids(R"("label_token_ids":[])"), "no_labels", "label_token_ids",
@@ -294,7 +251,7 @@ TEST(ScoreValidation, Labels) {
                 "label_out_of_vocabulary", "label_token_ids[0]");
 }
 
-TEST(ScoreValidation, Temperature) {
+TEST_F(ScoreValidation, Temperature) {
   const auto with = [](const std::string& fields) {
     return Ids(R"("label_token_ids":[5],)" + fields);
   };
@@ -323,7 +280,7 @@ TEST(ScoreValidation, Temperature) {
   }
 }
 
-TEST(ScoreValidation, Numbers) {
+TEST_F(ScoreValidation, Numbers) {
   const auto with = [](const std::string& fields) {
     return Ids(R"("label_token_ids":[5],)" + fields);
   };
@@ -342,7 +299,7 @@ TEST(ScoreValidation, Numbers) {
   ExpectRefused({}, with(R"("timeout_ms":-5)"), "timeout_out_of_range", "timeout_ms");
 }
 
-TEST(ScoreValidation, TextAndIds) {
+TEST_F(ScoreValidation, TextAndIds) {
   const std::string labels = R"(,"label_token_ids":[5]})";
   for (const Server& server : {Server(), OneByOne()}) {
     ExpectRefused(server, R"({"query":"a","items":["b",[1]])" + labels, "text_and_ids_mixed",
@@ -359,7 +316,7 @@ TEST(ScoreValidation, TextAndIds) {
   }
 }
 
-TEST(ScoreValidation, InvalidUtf8) {
+TEST_F(ScoreValidation, InvalidUtf8) {
   ExpectRefused({}, "{\"query\":\"a\xff\",\"items\":[],\"label_token_ids\":[5]}", "invalid_utf8",
                 "");
   const Server server;

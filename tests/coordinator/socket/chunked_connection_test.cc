@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/socket/chunked_messages.h"
+#include "tests/coordinator/socket/connection_checks.h"
 #include "tests/coordinator/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
@@ -38,13 +39,6 @@ v1::ChunkedResponse Answer(const v1::Request& request) {
   ToMessage(ready.get_future().get()().value(), response);
   fake.scheduler.WaitIdle();
   return response;
-}
-
-void ExpectError(const v1::Response& response, std::uint64_t request_id, int code,
-                 const std::string& reason) {
-  EXPECT_EQ(response.request_id(), request_id);
-  EXPECT_EQ(response.error().code(), code);
-  EXPECT_EQ(response.error().reason(), reason) << response.error().message();
 }
 
 TEST(ChunkedConnection, BothDoorsAnswerOnOne) {
@@ -98,21 +92,9 @@ TEST(ChunkedConnection, AnAnswerThatIsTooLargeByItselfIsRefused) {
 }
 
 TEST(ChunkedConnection, DropsWhatALeavingClientWaitsFor) {
-  FakeSocketServer server;
-  server.cluster().Hold();
-  auto client = server.Connect();
-  for (std::uint64_t number = 0; number < 20; ++number) {
-    client->Send(ChunkedRequestNumber(number));
-  }
-  // The first pass is in flight; the others wait, of which the 21st is a proof.
   v1::Request fault = ChunkedRequestNumber(20);
   fault.mutable_chunked()->clear_question();
-  ExpectError(client->Call(fault), 20, 400, "missing_field");
-  client.reset();
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
-  server.cluster().Release();
-  server.scheduler().WaitIdle();
-  EXPECT_EQ(server.cluster().plans().size(), 1U);
+  ExpectDropsWhatALeavingClientWaitsFor(ChunkedRequestNumber, fault);
 }
 
 }  // namespace

@@ -15,20 +15,13 @@
 #include <gtest/gtest.h>
 
 #include "proto/wire/frame.h"
+#include "tests/coordinator/socket/connection_checks.h"
 #include "tests/coordinator/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using launcher::Client;
-
-void ExpectError(const v1::Response& response, std::uint64_t request_id, int code,
-                 const std::string& reason) {
-  EXPECT_EQ(response.request_id(), request_id);
-  EXPECT_EQ(response.error().code(), code);
-  EXPECT_EQ(response.error().reason(), reason);
-  EXPECT_FALSE(response.error().message().empty());
-}
 
 /// A frame around bytes that may be no message.
 std::string FrameOf(const std::string& message) {
@@ -120,21 +113,9 @@ TEST(Connection, ALargestFrameIsTakenAndOneByteMoreIsNot) {
 }
 
 TEST(Connection, DropsWhatALeavingClientWaitsFor) {
-  FakeSocketServer server;
-  server.cluster().Hold();
-  auto client = server.Connect();
-  for (std::uint64_t number = 0; number < 20; ++number) {
-    client->Send(NumberedRequest(number));
-  }
-  // The first pass is in flight; the others wait, of which the 21st is a proof.
   v1::Request fault = NumberedRequest(20);
   fault.mutable_score()->clear_query();
-  ExpectError(client->Call(fault), 20, 400, "missing_field");
-  client.reset();
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
-  server.cluster().Release();
-  server.scheduler().WaitIdle();
-  EXPECT_EQ(server.cluster().plans().size(), 1U);
+  ExpectDropsWhatALeavingClientWaitsFor(NumberedRequest, fault);
 }
 
 TEST(Connection, TellsWhenToComeBackWhereTheQueueIsFull) {
