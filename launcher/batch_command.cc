@@ -9,10 +9,10 @@
 
 #include <spdlog/spdlog.h>
 
-#include "coordinator/doors/batch.h"
-#include "coordinator/doors/chunked_service.h"
-#include "coordinator/doors/json_doors.h"
-#include "coordinator/doors/score_service.h"
+#include "coordinator/transports/batch/batch.h"
+#include "coordinator/endpoints/chunked/chunked_service.h"
+#include "coordinator/endpoints/json_doors.h"
+#include "coordinator/endpoints/score/score_service.h"
 #include "coordinator/schedule/scheduler.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "coordinator/socket/socket_options.h"
+#include "coordinator/transports/socket/socket_options.h"
 #include "launcher/engine_flags.h"
 
 namespace scorecast::launcher {

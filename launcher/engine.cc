@@ -5,7 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "coordinator/doors/delimiter_flag.h"
+#include "coordinator/request/delimiter_flag.h"
 #include "proto/model/partition.h"
 #include "shard/transformer/memory_estimate.h"
 

@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "coordinator/doors/score_options.h"
+#include "coordinator/request/server_options.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/precision.h"
 

@@ -2,7 +2,7 @@
 #include <memory>
 #include <string>
 
-#include "coordinator/doors/delimiter_flag.h"
+#include "coordinator/request/delimiter_flag.h"
 #include "coordinator/text/tokenizer.h"
 #include "launcher/commands.h"
 #include "launcher/plan_limits.h"

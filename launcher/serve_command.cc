@@ -15,10 +15,10 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
-#include "coordinator/doors/chunked_service.h"
-#include "coordinator/doors/score_service.h"
+#include "coordinator/endpoints/chunked/chunked_service.h"
+#include "coordinator/endpoints/score/score_service.h"
 #include "coordinator/schedule/scheduler.h"
-#include "coordinator/socket/request_server.h"
+#include "coordinator/transports/socket/request_server.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"

@@ -15,12 +15,19 @@ set_allowed() {
     proto/plan/*) allowed=$contracts ;;
     proto/mpi/*) allowed='proto/base proto/mpi' ;;
     proto/wire/*) allowed='proto/base proto/wire proto/scorecast.pb.h' ;;
-    coordinator/socket/*) allowed="coordinator proto/wire proto/scorecast.pb.h $contracts" ;;
     coordinator/text/*) allowed="coordinator/text $contracts" ;;
     coordinator/schedule/*) allowed="coordinator/schedule $contracts" ;;
     coordinator/generate/*)
       allowed="coordinator/generate coordinator/schedule coordinator/text $contracts" ;;
-    coordinator/doors/*) allowed="coordinator $contracts" ;;
+    coordinator/request/*)
+      allowed="coordinator/request coordinator/schedule coordinator/text $contracts" ;;
+    coordinator/json/*)
+      allowed="coordinator/json coordinator/request coordinator/schedule coordinator/text $contracts" ;;
+    coordinator/endpoints/*)
+      allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
+      allowed="$allowed coordinator/schedule coordinator/text proto/scorecast.pb.h $contracts" ;;
+    coordinator/transports/*)
+      allowed="coordinator proto/wire proto/scorecast.pb.h $contracts" ;;
     shard/*) allowed='shard proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
     bench/*) allowed='bench launcher coordinator shard proto' ;;
@@ -134,17 +141,26 @@ self_check() {
 0 proto/mpi/a.h #include <mpi.h>
 1 proto/mpi/a.h #include "proto/plan/b.h"
 1 proto/unknown/a.h #include "proto/base/b.h"
-0 coordinator/doors/a.cc #include "coordinator/schedule/b.h"
-0 coordinator/doors/a.cc #include "coordinator/text/b.h"
-1 coordinator/doors/a.cc #include "proto/mpi/b.h"
-1 coordinator/doors/a.cc #include "shard/b.h"
-1 coordinator/doors/a.cc #include "launcher/b.h"
-1 coordinator/text/a.cc #include "coordinator/doors/b.h"
-1 coordinator/schedule/a.cc #include "coordinator/doors/b.h"
+0 coordinator/request/a.cc #include "coordinator/schedule/b.h"
+1 coordinator/request/a.cc #include "coordinator/json/b.h"
+1 coordinator/request/a.cc #include "proto/scorecast.pb.h"
+0 coordinator/json/a.cc #include "coordinator/request/b.h"
+1 coordinator/json/a.cc #include "coordinator/endpoints/b.h"
+0 coordinator/endpoints/deep/er/a.cc #include "coordinator/generate/b.h"
+0 coordinator/endpoints/a.cc #include "proto/scorecast.pb.h"
+1 coordinator/endpoints/a.cc #include "proto/wire/b.h"
+1 coordinator/endpoints/a.cc #include "coordinator/transports/b.h"
+1 coordinator/endpoints/a.cc #include "launcher/b.h"
+0 coordinator/transports/deep/a.cc #include "coordinator/endpoints/b.h"
+0 coordinator/transports/a.cc #include "proto/wire/b.h"
+1 coordinator/transports/a.cc #include "proto/mpi/b.h"
+1 coordinator/transports/a.cc #include "shard/b.h"
+1 coordinator/text/a.cc #include "coordinator/request/b.h"
+1 coordinator/schedule/a.cc #include "coordinator/request/b.h"
 0 coordinator/schedule/a.cc #include "proto/plan/b.h"
 0 coordinator/generate/a.cc #include "coordinator/schedule/b.h"
 0 coordinator/generate/a.cc #include "coordinator/text/b.h"
-1 coordinator/generate/a.cc #include "coordinator/doors/b.h"
+1 coordinator/generate/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/generate/b.h"
 0 shard/deep/er/a.cc #include "proto/mpi/b.h"
 1 shard/a.cc #include "coordinator/text/b.h"
@@ -157,7 +173,7 @@ self_check() {
 1 shard/a.cc #include "shard/../coordinator/text/b.h"
 0 shard/a.cc #include <nlohmann/json.hpp>
 0 shard/a.cc // #include "coordinator/text/b.h"
-0 launcher/a.cc #include "coordinator/doors/b.h"
+0 launcher/a.cc #include "coordinator/endpoints/b.h"
 0 launcher/a.cc #include "shard/b.h"
 1 launcher/a.cc #include "bench/b.h"
 1 launcher/a.cc #include "tests/reference/b.h"
@@ -166,7 +182,7 @@ self_check() {
 0 bench/a.cc #include "shard/b.h"
 1 bench/a.cc #include "tests/reference/b.h"
 0 tests/shard/a.cc #include "tests/reference/b.h"
-0 tests/shard/a.cc #include "coordinator/doors/b.h"
+0 tests/shard/a.cc #include "coordinator/endpoints/b.h"
 1 tests/shard/a.cc #include <mpi.h>
 0 tests/bench/a.cc #include "bench/b.h"
 1 tests/shard/a.cc #include "bench/b.h"

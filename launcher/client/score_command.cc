@@ -5,8 +5,8 @@
 
 #include <google/protobuf/stubs/logging.h>
 
-#include "coordinator/doors/score_json.h"
-#include "coordinator/socket/score_messages.h"
+#include "coordinator/endpoints/score/score_json.h"
+#include "coordinator/endpoints/score/score_messages.h"
 #include "launcher/client/client.h"
 
 namespace scorecast::launcher {

@@ -1,5 +1,5 @@
 // Chunk-aware requests that the executable refuses, through both doors: code, reason and field.
-// Every way to be refused is in tests/coordinator/doors/chunked_validation_test.cc.
+// Every way to be refused is in tests/coordinator/endpoints/chunked/chunked_validation_test.cc.
 
 #include <string>
 #include <vector>

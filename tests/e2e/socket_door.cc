@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "coordinator/doors/chunked_json.h"
-#include "coordinator/doors/json_text.h"
-#include "coordinator/doors/score_json.h"
-#include "coordinator/socket/chunked_messages.h"
-#include "coordinator/socket/score_messages.h"
+#include "coordinator/endpoints/chunked/chunked_json.h"
+#include "coordinator/json/json_text.h"
+#include "coordinator/endpoints/score/score_json.h"
+#include "coordinator/endpoints/chunked/chunked_messages.h"
+#include "coordinator/endpoints/score/score_messages.h"
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "coordinator/doors/batch.h"
+#include "coordinator/transports/batch/batch.h"
 #include "proto/base/check.h"
-#include "tests/coordinator/doors/fake_server.h"
+#include "tests/coordinator/endpoints/fake_server.h"
 
 namespace {
 

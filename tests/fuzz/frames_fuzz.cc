@@ -13,7 +13,7 @@
 
 #include "proto/base/check.h"
 #include "proto/wire/frame.h"
-#include "tests/coordinator/socket/fake_socket_server.h"
+#include "tests/coordinator/transports/socket/fake_socket_server.h"
 
 namespace {
 

@@ -1,0 +1,176 @@
+#include "coordinator/endpoints/chunked/chunked_checks.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "coordinator/request/request_checks.h"
+#include "coordinator/request/request_error.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Error;
+using proto::Expected;
+using proto::Unexpected;
+
+constexpr std::size_t kMaxStopStrings = 16;
+// Every answer has its own, and each of its tokens is compared with them.
+constexpr std::size_t kMaxStopBytes = 256;
+constexpr std::size_t kMaxStopTokenIds = 1024;
+/// Below it a temperature is as good as none, and logits divided by it may leave float32's range.
+constexpr double kMinTemperature = 0.01;
+constexpr double kMaxTemperature = 100;
+constexpr double kMinChunkScale = 1e-6;
+constexpr double kMaxChunkScale = 1e6;
+
+Error OutOfRange(const std::string& field, const std::string& range) {
+  return BadRequest(field + "_out_of_range", field + " must be " + range + ".", field);
+}
+
+/// Which of the prompt's forms there are: exactly one, with a question.
+std::optional<Error> FormFault(const ChunkedRequest& request) {
+  if (!request.prompt) {
+    if (request.question && request.questions) {
+      return BadRequest("question_given_twice", "Only one of question and questions may be given.",
+                        "questions");
+    }
+    if (!request.question && !request.questions) {
+      return BadRequest("missing_field", "question must be provided.", "question");
+    }
+    return std::nullopt;
+  }
+  const std::array<std::pair<const char*, bool>, 4> parts = {
+      {{"system_prompt", request.system_prompt.has_value()},
+       {"chunks", request.chunks.has_value()},
+       {"question", request.question.has_value()},
+       {"questions", request.questions.has_value()}}};
+  for (const auto& [field, is_given] : parts) {
+    if (is_given) {
+      return BadRequest("prompt_given_twice",
+                        "prompt stands for system_prompt, chunks and question: " +
+                            std::string(field) + " must not be given beside it.",
+                        field);
+    }
+  }
+  return std::nullopt;
+}
+
+/// What attention computes with is float32.
+/// Beyond these ranges scores, or weights of keys, could leave that of float32.
+std::optional<Error> WeightingFault(const ChunkedRequest& request) {
+  const double temperature = request.chunk_temperature;
+  if (!(temperature >= kMinTemperature && temperature <= kMaxTemperature)) {
+    return OutOfRange("chunk_temperature", "from 0.01 to 100");
+  }
+  if (!(request.chunk_scale >= kMinChunkScale && request.chunk_scale <= kMaxChunkScale)) {
+    return OutOfRange("chunk_scale", "from 1e-6 to 1e6");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> SamplingFault(const SamplingOptions& sampling) {
+  const double temperature = sampling.temperature;
+  if (!(temperature >= 0 && temperature <= kMaxTemperature)) {
+    return OutOfRange("temperature", "from 0 (greedy) to 100");
+  }
+  if (!(sampling.top_p > 0 && sampling.top_p <= 1)) {
+    return OutOfRange("top_p", "greater than 0 and at most 1");
+  }
+  if (sampling.top_k < 0) {
+    return OutOfRange("top_k",
+                      "0 (all) or a number of tokens, not " + std::to_string(sampling.top_k));
+  }
+  return std::nullopt;
+}
+
+Error TooManyStops(const std::string& what, std::size_t count, std::size_t limit,
+                   const std::string& field) {
+  return BadRequest(
+      "too_many_stops",
+      "Too many stop " + what + ": " + std::to_string(count) + " > " + std::to_string(limit) + ".",
+      field);
+}
+
+std::optional<Error> StopFault(const ChunkedRequest& request, const RequestContext& context) {
+  if (request.stop.size() > kMaxStopStrings) {
+    return TooManyStops("strings", request.stop.size(), kMaxStopStrings, "stop");
+  }
+  if (request.stop_token_ids.size() > kMaxStopTokenIds) {
+    return TooManyStops("token ids", request.stop_token_ids.size(), kMaxStopTokenIds,
+                        "stop_token_ids");
+  }
+  for (std::size_t i = 0; i < request.stop.size(); ++i) {
+    if (request.stop[i].empty()) {
+      return BadRequest("empty_stop", "A stop string must not be empty.", At("stop", i));
+    }
+    if (request.stop[i].size() > kMaxStopBytes) {
+      return BadRequest("stop_too_long",
+                        At("stop", i) + " is too long: " +
+                            Exceeds(static_cast<std::int64_t>(request.stop[i].size()),
+                                    static_cast<std::int64_t>(kMaxStopBytes)) +
+                            " bytes.",
+                        At("stop", i));
+    }
+    if (!IsValidUtf8(request.stop[i])) {
+      return InvalidUtf8(At("stop", i));
+    }
+  }
+  if (!request.stop.empty() && context.tokenizer == nullptr) {
+    return NoTokenizer("stop");
+  }
+  return VocabularyFault(request.stop_token_ids, "stop_token_ids", context.config.vocab_size);
+}
+
+}  // namespace
+
+std::optional<Error> ChunkedFieldFault(const ChunkedRequest& request,
+                                       const RequestContext& context) {
+  if (auto fault = FormFault(request)) {
+    return fault;
+  }
+  if (auto fault = WeightingFault(request)) {
+    return fault;
+  }
+  if (auto fault = SoftmaxTemperatureFault(request.label_temperature, request.apply_softmax,
+                                           "label_temperature")) {
+    return fault;
+  }
+  if (auto fault = TopLogprobsFault(request.top_logprobs, context.config.vocab_size)) {
+    return fault;
+  }
+  if (auto fault = OptionsFault(request)) {
+    return fault;
+  }
+  const std::int64_t positions = context.config.max_position_embeddings;
+  if (request.max_new_tokens < 0 || request.max_new_tokens > positions) {
+    return OutOfRange("max_new_tokens", "from 0 to the model's " + std::to_string(positions) +
+                                            " positions, not " +
+                                            std::to_string(request.max_new_tokens));
+  }
+  if (auto fault = SamplingFault(request.sampling)) {
+    return fault;
+  }
+  return StopFault(request, context);
+}
+
+Expected<ChunkPositionStrategy> PositionStrategy(const ChunkedRequest& request,
+                                                 const ChunkOptions& options) {
+  if (!request.chunk_position_strategy) {
+    return options.position_strategy;
+  }
+  if (*request.chunk_position_strategy == "shared") {
+    return ChunkPositionStrategy::kShared;
+  }
+  if (*request.chunk_position_strategy == "offset") {
+    return ChunkPositionStrategy::kOffset;
+  }
+  return Unexpected(BadRequest("unknown_position_strategy",
+                               "chunk_position_strategy must be \"shared\" or \"offset\", not " +
+                                   Quoted(*request.chunk_position_strategy) + ".",
+                               "chunk_position_strategy"));
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,205 @@
+#include "coordinator/endpoints/chunked/chunked_messages.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/endpoints/value_messages.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Expected;
+using proto::Unexpected;
+
+/// Nothing where the field is not there.
+Expected<std::optional<TextOrIds>> OptionalValue(bool is_there, const v1::TextOrIds& message,
+                                                 const std::string& field) {
+  if (!is_there) {
+    return std::optional<TextOrIds>();
+  }
+  std::optional<TextOrIds> value = ValueOf(message);
+  if (!value) {
+    return Unexpected(MissingValue(field));
+  }
+  return value;
+}
+
+/// Nothing where the list is empty, which in a message is as good as absent.
+Expected<std::optional<std::vector<TextOrIds>>> OptionalValues(
+    const google::protobuf::RepeatedPtrField<v1::TextOrIds>& messages, const std::string& field) {
+  Expected<std::vector<TextOrIds>> values = ValuesOf(messages, field);
+  if (!values) {
+    return Unexpected(std::move(values).error());
+  }
+  return values->empty() ? std::nullopt : std::optional(*std::move(values));
+}
+
+std::optional<proto::Error> ReadPrompt(const v1::ChunkedRequest& message, ChunkedRequest& request) {
+  auto system_prompt =
+      OptionalValue(message.has_system_prompt(), message.system_prompt(), "system_prompt");
+  if (!system_prompt) {
+    return std::move(system_prompt).error();
+  }
+  auto chunks = OptionalValues(message.chunks(), "chunks");
+  if (!chunks) {
+    return std::move(chunks).error();
+  }
+  auto question = OptionalValue(message.has_question(), message.question(), "question");
+  if (!question) {
+    return std::move(question).error();
+  }
+  auto questions = OptionalValues(message.questions(), "questions");
+  if (!questions) {
+    return std::move(questions).error();
+  }
+  request.system_prompt = *std::move(system_prompt);
+  request.chunks = *std::move(chunks);
+  request.question = *std::move(question);
+  request.questions = *std::move(questions);
+  if (message.chunk_groups_size() > 0) {
+    request.chunk_groups.emplace(message.chunk_groups().begin(), message.chunk_groups().end());
+  }
+  if (message.has_prompt()) {
+    request.prompt = message.prompt();
+  }
+  if (message.has_chunk_position_strategy()) {
+    request.chunk_position_strategy = message.chunk_position_strategy();
+  }
+  request.chunk_temperature = message.has_chunk_temperature() ? message.chunk_temperature() : 1.0;
+  request.chunk_scale = message.has_chunk_scale() ? message.chunk_scale() : 1.0;
+  return std::nullopt;
+}
+
+void ReadScoring(const v1::ChunkedRequest& message, ChunkedRequest& request) {
+  if (message.has_label_token_ids()) {
+    request.label_token_ids = IdsOf(message.label_token_ids());
+  }
+  if (message.labels_size() > 0) {
+    request.labels.emplace(message.labels().begin(), message.labels().end());
+  }
+  request.apply_softmax = message.apply_softmax();
+  request.label_temperature = message.has_label_temperature() ? message.label_temperature() : 1.0;
+  request.return_token_logprobs = message.return_token_logprobs();
+  request.top_logprobs = message.top_logprobs();
+}
+
+void ReadGeneration(const v1::ChunkedRequest& message, ChunkedRequest& request) {
+  request.max_new_tokens = message.max_new_tokens();
+  request.sampling.temperature = message.temperature();
+  request.sampling.top_p = message.has_top_p() ? message.top_p() : 1.0;
+  request.sampling.top_k = message.top_k();
+  request.sampling.seed = message.seed();
+  request.stop.assign(message.stop().begin(), message.stop().end());
+  request.stop_token_ids.assign(message.stop_token_ids().begin(), message.stop_token_ids().end());
+  request.ignore_eos = message.ignore_eos();
+  request.stream = message.stream();
+}
+
+FinishReason FinishReasonOf(const std::string& name) {
+  return name == Name(FinishReason::kStop) ? FinishReason::kStop : FinishReason::kLength;
+}
+
+}  // namespace
+
+Expected<ChunkedRequest> ChunkedRequestFromMessage(const v1::ChunkedRequest& message) {
+  ChunkedRequest request;
+  if (auto fault = ReadPrompt(message, request)) {
+    return Unexpected(*std::move(fault));
+  }
+  ReadScoring(message, request);
+  ReadGeneration(message, request);
+  ReadOptions(message, request);
+  return request;
+}
+
+std::int64_t AnswerBytesBound(const ChunkedRequest& request) {
+  constexpr std::int64_t kIdBytes = 5;
+  /// More new tokens than any model has positions are refused later.
+  constexpr std::int64_t kMostNewTokens = std::int64_t{1} << 30;
+  /// An output's own tags and lengths; a delta's are no more, nor those of its frame.
+  constexpr std::int64_t kOutputBytes = 64;
+  /// So are more questions than this.
+  constexpr std::int64_t kMostQuestions = std::int64_t{1} << 20;
+  const auto questions = std::min(
+      kMostQuestions,
+      static_cast<std::int64_t>(request.questions ? request.questions->size() : std::size_t{1}));
+  std::int64_t labels = 0;
+  if (request.label_token_ids) {
+    labels = static_cast<std::int64_t>(request.label_token_ids->size());
+  } else if (request.labels) {
+    labels = static_cast<std::int64_t>(request.labels->size());
+  }
+  std::int64_t bytes = kListBytes + labels * kNumberBytes;
+  if (request.return_token_logprobs) {
+    bytes *= 2;
+  }
+  bytes += TopRowBytes(request.top_logprobs);
+  if (request.max_new_tokens > 0) {
+    const std::int64_t output = kOutputBytes + std::min(request.max_new_tokens, kMostNewTokens) *
+                                                   (kIdBytes + kTextBytesPerToken);
+    bytes += request.stream ? 2 * output : output;
+  }
+  return kOtherBytes + questions * bytes;
+}
+
+ChunkedResponse ChunkedResponseFromMessage(const v1::ChunkedResponse& message) {
+  ChunkedResponse response;
+  response.model = message.model();
+  if (message.scores_size() > 0) {
+    response.scores = RowsOf(message.scores());
+  }
+  if (message.outputs_size() > 0) {
+    response.outputs.emplace();
+    for (const v1::ChunkedOutput& output : message.outputs()) {
+      response.outputs->push_back({output.text(),
+                                   {output.token_ids().begin(), output.token_ids().end()},
+                                   FinishReasonOf(output.finish_reason())});
+    }
+  }
+  if (message.token_logprobs_size() > 0) {
+    response.token_logprobs = RowsOf(message.token_logprobs());
+  }
+  if (message.top_logprobs_size() > 0) {
+    response.top_logprobs = TopLogprobsOf(message.top_logprobs());
+  }
+  response.usage = UsageOf(message.usage());
+  response.timings = TimingsOf(message.timings());
+  return response;
+}
+
+void ToMessage(const ChunkedResponse& response, v1::ChunkedResponse& message) {
+  message.set_model(response.model);
+  if (response.scores) {
+    ToMessages(*response.scores, *message.mutable_scores());
+  }
+  if (response.outputs) {
+    for (const AnswerOutput& output : *response.outputs) {
+      v1::ChunkedOutput& to = *message.add_outputs();
+      to.set_text(output.text);
+      to.mutable_token_ids()->Assign(output.token_ids.begin(), output.token_ids.end());
+      to.set_finish_reason(Name(output.finish_reason));
+    }
+  }
+  if (response.token_logprobs) {
+    ToMessages(*response.token_logprobs, *message.mutable_token_logprobs());
+  }
+  if (response.top_logprobs) {
+    ToMessages(*response.top_logprobs, *message.mutable_top_logprobs());
+  }
+  ToMessage(response.usage, *message.mutable_usage());
+  ToMessage(response.timings, *message.mutable_timings());
+}
+
+void ToMessage(std::size_t question, const AnswerDelta& delta, v1::ChunkedDelta& message) {
+  message.set_question(static_cast<std::uint32_t>(question));
+  message.set_text(delta.text);
+  message.mutable_token_ids()->Assign(delta.token_ids.begin(), delta.token_ids.end());
+  if (delta.finish_reason) {
+    message.set_finish_reason(Name(*delta.finish_reason));
+  }
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,265 @@
+#include "coordinator/endpoints/chunked/chunked_tokens.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "coordinator/endpoints/chunked/chunk_separator.h"
+#include "coordinator/request/request_checks.h"
+#include "coordinator/request/request_error.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Error;
+using proto::Expected;
+using proto::Unexpected;
+
+/// What the request says, before it is tokenized.
+struct Parts {
+  TextOrIds system_prompt;
+  std::vector<TextOrIds> chunks;
+  std::vector<TextOrIds> questions;  ///< None for an ordinary prompt.
+  std::vector<std::string> names;
+};
+
+Parts FromPrompt(const std::string& prompt, const ChunkOptions& options) {
+  const auto split =
+      options.enable_chunk_aware ? SplitAtSeparators(prompt, options.separator) : std::nullopt;
+  if (!split) {
+    return {prompt, {}, {}, {"prompt"}};
+  }
+  Parts parts{std::string(split->system_prompt), {}, {std::string(split->question)}, {"prompt"}};
+  for (const std::string_view chunk : split->chunks) {
+    parts.chunks.emplace_back(std::string(chunk));
+  }
+  return parts;
+}
+
+Parts FromFields(const ChunkedRequest& request) {
+  Parts parts;
+  parts.chunks = request.chunks.value_or(std::vector<TextOrIds>());
+  if (request.question) {
+    parts.questions = {*request.question};
+    parts.names = {"question"};
+  } else {
+    parts.questions = *request.questions;
+    for (std::size_t i = 0; i < parts.questions.size(); ++i) {
+      parts.names.push_back(At("questions", i));
+    }
+  }
+  const bool text = !parts.questions.empty() && IsText(parts.questions.front());
+  parts.system_prompt = request.system_prompt.value_or(text ? TextOrIds(std::string())
+                                                            : TextOrIds(std::vector<TokenId>()));
+  return parts;
+}
+
+std::optional<Error> CountFault(std::size_t num_chunks, std::size_t num_questions,
+                                const ChunkedRequest& request, std::int64_t max_items) {
+  const auto most = static_cast<std::size_t>(max_items);
+  if (request.questions && num_questions == 0) {
+    return BadRequest("empty_question", "questions must be a nonempty list.", "questions");
+  }
+  if (num_chunks > most) {
+    return BadRequest(
+        "too_many_chunks",
+        "Too many chunks: " + Exceeds(static_cast<std::int64_t>(num_chunks), max_items) + ".",
+        request.prompt ? "prompt" : "chunks");
+  }
+  if (num_questions > most) {
+    return BadRequest(
+        "too_many_questions",
+        "Too many questions: " + Exceeds(static_cast<std::int64_t>(num_questions), max_items) + ".",
+        "questions");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> GroupsFault(const std::vector<std::int64_t>& groups, std::size_t num_chunks) {
+  std::int64_t left = static_cast<std::int64_t>(num_chunks);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i] <= 0) {
+      return BadRequest(
+          "bad_chunk_groups",
+          "A group has at least one chunk: " + std::to_string(groups[i]) + " is not positive.",
+          At("chunk_groups", i));
+    }
+    if (groups[i] > left) {
+      return BadRequest(
+          "bad_chunk_groups",
+          "chunk_groups are of more chunks than there are: " + std::to_string(num_chunks) + ".",
+          At("chunk_groups", i));
+    }
+    left -= groups[i];
+  }
+  if (left > 0) {
+    return BadRequest("bad_chunk_groups",
+                      "chunk_groups must add up to the number of chunks, " +
+                          std::to_string(num_chunks) + ": " + std::to_string(left) +
+                          " are in no group.",
+                      "chunk_groups");
+  }
+  return std::nullopt;
+}
+
+class PartsTokenizer {
+ public:
+  PartsTokenizer(const Parts& parts, const ChunkedRequest& request, const RequestContext& context)
+      : parts_(parts), request_(request), context_(context) {}
+
+  Expected<ChunkedTokens> Tokenize() {
+    if (auto fault = TypeFault()) {
+      return Unexpected(*std::move(fault));
+    }
+    ChunkedTokens tokens;
+    tokens.prefix = IsText(parts_.system_prompt)
+                        ? EncodeFromStart(*context_.tokenizer, Text(parts_.system_prompt))
+                        : Ids(parts_.system_prompt);
+    tokens.names = parts_.names;
+    if (auto fault = PrefixFault(tokens.prefix)) {
+      return Unexpected(*std::move(fault));
+    }
+    std::vector<std::vector<TokenId>> chunks;
+    for (std::size_t i = 0; i < parts_.chunks.size(); ++i) {
+      chunks.push_back(Encode(parts_.chunks[i]));
+      if (auto fault = ChunkFault(chunks.back(), i)) {
+        return Unexpected(*std::move(fault));
+      }
+    }
+    tokens.groups = Grouped(std::move(chunks));
+    for (std::size_t i = 0; i < parts_.questions.size(); ++i) {
+      tokens.questions.push_back(Encode(parts_.questions[i]));
+      if (auto fault = QuestionFault(tokens.questions.back(), parts_.names[i])) {
+        return Unexpected(*std::move(fault));
+      }
+    }
+    return tokens;
+  }
+
+ private:
+  std::string SystemField() const { return request_.prompt ? "prompt" : "system_prompt"; }
+  std::string ChunkField(std::size_t chunk) const { return At("chunks", chunk); }
+
+  /// Text and ids mixed, or text that cannot be tokenized.
+  std::optional<Error> TypeFault() const {
+    if (auto fault = TypeFault(parts_.system_prompt, SystemField())) {
+      return fault;
+    }
+    for (std::size_t i = 0; i < parts_.chunks.size(); ++i) {
+      if (auto fault = TypeFault(parts_.chunks[i], ChunkField(i))) {
+        return fault;
+      }
+    }
+    for (std::size_t i = 0; i < parts_.questions.size(); ++i) {
+      if (auto fault = TypeFault(parts_.questions[i], parts_.names[i])) {
+        return fault;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> TypeFault(const TextOrIds& part, const std::string& field) const {
+    const bool wants_text =
+        IsText(parts_.questions.empty() ? parts_.system_prompt : parts_.questions.front());
+    if (IsText(part) != wants_text) {
+      return BadRequest("text_and_ids_mixed",
+                        "Text and token ids must not be mixed: " + parts_.names.front() + " is " +
+                            (wants_text ? "text, " : "token ids, ") + field +
+                            (wants_text ? " token ids." : " text."),
+                        field);
+    }
+    if (!wants_text) {
+      return std::nullopt;
+    }
+    if (context_.tokenizer == nullptr) {
+      return NoTokenizer(parts_.names.front());  // It is there, and text; the field may not be.
+    }
+    return IsValidUtf8(Text(part)) ? std::nullopt : std::optional(InvalidUtf8(field));
+  }
+
+  std::vector<TokenId> Encode(const TextOrIds& part) const {
+    return IsText(part) ? context_.tokenizer->Encode(Text(part)) : Ids(part);
+  }
+
+  std::optional<Error> PrefixFault(const std::vector<TokenId>& prefix) const {
+    if (prefix.empty() && parts_.questions.empty()) {
+      return BadRequest("empty_prompt", "The prompt has no token.", "prompt");
+    }
+    return VocabularyFault(prefix, SystemField(), context_.config.vocab_size);
+  }
+
+  std::optional<Error> ChunkFault(const std::vector<TokenId>& chunk, std::size_t index) const {
+    const std::int64_t limit = context_.options.chunks.max_chunk_len;
+    const auto length = static_cast<std::int64_t>(chunk.size());
+    if (length > limit) {
+      return BadRequest("chunk_too_long",
+                        ChunkField(index) + " is too long: " + Exceeds(length, limit) + " tokens.",
+                        ChunkField(index));
+    }
+    return VocabularyFault(chunk, ChunkField(index), context_.config.vocab_size);
+  }
+
+  std::optional<Error> QuestionFault(const std::vector<TokenId>& question,
+                                     const std::string& field) const {
+    if (question.empty()) {
+      return BadRequest("empty_question",
+                        request_.prompt
+                            ? "The question, behind the prompt's last separator, has no "
+                              "token."
+                            : field + " has no token.",
+                        field);
+    }
+    return VocabularyFault(question, field, context_.config.vocab_size);
+  }
+
+  std::vector<ChunkGroup> Grouped(std::vector<std::vector<TokenId>> chunks) const {
+    const auto sizes = request_.chunk_groups.value_or(std::vector<std::int64_t>(chunks.size(), 1));
+    std::vector<ChunkGroup> groups;
+    auto next = std::make_move_iterator(chunks.begin());
+    for (const std::int64_t size : sizes) {
+      groups.emplace_back(next, next + size);
+      next += size;
+    }
+    return groups;
+  }
+
+  const Parts& parts_;
+  const ChunkedRequest& request_;
+  const RequestContext& context_;
+};
+
+}  // namespace
+
+std::size_t ChunkedTokens::num_chunks() const {
+  std::size_t count = 0;
+  for (const ChunkGroup& group : groups) {
+    count += group.size();
+  }
+  return count;
+}
+
+Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
+                                        const RequestContext& context) {
+  const std::int64_t max_items = context.options.max_items;
+  const std::size_t chunks = request.chunks ? request.chunks->size() : 0;
+  const std::size_t questions = request.questions ? request.questions->size() : 1;
+  // Before anything is made of what may be millions.
+  if (auto fault = CountFault(chunks, questions, request, max_items)) {
+    return Unexpected(*std::move(fault));
+  }
+  const Parts parts =
+      request.prompt ? FromPrompt(*request.prompt, context.options.chunks) : FromFields(request);
+  if (auto fault = CountFault(parts.chunks.size(), parts.questions.size(), request, max_items)) {
+    return Unexpected(*std::move(fault));
+  }
+  if (request.chunk_groups) {
+    if (auto fault = GroupsFault(*request.chunk_groups, parts.chunks.size())) {
+      return Unexpected(*std::move(fault));
+    }
+  }
+  return PartsTokenizer(parts, request, context).Tokenize();
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,43 @@
+#include "coordinator/endpoints/held_bytes.h"
+
+namespace scorecast::coordinator {
+
+HeldBytes::HeldBytes(std::int64_t limit, const HeldBytes* all) : limit_(limit), all_(all) {}
+
+bool HeldBytes::HasRoom() const {
+  return bytes() == 0 || (bytes() < limit_ && (all_ == nullptr || all_->bytes() < all_->limit()));
+}
+
+Held HeldBytes::TryHold(std::int64_t bytes) {
+  std::int64_t held = *count_;
+  do {
+    if (held + bytes > limit_) {
+      return nullptr;
+    }
+  } while (!count_->compare_exchange_weak(held, held + bytes));
+  if (all_ != nullptr) {
+    *all_->count_ += bytes;
+  }
+  return Release(bytes);
+}
+
+Held HeldBytes::Hold(std::int64_t bytes) {
+  *count_ += bytes;
+  if (all_ != nullptr) {
+    *all_->count_ += bytes;
+  }
+  return Release(bytes);
+}
+
+Held HeldBytes::Release(std::int64_t bytes) {
+  // The object that it deletes is none; but a null one would say that there was no room.
+  return {count_.get(),
+          [bytes, own = count_, all = all_ == nullptr ? nullptr : all_->count_](void*) {
+            *own -= bytes;
+            if (all != nullptr) {
+              *all -= bytes;
+            }
+          }};
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,99 @@
+#include "coordinator/endpoints/score/score_json.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coordinator/json/response_json.h"
+#include "coordinator/json/body_reader.h"
+#include "coordinator/request/request_error.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+using proto::Expected;
+using proto::Unexpected;
+
+void RefuseUnsupported(const json& body, BodyReader& reader) {
+  for (const auto& [name, value] : body.items()) {
+    const std::string_view key = name;
+    constexpr std::string_view kOverrides = "_embed_overrides";
+    const bool overrides = key.ends_with(kOverrides);
+    const bool unset = value.is_null() || (value.is_boolean() && !value.get<bool>());
+    if ((overrides || key == "return_pooled_hidden_states") && !unset) {
+      reader.Fail(BadRequest("not_supported",
+                             name + " is not supported for causal language models.", name));
+    } else if (key == "score_extraction_token" && !value.is_null()) {
+      reader.Fail(BadRequest("not_supported", name + " is not supported by this server.", name));
+    }
+  }
+}
+
+std::vector<TextOrIds> Items(const json& body, BodyReader& reader) {
+  const std::string field = "items";
+  if (!reader.Has(field)) {
+    reader.Fail(BadRequest("missing_field", "items must be provided.", field));
+    return {};
+  }
+  if (body[field].is_string()) {
+    return {*reader.OptionalTextOrIds(field)};
+  }
+  if (!body[field].is_array()) {
+    reader.Fail(WrongType(field, "a string, or a list of strings or of lists of token ids"));
+    return {};
+  }
+  return *reader.TextOrIdsList(field);
+}
+
+}  // namespace
+
+Expected<ScoreRequest> ScoreRequestFromJson(const json& body) {
+  BodyReader reader(body);
+  if (reader.error()) {
+    return Unexpected(*std::move(reader.error()));
+  }
+  RefuseUnsupported(body, reader);
+  ScoreRequest request;
+  request.query = reader.RequiredTextOrIds("query");
+  request.items = Items(body, reader);
+  request.label_token_ids = reader.Labels("label_token_ids");
+  request.labels = reader.Strings("labels");
+  request.apply_softmax = reader.Bool("apply_softmax", request.apply_softmax);
+  request.item_first = reader.Bool("item_first", request.item_first);
+  request.temperature = reader.Number("temperature", request.temperature);
+  request.return_token_logprobs =
+      reader.Bool("return_token_logprobs", request.return_token_logprobs);
+  request.top_logprobs = reader.Integer("top_logprobs").value_or(request.top_logprobs);
+  request.max_new_tokens = reader.Integer("max_new_tokens").value_or(request.max_new_tokens);
+  reader.ReadOptions(request);
+  if (reader.error()) {
+    return Unexpected(*std::move(reader.error()));
+  }
+  return request;
+}
+
+JsonAnswerBody ScoreResponseToJson(const ScoreResponse& response) {
+  JsonAnswerBody body;
+  body["object"] = "scoring";
+  body["scores"] = response.scores;
+  body["model"] = response.model;
+  body["usage"] = UsageToJson(response.usage);
+  if (response.token_logprobs) {
+    body["token_logprobs"] = *response.token_logprobs;
+  }
+  if (response.query_token_logprobs) {
+    body["query_token_logprobs"] = *response.query_token_logprobs;
+  }
+  if (response.top_logprobs) {
+    body["top_logprobs"] = TopLogprobsToJson(*response.top_logprobs);
+  }
+  if (response.item_first_ignored) {
+    body["item_first_ignored"] = true;
+  }
+  body["timings"] = TimingsToJson(response.timings);
+  return body;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,100 @@
+#include "coordinator/json/json_text.h"
+
+#include <cstddef>
+
+#include "coordinator/request/request_error.h"
+#include "coordinator/text/tokenizer.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Unexpected;
+
+constexpr int kMaxDepth = 32;
+
+/// Counts brackets outside strings: a text of brackets alone would take a hundred times its size.
+bool IsTooDeep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        in_string = false;
+      }
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) {
+        return true;
+      }
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+const char* ErrorType(int code) {
+  switch (code) {
+    case 429:
+      return "RateLimitError";
+    case 499:
+      return "ClientClosedRequestError";
+    case 503:
+      return "ServiceUnavailableError";
+    case 504:
+      return "TimeoutError";
+    default:
+      return code < 500 ? "BadRequestError" : "InternalServerError";
+  }
+}
+
+}  // namespace
+
+proto::Expected<nlohmann::json> ParseJson(std::string_view text) {
+  if (!IsValidUtf8(text)) {
+    return Unexpected(BadRequest("invalid_utf8", "The request is not valid UTF-8.", ""));
+  }
+  // The parser takes a zero byte for the end of the text.
+  const std::size_t zero = text.find('\0');
+  if (zero != std::string_view::npos) {
+    return Unexpected(
+        BadRequest("invalid_json",
+                   "The request is not JSON: see its byte " + std::to_string(zero + 1) + ".", ""));
+  }
+  if (IsTooDeep(text)) {
+    return Unexpected(BadRequest(
+        "invalid_json",
+        "The JSON is nested too deep: more than " + std::to_string(kMaxDepth) + " levels.", ""));
+  }
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    return Unexpected(BadRequest(
+        "invalid_json", "The request is not JSON: see its byte " + std::to_string(error.byte) + ".",
+        ""));
+  } catch (const nlohmann::json::exception&) {
+    // A number that no double holds.
+    return Unexpected(BadRequest("invalid_json", "A number in the JSON is out of range.", ""));
+  }
+}
+
+std::string ToJsonText(const JsonAnswerBody& json) {
+  return json.dump(-1, ' ', false, JsonAnswerBody::error_handler_t::replace);
+}
+
+JsonAnswerBody ErrorBody(const proto::Error& error) {
+  JsonAnswerBody body;
+  body["object"] = "error";
+  body["message"] = error.message;
+  body["type"] = ErrorType(error.code);
+  body["param"] = error.param.empty() ? JsonAnswerBody() : JsonAnswerBody(error.param);
+  body["code"] = error.code;
+  body["reason"] = error.reason;
+  return body;
+}
+
+}  // namespace scorecast::coordinator

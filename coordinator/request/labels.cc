@@ -1,0 +1,116 @@
+#include "coordinator/request/labels.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+
+#include "coordinator/request/request_error.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Error;
+using proto::Expected;
+using proto::Unexpected;
+
+/// `field` is the list's name in the request, "label_token_ids" or "label_token_ids[2]".
+std::optional<Error> ListFault(const std::vector<TokenId>& ids, const std::string& field,
+                               std::int64_t vocab_size) {
+  if (ids.empty()) {
+    return BadRequest("no_labels", field + " must be a nonempty list.", field);
+  }
+  std::unordered_set<TokenId> seen;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::string id = std::to_string(ids[i]);
+    if (ids[i] < 0) {
+      return BadRequest("negative_label",
+                        "label_token_ids must contain nonnegative integers: " + id + " < 0.",
+                        At(field, i));
+    }
+    if (ids[i] >= vocab_size) {
+      return BadRequest("label_out_of_vocabulary",
+                        "Token ID " + id + " is out of vocabulary (vocab size: " +
+                            std::to_string(vocab_size) + ").",
+                        At(field, i));
+    }
+    if (!seen.insert(ids[i]).second) {
+      return BadRequest("duplicate_label",
+                        field + " must not contain duplicate tokens: " + id + " is there twice.",
+                        At(field, i));
+    }
+  }
+  return std::nullopt;
+}
+
+Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels,
+                                          const Tokenizer* tokenizer) {
+  if (tokenizer == nullptr) {
+    return Unexpected(NoTokenizer("labels"));
+  }
+  std::vector<TokenId> ids;
+  ids.reserve(labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (!IsValidUtf8(labels[i])) {
+      return Unexpected(InvalidUtf8(At("labels", i)));
+    }
+    const std::optional<TokenId> id = tokenizer->SingleToken(labels[i]);
+    if (!id) {
+      return Unexpected(BadRequest("label_not_one_token",
+                                   "Each label must be exactly one token: " + Quoted(labels[i]) +
+                                       " is " +
+                                       std::to_string(tokenizer->Encode(labels[i]).size()) + ".",
+                                   At("labels", i)));
+    }
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
+                                   const std::optional<std::vector<std::string>>& labels,
+                                   std::size_t num_items, const Tokenizer* tokenizer,
+                                   std::int64_t vocab_size) {
+  if (labels && label_token_ids) {
+    return Unexpected(BadRequest("labels_given_twice",
+                                 "Only one of label_token_ids and labels may be given.", "labels"));
+  }
+  LabelLists result;
+  std::string field = "label_token_ids";
+  if (labels) {
+    field = "labels";
+    Expected<std::vector<TokenId>> ids = IdsOfTexts(*labels, tokenizer);
+    if (!ids) {
+      return Unexpected(std::move(ids).error());
+    }
+    result.lists.push_back(*std::move(ids));
+  } else if (!label_token_ids) {
+    return Unexpected(BadRequest(
+        "no_labels", "label_token_ids is required for generation (CausalLM) models.", field));
+  } else if (const auto* one = std::get_if<0>(&*label_token_ids)) {
+    result.lists.push_back(*one);
+  } else {
+    result.per_item = true;
+    result.lists = std::get<1>(*label_token_ids);
+    if (result.lists.size() != num_items) {
+      return Unexpected(BadRequest(
+          "label_lists_mismatch",
+          "label_token_ids must contain one list per item: " + std::to_string(result.lists.size()) +
+              " lists for " + std::to_string(num_items) + " items.",
+          field));
+    }
+  }
+  for (std::size_t i = 0; i < result.lists.size(); ++i) {
+    if (auto fault =
+            ListFault(result.lists[i], result.per_item ? At(field, i) : field, vocab_size)) {
+      return Unexpected(*std::move(fault));
+    }
+  }
+  return result;
+}
+
+}  // namespace scorecast::coordinator

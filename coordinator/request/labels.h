@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/request/values.h"
+#include "coordinator/text/tokenizer.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// Whose probabilities a request wants.
+struct LabelLists {
+  bool per_item = false;
+  std::vector<std::vector<TokenId>> lists;  ///< One, or with `per_item` one for each item.
+};
+
+/// The labels of a request of `num_items` items, given by id or by text; 400 unless there are any,
+/// given once, and each list has at least one label, none twice, all in [0, vocab_size).
+/// `tokenizer` may be null.
+proto::Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
+                                          const std::optional<std::vector<std::string>>& labels,
+                                          std::size_t num_items, const Tokenizer* tokenizer,
+                                          std::int64_t vocab_size);
+
+}  // namespace scorecast::coordinator

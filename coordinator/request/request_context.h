@@ -1,0 +1,18 @@
+#pragma once
+
+#include "coordinator/request/server_options.h"
+#include "coordinator/text/tokenizer.h"
+#include "proto/model/model_config.h"
+#include "proto/plan/forward_plan.h"
+
+namespace scorecast::coordinator {
+
+/// What requests are checked against. `tokenizer` may be null: text is then a 400.
+struct RequestContext {
+  const proto::ModelConfig& config;
+  const Tokenizer* tokenizer = nullptr;
+  const ScoreOptions& options;
+  const proto::PlanLimits& limits;
+};
+
+}  // namespace scorecast::coordinator

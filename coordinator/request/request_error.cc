@@ -1,0 +1,25 @@
+#include "coordinator/request/request_error.h"
+
+#include <utility>
+
+namespace scorecast::coordinator {
+
+proto::Error BadRequest(std::string reason, std::string message, std::string param) {
+  return {400, std::move(reason), std::move(message), std::move(param)};
+}
+
+proto::Error NoTokenizer(std::string param) {
+  return BadRequest("no_tokenizer",
+                    "This model has no tokenizer: the request must give token ids, not text.",
+                    std::move(param));
+}
+
+proto::Error InvalidUtf8(std::string param) {
+  return BadRequest("invalid_utf8", param + " is not valid UTF-8.", param);
+}
+
+std::string At(std::string_view field, std::size_t index) {
+  return std::string(field) + "[" + std::to_string(index) + "]";
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,48 @@
+#include "coordinator/request/request_options.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+#include "coordinator/request/request_checks.h"
+#include "coordinator/request/request_error.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+/// Longer than any request takes, so that a clock's arithmetic stays in its range.
+constexpr std::int64_t kMaxTimeoutMs = std::int64_t{1000} * 60 * 60 * 24 * 365;
+/// The cache keeps one of every salt that it has anything of.
+constexpr std::size_t kMaxSaltBytes = 256;
+
+}  // namespace
+
+std::optional<proto::Error> OptionsFault(const RequestOptions& options) {
+  if (options.timeout_ms && *options.timeout_ms <= 0) {
+    return BadRequest(
+        "timeout_out_of_range",
+        "timeout_ms must be greater than zero, not " + std::to_string(*options.timeout_ms) + ".",
+        "timeout_ms");
+  }
+  if (options.cache_salt && options.cache_salt->size() > kMaxSaltBytes) {
+    return BadRequest("cache_salt_too_long",
+                      "cache_salt is too long: " +
+                          Exceeds(static_cast<std::int64_t>(options.cache_salt->size()),
+                                  static_cast<std::int64_t>(kMaxSaltBytes)) +
+                          " bytes.",
+                      "cache_salt");
+  }
+  return std::nullopt;
+}
+
+Job JobWith(const RequestOptions& options, Clock::time_point arrived) {
+  Job job;
+  job.cache_salt = options.cache_salt.value_or("");
+  if (options.timeout_ms) {
+    job.deadline =
+        arrived + std::chrono::milliseconds(std::min(*options.timeout_ms, kMaxTimeoutMs));
+  }
+  return job;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,175 @@
+#include "coordinator/transports/socket/request_server.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <spdlog/spdlog.h>
+
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// After an accept that failed (no file descriptor left, say) the next waits a little.
+constexpr auto kAcceptPause = std::chrono::milliseconds(100);
+
+tcp::endpoint Resolve(asio::io_context& io, const SocketOptions& options) {
+  tcp::resolver resolver(io);
+  error_code error;
+  const auto results =
+      resolver.resolve(options.host, std::to_string(options.port),
+                       tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  if (error || results.empty()) {
+    throw proto::StartupError("--host " + options.host + ": " + error.message());
+  }
+  return *results.begin();
+}
+
+}  // namespace
+
+RequestServer::RequestServer(const Services& services, const SocketOptions& options, int io_threads)
+    : options_(options),
+      work_(io_.get_executor()),
+      messages_(std::max(options.max_held_bytes, options.max_request_bytes)),
+      handler_(services, io_.get_executor(), options.max_held_bytes),
+      context_{options_, handler_, messages_},
+      acceptor_(asio::make_strand(io_)),
+      accept_again_(acceptor_.get_executor()) {
+  const tcp::endpoint endpoint = Resolve(io_, options_);
+  error_code error;
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) {
+    acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  }
+  if (!error) {
+    acceptor_.bind(endpoint, error);
+  }
+  if (!error) {
+    acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  }
+  if (error) {
+    throw proto::StartupError("cannot listen on " + options_.host + ":" +
+                              std::to_string(options_.port) + ": " + error.message());
+  }
+  port_ = acceptor_.local_endpoint().port();
+  Accept();
+  for (int i = 0; i < io_threads; ++i) {
+    threads_.emplace_back([this] { io_.run(); });
+  }
+}
+
+RequestServer::~RequestServer() {
+  StartDraining();
+  CloseConnections(std::chrono::milliseconds(0));
+  // A pass may still compute for a client that is gone, and its answer comes to our threads.
+  handler_.WaitIdle();
+  work_.reset();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+void RequestServer::Accept() {
+  // Each connection works on a strand of its own, on whichever thread is free.
+  acceptor_.async_accept(asio::make_strand(io_), [this](error_code error, tcp::socket socket) {
+    if (error == asio::error::operation_aborted || !acceptor_.is_open()) {
+      return;
+    }
+    if (!error) {
+      Admit(std::move(socket));
+      Accept();
+      return;
+    }
+    spdlog::warn("cannot accept a connection: {}", error.message());
+    accept_again_.expires_after(kAcceptPause);
+    accept_again_.async_wait([this](error_code cancelled) {
+      if (!cancelled && acceptor_.is_open()) {
+        Accept();
+      }
+    });
+  });
+}
+
+void RequestServer::Admit(tcp::socket socket) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  std::shared_ptr<Connection> connection;
+  bool is_one_too_many = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (handler_.draining()) {
+      return;  // Accepted just before: CloseConnections may have passed already.
+    }
+    is_one_too_many = connections_.size() - refused_ >= options_.max_connections;
+    if (is_one_too_many && refused_ == kMaxRefused) {
+      return;  // Closed without a word.
+    }
+    refused_ += is_one_too_many ? 1 : 0;
+    const std::uint64_t id = next_id_++;
+    connection = std::make_shared<Connection>(id, std::move(socket), context_,
+                                              [this, is_one_too_many](std::uint64_t closed_id) {
+                                                const std::lock_guard closing(mutex_);
+                                                connections_.erase(closed_id);
+                                                refused_ -= is_one_too_many ? 1 : 0;
+                                                closed_.notify_all();
+                                              });
+    connections_.emplace(id, connection);
+  }
+  if (is_one_too_many) {
+    connection->Refuse(
+        {503, "too_many_connections",
+         "Too many connections: more than " + std::to_string(options_.max_connections) + ".", ""});
+  } else {
+    connection->Start();
+  }
+}
+
+void RequestServer::StartDraining() {
+  handler_.StartDraining();
+  asio::post(acceptor_.get_executor(), [this] {
+    error_code ignored;
+    acceptor_.close(ignored);
+    accept_again_.cancel();
+  });
+}
+
+void RequestServer::CloseConnections(std::chrono::milliseconds patience) {
+  for (const auto& connection : Connections()) {
+    connection->CloseWhenDone();
+  }
+  std::unique_lock lock(mutex_);
+  const auto all_closed = [this] { return connections_.empty(); };
+  if (closed_.wait_for(lock, patience, all_closed)) {
+    return;
+  }
+  lock.unlock();
+  for (const auto& connection : Connections()) {
+    connection->Close();
+  }
+  lock.lock();
+  closed_.wait(lock, all_closed);
+}
+
+std::vector<std::shared_ptr<Connection>> RequestServer::Connections() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Connection>> connections;
+  connections.reserve(connections_.size());
+  for (const auto& [id, connection] : connections_) {
+    connections.push_back(connection);
+  }
+  return connections;
+}
+
+std::size_t RequestServer::connections() const {
+  const std::lock_guard lock(mutex_);
+  return connections_.size();
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,188 @@
+// Answers of the chunked door, as FakeCluster's model gives them.
+
+#include <future>
+#include <map>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/request/chunk_packing.h"
+#include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/endpoints/greedy_completion.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Expected;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+using Ids = std::vector<TokenId>;
+
+Expected<ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
+                              const ChunkedService::OnDelta& on_delta = {}) {
+  std::promise<ChunkedService::Finish> ready;
+  server.chunked.Answer(request, Clock::now(), on_delta,
+                        [&](ChunkedService::Finish finish) { ready.set_value(std::move(finish)); });
+  auto answer = ready.get_future().get()();
+  server.scheduler.WaitIdle();
+  return answer;
+}
+
+std::vector<AnswerOutput> Outputs(FakeServer& server, const ChunkedRequest& request) {
+  auto response = Ask(server, request);
+  if (!response) {
+    ADD_FAILURE() << response.error().message;
+    return {};
+  }
+  return *std::move(response->outputs);
+}
+
+/// The fake tokenizer's ids.
+Ids Bytes(const std::string& text) { return {text.begin(), text.end()}; }
+
+Ids Greedy(const std::string& question, std::size_t n) {
+  return GreedyAnswer(PackChunks(Bytes("s"), {{Bytes("ab")}, {Bytes("cde")}}, {Bytes(question)},
+                                 ChunkPositionStrategy::kShared),
+                      n, FakeServer::kVocabSize);
+}
+
+/// What ids mean behind a question of ASCII.
+std::string TextBehind(const FakeServer& server, const std::string& question, const Ids& ids) {
+  Ids all = Bytes(question);
+  all.insert(all.end(), ids.begin(), ids.end());
+  return server.tokenizer.Decode(all).substr(question.size());
+}
+
+ChunkedRequest Example() {
+  ChunkedRequest request;
+  request.system_prompt = Bytes("s");
+  request.chunks = {Bytes("ab"), Bytes("cde")};
+  request.questions = {Bytes("why?"), Bytes("who?")};
+  request.max_new_tokens = 9;
+  return request;
+}
+
+TEST(ChunkedGeneration, EachQuestionHasItsOwnAnswer) {
+  FakeServer server;
+  const auto response = Ask(server, Example());
+  ASSERT_TRUE(response) << response.error().message;
+  ASSERT_THAT(*response->outputs, SizeIs(2));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string question = i == 0 ? "why?" : "who?";
+    const AnswerOutput& output = response->outputs->at(i);
+    EXPECT_EQ(output.token_ids, Greedy(question, 9));
+    EXPECT_EQ(output.text, TextBehind(server, question, output.token_ids));
+    EXPECT_EQ(output.finish_reason, FinishReason::kLength);
+  }
+  EXPECT_EQ(response->usage.prompt_tokens, 14);
+  EXPECT_EQ(response->usage.completion_tokens, 18);
+  EXPECT_EQ(response->usage.total_tokens(), 32);
+  EXPECT_FALSE(response->scores);
+}
+
+TEST(ChunkedGeneration, APlainPromptGoesOn) {
+  FakeServer server;
+  ChunkedRequest request;
+  request.prompt = "once upon";
+  request.max_new_tokens = 5;
+  request.label_token_ids = Ids{5, 6};
+  const auto response = Ask(server, request);
+  ASSERT_TRUE(response) << response.error().message;
+  Ids prompt = Bytes("once upon");
+  prompt.insert(prompt.begin(), 259);
+  const proto::PackedSequence sequence = PackChunks(prompt, {}, {}, ChunkPositionStrategy::kShared);
+  EXPECT_EQ(response->outputs->at(0).token_ids, GreedyAnswer(sequence, 5, FakeServer::kVocabSize));
+  EXPECT_THAT(*response->scores, ElementsAre(SizeIs(2))) << "of the same prompt";
+}
+
+TEST(ChunkedGeneration, ScoresDoNotDependOnAnswers) {
+  FakeServer server;
+  ChunkedRequest request = Example();
+  request.label_token_ids = Ids{5, 6, 7};
+  const auto with_answers = Ask(server, request);
+  request.max_new_tokens = 0;
+  const auto alone = Ask(server, request);
+  ASSERT_TRUE(with_answers && alone);
+  EXPECT_EQ(with_answers->scores, alone->scores);
+  EXPECT_FALSE(alone->outputs);
+}
+
+TEST(ChunkedGeneration, AStopTokenEndsAnAnswer) {
+  FakeServer server;
+  ChunkedRequest request = Example();
+  request.questions = {Bytes("why?")};
+  const Ids whole = Greedy("why?", 9);
+  const auto end = std::find(whole.begin(), whole.end(), whole[4]);
+  request.stop_token_ids = {whole[4]};
+  const AnswerOutput output = Outputs(server, request).at(0);
+  EXPECT_EQ(output.token_ids, Ids(whole.begin(), end + 1));
+  EXPECT_EQ(output.text, TextBehind(server, "why?", Ids(whole.begin(), end)));
+  EXPECT_EQ(output.finish_reason, FinishReason::kStop);
+}
+
+TEST(ChunkedGeneration, TheSeedDecidesWhateverTheCompany) {
+  FakeServer server;
+  const auto sampled = [](std::uint64_t seed) {
+    ChunkedRequest request = Example();
+    request.sampling = {.temperature = 1, .top_p = 0.9, .top_k = 0, .seed = seed};
+    return request;
+  };
+  std::map<std::uint64_t, Ids> alone;
+  std::set<Ids> different;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    alone[seed] = Outputs(server, sampled(seed)).at(0).token_ids;
+    different.insert(alone[seed]);
+  }
+  EXPECT_GT(different.size(), 4U);
+  std::vector<std::thread> threads;
+  std::map<std::uint64_t, Ids> together = alone;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    Ids& ids = together.at(seed);
+    ids.clear();
+    threads.emplace_back([&server, &ids, request = sampled(seed)] {
+      ids = Outputs(server, request).at(0).token_ids;
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(together, alone);
+}
+
+TEST(ChunkedGeneration, DeltasAddUpToTheAnswer) {
+  FakeServer server;
+  ChunkedRequest request = Example();
+  request.stream = true;
+  std::map<std::size_t, AnswerDelta> deltas;
+  const auto response = Ask(server, request, [&](std::size_t question, AnswerDelta delta) {
+    AnswerDelta& sum = deltas[question];
+    EXPECT_THAT(delta.token_ids, SizeIs(1));
+    EXPECT_FALSE(sum.finish_reason) << "that was the last one";
+    sum.text += delta.text;
+    sum.token_ids.push_back(delta.token_ids.front());
+    sum.finish_reason = delta.finish_reason;
+  });
+  ASSERT_TRUE(response) << response.error().message;
+  ASSERT_THAT(deltas, SizeIs(2));
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(deltas[i].text, response->outputs->at(i).text);
+    EXPECT_EQ(deltas[i].token_ids, response->outputs->at(i).token_ids);
+    EXPECT_EQ(deltas[i].finish_reason, response->outputs->at(i).finish_reason);
+  }
+}
+
+TEST(ChunkedGeneration, ABrokenRowOnTheWayIsA500) {
+  FakeServer server;
+  ChunkedRequest request = Example();
+  server.cluster.BreakToken(Greedy("who?", 3).at(2));
+  const auto response = Ask(server, request);
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, 500);
+  EXPECT_EQ(response.error().reason, "not_finite");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,312 @@
+#include "coordinator/endpoints/chunked/chunked_preparation.h"
+
+#include <numeric>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/fake_tokenizer.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::BlockWeighting;
+using proto::PackedSequence;
+using proto::RowRead;
+using proto::Segment;
+using proto::SegmentKind;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Ids = std::vector<TokenId>;
+
+constexpr TokenId kBos = 259;
+
+/// The fake tokenizer's ids of a text without spellings.
+Ids Bytes(const std::string& text) { return {text.begin(), text.end()}; }
+Ids WithBos(const std::string& text) {
+  Ids ids = Bytes(text);
+  ids.insert(ids.begin(), kBos);
+  return ids;
+}
+
+Segment Prefix(std::size_t length) {
+  return {SegmentKind::kPrefix, static_cast<std::int32_t>(length), 0};
+}
+Segment Block(int length, int position, bool continues = false) {
+  return {SegmentKind::kBlock, length, position, continues};
+}
+Segment Suffix(int length, int position) { return {SegmentKind::kSuffix, length, position}; }
+
+/// Of one segment of a sequence.
+Ids TokensOf(const PackedSequence& sequence, std::size_t segment) {
+  auto begin = sequence.tokens.begin();
+  for (std::size_t i = 0; i < segment; ++i) {
+    begin += sequence.segments[i].length;
+  }
+  return {begin, begin + sequence.segments[segment].length};
+}
+
+class ChunkedPreparation : public ::testing::Test {
+ protected:
+  ChunkedPreparation() {
+    config_.vocab_size = 300;
+    config_.max_position_embeddings = 512;
+    config_.eos_token_ids = {7, 8};
+    options_.chunks.enable_chunk_aware = true;
+    request_.label_token_ids = Ids{5, 6};
+  }
+
+  PreparedChunked Prepare() {
+    auto prepared = PrepareChunked(request_, {config_, tokenizer_, options_, limits_});
+    if (!prepared) {
+      ADD_FAILURE() << prepared.error().message;
+      return {};
+    }
+    return std::move(prepared).value();
+  }
+
+  void Structured(const std::string& system_prompt, const std::vector<std::string>& chunks,
+                  const std::string& question) {
+    request_.system_prompt = system_prompt;
+    request_.chunks.emplace(chunks.begin(), chunks.end());
+    request_.question = question;
+  }
+
+  proto::ModelConfig config_;
+  ScoreOptions options_;
+  proto::PlanLimits limits_{
+      .max_rows = 1024, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
+  const FakeTokenizer with_bos_{{{"<d>", 256}, {" yes", 257}, {" no", 258}}, kBos};
+  const FakeTokenizer without_bos_{{{"<d>", 256}}};
+  const Tokenizer* tokenizer_ = &with_bos_;
+  ChunkedRequest request_;
+};
+
+TEST_F(ChunkedPreparation, TheSeedsExample) {
+  request_.system_prompt = Ids(10, 1);
+  request_.chunks = {Ids(10, 2), Ids(10, 3), Ids(10, 4)};
+  request_.question = Ids(9, 9);
+  const PreparedChunked prepared = Prepare();
+  EXPECT_THAT(prepared.sequence.segments,
+              ElementsAre(Prefix(10), Block(10, 10), Block(10, 10), Block(10, 10), Suffix(9, 20)));
+  std::vector<std::int32_t> positions(10);
+  std::iota(positions.begin(), positions.end(), 0);
+  for (int i = 0; i < 30; ++i) {
+    positions.push_back(10 + i % 10);
+  }
+  for (int i = 0; i < 9; ++i) {
+    positions.push_back(20 + i);
+  }
+  EXPECT_EQ(prepared.sequence.Positions(), positions);
+  EXPECT_THAT(prepared.sequence.reads, ElementsAre(RowRead{48, 0, true, 0}));
+  EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(ElementsAre(5, 6)));
+  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 49);
+  EXPECT_EQ(prepared.readout.num_chunks, 3U);
+  EXPECT_THAT(prepared.generations, IsEmpty());
+  EXPECT_TRUE(prepared.sequence.block_weighting.is_plain());
+}
+
+TEST_F(ChunkedPreparation, ATextIsTakenApartBeforeItIsTokenized) {
+  // Joined, "<" and "d>" would be one token; and the separator's bytes are nowhere.
+  request_.prompt = "s< # # d>a< # # d> # # <d>?";
+  const PreparedChunked from_text = Prepare();
+  const PackedSequence& sequence = from_text.sequence;
+  EXPECT_THAT(sequence.segments, ElementsAre(Prefix(3), Block(4, 3), Block(2, 3), Suffix(2, 7)));
+  EXPECT_EQ(TokensOf(sequence, 0), WithBos("s<"));
+  EXPECT_EQ(TokensOf(sequence, 1), Bytes("d>a<"));
+  EXPECT_EQ(TokensOf(sequence, 2), Bytes("d>"));
+  EXPECT_THAT(TokensOf(sequence, 3), ElementsAre(256, '?'));
+  EXPECT_EQ(from_text.readout.usage.prompt_tokens, 11) << "each once, with BOS";
+  EXPECT_THAT(from_text.readout.questions, ElementsAre("prompt"));
+
+  request_.prompt.reset();
+  Structured("s<", {"d>a<", "d>"}, "<d>?");
+  const PreparedChunked structured = Prepare();
+  EXPECT_EQ(structured.sequence.tokens, sequence.tokens);
+  EXPECT_EQ(structured.sequence.segments, sequence.segments);
+  EXPECT_EQ(structured.sequence.reads, sequence.reads);
+  EXPECT_THAT(structured.readout.questions, ElementsAre("question"));
+}
+
+TEST_F(ChunkedPreparation, WithoutTheFlagOrTwoSeparatorsAPromptIsPlain) {
+  for (const auto& [enabled, prompt] :
+       {std::pair{false, "sys # # chunk # # question"}, std::pair{true, "sys # # question"},
+        std::pair{true, "question"}}) {
+    options_.chunks.enable_chunk_aware = enabled;
+    request_.prompt = prompt;
+    const PreparedChunked prepared = Prepare();
+    const Ids tokens = WithBos(prompt);
+    EXPECT_EQ(prepared.sequence.tokens, tokens);
+    EXPECT_THAT(prepared.sequence.segments, ElementsAre(Prefix(tokens.size())));
+    EXPECT_THAT(prepared.sequence.reads,
+                ElementsAre(RowRead{static_cast<std::int32_t>(tokens.size()) - 1, 0, true, 0}));
+    EXPECT_THAT(prepared.readout.questions, ElementsAre("prompt"));
+    EXPECT_EQ(prepared.readout.num_chunks, 0U);
+  }
+  request_.prompt = "";
+  EXPECT_THAT(Prepare().sequence.tokens, ElementsAre(kBos));
+}
+
+TEST_F(ChunkedPreparation, AnotherSeparator) {
+  options_.chunks.separator = "|";
+  request_.prompt = "s # # |a|b|?";
+  EXPECT_THAT(Prepare().sequence.segments,
+              ElementsAre(Prefix(7), Block(1, 7), Block(1, 7), Suffix(1, 8)));
+}
+
+TEST_F(ChunkedPreparation, UnequalAndEmptyChunks) {
+  request_.prompt = "s # # abc # #  # # defgh # # ?";
+  EXPECT_THAT(Prepare().sequence.segments,
+              ElementsAre(Prefix(2), Block(3, 2), Block(5, 2), Suffix(1, 7)));
+  request_.prompt = "s # #  # # ?";
+  EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Suffix(1, 2)));
+}
+
+TEST_F(ChunkedPreparation, AnEmptySystemPromptIsBosWhereTextHasOne) {
+  Structured("", {"ab"}, "?");
+  EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(1), Block(2, 1), Suffix(1, 3)));
+  EXPECT_EQ(Prepare().sequence.tokens.front(), kBos);
+  request_.system_prompt.reset();
+  EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(1), Block(2, 1), Suffix(1, 3)));
+  tokenizer_ = &without_bos_;
+  EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Block(2, 0), Suffix(1, 2)));
+}
+
+TEST_F(ChunkedPreparation, NothingIsAddedToIds) {
+  request_.chunks = {Ids{1, 2}};
+  request_.question = Ids{3};
+  const PreparedChunked prepared = Prepare();
+  EXPECT_THAT(prepared.sequence.tokens, ElementsAre(1, 2, 3));
+  EXPECT_THAT(prepared.sequence.segments, ElementsAre(Block(2, 0), Suffix(1, 2)));
+}
+
+TEST_F(ChunkedPreparation, OneChunkAndNone) {
+  Structured("s", {"ab"}, "?");
+  EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Block(2, 2), Suffix(1, 4)));
+  Structured("s", {}, "?");
+  EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Suffix(1, 2)));
+  request_.chunks.reset();
+  EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Suffix(1, 2)));
+}
+
+TEST_F(ChunkedPreparation, TheRequestsPositionStrategyGoesBeforeTheServers) {
+  Structured("s", {"ab", "cde"}, "?");
+  const auto shared = ElementsAre(Prefix(2), Block(2, 2), Block(3, 2), Suffix(1, 5));
+  const auto offset = ElementsAre(Prefix(2), Block(2, 2), Block(3, 4), Suffix(1, 7));
+  EXPECT_THAT(Prepare().sequence.segments, shared);
+  request_.chunk_position_strategy = "offset";
+  EXPECT_THAT(Prepare().sequence.segments, offset);
+  options_.chunks.position_strategy = ChunkPositionStrategy::kOffset;
+  request_.chunk_position_strategy = "shared";
+  EXPECT_THAT(Prepare().sequence.segments, shared);
+  request_.chunk_position_strategy.reset();
+  EXPECT_THAT(Prepare().sequence.segments, offset);
+}
+
+TEST_F(ChunkedPreparation, GroupsOfChunks) {
+  request_.chunk_groups = {2, 1};
+  request_.prompt = "s # # ab # # cde # # f # # ?";
+  EXPECT_THAT(Prepare().sequence.segments,
+              ElementsAre(Prefix(2), Block(2, 2), Block(3, 4, true), Block(1, 2), Suffix(1, 7)));
+  EXPECT_EQ(Prepare().readout.num_chunks, 3U);
+}
+
+TEST_F(ChunkedPreparation, TheWeightOfBlocks) {
+  Structured("s", {"ab"}, "?");
+  request_.chunk_temperature = 0.9;
+  request_.chunk_scale = 0.25;
+  EXPECT_EQ(Prepare().sequence.block_weighting, (BlockWeighting{0.9F, 0.25F}));
+}
+
+TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtOnePlace) {
+  request_.system_prompt = "s";
+  request_.chunks = {"ab", "cde"};
+  request_.questions = {"?", "why?"};
+  request_.max_new_tokens = 4;
+  const PreparedChunked prepared = Prepare();
+  EXPECT_THAT(prepared.sequence.segments,
+              ElementsAre(Prefix(2), Block(2, 2), Block(3, 2), Suffix(1, 5), Suffix(4, 5)));
+  EXPECT_THAT(prepared.sequence.reads,
+              ElementsAre(RowRead{7, 0, true, 0}, RowRead{11, 0, true, 0}));
+  EXPECT_THAT(prepared.readout.questions, ElementsAre("questions[0]", "questions[1]"));
+  ASSERT_THAT(prepared.generations, SizeIs(2));
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(prepared.generations[i].sequence, 0U);
+    EXPECT_EQ(prepared.generations[i].segment, 3 + i);
+    EXPECT_EQ(prepared.generations[i].max_new_tokens, 4);
+  }
+  EXPECT_THAT(prepared.contexts, ElementsAre(Bytes("?"), Bytes("why?")));
+}
+
+TEST_F(ChunkedPreparation, AnAnswerToAPlainPromptIsItsSuffix) {
+  request_.prompt = "a plain prompt of some length";
+  request_.max_new_tokens = 3;
+  const PreparedChunked prepared = Prepare();
+  EXPECT_THAT(prepared.sequence.segments, ElementsAre(Prefix(30), Suffix(0, 30)));
+  EXPECT_EQ(prepared.sequence.rows(), 30);
+  ASSERT_THAT(prepared.generations, SizeIs(1));
+  EXPECT_EQ(prepared.generations[0].segment, 1U);
+  EXPECT_THAT(prepared.contexts, ElementsAre(Bytes("t of some length")))
+      << "the last sixteen tokens";
+}
+
+TEST_F(ChunkedPreparation, AnAnswerNeedsNoLabels) {
+  Structured("s", {"ab"}, "?");
+  request_.label_token_ids.reset();
+  request_.max_new_tokens = 1;
+  PreparedChunked prepared = Prepare();
+  EXPECT_FALSE(prepared.readout.reads_rows);
+  EXPECT_THAT(prepared.sequence.reads, IsEmpty());
+  EXPECT_THAT(prepared.generations, SizeIs(1));
+
+  request_.top_logprobs = 3;
+  prepared = Prepare();
+  EXPECT_TRUE(prepared.readout.reads_rows);
+  EXPECT_FALSE(prepared.readout.row.scores);
+  EXPECT_THAT(prepared.sequence.reads, ElementsAre(RowRead{4, 0, true, 3}));
+  EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(IsEmpty()));
+}
+
+TEST_F(ChunkedPreparation, OnlyWhatIsAskedForIsRead) {
+  Structured("s", {"ab"}, "?");
+  request_.label_token_ids.reset();
+  request_.labels = {" yes", " no"};
+  request_.apply_softmax = true;
+  request_.label_temperature = 0.5;
+  const PreparedChunked prepared = Prepare();
+  EXPECT_THAT(prepared.sequence.reads, ElementsAre(RowRead{4, 0, false, 0}));
+  EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(ElementsAre(257, 258)));
+  EXPECT_EQ(prepared.readout.row.temperature, 0.5);
+  request_.return_token_logprobs = true;
+  EXPECT_THAT(Prepare().sequence.reads, ElementsAre(RowRead{4, 0, true, 0}));
+}
+
+TEST_F(ChunkedPreparation, WhatEndsAnAnswer) {
+  Structured("s", {"ab"}, "?");
+  request_.max_new_tokens = 5;
+  request_.sampling = {.temperature = 0.5, .top_p = 0.75, .top_k = 3, .seed = 11};
+  request_.stop = {"\n"};
+  request_.stop_token_ids = {1, 2};
+  AnswerOptions answer = Prepare().answer;
+  EXPECT_EQ(answer.max_new_tokens, 5);
+  EXPECT_EQ(answer.sampling.temperature, 0.5);
+  EXPECT_EQ(answer.sampling.top_p, 0.75);
+  EXPECT_EQ(answer.sampling.top_k, 3);
+  EXPECT_EQ(answer.sampling.seed, 11U);
+  EXPECT_THAT(answer.stop, ElementsAre("\n"));
+  EXPECT_THAT(answer.stop_token_ids, ElementsAre(1, 2, 7, 8)) << "the model's EOS too";
+  request_.ignore_eos = true;
+  EXPECT_THAT(Prepare().answer.stop_token_ids, ElementsAre(1, 2));
+}
+
+TEST_F(ChunkedPreparation, TheModelsNameIsTheRequestsOwnIfItHasOne) {
+  Structured("s", {"ab"}, "?");
+  EXPECT_EQ(Prepare().readout.model, "default");
+  request_.model = "mine";
+  EXPECT_EQ(Prepare().readout.model, "mine");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

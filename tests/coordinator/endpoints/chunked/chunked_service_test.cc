@@ -1,0 +1,250 @@
+#include "coordinator/endpoints/chunked/chunked_service.h"
+
+#include <cmath>
+#include <future>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/request/chunk_packing.h"
+#include "coordinator/endpoints/chunked/chunked_json.h"
+#include "tests/coordinator/endpoints/fake_server.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Expected;
+using proto::PackedSequence;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Ids = std::vector<TokenId>;
+
+Expected<ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
+                              Clock::time_point arrived = Clock::now()) {
+  std::promise<ChunkedService::Finish> ready;
+  server.chunked.Answer(request, arrived, /*on_delta=*/{},
+                        [&](ChunkedService::Finish finish) { ready.set_value(std::move(finish)); });
+  auto answer = ready.get_future().get()();
+  server.scheduler.WaitIdle();
+  return answer;
+}
+
+ChunkedResponse Answer(FakeServer& server, const ChunkedRequest& request) {
+  auto response = Ask(server, request);
+  if (!response) {
+    ADD_FAILURE() << response.error().message;
+    return {};
+  }
+  return std::move(response).value();
+}
+
+/// Label log-probabilities at a row of a sequence.
+std::vector<double> Logprobs(PackedSequence sequence, std::int32_t row, const Ids& labels) {
+  sequence.label_lists = {labels};
+  const proto::RowLogits read = ExpectedRow(sequence, {row, 0, true, 0}, FakeServer::kVocabSize);
+  std::vector<double> logprobs;
+  for (const float logit : read.label_logits) {
+    logprobs.push_back(static_cast<double>(logit) - static_cast<double>(read.max) -
+                       std::log(read.sum_exp));
+  }
+  return logprobs;
+}
+
+const Ids kLabels = {5, 6, 7};
+
+ChunkedRequest Example() {
+  ChunkedRequest request;
+  request.system_prompt = Ids{11, 12, 13};
+  request.chunks = {Ids{21, 22}, Ids{}, Ids{23, 24, 25}};
+  request.question = Ids{31, 32};
+  request.label_token_ids = kLabels;
+  request.return_token_logprobs = true;
+  return request;
+}
+
+TEST(ChunkedService, AQuestionSeesAllAndAChunkSeesNoOther) {
+  for (const auto strategy : {ChunkPositionStrategy::kShared, ChunkPositionStrategy::kOffset}) {
+    ScoreOptions options;
+    options.chunks.position_strategy = strategy;
+    FakeServer server(options);
+    const ChunkedResponse response = Answer(server, Example());
+    const PackedSequence expected =
+        PackChunks({11, 12, 13}, {{{21, 22}}, {{23, 24, 25}}}, {{31, 32}}, strategy);
+    EXPECT_THAT(*response.token_logprobs, ElementsAre(Logprobs(expected, 9, kLabels)));
+    ASSERT_THAT(*response.scores, SizeIs(1));
+    for (std::size_t i = 0; i < kLabels.size(); ++i) {
+      EXPECT_EQ(response.scores->at(0)[i], std::exp(response.token_logprobs->at(0)[i]));
+    }
+    EXPECT_EQ(response.usage.prompt_tokens, 10);
+    EXPECT_EQ(response.usage.total_tokens(), 10);
+    EXPECT_EQ(response.model, "default");
+    EXPECT_FALSE(response.outputs);
+    EXPECT_FALSE(response.top_logprobs);
+  }
+}
+
+TEST(ChunkedService, SeveralQuestionsDoNotSeeEachOther) {
+  FakeServer server;
+  ChunkedRequest request = Example();
+  request.question.reset();
+  request.questions = {Ids{31, 32}, Ids{33}, Ids{31, 32}};
+  request.top_logprobs = 2;
+  const ChunkedResponse together = Answer(server, request);
+  ASSERT_THAT(*together.scores, SizeIs(3));
+  ASSERT_THAT(*together.top_logprobs, SizeIs(3));
+  for (std::size_t i = 0; i < 3; ++i) {
+    ChunkedRequest alone = request;
+    alone.questions.reset();
+    alone.question = request.questions->at(i);
+    const ChunkedResponse response = Answer(server, alone);
+    EXPECT_EQ(together.token_logprobs->at(i), response.token_logprobs->at(0));
+    EXPECT_EQ(together.scores->at(i), response.scores->at(0));
+    EXPECT_EQ(together.top_logprobs->at(i), response.top_logprobs->at(0));
+  }
+  EXPECT_NE(together.scores->at(0), together.scores->at(1));
+}
+
+TEST(ChunkedService, OneChunkAndOneQuestionAreAPlainPrompt) {
+  FakeServer server;
+  ChunkedRequest request;
+  request.labels = {" yes", " no"};
+  request.prompt = "system # # chunk # # question";
+  const ChunkedResponse split = Answer(server, request);
+  request.prompt = "systemchunkquestion";
+  EXPECT_EQ(Answer(server, request).scores, split.scores);
+  FakeServer plain{ScoreOptions{}};  // Without the flag the separators are text.
+  request.prompt = "system # # chunk # # question";
+  const ChunkedResponse whole = Answer(plain, request);
+  EXPECT_NE(whole.scores, split.scores);
+  EXPECT_EQ(whole.usage.prompt_tokens, split.usage.prompt_tokens + 10);
+}
+
+TEST(ChunkedService, LongDocumentsTakeSeveralPasses) {
+  FakeServer server;  // 64 rows in a pass.
+  ChunkedRequest request = Example();
+  std::vector<ChunkGroup> groups;
+  request.chunks.emplace();
+  for (TokenId i = 0; i < 5; ++i) {
+    groups.push_back({Ids(50, 40 + i)});
+    request.chunks->emplace_back(Ids(50, 40 + i));
+  }
+  const ChunkedResponse response = Answer(server, request);
+  EXPECT_GT(server.cluster.plans().size(), 3U);
+  const PackedSequence expected =
+      PackChunks({11, 12, 13}, groups, {{31, 32}}, ChunkPositionStrategy::kShared);
+  EXPECT_THAT(*response.token_logprobs, ElementsAre(Logprobs(expected, 254, kLabels)));
+}
+
+TEST(ChunkedService, SoftmaxOverTheLabels) {
+  FakeServer server;
+  ChunkedRequest request = Example();
+  const std::vector<double> logprobs = Answer(server, request).token_logprobs->at(0);
+  request.return_token_logprobs = false;
+  request.apply_softmax = true;
+  request.label_temperature = 0.5;
+  const ChunkedResponse response = Answer(server, request);
+  EXPECT_FALSE(response.token_logprobs);
+  double sum = 0;
+  for (const double logprob : logprobs) {
+    sum += std::exp(logprob / 0.5);
+  }
+  for (std::size_t i = 0; i < logprobs.size(); ++i) {
+    // A few roundings of float64, of terms of magnitude at most 50 before they are exponents.
+    EXPECT_NEAR(response.scores->at(0)[i], std::exp(logprobs[i] / 0.5) / sum, 1e-13);
+  }
+}
+
+TEST(ChunkedService, ABrokenModelIsA500ThatNamesTheQuestion) {
+  FakeServer server;
+  server.cluster.BreakToken(33);
+  ChunkedRequest request = Example();
+  request.question = Ids{31, 33};
+  auto response = Ask(server, request);
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, 500);
+  EXPECT_EQ(response.error().reason, "not_finite");
+  EXPECT_EQ(response.error().param, "question");
+  request.question.reset();
+  request.questions = {Ids{31}, Ids{33}};
+  response = Ask(server, request);
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().param, "questions[1]");
+  EXPECT_THAT(*Answer(server, Example()).scores, SizeIs(1)) << "the server goes on";
+}
+
+TEST(ChunkedService, ADeadlineCountsFromTheArrival) {
+  FakeServer server;
+  ChunkedRequest request = Example();
+  request.timeout_ms = 1000;
+  const auto response = Ask(server, request, Clock::now() - std::chrono::seconds(2));
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, 504);
+  EXPECT_THAT(server.cluster.plans(), IsEmpty());
+}
+
+JsonAnswer AskJson(FakeServer& server, const std::string& body) {
+  std::promise<FinishJson> ready;
+  server.doors.at("/v1/chunked")(ParseJson(body).value(), Clock::now(),
+                                 [&](FinishJson finish) { ready.set_value(std::move(finish)); });
+  JsonAnswer answer = ready.get_future().get()();
+  server.scheduler.WaitIdle();
+  return answer;
+}
+
+TEST(ChunkedDoor, AnswersInJson) {
+  FakeServer server;
+  const JsonAnswer answer =
+      AskJson(server, R"({"system_prompt":[11],"chunks":[[21,22]],"question":[31],)"
+                      R"("label_token_ids":[5,6],"return_token_logprobs":true,"top_logprobs":2,)"
+                      R"("model":"mine","cache_salt":"tenant"})");
+  ASSERT_EQ(answer.status_code, 200) << answer.body;
+  std::vector<std::string> fields;
+  for (const auto& [field, value] : answer.body.items()) {
+    fields.push_back(field);
+  }
+  EXPECT_THAT(fields, ElementsAre("object", "scores", "model", "usage", "token_logprobs",
+                                  "top_logprobs", "timings"));
+  EXPECT_EQ(answer.body["object"], "chunked");
+  EXPECT_EQ(answer.body["model"], "mine");
+  EXPECT_EQ(answer.body["usage"].dump(),
+            R"({"prompt_tokens":4,"total_tokens":4,"completion_tokens":0,"cached_tokens":0})");
+  ChunkedRequest request;
+  request.system_prompt = Ids{11};
+  request.chunks = {Ids{21, 22}};
+  request.question = Ids{31};
+  request.label_token_ids = Ids{5, 6};
+  request.return_token_logprobs = true;
+  request.top_logprobs = 2;
+  const ChunkedResponse expected = Answer(server, request);
+  EXPECT_EQ(answer.body["scores"], JsonAnswerBody(*expected.scores));
+  EXPECT_EQ(answer.body["token_logprobs"], JsonAnswerBody(*expected.token_logprobs));
+  EXPECT_EQ(answer.body["top_logprobs"][0][1][0], expected.top_logprobs->at(0)[1].first);
+  EXPECT_EQ(answer.body["top_logprobs"][0][1][1], expected.top_logprobs->at(0)[1].second);
+}
+
+TEST(ChunkedDoor, WritesGeneratedAnswers) {
+  ChunkedResponse response;
+  response.outputs = {{"Paris.", {9, 8}, FinishReason::kStop}, {"", {7}, FinishReason::kLength}};
+  response.usage = {.prompt_tokens = 5, .completion_tokens = 3, .cached_tokens = 2};
+  const JsonAnswerBody body = ChunkedResponseToJson(response);
+  EXPECT_FALSE(body.contains("scores"));
+  EXPECT_EQ(body["outputs"].dump(),
+            R"([{"text":"Paris.","token_ids":[9,8],"finish_reason":"stop"},)"
+            R"({"text":"","token_ids":[7],"finish_reason":"length"}])");
+  EXPECT_EQ(body["usage"].dump(),
+            R"({"prompt_tokens":5,"total_tokens":8,"completion_tokens":3,"cached_tokens":2})");
+}
+
+TEST(ChunkedDoor, ALineOfABatchIsOneAnswer) {
+  FakeServer server;
+  const JsonAnswer answer = AskJson(server, R"({"prompt":"p","max_new_tokens":3,"stream":true})");
+  EXPECT_EQ(answer.status_code, 400);
+  EXPECT_EQ(answer.body["reason"], "stream_not_here");
+  EXPECT_EQ(answer.body["param"], "stream");
+  EXPECT_THAT(server.cluster.plans(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

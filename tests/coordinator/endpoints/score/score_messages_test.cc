@@ -1,0 +1,215 @@
+#include "coordinator/endpoints/score/score_messages.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/endpoints/value_messages.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using ::testing::ElementsAre;
+using Ids = std::vector<TokenId>;
+
+ScoreRequest Read(const v1::ScoreRequest& message) {
+  auto request = ScoreRequestFromMessage(message);
+  if (!request) {
+    ADD_FAILURE() << request.error().message;
+    return {};
+  }
+  return std::move(request).value();
+}
+
+v1::ScoreRequest Smallest() {
+  v1::ScoreRequest message;
+  message.mutable_query()->set_text("q");
+  return message;
+}
+
+TEST(ScoreRequestFromMessage, FieldsLeftOutHaveTheDoorsDefaults) {
+  const ScoreRequest request = Read(Smallest());
+  const ScoreRequest defaults;
+  EXPECT_EQ(std::get<std::string>(request.query), "q");
+  EXPECT_TRUE(request.items.empty());
+  EXPECT_FALSE(request.label_token_ids);
+  EXPECT_FALSE(request.labels);
+  EXPECT_EQ(request.apply_softmax, defaults.apply_softmax);
+  EXPECT_EQ(request.item_first, defaults.item_first);
+  EXPECT_EQ(request.temperature, defaults.temperature);
+  EXPECT_EQ(request.return_token_logprobs, defaults.return_token_logprobs);
+  EXPECT_EQ(request.top_logprobs, defaults.top_logprobs);
+  EXPECT_EQ(request.max_new_tokens, defaults.max_new_tokens);
+  EXPECT_FALSE(request.timeout_ms);
+  EXPECT_FALSE(request.model);
+  EXPECT_FALSE(request.cache_salt);
+}
+
+TEST(ScoreRequestFromMessage, TakesEveryField) {
+  v1::ScoreRequest message;
+  for (const int id : {1, 2}) {
+    message.mutable_query()->mutable_ids()->add_ids(id);
+  }
+  message.add_items()->set_text("a");
+  message.add_items()->mutable_ids();  // Ids, none of them.
+  message.add_labels("x");
+  message.add_labels("y");
+  message.set_apply_softmax(true);
+  message.set_item_first(true);
+  message.set_temperature(0);  // Given, though it is protobuf's own default.
+  message.set_return_token_logprobs(true);
+  message.set_top_logprobs(4);
+  message.set_max_new_tokens(5);
+  message.set_timeout_ms(6);
+  message.set_model("");
+  message.set_cache_salt("tenant");
+  const ScoreRequest request = Read(message);
+  EXPECT_THAT(std::get<Ids>(request.query), ElementsAre(1, 2));
+  ASSERT_EQ(request.items.size(), 2U);
+  EXPECT_EQ(std::get<std::string>(request.items[0]), "a");
+  EXPECT_TRUE(std::get<Ids>(request.items[1]).empty());
+  EXPECT_THAT(*request.labels, ElementsAre("x", "y"));
+  EXPECT_TRUE(request.apply_softmax);
+  EXPECT_TRUE(request.item_first);
+  EXPECT_EQ(request.temperature, 0.0);
+  EXPECT_TRUE(request.return_token_logprobs);
+  EXPECT_EQ(request.top_logprobs, 4);
+  EXPECT_EQ(request.max_new_tokens, 5);
+  EXPECT_EQ(request.timeout_ms, 6);
+  EXPECT_EQ(request.model, "");
+  EXPECT_EQ(request.cache_salt, "tenant");
+}
+
+TEST(ScoreRequestFromMessage, LabelsForAllOrPerItem) {
+  v1::ScoreRequest message = Smallest();
+  message.mutable_label_token_ids()->mutable_for_all()->add_ids(3);
+  EXPECT_THAT(std::get<Ids>(*Read(message).label_token_ids), ElementsAre(3));
+  auto& lists = *message.mutable_label_token_ids()->mutable_per_item();
+  lists.add_lists()->add_ids(4);
+  lists.add_lists();
+  EXPECT_THAT(std::get<std::vector<Ids>>(*Read(message).label_token_ids),
+              ElementsAre(ElementsAre(4), ElementsAre()));
+}
+
+TEST(ScoreRequestFromMessage, NamesTheFieldThatHasNoValue) {
+  v1::ScoreRequest message = Smallest();
+  message.add_items()->set_text("a");
+  message.add_items();
+  const auto request = ScoreRequestFromMessage(message);
+  ASSERT_FALSE(request);
+  EXPECT_EQ(request.error().code, 400);
+  EXPECT_EQ(request.error().param, "items[1]");
+  message.clear_query();
+  EXPECT_EQ(ScoreRequestFromMessage(message).error().param, "query");
+}
+
+TEST(ScoreResponse, ComesThroughWhole) {
+  ScoreResponse response;
+  response.model = "m";
+  response.scores = {{0.25, 0.5}, {}};
+  response.token_logprobs = {{-1.0, -2.0}, {}};
+  response.query_token_logprobs = {-3.0};
+  response.top_logprobs = {{{7, -0.5}, {8, -0.75}}, {}};
+  response.item_first_ignored = true;
+  response.usage = {.prompt_tokens = 11, .completion_tokens = 0, .cached_tokens = 3};
+  response.timings = {.queue_ms = 1, .tokenize_ms = 2, .forward_ms = 3, .total_ms = 4};
+  v1::ScoreResponse message;
+  ToMessage(response, message);
+  EXPECT_EQ(message.usage().total_tokens(), 11);
+
+  const ScoreResponse back = ScoreResponseFromMessage(message);
+  EXPECT_EQ(back.model, response.model);
+  EXPECT_EQ(back.scores, response.scores);
+  EXPECT_EQ(back.token_logprobs, response.token_logprobs);
+  EXPECT_EQ(back.query_token_logprobs, response.query_token_logprobs);
+  EXPECT_EQ(back.top_logprobs, response.top_logprobs);
+  v1::ScoreResponse again;
+  ToMessage(back, again);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(again, message));
+}
+
+/// The longest answer to a request, as the score door forms it.
+std::int64_t LongestAnswer(const ScoreRequest& request) {
+  ScoreResponse response;
+  const auto labels_of = [&](std::size_t item) {
+    const auto* lists =
+        request.label_token_ids
+            ? std::get_if<std::vector<std::vector<TokenId>>>(&*request.label_token_ids)
+            : nullptr;
+    if (lists != nullptr) {
+      return (*lists)[item].size();
+    }
+    return request.label_token_ids ? std::get<std::vector<TokenId>>(*request.label_token_ids).size()
+                                   : request.labels->size();
+  };
+  for (std::size_t item = 0; item < request.items.size(); ++item) {
+    response.scores.emplace_back(labels_of(item), 0.1);
+  }
+  if (request.return_token_logprobs) {
+    response.token_logprobs = response.scores;
+    response.query_token_logprobs.emplace(labels_of(0), -0.1);
+  }
+  if (request.top_logprobs > 0) {
+    response.top_logprobs.emplace(
+        request.items.size() + 1,
+        std::vector<TokenLogprob>(static_cast<std::size_t>(request.top_logprobs),
+                                  {std::numeric_limits<TokenId>::max(), -0.1}));
+  }
+  response.item_first_ignored = true;
+  response.usage = {.prompt_tokens = 1'000'000, .cached_tokens = 1'000'000};
+  response.timings = {.queue_ms = 1, .tokenize_ms = 1, .forward_ms = 1, .total_ms = 1};
+  v1::ScoreResponse message;
+  ToMessage(response, message);
+  return static_cast<std::int64_t>(message.ByteSizeLong());
+}
+
+TEST(AnswerBytesBound, HoldsAndIsNotFarOff) {
+  for (const std::size_t items : {1, 2, 100, 2000}) {
+    for (const std::size_t labels : {1, 2, 300}) {
+      for (const bool logprobs : {false, true}) {
+        for (const std::int64_t top : {0, 50}) {
+          ScoreRequest request;
+          request.items.resize(items);
+          request.labels.emplace(labels);
+          request.return_token_logprobs = logprobs;
+          request.top_logprobs = top;
+          std::vector<ScoreRequest> forms = {request};
+          request.label_token_ids = Ids(labels);
+          forms.push_back(request);
+          request.label_token_ids = std::vector<Ids>(items, Ids(labels));
+          forms.push_back(request);
+          for (const ScoreRequest& form : forms) {
+            EXPECT_LE(LongestAnswer(form), AnswerBytesBound(form));
+            EXPECT_LT(AnswerBytesBound(form),
+                      4 * LongestAnswer(form) + static_cast<std::int64_t>(items) * 30 + 300);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ScoreResponse, WhatWasNotAskedForIsNotThere) {
+  v1::ScoreResponse message;
+  ToMessage(ScoreResponse{}, message);
+  const ScoreResponse back = ScoreResponseFromMessage(message);
+  EXPECT_FALSE(back.token_logprobs);
+  EXPECT_FALSE(back.query_token_logprobs);
+  EXPECT_FALSE(back.top_logprobs);
+  EXPECT_FALSE(back.item_first_ignored);
+}
+
+TEST(ErrorMessage, HasEveryField) {
+  v1::Error message;
+  ToMessage(proto::Error{429, "queue_full", "Wait.", "field", 9}, message);
+  EXPECT_EQ(message.code(), 429);
+  EXPECT_EQ(message.reason(), "queue_full");
+  EXPECT_EQ(message.message(), "Wait.");
+  EXPECT_EQ(message.param(), "field");
+  EXPECT_EQ(message.retry_after_seconds(), 9);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,215 @@
+#include "coordinator/endpoints/score/score_preparation.h"
+
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/fake_tokenizer.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::PackedSequence;
+using proto::RowRead;
+using proto::Segment;
+using proto::SegmentKind;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr TokenId kBos = 259;
+using Ids = std::vector<TokenId>;
+
+class ScorePreparation : public ::testing::Test {
+ protected:
+  ScorePreparation() {
+    config_.vocab_size = 300;
+    config_.max_position_embeddings = 512;
+    request_.label_token_ids = Ids{5, 6};
+  }
+
+  PreparedScore Prepare(const Tokenizer* tokenizer = nullptr) {
+    auto prepared = PrepareScore(request_, {config_, tokenizer, options_, limits_});
+    if (!prepared) {
+      ADD_FAILURE() << prepared.error().message;
+      return {};
+    }
+    return std::move(prepared).value();
+  }
+
+  proto::ModelConfig config_;
+  ScoreOptions options_;
+  proto::PlanLimits limits_{
+      .max_rows = 1024, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
+  ScoreRequest request_;
+};
+
+/// [What is the capital of France ?] <d> [London] <d> [Paris] <d> [Berlin] <d>, of 14 tokens.
+class WorkedExample : public ScorePreparation {
+ protected:
+  WorkedExample() {
+    request_.query = Ids{11, 12, 13, 14, 15, 16, 17};
+    request_.items = {Ids{21}, Ids{22}, Ids{23}};
+    options_.delimiter = 0;  // Any id is valid, 0 too.
+  }
+};
+
+TEST_F(WorkedExample, HiddenComputesNoDelimiter) {
+  const PreparedScore prepared = Prepare();
+  ASSERT_EQ(prepared.sequences.size(), 1u);
+  const PackedSequence& sequence = prepared.sequences[0];
+  EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
+  EXPECT_THAT(sequence.segments,
+              ElementsAre(Segment{SegmentKind::kPrefix, 7, 0}, Segment{SegmentKind::kBlock, 1, 7},
+                          Segment{SegmentKind::kBlock, 1, 7}, Segment{SegmentKind::kBlock, 1, 7}));
+  EXPECT_THAT(sequence.Positions(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 7, 7));
+  EXPECT_THAT(sequence.reads,
+              ElementsAre(RowRead{7, 0, true, 0}, RowRead{8, 0, true, 0}, RowRead{9, 0, true, 0}));
+  EXPECT_THAT(sequence.label_lists, ElementsAre(ElementsAre(5, 6)));
+  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 10);
+}
+
+TEST_F(WorkedExample, FirstPutsTheFirstDelimiterIntoThePrefix) {
+  options_.delimiter_visibility = DelimiterVisibility::kFirst;
+  request_.return_token_logprobs = true;
+  const PreparedScore prepared = Prepare();
+  ASSERT_EQ(prepared.sequences.size(), 1u);
+  const PackedSequence& sequence = prepared.sequences[0];
+  // Items see the prefix, which is exactly query and first delimiter, and themselves.
+  EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 0, 21, 22, 23));
+  EXPECT_THAT(sequence.segments,
+              ElementsAre(Segment{SegmentKind::kPrefix, 8, 0}, Segment{SegmentKind::kBlock, 1, 8},
+                          Segment{SegmentKind::kBlock, 1, 8}, Segment{SegmentKind::kBlock, 1, 8}));
+  EXPECT_THAT(sequence.reads, ElementsAre(RowRead{7, 0, true, 0}, RowRead{8, 0, true, 0},
+                                          RowRead{9, 0, true, 0}, RowRead{10, 0, true, 0}))
+      << "the query's row is the delimiter's";
+  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 11);
+}
+
+TEST_F(WorkedExample, OneByOneMakesAPromptOfEach) {
+  options_.delimiter.reset();
+  const PreparedScore prepared = Prepare();
+  ASSERT_EQ(prepared.sequences.size(), 3u);
+  EXPECT_THAT(prepared.sequences[1].tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 22));
+  EXPECT_THAT(prepared.sequences[1].segments, ElementsAre(Segment{SegmentKind::kPrefix, 8, 0}));
+  EXPECT_THAT(prepared.sequences[1].reads, ElementsAre(RowRead{7, 0, true, 0}));
+  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 24) << "those of every prompt";
+}
+
+TEST_F(WorkedExample, ItemFirstIsHonouredOneByOneAndIgnoredOtherwise) {
+  request_.item_first = true;
+  const PreparedScore packed = Prepare();
+  EXPECT_TRUE(packed.readout.item_first_ignored);
+  EXPECT_EQ(packed.sequences[0].tokens.front(), 11);
+  options_.delimiter.reset();
+  const PreparedScore prompts = Prepare();
+  EXPECT_FALSE(prompts.readout.item_first_ignored);
+  EXPECT_THAT(prompts.sequences[2].tokens, ElementsAre(23, 11, 12, 13, 14, 15, 16, 17));
+}
+
+TEST_F(WorkedExample, OnlyWhatTheAnswerNeedsIsRead) {
+  struct Case {
+    bool softmax, logprobs;
+    std::int64_t top;
+    bool per_item;
+    bool normalizer, query_row;
+  };
+  for (const Case& c : {
+           Case{false, false, 0, false, true, false},
+           Case{true, false, 0, false, false, false},
+           Case{true, true, 0, false, true, true},
+           Case{true, false, 3, false, true, true},
+           Case{false, true, 0, true, true, false},
+           Case{false, true, 2, true, true, true},
+       }) {
+    request_.apply_softmax = c.softmax;
+    request_.return_token_logprobs = c.logprobs;
+    request_.top_logprobs = c.top;
+    request_.label_token_ids =
+        c.per_item ? LabelTokenIds(std::vector<Ids>{{5}, {6, 7}, {8}}) : LabelTokenIds(Ids{5, 6});
+    const PreparedScore prepared = Prepare();
+    const auto& reads = prepared.sequences[0].reads;
+    ASSERT_EQ(reads.size(), c.query_row ? 4u : 3u);
+    for (const RowRead& read : reads) {
+      EXPECT_EQ(read.normalizer, c.normalizer);
+      EXPECT_EQ(read.top_k, c.top);
+    }
+    EXPECT_EQ(prepared.readout.query_token_logprobs, c.logprobs && !c.per_item);
+    EXPECT_EQ(reads.back().label_list, c.per_item ? 2 : 0);
+  }
+}
+
+TEST_F(ScorePreparation, AnEmptyItemIsReadAtTheLastPrefixRow) {
+  request_.query = Ids{1, 2};
+  request_.items = {Ids{}, Ids{3, 4}, Ids{}};
+  options_.delimiter = 9;
+  const PreparedScore hidden = Prepare();
+  EXPECT_THAT(hidden.sequences[0].tokens, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(hidden.sequences[0].reads,
+              ElementsAre(RowRead{1, 0, true, 0}, RowRead{3, 0, true, 0}, RowRead{1, 0, true, 0}));
+  options_.delimiter_visibility = DelimiterVisibility::kFirst;
+  const PreparedScore first = Prepare();
+  EXPECT_THAT(first.sequences[0].tokens, ElementsAre(1, 2, 9, 3, 4));
+  EXPECT_THAT(first.sequences[0].reads,
+              ElementsAre(RowRead{2, 0, true, 0}, RowRead{4, 0, true, 0}, RowRead{2, 0, true, 0}));
+}
+
+TEST_F(ScorePreparation, NoItemsComputeNothing) {
+  request_.query = Ids{1, 2};
+  request_.return_token_logprobs = true;
+  request_.top_logprobs = 3;
+  for (const auto delimiter : {std::optional<TokenId>(), std::optional<TokenId>(9)}) {
+    options_.delimiter = delimiter;
+    options_.delimiter_visibility = DelimiterVisibility::kFirst;
+    const PreparedScore prepared = Prepare();
+    EXPECT_THAT(prepared.sequences, IsEmpty());
+    EXPECT_EQ(prepared.readout.usage.prompt_tokens, delimiter ? 2 : 0);
+  }
+}
+
+TEST_F(ScorePreparation, BosStandsOnceAtTheStartOfText) {
+  const FakeTokenizer tokenizer({{"<d>", 256}, {"ab", 257}}, kBos);
+  request_.query = "xa";
+  request_.items = {"b", ""};
+  options_.delimiter = 256;
+  const PreparedScore packed = Prepare(&tokenizer);
+  EXPECT_THAT(packed.sequences[0].tokens, ElementsAre(kBos, 'x', 'a', 'b'));
+  EXPECT_EQ(packed.readout.usage.prompt_tokens, 4);
+  options_.delimiter.reset();
+  const PreparedScore prompts = Prepare(&tokenizer);
+  EXPECT_THAT(prompts.sequences[0].tokens, ElementsAre(kBos, 'x', 257)) << "one text, one encoding";
+  EXPECT_THAT(prompts.sequences[1].tokens, ElementsAre(kBos, 'x', 'a'));
+  EXPECT_EQ(prompts.readout.usage.prompt_tokens, 6);
+  request_.item_first = true;
+  EXPECT_THAT(Prepare(&tokenizer).sequences[0].tokens, ElementsAre(kBos, 'b', 'x', 'a'));
+  request_.query = Ids{1};
+  request_.items = {Ids{2}};
+  EXPECT_THAT(Prepare(&tokenizer).sequences[0].tokens, ElementsAre(2, 1)) << "never for ids";
+}
+
+TEST_F(ScorePreparation, LabelsPerItemFollowTheirItems) {
+  request_.query = Ids{1};
+  request_.items = {Ids{2}, Ids{3}};
+  request_.label_token_ids = std::vector<Ids>{{7}, {8, 9}};
+  const PreparedScore prompts = Prepare();
+  EXPECT_THAT(prompts.sequences[0].label_lists, ElementsAre(ElementsAre(7)));
+  EXPECT_THAT(prompts.sequences[1].label_lists, ElementsAre(ElementsAre(8, 9)));
+  options_.delimiter = 0;
+  EXPECT_THAT(Prepare().sequences[0].label_lists, ElementsAre(ElementsAre(7), ElementsAre(8, 9)));
+}
+
+TEST_F(ScorePreparation, LabelsByTextAndModelName) {
+  const FakeTokenizer tokenizer({{" yes", 257}, {" no", 258}}, kBos);
+  request_.query = "a";
+  request_.items = {"b"};
+  request_.label_token_ids.reset();
+  request_.labels = {" no", " yes"};
+  const PreparedScore prepared = Prepare(&tokenizer);
+  EXPECT_THAT(prepared.sequences[0].label_lists, ElementsAre(ElementsAre(258, 257)));
+  EXPECT_EQ(prepared.readout.model, "default");
+  request_.model = "mine";
+  EXPECT_EQ(Prepare(&tokenizer).readout.model, "mine");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,241 @@
+#include "coordinator/endpoints/score/score_service.h"
+
+#include <cmath>
+#include <future>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/endpoints/fake_server.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Expected;
+using proto::PackedSequence;
+using ::testing::ElementsAre;
+using Ids = std::vector<TokenId>;
+
+Expected<ScoreResponse> Score(FakeServer& server, const ScoreRequest& request) {
+  std::promise<ScoreService::Finish> ready;
+  server.service.Score(request, Clock::now(),
+                       [&](ScoreService::Finish finish) { ready.set_value(std::move(finish)); });
+  auto answer = ready.get_future().get()();
+  server.scheduler.WaitIdle();
+  return answer;
+}
+
+ScoreResponse Answer(FakeServer& server, const ScoreRequest& request) {
+  auto response = Score(server, request);
+  if (!response) {
+    ADD_FAILURE() << response.error().message;
+    return {};
+  }
+  return std::move(response).value();
+}
+
+/// Label log-probabilities at the end of plain causal ids.
+std::vector<double> CausalLogprobs(const Ids& ids, const Ids& labels) {
+  PackedSequence sequence = proto::PackItems(ids, {});
+  sequence.label_lists = {labels};
+  const proto::RowLogits row = ExpectedRow(
+      sequence, {static_cast<std::int32_t>(ids.size()) - 1, 0, true, 0}, FakeServer::kVocabSize);
+  std::vector<double> logprobs;
+  for (const float logit : row.label_logits) {
+    logprobs.push_back(static_cast<double>(logit) - static_cast<double>(row.max) -
+                       std::log(row.sum_exp));
+  }
+  return logprobs;
+}
+
+ScoreOptions OneByOne() { return {}; }
+
+ScoreOptions First() {
+  ScoreOptions options = FakeServer::MultiItem();
+  options.delimiter_visibility = DelimiterVisibility::kFirst;
+  return options;
+}
+
+ScoreRequest Example() {
+  ScoreRequest request;
+  request.query = Ids{11, 12, 13, 14, 15, 16, 17};
+  request.items = {Ids{21}, Ids{22, 23}, Ids{}, Ids{24}};
+  request.label_token_ids = Ids{5, 6, 7};
+  request.return_token_logprobs = true;
+  return request;
+}
+
+TEST(ScoreService, AnItemIsScoredAsIfItAloneFollowedTheQuery) {
+  FakeServer server;
+  const Ids labels = {5, 6, 7};
+  const ScoreResponse response = Answer(server, Example());
+  EXPECT_THAT(*response.token_logprobs,
+              ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21}, labels),
+                          CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 22, 23}, labels),
+                          CausalLogprobs({11, 12, 13, 14, 15, 16, 17}, labels),
+                          CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 24}, labels)));
+  EXPECT_EQ(*response.query_token_logprobs, CausalLogprobs({11, 12, 13, 14, 15, 16, 17}, labels));
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      EXPECT_EQ(response.scores[i][j], std::exp((*response.token_logprobs)[i][j]));
+    }
+  }
+  EXPECT_EQ(response.usage.prompt_tokens, 11);
+  EXPECT_EQ(response.model, "default");
+  FakeServer one_by_one(OneByOne());
+  EXPECT_EQ(Answer(one_by_one, Example()).scores, response.scores);
+}
+
+TEST(ScoreService, FirstLetsEveryItemSeeTheFirstDelimiterAndNoOther) {
+  FakeServer server(First());
+  const Ids labels = {5, 6, 7};
+  const ScoreResponse response = Answer(server, Example());
+  EXPECT_THAT(*response.token_logprobs,
+              ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256, 21}, labels),
+                          CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256, 22, 23}, labels),
+                          CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256}, labels),
+                          CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256, 24}, labels)));
+  EXPECT_EQ(*response.query_token_logprobs,
+            CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256}, labels));
+}
+
+TEST(ScoreService, ManyItemsOverSeveralPasses) {
+  FakeServer server;  // 64 rows in a pass.
+  ScoreRequest request = Example();
+  request.items.clear();
+  for (int i = 0; i < 128; ++i) {
+    request.items.emplace_back(Ids(static_cast<std::size_t>(i % 5), 30 + i));
+  }
+  const ScoreResponse response = Answer(server, request);
+  EXPECT_GT(server.cluster.plans().size(), 3u);
+  ASSERT_EQ(response.scores.size(), 128u);
+  for (int i = 0; i < 128; ++i) {
+    Ids ids = {11, 12, 13, 14, 15, 16, 17};
+    ids.insert(ids.end(), static_cast<std::size_t>(i % 5), 30 + i);
+    EXPECT_EQ((*response.token_logprobs)[static_cast<std::size_t>(i)],
+              CausalLogprobs(ids, {5, 6, 7}));
+  }
+}
+
+TEST(ScoreService, LabelsPerItem) {
+  for (const ScoreOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
+    FakeServer server(options);
+    ScoreRequest request = Example();
+    request.label_token_ids = std::vector<Ids>{{5}, {9, 8}, {7, 5}, {1, 2, 3}};
+    request.top_logprobs = 2;
+    const ScoreResponse response = Answer(server, request);
+    EXPECT_THAT(*response.token_logprobs,
+                ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21}, {5}),
+                            CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 22, 23}, {9, 8}),
+                            CausalLogprobs({11, 12, 13, 14, 15, 16, 17}, {7, 5}),
+                            CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 24}, {1, 2, 3})));
+    EXPECT_FALSE(response.query_token_logprobs);
+    EXPECT_EQ(response.top_logprobs->size(), options.delimiter ? 5u : 4u);
+  }
+}
+
+TEST(ScoreService, TopLogprobsAreTheVocabularysBest) {
+  FakeServer server;
+  ScoreRequest request = Example();
+  request.top_logprobs = 50;
+  const ScoreResponse response = Answer(server, request);
+  Ids all(FakeServer::kVocabSize);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<double> logprobs = CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 24}, all);
+  const auto& top = response.top_logprobs->at(4);  // After the query's row.
+  ASSERT_EQ(top.size(), 50u);
+  for (const auto& [id, logprob] : top) {
+    EXPECT_EQ(logprob, logprobs[static_cast<std::size_t>(id)]);
+  }
+  std::sort(logprobs.rbegin(), logprobs.rend());
+  for (std::size_t i = 0; i < top.size(); ++i) {
+    EXPECT_EQ(top[i].second, logprobs[i]);
+  }
+}
+
+TEST(ScoreService, NoItemsAreAnsweredWithoutAPass) {
+  FakeServer server;
+  ScoreRequest request = Example();
+  request.items.clear();
+  const ScoreResponse response = Answer(server, request);
+  EXPECT_TRUE(response.scores.empty());
+  EXPECT_TRUE(response.token_logprobs->empty());
+  EXPECT_FALSE(response.query_token_logprobs);
+  EXPECT_TRUE(server.cluster.plans().empty());
+}
+
+TEST(ScoreService, ABrokenModelIsA500AndTheServerGoesOn) {
+  for (const ScoreOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
+    FakeServer server(options);
+    server.cluster.BreakToken(23);
+    const auto response = Score(server, Example());
+    ASSERT_FALSE(response.has_value());
+    EXPECT_EQ(response.error().code, 500);
+    EXPECT_EQ(response.error().param, "items[1]");
+    ScoreRequest request = Example();
+    request.items = {Ids{21}};
+    EXPECT_EQ(Answer(server, request).scores.size(), 1u);
+  }
+}
+
+TEST(ScoreService, ADeadlineCountsFromTheArrival) {
+  FakeServer server;
+  ScoreRequest request = Example();
+  request.timeout_ms = 1000;
+  std::promise<ScoreService::Finish> ready;
+  server.service.Score(request, Clock::now() - std::chrono::seconds(2),
+                       [&](ScoreService::Finish finish) { ready.set_value(std::move(finish)); });
+  const auto response = ready.get_future().get()();
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, 504);
+  EXPECT_TRUE(server.cluster.plans().empty());
+}
+
+TEST(ScoreService, TimingsAddUp) {
+  FakeServer server;
+  const Timings timings = Answer(server, Example()).timings;
+  EXPECT_GE(timings.queue_ms, 0);
+  EXPECT_GE(timings.tokenize_ms, 0);
+  EXPECT_GT(timings.forward_ms, 0);
+  EXPECT_GE(timings.total_ms + 1e-6, timings.queue_ms + timings.tokenize_ms + timings.forward_ms);
+}
+
+TEST(ScoreService, RequestsFromManyThreadsAreNotMixedUp) {
+  FakeServer server;
+  FakeServer alone;
+  std::vector<std::thread> threads;
+  std::vector<std::vector<ScoreResponse>> together(8);
+  const auto request = [](int thread, int i) {
+    ScoreRequest scored = Example();
+    scored.query = Ids{thread, i};
+    return scored;
+  };
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        std::promise<ScoreService::Finish> ready;
+        server.service.Score(request(t, i), Clock::now(), [&](ScoreService::Finish finish) {
+          ready.set_value(std::move(finish));
+        });
+        together[static_cast<std::size_t>(t)].push_back(ready.get_future().get()().value());
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  server.scheduler.WaitIdle();
+  for (int t = 0; t < 8; ++t) {
+    for (int i = 0; i < 20; ++i) {
+      const ScoreResponse& response =
+          together[static_cast<std::size_t>(t)][static_cast<std::size_t>(i)];
+      EXPECT_EQ(response.scores, Answer(alone, request(t, i)).scores) << t << " " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,341 @@
+// Every way in which a score request can be refused, with its code, its reason and its field.
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/endpoints/score/score_json.h"
+#include "coordinator/endpoints/score/score_preparation.h"
+#include "tests/coordinator/endpoints/validation.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Expected;
+
+struct Server : CheckingServer {
+  Server() {
+    options_.delimiter = kDelimiter;
+    options_.max_multi_item_seq_len = 100;
+  }
+
+  Expected<PreparedScore> Prepare(const std::string& body) const {
+    return PrepareBody(body, ScoreRequestFromJson, PrepareScore, context());
+  }
+};
+
+class ScoreValidation : public ValidationTest<Server> {};
+
+Server OneByOne() {
+  Server server;
+  server.options_.delimiter.reset();
+  return server;
+}
+
+/// A request of ids with these fields beside a query and two items.
+std::string Ids(const std::string& fields) {
+  return R"({"query":[1,2],"items":[[3],[4]],)" + fields + "}";
+}
+std::string Text(const std::string& fields) {
+  return R"({"query":"ab","items":["c","d"],)" + fields + "}";
+}
+/// A list of `n` ids.
+std::string List(int n, int id = 1) {
+  std::string list = "[";
+  for (int i = 0; i < n; ++i) {
+    list += (i > 0 ? "," : "") + std::to_string(id);
+  }
+  return list + "]";
+}
+/// A request of a query of `n` ids and of the items.
+std::string WithQuery(int n, const std::string& items) {
+  return R"({"query":)" + List(n) + R"(,"items":)" + items + R"(,"label_token_ids":[5]})";
+}
+
+TEST_F(ScoreValidation, TheRequestsUnderTestAreOtherwiseValid) {
+  for (const Server& server : {Server(), OneByOne()}) {
+    ExpectAccepted(server, Ids(R"("label_token_ids":[5,6])"));
+    ExpectAccepted(server, Text(R"("labels":[" yes"," no"])"));
+    ExpectAccepted(server, WithQuery(5, "[[1]]"));
+  }
+}
+
+TEST_F(ScoreValidation, MissingFields) {
+  ExpectRefused({}, R"({"items":["a"],"label_token_ids":[1]})", "missing_field", "query");
+  ExpectRefused({}, R"({"query":null,"items":["a"],"label_token_ids":[1]})", "missing_field",
+                "query");
+  ExpectRefused({}, R"({"query":"a","label_token_ids":[1]})", "missing_field", "items",
+                "items must be provided");
+}
+
+TEST_F(ScoreValidation, WrongTypes) {
+  const std::string labels = R"(,"label_token_ids":[5]})";
+  ExpectRefused({}, "[]", "wrong_type", "");
+  ExpectRefused({}, "null", "wrong_type", "");
+  ExpectRefused({}, R"({"query":7,"items":["a"])" + labels, "wrong_type", "query");
+  ExpectRefused({}, R"({"query":{},"items":["a"])" + labels, "wrong_type", "query");
+  ExpectRefused({}, R"({"query":[1,2.0],"items":[[1]])" + labels, "wrong_type", "query[1]");
+  ExpectRefused({}, R"({"query":[true],"items":[[1]])" + labels, "wrong_type", "query[0]");
+  ExpectRefused({}, R"({"query":"a","items":42)" + labels, "wrong_type", "items");
+  ExpectRefused({}, R"({"query":"a","items":["b",4])" + labels, "wrong_type", "items[1]");
+  ExpectRefused({}, R"({"query":[1],"items":[[1],[2,"3"]])" + labels, "wrong_type", "items[1][1]");
+  ExpectRefused({}, R"({"query":[1],"items":[[1e2]])" + labels, "wrong_type", "items[0][0]");
+  ExpectRefused({}, R"({"query":[1],"items":[[[1]]])" + labels, "wrong_type", "items[0][0]");
+  ExpectRefused({}, Ids(R"("label_token_ids":"bad")"), "wrong_type", "label_token_ids");
+  ExpectRefused({}, Ids(R"("label_token_ids":[5,"6"])"), "wrong_type", "label_token_ids[1]");
+  ExpectRefused({}, Ids(R"("label_token_ids":[5,[6]])"), "wrong_type", "label_token_ids[1]");
+  ExpectRefused({}, Ids(R"("label_token_ids":[[5],6])"), "wrong_type", "label_token_ids[1]");
+  ExpectRefused({}, Ids(R"("label_token_ids":[[5],[6,null]])"), "wrong_type",
+                "label_token_ids[1][1]");
+  ExpectRefused({}, Text(R"("labels":" yes")"), "wrong_type", "labels");
+  ExpectRefused({}, Text(R"("labels":[" yes",1])"), "wrong_type", "labels[1]");
+  for (const char* field : {"apply_softmax", "item_first", "return_token_logprobs"}) {
+    ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":1)"),
+                  "wrong_type", field);
+  }
+  for (const char* field : {"top_logprobs", "max_new_tokens", "timeout_ms"}) {
+    ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":1.5)"),
+                  "wrong_type", field);
+    ExpectRefused(
+        {}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":18446744073709551615)"),
+        "wrong_type", field);
+  }
+  ExpectRefused({}, Ids(R"("label_token_ids":[5],"temperature":"1")"), "wrong_type", "temperature");
+  ExpectRefused({}, Ids(R"("label_token_ids":[5],"model":7)"), "wrong_type", "model");
+  ExpectRefused({}, Ids(R"("label_token_ids":[5],"cache_salt":7)"), "wrong_type", "cache_salt");
+}
+
+TEST_F(ScoreValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
+  ExpectAccepted({}, Ids(R"("label_token_ids":[5],"labels":null,"apply_softmax":null,)"
+                         R"("temperature":null,"top_logprobs":null,"timeout_ms":null,"model":null,)"
+                         R"("cache_salt":null,"score_extraction_token":null,)"
+                         R"("return_pooled_hidden_states":false,"query_embed_overrides":null,)"
+                         R"("rid":{"a":[1]},"user":"b")"));
+}
+
+TEST_F(ScoreValidation, FieldsThatWouldChangeTheMeaning) {
+  for (const char* field : {"return_pooled_hidden_states", "query_embed_overrides",
+                            "item_embed_overrides", "score_extraction_token"}) {
+    ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":7)"),
+                  "not_supported", field);
+  }
+}
+
+TEST_F(ScoreValidation, EmptyQuery) {
+  Server no_bos;
+  no_bos.tokenizer_ = &no_bos.without_bos_;
+  Server one_by_one_no_bos = OneByOne();
+  one_by_one_no_bos.tokenizer_ = &one_by_one_no_bos.without_bos_;
+  const std::string text = R"({"query":"","items":["a"],"label_token_ids":[5]})";
+  const std::string ids = R"({"query":[],"items":[[1]],"label_token_ids":[5]})";
+  ExpectRefused(no_bos, text, "empty_query", "query");
+  ExpectRefused(one_by_one_no_bos, text, "empty_query", "query");
+  ExpectRefused({}, ids, "empty_query", "query");
+  ExpectRefused(OneByOne(), ids, "empty_query", "query");
+  ExpectRefused({}, R"({"query":[],"items":[],"label_token_ids":[5]})", "empty_query", "query");
+  ExpectAccepted({}, text);
+  ExpectAccepted(OneByOne(), text);
+  ExpectAccepted(OneByOne(), R"({"query":"","items":[""],"label_token_ids":[5]})");
+}
+
+TEST_F(ScoreValidation, TooManyItems) {
+  std::string items = "[";
+  for (int i = 0; i < 127; ++i) {
+    items += "[],";
+  }
+  ExpectAccepted({}, WithQuery(2, items + "[]]"));
+  for (const Server& server : {Server(), OneByOne()}) {
+    ExpectRefused(server, WithQuery(2, items + "[],[]]"), "too_many_items", "items",
+                  "Too many items: 129 > 128.");
+  }
+}
+
+TEST_F(ScoreValidation, LengthAndPositions) {
+  // 60 + 20 + 20 = 100 tokens are allowed, the largest position + 1 is 64.
+  Server long_positions;
+  long_positions.config_.max_position_embeddings = 1000;
+  const std::string two = "[" + List(20) + "," + List(20) + "]";
+  ExpectAccepted(long_positions, WithQuery(60, two));
+  ExpectRefused(long_positions, WithQuery(61, two), "sequence_too_long", "items", "101 > 100");
+  ExpectRefused(long_positions, WithQuery(101, "[]"), "sequence_too_long", "items", "101 > 100");
+  long_positions.options_.delimiter_visibility = DelimiterVisibility::kFirst;
+  ExpectAccepted(long_positions, WithQuery(59, two));
+  ExpectRefused(long_positions, WithQuery(60, two), "sequence_too_long", "items", "101 > 100");
+
+  ExpectAccepted({}, WithQuery(60, "[[1],[1,2,3,4],[1,2,3]]"));
+  ExpectRefused({}, WithQuery(60, "[[1],[1,2,3,4,5],[1,2,3]]"), "too_many_positions", "items[1]",
+                "65 > 64");
+  ExpectRefused({}, WithQuery(65, "[[]]"), "too_many_positions", "query", "65 > 64");
+  ExpectRefused({}, WithQuery(65, "[]"), "too_many_positions", "query", "65 > 64");
+  Server first;
+  first.options_.delimiter_visibility = DelimiterVisibility::kFirst;
+  ExpectRefused(first, WithQuery(60, "[[1],[1,2,3,4],[1,2,3]]"), "too_many_positions", "items[1]",
+                "65 > 64");
+
+  ExpectAccepted(OneByOne(), WithQuery(60, "[[1],[1,2,3,4]]"));
+  ExpectRefused(OneByOne(), WithQuery(60, "[[1],[1,2,3,4,5]]"), "too_many_positions", "items[1]",
+                "65 > 64");
+}
+
+TEST_F(ScoreValidation, Capacity) {
+  Server small;
+  // Nothing is kept from one pass to the next, so that all must fit one.
+  small.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 0};
+  ExpectAccepted(small, WithQuery(16, "[" + List(16) + "]"));
+  ExpectRefused(small, WithQuery(32, "[" + List(20) + "," + List(20) + "]"), "capacity", "items");
+  Server prompts = OneByOne();
+  prompts.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 32, .kept_kv_rows = 0};
+  ExpectAccepted(prompts, WithQuery(31, "[[1]]"));
+  ExpectRefused(prompts, WithQuery(31, "[[1]," + List(2) + "]"), "capacity", "items[1]");
+}
+
+TEST_F(ScoreValidation, DelimiterInQueryOrItems) {
+  ExpectRefused({}, R"({"query":[1,256],"items":[[1]],"label_token_ids":[5]})",
+                "delimiter_in_query", "query", "256");
+  ExpectRefused({}, R"({"query":[1],"items":[[1],[],[2,256]],"label_token_ids":[5]})",
+                "delimiter_in_item", "items[2]", "256");
+  ExpectRefused({}, R"({"query":"a<d>","items":["b"],"label_token_ids":[5]})", "delimiter_in_query",
+                "query");
+  ExpectRefused({}, R"({"query":"a","items":["b","c<d>d"],"label_token_ids":[5]})",
+                "delimiter_in_item", "items[1]");
+  // Ids are compared, never text; and an id as text is text.
+  ExpectAccepted({}, R"({"query":"256","items":["256","d>","< d>"],"label_token_ids":[5]})");
+  ExpectAccepted(OneByOne(), R"({"query":"a<d>","items":["b<d>"],"label_token_ids":[5]})");
+  Server zero;
+  zero.options_.delimiter = 0;
+  ExpectRefused(zero, R"({"query":[1],"items":[[0]],"label_token_ids":[5]})", "delimiter_in_item",
+                "items[0]");
+}
+
+TEST_F(ScoreValidation, TokensOutsideTheVocabulary) {
+  for (const Server& server : {Server(), OneByOne()}) {
+    ExpectAccepted(server, R"({"query":[0,299],"items":[[0]],"label_token_ids":[5]})");
+    ExpectRefused(server, R"({"query":[1,300],"items":[[1]],"label_token_ids":[5]})",
+                  "token_out_of_vocabulary", "query", "Token ID 300");
+    ExpectRefused(server, R"({"query":[1],"items":[[1],[-1]],"label_token_ids":[5]})",
+                  "token_out_of_vocabulary", "items[1]", "Token ID -1");
+    ExpectRefused(server, R"({"query":[1],"items":[[2147483648]],"label_token_ids":[5]})",
+                  "id_out_of_range", "items[0][0]", "2147483648");
+    ExpectRefused(server, R"({"query":"a","items":["b<x>"],"label_token_ids":[5]})",
+                  "token_out_of_vocabulary", "items[0]", "Token ID 400");
+  }
+}
+
+TEST_F(ScoreValidation, Labels) {
+  const std::string none = R"({"query":[1],"items":[[1]]})";
+  ExpectRefused({}, none, "no_labels", "label_token_ids", "label_token_ids is required");
+  ExpectRefused({}, Ids(R"("label_token_ids":[])"), "no_labels", "label_token_ids",
+                "must be a nonempty list");
+  ExpectRefused({}, Ids(R"("label_token_ids":[[5],[]])"), "no_labels", "label_token_ids[1]");
+  ExpectRefused({}, Ids(R"("labels":[])"), "no_labels", "labels");
+  ExpectRefused({}, Ids(R"("label_token_ids":[5,300])"), "label_out_of_vocabulary",
+                "label_token_ids[1]", "Token ID 300 is out of vocabulary (vocab size: 300)");
+  ExpectRefused({}, Ids(R"("label_token_ids":[-1])"), "negative_label", "label_token_ids[0]");
+  ExpectRefused({}, Ids(R"("label_token_ids":[5,6,5])"), "duplicate_label", "label_token_ids[2]");
+  ExpectRefused({}, Ids(R"("label_token_ids":[[5],[6,6]])"), "duplicate_label",
+                "label_token_ids[1][1]");
+  ExpectRefused({}, Ids(R"("label_token_ids":[[5],[6],[7]])"), "label_lists_mismatch",
+                "label_token_ids", "3 lists for 2 items");
+  ExpectRefused({}, Ids(R"("label_token_ids":[4294967296])"), "id_out_of_range",
+                "label_token_ids[0]");
+  ExpectRefused({}, Text(R"("labels":[" yes"," maybe"])"), "label_not_one_token", "labels[1]",
+                " is 6.");
+  ExpectRefused({}, Text(R"("labels":[""])"), "label_not_one_token", "labels[0]");
+  ExpectRefused({}, Text(R"("labels":[" yes"," yes"])"), "duplicate_label", "labels[1]");
+  ExpectRefused({}, Text(R"("labels":[" yes"],"label_token_ids":[5])"), "labels_given_twice",
+                "labels");
+  ExpectAccepted({}, Ids(R"("label_token_ids":[[5],[5,299]])"));
+  // They are looked at without items too.
+  ExpectRefused({}, R"({"query":[1],"items":[],"label_token_ids":[300]})",
+                "label_out_of_vocabulary", "label_token_ids[0]");
+}
+
+TEST_F(ScoreValidation, Temperature) {
+  const auto with = [](const std::string& fields) {
+    return Ids(R"("label_token_ids":[5],)" + fields);
+  };
+  ExpectAccepted({}, with(R"("apply_softmax":true,"temperature":0.5)"));
+  ExpectAccepted({}, with(R"("temperature":1)"));
+  ExpectRefused({}, with(R"("temperature":2)"), "temperature_without_softmax", "temperature",
+                "temperature requires apply_softmax=True");
+  for (const char* value : {"0", "-1", "-0.0"}) {
+    ExpectRefused({}, with(R"("apply_softmax":true,"temperature":)" + std::string(value)),
+                  "temperature_out_of_range", "temperature",
+                  "temperature must be finite and greater than zero");
+  }
+  // JSON has no way to write what is not finite; other doors have.
+  const Server server;
+  ScoreRequest request;
+  request.query = std::vector<TokenId>{1};
+  request.label_token_ids = std::vector<TokenId>{5};
+  request.apply_softmax = true;
+  for (const double value :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    request.temperature = value;
+    const auto prepared =
+        PrepareScore(request, {server.config_, nullptr, server.options_, server.limits_});
+    ASSERT_FALSE(prepared.has_value());
+    EXPECT_EQ(prepared.error().reason, "temperature_out_of_range");
+  }
+}
+
+TEST_F(ScoreValidation, Numbers) {
+  const auto with = [](const std::string& fields) {
+    return Ids(R"("label_token_ids":[5],)" + fields);
+  };
+  ExpectAccepted({}, with(R"("top_logprobs":50,"max_new_tokens":0,"timeout_ms":1)"));
+  ExpectAccepted({}, with(R"("timeout_ms":9223372036854775807)"));
+  ExpectRefused({}, with(R"("top_logprobs":51)"), "top_logprobs_out_of_range", "top_logprobs",
+                "from 0 to 50, not 51");
+  ExpectRefused({}, with(R"("top_logprobs":-1)"), "top_logprobs_out_of_range", "top_logprobs");
+  Server tiny;
+  tiny.config_.vocab_size = 20;
+  tiny.options_.delimiter = 19;
+  ExpectRefused(tiny, with(R"("top_logprobs":21)"), "top_logprobs_out_of_range", "top_logprobs",
+                "from 0 to 20");
+  ExpectRefused({}, with(R"("max_new_tokens":1)"), "max_new_tokens_not_zero", "max_new_tokens");
+  ExpectRefused({}, with(R"("timeout_ms":0)"), "timeout_out_of_range", "timeout_ms");
+  ExpectRefused({}, with(R"("timeout_ms":-5)"), "timeout_out_of_range", "timeout_ms");
+}
+
+TEST_F(ScoreValidation, TextAndIds) {
+  const std::string labels = R"(,"label_token_ids":[5]})";
+  for (const Server& server : {Server(), OneByOne()}) {
+    ExpectRefused(server, R"({"query":"a","items":["b",[1]])" + labels, "text_and_ids_mixed",
+                  "items[1]", "Invalid combination of query/items types for score_request");
+    ExpectRefused(server, R"({"query":[1],"items":["b"])" + labels, "text_and_ids_mixed",
+                  "items[0]");
+    ExpectRefused(server, R"({"query":[1],"items":"b")" + labels, "text_and_ids_mixed", "items[0]");
+    Server no_tokenizer = server;
+    no_tokenizer.tokenizer_ = nullptr;
+    ExpectAccepted(no_tokenizer, Ids(R"("label_token_ids":[5])"));
+    ExpectRefused(no_tokenizer, Text(R"("label_token_ids":[5])"), "no_tokenizer", "query",
+                  "no tokenizer");
+    ExpectRefused(no_tokenizer, Ids(R"("labels":[" yes"])"), "no_tokenizer", "labels");
+  }
+}
+
+TEST_F(ScoreValidation, InvalidUtf8) {
+  ExpectRefused({}, "{\"query\":\"a\xff\",\"items\":[],\"label_token_ids\":[5]}", "invalid_utf8",
+                "");
+  const Server server;
+  const auto prepare = [&](const ScoreRequest& request) {
+    const auto prepared =
+        PrepareScore(request, {server.config_, server.tokenizer_, server.options_, server.limits_});
+    return prepared ? "" : prepared.error().reason + " " + prepared.error().param;
+  };
+  ScoreRequest request;
+  request.query = "a";
+  request.items = {"b", "\xc0\x80"};
+  request.labels = {" yes"};
+  EXPECT_EQ(prepare(request), "invalid_utf8 items[1]");
+  request.items.pop_back();
+  request.labels = {" yes", "\xed\xa0\x80"};
+  EXPECT_EQ(prepare(request), "invalid_utf8 labels[1]");
+  request.query = "\x80";
+  EXPECT_EQ(prepare(request), "invalid_utf8 query");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,145 @@
+#include "coordinator/endpoints/score/scores.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::RowLogits;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+// A few roundings of float64 in numbers of magnitude at most 10.
+constexpr double kRounding = 1e-14;
+
+RowLogits Row(const std::vector<float>& labels, float max, double sum_exp) {
+  RowLogits row;
+  row.label_logits = labels;
+  row.max = max;
+  row.sum_exp = sum_exp;
+  return row;
+}
+
+ScoreReadout Items(std::size_t n) {
+  ScoreReadout readout;
+  readout.num_items = n;
+  return readout;
+}
+
+TEST(Scores, ProbabilitiesOverTheVocabulary) {
+  // Logits 2, 1, 0 and no others: max 2, sum 1 + e^-1 + e^-2.
+  const double sum = 1 + std::exp(-1.0) + std::exp(-2.0);
+  ScoreReadout readout = Items(1);
+  readout.row.token_logprobs = true;
+  const auto response = ScoresFromRows(readout, {{Row({1, 2}, 2, sum)}});
+  ASSERT_TRUE(response.has_value());
+  EXPECT_THAT(response.value().scores[0], ElementsAre(DoubleNear(std::exp(-1.0) / sum, kRounding),
+                                                      DoubleNear(1 / sum, kRounding)));
+  EXPECT_THAT(response.value().token_logprobs->at(0),
+              ElementsAre(DoubleNear(-1 - std::log(sum), kRounding),
+                          DoubleNear(-std::log(sum), kRounding)));
+  EXPECT_FALSE(response.value().query_token_logprobs);
+  EXPECT_FALSE(response.value().top_logprobs);
+}
+
+TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
+  ScoreReadout readout = Items(2);
+  readout.row.apply_softmax = true;
+  readout.row.temperature = 0.5;
+  // Without the normaliser: only the labels were computed.
+  const auto response = ScoresFromRows(readout, {{Row({1, 2}, 0, 0)}, {Row({-700, -700}, 0, 0)}});
+  ASSERT_TRUE(response.has_value());
+  const double low = std::exp(-2.0);
+  EXPECT_THAT(response.value().scores[0], ElementsAre(DoubleNear(low / (1 + low), kRounding),
+                                                      DoubleNear(1 / (1 + low), kRounding)));
+  EXPECT_THAT(response.value().scores[1], ElementsAre(0.5, 0.5));
+}
+
+TEST(Scores, SoftmaxIsTheSameBitsWhenLogProbabilitiesAreAskedForToo) {
+  ScoreReadout readout = Items(1);
+  readout.row.apply_softmax = true;
+  readout.row.temperature = 0.7;
+  const std::vector<std::vector<RowLogits>> rows = {{Row({0.123F, 4.5F, -3.25F}, 4.5F, 1.75)}};
+  const auto alone = ScoresFromRows(readout, rows);
+  readout.row.token_logprobs = true;
+  const auto both = ScoresFromRows(readout, rows);
+  EXPECT_EQ(alone.value().scores, both.value().scores);
+}
+
+TEST(Scores, ExtremeTemperaturesStayFinite) {
+  ScoreReadout readout = Items(1);
+  readout.row.apply_softmax = true;
+  for (const double temperature :
+       {std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max()}) {
+    readout.row.temperature = temperature;
+    const auto response = ScoresFromRows(readout, {{Row({1, 2}, 0, 0)}});
+    ASSERT_TRUE(response.has_value());
+    EXPECT_DOUBLE_EQ(response.value().scores[0][0] + response.value().scores[0][1], 1.0);
+  }
+}
+
+TEST(Scores, QueryRowAndBestTokens) {
+  ScoreReadout readout = Items(1);
+  readout.query_row = true;
+  readout.query_token_logprobs = true;
+  readout.row.token_logprobs = true;
+  readout.row.top_logprobs = true;
+  RowLogits query = Row({0}, 1, 2);
+  query.top = {{7, 1.0F}, {3, 0.5F}};
+  RowLogits item = Row({0}, 0, 1);
+  // The first two differ as floats, and not as log-probabilities: then the ids' order holds.
+  item.max = 5;
+  item.top = {{9, 2e-30F}, {4, 1e-30F}, {2, -1.0F}};
+  const auto response = ScoresFromRows(readout, {{query, item}});
+  ASSERT_TRUE(response.has_value());
+  EXPECT_THAT(*response.value().query_token_logprobs,
+              ElementsAre(DoubleNear(-1 - std::log(2.0), kRounding)));
+  EXPECT_EQ(response.value().scores.size(), 1u);
+  EXPECT_THAT(*response.value().top_logprobs,
+              ElementsAre(ElementsAre(Pair(7, -std::log(2.0)), Pair(3, -0.5 - std::log(2.0))),
+                          ElementsAre(Pair(4, -5.0), Pair(9, -5.0), Pair(2, -6.0))));
+}
+
+TEST(Scores, WhatIsNotFiniteIsAnErrorThatNamesTheItem) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  const auto param = [](const ScoreReadout& readout, std::vector<RowLogits> rows) -> std::string {
+    const auto response = ScoresFromRows(readout, {std::move(rows)});
+    if (response) {
+      return "none";
+    }
+    EXPECT_EQ(response.error().code, 500);
+    EXPECT_EQ(response.error().reason, "not_finite");
+    return response.error().param;
+  };
+  const RowLogits good = Row({0, 1}, 1, 2);
+  EXPECT_EQ(param(Items(2), {good, good}), "none");
+  EXPECT_EQ(param(Items(2), {good, Row({0, nan}, 1, 2)}), "items[1]");
+  EXPECT_EQ(param(Items(2), {good, Row({0, -inf}, 1, 2)}), "items[1]");
+  EXPECT_EQ(param(Items(2), {Row({0, 1}, nan, 2), good}), "items[0]");
+  EXPECT_EQ(param(Items(2), {Row({0, 1}, 1, nan), good}), "items[0]");
+  EXPECT_EQ(param(Items(2), {Row({0, 1}, 1, std::numeric_limits<double>::infinity()), good}),
+            "items[0]");
+  ScoreReadout softmax = Items(2);
+  softmax.row.apply_softmax = true;
+  EXPECT_EQ(param(softmax, {good, Row({nan, 1}, 0, 0)}), "items[1]");
+  EXPECT_EQ(param(softmax, {good, Row({inf, 1}, 0, 0)}), "items[1]");
+  ScoreReadout with_query = Items(1);
+  with_query.query_row = true;
+  with_query.query_token_logprobs = true;
+  EXPECT_EQ(param(with_query, {Row({0}, nan, 1), good}), "query");
+  ScoreReadout top = softmax;
+  top.num_items = 1;
+  top.row.top_logprobs = true;
+  RowLogits bad_top = good;
+  bad_top.top = {{3, nan}};
+  EXPECT_EQ(param(top, {bad_top}), "items[0]");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/json/json_text.h"
+#include "coordinator/request/request_context.h"
+#include "proto/base/expected.h"
+#include "tests/coordinator/fake_tokenizer.h"
+
+namespace scorecast::coordinator {
+
+inline constexpr TokenId kDelimiter = 256;
+inline constexpr TokenId kYes = 257;
+inline constexpr TokenId kNo = 258;
+inline constexpr TokenId kBos = 259;
+
+/// What a door's requests are checked against. Each test changes its own.
+struct CheckingServer {
+  CheckingServer() {
+    config_.vocab_size = 300;
+    config_.max_position_embeddings = 64;
+  }
+
+  RequestContext context() const { return {config_, tokenizer_, options_, limits_}; }
+
+  proto::ModelConfig config_;
+  ScoreOptions options_;
+  proto::PlanLimits limits_{
+      .max_rows = 128, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
+  const FakeTokenizer with_bos_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}, {"<x>", 400}},
+                                kBos};
+  const FakeTokenizer without_bos_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}}};
+  const Tokenizer* tokenizer_ = &with_bos_;
+};
+
+/// What a door makes of a body: `from_json` reads it, `prepare` checks what was read.
+template <typename Prepared, typename Request>
+proto::Expected<Prepared> PrepareBody(const std::string& body,
+                                      proto::Expected<Request> (*from_json)(const nlohmann::json&),
+                                      proto::Expected<Prepared> (*prepare)(const Request&,
+                                                                           const RequestContext&),
+                                      const RequestContext& context) {
+  const auto json = ParseJson(body);
+  if (!json) {
+    return proto::Unexpected(json.error());
+  }
+  const proto::Expected<Request> request = from_json(json.value());
+  if (!request) {
+    return proto::Unexpected(request.error());
+  }
+  return prepare(request.value(), context);
+}
+
+/// `Server` has a Prepare(body).
+template <typename Server>
+class ValidationTest : public ::testing::Test {
+ protected:
+  static void ExpectRefused(const Server& server, const std::string& body,
+                            const std::string& reason, const std::string& param,
+                            const std::string& message = "") {
+    SCOPED_TRACE(body);
+    const auto prepared = server.Prepare(body);
+    ASSERT_FALSE(prepared.has_value());
+    EXPECT_EQ(prepared.error().code, 400);
+    EXPECT_EQ(prepared.error().reason, reason) << prepared.error().message;
+    EXPECT_EQ(prepared.error().param, param);
+    EXPECT_THAT(prepared.error().message, ::testing::HasSubstr(message));
+  }
+
+  static void ExpectAccepted(const Server& server, const std::string& body) {
+    SCOPED_TRACE(body);
+    const auto prepared = server.Prepare(body);
+    EXPECT_TRUE(prepared.has_value()) << prepared.error().message;
+  }
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,71 @@
+#include "coordinator/json/json_text.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace scorecast::coordinator {
+namespace {
+
+std::string Reason(std::string_view text) {
+  const auto json = ParseJson(text);
+  return json ? "" : json.error().reason;
+}
+
+std::string Repeated(std::string_view what, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) {
+    text += what;
+  }
+  return text;
+}
+
+TEST(ParseJson, TakesJsonAndNothingElse) {
+  EXPECT_EQ(Reason(R"({"a":[1,2.5,-3,"\u00e9\ud83d\ude00",null,true]})"), "");
+  EXPECT_EQ(Reason(""), "invalid_json");
+  EXPECT_EQ(Reason("{"), "invalid_json");
+  EXPECT_EQ(Reason("{}x"), "invalid_json");
+  EXPECT_EQ(Reason("NaN"), "invalid_json");
+  EXPECT_EQ(Reason(R"({"temperature":Infinity})"), "invalid_json");
+  EXPECT_EQ(Reason("[1e999]"), "invalid_json");
+  EXPECT_EQ(Reason(R"(["\ud800"])"), "invalid_json") << "half a surrogate pair";
+  EXPECT_EQ(Reason("[\"\xff\"]"), "invalid_utf8");
+  EXPECT_EQ(Reason(R"(["a)"
+                   "\n"
+                   R"("])"),
+            "invalid_json");
+}
+
+TEST(ParseJson, NestingIsBounded) {
+  EXPECT_EQ(Reason(Repeated("[", 32) + Repeated("]", 32)), "");
+  EXPECT_EQ(Reason(Repeated("[", 33) + Repeated("]", 33)), "invalid_json");
+  EXPECT_EQ(Reason(Repeated("[", 1000000)), "invalid_json");
+  EXPECT_EQ(Reason(Repeated("{\"a\":", 1000000)), "invalid_json");
+  EXPECT_EQ(Reason("[\"" + Repeated("[", 100) + R"(\"[[[[)" + "\"]"), "") << "brackets in strings";
+  EXPECT_EQ(Reason("[" + Repeated("[],", 100) + "[]]"), "") << "side by side";
+}
+
+TEST(ParseJson, TheLastOfEqualKeysHolds) {
+  EXPECT_EQ(ParseJson(R"({"a":1,"a":2})").value()["a"], 2);
+}
+
+TEST(ErrorBody, IsFlat) {
+  EXPECT_EQ(ToJsonText(ErrorBody({400, "delimiter_in_item", "It does.", "items[3]"})),
+            R"({"object":"error","message":"It does.","type":"BadRequestError",)"
+            R"("param":"items[3]","code":400,"reason":"delimiter_in_item"})");
+  EXPECT_TRUE(ErrorBody({413, "request_too_large", "", ""})["param"].is_null());
+  EXPECT_EQ(ErrorBody({413, "", "", ""})["type"], "BadRequestError");
+  EXPECT_EQ(ErrorBody({500, "", "", ""})["type"], "InternalServerError");
+  EXPECT_EQ(ErrorBody({504, "", "", ""})["type"], "TimeoutError");
+}
+
+TEST(ToJsonText, NumbersReadBackAsTheSameBits) {
+  for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -745.13321910194110}) {
+    EXPECT_EQ(ParseJson(ToJsonText(JsonAnswerBody::array({value}))).value()[0].get<double>(),
+              value);
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,44 @@
+#include "coordinator/request/request_options.h"
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr Clock::time_point kArrived{std::chrono::hours(5)};
+
+TEST(JobWith, HasSaltAndDeadlineOfTheRequest) {
+  EXPECT_EQ(JobWith({}, kArrived).cache_salt, "");
+  EXPECT_FALSE(JobWith({}, kArrived).deadline);
+  const RequestOptions options = {.timeout_ms = 70, .model = {}, .cache_salt = "tenant"};
+  EXPECT_EQ(JobWith(options, kArrived).cache_salt, "tenant");
+  EXPECT_EQ(JobWith(options, kArrived).deadline, kArrived + std::chrono::milliseconds(70));
+}
+
+TEST(JobWith, ADeadlineOfAMillionYearsIsAnotherDistantOne) {
+  const RequestOptions options = {
+      .timeout_ms = std::numeric_limits<std::int64_t>::max(), .model = {}, .cache_salt = {}};
+  ASSERT_FALSE(OptionsFault(options));
+  EXPECT_GT(JobWith(options, kArrived).deadline, kArrived + std::chrono::hours(24 * 364));
+}
+
+TEST(OptionsFault, NamesTheField) {
+  EXPECT_FALSE(OptionsFault({}));
+  for (const std::int64_t timeout : {std::int64_t{0}, std::numeric_limits<std::int64_t>::min()}) {
+    EXPECT_EQ(OptionsFault({.timeout_ms = timeout, .model = {}, .cache_salt = {}})->param,
+              "timeout_ms");
+  }
+  RequestOptions salted;
+  salted.cache_salt = std::string(256, 's');
+  EXPECT_FALSE(OptionsFault(salted));
+  salted.cache_salt->push_back('s');
+  EXPECT_EQ(OptionsFault(salted)->param, "cache_salt");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,433 @@
+#include "coordinator/transports/batch/batch.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <sstream>
+#include <streambuf>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/endpoints/fake_server.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+
+std::string Line(const std::string& custom_id, const std::string& body) {
+  return R"({"custom_id":")" + custom_id + R"(","method":"POST","url":"/v1/score","body":)" + body +
+         "}\n";
+}
+
+std::string Body(int query, const std::string& more = "") {
+  return R"({"query":[)" + std::to_string(query) + R"(,7],"items":[[1],[2,3]],)" +
+         R"("label_token_ids":[5,6])" + more + "}";
+}
+
+struct BatchRun {
+  BatchSummary summary;
+  std::vector<json> lines;
+};
+
+BatchRun RunText(FakeServer& server, const std::string& input, const BatchOptions& options = {}) {
+  std::istringstream in(input);
+  std::ostringstream out;
+  BatchRun run;
+  run.summary = RunBatch(in, out, server.doors, server.scheduler, options);
+  server.scheduler.WaitIdle();
+  std::istringstream lines(out.str());
+  for (std::string line; std::getline(lines, line);) {
+    run.lines.push_back(json::parse(line));
+  }
+  EXPECT_TRUE(out.str().empty() || out.str().back() == '\n');
+  return run;
+}
+
+void ExpectErrorRecord(const json& record, const json& custom_id, int code,
+                       const std::string& reason, int line) {
+  EXPECT_EQ(record["custom_id"], custom_id) << record;
+  EXPECT_TRUE(record["response"].is_null()) << record;
+  EXPECT_EQ(record["error"]["code"], code) << record;
+  EXPECT_EQ(record["error"]["reason"], reason) << record;
+  EXPECT_EQ(record["error"]["line"], line) << record;
+  EXPECT_TRUE(record["error"]["message"].is_string());
+}
+
+TEST(Batch, AnswersInOpenAisFormat) {
+  FakeServer server;
+  const BatchRun run = RunText(server, Line("a", Body(1, R"(,"model":"m","item_first":true)")));
+  ASSERT_EQ(run.lines.size(), 1u);
+  const json& record = run.lines[0];
+  EXPECT_EQ(record["custom_id"], "a");
+  EXPECT_TRUE(record["error"].is_null());
+  EXPECT_EQ(record["response"]["status_code"], 200);
+  const json& body = record["response"]["body"];
+  EXPECT_EQ(body["object"], "scoring");
+  EXPECT_EQ(body["model"], "m");
+  EXPECT_EQ(body["scores"].size(), 2u);
+  EXPECT_EQ(body["scores"][0].size(), 2u);
+  EXPECT_EQ(body["item_first_ignored"], true);
+  EXPECT_EQ(body["usage"], json::parse(R"({"prompt_tokens":5,"total_tokens":5,)"
+                                       R"("completion_tokens":0,"cached_tokens":0})"));
+  for (const char* field : {"queue_ms", "tokenize_ms", "forward_ms", "total_ms"}) {
+    EXPECT_TRUE(body["timings"][field].is_number()) << field;
+  }
+  EXPECT_FALSE(body.contains("token_logprobs"));
+  EXPECT_FALSE(body.contains("top_logprobs"));
+  EXPECT_EQ(run.summary.answered, 1);
+  EXPECT_EQ(run.summary.ExitCode(), 0);
+}
+
+TEST(Batch, OptionalParts) {
+  FakeServer server;
+  const BatchRun run =
+      RunText(server, Line("a", Body(1, R"(,"return_token_logprobs":true,"top_logprobs":3)")) +
+                          Line("b", R"({"query":"q","items":"i","labels":[" yes"," no"],)"
+                                    R"("apply_softmax":true})") +
+                          Line("c", R"({"query":"q","items":[],"labels":[" yes"]})"));
+  ASSERT_EQ(run.lines.size(), 3u);
+  const json& body = run.lines[0]["response"]["body"];
+  EXPECT_EQ(body["token_logprobs"].size(), 2u);
+  EXPECT_EQ(body["query_token_logprobs"].size(), 2u);
+  ASSERT_EQ(body["top_logprobs"].size(), 3u) << "the query's row and two items";
+  EXPECT_EQ(body["top_logprobs"][0].size(), 3u);
+  EXPECT_TRUE(body["top_logprobs"][0][0][0].is_number_integer());
+  EXPECT_TRUE(body["top_logprobs"][0][0][1].is_number_float());
+  const json& scores = run.lines[1]["response"]["body"]["scores"];
+  ASSERT_EQ(scores.size(), 1u);
+  EXPECT_DOUBLE_EQ(scores[0][0].get<double>() + scores[0][1].get<double>(), 1.0);
+  EXPECT_EQ(run.lines[2]["response"]["status_code"], 200);
+  EXPECT_EQ(run.lines[2]["response"]["body"]["scores"], json::array());
+}
+
+TEST(Batch, ARefusedRequestIsAResponse) {
+  FakeServer server;
+  const BatchRun run =
+      RunText(server, Line("a", R"({"query":[1],"items":[[1],[256]],)"
+                                R"("label_token_ids":[5]})") +
+                          Line("b", Body(1)) + Line("c", "7") +
+                          R"({"custom_id":"d","method":"POST","url":"/v1/score"})");
+  ASSERT_EQ(run.lines.size(), 4u);
+  const json& response = run.lines[0]["response"];
+  EXPECT_EQ(response["status_code"], 400);
+  EXPECT_EQ(response["body"]["object"], "error");
+  EXPECT_EQ(response["body"]["type"], "BadRequestError");
+  EXPECT_EQ(response["body"]["param"], "items[1]");
+  EXPECT_EQ(response["body"]["code"], 400);
+  EXPECT_EQ(response["body"]["reason"], "delimiter_in_item");
+  EXPECT_TRUE(run.lines[0]["error"].is_null());
+  EXPECT_EQ(run.lines[1]["response"]["status_code"], 200);
+  EXPECT_EQ(run.lines[2]["response"]["body"]["reason"], "wrong_type");
+  EXPECT_EQ(run.lines[3]["response"]["body"]["reason"], "wrong_type");
+  EXPECT_EQ(run.summary.answered, 1);
+  EXPECT_EQ(run.summary.refused, 3);
+  EXPECT_EQ(run.summary.ExitCode(), 3);
+}
+
+TEST(Batch, ALineThatIsNoRequestIsAnErrorRecordAndTheRunGoesOn) {
+  FakeServer server;
+  BatchOptions options;
+  options.max_request_bytes = 300;
+  const BatchRun run = RunText(
+      server,
+      "nonsense\n"
+      "\n \t\r\n" +
+          Line("good", Body(1)) +
+          R"({"method":"POST","url":"/v1/score","body":{}})"
+          "\n"
+          R"({"custom_id":7,"method":"POST","url":"/v1/score","body":{}})"
+          "\n"
+          R"({"custom_id":"u","method":"POST","url":"/v1/nothing","body":{}})"
+          "\n"
+          R"({"custom_id":"n","method":"POST","body":{}})"
+          "\n"
+          R"({"custom_id":"m","method":"GET","url":"/v1/score","body":{}})"
+          "\n"
+          "[1]\n"
+          "{\"custom_id\":\"\xff\"}\n" +
+          std::string(301, '[') + "\n" + std::string(300, '[') + "\n" + Line("last", Body(2)),
+      options);
+  ASSERT_EQ(run.lines.size(), 12u);
+  ExpectErrorRecord(run.lines[0], nullptr, 400, "invalid_json", 1);
+  EXPECT_EQ(run.lines[1]["response"]["status_code"], 200);
+  ExpectErrorRecord(run.lines[2], nullptr, 400, "missing_custom_id", 5);
+  ExpectErrorRecord(run.lines[3], nullptr, 400, "missing_custom_id", 6);
+  ExpectErrorRecord(run.lines[4], "u", 400, "unknown_url", 7);
+  ExpectErrorRecord(run.lines[5], "n", 400, "unknown_url", 8);
+  ExpectErrorRecord(run.lines[6], "m", 400, "wrong_method", 9);
+  ExpectErrorRecord(run.lines[7], nullptr, 400, "missing_custom_id", 10);
+  ExpectErrorRecord(run.lines[8], nullptr, 400, "invalid_utf8", 11);
+  ExpectErrorRecord(run.lines[9], nullptr, 413, "request_too_large", 12);
+  ExpectErrorRecord(run.lines[10], nullptr, 400, "invalid_json", 13);
+  EXPECT_EQ(run.lines[11]["custom_id"], "last");
+  EXPECT_EQ(run.lines[11]["response"]["status_code"], 200);
+  EXPECT_EQ(run.summary.answered, 2);
+  EXPECT_EQ(run.summary.error_records, 10);
+  EXPECT_EQ(run.summary.ExitCode(), 3);
+}
+
+TEST(Batch, AnEmptyInputIsARun) {
+  FakeServer server;
+  EXPECT_EQ(RunText(server, "").summary.ExitCode(), 0);
+  EXPECT_EQ(RunText(server, "\n\n").summary.ExitCode(), 0);
+}
+
+json WithoutTimings(json record) {
+  record["response"]["body"].erase("timings");
+  return record;
+}
+
+TEST(Batch, ScoresAreThoseOfARunAloneWhateverTheWindow) {
+  std::string input;
+  for (int i = 0; i < 60; ++i) {
+    input += Line(std::to_string(i), i % 7 == 3 ? "{}" : Body(i));
+  }
+  FakeServer wide_server;
+  const BatchRun wide = RunText(wide_server, input);
+  FakeServer narrow_server;
+  BatchOptions narrow;
+  narrow.max_lines_in_flight = 1;
+  const BatchRun alone = RunText(narrow_server, input, narrow);
+  FakeServer short_server;
+  BatchOptions few_bytes;
+  few_bytes.max_bytes_in_flight = 300;
+  const BatchRun few = RunText(short_server, input, few_bytes);
+  ASSERT_EQ(wide.lines.size(), 60u);
+  ASSERT_EQ(alone.lines.size(), 60u);
+  ASSERT_EQ(few.lines.size(), 60u);
+  for (std::size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(wide.lines[i]["custom_id"], std::to_string(i));
+    EXPECT_EQ(WithoutTimings(wide.lines[i]), WithoutTimings(alone.lines[i]));
+    EXPECT_EQ(WithoutTimings(wide.lines[i]), WithoutTimings(few.lines[i]));
+  }
+}
+
+/// Lets the cluster compute when the last line has been taken.
+class ReleasingInput : public std::streambuf {
+ public:
+  ReleasingInput(std::string text, FakeCluster& cluster)
+      : text_(std::move(text)), cluster_(cluster) {
+    setg(text_.data(), text_.data(), text_.data() + text_.size());
+  }
+
+ protected:
+  int_type underflow() override {
+    cluster_.Release();
+    return traits_type::eof();
+  }
+
+ private:
+  std::string text_;
+  FakeCluster& cluster_;
+};
+
+TEST(Batch, LinesThatWaitTogetherShareAPass) {
+  FakeServer server;
+  server.cluster.Hold();
+  std::string input;
+  for (int i = 0; i < 20; ++i) {
+    input += Line(std::to_string(i), Body(i));
+  }
+  ReleasingInput releasing(input, server.cluster);
+  std::istream in(&releasing);
+  std::ostringstream out;
+  EXPECT_EQ(RunBatch(in, out, server.doors, server.scheduler, {}).answered, 20);
+  server.scheduler.WaitIdle();
+  // A line is 5 rows and a pass 64: the first one left alone, the others are 95 rows.
+  EXPECT_EQ(server.cluster.plans().size(), 3u);
+}
+
+/// A door that answers when it is told to.
+TEST(Batch, KeepsTheOrderOfTheInputWhateverIsReadyFirst) {
+  FakeServer server;
+  std::vector<std::pair<int, std::function<void(FinishJson)>>> waiting;
+  const auto answer_all_backwards = [&] {
+    for (auto it = waiting.rbegin(); it != waiting.rend(); ++it) {
+      it->second([n = it->first] { return JsonAnswer{200, n}; });
+    }
+    waiting.clear();
+  };
+  JsonDoors doors;
+  doors["/v1/score"] = [&](const json& body, Clock::time_point,
+                           const std::function<void(FinishJson)>& ready) {
+    waiting.emplace_back(body.get<int>(), ready);
+    if (waiting.size() == 10) {
+      answer_all_backwards();
+    }
+  };
+  std::string input;
+  for (int i = 0; i < 50; ++i) {
+    input += Line(std::to_string(i), std::to_string(i)) + "not JSON\n";
+  }
+  std::istringstream in(input);
+  std::ostringstream out;
+  EXPECT_EQ(RunBatch(in, out, doors, server.scheduler, {}).ExitCode(), 3);
+  std::istringstream lines(out.str());
+  std::string line;
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_EQ(json::parse(line)["response"]["body"], i);
+    ASSERT_TRUE(std::getline(lines, line));
+    ExpectErrorRecord(json::parse(line), nullptr, 400, "invalid_json", 2 * i + 2);
+  }
+  EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST(Batch, NoMoreLinesAreTakenThanTheWindowHolds) {
+  FakeServer server;
+  BatchOptions few_lines;
+  few_lines.max_lines_in_flight = 2;
+  BatchOptions few_bytes;  // Room for two of the three lines, each of 61 bytes.
+  few_bytes.max_bytes_in_flight = 150;
+  for (const BatchOptions& options : {few_lines, few_bytes}) {
+    std::promise<void> third_taken;
+    int taken = 0;
+    JsonDoors doors;
+    doors["/v1/score"] = [&](const json&, Clock::time_point,
+                             const std::function<void(FinishJson)>& ready) {
+      ++taken;
+      if (taken == 3) {
+        third_taken.set_value();
+      }
+      ready([&, first = taken == 1] {
+        // The first line is in the window for as long as its answer takes.
+        if (first) {
+          EXPECT_EQ(third_taken.get_future().wait_for(std::chrono::milliseconds(100)),
+                    std::future_status::timeout);
+        }
+        return JsonAnswer{200, nullptr};
+      });
+    };
+    std::istringstream in(Line("1", "{}") + Line("2", "{}") + Line("3", "{}"));
+    std::ostringstream out;
+    EXPECT_EQ(RunBatch(in, out, doors, server.scheduler, options).answered, 3);
+  }
+}
+
+/// A stream that takes so many bytes and then is full.
+class FullDisk : public std::streambuf {
+ public:
+  explicit FullDisk(int room) : room_(room) {}
+
+ protected:
+  int_type overflow(int_type c) override { return room_-- > 0 ? c : traits_type::eof(); }
+
+ private:
+  int room_;
+};
+
+TEST(Batch, AnOutputThatCannotBeWrittenEndsTheRun) {
+  FakeServer server;
+  std::string input;
+  for (int i = 0; i < 3000; ++i) {
+    input += Line(std::to_string(i), Body(i % 200));
+  }
+  for (const int room : {0, 1000}) {
+    std::istringstream in(input);
+    FullDisk disk(room);
+    std::ostream out(&disk);
+    const BatchSummary summary = RunBatch(in, out, server.doors, server.scheduler, {});
+    server.scheduler.WaitIdle();
+    EXPECT_EQ(summary.ExitCode(), 1);
+    EXPECT_EQ(summary.failure, "the output could not be written");
+  }
+}
+
+/// A stream whose device fails in the middle.
+class BrokenInput : public std::streambuf {
+ public:
+  explicit BrokenInput(std::string text) : text_(std::move(text)) {
+    setg(text_.data(), text_.data(), text_.data() + text_.size());
+  }
+
+ protected:
+  int_type underflow() override { throw std::ios_base::failure("read error"); }
+
+ private:
+  std::string text_;
+};
+
+TEST(Batch, AnInputThatCannotBeReadFailsTheRunAfterWhatWasRead) {
+  FakeServer server;
+  BrokenInput broken(Line("a", Body(1)) + "{\"custom");
+  std::istream in(&broken);
+  std::ostringstream out;
+  const BatchSummary summary = RunBatch(in, out, server.doors, server.scheduler, {});
+  server.scheduler.WaitIdle();
+  EXPECT_EQ(summary.ExitCode(), 1);
+  EXPECT_EQ(summary.answered, 1);
+  EXPECT_EQ(summary.error_records, 0);
+  EXPECT_EQ(summary.failure, "the input could not be read");
+}
+
+/// Input that is given one line at a time, each after the answer to the one before it.
+class Conversation : public std::streambuf {
+ public:
+  explicit Conversation(int lines) : lines_(lines) {}
+
+  void Answered() {
+    const std::lock_guard lock(mutex_);
+    ++answered_;
+    changed_.notify_all();
+  }
+
+ protected:
+  int_type underflow() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return answered_ >= asked_; });
+    if (asked_ == lines_) {
+      return traits_type::eof();
+    }
+    line_ = Line(std::to_string(asked_), Body(asked_));
+    ++asked_;
+    setg(line_.data(), line_.data(), line_.data() + line_.size());
+    return traits_type::to_int_type(line_.front());
+  }
+
+ private:
+  const int lines_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int asked_ = 0;
+  int answered_ = 0;
+  std::string line_;
+};
+
+/// Counts a line as answered when it has been flushed.
+class Answers : public std::stringbuf {
+ public:
+  explicit Answers(Conversation& conversation) : conversation_(conversation) {}
+
+ protected:
+  int sync() override {
+    for (; flushed_ < str().size(); ++flushed_) {
+      if (str()[flushed_] == '\n') {
+        conversation_.Answered();
+      }
+    }
+    return 0;
+  }
+
+ private:
+  Conversation& conversation_;
+  std::size_t flushed_ = 0;
+};
+
+TEST(Batch, ALineIsAnsweredBeforeTheNextIsAsked) {
+  FakeServer server;
+  Conversation conversation(5);
+  Answers answers(conversation);
+  std::istream in(&conversation);
+  std::ostream out(&answers);
+  EXPECT_EQ(RunBatch(in, out, server.doors, server.scheduler, {}).answered, 5);
+  server.scheduler.WaitIdle();
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,327 @@
+// One client of the request socket: frames, errors, answers, leaving, reading slowly or not at all.
+
+#include "coordinator/transports/socket/connection.h"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/wire/frame.h"
+#include "tests/coordinator/transports/socket/connection_checks.h"
+#include "tests/coordinator/transports/socket/fake_socket_server.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using launcher::Client;
+
+/// A frame around bytes that may be no message.
+std::string FrameOf(const std::string& message) {
+  std::string frame;
+  for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+    frame.push_back(static_cast<char>((message.size() >> shift) & 0xFFU));
+  }
+  frame += message;
+  return frame;
+}
+
+TEST(Connection, AnswersWhatTheDoorAnswers) {
+  FakeSocketServer server;
+  const auto client = server.Connect();
+  for (std::uint64_t number : {0, 1, 2, 3, 4}) {
+    const v1::Request request = NumberedRequest(number);
+    const v1::Response response = client->Call(request);
+    EXPECT_EQ(response.request_id(), number);
+    EXPECT_EQ(ScoresOf(response.score()), ScoresOf(server.Answer(request)));
+    EXPECT_EQ(response.score().scores_size(), request.score().items_size());
+    EXPECT_GT(response.score().usage().prompt_tokens(), 0);
+    EXPECT_GE(response.score().timings().total_ms(), response.score().timings().forward_ms());
+  }
+}
+
+TEST(Connection, TakesAFrameInAnyPieces) {
+  FakeSocketServer server;
+  const auto client = server.Connect();
+  for (const char byte : proto::ToFrame(NumberedRequest(3))) {
+    WriteBytes(*client, std::string(1, byte));
+  }
+  EXPECT_EQ(client->Receive().request_id(), 3U);
+  std::string many;
+  for (std::uint64_t number = 0; number < 40; ++number) {
+    many += proto::ToFrame(NumberedRequest(number));
+  }
+  WriteBytes(*client, many);
+  std::map<std::uint64_t, int> answers;
+  for (int i = 0; i < 40; ++i) {
+    ++answers[client->Receive().request_id()];
+  }
+  EXPECT_EQ(answers.size(), 40U);
+}
+
+TEST(Connection, AnswersInAnyOrder) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  client->Send(NumberedRequest(1));
+  v1::Request fault = NumberedRequest(2);
+  fault.mutable_score()->clear_query();
+  ExpectError(client->Call(fault), 2, 400, "missing_field");
+  server.cluster().Release();
+  EXPECT_EQ(client->Receive().request_id(), 1U);
+}
+
+TEST(Connection, GoesOnAfterBadFrames) {
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_request_bytes = 100'000;
+  FakeSocketServer server(options);
+  const auto client = server.Connect();
+  WriteBytes(*client, FrameOf(std::string(100'001, 'x')));
+  ExpectError(client->Receive(), 0, 413, "request_too_large");
+  WriteBytes(*client, FrameOf("\xff\xff\xff"));
+  ExpectError(client->Receive(), 0, 400, "not_a_message");
+  WriteBytes(*client, FrameOf(""));
+  ExpectError(client->Receive(), 0, 400, "unknown_door");
+  v1::Request request;
+  request.set_request_id(77);
+  ExpectError(client->Call(request), 77, 400, "unknown_door");
+  request = NumberedRequest(3);
+  request.mutable_score()->clear_query();
+  ExpectError(client->Call(request), 3, 400, "missing_field");
+  // request_id: 5 score { query { text: "\xff" } }, which is no UTF-8.
+  WriteBytes(*client, FrameOf("\x08\x05\x12\x05\x0a\x03\x0a\x01\xff"));
+  ExpectError(client->Receive(), 0, 400, "not_a_message");
+  EXPECT_TRUE(client->Call(NumberedRequest(5)).has_score());
+}
+
+TEST(Connection, ALargestFrameIsTakenAndOneByteMoreIsNot) {
+  v1::Request request = NumberedRequest(1);
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_request_bytes = static_cast<std::int64_t>(request.ByteSizeLong());
+  FakeSocketServer server(options);
+  const auto client = server.Connect();
+  EXPECT_TRUE(client->Call(request).has_score());
+  request.mutable_score()->mutable_query()->mutable_text()->push_back('x');
+  ExpectError(client->Call(request), 0, 413, "request_too_large");
+}
+
+TEST(Connection, DropsWhatALeavingClientWaitsFor) {
+  v1::Request fault = NumberedRequest(20);
+  fault.mutable_score()->clear_query();
+  ExpectDropsWhatALeavingClientWaitsFor(NumberedRequest, fault);
+}
+
+TEST(Connection, TellsWhenToComeBackWhereTheQueueIsFull) {
+  FakeSocketServer server(FakeSocketServer::Options(), {.max_queue = 2});
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    client->Send(NumberedRequest(number));
+  }
+  // One is in the pass, two wait.
+  const v1::Response refusal = client->Receive();
+  ExpectError(refusal, 3, 429, "queue_full");
+  EXPECT_GE(refusal.error().retry_after_seconds(), 1);
+  server.cluster().Release();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(client->Receive().has_score());
+  }
+}
+
+TEST(Connection, TellsOfADeadlineThatPassed) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  client->Send(NumberedRequest(0));
+  v1::Request hurried = NumberedRequest(1);
+  hurried.mutable_score()->set_timeout_ms(1);
+  client->Send(hurried);
+  // It is queued by now, as a later one was looked at.
+  v1::Request fault = NumberedRequest(2);
+  fault.mutable_score()->clear_query();
+  ExpectError(client->Call(fault), 2, 400, "missing_field");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  server.cluster().Release();
+  std::map<std::uint64_t, v1::Response> answers;
+  for (int i = 0; i < 2; ++i) {
+    const v1::Response response = client->Receive();
+    answers[response.request_id()] = response;
+  }
+  EXPECT_TRUE(answers.at(0).has_score());
+  ExpectError(answers.at(1), 1, 504, "deadline_passed");
+  EXPECT_EQ(server.cluster().plans().size(), 1U);
+}
+
+TEST(Connection, AClientThatDoesNotReadCostsOthersNothing) {
+  FakeSocketServer server;
+  const auto slow = server.Connect();
+  // Answers of about 100 kB: far more of them than the server and the two sockets would hold.
+  constexpr std::uint64_t kRequests = 400;
+  std::thread sender([&] {
+    for (std::uint64_t number = 0; number < kRequests; ++number) {
+      v1::Request request = NumberedRequest(number);
+      for (int item = 0; item < 120; ++item) {
+        request.mutable_score()->add_items()->set_text("");
+      }
+      request.mutable_score()->set_top_logprobs(50);
+      slow->Send(request);
+    }
+  });
+  const auto other = server.Connect();
+  const auto is_stalled = [&] {
+    const std::size_t before = server.cluster().plans().size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return before > 0 && server.cluster().plans().size() == before;
+  };
+  EXPECT_TRUE(Eventually(is_stalled, std::chrono::seconds(120)));
+  EXPECT_LT(server.cluster().plans().size(), kRequests * 3 / 4) << "it stopped before the end";
+  EXPECT_EQ(ScoresOf(other->Call(NumberedRequest(4)).score()),
+            ScoresOf(server.Answer(NumberedRequest(4))));
+  std::map<std::uint64_t, int> answers;
+  for (std::uint64_t i = 0; i < kRequests; ++i) {
+    const v1::Response response = slow->Receive();
+    ASSERT_EQ(response.score().scores_size(), 121 + static_cast<int>(response.request_id() % 5));
+    ++answers[response.request_id()];
+  }
+  EXPECT_EQ(answers.size(), kRequests) << "none was lost";
+  sender.join();
+}
+
+// More requests than it has in flight at once: the server reads no further, and has nothing to
+// write.
+TEST(Connection, WhoLeavesWhileItIsNotReadIsNoticed) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  auto leaver = server.Connect();
+  for (std::uint64_t number = 0; number < 300; ++number) {
+    leaver->Send(NumberedRequest(number));
+  }
+  EXPECT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  leaver.reset();
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  const std::size_t before = server.cluster().plans().size();
+  server.cluster().Release();
+  server.scheduler().WaitIdle();
+  EXPECT_LE(server.cluster().plans().size(), before + 1) << "the rest was dropped";
+  EXPECT_TRUE(server.Connect()->Call(NumberedRequest(1)).has_score());
+}
+
+TEST(Connection, LongTextsKeepNobodyElseWaiting) {
+  FakeSocketServer server;
+  server.tokenizer().Hold();
+  std::vector<std::unique_ptr<Client>> slow;
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    v1::Request request = NumberedRequest(number);
+    request.mutable_score()->mutable_query()->set_text(std::string(100'000, 'x'));
+    slow.push_back(server.Connect());
+    slow.back()->Send(request);
+  }
+  auto leaver = server.Connect();
+  v1::Request request = NumberedRequest(4);
+  request.mutable_score()->add_items()->set_text(std::string(100'000, 'x'));
+  leaver->Send(request);
+  const auto other = server.Connect();
+  EXPECT_TRUE(other->Call(NumberedRequest(5)).has_score());
+  leaver.reset();
+  server.tokenizer().Release();
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 5; }));
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    ExpectError(slow[number]->Receive(), number, 400, "sequence_too_long");
+  }
+}
+
+TEST(Connection, IsClosedAfterSilenceButNotWhileItsRequestIsComputed) {
+  SocketOptions options = FakeSocketServer::Options();
+  options.idle_timeout = std::chrono::seconds(3);  // More than a busy machine stands still.
+  FakeSocketServer server(options);
+  server.cluster().Hold();
+  const auto waiting = server.Connect();
+  waiting->Send(NumberedRequest(1));
+  const auto silent = server.Connect();
+  EXPECT_THROW(silent->Receive(), std::runtime_error);
+  const auto half = server.Connect();
+  WriteBytes(*half, proto::ToFrame(NumberedRequest(2)).substr(0, 7));
+  EXPECT_THROW(half->Receive(), std::runtime_error);
+  server.cluster().Release();
+  EXPECT_TRUE(waiting->Receive().has_score());
+  EXPECT_THROW(waiting->Receive(), std::runtime_error);
+}
+
+TEST(Connection, AHalfReadMessageIsRefusedWhereAllTogetherAreTooLarge) {
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_request_bytes = 200'000;
+  options.max_held_bytes = 250'000;
+  FakeSocketServer server(options);
+  v1::Request large = NumberedRequest(1);
+  large.mutable_score()->add_labels(std::string(150'000, 'x'));
+  const std::string frame = proto::ToFrame(large);
+  const std::string half = frame.substr(0, 140'000);
+  const std::string rest = frame.substr(140'000);
+  auto one = server.Connect();
+  auto other = server.Connect();
+  WriteBytes(*one, half);
+  WriteBytes(*other, half);
+  // Which of them comes too late is chance. It goes on as if its frame had been a bad one.
+  ASSERT_TRUE(
+      Eventually([&] { return one->socket().available() > 0 || other->socket().available() > 0; }));
+  if (other->socket().available() == 0) {
+    std::swap(one, other);
+  }
+  const v1::Response refusal = other->Receive();
+  ExpectError(refusal, 0, 503, "overloaded");
+  EXPECT_EQ(refusal.error().retry_after_seconds(), 1);
+  WriteBytes(*other, rest);
+  EXPECT_TRUE(other->Call(NumberedRequest(2)).has_score());
+  WriteBytes(*one, rest);
+  ExpectError(one->Receive(), 1, 400, "label_not_one_token");
+  EXPECT_TRUE(Eventually([&] {
+    return other->Call(large).error().reason() == "label_not_one_token";
+  })) << "what they held is free again";
+}
+
+/// Its answer is larger than a small one: 50 log-probabilities for each of the items and the query.
+v1::Request WithLargeAnswer(std::uint64_t number) {
+  v1::Request request = NumberedRequest(number);
+  for (int item = 0; item < 120; ++item) {
+    request.mutable_score()->add_items()->set_text("");
+  }
+  request.mutable_score()->set_top_logprobs(50);
+  return request;
+}
+
+TEST(Connection, ALargeAnswerIsRefusedWhereAllTogetherAreTooLarge) {
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_held_bytes = 150'000;  // One of them, not two.
+  FakeSocketServer server(options);
+  server.cluster().Hold();
+  const auto one = server.Connect();
+  one->Send(WithLargeAnswer(1));
+  ASSERT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  const auto other = server.Connect();
+  const v1::Response refusal = other->Call(WithLargeAnswer(2));
+  ExpectError(refusal, 2, 503, "overloaded");
+  EXPECT_EQ(refusal.error().retry_after_seconds(), 1);
+  server.cluster().Release();
+  EXPECT_TRUE(other->Call(NumberedRequest(3)).has_score()) << "a small one";
+  EXPECT_TRUE(one->Receive().has_score());
+  EXPECT_TRUE(Eventually([&] { return other->Call(WithLargeAnswer(4)).has_score(); }));
+}
+
+TEST(Connection, AnAnswerThatIsTooLargeByItselfIsRefused) {
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_held_bytes = 100'000;
+  FakeSocketServer server(options);
+  const auto client = server.Connect();
+  ExpectError(client->Call(WithLargeAnswer(1)), 1, 413, "answer_too_large");
+  EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score());
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

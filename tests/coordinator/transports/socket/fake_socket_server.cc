@@ -1,0 +1,69 @@
+#include "tests/coordinator/transports/socket/fake_socket_server.h"
+
+#include <future>
+#include <utility>
+
+#include <boost/asio/write.hpp>
+
+#include "coordinator/endpoints/score/score_messages.h"
+
+namespace scorecast::coordinator {
+
+SocketOptions FakeSocketServer::Options() {
+  SocketOptions options;
+  options.port = 0;
+  return options;
+}
+
+FakeSocketServer::FakeSocketServer(const SocketOptions& options,
+                                   const SchedulerOptions& scheduler_options)
+    : fake_(FakeServer::MultiItem(), scheduler_options),
+      server_(std::make_unique<RequestServer>(
+          Services{fake_.service, fake_.chunked, fake_.scheduler}, options, 2)) {}
+
+FakeSocketServer::~FakeSocketServer() {
+  fake_.cluster.Release();
+  fake_.scheduler.WaitIdle();
+  server_.reset();
+}
+
+std::unique_ptr<launcher::Client> FakeSocketServer::Connect() const {
+  return std::make_unique<launcher::Client>("127.0.0.1:" + std::to_string(server_->port()));
+}
+
+v1::ScoreResponse FakeSocketServer::Answer(const v1::Request& request) {
+  const auto score = ScoreRequestFromMessage(request.score());
+  std::promise<ScoreService::Finish> ready;
+  fake_.service.Score(score.value(), Clock::now(),
+                      [&](ScoreService::Finish finish) { ready.set_value(std::move(finish)); });
+  v1::ScoreResponse response;
+  ToMessage(ready.get_future().get()().value(), response);
+  return response;
+}
+
+v1::Request NumberedRequest(std::uint64_t number) {
+  v1::Request request;
+  request.set_request_id(number);
+  v1::ScoreRequest& score = *request.mutable_score();
+  score.mutable_query()->set_text("query " + std::to_string(number));
+  for (std::uint64_t item = 0; item <= number % 5; ++item) {
+    score.add_items()->set_text(std::string(item, 'x') + std::to_string(number % 7));
+  }
+  score.add_labels(" yes");
+  score.add_labels(" no");
+  return request;
+}
+
+Scores ScoresOf(const v1::ScoreResponse& response) {
+  Scores scores;
+  for (const v1::Numbers& row : response.scores()) {
+    scores.emplace_back(row.values().begin(), row.values().end());
+  }
+  return scores;
+}
+
+void WriteBytes(launcher::Client& client, const std::string& bytes) {
+  boost::asio::write(client.socket(), boost::asio::buffer(bytes));
+}
+
+}  // namespace scorecast::coordinator

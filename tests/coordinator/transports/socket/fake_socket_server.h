@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/transports/socket/request_server.h"
+#include "launcher/client/client.h"
+#include "proto/scorecast.pb.h"
+#include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/e2e/eventually.h"
+
+namespace scorecast::coordinator {
+
+/// The request socket on a free port of loopback, before a FakeServer in multi-item mode.
+class FakeSocketServer {
+ public:
+  static SocketOptions Options();
+
+  explicit FakeSocketServer(const SocketOptions& options = Options(),
+                            const SchedulerOptions& scheduler_options = {});
+  /// Lets what is held go on, and waits until all is computed.
+  ~FakeSocketServer();
+
+  std::unique_ptr<launcher::Client> Connect() const;
+
+  FakeCluster& cluster() { return fake_.cluster; }
+  HoldingTokenizer& tokenizer() { return fake_.tokenizer; }
+  Scheduler& scheduler() { return fake_.scheduler; }
+  RequestServer& server() { return *server_; }
+
+  /// What the score door answers to a request, asked without a socket.
+  v1::ScoreResponse Answer(const v1::Request& request);
+
+ private:
+  FakeServer fake_;
+  std::unique_ptr<RequestServer> server_;
+};
+
+/// A good request whose content follows from its number, which is its request_id too.
+v1::Request NumberedRequest(std::uint64_t number);
+
+using Scores = std::vector<std::vector<double>>;
+Scores ScoresOf(const v1::ScoreResponse& response);
+
+void WriteBytes(launcher::Client& client, const std::string& bytes);
+
+using scorecast::testing::Eventually;
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,173 @@
+// Many clients: limits, cuts, and the steps of a shutdown.
+
+#include "coordinator/transports/socket/request_server.h"
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/base/error.h"
+#include "proto/wire/frame.h"
+#include "tests/coordinator/transports/socket/fake_socket_server.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using launcher::Client;
+using ::testing::HasSubstr;
+
+constexpr auto kPatience = std::chrono::seconds(30);
+
+TEST(RequestServer, SaysWhyItCannotListen) {
+  FakeSocketServer server;
+  const FakeServer other;
+  FakeServer fake;
+  SocketOptions taken = FakeSocketServer::Options();
+  taken.port = server.server().port();
+  try {
+    const RequestServer second(Services{fake.service, fake.chunked, fake.scheduler}, taken, 1);
+    FAIL() << "the port is taken";
+  } catch (const proto::StartupError& fault) {
+    EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(taken.port)));
+    EXPECT_THAT(fault.what(), HasSubstr("in use"));
+  }
+  SocketOptions nowhere = FakeSocketServer::Options();
+  nowhere.host = "not a host";
+  EXPECT_THROW(RequestServer(Services{fake.service, fake.chunked, fake.scheduler}, nowhere, 1),
+               proto::StartupError);
+}
+
+TEST(RequestServer, ACutAnywhereLeavesNothing) {
+  FakeSocketServer server;
+  const std::string frame = proto::ToFrame(NumberedRequest(1));
+  for (std::size_t cut = 0; cut <= frame.size(); ++cut) {
+    WriteBytes(*server.Connect(), frame.substr(0, cut));
+  }
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  server.scheduler().WaitIdle();
+  EXPECT_TRUE(server.Connect()->Call(NumberedRequest(2)).has_score());
+}
+
+TEST(RequestServer, RefusesOneConnectionTooManyWithAMessage) {
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_connections = 2;
+  FakeSocketServer server(options);
+  auto first = server.Connect();
+  const auto second = server.Connect();
+  EXPECT_TRUE(first->Call(NumberedRequest(1)).has_score());
+  EXPECT_TRUE(second->Call(NumberedRequest(1)).has_score());
+  const auto third = server.Connect();
+  third->Send(NumberedRequest(3));  // Unread when the server closes: the refusal comes through.
+  const v1::Response refusal = third->Receive();
+  EXPECT_EQ(refusal.error().code(), 503);
+  EXPECT_EQ(refusal.error().reason(), "too_many_connections");
+  EXPECT_THROW(third->Receive(), std::runtime_error);
+  first.reset();
+  EXPECT_TRUE(Eventually([&] {
+    const v1::Response response = server.Connect()->Call(NumberedRequest(4));
+    return response.has_score();
+  }));
+}
+
+TEST(RequestServer, AShutdownAnswersAllThatWasTaken) {
+  constexpr std::uint64_t kRequests = 50;
+  FakeSocketServer server;
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  for (std::uint64_t number = 0; number < kRequests; ++number) {
+    client->Send(NumberedRequest(number));
+  }
+  const auto idle = server.Connect();
+  const auto late = server.Connect();
+  v1::Request fault = NumberedRequest(kRequests);
+  fault.mutable_score()->clear_query();
+  EXPECT_EQ(client->Call(fault).error().reason(), "missing_field") << "all were read";
+  EXPECT_EQ(late->Call(fault).error().reason(), "missing_field");
+
+  server.server().StartDraining();
+  const v1::Response refusal = late->Call(NumberedRequest(1));
+  EXPECT_EQ(refusal.error().code(), 503);
+  EXPECT_EQ(refusal.error().reason(), "draining");
+  EXPECT_TRUE(Eventually([&] {
+    try {
+      server.Connect();
+      return false;
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+  })) << "no new connections";
+
+  // Unread bytes must not make the close a reset, which would take the answers with it.
+  WriteBytes(*client, std::string(100'000, '\0'));
+  std::thread closing([&] {
+    server.cluster().Release();
+    server.scheduler().WaitIdle();
+    server.server().CloseConnections(kPatience);
+  });
+  std::map<std::uint64_t, int> answers;
+  try {
+    while (true) {
+      const v1::Response response = client->Receive();
+      answers[response.request_id()] += response.has_score();
+    }
+  } catch (const std::runtime_error& end) {
+    EXPECT_THAT(end.what(), HasSubstr("End of file")) << "no reset";
+  }
+  for (std::uint64_t number = 0; number < kRequests; ++number) {
+    EXPECT_EQ(answers[number], number == 0 ? answers[0] : 1) << number;
+  }
+  EXPECT_THROW(idle->Receive(), std::runtime_error);
+  closing.join();
+  EXPECT_EQ(server.server().connections(), 0U);
+}
+
+TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
+  FakeSocketServer server;
+  const auto client = server.Connect();
+  for (std::uint64_t number = 0; number < 200; ++number) {
+    v1::Request request = NumberedRequest(number);
+    for (int item = 0; item < 120; ++item) {
+      request.mutable_score()->add_items()->set_text("");
+    }
+    request.mutable_score()->set_top_logprobs(50);
+    client->Send(request);
+  }
+  EXPECT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  server.server().StartDraining();
+  server.scheduler().RefuseWaiting();
+  server.scheduler().WaitIdle();
+  server.server().CloseConnections(std::chrono::milliseconds(100));
+  EXPECT_EQ(server.server().connections(), 0U);
+}
+
+TEST(RequestServer, ItsEndWaitsForAPassWhoseClientIsGone) {
+  FakeServer fake;
+  auto server = std::make_unique<RequestServer>(
+      Services{fake.service, fake.chunked, fake.scheduler}, FakeSocketServer::Options(), 2);
+  launcher::Client client("127.0.0.1:" + std::to_string(server->port()));
+  fake.cluster.Hold();
+  client.Send(NumberedRequest(1));
+  ASSERT_TRUE(Eventually([&] { return !fake.cluster.plans().empty(); }));
+  std::atomic<bool> is_gone = false;
+  std::thread end([&] {
+    server.reset();
+    is_gone = true;
+  });
+  EXPECT_THROW(client.Receive(), std::runtime_error);
+  // The answer of the pass would find no thread to go to.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(is_gone);
+  fake.cluster.Release();
+  end.join();
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator
