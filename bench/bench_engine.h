@@ -11,8 +11,8 @@
 #include "proto/model/partition.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
+#include "shard/model/transformer.h"
 #include "shard/runtime/thread_pool.h"
-#include "shard/transformer/transformer.h"
 #include "shard/worker/rank_engine.h"
 
 namespace scorecast::bench {

@@ -7,7 +7,7 @@
 
 #include "coordinator/request/delimiter_flag.h"
 #include "proto/model/partition.h"
-#include "shard/transformer/memory_estimate.h"
+#include "shard/model/memory_estimate.h"
 
 namespace scorecast::launcher {
 namespace {

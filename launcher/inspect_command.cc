@@ -10,7 +10,7 @@
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/arithmetic.h"
-#include "shard/transformer/memory_estimate.h"
+#include "shard/model/memory_estimate.h"
 
 namespace scorecast::launcher {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "proto/base/error.h"
 #include "shard/attention/kv_store.h"
-#include "shard/transformer/memory_estimate.h"
+#include "shard/model/memory_estimate.h"
 
 namespace scorecast::launcher {
 namespace {

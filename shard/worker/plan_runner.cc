@@ -6,7 +6,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/plan_codec.h"
-#include "shard/transformer/answer.h"
+#include "shard/readout/partial_logits.h"
 
 namespace scorecast::shard {
 
@@ -24,7 +24,7 @@ std::vector<proto::RowLogits> PlanRunner::Run(const proto::ForwardPlan& plan) {
     doorbell_.RingAll(bytes.size());
     group_.Broadcast(bytes);
   }
-  return MergeAnswers(plan, vocabularies_, Compute(plan));
+  return MergePartialLogits(plan, vocabularies_, Compute(plan));
 }
 
 void PlanRunner::StopFollowers() {
@@ -65,7 +65,7 @@ std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
   std::vector<int> counts;
   std::size_t total = 0;
   for (const proto::Range& vocabulary : vocabularies_) {
-    counts.push_back(static_cast<int>(LayOutAnswer(plan, vocabulary).bytes));
+    counts.push_back(static_cast<int>(LayOutPartialLogits(plan, vocabulary).bytes));
     total += static_cast<std::size_t>(counts.back());
   }
   std::vector<std::byte> all(group_.is_root() ? total : 0);

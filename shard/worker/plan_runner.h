@@ -6,13 +6,13 @@
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/row_logits.h"
-#include "shard/transformer/transformer.h"
+#include "shard/model/transformer.h"
 #include "shard/worker/doorbell.h"
 
 namespace scorecast::shard {
 
-/// Carries plans from rank 0 to every rank of a group and their answers back. All calls are made by
-/// the thread that calls MPI.
+/// Carries plans from rank 0 to every rank of a group, and their partial logits back. Only the
+/// thread that calls MPI may call this object.
 class PlanRunner {
  public:
   PlanRunner(proto::Communicator& group, const proto::ModelConfig& config, Transformer& transformer,
@@ -29,7 +29,7 @@ class PlanRunner {
   bool FollowOne();
 
  private:
-  /// This rank's share; on rank 0 all answers in rank order.
+  /// Computes this rank's share. On rank 0 returns the partial logits of all ranks in rank order.
   std::vector<std::byte> Compute(const proto::ForwardPlan& plan);
 
   proto::Communicator& group_;

@@ -12,8 +12,8 @@
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/arithmetic.h"
+#include "shard/model/transformer.h"
 #include "shard/runtime/thread_pool.h"
-#include "shard/transformer/transformer.h"
 #include "shard/worker/doorbell.h"
 #include "shard/worker/plan_runner.h"
 

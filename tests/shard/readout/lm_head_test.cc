@@ -1,6 +1,6 @@
 // Vocabulary slices of an lm-head against float64, and against each other.
 
-#include "shard/transformer/lm_head.h"
+#include "shard/readout/lm_head.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,12 +16,12 @@
 
 #include "proto/plan/gumbel.h"
 #include "shard/linear/arithmetic.h"
+#include "shard/readout/partial_logits.h"
 #include "shard/runtime/thread_pool.h"
-#include "shard/transformer/answer.h"
 #include "tests/shard/bf16.h"
 #include "tests/shard/random_floats.h"
+#include "tests/shard/readout/random_reads.h"
 #include "tests/shard/rounding.h"
-#include "tests/shard/transformer/random_answer.h"
 
 namespace scorecast::shard {
 namespace {
@@ -48,10 +48,11 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
                 {GetParam().vocab_size, GetParam().hidden_size},
                 std::as_bytes(std::span(weight_))} {}
 
-  /// Answers of all ranks, merged. `rows`: [reads][hidden_size]. They are given in another order.
-  std::vector<RowLogits> Answer(const ForwardPlan& plan,
-                                const std::vector<std::vector<float>>& rows,
-                                const std::vector<Range>& vocabularies, int threads) {
+  /// Partial logits of all ranks, merged. `rows`: [reads][hidden_size]; the lm-head gets them in
+  /// another order.
+  std::vector<RowLogits> ReadOut(const ForwardPlan& plan,
+                                 const std::vector<std::vector<float>>& rows,
+                                 const std::vector<Range>& vocabularies, int threads) {
     std::vector<std::int32_t> row_of(rows.size());
     std::iota(row_of.begin(), row_of.end(), 0);
     std::shuffle(row_of.begin(), row_of.end(), random_);
@@ -64,15 +65,15 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     TileScratch scratch(threads);
     const Kernels& kernels = KernelsFor(DetectInstructionSet());
     Arithmetic arithmetic(kernels, ChooseArithmetic(GetParam().precision), threads);
-    std::vector<std::byte> answers;
+    std::vector<std::byte> gathered;
     for (const Range& vocabulary : vocabularies) {
       LmHead head(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
                   tensor_, vocabulary);
-      const std::vector<std::byte> answer = head.Answer(plan, row_of, {input.data(), stride});
-      EXPECT_EQ(answer.size(), LayOutAnswer(plan, vocabulary).bytes);
-      answers.insert(answers.end(), answer.begin(), answer.end());
+      const std::vector<std::byte> part = head.ReadOut(plan, row_of, {input.data(), stride});
+      EXPECT_EQ(part.size(), LayOutPartialLogits(plan, vocabulary).bytes);
+      gathered.insert(gathered.end(), part.begin(), part.end());
     }
-    return MergeAnswers(plan, vocabularies, answers);
+    return MergePartialLogits(plan, vocabularies, gathered);
   }
 
   std::vector<std::vector<float>> RandomRows(std::size_t reads) {
@@ -122,7 +123,7 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
     const ForwardPlan plan = testing::RandomReads(random_, reads, vocab_size);
     const auto rows = RandomRows(plan.reads.size());
     const std::vector<RowLogits> found =
-        Answer(plan, rows, testing::RandomSplit(random_, vocab_size, RandomInt(random_, 1, 4)), 2);
+        ReadOut(plan, rows, testing::RandomSplit(random_, vocab_size, RandomInt(random_, 1, 4)), 2);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const proto::PlanRead& read = plan.reads[i];
       const auto& labels = plan.label_lists[static_cast<std::size_t>(read.label_list)];
@@ -164,17 +165,17 @@ TEST_P(LmHeadTest, AgreesWithFloat64) {
   }
 }
 
-// A row's answer does not depend on the other rows, nor on the threads.
+// A row's logits depend neither on the other rows nor on the number of threads.
 TEST_P(LmHeadTest, CompanyChangesNoBits) {
   const std::int32_t vocab_size = GetParam().vocab_size;
   const std::vector<Range> split = testing::RandomSplit(random_, vocab_size, 2);
   const ForwardPlan plan = testing::RandomReads(random_, 100, vocab_size);
   const auto rows = RandomRows(plan.reads.size());
-  const std::vector<RowLogits> together = Answer(plan, rows, split, 3);
+  const std::vector<RowLogits> together = ReadOut(plan, rows, split, 3);
   for (std::size_t i = 0; i < rows.size(); i += 7) {
     ForwardPlan alone = plan;
     alone.reads = {plan.reads[i]};
-    const std::vector<RowLogits> found = Answer(alone, {rows[i]}, split, 1);
+    const std::vector<RowLogits> found = ReadOut(alone, {rows[i]}, split, 1);
     EXPECT_TRUE(testing::SameBits(found[0].label_logits, together[i].label_logits));
     EXPECT_EQ(found[0].max, together[i].max);
     EXPECT_EQ(found[0].sum_exp, together[i].sum_exp);
@@ -183,7 +184,7 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
   }
 }
 
-/// Rows and reads of which every logit is answered.
+/// Reads of as many rows, each with every token as a label.
 ForwardPlan WholeRows(std::int32_t reads, std::int32_t vocab_size) {
   ForwardPlan plan;
   plan.label_lists.emplace_back(static_cast<std::size_t>(vocab_size));
@@ -200,9 +201,9 @@ TEST_P(LmHeadTest, TemperatureDividesTheLogits) {
   const std::vector<Range> split = {{0, vocab_size}};
   const auto rows = RandomRows(1);
   ForwardPlan plan = WholeRows(1, vocab_size);
-  const RowLogits plain = Answer(plan, rows, split, 1)[0];
+  const RowLogits plain = ReadOut(plan, rows, split, 1)[0];
   plan.reads[0].temperature = 0.7F;
-  const RowLogits divided = Answer(plan, rows, split, 1)[0];
+  const RowLogits divided = ReadOut(plan, rows, split, 1)[0];
   for (std::size_t id = 0; id < plain.label_logits.size(); ++id) {
     EXPECT_EQ(divided.label_logits[id], plain.label_logits[id] / 0.7F);
   }
@@ -220,7 +221,7 @@ TEST_P(LmHeadTest, DrawsTheLargestOfLogitsAndNoise) {
   }
   const std::int64_t cut = std::min(16, vocab_size);
   for (const auto& split : {std::vector<Range>{{0, vocab_size}}, {{0, cut}, {cut, vocab_size}}}) {
-    const std::vector<RowLogits> found = Answer(plan, rows, split, split.size() == 1 ? 3 : 1);
+    const std::vector<RowLogits> found = ReadOut(plan, rows, split, split.size() == 1 ? 3 : 1);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::pair<TokenId, double> best = {-1, -INFINITY};
       for (TokenId id = 0; id < vocab_size; ++id) {
@@ -242,7 +243,7 @@ TEST_P(LmHeadTest, WhatIsNotANumberShowsInTheDraw) {
   ForwardPlan plan = WholeRows(2, vocab_size);
   plan.reads[0].draw = {1, 2};
   plan.reads[1].draw = {3, 4};
-  for (const RowLogits& row : Answer(plan, RandomRows(2), {{0, 0}, {0, vocab_size}}, 2)) {
+  for (const RowLogits& row : ReadOut(plan, RandomRows(2), {{0, 0}, {0, vocab_size}}, 2)) {
     EXPECT_FALSE(std::isfinite(row.drawn.second));
     EXPECT_FALSE(std::isfinite(row.sum_exp));
   }
@@ -262,7 +263,7 @@ TEST_P(LmHeadTest, TiesAreByIdAcrossRanks) {
   // Ranges of a grain, as MakePartition cuts them: elsewhere a column's kernel may be another.
   for (const std::int64_t cut : {std::int64_t{0}, std::int64_t{16}, std::int64_t{vocab_size}}) {
     const std::int64_t at = std::min<std::int64_t>(cut, vocab_size);
-    const RowLogits row = Answer(plan, rows, {{0, at}, {at, vocab_size}}, 1)[0];
+    const RowLogits row = ReadOut(plan, rows, {{0, at}, {at, vocab_size}}, 1)[0];
     for (std::size_t k = 1; k < row.top.size(); ++k) {
       if (row.top[k].second == row.top[k - 1].second) {
         EXPECT_LT(row.top[k - 1].first, row.top[k].first);

@@ -1,4 +1,4 @@
-#include "shard/transformer/workspace.h"
+#include "shard/model/workspace.h"
 
 namespace scorecast::shard {
 namespace {

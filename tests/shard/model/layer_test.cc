@@ -1,6 +1,6 @@
 // What a rank reads of a layer, and checkpoints that do not fit their config.json.
 
-#include "shard/transformer/layer.h"
+#include "shard/model/layer.h"
 
 #include <algorithm>
 #include <cmath>

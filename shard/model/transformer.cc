@@ -1,4 +1,4 @@
-#include "shard/transformer/transformer.h"
+#include "shard/model/transformer.h"
 
 #include <algorithm>
 #include <array>
@@ -289,10 +289,10 @@ std::vector<std::byte> Transformer::Read(const ForwardPlan& plan, const Scope& s
   if (scope.rows() > 0) {
     ShareNormed(scope, final_norm_, final_rows_);
   }
-  std::vector<std::byte> answer = lm_head_.Answer(
+  std::vector<std::byte> partial_logits = lm_head_.ReadOut(
       plan, read_index_, {reinterpret_cast<const float*>(final_rows_.data), config_.hidden_size});
   times_.End(Phase::kGemm);
-  return answer;
+  return partial_logits;
 }
 
 void Transformer::TakeSummands(const Scope& scope, const ProductTile& tile) {

@@ -1,4 +1,4 @@
-#include "shard/transformer/memory_estimate.h"
+#include "shard/model/memory_estimate.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -12,9 +12,9 @@
 #include "shard/attention/kv_store.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/arithmetic.h"
-#include "shard/transformer/layer.h"
-#include "shard/transformer/lm_head.h"
-#include "shard/transformer/workspace.h"
+#include "shard/model/layer.h"
+#include "shard/model/workspace.h"
+#include "shard/readout/lm_head.h"
 
 namespace scorecast::shard {
 namespace {

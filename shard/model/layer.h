@@ -8,6 +8,7 @@
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/linear.h"
+#include "shard/linear/packing.h"
 
 namespace scorecast::shard {
 
@@ -30,22 +31,6 @@ struct Layer {
   Linear down;                             ///< [h, i]: this rank's summand.
   std::vector<float> down_bias;            ///< [h], added once, to the sum over ranks.
 };
-
-/// What weights are packed with.
-struct Packing {
-  GemmBackend& backend;
-  Precision precision;
-  ThreadPool& pool;
-  TileScratch& scratch;
-};
-
-/// Outputs of one chunk of a weight: wide enough for a library to run well, narrow enough that a
-/// small layer still makes several tasks.
-inline constexpr std::int64_t kChunkOutputs = 256;
-
-/// Widths of `outputs` in chunks of `width` and what remains, which joins the chunk before it where
-/// it is too narrow to be worth a product.
-std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width);
 
 /// Reads the slices of layer `index` that `partition` owns, in Hugging Face's tensor names, packs
 /// them, and lets their pages of the file go. In int8 the norms' weights are multiplied into the

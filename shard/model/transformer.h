@@ -18,12 +18,12 @@
 #include "shard/kernels/kernels.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/linear/linear.h"
+#include "shard/model/layer.h"
+#include "shard/model/phase_times.h"
+#include "shard/model/rope_table.h"
+#include "shard/model/workspace.h"
+#include "shard/readout/lm_head.h"
 #include "shard/runtime/thread_pool.h"
-#include "shard/transformer/layer.h"
-#include "shard/transformer/lm_head.h"
-#include "shard/transformer/phase_times.h"
-#include "shard/transformer/rope_table.h"
-#include "shard/transformer/workspace.h"
 
 namespace scorecast::shard {
 
@@ -51,7 +51,8 @@ class Transformer {
               proto::RowExchange& exchange, Arithmetic& arithmetic, const Kernels& kernels,
               ThreadPool& pool, const proto::PlanLimits& limits, const Progress& progress);
 
-  /// Computes the plan together with the other ranks and returns this rank's answer (answer.h).
+  /// Computes the plan together with the other ranks and returns this rank's partial logits
+  /// (partial_logits.h).
   std::vector<std::byte> Forward(const proto::ForwardPlan& plan);
 
   /// Of all passes so far.

@@ -1,10 +1,10 @@
-#include "shard/transformer/answer.h"
+#include "shard/readout/partial_logits.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "shard/transformer/draw.h"
+#include "shard/readout/draw.h"
 
 namespace scorecast::shard {
 namespace {
@@ -37,8 +37,8 @@ void Put(T value, std::byte*& to) {
 
 }  // namespace
 
-AnswerLayout LayOutAnswer(const proto::ForwardPlan& plan, proto::Range vocabulary) {
-  AnswerLayout layout;
+PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary) {
+  PartialLogitsLayout layout;
   layout.offsets.reserve(plan.reads.size());
   std::vector<std::int64_t> owned;
   owned.reserve(plan.label_lists.size());
@@ -59,7 +59,7 @@ AnswerLayout LayOutAnswer(const proto::ForwardPlan& plan, proto::Range vocabular
   return layout;
 }
 
-void WriteAnswerPart(const PlanRead& read, const AnswerPart& part, std::byte* bytes) {
+void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::byte* bytes) {
   for (const float logit : part.label_logits) {
     Put(logit, bytes);
   }
@@ -77,11 +77,11 @@ void WriteAnswerPart(const PlanRead& read, const AnswerPart& part, std::byte* by
   }
 }
 
-std::vector<proto::RowLogits> MergeAnswers(const proto::ForwardPlan& plan,
-                                           std::span<const proto::Range> vocabularies,
-                                           std::span<const std::byte> answers) {
+std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
+                                                 std::span<const proto::Range> vocabularies,
+                                                 std::span<const std::byte> gathered) {
   std::vector<proto::RowLogits> rows(plan.reads.size());
-  const std::byte* from = answers.data();
+  const std::byte* from = gathered.data();
   for (std::size_t rank = 0; rank < vocabularies.size(); ++rank) {
     const proto::Range vocabulary = vocabularies[rank];
     for (std::size_t i = 0; i < plan.reads.size(); ++i) {

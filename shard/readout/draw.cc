@@ -1,4 +1,4 @@
-#include "shard/transformer/draw.h"
+#include "shard/readout/draw.h"
 
 #include <algorithm>
 #include <bit>

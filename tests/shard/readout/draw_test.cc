@@ -1,6 +1,6 @@
 // Draws that skip what cannot win against those that skip nothing.
 
-#include "shard/transformer/draw.h"
+#include "shard/readout/draw.h"
 
 #include <cmath>
 #include <cstdint>

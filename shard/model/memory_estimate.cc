@@ -1,8 +1,8 @@
-#include "shard/transformer/memory_estimate.h"
+#include "shard/model/memory_estimate.h"
 
 #include "shard/attention/kv_store.h"
-#include "shard/transformer/lm_head.h"
-#include "shard/transformer/workspace.h"
+#include "shard/model/workspace.h"
+#include "shard/readout/lm_head.h"
 
 namespace scorecast::shard {
 namespace {

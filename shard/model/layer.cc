@@ -1,4 +1,4 @@
-#include "shard/transformer/layer.h"
+#include "shard/model/layer.h"
 
 #include <algorithm>
 #include <functional>
@@ -151,18 +151,6 @@ std::set<std::string> LayerTensorNames(const ModelConfig& config) {
 }
 
 }  // namespace
-
-std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width) {
-  constexpr std::int64_t kNarrow = 16;
-  std::vector<std::int64_t> chunks(static_cast<std::size_t>(outputs / width), width);
-  const std::int64_t rest = outputs % width;
-  if (rest > 0 && rest < kNarrow && !chunks.empty()) {
-    chunks.back() += rest;
-  } else if (rest > 0) {
-    chunks.push_back(rest);
-  }
-  return chunks;
-}
 
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
                 const proto::Partition& partition, std::int64_t index, const Packing& packing) {

@@ -1,4 +1,4 @@
-#include "shard/transformer/lm_head.h"
+#include "shard/readout/lm_head.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 
 #include "proto/base/check.h"
 #include "shard/checkpoint/slices.h"
-#include "shard/transformer/answer.h"
-#include "shard/transformer/draw.h"
+#include "shard/readout/draw.h"
+#include "shard/readout/partial_logits.h"
 
 namespace scorecast::shard {
 namespace {
@@ -27,15 +27,15 @@ WeightSource Slice(const TensorView& weight, proto::Range vocabulary) {
   return source;
 }
 
-/// The k best of logits[0 … n), which belong to ids from `first_id` on.
+/// The k best of logits[0 … n) by IsBetter. logits[0] is that of `first_id`.
 std::vector<std::pair<TokenId, float>> BestOf(const float* logits, std::int64_t n, TokenId first_id,
                                               std::int64_t k) {
-  std::vector<std::pair<TokenId, float>> best;  // A heap whose front is the worst of the best.
+  std::vector<std::pair<TokenId, float>> best;  // A heap; its front is the worst of the best.
   const auto is_full = [&] { return static_cast<std::int64_t>(best.size()) == k; };
   best.reserve(static_cast<std::size_t>(k) + 1);
   for (std::int64_t i = 0; i < n && k > 0; ++i) {
     if (is_full() && logits[i] <= best.front().second) {
-      continue;  // Most are such: of equal ones the earlier is the better.
+      continue;  // The common case. Of equal logits the earlier id is the better.
     }
     const std::pair<TokenId, float> entry = {first_id + static_cast<TokenId>(i), logits[i]};
     if (is_full() && !IsBetter(entry, best.front())) {
@@ -51,10 +51,10 @@ std::vector<std::pair<TokenId, float>> BestOf(const float* logits, std::int64_t 
   return best;
 }
 
-/// One row's parts, in the order of their columns, as one.
-AnswerPart Merged(const PlanRead& read, std::span<const AnswerPart> parts) {
-  AnswerPart merged;
-  for (const AnswerPart& part : parts) {
+/// Merges the parts of one row, which are in the order of their columns.
+PartialLogits Merged(const PlanRead& read, std::span<const PartialLogits> parts) {
+  PartialLogits merged;
+  for (const PartialLogits& part : parts) {
     MergeNormalizer(part.max, part.sum_exp, merged.max, merged.sum_exp);
     merged.top.insert(merged.top.end(), part.top.begin(), part.top.end());
     if (IsDrawnBefore(part.drawn, merged.drawn)) {
@@ -85,19 +85,19 @@ LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView&
   proto::Check(packing.precision != Precision::kInt8, "the lm-head is not int8");
 }
 
-std::vector<std::byte> LmHead::Answer(const proto::ForwardPlan& plan,
-                                      std::span<const std::int32_t> row_of,
-                                      Rows<const float> rows) {
-  const AnswerLayout layout = LayOutAnswer(plan, vocabulary_);
-  std::vector<std::byte> answer(layout.bytes);
+std::vector<std::byte> LmHead::ReadOut(const proto::ForwardPlan& plan,
+                                       std::span<const std::int32_t> row_of,
+                                       Rows<const float> rows) {
+  const PartialLogitsLayout layout = LayOutPartialLogits(plan, vocabulary_);
+  std::vector<std::byte> out(layout.bytes);
   const Input input = {plan, row_of, rows};
-  AnswerWithNormalizer(input, layout.offsets, answer.data());
-  AnswerLabels(input, layout.offsets, answer.data());
-  return answer;
+  ReadWithNormalizer(input, layout.offsets, out.data());
+  ReadLabels(input, layout.offsets, out.data());
+  return out;
 }
 
-void LmHead::AnswerWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
-                                  std::byte* answer) {
+void LmHead::ReadWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
+                                std::byte* out) {
   const proto::ForwardPlan& plan = input.plan;
   std::vector<std::size_t> reads;
   for (std::size_t i = 0; i < plan.reads.size(); ++i) {
@@ -120,7 +120,7 @@ void LmHead::AnswerWithNormalizer(const Input& input, const std::vector<std::siz
       }
     });
     const std::int64_t parts_a_row = (vocabulary_.size() + kColumnsAtOnce - 1) / kColumnsAtOnce;
-    std::vector<AnswerPart> parts(static_cast<std::size_t>(count * parts_a_row));
+    std::vector<PartialLogits> parts(static_cast<std::size_t>(count * parts_a_row));
     const auto read_of = [&](std::int64_t i) { return reads[begin + static_cast<std::size_t>(i)]; };
     pool_.ParallelFor(count * parts_a_row, [&](std::int64_t task, int) {
       const std::int64_t i = task / parts_a_row;
@@ -131,27 +131,27 @@ void LmHead::AnswerWithNormalizer(const Input& input, const std::vector<std::siz
     });
     pool_.ParallelFor(count, [&](std::int64_t i, int) {
       const PlanRead& read = plan.reads[read_of(i)];
-      const std::span<AnswerPart> of_row = std::span(parts).subspan(
+      const std::span<PartialLogits> of_row = std::span(parts).subspan(
           static_cast<std::size_t>(i * parts_a_row), static_cast<std::size_t>(parts_a_row));
-      AnswerPart answer_part = Merged(read, of_row);
+      PartialLogits row_part = Merged(read, of_row);
       for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
         if (vocabulary_.Contains(id)) {
-          answer_part.label_logits.push_back(logits[i][id - vocabulary_.begin]);
+          row_part.label_logits.push_back(logits[i][id - vocabulary_.begin]);
         }
       }
-      WriteAnswerPart(read, answer_part, answer + offsets[read_of(i)]);
+      WritePartialLogits(read, row_part, out + offsets[read_of(i)]);
     });
   }
 }
 
-AnswerPart LmHead::ReadColumns(const PlanRead& read, proto::Range columns, float* row) const {
+PartialLogits LmHead::ReadColumns(const PlanRead& read, proto::Range columns, float* row) const {
   float* logits = row + columns.begin;
   const std::int64_t n = columns.size();
   if (read.temperature != 1) {
     std::transform(logits, logits + n, logits, [&](float x) { return x / read.temperature; });
   }
   const auto first_id = static_cast<TokenId>(vocabulary_.begin + columns.begin);
-  AnswerPart part;
+  PartialLogits part;
   kernels_.max_and_sum_exp(logits, n, &part.max, &part.sum_exp);
   part.top = BestOf(logits, n, first_id, std::min<std::int64_t>(read.top_k, n));
   if (read.draw) {
@@ -163,8 +163,8 @@ AnswerPart LmHead::ReadColumns(const PlanRead& read, proto::Range columns, float
   return part;
 }
 
-void LmHead::AnswerLabels(const Input& input, const std::vector<std::size_t>& offsets,
-                          std::byte* answer) {
+void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offsets,
+                        std::byte* out) {
   const proto::ForwardPlan& plan = input.plan;
   pool_.ParallelFor(static_cast<std::int64_t>(plan.reads.size()), [&](std::int64_t i, int thread) {
     const auto index = static_cast<std::size_t>(i);
@@ -172,7 +172,7 @@ void LmHead::AnswerLabels(const Input& input, const std::vector<std::size_t>& of
     if (read.normalizer) {
       return;
     }
-    AnswerPart part;
+    PartialLogits part;
     float* weight = thread_row_[static_cast<std::size_t>(thread)].data();
     for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
       if (vocabulary_.Contains(id)) {
@@ -180,7 +180,7 @@ void LmHead::AnswerLabels(const Input& input, const std::vector<std::size_t>& of
         part.label_logits.push_back(kernels_.dot(input.RowOf(index), weight, hidden_size_));
       }
     }
-    WriteAnswerPart(read, part, answer + offsets[index]);
+    WritePartialLogits(read, part, out + offsets[index]);
   });
 }
 

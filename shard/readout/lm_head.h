@@ -10,31 +10,32 @@
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/linear.h"
+#include "shard/linear/packing.h"
+#include "shard/readout/partial_logits.h"
 #include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
-#include "shard/transformer/answer.h"
-#include "shard/transformer/layer.h"
 
 namespace scorecast::shard {
 
-/// This rank's vocabulary slice of the lm-head. It sees only rows that are read, and of those gives
-/// only what the answer needs.
+/// This rank's vocabulary slice of the lm-head. It computes the rows that are read, and returns of
+/// each only what the read asks for.
 class LmHead {
  public:
-  /// Rows that are given logits at once, which bounds their memory.
+  /// Rows whose logits of the whole slice are in memory at the same time.
   static constexpr std::int64_t kRowsAtOnce = 64;
-  /// Columns of a row that are searched by one task: fixed, and merged in their order, so that the
-  /// threads do not show in the bits.
+  /// Columns of a row that one task searches. Fixed, and merged in column order, so that the bits
+  /// do not depend on the number of threads.
   static constexpr std::int64_t kColumnsAtOnce = 8192;
 
   /// `weight`: [vocab_size, hidden_size], mapped for as long as this object lives.
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
          proto::Range vocabulary);
 
-  /// This rank's answer (see answer.h) from normalised rows [rows read, hidden_size]; `row_of`
-  /// [reads] says which of them each of the plan's reads is of.
-  std::vector<std::byte> Answer(const proto::ForwardPlan& plan,
-                                std::span<const std::int32_t> row_of, Rows<const float> rows);
+  /// This rank's partial logits, laid out by LayOutPartialLogits. `rows` are normalised,
+  /// [rows read, hidden_size]; row_of [reads] is the row among them that each of the plan's reads
+  /// reads.
+  std::vector<std::byte> ReadOut(const proto::ForwardPlan& plan,
+                                 std::span<const std::int32_t> row_of, Rows<const float> rows);
 
  private:
   struct Input {
@@ -45,13 +46,14 @@ class LmHead {
     const float* RowOf(std::size_t read) const { return rows[row_of[read]]; }
   };
 
-  /// Logits of the whole slice, for reads that ask for the normaliser.
-  void AnswerWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
-                            std::byte* answer);
-  /// What a read needs of some columns of its row but the labels; divides them by its temperature.
-  AnswerPart ReadColumns(const proto::PlanRead& read, proto::Range columns, float* row) const;
-  /// Label columns only, straight from the mapped weight.
-  void AnswerLabels(const Input& input, const std::vector<std::size_t>& offsets, std::byte* answer);
+  /// The reads with a normalizer: logits of the whole slice. Read i is written to out + offsets[i].
+  void ReadWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
+                          std::byte* out);
+  /// What a read needs of some columns of its row, except the labels. Divides these logits by the
+  /// read's temperature.
+  PartialLogits ReadColumns(const proto::PlanRead& read, proto::Range columns, float* row) const;
+  /// The reads without a normalizer: label columns only, straight from the mapped weight.
+  void ReadLabels(const Input& input, const std::vector<std::size_t>& offsets, std::byte* out);
 
   const Kernels& kernels_;
   ThreadPool& pool_;

@@ -1,4 +1,4 @@
-#include "shard/transformer/rope_table.h"
+#include "shard/model/rope_table.h"
 
 #include <bit>
 #include <cmath>

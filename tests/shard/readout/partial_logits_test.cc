@@ -1,6 +1,7 @@
-// Answers of ranks that each own a part of the vocabulary, merged, against the whole vocabulary.
+// Partial logits of ranks that each own a slice of the vocabulary, merged, against the whole
+// vocabulary.
 
-#include "shard/transformer/answer.h"
+#include "shard/readout/partial_logits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +15,9 @@
 #include <gtest/gtest.h>
 
 #include "proto/plan/gumbel.h"
-#include "shard/transformer/draw.h"
+#include "shard/readout/draw.h"
 #include "tests/shard/random_floats.h"
-#include "tests/shard/transformer/random_answer.h"
+#include "tests/shard/readout/random_reads.h"
 
 namespace scorecast::shard {
 namespace {
@@ -59,7 +60,7 @@ std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, Ran
 }
 
 /// As the kernel has it: a NaN is no maximum, but it shows in the sum.
-void MaxAndSumExp(const std::vector<float>& row, Range ids, AnswerPart& part) {
+void MaxAndSumExp(const std::vector<float>& row, Range ids, PartialLogits& part) {
   part.max = std::numeric_limits<float>::lowest();
   for (std::int64_t id = ids.begin; id < ids.end; ++id) {
     part.max = std::max(part.max, row[static_cast<std::size_t>(id)]);
@@ -85,14 +86,15 @@ std::pair<TokenId, double> DrawnOf(const proto::Draw& draw, const std::vector<fl
   return best;
 }
 
-std::vector<std::byte> AnswerOf(const ForwardPlan& plan, const Logits& logits, Range vocabulary) {
-  const AnswerLayout layout = LayOutAnswer(plan, vocabulary);
+std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& logits,
+                                       Range vocabulary) {
+  const PartialLogitsLayout layout = LayOutPartialLogits(plan, vocabulary);
   EXPECT_EQ(layout.offsets.size(), plan.reads.size());
   // No byte is left out, or written twice or past the end: each part fills what is up to the next.
-  std::vector<std::byte> answer(layout.bytes, std::byte{0xA5});
+  std::vector<std::byte> bytes(layout.bytes, std::byte{0xA5});
   for (std::size_t i = 0; i < plan.reads.size(); ++i) {
     const proto::PlanRead& read = plan.reads[i];
-    AnswerPart part;
+    PartialLogits part;
     for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
       if (vocabulary.Contains(id)) {
         part.label_logits.push_back(logits[i][static_cast<std::size_t>(id)]);
@@ -108,19 +110,19 @@ std::vector<std::byte> AnswerOf(const ForwardPlan& plan, const Logits& logits, R
                              (read.normalizer ? 12 + part.top.size() * 8 : 0) +
                              (read.draw ? 12 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
-    WriteAnswerPart(read, part, answer.data() + layout.offsets[i]);
+    WritePartialLogits(read, part, bytes.data() + layout.offsets[i]);
   }
-  return answer;
+  return bytes;
 }
 
 std::vector<RowLogits> Merged(const ForwardPlan& plan, const Logits& logits,
                               const std::vector<Range>& vocabularies) {
-  std::vector<std::byte> answers;
+  std::vector<std::byte> gathered;
   for (const Range& vocabulary : vocabularies) {
-    const std::vector<std::byte> answer = AnswerOf(plan, logits, vocabulary);
-    answers.insert(answers.end(), answer.begin(), answer.end());
+    const std::vector<std::byte> bytes = PartialLogitsOf(plan, logits, vocabulary);
+    gathered.insert(gathered.end(), bytes.begin(), bytes.end());
   }
-  return MergeAnswers(plan, vocabularies, answers);
+  return MergePartialLogits(plan, vocabularies, gathered);
 }
 
 void ExpectSameTop(const std::vector<std::pair<TokenId, float>>& found,
@@ -132,7 +134,7 @@ void ExpectSameTop(const std::vector<std::pair<TokenId, float>>& found,
   }
 }
 
-TEST(Answer, MergedIsTheWholeVocabulary) {
+TEST(PartialLogits, MergedIsTheWholeVocabulary) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     const std::int32_t vocab_size = RandomInt(random, 1, 300);
@@ -153,7 +155,7 @@ TEST(Answer, MergedIsTheWholeVocabulary) {
         EXPECT_TRUE(rows[i].top.empty());
         continue;
       }
-      AnswerPart whole;
+      PartialLogits whole;
       MaxAndSumExp(logits[i], {0, vocab_size}, whole);
       EXPECT_EQ(rows[i].max, whole.max);
       // Float64 throughout: the sums of ids, and for each rank two exponentials, two products (an
@@ -168,7 +170,7 @@ TEST(Answer, MergedIsTheWholeVocabulary) {
   }
 }
 
-TEST(Answer, WhatIsNotFiniteShowsInTheSum) {
+TEST(PartialLogits, WhatIsNotFiniteShowsInTheSum) {
   std::mt19937 random(2);
   for (int round = 0; round < 300; ++round) {
     const std::int32_t vocab_size = RandomInt(random, 2, 400);
@@ -198,7 +200,7 @@ TEST(Answer, WhatIsNotFiniteShowsInTheSum) {
   }
 }
 
-TEST(Answer, FarApartMaximaMerge) {
+TEST(PartialLogits, FarApartMaximaMerge) {
   ForwardPlan plan;
   plan.label_lists = {{0}};
   plan.reads = {{0, 0, true, 0}};

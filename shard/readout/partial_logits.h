@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "proto/model/partition.h"
+#include "proto/plan/forward_plan.h"
+#include "proto/plan/row_logits.h"
+#include "shard/kernels/kernels.h"
+
+namespace scorecast::shard {
+
+/// One rank's partial logits of one read: what its slice of the vocabulary contributes.
+struct PartialLogits {
+  std::vector<float> label_logits;  ///< Of the labels in the rank's slice, in list order.
+  // The others only if the read asks for the normalizer.
+  float max = kNoScore;
+  double sum_exp = 0;
+  std::vector<std::pair<proto::TokenId, float>> top;  ///< The min(top_k, slice) best (id, logit).
+  /// The slice's best (id, logit + noise), if a token is drawn.
+  std::pair<proto::TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
+};
+
+/// Where the partial logits of each read stand in the bytes that a rank sends: the fields of
+/// PartialLogits without gaps, in the order of the plan's reads. The layout follows from the plan
+/// and the rank's slice of the vocabulary, so it is not sent.
+struct PartialLogitsLayout {
+  std::vector<std::size_t> offsets;  ///< [reads]: byte at which each read begins.
+  std::size_t bytes = 0;             ///< All reads together.
+};
+
+PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary);
+
+/// Writes one read's partial logits to `bytes`.
+void WritePartialLogits(const proto::PlanRead& read, const PartialLogits& part, std::byte* bytes);
+
+/// Merges the partial logits of all ranks, concatenated in rank order, to one RowLogits per read.
+/// Sums of exponentials are added in rank order.
+std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
+                                                 std::span<const proto::Range> vocabularies,
+                                                 std::span<const std::byte> gathered);
+
+/// Adds the maximum and the sum of exponentials of further logits to `max` and `sum_exp`.
+void MergeNormalizer(float more_max, double more_sum_exp, float& max, double& sum_exp);
+
+/// Sorts by IsBetter and keeps the first `k`.
+void KeepBest(std::size_t k, std::vector<std::pair<proto::TokenId, float>>& top);
+
+/// Orders by descending logit, then by ascending id. NaN comes last, so that the order is total.
+bool IsBetter(const std::pair<proto::TokenId, float>& a, const std::pair<proto::TokenId, float>& b);
+
+}  // namespace scorecast::shard
