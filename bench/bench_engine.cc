@@ -51,7 +51,7 @@ NamedFigures BenchEngine::PhaseSeconds() const {
 }
 
 NamedFigures BenchEngine::ExchangeCost() const {
-  const proto::RowExchange::Cost& cost = transformer().exchange().cost();
+  const shard::RowExchange::Cost& cost = transformer().exchange().cost();
   return {{"bytes", static_cast<double>(cost.bytes)},
           {"wait_s", cost.wait_seconds},
           {"transfer_s", cost.transfer_seconds}};

@@ -51,10 +51,9 @@ constexpr std::int64_t kRowsPerTask = 4;
 
 }  // namespace
 
-proto::RowExchange Transformer::MakeExchange(const proto::Communicator& group,
-                                             const ModelConfig& config, Precision precision,
-                                             const proto::PlanLimits& limits,
-                                             proto::RowExchange::Transport transport) {
+RowExchange Transformer::MakeExchange(const proto::Communicator& group, const ModelConfig& config,
+                                      Precision precision, const proto::PlanLimits& limits,
+                                      RowExchange::Transport transport) {
   // A shared row is h floats at most, and a scale.
   return {group, RoundUpRows(limits.max_rows),
           config.hidden_size * (SummandsAreBf16(group.size(), precision) ? kFloat / 2 : kFloat),
@@ -62,8 +61,8 @@ proto::RowExchange Transformer::MakeExchange(const proto::Communicator& group,
 }
 
 Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint,
-                         proto::RowExchange& exchange, Arithmetic& arithmetic,
-                         const Kernels& kernels, ThreadPool& pool, const proto::PlanLimits& limits,
+                         RowExchange& exchange, Arithmetic& arithmetic, const Kernels& kernels,
+                         ThreadPool& pool, const proto::PlanLimits& limits,
                          const Progress& progress)
     : config_(config),
       limits_(limits),
@@ -172,7 +171,7 @@ void Transformer::ShareNormed(const Scope& scope, const std::vector<float>& weig
     to.Set(kernels_, row, normed);
   });
   times_.End(Phase::kOther);
-  const std::array<proto::RowPlane, 2> planes = {
+  const std::array<RowPlane, 2> planes = {
       {{to.data, to.row_bytes()},
        {reinterpret_cast<std::byte*>(to.scales), to.scales == nullptr ? 0 : kFloat}}};
   exchange_.ShareRows(scope.owners, planes);

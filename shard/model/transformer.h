@@ -9,12 +9,12 @@
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "proto/mpi/communicator.h"
-#include "proto/mpi/row_exchange.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/attention/kv_store.h"
 #include "shard/attention/row_map.h"
 #include "shard/attention/segment_attention.h"
 #include "shard/checkpoint/checkpoint.h"
+#include "shard/exchange/row_exchange.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/linear/linear.h"
@@ -36,10 +36,10 @@ namespace scorecast::shard {
 class Transformer {
  public:
   /// What the ranks exchange rows through: collective, before any of them reads its weights.
-  static proto::RowExchange MakeExchange(
+  static RowExchange MakeExchange(
       const proto::Communicator& group, const proto::ModelConfig& config, Precision precision,
       const proto::PlanLimits& limits,
-      proto::RowExchange::Transport transport = proto::RowExchange::Transport::kFastest);
+      RowExchange::Transport transport = RowExchange::Transport::kFastest);
 
   /// Told after each layer's weights how many layers have theirs.
   using Progress = std::function<void(std::int64_t done, std::int64_t layers)>;
@@ -47,9 +47,9 @@ class Transformer {
   /// Reads this rank's slices. `checkpoint` stays mapped: embedding rows are read from it.
   /// StartupError where a tensor is missing, misshapen or not accounted for. `exchange` is
   /// MakeExchange's for the same model, precision and limits.
-  Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint,
-              proto::RowExchange& exchange, Arithmetic& arithmetic, const Kernels& kernels,
-              ThreadPool& pool, const proto::PlanLimits& limits, const Progress& progress);
+  Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint, RowExchange& exchange,
+              Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
+              const proto::PlanLimits& limits, const Progress& progress);
 
   /// Computes the plan together with the other ranks and returns this rank's partial logits
   /// (partial_logits.h).
@@ -57,13 +57,13 @@ class Transformer {
 
   /// Of all passes so far.
   const PhaseTimes& phase_times() const { return times_; }
-  const proto::RowExchange& exchange() const { return exchange_; }
+  const RowExchange& exchange() const { return exchange_; }
 
  private:
   /// The rows that a part of a pass computes: their places in the plan and who owns them.
   struct Scope {
     const RowMap& map;
-    const proto::RowSlices& owners;
+    const RowSlices& owners;
     /// [rows]: whose residual stream a row is; empty where row i is row i.
     std::span<const std::int32_t> origin;
 
@@ -114,7 +114,7 @@ class Transformer {
   SegmentAttention attention_;
   Workspace work_;
   bool summands_are_bf16_;
-  proto::RowExchange& exchange_;
+  RowExchange& exchange_;
   Activations normed_;      // [rows, h], in the exchange
   Activations final_rows_;  // [rows read, h], in the exchange: float32
   PhaseTimes times_;
@@ -124,8 +124,8 @@ class Transformer {
   RowMap read_rows_;                       // Each row that is read once, in ascending order.
   std::vector<std::int32_t> read_origin_;  // [rows read]: among all rows
   std::vector<std::int32_t> read_index_;   // [reads]: among the rows read
-  proto::RowSlices all_owners_;
-  proto::RowSlices read_owners_;
+  RowSlices all_owners_;
+  RowSlices read_owners_;
 };
 
 }  // namespace scorecast::shard

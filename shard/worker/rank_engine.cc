@@ -23,7 +23,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
                        const proto::ModelConfig& config, const RankEngineOptions& options)
     : agreed_(options.arithmetic) {
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
-  exchange_ = std::make_unique<proto::RowExchange>(Transformer::MakeExchange(
+  exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
       group, config, agreed_.products.layers, options.limits, options.transport));
   proto::StartupPhase(group, [&] {
     const Kernels& kernels = KernelsFor(agreed_.instruction_set);

@@ -7,9 +7,9 @@
 
 #include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
-#include "proto/mpi/row_exchange.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/checkpoint/checkpoint.h"
+#include "shard/exchange/row_exchange.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/model/transformer.h"
@@ -34,7 +34,7 @@ struct RankEngineOptions {
   AgreedArithmetic arithmetic;
   int threads = 1;
   proto::PlanLimits limits;
-  proto::RowExchange::Transport transport = proto::RowExchange::Transport::kFastest;
+  RowExchange::Transport transport = RowExchange::Transport::kFastest;
   Transformer::Progress progress = [](std::int64_t, std::int64_t) {};
 };
 
@@ -48,7 +48,7 @@ class RankEngine {
 
   ThreadPool& pool() { return *pool_; }
   const Transformer& transformer() const { return *transformer_; }
-  const proto::RowExchange& exchange() const { return *exchange_; }
+  const RowExchange& exchange() const { return *exchange_; }
   PlanRunner& runner() { return *runner_; }
 
   /// For the log: what computes, and how the ranks' sums travel.
@@ -57,7 +57,7 @@ class RankEngine {
  private:
   AgreedArithmetic agreed_;
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<proto::RowExchange> exchange_;
+  std::unique_ptr<RowExchange> exchange_;
   std::unique_ptr<Arithmetic> arithmetic_;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<Transformer> transformer_;

@@ -16,7 +16,7 @@
 
 #include "proto/mpi/communicator.h"
 #include "proto/mpi/mpi_environment.h"
-#include "proto/mpi/row_exchange.h"
+#include "shard/exchange/row_exchange.h"
 #include "shard/worker/doorbell.h"
 #include "shard/worker/doorbell_handshake.h"
 
@@ -69,7 +69,7 @@ constexpr std::int64_t kRowBytes = 4096;
 /// One plan as PlanRunner runs it. The victim dies at its step; after the last ring with the bytes
 /// of none.
 void Pass(const std::string& step, const proto::Communicator& group, shard::Doorbell& doorbell,
-          proto::RowExchange& exchange, std::size_t bytes) {
+          shard::RowExchange& exchange, std::size_t bytes) {
   if (group.is_root()) {
     doorbell.RingAll(bytes);
   } else {
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     }
   }
   const auto doorbell = shard::Doorbell::Connect(group);
-  proto::RowExchange exchange(group, kRows, kRowBytes, kRowBytes);
+  shard::RowExchange exchange(group, kRows, kRowBytes, kRowBytes);
   if (step == "before_first_ring") {
     Die();
   }

@@ -18,7 +18,7 @@ using proto::PackedSequence;
 using proto::RowLogits;
 using proto::TokenId;
 using shard::Precision;
-using Transport = proto::RowExchange::Transport;
+using Transport = shard::RowExchange::Transport;
 
 const std::filesystem::path kModel =
     std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";

@@ -7,10 +7,10 @@
 
 #include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
-#include "proto/mpi/row_exchange.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
+#include "shard/exchange/row_exchange.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/precision.h"
 #include "shard/worker/plan_runner.h"
@@ -31,7 +31,7 @@ class Engine {
     /// Of our kernels. oneDNN takes what the first engine of the process leaves it.
     shard::InstructionSet instruction_set = shard::DetectInstructionSet();
     shard::Precision precision = shard::Precision::kFloat32;
-    proto::RowExchange::Transport transport = proto::RowExchange::Transport::kFastest;
+    shard::RowExchange::Transport transport = shard::RowExchange::Transport::kFastest;
   };
 
   explicit Engine(const std::filesystem::path& model_dir) : Engine(model_dir, Options()) {}

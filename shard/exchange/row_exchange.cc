@@ -1,4 +1,4 @@
-#include "proto/mpi/row_exchange.h"
+#include "shard/exchange/row_exchange.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,11 +7,11 @@
 
 #include "proto/base/check.h"
 #include "proto/base/expected.h"
-#include "proto/mpi/private_pages.h"
-#include "proto/mpi/row_messages.h"
-#include "proto/mpi/shared_window.h"
+#include "shard/exchange/row_messages.h"
+#include "shard/exchange/shared_window.h"
+#include "shard/runtime/aligned_buffer.h"
 
-namespace scorecast::proto {
+namespace scorecast::shard {
 namespace {
 
 /// A group of one: its summands are all there are.
@@ -28,8 +28,8 @@ class OneRank : public RowTransport {
   void ShareRows(const RowSlices& /*owners*/, std::span<const RowPlane> /*planes*/) override {}
 
  private:
-  PrivatePages summands_;
-  PrivatePages shared_rows_;
+  AlignedBuffer<std::byte> summands_;
+  AlignedBuffer<std::byte> shared_rows_;
 };
 
 /// Rows that stand in a window, each rank's summands in pages of its own and the shared rows once.
@@ -63,15 +63,16 @@ class RowWindow : public RowTransport {
 
 }  // namespace
 
-RowExchange::RowExchange(const Communicator& group, std::int64_t max_rows,
+RowExchange::RowExchange(const proto::Communicator& group, std::int64_t max_rows,
                          std::int64_t summand_row_bytes, std::int64_t shared_row_bytes,
                          Transport transport)
     : sizes_{max_rows, summand_row_bytes, shared_row_bytes},
       rank_(group.rank()),
       ranks_(group.size()) {
-  Check(0 <= max_rows && max_rows <= INT_MAX && 0 < summand_row_bytes &&
-            summand_row_bytes <= INT_MAX && 0 < shared_row_bytes && shared_row_bytes <= INT_MAX,
-        "rows have bytes, and neither they nor their number pass int");
+  proto::Check(0 <= max_rows && max_rows <= INT_MAX && 0 < summand_row_bytes &&
+                   summand_row_bytes <= INT_MAX && 0 < shared_row_bytes &&
+                   shared_row_bytes <= INT_MAX,
+               "rows have bytes, and neither they nor their number pass int");
   if (ranks_ == 1) {
     transport_ = std::make_unique<OneRank>(sizes_);
     description_ = "one rank";
@@ -117,13 +118,13 @@ RowSlices RowExchange::Even(std::int64_t rows) const {
 }
 
 void RowExchange::CheckRows(const RowSlices& owners) const {
-  Check(static_cast<int>(owners.bounds.size()) == ranks_ + 1 && owners.bounds.front() == 0 &&
-            std::ranges::is_sorted(owners.bounds) && owners.rows() <= sizes_.max_rows,
-        "every row has one owner, and the rows fit the exchange's buffers");
+  proto::Check(static_cast<int>(owners.bounds.size()) == ranks_ + 1 && owners.bounds.front() == 0 &&
+                   std::ranges::is_sorted(owners.bounds) && owners.rows() <= sizes_.max_rows,
+               "every row has one owner, and the rows fit the exchange's buffers");
 }
 
 void RowExchange::ExchangeSummands(const RowSlices& owners) {
-  Check(!has_exchanged_, "ExchangeSummands and ShareRows take turns");
+  proto::Check(!has_exchanged_, "ExchangeSummands and ShareRows take turns");
   CheckRows(owners);
   has_exchanged_ = true;
   Timed([&] { transport_->ExchangeSummands(owners); });
@@ -131,7 +132,7 @@ void RowExchange::ExchangeSummands(const RowSlices& owners) {
 }
 
 void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
-  Check(has_exchanged_, "ExchangeSummands and ShareRows take turns");
+  proto::Check(has_exchanged_, "ExchangeSummands and ShareRows take turns");
   CheckRows(owners);
   has_exchanged_ = false;
   Timed([&] { transport_->ShareRows(owners, planes); });
@@ -140,6 +141,4 @@ void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> p
   }
 }
 
-RowExchange::Cost RowExchange::TakeCost() { return std::exchange(cost_, Cost{}); }
-
-}  // namespace scorecast::proto
+}  // namespace scorecast::shard

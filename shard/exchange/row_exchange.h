@@ -8,9 +8,9 @@
 
 #include "proto/base/range.h"
 #include "proto/mpi/communicator.h"
-#include "proto/mpi/row_transport.h"
+#include "shard/exchange/row_transport.h"
 
-namespace scorecast::proto {
+namespace scorecast::shard {
 
 /// Sums of rows over ranks, with the sums' owners in charge (sequence parallelism of Megatron,
 /// arXiv 2205.05198). Every rank has summands of all rows. Each row has an owner, which gets all
@@ -35,7 +35,7 @@ class RowExchange {
     kMessages,  ///< As between hosts.
   };
 
-  /// What the calls since the beginning, or since TakeCost, have cost this rank.
+  /// What all calls so far have cost this rank.
   struct Cost {
     /// Of other ranks' rows that this rank was given, sent or in place.
     std::int64_t bytes = 0;
@@ -48,8 +48,9 @@ class RowExchange {
   /// Collective. Buffers for `max_rows` rows of the given sizes in bytes, which are at most
   /// INT_MAX; pages that are not used cost nothing. Throws StartupError, on every rank, where there
   /// is no memory for them on one.
-  RowExchange(const Communicator& group, std::int64_t max_rows, std::int64_t summand_row_bytes,
-              std::int64_t shared_row_bytes, Transport transport = Transport::kFastest);
+  RowExchange(const proto::Communicator& group, std::int64_t max_rows,
+              std::int64_t summand_row_bytes, std::int64_t shared_row_bytes,
+              Transport transport = Transport::kFastest);
 
   /// This rank's [max_rows][summand_row_bytes], page-aligned.
   std::byte* summands() { return transport_->summands(); }
@@ -62,7 +63,7 @@ class RowExchange {
   /// [0, rows) dealt out as evenly as it goes; a rank may get none.
   RowSlices Even(std::int64_t rows) const;
   /// The rows that this rank owns.
-  Range Own(const RowSlices& owners) const { return owners.Of(rank_); }
+  proto::Range Own(const RowSlices& owners) const { return owners.Of(rank_); }
 
   /// No rank may own more rows than Even(max_rows) gives the last.
   void ExchangeSummands(const RowSlices& owners);
@@ -72,10 +73,6 @@ class RowExchange {
   void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes);
 
   const Cost& cost() const { return cost_; }
-  /// The cost so far, which begins anew.
-  Cost TakeCost();
-
-  bool uses_shared_memory() const { return uses_shared_memory_; }
   /// For the log: "one rank", "shared window", or "messages" with the reason why.
   const std::string& Description() const { return description_; }
 
@@ -94,4 +91,4 @@ class RowExchange {
   Cost cost_;
 };
 
-}  // namespace scorecast::proto
+}  // namespace scorecast::shard

@@ -9,16 +9,16 @@
 #include <mpi.h>
 
 #include "proto/mpi/communicator.h"
-#include "proto/mpi/private_pages.h"
-#include "proto/mpi/row_transport.h"
+#include "shard/exchange/row_transport.h"
+#include "shard/runtime/aligned_buffer.h"
 
-namespace scorecast::proto {
+namespace scorecast::shard {
 
 /// Rows that are sent: for ranks on several hosts.
 class RowMessages : public RowTransport {
  public:
   /// Collective. Throws StartupError, on every rank, where one lacks the memory.
-  RowMessages(const Communicator& group, const RowSizes& sizes);
+  RowMessages(const proto::Communicator& group, const RowSizes& sizes);
   ~RowMessages() override;
   RowMessages(const RowMessages&) = delete;
   RowMessages& operator=(const RowMessages&) = delete;
@@ -35,9 +35,10 @@ class RowMessages : public RowTransport {
   RowSizes sizes_;
   int rank_;
   int ranks_;
-  PrivatePages summands_;
-  PrivatePages shared_rows_;
-  PrivatePages received_;  // [ranks][own rows] of summands; a rank's place for its own is not used.
+  AlignedBuffer<std::byte> summands_;
+  AlignedBuffer<std::byte> shared_rows_;
+  AlignedBuffer<std::byte>
+      received_;  // [ranks][own rows] of summands; a rank's place for its own is not used.
   std::vector<const std::byte*> parts_;
   std::vector<int> send_counts_, send_offsets_, receive_counts_, receive_offsets_;  // In rows.
   MPI_Comm comm_ = MPI_COMM_NULL;
@@ -45,4 +46,4 @@ class RowMessages : public RowTransport {
   std::map<std::int64_t, MPI_Datatype> shared_rows_of_;  // By their bytes.
 };
 
-}  // namespace scorecast::proto
+}  // namespace scorecast::shard

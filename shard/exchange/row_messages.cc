@@ -1,14 +1,14 @@
-#include "proto/mpi/row_messages.h"
+#include "shard/exchange/row_messages.h"
 
 #include <climits>
 
 #include "proto/base/check.h"
 
-namespace scorecast::proto {
+namespace scorecast::shard {
 namespace {
 
 int Count(std::int64_t n) {
-  Check(0 <= n && n <= INT_MAX, "an MPI message's count fits int");
+  proto::Check(0 <= n && n <= INT_MAX, "an MPI message's count fits int");
   return static_cast<int>(n);
 }
 
@@ -22,15 +22,18 @@ MPI_Datatype RowType(std::int64_t bytes) {
 
 }  // namespace
 
-RowMessages::RowMessages(const Communicator& group, const RowSizes& sizes)
+RowMessages::RowMessages(const proto::Communicator& group, const RowSizes& sizes)
     : sizes_(sizes), rank_(group.rank()), ranks_(group.size()) {
   const std::int64_t most_own_rows = (sizes.max_rows + ranks_ - 1) / ranks_;
-  Check(most_own_rows <= INT_MAX / ranks_, "the rows of all ranks' slices fit int");
+  proto::Check(most_own_rows <= INT_MAX / ranks_, "the rows of all ranks' slices fit int");
   const auto ranks = static_cast<std::size_t>(ranks_);
-  StartupPhase(group, [&] {
-    summands_ = PrivatePages(static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes));
-    shared_rows_ = PrivatePages(static_cast<std::size_t>(sizes.max_rows * sizes.shared_bytes));
-    received_ = PrivatePages(ranks * static_cast<std::size_t>(most_own_rows * sizes.summand_bytes));
+  proto::StartupPhase(group, [&] {
+    summands_ =
+        AlignedBuffer<std::byte>(static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes));
+    shared_rows_ =
+        AlignedBuffer<std::byte>(static_cast<std::size_t>(sizes.max_rows * sizes.shared_bytes));
+    received_ = AlignedBuffer<std::byte>(
+        ranks * static_cast<std::size_t>(most_own_rows * sizes.summand_bytes));
   });
   parts_.resize(ranks, summands_.data());
   send_counts_.resize(ranks);
@@ -50,10 +53,10 @@ RowMessages::~RowMessages() {
 }
 
 void RowMessages::ExchangeSummands(const RowSlices& owners) {
-  const Range own = owners.Of(rank_);
+  const proto::Range own = owners.Of(rank_);
   for (int r = 0; r < ranks_; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    const Range slice = owners.Of(r);
+    const proto::Range slice = owners.Of(r);
     // A rank's part of its own rows stays where it is.
     send_counts_[i] = r == rank_ ? 0 : Count(slice.size());
     send_offsets_[i] = Count(slice.begin);
@@ -62,8 +65,8 @@ void RowMessages::ExchangeSummands(const RowSlices& owners) {
     parts_[i] = r == rank_ ? summands_.data() + own.begin * sizes_.summand_bytes
                            : received_.data() + r * own.size() * sizes_.summand_bytes;
   }
-  Check(own.size() <= (sizes_.max_rows + ranks_ - 1) / ranks_,
-        "no rank owns more rows than its even share of the most");
+  proto::Check(own.size() <= (sizes_.max_rows + ranks_ - 1) / ranks_,
+               "no rank owns more rows than its even share of the most");
   if (owners.rows() > 0) {
     MPI_Alltoallv(summands_.data(), send_counts_.data(), send_offsets_.data(), summand_row_,
                   received_.data(), receive_counts_.data(), receive_offsets_.data(), summand_row_,
@@ -77,7 +80,7 @@ void RowMessages::ShareRows(const RowSlices& owners, std::span<const RowPlane> p
   }
   for (int r = 0; r < ranks_; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    const Range slice = owners.Of(r);
+    const proto::Range slice = owners.Of(r);
     receive_counts_[i] = Count(slice.size());
     receive_offsets_[i] = Count(slice.begin);
   }
@@ -97,4 +100,4 @@ MPI_Datatype RowMessages::SharedRow(std::int64_t bytes) {
   return type->second;
 }
 
-}  // namespace scorecast::proto
+}  // namespace scorecast::shard

@@ -7,7 +7,7 @@
 
 #include "proto/base/range.h"
 
-namespace scorecast::proto {
+namespace scorecast::shard {
 
 struct RowSizes {
   std::int64_t max_rows = 0;
@@ -20,7 +20,7 @@ struct RowSlices {
   std::vector<std::int64_t> bounds;  ///< [ranks + 1]
 
   std::int64_t rows() const { return bounds.back(); }
-  Range Of(int rank) const {
+  proto::Range Of(int rank) const {
     const auto r = static_cast<std::size_t>(rank);
     return {bounds[r], bounds[r + 1]};
   }
@@ -43,4 +43,4 @@ class RowTransport {
   virtual void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) = 0;
 };
 
-}  // namespace scorecast::proto
+}  // namespace scorecast::shard

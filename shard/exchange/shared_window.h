@@ -11,7 +11,7 @@
 #include "proto/base/expected.h"
 #include "proto/mpi/communicator.h"
 
-namespace scorecast::proto {
+namespace scorecast::shard {
 
 /// Memory that the ranks of a group on one host have in common, and a barrier in it. Zeroed pages
 /// that are touched only when used. It has no name in a file system once it is made, so that
@@ -21,9 +21,8 @@ class SharedWindow {
   /// Collective, of ranks that all run on one host: page-aligned `bytes_a_rank` for each of them,
   /// and `common_bytes` once. An error says why this host has none for so much; it is every rank's.
   /// Throws StartupError, on every rank, where MPI made it on some of them only.
-  static Expected<std::unique_ptr<SharedWindow>, std::string> Make(const Communicator& group,
-                                                                   std::size_t bytes_a_rank,
-                                                                   std::size_t common_bytes);
+  static proto::Expected<std::unique_ptr<SharedWindow>, std::string> Make(
+      const proto::Communicator& group, std::size_t bytes_a_rank, std::size_t common_bytes);
   ~SharedWindow();
   SharedWindow(const SharedWindow&) = delete;
   SharedWindow& operator=(const SharedWindow&) = delete;
@@ -47,4 +46,4 @@ class SharedWindow {
   int most_spins_ = 0;
 };
 
-}  // namespace scorecast::proto
+}  // namespace scorecast::shard

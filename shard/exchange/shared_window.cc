@@ -1,4 +1,4 @@
-#include "proto/mpi/shared_window.h"
+#include "shard/exchange/shared_window.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,7 +16,7 @@
 #include "proto/base/check.h"
 #include "proto/base/error.h"
 
-namespace scorecast::proto {
+namespace scorecast::shard {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
@@ -79,7 +79,7 @@ std::string Obstacle(std::size_t bytes, int ranks) {
 }
 
 /// Rank 0's text, on all ranks.
-std::string OfRoot(const Communicator& group, std::string text) {
+std::string OfRoot(const proto::Communicator& group, std::string text) {
   text.resize(static_cast<std::size_t>(group.AllGather(static_cast<int>(text.size())).front()));
   group.Broadcast(std::as_writable_bytes(std::span(text)));
   return text;
@@ -127,9 +127,8 @@ struct SharedWindow::Gate {
   alignas(kCacheLine) Word asleep;   // Ranks that want to be woken.
 };
 
-Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(const Communicator& group,
-                                                                        std::size_t bytes_a_rank,
-                                                                        std::size_t common_bytes) {
+proto::Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(
+    const proto::Communicator& group, std::size_t bytes_a_rank, std::size_t common_bytes) {
   const auto ranks = static_cast<std::size_t>(group.size());
   const std::size_t own = WholePages(bytes_a_rank);
   // In rank 0's segment, behind its own bytes; and each segment has a page to begin on a whole one.
@@ -137,7 +136,7 @@ Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(const Co
   const std::size_t all = ranks * (own + PageSize()) + common;
   std::string obstacle = OfRoot(group, group.is_root() ? Obstacle(all, group.size()) : "");
   if (!obstacle.empty()) {
-    return Unexpected(std::move(obstacle));
+    return proto::Unexpected(std::move(obstacle));
   }
 
   MPI_Comm comm = group.Duplicate();
@@ -157,17 +156,18 @@ Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(const Co
   const auto number_made = static_cast<std::size_t>(std::count(made.begin(), made.end(), 1));
   if (number_made == 0) {
     MPI_Comm_free(&comm);
-    return Unexpected("MPI makes no shared window: " + OfRoot(group, ErrorText(code)));
+    return proto::Unexpected("MPI makes no shared window: " + OfRoot(group, ErrorText(code)));
   }
   if (number_made < ranks) {
     // A window that some lack cannot be freed either.
-    throw StartupError("MPI made a shared window of " + std::to_string(all >> 20U) + " MiB on " +
-                       std::to_string(number_made) + " ranks of " + std::to_string(ranks));
+    throw proto::StartupError("MPI made a shared window of " + std::to_string(all >> 20U) +
+                              " MiB on " + std::to_string(number_made) + " ranks of " +
+                              std::to_string(ranks));
   }
   if (!IsUnified(window)) {
     MPI_Win_free(&window);
     MPI_Comm_free(&comm);
-    return Unexpected(std::string("MPI's shared windows are not of the unified model"));
+    return proto::Unexpected(std::string("MPI's shared windows are not of the unified model"));
   }
   std::unique_ptr<SharedWindow> result(new SharedWindow(comm, window));
   result->common_ = result->of(0) + own;
@@ -230,4 +230,4 @@ void SharedWindow::WaitForRound(std::uint32_t round) {
   Atomic(gate_->asleep).fetch_sub(1);
 }
 
-}  // namespace scorecast::proto
+}  // namespace scorecast::shard
