@@ -137,9 +137,10 @@ inline void Multiply(Bits x, std::uint32_t factor, Bits* high, Bits* low) {
   *low = std::bit_cast<Bits>((even & 0xFFFFFFFF) | (odd << 32));
 }
 
-/// Bit i is set where a logit can win. To win, a token's noise must be at least least - logit = t. Its
-/// u then has -ln u <= exp(-t), and 1 - u <= -ln u. 1 - u is at least (2^32 - 1 - high) / 2^32, where
-/// `high` is u's first 32 bits. The factors are more than float32's roundings and Exp's error.
+/// Bit i is set where a logit can win. To win, a token's noise must be at least least - logit = t.
+/// Its u then has -ln u <= exp(-t), and 1 - u <= -ln u. 1 - u is at least (2^32 - 1 - high) / 2^32,
+/// where `high` is u's first 32 bits. The factors are more than float32's roundings and Exp's
+/// error.
 inline std::uint32_t Candidates(const float* logits, Bits high, float least) {
   const Floats most = Exp(Load(logits) - least) * 1.0005F;
   const Floats left = __builtin_convertvector(~high, Floats) * (0x1p-32F * 0.9995F);
