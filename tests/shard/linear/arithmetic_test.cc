@@ -28,7 +28,7 @@ TEST(ChooseArithmetic, IsOfThePrecisionAskedFor) {
   }
 }
 
-TEST(DefaultPrecision, IsBfloat16WhereThereAreInstructionsForIt) {
+TEST(DefaultPrecision, IsBfloat16IfThereAreInstructionsForIt) {
   EXPECT_EQ(DefaultPrecision(InstructionSet::kGeneric), Precision::kFloat32);
   EXPECT_EQ(DefaultPrecision(InstructionSet::kAvx2), Precision::kFloat32);
   EXPECT_EQ(DefaultPrecision(InstructionSet::kAvx512), Precision::kFloat32);
