@@ -60,7 +60,7 @@ void KvStore::Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool) {
   for (const proto::KvCopy& copy : copies) {
     proto::Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0 &&
                      copy.from != copy.to && 0 < copy.rows && copy.rows <= proto::kKvPageRows,
-                 "K/V is copied from the start of one page to the start of another");
+                 "a K/V copy goes from the start of one page to the start of another");
     proto::Check(std::max(copy.from, copy.to) + RoundUp(copy.rows) <= kept_.rows,
                  "the places of a K/V copy exist");
   }

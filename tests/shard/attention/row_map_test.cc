@@ -158,7 +158,7 @@ TEST(RowMapDeath, SegmentsThatDoNotFitAreABrokenInvariant) {
   }
   segment.stored = 3;
   segment.continues = true;
-  EXPECT_DEATH(map.Assign(plan), "beginning");
+  EXPECT_DEATH(map.Assign(plan), "first segment continues none");
 }
 
 TEST(RowMapDeath, RowsWithoutTokensAreABrokenInvariant) {
