@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes corpus/frames: what clients of the request socket may write, good and bad."""
+"""Writes corpus/frames: valid and invalid input from clients of the request socket."""
+
 
 import pathlib
 import struct
