@@ -45,7 +45,7 @@ std::size_t WhiteSpaceAtStart(std::string_view text) {
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalization normalization)
     : tokens_(std::move(tokens)), normalization_(normalization) {
-  // Of two that become equal by normalization the reference takes special ones first.
+  // If two tokens become equal by normalization, the special one wins, as in the reference.
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const AddedToken& token = tokens_[i];
@@ -75,7 +75,7 @@ void AddedTokens::Cut(std::string_view text, const std::function<void(const Part
 
 void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
                         const std::function<void(const Part&)>& part) const {
-  std::size_t done = 0;  // The text before it has been reported.
+  std::size_t done = 0;  // Everything before it has been reported.
   std::size_t at = trie.empty() ? text.size() : 0;
   while (at < text.size()) {
     const std::optional<TokenTrie::Match> match = trie.LongestPrefix(text.substr(at));
@@ -86,8 +86,8 @@ void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
     const AddedToken& token = tokens_[match->index];
     std::size_t begin = at;
     std::size_t end = at + match->length;
-    // A match that is turned down, or that took white space along, does not move where the search
-    // goes on: so does the reference.
+    // As in the reference, the search continues right after the match, even if the match is
+    // rejected or has taken white space along.
     at = end;
     if (token.single_word &&
         (EndsWithWord(text.substr(0, begin)) || StartsWithWord(text.substr(end)))) {

@@ -11,23 +11,23 @@
 
 namespace scorecast::coordinator {
 
-/// A token that stands for a text of its own, whatever BPE would make of it.
+/// A token that stands for a fixed text, whatever BPE would make of that text.
 struct AddedToken {
   proto::TokenId id = 0;
   std::string content;
   bool special = false;
-  bool single_word = false;  ///< Only where no word character stands beside it.
-  bool lstrip = false;       ///< Takes the white space before it along.
-  bool rstrip = false;       ///< Takes the white space after it along.
-  bool normalized = false;   ///< Looked for, normalized, in the normalized text.
+  bool single_word = false;  ///< Matches only if no word character is next to it.
+  bool lstrip = false;       ///< The match includes the white space before it.
+  bool rstrip = false;       ///< The match includes the white space after it.
+  bool normalized = false;   ///< Its normalized form is searched for in the normalized text.
 };
 
-/// Finds added tokens in texts as Hugging Face's tokenizers library does (AddedVocabulary): those
-/// that are not normalized first, in the raw text; what is left is normalized, and then the
-/// normalized ones are looked for; always the leftmost, then the longest.
+/// Finds added tokens in texts as Hugging Face's tokenizers library does (AddedVocabulary). Tokens
+/// that are not `normalized` are searched for first, in the raw text. The text between them is
+/// normalized and searched for the `normalized` ones. The leftmost match wins, then the longest.
 class AddedTokens {
  public:
-  /// A token, or where `id` is negative, a text in which none was found.
+  /// A token or, if `id` is negative, a text without added tokens.
   struct Part {
     proto::TokenId id = -1;
     std::string_view text;
@@ -35,8 +35,8 @@ class AddedTokens {
 
   AddedTokens(std::vector<AddedToken> tokens, Normalization normalization);
 
-  /// Calls `part` for all parts of `text` (valid UTF-8), in order; texts are normalized and live
-  /// during the call only.
+  /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text may be normalized,
+  /// and is valid only during the call.
   void Cut(std::string_view text, const std::function<void(const Part&)>& part) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
@@ -47,8 +47,8 @@ class AddedTokens {
 
   std::vector<AddedToken> tokens_;
   Normalization normalization_;
-  TokenTrie raw_;         ///< Tokens looked for in the raw text, by index in tokens_.
-  TokenTrie normalized_;  ///< Tokens looked for in the normalized text.
+  TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
+  TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
 };
 
 }  // namespace scorecast::coordinator

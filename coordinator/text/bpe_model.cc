@@ -12,7 +12,7 @@ using Index = std::uint32_t;
 
 constexpr Index kNone = UINT32_MAX;
 constexpr TokenId kMergedAway = -1;
-/// Longer pieces are cut, so that an index has 32 bits; no request is ever that long.
+/// Longer pieces are cut, so that 32-bit indices suffice. No request is that long.
 constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;
 
 /// A token of the piece, in a doubly linked list over an array.
@@ -22,7 +22,7 @@ struct Symbol {
   Index next = kNone;
 };
 
-/// A merge that was possible when it was written down: of `left` and its right neighbour.
+/// A merge of `left` and its right neighbour that was possible when it was recorded.
 struct Candidate {
   std::uint32_t rank = 0;
   Index left = 0;
@@ -35,8 +35,9 @@ struct Later {
   }
 };
 
-/// A piece being merged. Candidates wait in a heap; one that was overtaken by a merge beside it is
-/// known by its neighbours' merge being another now, and is dropped when its turn comes.
+/// A piece that is being merged. Candidates wait in a heap. A candidate is stale if one of its two
+/// tokens has since been merged with another: the merge found at its place is then a different one,
+/// and the candidate is dropped when it is popped.
 class Merging {
  public:
   Merging(const MergeTable& merges, std::vector<Symbol>& symbols, std::vector<Candidate>& heap)
@@ -118,7 +119,8 @@ void BpeModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
 }
 
 void BpeModel::EncodeMerged(std::string_view piece, std::vector<TokenId>& ids) const {
-  // Pieces are short and many: their lists are kept from one to the next, up to a size.
+  // There are many short pieces, so both lists are reused from piece to piece unless they grew too
+  // large.
   thread_local std::vector<Symbol> symbols;
   thread_local std::vector<Candidate> heap;
   constexpr std::size_t kKept = 4096;

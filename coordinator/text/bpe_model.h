@@ -15,11 +15,12 @@
 
 namespace scorecast::coordinator {
 
-/// Byte-level BPE: a piece of text is its bytes, and the neighbours whose merge has the lowest rank
-/// are merged (the leftmost of equals) until no neighbours have one. Immutable once made.
+/// Byte-level BPE. A piece of text starts as its bytes. The neighbours whose merge has the lowest
+/// rank (the leftmost if there are several) are merged, until no two neighbours have a merge.
+/// Immutable.
 class BpeModel {
  public:
-  /// Lets a map of strings be asked with a view.
+  /// Allows lookups in a map of strings by string_view.
   struct TextHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const {
@@ -29,10 +30,11 @@ class BpeModel {
   using IdByText = std::unordered_map<std::string, proto::TokenId, TextHash, std::equal_to<>>;
 
   struct Data {
-    /// Of each byte the token; −1: a byte that the vocabulary lacks, and that is left out.
+    /// The token of each byte; −1 for a byte that the vocabulary lacks. Such bytes are left out.
     std::array<proto::TokenId, 256> byte_tokens{};
     MergeTable merges{0};
-    /// With `ignore_merges`: a piece that is a token whole is that token. By the piece's bytes.
+    /// For `ignore_merges`: a piece that is a whole token becomes that token. Keys are the piece's
+    /// bytes.
     IdByText whole_pieces;
   };
 

@@ -10,7 +10,8 @@ namespace scorecast::coordinator {
 BpeTokenizer::BpeTokenizer(Parts parts) : parts_(std::move(parts)) {}
 
 std::vector<TokenId> BpeTokenizer::Encode(std::string_view text) const {
-  // PCRE2 reads out of bounds where a text is no UTF-8, so a caller's mistake must end here.
+  // PCRE2 reads out of bounds if a text is not valid UTF-8. A caller's mistake must not get that
+  // far.
   std::string repaired;
   if (!IsValidUtf8(text)) {
     repaired = ReplaceInvalidUtf8(text);
@@ -35,7 +36,7 @@ std::string BpeTokenizer::Decode(std::span<const TokenId> ids) const {
       bytes += parts_.token_bytes[id];
     }
   }
-  // Together, because a character's bytes may lie in several tokens.
+  // All at once, because the bytes of a character may be in several tokens.
   return ReplaceInvalidUtf8(bytes);
 }
 

@@ -10,15 +10,15 @@
 
 namespace scorecast::coordinator {
 
-/// Byte-level BPE, the tokenizers of the GPT-2 family (Llama 3, Qwen, SmolLM2): added tokens are
-/// cut out, what is left is normalized and cut into pieces, and each piece is merged.
+/// Byte-level BPE, the tokenizer of the GPT-2 family (Llama 3, Qwen, SmolLM2): added tokens are cut
+/// out, the rest is normalized and cut into pieces, and each piece is merged.
 class BpeTokenizer final : public Tokenizer {
  public:
   struct Parts {
     AddedTokens added_tokens;
     PreTokenizer pre_tokenizer;
     BpeModel model;
-    std::vector<std::string> token_bytes;  ///< By id; empty where there is no such token.
+    std::vector<std::string> token_bytes;  ///< By id; empty for ids without a token.
     std::vector<TokenId> added_prefix;
     std::vector<TokenId> added_suffix;
     std::optional<TokenId> bos;

@@ -9,7 +9,7 @@ namespace {
 
 struct ByteAlphabet {
   std::array<char32_t, 256> characters{};
-  std::array<int, 0x180> bytes{};  ///< By code point; −1 outside the alphabet.
+  std::array<int, 0x180> bytes{};  ///< By code point; −1 outside of the alphabet.
 
   ByteAlphabet() {
     bytes.fill(-1);

@@ -60,7 +60,7 @@ std::int64_t JsonCursor::Integer(std::int64_t least, std::int64_t most) const {
   if (!value_->is_number_integer()) {
     Fail("not a whole number");
   }
-  // Parsing gives unsigned values for all that are not negative, so a large one cannot look small.
+  // The parser makes every non-negative integer unsigned, so a large value cannot look negative.
   const bool too_large = value_->is_number_unsigned() &&
                          value_->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (too_large || value_->get<std::int64_t>() < least || value_->get<std::int64_t>() > most) {

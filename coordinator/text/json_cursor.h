@@ -13,21 +13,22 @@
 
 namespace scorecast::coordinator {
 
-/// Parses a file's text. Throws StartupError, one line that begins with `origin` (the file).
+/// Parses the text of a JSON file. Throws StartupError, one line that begins with `origin` (the
+/// file).
 nlohmann::json ParseJsonFile(std::string_view text, const std::string& origin);
 
-/// A value in a JSON document that knows where it stands, so that every complaint names the file
-/// and the field. All methods throw StartupError where the value is not what is asked for. The
-/// document must outlive it.
+/// A value in a JSON document together with its path, so that every error message names the file
+/// and the field. All methods throw StartupError if the value is not of the requested kind. The
+/// document must outlive the cursor.
 class JsonCursor {
  public:
-  /// The root of the document that `origin` (the file) holds.
+  /// The root of a document from the file `origin`.
   JsonCursor(const nlohmann::json& root, std::string origin)
       : value_(&root), origin_(std::move(origin)) {}
 
   const nlohmann::json& value() const { return *value_; }
 
-  /// A member of an object. Find: nothing where it is absent or null.
+  /// A member of an object. Find returns nullopt if the member is absent or null; At throws.
   JsonCursor At(std::string_view name) const;
   std::optional<JsonCursor> Find(std::string_view name) const;
 
@@ -36,7 +37,7 @@ class JsonCursor {
   std::int64_t Integer(std::int64_t least, std::int64_t most) const;
   void ForEachElement(const std::function<void(const JsonCursor&)>& element) const;
 
-  /// A Boolean member, or what it is by default.
+  /// A Boolean member, or `by_default` if it is absent.
   bool Flag(std::string_view name, bool by_default) const;
 
   /// Throws "<file>: <field>: <what>".

@@ -21,7 +21,7 @@ const Merge* MergeTable::Find(proto::TokenId left, proto::TokenId right) const {
 }
 
 std::size_t MergeTable::SlotOf(std::uint64_t pair) const {
-  // Fibonacci hashing: the product's upper bits depend on all of the pair's.
+  // Fibonacci hashing: the upper bits of the product depend on all bits of the pair.
   std::size_t slot = (pair * 0x9E3779B97F4A7C15u) >> shift_;
   while (slots_[slot].pair != pair && slots_[slot].pair != kEmpty) {
     slot = (slot + 1) & (slots_.size() - 1);

@@ -8,20 +8,21 @@
 
 namespace scorecast::coordinator {
 
-/// What becomes of two neighbouring tokens.
+/// The merge of two neighbouring tokens.
 struct Merge {
-  std::uint32_t rank = 0;  ///< Merges of a lower rank come first.
+  std::uint32_t rank = 0;  ///< Merges with a lower rank are applied first.
   proto::TokenId merged = 0;
 };
 
-/// Merges by pair: a hash table with open addressing, because encoding spends its time here.
+/// Merges by pair of tokens: a hash table with open addressing, because encoding spends most of its
+/// time here.
 class MergeTable {
  public:
-  /// Room for `count` merges.
+  /// Makes room for `count` merges.
   explicit MergeTable(std::size_t count);
 
-  /// Ids are ≥ 0. A pair that stands there already gets the new merge. Not for more than `count`
-  /// different pairs.
+  /// Ids must be ≥ 0. A pair that is already in the table gets the new merge. At most `count`
+  /// different pairs may be inserted.
   void Insert(proto::TokenId left, proto::TokenId right, Merge merge);
 
   const Merge* Find(proto::TokenId left, proto::TokenId right) const;
@@ -37,11 +38,11 @@ class MergeTable {
     return (std::uint64_t{static_cast<std::uint32_t>(left)} << 32) |
            static_cast<std::uint32_t>(right);
   }
-  /// The slot of `pair`, or the empty one where it would go.
+  /// The slot of `pair`, or the empty slot into which it would go.
   std::size_t SlotOf(std::uint64_t pair) const;
 
-  std::vector<Slot> slots_;  ///< A power of two, at least half of them empty.
-  int shift_ = 0;            ///< 64 − log2 of their number.
+  std::vector<Slot> slots_;  ///< Their number is a power of two; at least half are empty.
+  int shift_ = 0;            ///< 64 − log2 of the number of slots.
 };
 
 }  // namespace scorecast::coordinator

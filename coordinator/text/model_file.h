@@ -5,11 +5,11 @@
 
 namespace scorecast::coordinator {
 
-/// Whether there is such a file. Throws StartupError where that cannot be found out.
+/// Whether `file` exists. Throws StartupError if that cannot be determined.
 bool ModelFileExists(const std::filesystem::path& file);
 
-/// The whole of a file of the model's directory. Throws StartupError (one line that names it) where
-/// it cannot be read or is larger than any tokenizer's (512 MiB).
+/// Reads a whole file of the model's directory. Throws StartupError, one line that names the file,
+/// if it cannot be read or has more than 512 MiB, which no tokenizer has.
 std::string ReadModelFile(const std::filesystem::path& file);
 
 }  // namespace scorecast::coordinator

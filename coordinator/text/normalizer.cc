@@ -38,8 +38,8 @@ std::vector<utf8proc_int32_t> Decompose(std::string_view text) {
   return code_points;
 }
 
-/// Canonical ordering. utf8proc's own takes time quadratic in a run of combining marks, which a
-/// client may make as long as it likes.
+/// Puts combining marks into canonical order. utf8proc's own ordering takes quadratic time for a
+/// run of combining marks, which a client may make as long as it likes.
 void OrderCombiningMarks(std::vector<utf8proc_int32_t>& code_points) {
   const auto is_mark = [](utf8proc_int32_t c) { return CombiningClass(c) != 0; };
   auto run = code_points.begin();
@@ -53,7 +53,8 @@ void OrderCombiningMarks(std::vector<utf8proc_int32_t>& code_points) {
 }
 
 std::string Nfc(std::string_view text) {
-  // A text of code points below U+0300 (spelled CC 80) is in NFC: no combining mark is among them.
+  // A text whose code points are all below U+0300 (CC 80 in UTF-8) has no combining marks and is in
+  // NFC.
   const auto may_change = [](char c) { return static_cast<std::uint8_t>(c) >= 0xCC; };
   if (std::none_of(text.begin(), text.end(), may_change)) {
     return std::string(text);

@@ -5,7 +5,7 @@
 
 namespace scorecast::coordinator {
 
-/// What a tokenizer does to a text before it looks at it.
+/// Normalization of a text before it is tokenized.
 enum class Normalization { kNone, kNfc };
 
 /// `text` must be valid UTF-8. O(n log n) for any text.

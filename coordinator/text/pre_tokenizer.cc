@@ -12,14 +12,14 @@ namespace {
 constexpr std::string_view kGpt2Expression =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-/// A stretch of a text, in bytes: a match, or what lies between two.
+/// A part of a text, in bytes: a match, or what lies between two matches.
 struct Span {
   std::size_t begin = 0;
   std::size_t end = 0;
   bool is_match = false;
 };
 
-/// Spans that cover a text, from matches that are reported in order.
+/// Collects spans that cover a whole text, from matches that are reported in order.
 class SpanList {
  public:
   explicit SpanList(std::size_t text_size) : text_size_(text_size) {}
@@ -58,7 +58,7 @@ std::vector<Span> FindSpans(std::string_view text, const Regex& regex) {
     spans.AddMatch(match->begin, match->end);
     from = match->end;
     if (match->begin == match->end) {
-      // An empty match: the search goes on after the next character.
+      // After an empty match, the search continues behind the next character.
       from += from < text.size() ? FirstCodePoint(text.substr(from)).length : 1;
     }
   }
@@ -77,8 +77,8 @@ std::vector<Span> FindDigits(std::string_view text) {
   return std::move(spans).Finish();
 }
 
-/// Joins spans as the behaviour says.
-/// Follows NormalizedString::split of the reference, cases at the edges included.
+/// Joins spans according to `behavior`, as NormalizedString::split of the reference does, edge
+/// cases included.
 std::vector<Span> Join(std::vector<Span> spans, SplitBehavior behavior) {
   std::vector<Span> joined;
   joined.reserve(spans.size());

@@ -11,32 +11,32 @@
 
 namespace scorecast::coordinator {
 
-/// What becomes of the stretches that a splitting step finds: the names are the reference's.
+/// What a splitting step does with its matches. The names are those of the reference.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
-/// Cuts at the matches of an expression; `invert`: at what lies between them.
+/// Cuts at the matches of an expression or, if `invert`, at what lies between them.
 struct SplitStep {
   Regex pattern;
   SplitBehavior behavior = SplitBehavior::kIsolated;
   bool invert = false;
 };
 
-/// Cuts off numbers (characters of category N), each digit alone or runs of them whole.
+/// Cuts off numeric characters (category N): each one alone, or whole runs of them.
 struct DigitsStep {
   bool individual_digits = false;
 };
 
-/// Cuts a text into the pieces inside which byte-level BPE merges, as the pre-tokenizers of Hugging
-/// Face's tokenizers library do: some splitting steps, then ByteLevel's own.
+/// Cuts a text into the pieces within which byte-level BPE merges, as the pre-tokenizers of Hugging
+/// Face's tokenizers library do: splitting steps, then those of ByteLevel.
 class PreTokenizer {
  public:
   using Step = std::variant<SplitStep, DigitsStep>;
 
-  /// `add_prefix_space` and `use_regex` (GPT-2's expression) are ByteLevel's.
+  /// `add_prefix_space` and `use_regex` (GPT-2's expression) are options of ByteLevel.
   PreTokenizer(std::vector<Step> steps, bool add_prefix_space, bool use_regex);
 
-  /// Calls `piece` for every piece of `text` (valid UTF-8), in order; none of them is empty. A
-  /// piece's text lives during the call only.
+  /// Calls `piece` for every piece of `text` (valid UTF-8), in order. No piece is empty. Its text
+  /// is valid only during the call.
   void Cut(std::string_view text, const std::function<void(std::string_view)>& piece) const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 using proto::TokenId;
 using IdBySpelling = std::unordered_map<std::string_view, TokenId>;
 
-/// Files from before 2021 have no `type`; those of BPE are known by their merges.
+/// Files from before 2021 have no `type`; a BPE model without it is recognised by its merges.
 void CheckKind(const JsonCursor& model) {
   const std::optional<JsonCursor> type = model.Find("type");
   if (type ? type->String() != "BPE" : !model.Find("merges")) {
@@ -96,7 +96,7 @@ class MergesReader {
   }
 
  private:
-  /// The first line of a merges.txt, which some files have kept.
+  /// Whether it is the first line of a merges.txt, which some files contain.
   static bool IsVersionLine(const nlohmann::json& entry) {
     return entry.is_string() && entry.get_ref<const std::string&>().starts_with("#version");
   }
@@ -145,7 +145,7 @@ ReadModel ReadBpeModel(const JsonCursor& model) {
     const auto token = result.ids.find(ByteSpelling(static_cast<std::uint8_t>(byte)));
     result.model.byte_tokens[byte] = token != result.ids.end() ? token->second : -1;
   }
-  // With a token for every byte nothing is ever unknown.
+  // The unknown token can only occur if some byte has no token.
   const std::optional<JsonCursor> unknown = model.Find("unk_token");
   const auto& byte_tokens = result.model.byte_tokens;
   if (unknown && std::find(byte_tokens.begin(), byte_tokens.end(), -1) != byte_tokens.end()) {

@@ -26,12 +26,13 @@ AddedAround ReadTemplate(const JsonCursor& processor, std::int64_t vocab_size) {
     });
   });
   if (!text_seen) {
-    processor.At("single").Fail("without the sequence \"A\"");
+    processor.At("single").Fail("does not contain the sequence \"A\"");
   }
   return around;
 }
 
-/// Each processor of a Sequence works on what the one before it gave.
+/// Adds the tokens of one processor of a Sequence outside of those that the processors before it
+/// added.
 void Add(const JsonCursor& processor, std::int64_t vocab_size, AddedAround& around) {
   const JsonCursor type = processor.At("type");
   if (type.String() == "TemplateProcessing") {
@@ -39,7 +40,7 @@ void Add(const JsonCursor& processor, std::int64_t vocab_size, AddedAround& arou
     outer.prefix.insert(outer.prefix.end(), around.prefix.begin(), around.prefix.end());
     around.suffix.insert(around.suffix.end(), outer.suffix.begin(), outer.suffix.end());
     around.prefix = std::move(outer.prefix);
-  } else if (type.String() != "ByteLevel") {  // ByteLevel moves offsets only.
+  } else if (type.String() != "ByteLevel") {  // ByteLevel only changes offsets.
     type.Fail(Quoted(type.String()) + " is not supported here");
   }
 }

@@ -31,7 +31,7 @@ SplitBehavior ReadBehavior(const JsonCursor& behavior) {
 Regex ReadPattern(const JsonCursor& pattern) {
   const std::optional<JsonCursor> text = pattern.Find("String");
   if (text && text->String().empty()) {
-    text->Fail("empty");
+    text->Fail("must not be empty");
   }
   const JsonCursor source = text ? *text : pattern.At("Regex");
   try {
@@ -47,12 +47,12 @@ SplitStep ReadSplit(const JsonCursor& split) {
           .invert = split.Flag("invert", false)};
 }
 
-/// Collects steps until the ByteLevel that has to be the last one.
+/// Collects steps up to ByteLevel, which must be the last one.
 class Reader {
  public:
   void Add(const JsonCursor& part) {
     if (byte_level_) {
-      part.Fail("what follows ByteLevel is not supported");
+      part.Fail("a step after ByteLevel is not supported");
     }
     const JsonCursor type = part.At("type");
     if (type.String() == "Split") {
@@ -68,7 +68,7 @@ class Reader {
 
   PreTokenizer Finish(const JsonCursor& whole) && {
     if (!byte_level_) {
-      whole.Fail("one without ByteLevel is not supported");
+      whole.Fail("a pre-tokenizer without ByteLevel is not supported");
     }
     return PreTokenizer(std::move(steps_), byte_level_->Flag("add_prefix_space", true),
                         byte_level_->Flag("use_regex", true));

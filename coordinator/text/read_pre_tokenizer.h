@@ -5,8 +5,9 @@
 
 namespace scorecast::coordinator {
 
-/// Reads the `pre_tokenizer` of a tokenizer.json: ByteLevel, or a Sequence of Split and Digits that
-/// ends with it. Throws StartupError where it is broken or asks for something else.
+/// Reads the `pre_tokenizer` of a tokenizer.json: ByteLevel, or a Sequence of Split and Digits
+/// steps that ends with ByteLevel. Throws StartupError if it is malformed or needs something that
+/// is not supported.
 PreTokenizer ReadPreTokenizer(const JsonCursor& pre_tokenizer);
 
 }  // namespace scorecast::coordinator

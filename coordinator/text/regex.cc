@@ -16,11 +16,12 @@ namespace {
 constexpr std::size_t kMaxExpressionBytes = 65536;
 constexpr std::size_t kJitStackFirst = std::size_t{32} << 10;
 constexpr std::size_t kJitStackMost = std::size_t{64} << 20;
-constexpr std::uint32_t kHeapKibibytes = 1u << 20;  // of the interpreter, where JIT gave up
+constexpr std::uint32_t kHeapKibibytes = 1u << 20;  // Limit of the interpreter, which takes over if
+                                                    // JIT gives up.
 
 PCRE2_SPTR Units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
-/// What a match writes to. One for each thread: made once, and never shared.
+/// The memory that a match writes to. Each thread has its own, made once.
 class MatchSpace {
  public:
   MatchSpace()
@@ -32,7 +33,7 @@ class MatchSpace {
       throw std::bad_alloc();
     }
     pcre2_set_heap_limit(context_, kHeapKibibytes);
-    if (jit_stack_ != nullptr) {  // Without JIT there is none, nor any need of one.
+    if (jit_stack_ != nullptr) {  // Without JIT there is no stack, and none is needed.
       pcre2_jit_stack_assign(context_, nullptr, jit_stack_);
     }
   }
@@ -86,17 +87,18 @@ Regex::Regex(std::string_view expression) {
     pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message.data()), message.size());
     throw RegexError(message.data());
   }
-  // Where JIT is not to be had, pcre2_match interprets: slower, with the same matches.
+  // If JIT is not available, pcre2_match interprets, which is slower but finds the same matches.
   pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
 }
 
 std::optional<RegexMatch> Regex::Find(std::string_view text, std::size_t from) const {
   MatchSpace& space = ThreadMatchSpace();
-  // A step back over one character costs one: "\s+(?!\S)" over a megabyte of spaces may.
+  // Each character that is stepped back over costs one step, as with "\s+(?!\S)" on a megabyte of
+  // spaces.
   const std::uint64_t steps = std::uint64_t{64} * (text.size() - from) + 1'000'000;
   pcre2_set_match_limit(space.context(),
                         static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, UINT32_MAX)));
-  // The text is checked once by who cut it out; a check on every call would make this quadratic.
+  // The caller has checked the text once. A check in every call would take quadratic time.
   const std::uint32_t options = PCRE2_NO_UTF_CHECK;
   int count = pcre2_match(code_.get(), Units(text), text.size(), from, options, space.data(),
                           space.context());

@@ -111,7 +111,7 @@ class Translator {
         Refuse(rest_.substr(0, close + 1));
       }
     }
-    // Names of categories have one or two letters; of the longer ones, scripts are understood.
+    // Names of categories have one or two letters. Longer names are taken for scripts.
     if (name.size() > 2) {
       result_ += "sc:";
     }
@@ -122,7 +122,7 @@ class Translator {
 
   void Hexadecimal() {
     if (rest_.size() >= 4 && IsHexDigit(rest_[2]) && IsHexDigit(rest_[3])) {
-      // From 80 on Oniguruma's \xHH is a byte, not a character.
+      // From 80 on, \xHH is a byte in Oniguruma, not a character.
       if (rest_[2] >= '8') {
         Refuse(rest_.substr(0, 4));
       }
@@ -169,7 +169,7 @@ class Translator {
           Copy(1);
       }
     }
-    // PCRE2 says what is missing.
+    // The closing bracket is missing; PCRE2 reports that.
   }
 
   void Group() {
@@ -197,7 +197,7 @@ class Translator {
       return Copy(1);
     }
     const std::string_view following = rest_.substr(end + 1);
-    // {,m} is literal in PCRE2; {n,m}+ is possessive there and {n}? is not lazy in Oniguruma.
+    // {,m} is literal in PCRE2, {n,m}+ is possessive in PCRE2, and {n}? is not lazy in Oniguruma.
     if (rest_[1] == ',' || following.starts_with('+') || following.starts_with('?')) {
       Refuse(rest_.substr(0, end + 2));
     }

@@ -47,7 +47,7 @@ std::string SentencePieceTokenizer::Decode(std::span<const TokenId> ids) const {
       known.push_back(id);
     }
   }
-  // To the library control tokens are no text at all; here they are kept, each in its place.
+  // The library decodes control tokens to no text at all. Here they are kept, each in its place.
   const auto decoded = processor_->DecodeIdsAsImmutableProto(known);
   std::string text;
   for (const auto& piece : decoded.pieces()) {

@@ -14,12 +14,12 @@ class SentencePieceProcessor;
 
 namespace scorecast::coordinator {
 
-/// A tokenizer.model, by the SentencePiece library. Spellings of control tokens ("</s>") in a text
-/// are text, as they are to SentencePiece itself.
+/// A tokenizer.model, read by the SentencePiece library. Spellings of control tokens ("</s>") in a
+/// text are ordinary text, as in SentencePiece itself.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  /// `model` is the file's bytes. BOS is added where the model has one and the configuration does
-  /// not say otherwise; EOS only where it says so. Throws StartupError.
+  /// `model` is the file's content. BOS is added if the model has one, unless the configuration
+  /// says otherwise; EOS is added only if the configuration says so. Throws StartupError.
   SentencePieceTokenizer(std::string_view model, const TokenizerConfig& config,
                          const std::string& origin);
   ~SentencePieceTokenizer() override;

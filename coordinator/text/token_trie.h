@@ -10,18 +10,18 @@
 
 namespace scorecast::coordinator {
 
-/// Texts to be found inside other texts: at a place, the longest that stands there.
+/// A set of texts to find inside other texts; at each place, the longest one is found.
 class TokenTrie {
  public:
   struct Match {
     std::size_t length = 0;
-    std::size_t index = 0;  ///< As given to Insert.
+    std::size_t index = 0;  ///< The index passed to Insert.
   };
 
-  /// Of equal texts the first one counts. Empty texts are never found.
+  /// If a text is inserted twice, the first index counts. Empty texts are never found.
   void Insert(std::string_view text, std::size_t index);
 
-  /// The longest text that `rest` begins with.
+  /// The longest inserted text with which `rest` begins.
   std::optional<Match> LongestPrefix(std::string_view rest) const;
 
   bool empty() const { return values_.size() == 1; }
@@ -34,9 +34,9 @@ class TokenTrie {
     return (std::uint64_t{node} << 8) | static_cast<std::uint8_t>(byte);
   }
 
-  std::array<bool, 256> first_bytes_{};  ///< Most places in a text are passed by this alone.
+  std::array<bool, 256> first_bytes_{};  ///< This alone rules out most places in a text.
   std::unordered_map<std::uint64_t, Node> edges_;
-  std::vector<std::size_t> values_ = {kNoValue};  ///< By node; 0 is the root.
+  std::vector<std::size_t> values_ = {kNoValue};  ///< By node; node 0 is the root.
 };
 
 }  // namespace scorecast::coordinator

@@ -28,7 +28,7 @@ Expected<std::string> ReadText(const std::string& line) {
     return Fault("invalid_utf8", "The line is not valid UTF-8.");
   }
   json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  // The parser takes a zero byte for the end of the text.
+  // The parser takes a zero byte for the end of the text, hence the check for one.
   if (!request.is_object() || line.find('\0') != std::string::npos) {
     return Fault("invalid_json", "The line is not a JSON object.");
   }
@@ -51,16 +51,16 @@ int TokenizeLines(const Tokenizer& tokenizer, bool add_special, std::istream& in
   for (std::string line; std::getline(in, line);) {
     ++number;
     const Expected<std::string> text = ReadText(line);
-    json answer;
+    json result;
     if (text) {
-      answer["ids"] = add_special ? tokenizer.EncodeWithAdded(*text) : tokenizer.Encode(*text);
+      result["ids"] = add_special ? tokenizer.EncodeWithAdded(*text) : tokenizer.Encode(*text);
     } else {
       all_good = false;
-      answer["error"] = {
+      result["error"] = {
           {"code", text.error().code}, {"message", text.error().message}, {"line", number}};
     }
-    out << answer.dump() << '\n';
-    // A person, or a program that waits for each answer, has nothing more in the pipe.
+    out << result.dump() << '\n';
+    // No further input is buffered, so the sender may be waiting for this line.
     if (in.rdbuf()->in_avail() <= 0) {
       out.flush();
     }

@@ -15,31 +15,32 @@ namespace scorecast::coordinator {
 
 using proto::TokenId;
 
-/// A token that the vocabulary marks as special (control, added), for people to look at.
+/// A token that the vocabulary marks as special (control, added), for display.
 struct SpecialToken {
   TokenId id = 0;
   std::string text;
 };
 
-/// Text to ids and back, as the reference implementation of the model's tokenizer does it. Const
-/// methods are safe to call from any number of threads.
+/// Converts text to ids and back, exactly as the reference implementation of the model's tokenizer
+/// does. Const methods may be called from several threads at the same time.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// The ids of `text`, which must be valid UTF-8 (see IsValidUtf8); nothing is added. Spellings of
-  /// special tokens are found in text as the reference finds them. Linear in the text's length.
+  /// The ids of `text`, which must be valid UTF-8 (see IsValidUtf8). Adds nothing. Finds spellings
+  /// of special tokens in the text as the reference does. Linear in the text's length.
   virtual std::vector<TokenId> Encode(std::string_view text) const = 0;
 
-  /// What the tokenizer's own rule puts before and after a text (BOS, EOS); either may be empty.
+  /// Tokens that the tokenizer's own rule adds before and after a text (BOS, EOS); either may be
+  /// empty.
   virtual const std::vector<TokenId>& added_prefix() const = 0;
   virtual const std::vector<TokenId>& added_suffix() const = 0;
 
-  /// BOS, where the tokenizer's own rule adds one. The only added token that a request keeps.
+  /// BOS, if the tokenizer's own rule adds one. It is the only added token that a request keeps.
   virtual std::optional<TokenId> bos() const = 0;
 
-  /// Text of the ids, special tokens kept. Ids outside the vocabulary give nothing. Bytes that are
-  /// no UTF-8 become U+FFFD.
+  /// The text of the ids, including special tokens. Ids outside of the vocabulary give no text.
+  /// Bytes that are not valid UTF-8 become U+FFFD.
   virtual std::string Decode(std::span<const TokenId> ids) const = 0;
 
   /// One more than the largest id; config.json's vocab_size may be larger.
@@ -52,14 +53,14 @@ class Tokenizer {
   /// added_prefix() + Encode(text) + added_suffix().
   std::vector<TokenId> EncodeWithAdded(std::string_view text) const;
 
-  /// The id of a text that is exactly one token.
+  /// The id of a text that is exactly one token, else nullopt.
   std::optional<TokenId> SingleToken(std::string_view text) const;
 };
 
-/// Reads `model_dir`/tokenizer.json, else tokenizer.model; where the one is a conversion of the
-/// other (as beside Llama 2), tokenizer.model. tokenizer_config.json beside them is honoured. A
-/// null pointer where there is neither file. Throws StartupError (one line that names the file)
-/// where a file is broken or asks for something that is not supported.
+/// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. If both exist and
+/// the former is a conversion of the latter (as in Llama 2), reads tokenizer.model. Applies the
+/// tokenizer_config.json beside them. Returns null if neither file exists. Throws StartupError, one
+/// line that names the file, if a file is malformed or needs something that is not supported.
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir);
 
 bool IsValidUtf8(std::string_view text);

@@ -19,7 +19,7 @@ std::optional<std::string> ReadString(const JsonCursor& config, std::string_view
   return value ? std::optional(value->String()) : std::nullopt;
 }
 
-/// A token stands as its text, or as an object with its `content`.
+/// A token is given as its text, or as an object with the text as `content`.
 std::optional<std::string> ReadToken(const JsonCursor& config, std::string_view name) {
   const std::optional<JsonCursor> value = config.Find(name);
   if (!value) {

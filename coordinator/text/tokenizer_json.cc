@@ -54,7 +54,7 @@ void CheckDecoder(const JsonCursor& root) {
   }
 }
 
-/// Reads `added_tokens`, and puts them into `ids`.
+/// Reads `added_tokens` and adds them to `ids`.
 std::vector<AddedToken> ReadAddedTokens(const JsonCursor& root, IdBySpelling& ids) {
   std::vector<AddedToken> tokens;
   const std::optional<JsonCursor> list = root.Find("added_tokens");
@@ -67,16 +67,15 @@ std::vector<AddedToken> ReadAddedTokens(const JsonCursor& root, IdBySpelling& id
     const std::string& text = content.String();
     const auto id = static_cast<TokenId>(entry.At("id").Integer(0, kMaxTokenId));
     if (text.empty()) {
-      return;  // As the reference does.
+      return;  // The reference ignores such tokens, too.
     }
     const auto known = ids.emplace(text, id).first;
     if (known->second != id) {
-      entry.Fail(Quoted(text) + " has the id " + std::to_string(known->second) + " already");
+      entry.Fail(Quoted(text) + " already has the id " + std::to_string(known->second));
     }
     const auto [other, is_new] = added.emplace(id, text);
     if (!is_new) {
-      entry.Fail("the id " + std::to_string(id) + " is that of " + Quoted(other->second) +
-                 " already");
+      entry.Fail("the id " + std::to_string(id) + " already belongs to " + Quoted(other->second));
     }
     const bool special = entry.Flag("special", false);
     tokens.push_back({.id = id,
@@ -90,9 +89,9 @@ std::vector<AddedToken> ReadAddedTokens(const JsonCursor& root, IdBySpelling& id
   return tokens;
 }
 
-/// What each id decodes to. The reference maps a token that is spelled in the byte alphabet to its
-/// bytes, added tokens too, and takes any other as it stands; of added tokens that are looked for
-/// normalized it decodes the normalized text.
+/// The bytes to which each id decodes. As in the reference, a token that is spelled in the byte
+/// alphabet becomes its bytes, even if it is an added one, and any other token is taken literally.
+/// An added token that is `normalized` decodes to its normalized text.
 std::vector<std::string> TokenBytes(const IdBySpelling& ids, const std::vector<AddedToken>& added,
                                     Normalization normalization) {
   TokenId largest = -1;
@@ -112,7 +111,7 @@ std::vector<std::string> TokenBytes(const IdBySpelling& ids, const std::vector<A
   return bytes;
 }
 
-/// The id of a token that the configuration wants to be added.
+/// The id of a token that the configuration adds.
 TokenId ConfiguredToken(const TokenizerConfig& config, const std::optional<std::string>& token,
                         std::string_view name, const IdBySpelling& ids) {
   const std::string what =
@@ -145,8 +144,8 @@ void ApplyConfig(const TokenizerConfig& config, const IdBySpelling& ids, AddedAr
   }
 }
 
-/// Which token of the prefix is BOS: the one that the configuration calls so; where it calls none
-/// so, the first.
+/// The BOS among the tokens of the prefix: the one that the configuration names or, if it names
+/// none, the first one.
 std::optional<TokenId> FindBos(const TokenizerConfig& config, const IdBySpelling& ids,
                                const std::vector<TokenId>& prefix) {
   if (prefix.empty()) {

@@ -12,7 +12,8 @@ utf8proc_category_t Category(char32_t code_point) {
 }  // namespace
 
 bool IsWhiteSpace(char32_t c) {
-  // U+0085 is a control character by its category, so categories do not decide.
+  // General categories do not suffice: U+0085 is white space, but its category is control
+  // character.
   return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
          c == 0x3000;
@@ -33,7 +34,7 @@ bool IsWordCharacter(char32_t c) {
     case UTF8PROC_CATEGORY_PC:
       return true;
     case UTF8PROC_CATEGORY_SO:
-      // The circled and squared letters are symbols by category and alphabetic by property.
+      // Circled and squared letters are symbols by category, but have the property Alphabetic.
       return (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
              (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
     default:

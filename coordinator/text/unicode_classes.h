@@ -2,7 +2,7 @@
 
 namespace scorecast::coordinator {
 
-/// The property White_Space: what `\s` means in the reference's expressions.
+/// The property White_Space, which is what `\s` means in the reference's expressions.
 bool IsWhiteSpace(char32_t code_point);
 
 /// `\w` of Rust's regex crate: Alphabetic, M, Nd, Pc and Join_Control (Unicode TS 18, annex C).

@@ -8,11 +8,11 @@ namespace scorecast::coordinator {
 namespace {
 
 struct Sequence {
-  std::size_t length = 0;  ///< At least 1. Of an invalid one: its maximal part.
+  std::size_t length = 0;  ///< At least 1; for an invalid sequence, that of its maximal subpart.
   bool valid = false;
 };
 
-/// What stands at the beginning of `bytes`, which is not empty (Unicode 15, table 3-7).
+/// The sequence at the beginning of `bytes`, which is not empty (Unicode 15, table 3-7).
 Sequence FirstSequence(std::string_view bytes) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
   const std::uint8_t lead = byte(0);

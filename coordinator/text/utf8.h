@@ -6,20 +6,21 @@
 
 namespace scorecast::coordinator {
 
-/// A code point and the number of bytes that spell it.
+/// A code point and its length in bytes.
 struct CodePoint {
   char32_t value = 0;
   std::size_t length = 0;
 };
 
-/// The first and the last code point of a text that is not empty and valid UTF-8.
+/// The first and the last code point of a text, which must be valid UTF-8 and not empty.
 CodePoint FirstCodePoint(std::string_view text);
 CodePoint LastCodePoint(std::string_view text);
 
 void AppendUtf8(char32_t code_point, std::string& text);
 
-/// Bytes as UTF-8. Every maximal part that can begin no character becomes one U+FFFD: the practice
-/// of Unicode 15, section 3.9, which Rust's from_utf8_lossy follows too.
+/// Converts bytes to valid UTF-8. Each maximal subpart that does not belong to a valid character
+/// becomes one U+FFFD, the practice of Unicode 15, section 3.9, which Rust's from_utf8_lossy also
+/// follows.
 std::string ReplaceInvalidUtf8(std::string_view bytes);
 
 }  // namespace scorecast::coordinator

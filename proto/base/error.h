@@ -7,17 +7,17 @@
 
 namespace scorecast::proto {
 
-/// What a client is told when its request is at fault (or cannot be served).
+/// What a client is told if its request is wrong or cannot be served.
 struct Error {
   int code = 400;       ///< An HTTP status: 400, 413, 429, 499, 500, 503 or 504.
-  std::string reason;   ///< A stable word, e.g. "delimiter_in_item".
-  std::string message;  ///< For people; states the value and the limit.
-  std::string param;    ///< The field at fault with its index, e.g. "items[3]"; may be empty.
-  std::optional<std::int64_t> retry_after_seconds;  ///< With 429.
+  std::string reason;   ///< A stable code, e.g. "delimiter_in_item".
+  std::string message;  ///< For humans; states the value and the limit.
+  std::string param;    ///< The field that is wrong, with its index, e.g. "items[3]"; may be empty.
+  std::optional<std::int64_t> retry_after_seconds;  ///< Set with code 429.
 };
 
-/// A fault of start-up: command line, configuration, checkpoint, memory. Caught once, in `main`,
-/// which prints `what()` as one line and exits with a code other than 0.
+/// A start-up fault: command line, configuration, checkpoint, memory. Caught once, in `main`, which
+/// prints `what()` as one line and exits with a nonzero code.
 class StartupError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -19,7 +19,8 @@ class Unexpected {
   E error_;
 };
 
-/// A value, or why there is none. The part of C++23's std::expected that this project needs.
+/// A value, or the error that explains why there is none. The part of C++23's std::expected that
+/// this project needs.
 template <typename T, typename E = Error>
 class [[nodiscard]] Expected {
  public:
@@ -31,7 +32,7 @@ class [[nodiscard]] Expected {
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
 
-  /// Using the side that is not there is a broken invariant.
+  /// Accessing the side that is not there is a broken invariant.
   T& value() & { return *Get<0>(); }
   const T& value() const& { return *Get<0>(); }
   T&& value() && { return std::move(*Get<0>()); }

@@ -6,14 +6,14 @@
 
 namespace scorecast::proto {
 
-/// Text from outside (a path, a tensor's name, a field's value) as it may stand in a message of one
-/// line: control characters become \xNN, and what is longer than `limit` bytes is cut.
+/// Text from outside (a path, a tensor's name, a field's value) in a form that fits into a one-line
+/// message: control characters become \xNN, and text beyond `limit` bytes is cut off.
 inline std::string OneLine(std::string_view text, std::size_t limit = 200) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::size_t length = text.size();
   if (length > limit) {
     length = limit;
-    // Not inside a UTF-8 character.
+    // Do not cut inside a UTF-8 character.
     while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) {
       --length;
     }
@@ -34,7 +34,7 @@ inline std::string OneLine(std::string_view text, std::size_t limit = 200) {
   return line;
 }
 
-/// The same in quotation marks.
+/// OneLine in quotation marks.
 inline std::string Quoted(std::string_view text, std::size_t limit = 64) {
   return '"' + OneLine(text, limit) + '"';
 }

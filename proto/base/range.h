@@ -4,7 +4,7 @@
 
 namespace scorecast::proto {
 
-/// Half-open [begin, end).
+/// The half-open range [begin, end).
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;

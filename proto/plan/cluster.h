@@ -8,17 +8,18 @@
 
 namespace scorecast::proto {
 
-/// The coordinator's one seam to what computes: a tensor-parallel group, or a fake one in tests.
+/// The coordinator's only interface to what computes plans: a tensor-parallel group, or a fake in
+/// tests.
 class Cluster {
  public:
-  /// One RowLogits for each of the plan's reads, in their order.
+  /// Receives one RowLogits for each of the plan's reads, in their order.
   using PlanDone = std::function<void(std::vector<RowLogits>)>;
 
   virtual ~Cluster() = default;
 
-  /// Queues a plan that keeps `limits()`; returns at once. Plans are computed in the order in which
-  /// they come. `done` is called once, on the computing thread, and must return soon; it may call
-  /// Submit. Safe to call from any thread.
+  /// Queues a plan that is within `limits()`, and returns at once. Plans are computed in the order
+  /// in which they are submitted. `done` is called once, on the computing thread, and must return
+  /// soon; it may call Submit. Any thread may call Submit.
   virtual void Submit(ForwardPlan plan, PlanDone done) = 0;
 
   virtual const PlanLimits& limits() const = 0;

@@ -9,12 +9,12 @@
 
 namespace scorecast::proto {
 
-/// K/V places are dealt out in multiples of this many rows, so that keys of one segment fill whole
+/// K/V places are assigned in multiples of this many rows, so that keys of one segment fill whole
 /// vectors of the attention kernel.
 inline constexpr std::int32_t kKvGranule = 16;
 
-/// Kept K/V places are dealt out in pages of this many rows: what attention reduces over at a time,
-/// so that a segment cut into pages gives the same bits as a whole one.
+/// Kept K/V places are assigned in pages of this many rows. Attention reduces over as many keys at
+/// a time, so that a segment cut into pages gives the same bits as a whole one.
 inline constexpr std::int32_t kKvPageRows = 64;
 
 /// `rows` rounded up to whole granules.
@@ -22,24 +22,26 @@ constexpr std::int32_t KvRows(std::int32_t rows) {
   return (rows + kKvGranule - 1) / kKvGranule * kKvGranule;
 }
 
-/// Where the K/V of a segment's first row lies; the others follow it.
+/// Place of the K/V of a segment's first row; that of the other rows follows it.
 struct KvPlace {
-  /// true: kept for later passes, in every layer. false: needed in this pass only, so that one
-  /// layer's room serves all layers.
+  /// If true, the K/V is kept for later passes and has storage in every layer. If false, only this
+  /// pass needs it, and all layers share one layer's storage.
   bool kept = false;
-  std::int32_t first = 0;  ///< In rows; a multiple of kKvGranule.
+  std::int32_t first = 0;  ///< Counted in rows; a multiple of kKvGranule.
 
   bool operator==(const KvPlace&) const = default;
 };
 
-/// A segment, or a page of one, as a pass sees it: rows of [compute_begin, compute_end) are computed
-/// now, and any later ones do not exist yet. K/V of the rows before `stored` is there already (or
-/// another sequence of the same pass stores it) and is not written: rows from compute_begin to
-/// `stored` are computed for what is read of them. compute_begin <= stored <= compute_end.
+/// A segment, or a page of one, in a pass. The rows [compute_begin, compute_end) are computed now;
+/// any later ones do not exist yet. The K/V of the rows before `stored` is not written, because an
+/// earlier pass has stored it or another sequence of this pass stores it. Rows from compute_begin
+/// to `stored` are computed only because something is read from them. compute_begin <= stored <=
+/// compute_end.
 struct PlanSegment {
   SegmentKind kind = SegmentKind::kPrefix;
-  bool continues = false;           ///< As Segment's; pages of a block or a suffix do, too.
-  std::int32_t first_position = 0;  ///< Of the segment's row 0.
+  bool continues = false;           ///< As Segment::continues; also true for the later pages of a
+                                    ///< block or suffix.
+  std::int32_t first_position = 0;  ///< Position of the segment's row 0.
   std::int32_t compute_begin = 0;
   std::int32_t stored = 0;
   std::int32_t compute_end = 0;
@@ -49,16 +51,16 @@ struct PlanSegment {
   bool operator==(const PlanSegment&) const = default;
 };
 
-/// The segments of one packed sequence that this pass computes, or reads K/V of.
+/// The segments of one packed sequence that this pass computes or whose K/V it reads.
 struct PlanSequence {
   std::vector<PlanSegment> segments;
   BlockWeighting block_weighting;
   bool operator==(const PlanSequence&) const = default;
 };
 
-/// What leaves the ranks: one computed row and what is wanted of it.
+/// One computed row that is read out, and what is read from it.
 struct PlanRead {
-  std::int32_t row = 0;         ///< Among the rows computed in this pass.
+  std::int32_t row = 0;         ///< Index into the rows computed in this pass.
   std::int32_t label_list = 0;  ///< Index into `ForwardPlan::label_lists`.
   bool normalizer = false;
   std::int32_t top_k = 0;
@@ -68,10 +70,10 @@ struct PlanRead {
   bool operator==(const PlanRead&) const = default;
 };
 
-/// Kept K/V of `rows` rows, in every layer, from one page's beginning to another's, before anything
-/// is computed. Copies of a plan do not overlap.
+/// A copy of the kept K/V of `rows` rows, in every layer, from the start of one page to the start
+/// of another, made before anything is computed. The copies of a plan do not overlap.
 struct KvCopy {
-  std::int32_t from = 0;  ///< In rows, a multiple of kKvPageRows, as `to` is.
+  std::int32_t from = 0;  ///< Counted in rows; a multiple of kKvPageRows, like `to`.
   std::int32_t to = 0;
   std::int32_t rows = 0;  ///< 1 … kKvPageRows
 
@@ -79,12 +81,12 @@ struct KvCopy {
 };
 
 /// One pass over the model: a batch of packed sequences, or of parts of them. Everything that the
-/// ranks do follows from it; it is broadcast once and cannot be refused.
+/// ranks do follows from it. It is broadcast once; no rank can refuse it.
 struct ForwardPlan {
   std::uint32_t bucket = 0;             ///< Capacity for computed rows: TokenBucket(tokens.size()).
   std::uint32_t read_bucket = 0;        ///< The same for the rows read.
-  std::vector<TokenId> tokens;          ///< Of the computed rows, sequence by sequence.
-  std::vector<PlanSequence> sequences;  ///< Computed rows add up to tokens.size().
+  std::vector<TokenId> tokens;          ///< Tokens of the computed rows, sequence by sequence.
+  std::vector<PlanSequence> sequences;  ///< Their computed rows add up to tokens.size().
   std::vector<KvCopy> copies;
   std::vector<PlanRead> reads;
   std::vector<std::vector<TokenId>> label_lists;
@@ -95,12 +97,12 @@ struct ForwardPlan {
 /// The smallest of 32, 64, 128, … that is at least `rows`.
 std::uint32_t TokenBucket(std::int64_t rows);
 
-/// The limits that a plan keeps and that the ranks' buffers are made for.
+/// Limits that every plan observes and for which the ranks' buffers are made.
 struct PlanLimits {
-  std::int32_t max_rows = 0;      ///< Rows computed in one pass.
-  std::int32_t max_reads = 0;     ///< Rows read in one pass.
-  std::int32_t pass_kv_rows = 0;  ///< Places for K/V that one pass needs only, in rows.
-  std::int32_t kept_kv_rows = 0;  ///< Places for K/V that outlive a pass, in rows: whole pages.
+  std::int32_t max_rows = 0;      ///< Most rows computed in one pass.
+  std::int32_t max_reads = 0;     ///< Most rows read in one pass.
+  std::int32_t pass_kv_rows = 0;  ///< Rows of K/V storage that one pass may use only for itself.
+  std::int32_t kept_kv_rows = 0;  ///< Rows of K/V storage that outlive a pass: whole pages.
 };
 
 }  // namespace scorecast::proto

@@ -5,13 +5,13 @@
 
 namespace scorecast::proto {
 
-/// The constants of Philox4x32, for those who compute many blocks at once.
+/// The constants of Philox4x32, for code that computes many blocks at once.
 inline constexpr int kPhiloxRounds = 10;
 inline constexpr std::array<std::uint32_t, 2> kPhiloxFactors = {0xD2511F53, 0xCD9E8D57};
 inline constexpr std::array<std::uint32_t, 2> kPhiloxKeySteps = {0x9E3779B9, 0xBB67AE85};
 
-/// One block of Philox4x32-10, the counter-based generator of Salmon et al. (SC 2011): as random as
-/// the counter is new, and the same on every machine.
+/// One block of Philox4x32-10, the counter-based generator of Salmon et al. (SC 2011). The same key
+/// and counter give the same block on every machine; different counters give independent ones.
 constexpr std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < kPhiloxRounds; ++round) {

@@ -55,7 +55,7 @@ class Reader {
   template <typename T, typename ReadOne>
   std::vector<T> List(ReadOne read_one) {
     const auto size = Value<std::uint32_t>();
-    Check(size <= rest_.size(), "a plan's list fits its bytes");
+    Check(size <= rest_.size(), "a plan's list fits into its bytes");
     std::vector<T> list;
     list.reserve(size);
     for (std::uint32_t i = 0; i < size; ++i) {
@@ -78,7 +78,7 @@ class Reader {
 
  private:
   std::span<const std::byte> Take(std::size_t size) {
-    Check(size <= rest_.size(), "a plan's bytes are whole");
+    Check(size <= rest_.size(), "a plan's bytes are complete");
     const auto taken = rest_.first(size);
     rest_ = rest_.subspan(size);
     return taken;

@@ -8,10 +8,11 @@
 
 namespace scorecast::proto {
 
-/// The plan as bytes, for machines of one byte order (little-endian).
+/// Encodes a plan as little-endian bytes, for machines of that byte order.
 std::vector<std::byte> EncodePlan(const ForwardPlan& plan);
 
-/// The inverse. Bytes come from rank 0 only: a malformed plan is a broken invariant.
+/// Inverse of EncodePlan. The bytes only ever come from rank 0, so a malformed plan is a broken
+/// invariant.
 ForwardPlan DecodePlan(std::span<const std::byte> bytes);
 
 }  // namespace scorecast::proto

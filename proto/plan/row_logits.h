@@ -8,16 +8,16 @@
 
 namespace scorecast::proto {
 
-/// What comes back for one row read; logits are those divided by the read's temperature.
+/// Result for one row read. All logits are divided by the read's temperature.
 struct RowLogits {
   std::vector<float> label_logits;  ///< In the order of the read's label list.
-  /// Over the whole vocabulary, where the read asked for the normaliser:
-  /// log-probability = logit - max - log(sum_exp).
+  /// Over the whole vocabulary, if the read asked for the normaliser: log-probability = logit - max
+  /// - log(sum_exp).
   float max = 0;
-  double sum_exp = 0;  ///< Of exp(logit - max).
-  /// The best `top_k` (id, logit), by logit, then by id.
+  double sum_exp = 0;  ///< Sum of exp(logit - max).
+  /// The best `top_k` tokens as (id, logit), sorted by logit, then by id.
   std::vector<std::pair<TokenId, float>> top;
-  /// Where the read asked for a draw: the token drawn, and its logit plus noise. Of equal ones the
+  /// If the read asked for a draw: the token drawn, and its logit plus noise. Ties go to the
   /// smallest id.
   std::pair<TokenId, double> drawn = {-1, 0};
 };

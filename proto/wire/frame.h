@@ -9,13 +9,14 @@
 
 namespace scorecast::proto {
 
-/// What stands before every message: its length in bytes, big-endian.
+/// The header of every message: the message's length in bytes, big-endian.
 inline constexpr std::size_t kFrameHeaderBytes = 4;
 using FrameHeader = std::array<unsigned char, kFrameHeaderBytes>;
 
 std::uint32_t FrameLength(const FrameHeader& header);
 
-/// Header and message. The message must be shorter than 2 GiB, protobuf's own limit (Check).
+/// Returns header and message. The message must be shorter than 2 GiB, protobuf's own limit
+/// (Check).
 std::string ToFrame(const google::protobuf::MessageLite& message);
 
 }  // namespace scorecast::proto

@@ -60,9 +60,9 @@ void KvStore::Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool) {
   for (const proto::KvCopy& copy : copies) {
     proto::Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0 &&
                      copy.from != copy.to && 0 < copy.rows && copy.rows <= proto::kKvPageRows,
-                 "a copy is of one page's beginning to another's");
+                 "a K/V copy goes from the start of one page to the start of another");
     proto::Check(std::max(copy.from, copy.to) + RoundUp(copy.rows) <= kept_.rows,
-                 "a copy's places exist");
+                 "the places of a K/V copy exist");
   }
   pool.ParallelFor(static_cast<std::int64_t>(copies.size()) * layers_, [&](std::int64_t task, int) {
     const proto::KvCopy& copy = copies[static_cast<std::size_t>(task / layers_)];

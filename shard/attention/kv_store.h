@@ -13,12 +13,13 @@ namespace scorecast::shard {
 
 static_assert(proto::kKvGranule == kKeyLanes);
 static_assert(kTileKeys % kKeyLanes == 0);
-// A page is a tile of keys, so that a segment in pages is reduced over as a whole one is.
+// A page is one tile of keys, so that a segment in pages is reduced over the same tiles as a whole
+// one.
 static_assert(proto::kKvPageRows == kTileKeys);
 
-/// Keys and values of this rank's K/V heads, after RoPE, as attention reads them: float32 or
-/// bfloat16, by the kernels given. Rank 0 deals out the places (KvPlace): those kept for later
-/// passes have room in every layer, those of one pass share one layer's room.
+/// Keys (after RoPE) and values of this rank's K/V heads in the layout that attention reads:
+/// float32 or bfloat16, depending on `kernels`. Rank 0 assigns the places (KvPlace). Places kept
+/// for later passes have storage in every layer; places of a single pass share one layer's storage.
 ///
 /// Keys lie in groups of 16 rows, so that the kernel multiplies one query element (or pair) with
 /// those of 16 keys; values lie row by row (or pair by pair of rows). See AttentionTile.
@@ -27,29 +28,29 @@ class KvStore {
   KvStore(const AttentionKernels& kernels, std::int64_t layers, std::int64_t kv_heads,
           std::int64_t head_dim, std::int64_t kept_rows, std::int64_t pass_rows);
 
-  /// A segment's keys and values in one layer and head. The segment begins at row 0 of both.
+  /// Keys and values of a segment in one layer and head, from the segment's row 0 on.
   struct View {
     std::byte* keys = nullptr;
     std::byte* values = nullptr;
   };
   View At(std::int64_t layer, std::int64_t kv_head, proto::KvPlace place);
 
-  /// Keys and values from row `row`, a multiple of 16, on.
+  /// The part of a view from row `row`, a multiple of 16, on.
   View From(View segment, std::int64_t row) const;
 
-  /// Write one row of a view, [head_dim]. `is_last` says that it is the last row of its segment so
-  /// far: the value after it, which the kernel may multiply by zero, becomes zero.
+  /// Write one row of a view, [head_dim]. `is_last` means that the row is the last of its segment
+  /// so far. The value after it is then set to zero, because the kernel may multiply it by zero.
   void WriteKey(View segment, std::int64_t row, const float* key) const;
   void WriteValue(View segment, std::int64_t row, const float* value, bool is_last) const;
 
-  /// Carries out a plan's copies between kept places, in every layer and head. Whole granules of 16
-  /// rows are copied, which is what a place has room for.
+  /// Carries out a plan's copies between kept places, in every layer and head. Copies whole
+  /// granules of 16 rows, which every place has room for.
   void Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool);
 
   const AttentionKernels& kernels() const { return kernels_; }
   std::int64_t value_stride() const { return value_stride_; }
 
-  /// Bytes for stores of this size, over all layers.
+  /// Bytes of a store of this size, over all layers.
   static std::int64_t Bytes(std::int64_t element_size, std::int64_t layers, std::int64_t kv_heads,
                             std::int64_t head_dim, std::int64_t kept_rows, std::int64_t pass_rows);
 

@@ -17,8 +17,8 @@ void RowMap::Assign(const proto::ForwardPlan& plan) {
     for (std::size_t s = 0; s < segments.size(); ++s) {
       const proto::PlanSegment& segment = segments[s];
       proto::Check(segment.compute_begin <= segment.stored && segment.stored <= segment.compute_end,
-                   "rows that are computed are stored up to the end");
-      proto::Check(s > 0 || !segment.continues, "a chain has a beginning");
+                   "a segment has compute_begin <= stored <= compute_end");
+      proto::Check(s > 0 || !segment.continues, "a sequence's first segment continues none");
       if (!segment.continues) {
         chain_begin = static_cast<std::int32_t>(s);
       }
@@ -28,7 +28,7 @@ void RowMap::Assign(const proto::ForwardPlan& plan) {
       }
     }
   }
-  proto::Check(rows_.size() == plan.tokens.size(), "a plan has one token a computed row");
+  proto::Check(rows_.size() == plan.tokens.size(), "a plan has one token for each computed row");
   CutIntoTiles();
 }
 

@@ -8,33 +8,33 @@
 
 namespace scorecast::shard {
 
-/// Where a computed row stands: the plan's segments seen from its rows.
+/// Place of a computed row among the plan's segments.
 struct RowPlace {
   std::int32_t sequence = 0;
-  std::int32_t segment = 0;         ///< Within the sequence.
-  std::int32_t chain_begin = 0;     ///< proto::ChainBegin of it.
-  std::int32_t row_in_segment = 0;  ///< Its key's row in the segment's K/V.
+  std::int32_t segment = 0;         ///< Index within the sequence.
+  std::int32_t chain_begin = 0;     ///< Index of the first segment of its chain.
+  std::int32_t row_in_segment = 0;  ///< Its row in the segment's K/V.
   std::int32_t position = 0;
 };
 
-/// Some rows of one sequence that are attended together.
+/// Rows of one sequence that are attended together.
 struct RowTile {
-  std::int32_t first_row = 0;  ///< Among the map's rows.
+  std::int32_t first_row = 0;  ///< Index into the map's rows.
   std::int32_t rows = 0;
 };
 
-/// Rows of a plan, one by one and in tiles. O(rows), made once a pass and reused.
+/// Rows of a plan, one by one and in tiles. O(rows) to make; reused from pass to pass.
 class RowMap {
  public:
-  /// Of at most this many rows a tile.
+  /// Largest number of rows in a tile.
   static constexpr std::int32_t kTileRowLimit = 24;
 
-  /// Room for plans of `max_rows`, so that Assign allocates nothing.
+  /// Reserves memory for plans of `max_rows` rows, so that Assign does not allocate.
   explicit RowMap(std::int64_t max_rows);
 
-  /// All computed rows.
+  /// Takes all computed rows of `plan`.
   void Assign(const proto::ForwardPlan& plan);
-  /// Some rows of `all`, in ascending order.
+  /// Takes the rows of `all` with the indices `rows`, which ascend.
   void Select(const RowMap& all, std::span<const std::int32_t> rows);
 
   std::span<const RowPlace> rows() const { return rows_; }

@@ -7,7 +7,7 @@
 namespace scorecast::shard {
 namespace {
 
-/// How many keys of segment `s` the row sees.
+/// Number of keys of segment `s` that the row sees.
 std::int32_t VisibleKeys(const RowPlace& row, const std::vector<proto::PlanSegment>& segments,
                          std::int32_t s) {
   const proto::PlanSegment& segment = segments[static_cast<std::size_t>(s)];
@@ -59,7 +59,7 @@ void SegmentAttention::Forward(const proto::ForwardPlan& plan, const RowMap& map
 }
 
 SegmentAttention::HeadGroup SegmentAttention::GroupOf(std::int64_t kv_head) const {
-  // A group may be shared with the neighbour ranks.
+  // Neighbour ranks may own other query heads of the same group.
   const std::int64_t group = (kv_heads_.begin + kv_head) * group_size_;
   const std::int64_t first = std::max(group, heads_.begin) - heads_.begin;
   const std::int64_t end = std::min(group + group_size_, heads_.end) - heads_.begin;
@@ -79,7 +79,7 @@ SegmentAttention::TileRows SegmentAttention::RowsOf(const proto::ForwardPlan& pl
       return sequence.segments[static_cast<std::size_t>(row.segment)].kind ==
              proto::SegmentKind::kSuffix;
     };
-    // Suffixes come last.
+    // Suffixes come last in a sequence.
     first_weighted =
         static_cast<std::int32_t>(std::ranges::find_if(places, is_suffix) - places.begin());
   }
@@ -133,8 +133,9 @@ void SegmentAttention::AttendSegments(const TileRows& tile, bool weighted, std::
                                       KvStore& store, Scratch& scratch,
                                       Reduction& reduction) const {
   const std::vector<proto::PlanSegment>& segments = tile.sequence.segments;
-  // Kinds stand in the order prefix, block, suffix: the last row's sees all that any row's sees,
-  // but for the chains, of which the first row's begins first.
+  // Segment kinds come in the order prefix, block, suffix. The last row's kind therefore sees
+  // everything that any row of the tile sees, except the rows' own chains; of these, the first
+  // row's begins earliest.
   const std::int32_t last_segment = tile.places.back().segment;
   const std::int32_t first_chain = tile.places.front().chain_begin;
   const proto::SegmentKind last_kind = segments[static_cast<std::size_t>(last_segment)].kind;
@@ -174,7 +175,8 @@ void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment
   tile.head_dim = head_dim_;
   tile.value_stride = store.value_stride();
   for (int key = 0; key < keys; key += kTileKeys) {
-    // Within its own segment a row sees no key of a later row: leading rows fall away.
+    // Within its own segment a row sees no key of a later row. The first rows therefore drop out as
+    // `key` advances.
     while (ends[first] <= key) {
       ++first;
     }
@@ -208,14 +210,14 @@ void SegmentAttention::FinishWeighted(const Scratch& scratch,
   const double sum = SumOfState(state);
   const double block_sum = SumOfState(block_state);
   if (block_sum == 0) {
-    Finish(scratch.keys, query_row, value_stride, out);  // There are no blocks.
+    Finish(scratch.keys, query_row, value_stride, out);  // The row sees no blocks.
     return;
   }
   const double weight = state[0] + std::log(sum);
   const double temperature = weighting.temperature;
   const double block_weight =
       temperature * (block_state[0] + std::log(block_sum)) + std::log(double{weighting.scale});
-  // Softmax of the two weights; each sum's own quotient goes into it.
+  // Softmax of the two weights. Each factor also divides by its reduction's own sum.
   const double largest = std::max(weight, block_weight);
   const double part = std::exp(weight - largest);
   const double block_part = std::exp(block_weight - largest);

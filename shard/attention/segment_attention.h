@@ -15,57 +15,57 @@
 
 namespace scorecast::shard {
 
-/// Masked attention over this rank's query heads. The mask is never a matrix: what a row sees
-/// follows from its segment (proto::Sees, proto::ChainBegin). Memory does not depend on how many
-/// keys there are.
+/// Masked attention over this rank's query heads. No mask matrix exists: what a row sees follows
+/// from its segment (proto::Sees, Segment::continues). Memory does not depend on the number of
+/// keys.
 ///
-/// A row reduces over its keys in tiles of kTileKeys counted from each segment's first row, segment
-/// by segment in the plan's order, so its bits depend on neither the other rows nor on which of its
-/// keys were computed in this pass. The rows of a tile and all query heads of a K/V head are one
-/// matrix for the kernel.
+/// A row reduces over its keys in tiles of kTileKeys, counted from each segment's first row,
+/// segment by segment in the plan's order. Its bits therefore depend neither on the other rows nor
+/// on which of its keys were computed in this pass. The rows of a tile and all query heads of a K/V
+/// head form one matrix for the kernel.
 ///
-/// Where a sequence weighs blocks apart (proto::BlockWeighting), a suffix row reduces twice: over
-/// the keys of blocks, with its query divided by T, and over the others. The two results are merged
-/// by their weights.
+/// If a sequence weighs blocks separately (proto::BlockWeighting), a suffix row reduces twice: over
+/// the keys of blocks, with its query divided by T, and over all other keys. The two results are
+/// merged by their weights.
 class SegmentAttention {
  public:
-  /// `heads` and `kv_heads` are this rank's; a query head h uses K/V head h / group_size.
+  /// `heads` and `kv_heads` are those of this rank. Query head h uses K/V head h / group_size.
   SegmentAttention(proto::Range heads, proto::Range kv_heads, std::int64_t group_size,
                    std::int64_t head_dim, int threads);
 
-  /// Reads rotated queries [rows, heads · head_dim] of the map's rows, writes [rows, heads ·
-  /// head_dim]. Every key that a row sees is in `store` already.
+  /// Reads rotated queries [rows, heads · head_dim] of the map's rows and writes [rows, heads ·
+  /// head_dim]. All keys that the rows see must already be in `store`.
   void Forward(const proto::ForwardPlan& plan, const RowMap& map, std::int64_t layer,
                KvStore& store, Rows<const float> queries, Rows<float> output, ThreadPool& pool);
 
  private:
-  /// Query rows of a tile, one for each row and head, and what they have of their keys so far.
+  /// Query rows of a tile, one for each row and head, and their sums so far.
   struct Reduction {
     AlignedBuffer<std::byte> query;  // [query rows][head_dim], scaled
     AlignedBuffer<float> output;     // [query rows][value_stride]
     AlignedBuffer<float> state;      // [query rows][kRowState]
   };
-  /// What one thread works on.
+  /// One thread's working memory.
   struct Scratch {
-    Reduction keys;            // All keys, or those that are not of blocks weighed apart.
-    Reduction block_keys;      // The keys of blocks weighed apart.
-    std::vector<int> end;      // [query rows]: keys of the present segment that it sees
-    std::vector<int> visible;  // [query rows]: of these, in the present tile of keys
+    Reduction keys;            // Over all keys, or those outside of separately weighed blocks.
+    Reduction block_keys;      // Over the keys of separately weighed blocks.
+    std::vector<int> end;      // [query rows]: visible keys of the current segment
+    std::vector<int> visible;  // [query rows]: visible keys of the current tile of keys
   };
-  /// This rank's query heads of a K/V head, the first one counted from this rank's first.
+  /// This rank's query heads of one K/V head. `first` counts from this rank's first query head.
   struct HeadGroup {
     std::int64_t first = 0;
     int size = 0;
   };
 
-  /// A tile's rows and what they are attended with.
+  /// A tile's rows, and the heads with which they are attended.
   struct TileRows {
     const proto::PlanSequence& sequence;
     std::span<const RowPlace> places;  // [rows]
     HeadGroup group;
     std::int64_t kv_head = 0;
-    std::int32_t first_row = 0;       // Among the map's rows.
-    std::int32_t first_weighted = 0;  // Rows from here on weigh blocks apart.
+    std::int32_t first_row = 0;       // Index into the map's rows.
+    std::int32_t first_weighted = 0;  // Rows of the tile from this one on weigh blocks separately.
 
     std::int32_t rows() const { return static_cast<std::int32_t>(places.size()); }
   };
@@ -75,20 +75,20 @@ class SegmentAttention {
                   std::int64_t kv_head) const;
   void AttendTile(const TileRows& tile, std::int64_t layer, KvStore& store,
                   Rows<const float> queries, Rows<float> output, Scratch& scratch) const;
-  /// Rows [first_row, tile.rows()) with nothing of their keys yet.
+  /// Scales the queries of rows [first_row, tile.rows()) and clears their sums.
   void Begin(const TileRows& tile, std::int32_t first_row, float scale, const KvStore& store,
              Rows<const float> queries, Reduction& reduction) const;
-  /// All segments for the rows that see them: with `weighted` the blocks that are weighed apart,
-  /// else all others.
+  /// Attends the segments that the tile's rows see: if `weighted`, the blocks that are weighed
+  /// separately, else all others.
   void AttendSegments(const TileRows& tile, bool weighted, std::int64_t layer, KvStore& store,
                       Scratch& scratch, Reduction& reduction) const;
-  /// Query rows [first, end) against the first scratch.end[r] keys of a segment.
+  /// Attends query rows [first, end); row r sees the first scratch.end[r] keys of the segment.
   void AttendSegment(const KvStore& store, KvStore::View segment, int first, int end,
                      Scratch& scratch, Reduction& reduction) const;
-  /// What a query row's reduction comes to, [head_dim].
+  /// Writes the result of a query row, [head_dim].
   void Finish(const Reduction& reduction, int query_row, std::int64_t value_stride,
               float* out) const;
-  /// The same where its keys of blocks are weighed apart.
+  /// The same for a row that weighs blocks separately.
   void FinishWeighted(const Scratch& scratch, const proto::BlockWeighting& weighting, int query_row,
                       std::int64_t value_stride, float* out) const;
 
@@ -96,7 +96,7 @@ class SegmentAttention {
   proto::Range kv_heads_;
   std::int64_t group_size_;
   std::int64_t head_dim_;
-  std::vector<Scratch> scratch_;  // One for each thread.
+  std::vector<Scratch> scratch_;  // [threads]
 };
 
 }  // namespace scorecast::shard

@@ -24,10 +24,10 @@ constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 constexpr std::size_t kMaxIndexBytes = 100'000'000;
 constexpr std::size_t kMaxPath = 4096;
 
-/// File name → names of the tensors that the index puts there.
+/// File name → names of the tensors that the index lists in that file.
 using FilesOfIndex = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-/// A name that can only be a file of the model's own directory.
+/// Whether `name` can only refer to a file in the model's own directory.
 bool IsPlainFileName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
@@ -42,7 +42,7 @@ FilesOfIndex ParseIndex(std::string_view text, const std::string& origin) {
   }
   const auto map = root.is_object() ? root.find("weight_map") : root.end();
   if (map == root.end() || !map->is_object() || map->empty()) {
-    throw StartupError(origin + ": it has no weight_map of tensors to files");
+    throw StartupError(origin + ": it has no weight_map from tensors to files");
   }
   FilesOfIndex files;
   for (const auto& [tensor, file] : map->items()) {
@@ -52,7 +52,7 @@ FilesOfIndex ParseIndex(std::string_view text, const std::string& origin) {
     const auto& name = file.get_ref<const std::string&>();
     if (!IsPlainFileName(name)) {
       throw StartupError(origin + ": weight_map puts tensor " + Quoted(tensor) + " into " +
-                         Quoted(name) + ", which is not a file name of its own directory");
+                         Quoted(name) + ", which does not name a file in the same directory");
     }
     files[name].push_back(tensor);
   }
@@ -134,8 +134,8 @@ void Checkpoint::OpenIndexed(const std::filesystem::path& model_dir,
     if (found != tensors.size()) {
       const auto missing = std::ranges::find_if_not(
           tensors, [this](const std::string& tensor) { return Has(tensor); });
-      throw StartupError(origins_.back() + ": it lacks tensor " + Quoted(*missing) + ", which " +
-                         std::string(kIndexFile) + " puts there");
+      throw StartupError(origins_.back() + ": it has no tensor " + Quoted(*missing) + ", which " +
+                         std::string(kIndexFile) + " lists in this file");
     }
   }
   for (auto& [file, entry] : unlisted) {
@@ -163,7 +163,7 @@ const TensorView& Checkpoint::Require(std::string_view name,
   const Tensor& tensor = Find(name);
   if (!std::ranges::equal(tensor.view.shape, shape)) {
     throw StartupError(OriginOf(tensor) + ": tensor " + Quoted(name) + " has shape " +
-                       ShapeText(tensor.view.shape) + ", but by config.json it must have " +
+                       ShapeText(tensor.view.shape) + ", but config.json requires " +
                        ShapeText(shape));
   }
   return tensor.view;
@@ -188,7 +188,7 @@ void Checkpoint::Release(const TensorView& tensor) const {
       return;
     }
   }
-  proto::Check(false, "the tensor is of this checkpoint");
+  proto::Check(false, "the tensor belongs to this checkpoint");
 }
 
 }  // namespace scorecast::shard

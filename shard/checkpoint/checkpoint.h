@@ -16,34 +16,35 @@
 
 namespace scorecast::shard {
 
-/// The tensors of a Hugging Face directory, memory-mapped: opening reads the headers only, and a
-/// tensor's bytes are read when they are touched (see slices.h).
+/// The tensors of a Hugging Face model directory, memory-mapped. Opening reads only the headers; a
+/// tensor's bytes are read when they are first touched (see slices.h).
 class Checkpoint {
  public:
-  /// Maps `model_dir`/model.safetensors or, where there is none, the files that
+  /// Maps `model_dir`/model.safetensors or, if it does not exist, the files that
   /// model.safetensors.index.json names. Throws StartupError, one line that names the file and the
-  /// tensor: a file missing, truncated or malformed, a tensor that is not in the file that the
-  /// index names, a file named outside the directory.
+  /// tensor, if a file is missing, truncated or malformed, if a tensor is not in the file that the
+  /// index names, or if the index names a file outside of the directory.
   static Checkpoint Open(const std::filesystem::path& model_dir);
 
   bool Has(std::string_view name) const { return tensors_.contains(name); }
 
-  /// Valid for as long as the checkpoint lives. Throws StartupError where there is no such tensor,
-  /// or it is of a dtype other than F32, F16 and BF16.
+  /// Valid while the checkpoint lives. Throws StartupError if there is no such tensor or its dtype
+  /// is not F32, F16 or BF16.
   const TensorView& Get(std::string_view name) const;
 
-  /// The same, and StartupError too where its shape is not the one that config.json asks for.
+  /// Like Get; also throws StartupError if the tensor's shape is not `shape`, the one that
+  /// config.json implies.
   const TensorView& Require(std::string_view name, std::span<const std::int64_t> shape) const;
   const TensorView& Require(std::string_view name,
                             std::initializer_list<std::int64_t> shape) const {
     return Require(name, std::span(shape.begin(), shape.size()));
   }
 
-  /// Of all tensors in all files, in order. The index need not list them all: one that is there
-  /// unlisted (a bias) may be a sign that config.json does not tell the whole.
+  /// Names of all tensors in all files, sorted. This includes tensors that the index does not list:
+  /// one that is unlisted (a bias) may mean that config.json does not describe the whole model.
   std::vector<std::string> Names() const;
 
-  /// Lets go of the pages of a tensor that has been read for the last time (see MappedFile).
+  /// Releases the memory of a tensor that has been read for the last time (see MappedFile).
   void Release(const TensorView& tensor) const;
 
  private:
@@ -57,9 +58,9 @@ class Checkpoint {
   explicit Checkpoint(const std::filesystem::path& model_dir);
   void OpenSingle(const std::filesystem::path& path);
   void OpenIndexed(const std::filesystem::path& model_dir, const std::filesystem::path& index);
-  /// Maps `path` and gives its tensors.
+  /// Maps `path` and returns its tensors.
   SafetensorsHeader OpenFile(const std::filesystem::path& path);
-  /// Adds a tensor of files_[file], unless one of its name is there.
+  /// Adds a tensor of files_[file], unless there is already one of the same name.
   void Add(SafetensorsEntry entry, std::size_t file);
   const Tensor& Find(std::string_view name) const;
   const std::string& OriginOf(const Tensor& tensor) const { return origins_[tensor.file]; }

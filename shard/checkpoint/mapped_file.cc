@@ -46,7 +46,7 @@ class Descriptor {
 }  // namespace
 
 MappedFile MappedFile::Open(const std::filesystem::path& path) {
-  // Not blocking: a FIFO would wait for a writer before it can be refused.
+  // Non-blocking, because opening a FIFO would wait for a writer before it can be refused.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     FailWithErrno(path, "cannot be opened");
@@ -58,7 +58,7 @@ MappedFile MappedFile::Open(const std::filesystem::path& path) {
   if (!S_ISREG(status.st_mode)) {
     Fail(path, "not a regular file");
   }
-  if (status.st_size == 0) {  // mmap refuses it.
+  if (status.st_size == 0) {  // mmap refuses a length of 0.
     return MappedFile({});
   }
   const auto size = static_cast<std::size_t>(status.st_size);
@@ -89,10 +89,10 @@ void MappedFile::Release(std::span<const std::byte> range) const {
   const std::less_equal<const std::byte*> not_after;
   proto::Check(not_after(bytes_.data(), range.data()) &&
                    not_after(range.data() + range.size(), bytes_.data() + bytes_.size()),
-               "what is released lies in the file");
+               "the released range lies in the file");
   static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t into_page = static_cast<std::size_t>(range.data() - bytes_.data()) % page;
-  // Advice: where it is not taken, nothing but memory is lost.
+  // This is advice: if the system ignores it, the process only uses more memory.
   ::madvise(const_cast<std::byte*>(range.data()) - into_page, into_page + range.size(),
             MADV_DONTNEED);
 }

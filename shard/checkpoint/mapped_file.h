@@ -6,10 +6,10 @@
 
 namespace scorecast::shard {
 
-/// A whole file mapped for reading. Pages are read when they are first touched.
+/// A whole file mapped for reading. Its pages are read when they are first touched.
 class MappedFile {
  public:
-  /// Throws StartupError where `path` is no regular file or cannot be mapped.
+  /// Throws StartupError if `path` is not a regular file or cannot be mapped.
   static MappedFile Open(const std::filesystem::path& path);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -18,11 +18,11 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
-  /// Valid for as long as this object, moved or not, lives. Empty for an empty file.
+  /// Valid while this object, moved or not, lives. Empty for an empty file.
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  /// Lets go of the pages that `range`, a part of bytes(), touches, so that they no longer count as
-  /// this process's memory. What is touched again is read again.
+  /// Releases the memory pages that `range`, a part of bytes(), touches, so that they no longer
+  /// count as memory of this process. They are read again if touched again.
   void Release(std::span<const std::byte> range) const;
 
  private:

@@ -26,7 +26,7 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::size_t kMaxDimensions = 16;
 
-/// Every dtype of the format: a file may hold tensors that nobody asks for.
+/// Every dtype of the format, because a file may hold tensors that the model does not need.
 struct StoredDtype {
   std::string_view name;
   std::int64_t bits;
@@ -46,18 +46,19 @@ constexpr std::array<StoredDtype, 22> kStoredDtypes = {{
     {"I64", 64, std::nullopt},        {"U64", 64, std::nullopt},
 }};
 
-/// A tensor's fields as written, before they are held to each other.
+/// A tensor's fields as they are in the file, before they are checked against each other.
 struct RawTensor {
   std::string name;
   const StoredDtype* dtype = nullptr;
   std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> offsets;  ///< Begin and end, from the header's end on.
+  std::vector<std::int64_t> offsets;  ///< Begin and end, counted from the header's end.
   bool has_shape = false;
   bool has_offsets = false;
 };
 
 /// Follows the parser through {"__metadata__": {name: text}, TENSOR: {"dtype", "shape",
-/// "data_offsets"}} and stops it at anything else, so that a hostile header builds nothing.
+/// "data_offsets"}} and stops it at anything else, so that a hostile header builds no data
+/// structures.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   std::vector<RawTensor> tensors;
@@ -196,7 +197,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool Unexpected() {
     if (place_ == Place::kMetadataValue || place_ == Place::kMetadata) {
-      return Stop("the header's __metadata__ is not an object of texts");
+      return Stop("the header's __metadata__ is not an object of strings");
     }
     const bool in_tensor = place_ >= Place::kTensorValue && place_ <= Place::kOffsets;
     return Stop(in_tensor ? "tensor " + Quoted(tensors.back().name) +
@@ -248,7 +249,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   std::unordered_set<std::string> names_;
 };
 
-/// Bytes of a tensor of this shape; none where that overflows or is no whole number of bytes.
+/// Size in bytes of a tensor of this shape; nullopt if it overflows or is not a whole number of
+/// bytes.
 std::optional<std::int64_t> SizeOf(const RawTensor& tensor) {
   std::int64_t bits = tensor.dtype->bits;
   for (const std::int64_t dimension : tensor.shape) {
@@ -264,7 +266,7 @@ void CheckSize(const RawTensor& tensor, const std::string& origin) {
   const std::int64_t end = tensor.offsets[1];
   if (end < begin) {
     throw StartupError(origin + ": tensor " + Quoted(tensor.name) + " ends at byte " +
-                       std::to_string(end) + ", before its begin at " + std::to_string(begin));
+                       std::to_string(end) + ", before it begins at byte " + std::to_string(begin));
   }
   const std::optional<std::int64_t> size = SizeOf(tensor);
   if (size != end - begin) {
@@ -275,7 +277,8 @@ void CheckSize(const RawTensor& tensor, const std::string& origin) {
   }
 }
 
-/// Tensors, sorted by offset, lie one after the other from 0 on to the file's end.
+/// Checks that the tensors, sorted by offset, lie one after another from offset 0 to the file's
+/// end.
 void CheckLayout(const std::vector<RawTensor>& tensors, std::size_t header_end,
                  std::size_t file_size, const std::string& origin) {
   std::int64_t end = 0;
@@ -295,7 +298,7 @@ void CheckLayout(const std::vector<RawTensor>& tensors, std::size_t header_end,
   }
   const std::uint64_t expected = header_end + static_cast<std::uint64_t>(end);
   if (expected > file_size) {
-    throw StartupError(origin + ": truncated, or its header lies: its tensors end at byte " +
+    throw StartupError(origin + ": truncated, or its header is wrong: its tensors end at byte " +
                        std::to_string(expected) + ", but the file has " +
                        std::to_string(file_size) + " bytes");
   }
@@ -305,7 +308,7 @@ void CheckLayout(const std::vector<RawTensor>& tensors, std::size_t header_end,
   }
 }
 
-/// The header's text, its length checked against the file's.
+/// The header's text, after its length has been checked against the file's.
 std::string_view HeaderText(std::span<const std::byte> file_bytes, const std::string& origin) {
   if (file_bytes.size() < kLengthBytes) {
     throw StartupError(origin + ": truncated: a safetensors file has at least " +
@@ -332,7 +335,7 @@ std::string_view HeaderText(std::span<const std::byte> file_bytes, const std::st
 SafetensorsHeader ParseSafetensorsHeader(std::span<const std::byte> file_bytes,
                                          const std::string& origin) {
   const std::string_view text = HeaderText(file_bytes, origin);
-  // The parser would skip a byte-order mark, and take a zero byte for the text's end.
+  // The parser would skip a byte-order mark, and would take a zero byte for the end of the text.
   if (!text.starts_with('{') || text.find('\0') != std::string_view::npos) {
     throw StartupError(origin + ": the header is not a JSON object");
   }

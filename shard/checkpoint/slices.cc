@@ -17,7 +17,7 @@ inline std::uint32_t Bf16Bits(std::uint16_t half) { return std::uint32_t{half} <
 
 constexpr std::uint32_t MaskIf(bool condition) { return 0U - std::uint32_t{condition}; }
 
-/// All three cases are computed and one chosen by masks, so that a loop over this has no branch.
+/// Computes all three cases and selects one by masks, so that a loop over this has no branch.
 inline std::uint32_t F16Bits(std::uint16_t half) {
   const std::uint32_t sign = (std::uint32_t{half} & 0x8000U) << 16;
   const std::uint32_t rest = half & 0x7FFFU;
@@ -25,15 +25,15 @@ inline std::uint32_t F16Bits(std::uint16_t half) {
   // Infinity and NaN: exponent 31 becomes 255.
   const std::uint32_t normal =
       (rest << 13) + kExponentShift + (kExponentShift & MaskIf(rest >= 0x7C00U));
-  // A subnormal is an integer number of 2^-24.
+  // A subnormal is a multiple of 2^-24.
   const std::uint32_t subnormal =
       std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(rest)) * 0x1p-24F);
   const std::uint32_t is_subnormal = MaskIf(rest < 0x0400U);
   return sign | (subnormal & is_subnormal) | (normal & ~is_subnormal);
 }
 
-/// Whole blocks through local arrays: any alignment, and a trip count that every level of
-/// optimisation vectorises.
+/// Converts whole blocks through local arrays, which allows any alignment and gives the loop a
+/// fixed trip count that compilers vectorise at every optimisation level.
 template <std::uint32_t (*convert)(std::uint16_t)>
 void ConvertHalves(const std::byte* in, std::int64_t count, float* out) {
   constexpr std::int64_t kBlock = 32;
@@ -50,7 +50,7 @@ void ConvertHalves(const std::byte* in, std::int64_t count, float* out) {
 }
 
 void Convert(Dtype dtype, const std::byte* in, std::int64_t count, float* out) {
-  if (count == 0) {  // Either pointer may be null, which memcpy must not be given.
+  if (count == 0) {  // Either pointer may be null, which is invalid for memcpy.
     return;
   }
   switch (dtype) {
@@ -84,11 +84,11 @@ void ReadRows(const TensorView& tensor, Range rows, float* out) {
 
 void ReadBlock(const TensorView& tensor, Range rows, Range cols, float* out,
                std::int64_t out_stride) {
-  Check(tensor.shape.size() == 2, "a block is read of a matrix");
+  Check(tensor.shape.size() == 2, "a block is read from a matrix");
   Check(Within(rows, tensor.shape[0]) && Within(cols, tensor.shape[1]),
         "the block lies in the tensor");
   Check(out_stride >= cols.size(), "the block's rows do not overlap");
-  if (cols.empty()) {  // A tensor [n, 0] has no bytes, however many rows.
+  if (cols.empty()) {  // A tensor [n, 0] has no bytes, however many rows it has.
     return;
   }
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
@@ -99,7 +99,7 @@ void ReadBlock(const TensorView& tensor, Range rows, Range cols, float* out,
 }
 
 void ReadVector(const TensorView& tensor, Range range, float* out) {
-  Check(tensor.shape.size() == 1, "a vector is read of a tensor of one dimension");
+  Check(tensor.shape.size() == 1, "a vector is read from a tensor of one dimension");
   ReadRows(tensor, range, out);
 }
 

@@ -9,12 +9,12 @@
 
 namespace scorecast::shard {
 
-/// How a tensor that we read is stored; little-endian.
+/// Stored types that we read; little-endian.
 enum class Dtype : std::uint8_t { kF32, kF16, kBF16 };
 
 constexpr std::int64_t ItemSize(Dtype dtype) { return dtype == Dtype::kF32 ? 4 : 2; }
 
-/// As safetensors spells it.
+/// The spelling in safetensors.
 constexpr std::string_view DtypeName(Dtype dtype) {
   switch (dtype) {
     case Dtype::kF32:
@@ -27,7 +27,7 @@ constexpr std::string_view DtypeName(Dtype dtype) {
   return "";
 }
 
-/// A tensor in a mapped file: row-major, of any alignment. Does not own its bytes.
+/// A tensor in a mapped file: row-major, with any alignment. Does not own its bytes.
 struct TensorView {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;

@@ -1,4 +1,4 @@
-// The attention kernel's one body. Included by kernels_body.h only, hence no `#pragma once`.
+// The one body of the attention kernel. Only kernels_body.h includes it, hence no `#pragma once`.
 
 #include <algorithm>
 #include <cstddef>
@@ -7,10 +7,10 @@ namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
 
 static_assert(kKeyLanes == kLanes);
-constexpr int kVectorLanes = kKeyLanes;  // As an int, beside lanes' numbers.
+constexpr int kVectorLanes = kKeyLanes;  // As an int, for comparisons with lane numbers.
 
-// How many rows and vectors of sums are held in registers at once. Which rows and columns are
-// computed together does not show in the bits: a sum runs over the depth alone.
+// Rows, and vectors of sums for each, that are held in registers at once. Which rows and columns
+// are computed together does not change a bit: each sum runs over the depth alone.
 #if defined(__AVX512F__)
 constexpr int kRowsAtOnce = 6;
 constexpr int kVectorsAtOnce = 4;
@@ -22,7 +22,7 @@ constexpr int kRowsAtOnce = 3;
 constexpr int kVectorsAtOnce = 1;
 #endif
 
-/// Elements that are products of one by one.
+/// Elements that are multiplied one at a time.
 struct Float32 {
   using T = float;
   using Operand = Floats;
@@ -32,7 +32,7 @@ struct Float32 {
   static Floats MultiplyAdd(Operand a, Operand b, Floats sum) { return sum + a * b; }
   static void StoreVector(Floats x, T* p) { Store(x, p); }
   static T FromFloat(float x) { return x; }
-  /// The first n lanes, kPair elements apart.
+  /// Stores the first n lanes, kPair elements apart.
   static void StoreStrided(Floats x, std::int64_t n, T* p) { StorePart(x, n, p); }
 };
 
@@ -79,7 +79,7 @@ struct Bfloat16 {
   static void StoreStrided(Floats x, std::int64_t n, T* p) {
     const Ints rounded = Round(x);
 #ifdef __AVX512BW__
-    // The other elements of the pairs are another row's, perhaps another thread's.
+    // The other element of each pair belongs to another row, which another thread may be writing.
     const __mmask32 even = 0x55555555U >> static_cast<unsigned>(32 - 2 * n);
     _mm512_mask_storeu_epi16(p, even, std::bit_cast<__m512i>(rounded));
 #else
@@ -90,8 +90,8 @@ struct Bfloat16 {
   }
 };
 
-/// A matrix in pairs along its depth: vectors of 16 columns `vector_stride` elements apart, the
-/// next pair of each `depth_stride` elements on.
+/// A matrix stored in pairs along its depth. Vectors of 16 columns are `vector_stride` elements
+/// apart; the next pair of each is `depth_stride` elements on.
 template <typename E>
 struct Panel {
   const typename E::T* data;
@@ -154,8 +154,9 @@ inline void ForBlocks(std::int64_t rows, std::int64_t vectors, const Block& bloc
   }
 }
 
-/// Turns a row's scores into weights relative to the new maximum, and brings what was summed before
-/// to it. Returns the factor for the weighted values so far; exactly 1 when the row sees nothing.
+/// Turns a row's scores into weights relative to the new maximum, and rescales the row's sums to
+/// that maximum. Returns the factor for the weighted values so far: exactly 1 if the row sees
+/// nothing here.
 template <typename E>
 inline float Weigh(const float* scores, int vectors, int visible, float* state,
                    typename E::T* weights) {
@@ -163,11 +164,11 @@ inline float Weigh(const float* scores, int vectors, int visible, float* state,
   const int whole = visible / kVectorLanes;
   Floats best = Broadcast(state[0]);
   for (int v = 0; v < whole; ++v) {
-    // The comparison drops a NaN here; its weight below keeps it.
+    // This comparison may drop a NaN; the weight computed below keeps it.
     const Floats score = Load(scores + v * kLanes);
     best = score > best ? score : best;
   }
-  Floats last = {};  // Of the vector that is seen in part.
+  Floats last = {};  // The scores of the vector that is only partly visible.
   if (whole < vectors) {
     last =
         lane < visible - whole * kVectorLanes ? Load(scores + whole * kLanes) : Broadcast(kNoScore);
@@ -198,7 +199,7 @@ inline float Weigh(const float* scores, int vectors, int visible, float* state,
   return factor;
 }
 
-/// Rows whose scores are held at once.
+/// Number of rows whose scores are held at once.
 constexpr std::int64_t kRowBlock = 24;
 
 template <typename E>

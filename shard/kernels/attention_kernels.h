@@ -6,49 +6,50 @@
 
 namespace scorecast::shard {
 
-/// Keys of one attention tile. Tiles are counted from a segment's first row, and every row reduces
-/// over the same tiles whatever else is computed.
+/// Keys of one attention tile. Tiles are counted from a segment's first row. A row always reduces
+/// over the same tiles, whatever else is computed in the pass.
 inline constexpr int kTileKeys = 64;
-/// Keys stored side by side, and the granule of value_stride; see KvStore.
+/// Keys stored side by side; value_stride is a multiple of it. See KvStore.
 inline constexpr int kKeyLanes = 16;
 
-/// Query rows against one tile of keys: a step of softmax(q·Kᵀ)·V that carries the maximum, the sum
+/// Query rows and one tile of keys: one step of softmax(q·Kᵀ)·V, which carries the maximum, the sum
 /// of exponentials and the weighted values from tile to tile (as FlashAttention, arXiv 2205.14135).
-/// T is the type of queries, keys and values; pair is 1 for float32 and 2 for bfloat16, whose
-/// products are taken two at a time.
+/// T is the type of queries, keys and values. pair is 1 for float32 and 2 for bfloat16, whose
+/// products are computed two at a time.
 struct AttentionTile {
   std::int64_t head_dim = 0;
   const std::byte* keys = nullptr;    ///< T [tile keys / 16][head_dim / pair][16][pair]
   const std::byte* values = nullptr;  ///< T [tile keys / pair][value_stride][pair]
-  std::int64_t value_stride = 0;      ///< head_dim rounded up to 16; the rest is zero.
+  std::int64_t value_stride = 0;      ///< head_dim rounded up to 16; the padding is zero.
   std::int64_t rows = 0;
-  const std::byte* queries = nullptr;  ///< T [rows][head_dim], scaled already.
-  const int* visible = nullptr;        ///< [rows]: a row sees keys [0, visible) of the tile.
+  const std::byte* queries = nullptr;  ///< T [rows][head_dim], already scaled.
+  const int* visible = nullptr;        ///< [rows]: row r sees keys [0, visible[r]) of the tile.
   float* outputs = nullptr;            ///< [rows][value_stride]: weighted values so far.
-  float* states = nullptr;             ///< [rows][kRowState]; see there.
+  float* states = nullptr;             ///< [rows][kRowState]
 };
 
 /// A row's state: the maximum so far, and the sum of exponentials so far in 16 parts.
 inline constexpr int kRowState = 1 + kKeyLanes;
 
-/// The maximum that a row's state starts with, its sums being 0: above no score, and finite, so
-/// that no difference is a NaN.
+/// Initial maximum of a row's state (the initial sums are 0). No score is below it, and it is
+/// finite, so that differences to it are never NaN.
 inline constexpr float kNoScore = std::numeric_limits<float>::lowest();
 
-/// Attention over keys and values of one type.
+/// Attention over keys and values of one type T.
 struct AttentionKernels {
   std::int64_t element_size;  ///< sizeof(T)
 
-  /// out[i] = factor · x[i] as T: a query. `n` is head_dim, which is even.
+  /// out[i] = factor · x[i] as T: a scaled query. `n` is head_dim, which is even.
   void (*store_query)(const float* x, float factor, std::int64_t n, std::byte* out);
   /// Writes `key` [n] into lane `row` % 16 of the group of 16 keys at `group`.
   void (*store_key)(const float* key, std::int64_t n, std::int64_t row, std::byte* group);
-  /// Writes `value` [n] as row `row` of those at `values`, T [rows / pair][value_stride][pair].
+  /// Writes `value` [n] as row `row` of `values`, T [rows / pair][value_stride][pair].
   void (*store_value)(const float* value, std::int64_t n, std::int64_t row,
                       std::int64_t value_stride, std::byte* values);
-  /// A row that sees nothing keeps its state and output. A key that a row does not see does not
-  /// reach it, finite or not; a value that it does not see, up to the end of the last pair that
-  /// another row sees, is multiplied by zero, and must be finite.
+  /// Adds one tile to the rows' states and outputs. A row that sees no key keeps its bits. Keys
+  /// that a row does not see have no effect on it, even if they are not finite. Values that a row
+  /// does not see are multiplied by zero, up to the end of the last pair that another row sees;
+  /// they must be finite.
   void (*attend)(const AttentionTile& tile);
 };
 

@@ -1,14 +1,14 @@
-// The kernels' one body, in GCC's and clang's vectors of 16 floats, which the compiler maps to
-// whatever the instruction set has. Included once by each kernels_*.cc, which sets
-// SCORECAST_KERNELS_NAMESPACE. Not to be included elsewhere, hence no `#pragma once`.
+// The one body of the kernels, written with the 16-float vector types of GCC and clang, which the
+// compiler maps to the instruction set at hand. Each kernels_*.cc includes it once and sets
+// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`.
 
 #include <cmath>
 
 #include "proto/plan/philox.h"
 #include "shard/kernels/kernels.h"
-// Each of these builds on the one before.
+// The vectors come before the attention body, which needs them.
 #include "shard/kernels/vectors_body.h"
-// The attention's.
+// The kernels below need both.
 #include "shard/kernels/attention_body.h"
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
@@ -102,7 +102,8 @@ void MaxAndSumExp(const float* x, std::int64_t n, float* maximum, double* sum_ex
   for (; i < n; ++i) {
     top = x[i] > top ? x[i] : top;
   }
-  // A float32 sum of a whole vocabulary would lose digits: sums of 1024 go into a float64.
+  // A float32 sum over a whole vocabulary would lose digits: runs of 1024 are summed in float32 and
+  // added up in float64.
   constexpr std::int64_t kRun = 1024;
   double total = 0;
   for (i = 0; i < n; i += kRun) {
@@ -137,9 +138,10 @@ inline void Multiply(Bits x, std::uint32_t factor, Bits* high, Bits* low) {
   *low = std::bit_cast<Bits>((even & 0xFFFFFFFF) | (odd << 32));
 }
 
-/// Bit i is set where a logit can win. To win, a token's noise must be at least least - logit = t. Its
-/// u then has -ln u <= exp(-t), and 1 - u <= -ln u. 1 - u is at least (2^32 - 1 - high) / 2^32, where
-/// `high` is u's first 32 bits. The factors are more than float32's roundings and Exp's error.
+/// Bit i is set if logits[i] plus its noise may reach `least`. For that, the noise must be at least
+/// t = least - logit, so that u has -ln u <= exp(-t); and 1 - u <= -ln u. 1 - u is at least (2^32 -
+/// 1 - high) / 2^32, where `high` is the first 32 bits of u. The factors exceed the roundings of
+/// float32 and the error of Exp.
 inline std::uint32_t Candidates(const float* logits, Bits high, float least) {
   const Floats most = Exp(Load(logits) - least) * 1.0005F;
   const Floats left = __builtin_convertvector(~high, Floats) * (0x1p-32F * 0.9995F);
@@ -198,7 +200,7 @@ void AddBf16(const std::uint16_t* x, std::int64_t n, float* sum) {
   }
 }
 
-/// One stage: sums and differences of what lies `width` apart, over blocks of 2 · width.
+/// One stage: sums and differences of elements `width` apart, over blocks of 2 · width.
 inline void Butterfly(float* x, std::int64_t n, std::int64_t width) {
   for (std::int64_t begin = 0; begin < n; begin += 2 * width) {
     float* low = x + begin;
@@ -219,7 +221,7 @@ inline void Butterfly(float* x, std::int64_t n, std::int64_t width) {
   }
 }
 
-/// The stages of `width` and 2 · width at once, which spares loads and stores; width ≥ 16.
+/// The stages of `width` and 2 · width in one go, which saves loads and stores; width ≥ 16.
 inline void TwoButterflies(float* x, std::int64_t n, std::int64_t width) {
   for (std::int64_t begin = 0; begin < n; begin += 4 * width) {
     for (std::int64_t i = begin; i < begin + width; i += kLanes) {
@@ -267,7 +269,7 @@ void Rotate(float* x, std::int64_t n) {
       x[i] *= norm;
     }
   }
-  // Block by block, which stays in the first cache.
+  // Block by block, so that the data stay in the L1 cache.
   for (std::int64_t begin = 0; begin < n; begin += block) {
     std::int64_t w = width;
     for (; w >= kLanes && 2 * w < block; w *= 4) {
@@ -302,7 +304,7 @@ float Quantize(const float* x, std::int64_t n, std::uint8_t* out) {
     look(LoadPart(x + i, n - i));
   }
   const float most = Max(largest);
-  // Where all are 0, or so small that the quotient is no number, all become 0.
+  // If all are 0, or so small that the quotient overflows, all become 0.
   const float quotient = 127.0F / most;
   const float to_int = quotient <= kLargest ? quotient : 0.0F;
   for (i = 0; i + kLanes <= n; i += kLanes) {

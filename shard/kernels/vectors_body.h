@@ -1,5 +1,5 @@
-// Vectors of 16 floats for the kernels' bodies: GCC's and clang's, which the compiler maps to
-// whatever the instruction set has. Included by kernels_body.h only, hence no `#pragma once`.
+// Vectors of 16 floats for the kernels' bodies: vector types of GCC and clang, which the compiler
+// maps to the instruction set at hand. Only kernels_body.h includes this, hence no `#pragma once`.
 
 #include <bit>
 #include <cstdint>
@@ -28,7 +28,7 @@ inline Floats Load(const float* p) {
 
 inline void Store(Floats v, float* p) { std::memcpy(p, &v, sizeof(v)); }
 
-/// The first n < 16 floats, zeros behind them.
+/// The first n < 16 floats; the other lanes are zero.
 inline Floats LoadPart(const float* p, std::int64_t n) {
   Floats v = {};
   std::memcpy(&v, p, static_cast<std::size_t>(n) * sizeof(float));
@@ -41,7 +41,8 @@ inline void StorePart(Floats v, std::int64_t n, float* p) {
 
 inline Floats Broadcast(float x) { return x - Floats{}; }
 
-/// A fixed tree, so that the sum's bits do not depend on what the compiler makes of it.
+/// Adds the lanes as a fixed tree, so that the compiler cannot change the order and thereby the
+/// bits.
 inline float Sum(Floats v) {
   float part[kLanes];
   std::memcpy(part, &v, sizeof(v));
@@ -53,7 +54,7 @@ inline float Sum(Floats v) {
   return part[0];
 }
 
-/// v's lanes in another order.
+/// Lane i of the result is lane order[i] of v.
 inline Floats Shuffle(Floats v, Ints order) {
 #ifdef __clang__
   Floats shuffled;
@@ -66,7 +67,7 @@ inline Floats Shuffle(Floats v, Ints order) {
 #endif
 }
 
-/// Any lane's NaN may or may not be dropped.
+/// The largest lane. A NaN in any lane may or may not be dropped.
 inline float Max(Floats v) {
   const auto larger = [](Floats a, Floats b) { return a > b ? a : b; };
   v = larger(v, Shuffle(v, Ints{8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7}));
@@ -76,12 +77,12 @@ inline float Max(Floats v) {
   return v[0];
 }
 
-/// 0, or a NaN for what is not finite: with it added, exp(-∞) cannot pass for 0.
+/// 0 for finite lanes, NaN for the others. Added to exp(v), it keeps exp(-∞) from passing for 0.
 inline Floats ZeroIfFinite(Floats v) { return v * 0.0F; }
 
 /// exp(x) to about one unit in the last place, after Cephes' expf: x = n·ln 2 + r, a polynomial in
-/// r, and n added to the exponent. Exactly 1 at 0; a NaN stays one; below -87 it is about 1e-38,
-/// and above 88 about 1e38.
+/// r, and n added to the exponent. Exactly 1 at 0; NaN stays NaN; about 1e-38 for x below -87 and
+/// about 1e38 above 88.
 inline Floats Exp(Floats x) {
   const Floats low = Broadcast(-87.0F);
   const Floats high = Broadcast(88.0F);
@@ -111,11 +112,11 @@ inline Floats Widen(const std::uint16_t* x) {
   return std::bit_cast<Floats>(__builtin_convertvector(half, Ints) << 16);
 }
 
-/// Rounds to bfloat16, ties to even, in the low half of each lane.
+/// Rounds to bfloat16, ties to even. The result is in the low half of each lane.
 inline Ints Round(Floats x) {
   const Bits bits = std::bit_cast<Bits>(x);
   const Bits rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  const Bits quiet_nan = (bits >> 16) | 0x40;  // Rounding could carry it to infinity.
+  const Bits quiet_nan = (bits >> 16) | 0x40;  // Rounding could carry a NaN to infinity.
   return x == x ? std::bit_cast<Ints>(rounded) : std::bit_cast<Ints>(quiet_nan);
 }
 

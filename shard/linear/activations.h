@@ -8,8 +8,8 @@
 
 namespace scorecast::shard {
 
-/// Buffers have room for multiples of so many rows, to which a GEMM may round up what it is given:
-/// the only padding that is ever computed. What the rows past the last hold does not matter.
+/// Buffers have room for a multiple of this many rows, because a GEMM may round the number of rows
+/// up to one. No other padding is ever computed. The contents of the padding rows do not matter.
 inline constexpr std::int64_t kRowGranule = 16;
 
 constexpr std::int64_t RoundUpRows(std::int64_t rows) {
@@ -25,21 +25,21 @@ struct Rows {
   T* operator[](std::int64_t row) const { return data + row * stride; }
 };
 
-/// Rows as matrix products take them: dense, [rows][width] of float32, bfloat16, or bytes of which
-/// each row has a scale: x, rotated (Kernels::rotate), ≈ scale · (byte - 128). Does not own its
-/// memory.
+/// Rows in the form that matrix products take: dense, [rows][width] of float32, bfloat16 or, for
+/// int8, bytes with one scale for each row: rotated x (Kernels::rotate) ≈ scale · (byte - 128).
+/// Does not own its memory.
 struct Activations {
   Precision precision = Precision::kFloat32;
   std::int64_t width = 0;
   std::byte* data = nullptr;
-  float* scales = nullptr;  ///< [rows], where precision is kInt8.
+  float* scales = nullptr;  ///< [rows] if precision is kInt8, else unused.
 
   std::int64_t row_bytes() const { return width * ElementSize(precision); }
   std::byte* Row(std::int64_t row) const { return data + row * row_bytes(); }
 
-  /// Rounds x [width], which may be overwritten, into a row. A row's bits depend on it alone.
+  /// Rounds x [width] into a row; may overwrite x. A row's bits depend on that row alone.
   void Set(const Kernels& kernels, std::int64_t row, float* x) const;
-  /// Copies a row of `from`, of the same precision and width.
+  /// Copies a row of `from`, which has the same precision and width.
   void CopyRow(std::int64_t row, const Activations& from, std::int64_t from_row) const;
 };
 

@@ -32,7 +32,7 @@ void LimitOneDnn(InstructionSet set) {
       dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_vnni);
       return;
     case InstructionSet::kAvx512Bf16:
-      return;  // With whatever the CPU has beyond.
+      return;  // oneDNN may use everything that the CPU has.
   }
 }
 

@@ -9,28 +9,28 @@
 
 namespace scorecast::shard {
 
-/// The precisions of one engine's products, and the library for each.
+/// The precisions of an engine's matrix products, and the library for each.
 struct ArithmeticChoice {
   Precision layers = Precision::kFloat32;
-  /// Few rows see the lm-head, and every error in it shows: never int8.
+  /// Never int8: few rows go through the lm-head, and every error in it shows in the scores.
   Precision lm_head = Precision::kFloat32;
   bool layers_by_onednn = false;
   bool lm_head_by_onednn = false;
 };
 
-/// bfloat16 where the instruction set has it, else float32.
+/// bfloat16 if the instruction set has products of it, else float32.
 constexpr Precision DefaultPrecision(InstructionSet set) {
   return set >= InstructionSet::kAvx512Bf16 ? Precision::kBfloat16 : Precision::kFloat32;
 }
 
-/// The best that this CPU has for layers of `precision`.
+/// The best choice on this CPU for layers of `precision`.
 ArithmeticChoice ChooseArithmetic(Precision precision);
 
-/// Keeps oneDNN to instructions of `set`, as --kernel asks; to be called before anything else of it
-/// is. ONEDNN_MAX_CPU_ISA, where it is set, has the last word.
+/// Limits oneDNN to the instructions of `set`, for --kernel. Must be called before anything else of
+/// oneDNN. Does nothing if ONEDNN_MAX_CPU_ISA is set, which takes precedence.
 void LimitOneDnn(InstructionSet set);
 
-/// Backends as chosen. Keys and values are bfloat16 unless layers are float32.
+/// The chosen backends. Keys and values are bfloat16 unless the layers are float32.
 class Arithmetic {
  public:
   Arithmetic(const Kernels& kernels, const ArithmeticChoice& choice, int threads);

@@ -7,15 +7,16 @@
 
 namespace scorecast::shard {
 
-/// A chunk of a weight as int8, one scale for each output: rows are rotated as activations are
+/// A chunk of a weight as int8, with one scale for each output. Rows are rotated as activations are
 /// (Kernels::rotate), then rounded to [-127, 127].
 struct Int8Chunk {
   std::vector<std::int8_t> values;    ///< [width, in]
   std::vector<float> scales;          ///< [width]
-  std::vector<std::int32_t> offsets;  ///< [width]: 128 · Σ values, which bytes' offset of 128 adds.
+  std::vector<std::int32_t> offsets;  ///< [width]: 128 · Σ values, which the activations' offset of
+                                      ///< 128 adds to a product.
 };
 
-/// `rows` [width, in] is overwritten.
+/// Overwrites `rows` [width, in].
 Int8Chunk QuantizeChunk(const Kernels& kernels, float* rows, std::int64_t width, std::int64_t in);
 
 }  // namespace scorecast::shard

@@ -12,13 +12,13 @@
 
 namespace scorecast::shard {
 
-/// Where each thread's products go before an epilogue takes them on: small enough to stay in its
+/// Each thread's buffer for products until an epilogue consumes them; small enough to stay in its
 /// cache.
 class TileScratch {
  public:
   explicit TileScratch(int threads) : threads_(threads) {}
 
-  /// Room for tiles of up to so many columns.
+  /// Makes room for tiles of up to this many columns.
   void Reserve(std::int64_t columns);
   float* Of(int thread) { return tiles_.data() + thread * kMostTileRows * columns_; }
 
@@ -28,11 +28,11 @@ class TileScratch {
   AlignedBuffer<float> tiles_;  // [threads][kMostTileRows][columns]
 };
 
-/// A part of a product, just computed; the epilogue may overwrite it.
+/// A part of a product, as soon as it is computed. The epilogue may overwrite it.
 struct ProductTile {
   std::int64_t first_row = 0;
-  std::int64_t rows = 0;  ///< Real ones.
-  proto::Range columns;   ///< Of the outputs.
+  std::int64_t rows = 0;  ///< Without padding.
+  proto::Range columns;   ///< The outputs that the tile covers.
   float* data = nullptr;  ///< [rows][columns.size()]
   std::int64_t chunk = 0;
   int thread = 0;
@@ -40,10 +40,10 @@ struct ProductTile {
   float* Row(std::int64_t row) const { return data + (row - first_row) * columns.size(); }
 };
 
-/// y = x · Wᵀ on this rank's part of a weight.
+/// y = x · Wᵀ for this rank's part of a weight.
 class Linear {
  public:
-  /// `source` may have no outputs or no inputs: a rank may own nothing of a layer.
+  /// `source` may have no outputs or no inputs, because a rank may own nothing of a layer.
   Linear(GemmBackend& backend, Precision precision, const WeightSource& source, ThreadPool& pool,
          TileScratch& scratch);
 
@@ -52,15 +52,15 @@ class Linear {
   std::int64_t chunks() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
   Precision precision() const { return precision_; }
 
-  /// Computes the outputs of some chunks for rows [0, rows) of x and hands them, tile by tile and
-  /// on any thread, to epilogue(const ProductTile&). x has room for RoundUpRows(rows) rows. With
-  /// nothing to sum (in = 0), products are zero.
+  /// Computes the outputs of some chunks for rows [0, rows) of x and passes them, tile by tile and
+  /// on any thread, to epilogue(const ProductTile&). x has room for RoundUpRows(rows) rows. If
+  /// there is nothing to sum (in = 0), the products are zero.
   template <typename Epilogue>
   void Forward(const Activations& x, std::int64_t rows, proto::Range chunks, ThreadPool& pool,
                const Epilogue& epilogue) const {
     const Cut cut = CutRows(rows, chunks.size(), pool.threads());
     pool.ParallelFor(cut.panels * chunks.size(), [&](std::int64_t task, int thread) {
-      // Chunk by chunk, so that neighbours in time share a part of the weight.
+      // Chunk by chunk, so that tasks that run at the same time share a part of the weight.
       const std::int64_t row = task % cut.panels * cut.height;
       epilogue(Multiply(x, rows, row, cut.height, chunks.begin + task / cut.panels, thread));
     });
@@ -76,7 +76,7 @@ class Linear {
     std::int64_t panels = 0;
     std::int64_t height = 0;
   };
-  /// Panels as even as they go, and enough of them for all threads.
+  /// Divides the rows into panels of almost equal height, and into enough of them for all threads.
   static Cut CutRows(std::int64_t rows, std::int64_t chunks, int threads);
 
   ProductTile Multiply(const Activations& x, std::int64_t rows, std::int64_t first_row,
@@ -84,9 +84,10 @@ class Linear {
 
   Precision precision_;
   std::int64_t in_;
-  std::vector<std::int64_t> starts_;  // [chunks + 1]: the first output of each.
+  std::vector<std::int64_t> starts_;  // [chunks + 1]: the first output of each chunk, then the
+                                      // number of outputs.
   TileScratch* scratch_;
-  std::unique_ptr<PackedWeight> weight_;  // Null where this rank owns nothing.
+  std::unique_ptr<PackedWeight> weight_;  // Null if this rank owns nothing.
 };
 
 }  // namespace scorecast::shard

@@ -11,13 +11,13 @@ namespace {
 struct Chunk {
   const OneDnnProduct* product = nullptr;
   std::int64_t width = 0;
-  std::int64_t offset = 0;  // Of its weight in the buffer of all.
+  std::int64_t offset = 0;  // Offset of its weight in the buffer of all chunks.
   dnnl::memory weight;
-  std::vector<float> scales;          // [width], of int8
-  std::vector<std::int32_t> offsets;  // [width], of int8
+  std::vector<float> scales;          // [width]; int8 only
+  std::vector<std::int32_t> offsets;  // [width]; int8 only
 };
 
-/// Bytes times int8 values, so many of them, still fit the int32 that adds them up.
+/// Largest number of products of a byte and an int8 value whose sum fits into int32.
 constexpr std::int64_t kDeepest = std::int64_t{1} << 16;
 static_assert(kDeepest * 255 * 128 < std::int64_t{1} << 31);
 

@@ -10,12 +10,12 @@
 
 namespace scorecast::shard {
 
-/// Products by oneDNN; those of a shape for which it has no kernel that suits, by `other`.
+/// Products by oneDNN. Weights of a shape for which oneDNN has no suitable kernel go to `other`.
 class OneDnnBackend : public GemmBackend {
  public:
   OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& other);
 
-  /// Whether this CPU, with what ONEDNN_MAX_CPU_ISA leaves of it, has instructions for products of
+  /// Whether this CPU, within the limit of ONEDNN_MAX_CPU_ISA, has instructions for products of
   /// this precision.
   static bool Supports(Precision precision);
 
@@ -24,7 +24,7 @@ class OneDnnBackend : public GemmBackend {
   std::string Description(Precision precision) const override;
 
  private:
-  /// Checked when it is first asked for; null where it is not usable.
+  /// The product of a shape, made and checked at the first call for it; null if it is not usable.
   const OneDnnProduct* Product(Precision precision, std::int64_t width, std::int64_t in);
 
   const Kernels& kernels_;

@@ -20,7 +20,8 @@ const dnnl::engine& Engine() {
   return engine;
 }
 
-/// Work is dealt out by our own pool: on every thread that calls it, the library works alone.
+/// Makes oneDNN use one thread for each call, because our own pool distributes the work. The
+/// setting is per calling thread.
 void WorkAlone() { omp_set_num_threads(1); }
 
 DataType InputType(Precision precision) {
@@ -39,13 +40,13 @@ DataType WeightType(Precision precision) {
   return precision == Precision::kInt8 ? DataType::s8 : InputType(precision);
 }
 
-/// Sample numbers in a precision, as bytes.
+/// Sample numbers in a precision, as raw bytes.
 std::vector<std::byte> Samples(Precision precision, std::int64_t count) {
   const std::vector<float> numbers = SampleNumbers(count);
   const auto size = static_cast<std::size_t>(ElementSize(precision));
   std::vector<std::byte> bytes(numbers.size() * size);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    // The upper bytes of a float are a bfloat16; its mantissa's are as good as any as an integer.
+    // The upper two bytes of a float are a bfloat16. For int8, any byte of its mantissa will do.
     const auto* number = reinterpret_cast<const std::byte*>(&numbers[i]);
     const std::size_t skip = precision == Precision::kInt8 ? 1 : sizeof(float) - size;
     std::copy_n(number + skip, size, bytes.data() + i * size);
@@ -62,7 +63,7 @@ OneDnnProduct::OneDnnProduct(Precision precision, std::int64_t width, std::int64
     MakeAll(threads);
     is_usable_ = RowsKeepTheirBits();
   } catch (const dnnl::error&) {
-    // It has no kernel for this.
+    // oneDNN has no kernel for this shape: is_usable_ stays false.
   }
 }
 
@@ -74,7 +75,7 @@ void OneDnnProduct::MakeAll(int threads) {
     try {
       made_.insert(made_.begin(), Make(rows, threads));
     } catch (const dnnl::error&) {
-      // A granule does.
+      // Not needed: kRowGranule rows serve instead.
     }
   }
 }
@@ -112,7 +113,7 @@ OneDnnProduct::OfRows OneDnnProduct::Make(std::int64_t rows, int threads) {
 }
 
 bool OneDnnProduct::RowsKeepTheirBits() {
-  // Sixteen different rows, in one place after another of every height.
+  // Sixteen different rows, computed at different places in products of every height.
   const auto row_bytes = static_cast<std::size_t>(in_ * ElementSize(precision_));
   const std::vector<std::byte> rows = Samples(precision_, kRowGranule * in_);
   const std::vector<std::byte> weight_rows = Samples(precision_, width_ * in_);
@@ -148,7 +149,7 @@ bool OneDnnProduct::RowsKeepTheirBits() {
     }
     return true;
   };
-  // Where there are few places, all rows take their turns in them.
+  // Products of fewer rows than a granule are tried with every row at every place.
   std::vector<std::int64_t> others;
   for (const OfRows& few : made_) {
     for (std::int64_t turn = 0; few.rows < kRowGranule && turn < kRowGranule; ++turn) {

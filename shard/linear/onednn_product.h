@@ -12,37 +12,38 @@
 
 namespace scorecast::shard {
 
-/// oneDNN's products of one width and depth: a primitive for each number of rows that is a multiple
-/// of kRowGranule, and for a few smaller ones, made once, and one packed layout of the weight for
-/// them all. They are inner products, whose `brgemm` kernels
-/// give a row the same bits whatever the number of rows; other kernels of the library do not, and
-/// are refused.
+/// oneDNN's products of one width and depth: one primitive for each multiple of kRowGranule rows
+/// and for a few smaller numbers of rows, all made in advance, and one packed weight layout that
+/// all of them use. The primitives are inner products: their `brgemm` kernels give a row the same
+/// bits for every number of rows. Other kernels of oneDNN do not, and are rejected.
 class OneDnnProduct {
  public:
-  /// y [rows, width] = x [rows, in] · Wᵀ: float32 and bfloat16 give float32, int8 (bytes times
-  /// signed bytes) gives int32. `threads` may call Multiply at once.
+  /// y [rows, width] = x [rows, in] · Wᵀ. Float32 and bfloat16 give float32; int8 (bytes times
+  /// signed bytes) gives int32. `threads` is the number of threads that may call Multiply at the
+  /// same time.
   OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads);
 
-  /// Whether the CPU has a kernel for this, and the self-check finds a row's bits the same in every
-  /// place of every number of rows.
+  /// Whether oneDNN has a kernel for this shape on this CPU, and the self-check found that a row's
+  /// bits do not depend on its place or on the number of rows.
   bool is_usable() const { return is_usable_; }
 
   std::int64_t packed_bytes() const { return static_cast<std::int64_t>(weight_desc_.get_size()); }
 
-  /// Packs `rows`, dense [width, in], as float32, bfloat16 or int8 as the precision has it, into
-  /// `to`, for Multiply. On any thread. `to`: [packed_bytes()], which must outlive the memory
-  /// object.
+  /// Packs `rows`, dense [width, in] of float32, bfloat16 or int8 values according to the
+  /// precision, into `to` for Multiply. `to` is [packed_bytes()] and must outlive the returned
+  /// memory object. Any thread may call it.
   dnnl::memory Pack(const void* rows, std::byte* to) const;
 
-  /// 1 … kMostTileRows rows; x and y have room for RoundUpRows(rows) of them.
+  /// `rows` is 1 … kMostTileRows; x and y have room for RoundUpRows(rows) rows. `thread` is below
+  /// `threads`; two calls at the same time need different ones.
   void Multiply(const void* x, std::int64_t rows, const dnnl::memory& weight, void* y,
                 int thread) const;
 
-  /// The library's name for its kernel.
+  /// oneDNN's name for the kernel.
   const std::string& kernel() const { return kernel_; }
 
  private:
-  /// One thread's memory objects for one primitive, reused from call to call.
+  /// One thread's memory objects for one primitive, reused by every call.
   struct Slot {
     dnnl::memory x;
     dnnl::memory y;
@@ -54,12 +55,12 @@ class OneDnnProduct {
     mutable std::vector<Slot> slots;  // [threads]
   };
 
-  /// The first one made chooses the weight's layout. dnnl::error where the library has no kernel
-  /// that suits.
+  /// Makes the primitive for `rows` rows. The first one made chooses the weight's layout. Throws
+  /// dnnl::error if oneDNN has no suitable kernel.
   OfRows Make(std::int64_t rows, int threads);
   void MakeAll(int threads);
-  /// Keeps those of few rows that give a row the bits of all others. False where those others do
-  /// not agree among themselves.
+  /// Removes the primitives of less than a granule of rows that give a row other bits than the
+  /// larger primitives do. Returns false if the larger ones do not agree with each other.
   bool RowsKeepTheirBits();
 
   Precision precision_;
@@ -68,7 +69,7 @@ class OneDnnProduct {
   bool is_usable_ = false;
   std::string kernel_;
   dnnl::memory::desc weight_desc_;
-  std::vector<OfRows> made_;  // By rows.
+  std::vector<OfRows> made_;  // In order of `rows`.
 };
 
 }  // namespace scorecast::shard

@@ -13,11 +13,11 @@ namespace {
 
 using Heights = std::vector<std::int64_t>;
 
-/// A chunk of any precision.
+/// A chunk of a weight, in any precision.
 struct Chunk {
   std::int64_t width = 0;
   Heights heights;
-  AlignedBuffer<float> f32;           // [width, in], or empty, as the next two
+  AlignedBuffer<float> f32;           // [width, in]; of these three, only the precision's is filled
   AlignedBuffer<std::uint16_t> bf16;  // [width, in]
   Int8Chunk int8;
 };
@@ -74,7 +74,7 @@ class OpenBlasWeight : public PackedWeight {
 
 OpenBlasBackend::OpenBlasBackend(const Kernels& kernels, int threads)
     : kernels_(kernels), scratch_(static_cast<std::size_t>(threads)) {
-  // Our own pool deals out the work.
+  // Our own pool distributes the work.
   openblas_set_num_threads(1);
 }
 

@@ -10,8 +10,8 @@
 
 namespace scorecast::shard {
 
-/// Products by OpenBLAS, which has float32 only: weights of the other precisions are kept as they
-/// are and widened for each call, which any CPU can do.
+/// Products by OpenBLAS, on any CPU. OpenBLAS computes in float32 only: weights of other precisions
+/// are stored in them and widened for each call.
 class OpenBlasBackend : public GemmBackend {
  public:
   OpenBlasBackend(const Kernels& kernels, int threads);
@@ -20,7 +20,7 @@ class OpenBlasBackend : public GemmBackend {
                                      ThreadPool& pool) override;
   std::string Description(Precision precision) const override;
 
-  /// What one thread widens into.
+  /// One thread's buffers for widened numbers.
   struct Scratch {
     AlignedBuffer<float> x;  // [kMostTileRows, in]
     AlignedBuffer<float> w;  // [width, in]

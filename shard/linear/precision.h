@@ -5,7 +5,7 @@
 
 namespace scorecast::shard {
 
-/// What a matrix product's factors are rounded to; it adds up in float32 (int8: in int32).
+/// The type to which the factors of a matrix product are rounded. Sums are float32 (int8: int32).
 enum class Precision : std::uint8_t { kFloat32, kBfloat16, kInt8 };
 
 constexpr std::int64_t ElementSize(Precision precision) {
@@ -20,7 +20,7 @@ constexpr std::int64_t ElementSize(Precision precision) {
   return 0;
 }
 
-/// As --dtype spells it.
+/// The spelling of --dtype.
 constexpr std::string_view Name(Precision precision) {
   switch (precision) {
     case Precision::kFloat32:

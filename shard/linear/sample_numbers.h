@@ -5,8 +5,8 @@
 
 namespace scorecast::shard {
 
-/// Numbers in [-1, 1) that exercise every bit of a sum, for self-checks; which ones does not
-/// matter.
+/// Numbers in [-1, 1) that use every bit of a sum, for self-checks. Their values do not matter
+/// otherwise.
 std::vector<float> SampleNumbers(std::int64_t count);
 
 }  // namespace scorecast::shard

@@ -20,8 +20,8 @@ void Sgemm(const float* x, std::int64_t rows, const float* w, std::int64_t colum
               static_cast<blasint>(columns));
 }
 
-/// Results of some rows of x, each of which in turn fills a panel of `height` rows: [x's rows,
-/// columns]. None where a row's bits depend on its place in the panel.
+/// Products of the rows of x, [rows of x, columns]. Each row in turn is repeated to fill a panel of
+/// `height` rows. Nullopt if a row's bits depend on its place in the panel.
 std::optional<std::vector<float>> ResultsInAnyPlace(const std::vector<float>& x,
                                                     const std::vector<float>& w,
                                                     std::int64_t columns, std::int64_t in,
@@ -52,13 +52,13 @@ const std::vector<std::int64_t>& SgemmPanels::Heights(std::int64_t columns, std:
   if (!is_new) {
     return heights;
   }
-  // Two ways of adding often agree in one sum, by chance, but not in so many.
+  // Two orders of addition often agree in one sum by chance, but hardly in this many.
   constexpr std::int64_t kSums = 64;
   const std::vector<float> x = SampleNumbers((kSums + columns - 1) / columns * in);
   const std::vector<float> w = SampleNumbers(columns * in);
   std::int64_t height = kRowGranule;
   std::optional<std::vector<float>> expected = ResultsInAnyPlace(x, w, columns, in, height);
-  while (!expected) {  // In a panel of one row there is one place.
+  while (!expected) {  // Ends at the latest with a panel of one row, which has only one place.
     height /= 2;
     expected = ResultsInAnyPlace(x, w, columns, in, height);
   }

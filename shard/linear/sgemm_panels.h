@@ -7,15 +7,15 @@
 
 namespace scorecast::shard {
 
-/// Products by cblas_sgemm whose rows do not depend on each other. OpenBLAS chooses its kernel by
-/// the size of the whole product and by a row's place in it, and both may show in the bits (its
-/// AVX2 kernels treat two halves of twelve rows differently). So it is only ever given panels of a
-/// few fixed heights, of which a self-check finds that a row's bits are the same in every place of
-/// them all.
+/// Products by cblas_sgemm in which a row's bits depend on that row alone. OpenBLAS chooses its
+/// kernel by the size of the whole product and by a row's place in it, and both may change the bits
+/// (its AVX2 kernels treat two halves of twelve rows differently). It is therefore only given
+/// panels of a few fixed heights. A self-check has found that a row has the same bits at every
+/// place of all of them.
 class SgemmPanels {
  public:
-  /// Heights that are safe for products of this width and depth, the tallest first; checked when
-  /// first asked for.
+  /// Safe panel heights for products of this width and depth, the tallest first. Checked at the
+  /// first call for a shape.
   const std::vector<std::int64_t>& Heights(std::int64_t columns, std::int64_t in);
 
   /// y [rows, columns] = x [rows, in] · wᵀ, w [columns, in], all dense; `rows` is a multiple of 16.

@@ -1,5 +1,5 @@
-// Any bytes as a batch file: every line that is not blank gets one record, in order, and the record
-// is of the format's two kinds.
+// Arbitrary bytes as a batch file: every line that is not blank gets one record, in order, and
+// every record has one of the format's two forms.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,5 @@
-// Any bytes as what a client writes to the request socket: every frame whose end is known, and
-// every frame that is too large, gets one answer with its request's id, and the next client is
-// served.
+// Arbitrary bytes that a client writes to the request socket. Every complete frame and every frame
+// that is too large gets one reply with its request's id, and the next client is served.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +30,7 @@ std::unique_ptr<FakeSocketServer> MakeServer() {
   return std::make_unique<FakeSocketServer>(options);
 }
 
-/// request_id → answers that the bytes must get.
+/// request_id → number of replies that the bytes must get.
 std::map<std::uint64_t, int> ExpectedAnswers(const std::string& bytes) {
   std::map<std::uint64_t, int> expected;
   std::size_t at = 0;
@@ -85,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   while (!expected.empty()) {
     const v1::Response response = client->Receive();
     if (response.has_chunked_delta()) {
-      continue;  // The answer follows.
+      continue;  // The final response follows.
     }
     CheckAnswer(response);
     const auto entry = expected.find(response.request_id());

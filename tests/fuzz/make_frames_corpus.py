@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes corpus/frames: what clients of the request socket may write, good and bad."""
+"""Writes corpus/frames: valid and invalid input from clients of the request socket."""
+
 
 import pathlib
 import struct
@@ -95,10 +96,10 @@ INPUTS = {
     "not_a_message": frame(b"\xff\xff\xff") + GOOD,
     "not_utf8": request(13, score(data(1, b"\xff"), [], LABELS)) + GOOD,
     "zero_length": frame(b"") * 3 + GOOD,
-    "unknown_door": frame(number(1, 14)) + frame(number(1, 15) + data(9, b"what?")),
+    "unknown_endpoint": frame(number(1, 14)) + frame(number(1, 15) + data(9, b"what?")),
     "unknown_fields": frame(number(1, 16) + number(99, 5) + data(2, score(
         text("q"), [text("a")], LABELS + data(77, b"later")))),
-    "door_twice": frame(number(1, 17) + data(2, score(text("q"), [], LABELS))
+    "endpoint_twice": frame(number(1, 17) + data(2, score(text("q"), [], LABELS))
                         + data(2, score(text("r"), [text("a")]))),
     "chunked": chunked(18, DOCUMENTS + QUESTION + CHUNKED_LABELS),
     "chunked_ids": chunked(19, data(2, of_ids(1, 2)) + data(4, of_ids(3)) + data(10, ids(5, 6))),
@@ -112,7 +113,7 @@ INPUTS = {
         + number(15, 3) + number(16, 5) + double(17, 0.7) + double(18, 0.9) + number(19, 40)
         + number(20, 2**64 - 1) + data(21, b"x") + data(22, varint(7)) + number(23, 1)
         + number(24, 1) + number(25, 60000) + data(26, b"model") + data(27, b"salt"))),
-    "chunked_answers": b"".join(
+    "chunked_completions": b"".join(
         chunked(24 + stream, data(6, prompt) + number(16, 9) + number(24, stream))
         for stream in (0, 1) for prompt in (b"plain", b"s # # a # # q")) + GOOD,
     "chunked_faults": (

@@ -1,4 +1,5 @@
-// Any bytes are a safetensors file that reads within its bounds, or one clear line.
+// Arbitrary bytes as a safetensors file: it is read within its bounds, or refused with one clear
+// line.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +26,7 @@ void Require(bool condition) {
   }
 }
 
-/// Reads all of a tensor, by rows and, as a matrix, by its outer columns.
+/// Reads a whole tensor by rows and, if it is a matrix, its outer columns.
 void ReadWhole(const TensorView& tensor) {
   if (tensor.shape.empty()) {
     return;
@@ -48,7 +49,7 @@ void ReadWhole(const TensorView& tensor) {
 }
 
 void CheckTensors(const std::vector<SafetensorsEntry>& tensors, std::span<const std::byte> file) {
-  // Back to back up to the file's end.
+  // Tensors lie back to back up to the file's end.
   const std::byte* next = tensors.empty() ? file.data() + file.size() : tensors[0].bytes.data();
   for (const SafetensorsEntry& tensor : tensors) {
     Require(tensor.bytes.data() == next);

@@ -1,5 +1,5 @@
-// Any bytes as a tokenizer.json: it loads, or StartupError says why not. What loads encodes and
-// decodes.
+// Arbitrary bytes as a tokenizer.json: it loads, or a StartupError says why not. A tokenizer that
+// loads can encode and decode.
 
 #include <cstdint>
 #include <string>

@@ -73,7 +73,8 @@ Tensor ReadTensor(const json& entry, const std::string& name, const char* data) 
   return tensor;
 }
 
-// The format: the header's length (8 bytes), the header (JSON), the data that its offsets refer to.
+// The format: the header's length (8 bytes), the header (JSON), then the data to which its offsets
+// refer.
 void ReadShard(const std::filesystem::path& path, std::map<std::string, Tensor>& tensors) {
   const std::string bytes = ReadFile(path);
   const auto header_size = Load<std::uint64_t>(bytes.data());

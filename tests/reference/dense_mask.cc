@@ -18,7 +18,7 @@ std::vector<std::vector<bool>> DenseMask(std::span<const proto::Segment> segment
                                          std::optional<std::int64_t> sliding_window) {
   std::size_t prefix_end = 0;
   std::size_t blocks_end = 0;
-  std::size_t text_begin = 0;            // Where the segment begins that the present one continues.
+  std::size_t text_begin = 0;            // First row of the block or suffix of the current segment.
   std::vector<std::size_t> own_begin;    // [rows]
   std::vector<proto::SegmentKind> kind;  // [rows]
   for (const proto::Segment& segment : segments) {

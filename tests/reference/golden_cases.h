@@ -13,15 +13,14 @@ namespace scorecast::reference {
 using proto::TokenId;
 using TopLogProbs = std::vector<std::pair<TokenId, double>>;
 
-/// What the reference answers for one visibility. Row 0 is the last prefix row, row i + 1 is item
-/// i.
+/// The reference's results for one visibility. Row 0 is the last prefix row, row i + 1 is item i.
 struct GoldenRows {
-  std::vector<TokenId> prefix;                      ///< `first` has the delimiter at its end.
+  std::vector<TokenId> prefix;                      ///< For `first`, it ends with the delimiter.
   std::vector<std::vector<double>> label_logprobs;  ///< [1 + items][labels]
   std::vector<TopLogProbs> top_logprobs;            ///< [1 + items][5]
 };
 
-/// `multi_item[]` of a family's golden.json.
+/// One entry of `multi_item[]` of a family's golden.json.
 struct MultiItemCase {
   std::vector<TokenId> query;
   std::vector<std::vector<TokenId>> items;
@@ -31,28 +30,28 @@ struct MultiItemCase {
   GoldenRows first;
 };
 
-/// `chunk_aware[]` of a family's golden.json.
+/// One entry of `chunk_aware[]` of a family's golden.json.
 struct ChunkAwareCase {
   std::vector<TokenId> system;
   std::vector<std::vector<TokenId>> chunks;
   std::vector<TokenId> question;
   PositionStrategy strategy = PositionStrategy::kShared;
-  std::vector<std::size_t> groups;  ///< `chunk_groups`; empty: each chunk alone.
+  std::vector<std::size_t> groups;  ///< `chunk_groups`; if empty, each chunk is a group.
   double temperature = 1.0;         ///< `chunk_temperature`
   double scale = 1.0;               ///< `chunk_scale`
   std::vector<std::int32_t> positions;
   std::vector<TokenId> label_token_ids;
-  std::vector<double> label_logprobs;  ///< [labels], of the question's last row
-  TopLogProbs top_logprobs;            ///< [5], of the same row
+  std::vector<double> label_logprobs;  ///< [labels], for the question's last row
+  TopLogProbs top_logprobs;            ///< [5], for the same row
   std::vector<TokenId> greedy;
-  double smallest_greedy_margin = 0;  ///< Between the best two tokens, where `greedy` has any.
+  double smallest_greedy_margin = 0;  ///< Between the two best tokens, if `greedy` has any.
 };
 
-/// Its chunks in their groups, each alone where there are none: [groups][chunks].
+/// The case's chunks in their groups, each a group of its own if there are none: [groups][chunks].
 std::vector<std::vector<std::vector<TokenId>>> GroupsOf(const ChunkAwareCase& golden);
 proto::BlockWeighting WeightingOf(const ChunkAwareCase& golden);
 
-/// golden.json of `tests/golden/families/NAME`.
+/// The golden.json of `tests/golden/families/NAME`.
 struct FamilyGolden {
   std::vector<MultiItemCase> multi_item;
   std::vector<ChunkAwareCase> chunk_aware;
@@ -60,8 +59,8 @@ struct FamilyGolden {
 
 FamilyGolden LoadFamilyGolden(const std::filesystem::path& model_dir);
 
-/// A request of text with its ids, `multi_item[]` or `one_by_one[]` of golden.json of
-/// `shared/models/NAME`; the delimiter is hidden.
+/// A text request with its ids: an entry of `multi_item[]` or `one_by_one[]` of the golden.json of
+/// `shared/models/NAME`. The delimiter is hidden.
 struct TextCase {
   std::string query;
   std::vector<std::string> items;

@@ -1,4 +1,4 @@
-// The oracle against what Hugging Face transformers answers, before it judges anything else.
+// The oracle against results of Hugging Face transformers, before the oracle judges anything else.
 
 #include <algorithm>
 #include <cmath>
@@ -25,9 +25,9 @@ constexpr double kGoldenDigits = 0.5e-9;  // golden.json rounds to nine decimals
 
 // How far the reference itself may be from exact arithmetic. It rounds to float32 (u = 2^-24) in
 // each norm (input, mean square, inverse root, product), in RoPE (cos, sin) and in softmax (score,
-// difference, exponential, sum, quotient): 15 times a layer, and four times in the last norm. Each
-// moves a hidden vector by about u of its length, hence a logit by about u of the largest one, and
-// a log-probability, being a difference of two such things, by twice that.
+// difference, exponential, sum, quotient): 15 times per layer, and four times in the last norm.
+// Each rounding moves a hidden vector by about u of its length, hence a logit by about u of the
+// largest one. A log-probability is a difference of two logits and moves by twice that.
 double Tolerance(const ReferenceModel& model, std::span<const double> logits) {
   double largest = 0;
   for (const double logit : logits) {
@@ -37,7 +37,8 @@ double Tolerance(const ReferenceModel& model, std::span<const double> logits) {
   return 2 * largest * roundings * 0x1p-24 + kGoldenDigits;
 }
 
-/// The largest distance of a row's log-probabilities from the golden ones, in tolerances.
+/// The largest distance of a row's log-probabilities from the golden ones, in units of the
+/// tolerance.
 double Distance(const ReferenceModel& model, const std::vector<double>& logits,
                 const std::vector<TokenId>& labels, const std::vector<double>& label_logprobs,
                 const TopLogProbs& top_logprobs) {
@@ -71,13 +72,14 @@ void ExpectGoldenRow(const ReferenceModel& model, const std::vector<double>& log
   EXPECT_EQ(Ids(Top(logits, rows.top_logprobs.at(row).size())), Ids(rows.top_logprobs.at(row)));
 }
 
-/// Logits of the last row of tokens that are an ordinary causal sequence.
+/// Logits of the last row of an ordinary causal sequence.
 std::vector<double> CausalLogits(const ReferenceModel& model, const std::vector<TokenId>& tokens) {
   const PackedLayout layout = LayOut(tokens, {});
   return model.Logits(layout.tokens, layout.segments, layout.last_rows).front();
 }
 
-/// A group's chunks as one block, since they see the earlier ones and run on in position.
+/// Each group's chunks as one block, because a chunk sees the earlier ones and continues their
+/// positions.
 TokenLists BlocksOf(const ChunkAwareCase& golden) {
   TokenLists blocks;
   for (const TokenLists& group : GroupsOf(golden)) {
@@ -149,7 +151,7 @@ TEST_P(FamilyTest, MultiItemOneByOne) {
   }
 }
 
-// The tolerance is small enough to see the mistakes that it is there for.
+// The tolerance is small enough to detect the mistakes that matter.
 TEST_P(FamilyTest, MistakesAreFarOutsideTheTolerance) {
   const MultiItemCase& golden = golden_.multi_item.front();
   const GoldenRows& rows = golden.hidden;
@@ -174,8 +176,8 @@ TEST_P(FamilyTest, MistakesAreFarOutsideTheTolerance) {
 TEST_P(FamilyTest, ChunkAware) {
   int weighted = 0;
   for (const ChunkAwareCase& golden : golden_.chunk_aware) {
-    // The reference weighs blocks in float64, softmax included: Tolerance, which counts softmax's
-    // roundings in every row, is more than its distance there.
+    // The reference weighs blocks in float64, including the softmax. Tolerance, which counts
+    // roundings of softmax in every row, is therefore more than enough here.
     const proto::BlockWeighting weighting = WeightingOf(golden);
     weighted += weighting.is_plain() ? 0 : 1;
     const TokenLists blocks = BlocksOf(golden);
@@ -205,7 +207,7 @@ TEST_P(FamilyTest, ChunkAware) {
   EXPECT_EQ(weighted, golden_.chunk_aware.size() > 6 ? 2 : 0);
 }
 
-// A temperature or a scale that is not the one asked for is far outside the tolerance.
+// The result with a wrong temperature or scale is far outside the tolerance.
 TEST_P(FamilyTest, OtherWeightingsAreFarOutsideTheTolerance) {
   for (const ChunkAwareCase& golden : golden_.chunk_aware) {
     const proto::BlockWeighting right = WeightingOf(golden);

@@ -9,10 +9,10 @@
 
 namespace scorecast::reference {
 
-/// [vocab] logits → [vocab] log-probabilities, in double.
+/// Logits [vocab] → log-probabilities [vocab], in double.
 std::vector<double> LogSoftmax(std::span<const double> logits);
 
-/// The best `k` (id, value), by value, then by id.
+/// The best `k` as (id, value), sorted by value, then by id.
 std::vector<std::pair<proto::TokenId, double>> Top(std::span<const double> values, std::size_t k);
 
 }  // namespace scorecast::reference

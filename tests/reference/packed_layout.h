@@ -6,15 +6,17 @@
 
 namespace scorecast::reference {
 
-/// `shared`: all blocks begin where the prefix ends and suffixes follow the longest block.
-/// `offset`: positions are places; of several suffixes, each stands where the first one does.
+/// `shared`: all blocks begin at the position after the prefix, and suffixes follow the longest
+/// block. `offset`: a row's position is its index in the sequence, except that all suffixes begin
+/// at the position of the first one.
 enum class PositionStrategy { kShared, kOffset };
 
-/// A prefix, blocks and suffixes laid out in rows, independently of production.
+/// A prefix, blocks and suffixes laid out in rows, independently of production code.
 struct PackedLayout {
   std::vector<proto::TokenId> tokens;    ///< [rows]
-  std::vector<proto::Segment> segments;  ///< The prefix, every block (empty ones too), the suffix.
-  /// Of each segment; for an empty one, of what it follows: the prefix, or the chunk before it.
+  std::vector<proto::Segment> segments;  ///< The prefix, every block (even an empty one), the
+                                         ///< suffix.
+  /// The last row of each segment; for an empty one, that of the prefix or chunk that it follows.
   std::vector<std::int32_t> last_rows;
 };
 
@@ -23,8 +25,8 @@ PackedLayout LayOut(const std::vector<proto::TokenId>& prefix,
                     const std::vector<proto::TokenId>& suffix = {},
                     PositionStrategy strategy = PositionStrategy::kShared);
 
-/// The same with blocks that are groups of chunks, each chunk a segment that continues the one
-/// before it, and any number of suffixes.
+/// The same with groups of chunks as blocks, where each chunk is a segment that continues the one
+/// before it, and with any number of suffixes.
 PackedLayout LayOutGroups(const std::vector<proto::TokenId>& prefix,
                           const std::vector<std::vector<std::vector<proto::TokenId>>>& groups,
                           const std::vector<std::vector<proto::TokenId>>& suffixes,

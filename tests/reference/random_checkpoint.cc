@@ -24,7 +24,7 @@ struct StoredTensor {
   std::string bytes;
 };
 
-// The standard's distributions differ between libraries; the engine does not.
+// Standard distributions differ between libraries; the engine does not.
 double Uniform(std::mt19937_64& engine) {
   return (static_cast<double>(engine() >> 11) + 0.5) * 0x1.0p-53;
 }
@@ -56,7 +56,7 @@ class RandomTensors {
   explicit RandomTensors(const RandomCheckpoint& checkpoint)
       : dtype_(checkpoint.dtype), engine_(checkpoint.seed) {}
 
-  /// Factors of the first channels; the others' are 1.
+  /// Factors of the first channels; the other channels have 1.
   using Channels = std::vector<double>;
 
   void Norm(const std::string& name, std::int64_t size, const Channels& channels = {}) {
@@ -145,7 +145,7 @@ json ToJson(const RandomCheckpoint& checkpoint) {
                                   : c.attention_bias == c.attention_output_bias);
   if (!expressible) {
     throw std::invalid_argument("no config.json of model_type " + c.model_type +
-                                " says these options");
+                                " can express these options");
   }
   json config = {{"model_type", c.model_type},
                  {"hidden_act", "silu"},
@@ -204,7 +204,7 @@ void WriteSafetensors(const std::filesystem::path& path,
                     {"data_offsets", {begin, data.size()}}};
   }
   std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // as the reference aligns the data
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // The reference aligns the data to 8 bytes.
   std::string bytes;
   Append(bytes, static_cast<std::uint64_t>(text.size()));
   WriteFile(path, bytes + text + data);
@@ -226,7 +226,7 @@ void WriteRandomCheckpoint(const std::filesystem::path& model_dir,
     WriteSafetensors(model_dir / "model.safetensors", tensors, checkpoint.dtype);
     return;
   }
-  // Dealt out in turn, so that a layer's tensors lie in different files.
+  // Tensors are distributed round-robin, so that those of a layer are in different files.
   std::vector<std::map<std::string, StoredTensor>> parts(
       static_cast<std::size_t>(checkpoint.shards));
   json weight_map = json::object();

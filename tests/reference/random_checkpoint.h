@@ -11,28 +11,28 @@ namespace scorecast::reference {
 enum class StoredDtype { kF32, kBf16 };
 
 struct RandomCheckpoint {
-  proto::ModelConfig
-      config;              ///< `model_type` llama, qwen2 or qwen3; `architecture`, `dtype` unused.
-  std::uint64_t seed = 0;  ///< Equal seeds and shapes give equal weights.
+  proto::ModelConfig config;  ///< `model_type` is llama, qwen2 or qwen3; `architecture` and `dtype`
+                              ///< are unused.
+  std::uint64_t seed = 0;     ///< Equal seeds and shapes give equal weights.
   StoredDtype dtype = StoredDtype::kF32;
   int shards = 1;  ///< More than one: model-0000i-of-0000n.safetensors and an index.
-  /// How many times the others channel 0 of the layers' norms and channel 1 of the embeddings are,
-  /// and how many times smaller the columns that read them: real models have such channels.
+  /// Factor by which channel 0 of the layers' norms and channel 1 of the embeddings are larger than
+  /// the other channels, and the columns that read them smaller. Real models have such channels.
   double outliers = 1;
 };
 
-/// Writes config.json and the weights into `model_dir`, which must exist. Weights are large enough
-/// that attention is far from uniform and that a wrong position, head or mask shows in the second
-/// digit (the rule of tests/golden/make/families.py). Throws std::invalid_argument for options that
-/// no config.json of the family can say.
+/// Writes config.json and the weights into `model_dir`, which must exist. Weights are so large that
+/// attention is far from uniform, and that a wrong position, head or mask changes the second digit
+/// (the rule of tests/golden/make/families.py). Throws std::invalid_argument for options that no
+/// config.json of the family can express.
 void WriteRandomCheckpoint(const std::filesystem::path& model_dir,
                            const RandomCheckpoint& checkpoint);
 
-/// A tiny configuration to begin with: 2 layers, 6 query and 2 K/V heads, untied; `model_type`
-/// gives the options that the family always has.
+/// A tiny configuration to start from: 2 layers, 6 query and 2 K/V heads, untied. `model_type` sets
+/// the options that the family always has.
 proto::ModelConfig TinyConfig(const std::string& model_type);
 
-/// `count` random ids below `vocab_size`, none of them `avoid`.
+/// `count` random ids below `vocab_size`, none of which is `avoid`.
 std::vector<proto::TokenId> RandomTokens(std::uint64_t seed, std::size_t count,
                                          std::int64_t vocab_size, proto::TokenId avoid = -1);
 

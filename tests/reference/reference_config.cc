@@ -66,15 +66,16 @@ ReferenceConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
     throw std::runtime_error("the oracle does not know model_type " + model.model_type);
   }
   if (config.at("hidden_act") != "silu") {
-    throw std::runtime_error("the oracle knows hidden_act silu only");
+    throw std::runtime_error("the oracle only knows hidden_act silu");
   }
   if (IsSet(config, "rope_scaling")) {
     result.rope_scaling = ReadRopeScaling(config.at("rope_scaling"));
   }
-  // Qwen's configurations carry a window that they do not use.
+  // Qwen's configurations contain a window that is switched off.
   if (IsSet(config, "sliding_window") && ValueOr(config, "use_sliding_window", true)) {
     if (model.model_type != "mistral") {
-      throw std::runtime_error("the oracle knows windows of every layer only, as mistral has them");
+      throw std::runtime_error(
+          "the oracle only knows windows that apply to every layer, as in mistral");
     }
     result.sliding_window = config.at("sliding_window").get<std::int64_t>();
   }

@@ -9,7 +9,8 @@
 
 namespace scorecast::reference {
 
-/// `rope_scaling` of config.json. Each type uses the fields that transformers' rope_utils uses.
+/// `rope_scaling` of config.json. Each type uses the fields that transformers' rope_utils use for
+/// it.
 struct RopeScaling {
   std::string rope_type = "default";  ///< "default", "linear", "llama3" or "yarn".
   double factor = 1.0;
@@ -18,15 +19,15 @@ struct RopeScaling {
   double original_max_position_embeddings = 0;
 };
 
-/// All that the oracle needs to know of a family.
+/// The part of a model's configuration that the oracle needs.
 struct ReferenceConfig {
   proto::ModelConfig model;
   RopeScaling rope_scaling;
-  std::optional<std::int64_t> sliding_window;  ///< In positions; of every layer.
+  std::optional<std::int64_t> sliding_window;  ///< In positions; applies to every layer.
 };
 
-/// Reads config.json of a Hugging Face directory, independently of production: families llama,
-/// mistral, qwen2 and qwen3. Throws std::runtime_error for anything else.
+/// Reads config.json of a Hugging Face model directory, independently of production code. Supports
+/// the families llama, mistral, qwen2 and qwen3; throws std::runtime_error for anything else.
 ReferenceConfig ReadReferenceConfig(const std::filesystem::path& model_dir);
 
 }  // namespace scorecast::reference

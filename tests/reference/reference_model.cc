@@ -15,7 +15,7 @@ namespace {
 
 using Tensors = std::map<std::string, Tensor>;
 
-// Tensors are taken out of the map, so that what is left over is seen.
+// Tensors are removed from the map, so that unused ones are noticed.
 std::vector<double> Take(Tensors& tensors, const std::string& name,
                          const std::vector<std::int64_t>& shape) {
   const auto found = tensors.find(name);
@@ -176,13 +176,13 @@ std::vector<std::vector<double>> ReferenceModel::Logits(
 
 std::vector<double> ReferenceModel::AttentionWeights(const std::vector<double>& score,
                                                      std::size_t row, const Mask& mask) const {
-  /// Keys that are weighed together.
+  /// The keys that share one softmax.
   struct Part {
     double temperature = 1;
     double scale = 1;
     double max = -std::numeric_limits<double>::infinity();
     double sum = 0;
-    double weight = 0;  // Of the whole part.
+    double weight = 0;  // The weight of the whole part.
   };
   Part parts[2];
   if (mask.IsWeighed(row)) {
@@ -209,7 +209,7 @@ std::vector<double> ReferenceModel::AttentionWeights(const std::vector<double>& 
   double weights = 0;
   for (Part& part : parts) {
     if (part.sum > 0) {
-      // exp(T logsumexp(s / T) + ln S), by the larger maximum.
+      // exp(T logsumexp(s / T) + ln S), relative to the larger maximum.
       const double max = std::max(parts[0].max, parts[1].max);
       part.weight = std::exp(part.max - max) * std::pow(part.sum, part.temperature) * part.scale;
       weights += part.weight;

@@ -13,22 +13,23 @@
 
 namespace scorecast::reference {
 
-/// The oracle: a decoder-only transformer in plain loops over doubles, with a dense mask. Slow, and
-/// meant to be read from top to bottom. Shares no code with what it judges.
+/// The oracle: a decoder-only transformer in plain loops over doubles, with a dense mask. It is
+/// slow, meant to be read from top to bottom, and shares no code with what it judges.
 ///
-/// With a rounding it is a plain implementation of that precision, to judge what error belongs to
-/// it: factors of the layers' products are rounded row by row, in int8 after the norms' weights
-/// have gone into the columns that they scale; queries, keys, values, attention's weights and the
-/// lm-head's factors are bfloat16. All else stays double.
+/// With a rounding, it is a plain implementation of that precision, from which tests learn how
+/// large an error is inherent to it. Factors of the layers' products are rounded row by row; for
+/// int8, the norms' weights are first multiplied into the columns that they scale. Queries, keys,
+/// values, attention weights and the lm-head's factors are rounded to bfloat16. Everything else
+/// stays double.
 class ReferenceModel {
  public:
-  /// Reads a Hugging Face directory. Throws std::runtime_error where a tensor is missing, has
+  /// Reads a Hugging Face model directory. Throws std::runtime_error if a tensor is missing, has
   /// another shape, or would not be used.
   explicit ReferenceModel(const std::filesystem::path& model_dir, Rounding rounding = {});
 
   const ReferenceConfig& config() const { return config_; }
 
-  /// Logits of the chosen rows of one packed sequence: [rows][vocab_size].
+  /// Logits of the given rows of one packed sequence: [rows][vocab_size].
   std::vector<std::vector<double>> Logits(std::span<const proto::TokenId> tokens,
                                           std::span<const proto::Segment> segments,
                                           std::span<const std::int32_t> rows,
@@ -37,7 +38,7 @@ class ReferenceModel {
  private:
   using Rows = std::vector<std::vector<double>>;
 
-  /// y = W x + b; `bias` is empty where there is none.
+  /// y = W x + b; `bias` is empty if there is none.
   struct Linear {
     std::vector<double> weight;  // [out][in]
     std::vector<double> bias;    // [out]
@@ -60,32 +61,32 @@ class ReferenceModel {
   };
 
   void RoundWeights();
-  /// To bfloat16, unless this model is exact.
+  /// Rounds to bfloat16, unless this model is exact.
   void RoundToBfloat16(Rows& rows) const;
   Layer TakeLayer(std::map<std::string, Tensor>& tensors, std::int64_t index) const;
-  /// Who sees whom, and what kind of row each is.
+  /// Which rows see which, and the kind of each row.
   struct Mask {
     std::vector<std::vector<bool>> sees;    // [rows][rows]
     std::vector<proto::SegmentKind> kinds;  // [rows]
     proto::BlockWeighting weighting;
 
-    /// Whether the row's keys in blocks are weighed apart from the others.
+    /// Whether the row weighs its keys in blocks separately from the others.
     bool IsWeighed(std::size_t row) const {
       return kinds[row] == proto::SegmentKind::kSuffix && !weighting.is_plain();
     }
   };
-  /// A row's weights of values, [rows], from its scores, which are -infinity where it sees nothing:
-  /// as softmax has it, or, where blocks are weighed apart, as APE has it.
+  /// The weights [rows] of the values for one row, from its scores, which are -infinity for keys
+  /// that it does not see: the softmax or, if blocks are weighed separately, the weights of APE.
   std::vector<double> AttentionWeights(const std::vector<double>& score, std::size_t row,
                                        const Mask& mask) const;
   Rows Attention(const Layer& layer, const Rows& x, std::span<const std::int32_t> positions,
                  const Mask& mask) const;
   Rows Mlp(const Layer& layer, const Rows& x) const;
-  /// In place, [n]: x / rms(x) * weight.
+  /// Computes x / rms(x) * weight in place, [n].
   void RmsNorm(std::span<double> x, const std::vector<double>& weight) const;
   Rows RmsNormed(Rows x, const std::vector<double>& weight) const;
   static std::vector<double> Apply(const Linear& linear, const std::vector<double>& x);
-  /// Rounds x to what the layers' products take.
+  /// Rounds x to the precision of the layers' products.
   Rows Apply(const Linear& linear, Rows x) const;
 
   ReferenceConfig config_;

@@ -1,4 +1,4 @@
-// The oracle's parts by hand, and the checkpoints that tests are made with.
+// The oracle's parts against results computed by hand, and the checkpoints that tests generate.
 
 #include <cmath>
 #include <cstdint>
@@ -156,7 +156,7 @@ std::vector<std::vector<double>> SomeLogits(const RandomCheckpoint& checkpoint) 
   return SomeLogits(dir.path());
 }
 
-// That a tensor is missing, misshapen or left over would be an exception.
+// A tensor that is missing, misshapen or unused would cause an exception.
 TEST(RandomCheckpoint, EveryOptionIsReadBack) {
   std::vector<RandomCheckpoint> checkpoints(5);
   checkpoints[0].config = TinyConfig("llama");
@@ -216,10 +216,10 @@ TEST(RandomCheckpoint, Bf16IsTheNearestToF32) {
   }
 }
 
-TEST(RandomCheckpoint, OptionsThatNoConfigSaysAreRefused) {
+TEST(RandomCheckpoint, OptionsThatNoConfigCanExpressAreRefused) {
   const TempDirectory dir;
   RandomCheckpoint checkpoint{TinyConfig("llama")};
-  checkpoint.config.attention_bias = true;  // in a llama o_proj then has one too
+  checkpoint.config.attention_bias = true;  // A llama would then have a bias in o_proj, too.
   EXPECT_THROW(WriteRandomCheckpoint(dir.path(), checkpoint), std::invalid_argument);
 }
 
@@ -239,19 +239,20 @@ TEST(Rounding, Bfloat16HasEightBits) {
   EXPECT_EQ(ToBfloat16(0.0), 0.0);
   EXPECT_EQ(ToBfloat16(-3.0), -3.0);
   EXPECT_EQ(ToBfloat16(1.0 + 0x1p-7), 1.0 + 0x1p-7);
-  EXPECT_EQ(ToBfloat16(1.0 + 0x1p-8), 1.0);  // Ties to even, below and above.
+  EXPECT_EQ(ToBfloat16(1.0 + 0x1p-8), 1.0);  // Ties to even, downwards and upwards.
   EXPECT_EQ(ToBfloat16(1.0 + 0x3p-8), 1.0 + 0x1p-6);
   EXPECT_EQ(ToBfloat16(-(1.0 + 0x1.8p-8)), -(1.0 + 0x1p-7));
   EXPECT_EQ(ToBfloat16(2.0 - 0x1p-10), 2.0);
 }
 
 TEST(Rounding, Int8IsInTheHadamardBasis) {
-  // This row's own elements in that basis are 2, 1, 1 and 0; 1 is the tie of 63 and 64 steps.
+  // In that basis, the row's elements are 2, 1, 1 and 0; 1 is halfway between 63 and 64 steps.
   std::vector<double> row = {2, 1, 1, 0};
   ToInt8(row);
   const double one = 64 * 2.0 / 127;
   EXPECT_THAT(row, testing::Pointwise(testing::DoubleNear(1e-12), {1 + one, 1.0, 1.0, 1 - one}));
-  // An outlier takes the bits of its block only where nothing spreads it: three are no block.
+  // An outlier destroys the other elements only if it is not spread, as in this row: 3 has no
+  // factor of 2.
   std::vector<double> odd = {1000, 1, 1};
   ToInt8(odd);
   EXPECT_THAT(odd, ElementsAre(1000, 0, 0));
@@ -260,7 +261,7 @@ TEST(Rounding, Int8IsInTheHadamardBasis) {
   EXPECT_THAT(zeros, testing::Each(0.0));
 }
 
-// A rounding as coarse as it is: its error shows, and stays small.
+// The error of a rounding is visible, and grows with its coarseness.
 TEST(ReferenceModel, RoundsToAPrecision) {
   const TempDirectory dir;
   WriteRandomCheckpoint(dir.path(), {TinyConfig("qwen3")});

@@ -27,7 +27,7 @@ float Llama3Frequency(float frequency, const RopeScaling& rope) {
   return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
-// transformers: _compute_yarn_parameters with beta_fast 32 and beta_slow 1, its defaults.
+// transformers: _compute_yarn_parameters with its defaults, beta_fast 32 and beta_slow 1.
 float YarnFrequency(float frequency, std::size_t i, const ReferenceConfig& config) {
   const RopeScaling& rope = config.rope_scaling;
   const auto dim = static_cast<double>(config.model.head_dim);

@@ -8,18 +8,19 @@
 
 namespace scorecast::reference {
 
-/// Rotary position embedding as transformers computes it: frequencies and angles in float32, since
-/// a rounded angle is part of what the reference answers; the rotation itself in double.
+/// Rotary position embedding as transformers computes it. Frequencies and angles are float32,
+/// because the rounding of an angle is part of the reference's results; the rotation itself is in
+/// double.
 class Rope {
  public:
   explicit Rope(const ReferenceConfig& config);
 
-  /// Rotates one head, [head_dim], in place: element i turns with element i + head_dim / 2.
+  /// Rotates one head, [head_dim], in place: element i pairs with element i + head_dim / 2.
   void Rotate(std::span<double> head, std::int32_t position) const;
 
  private:
   std::vector<float> inverse_frequencies_;  // [head_dim / 2]
-  double attention_factor_ = 1.0;           // yarn: what cos and sin are multiplied with
+  double attention_factor_ = 1.0;           // yarn: factor of cos and sin
 };
 
 }  // namespace scorecast::reference

@@ -4,24 +4,25 @@
 
 namespace scorecast::reference {
 
-/// What the factors of matrix products are rounded to: see ReferenceModel.
+/// Precision to which the factors of matrix products are rounded; see ReferenceModel.
 enum class Precision { kExact, kBfloat16, kInt8 };
 
 struct Rounding {
   Precision products = Precision::kExact;
-  /// Whether what layers add to the residual stream is rounded to bfloat16: it is where several
-  /// ranks send each other their parts of it.
+  /// Whether the summands that layers add to the residual stream are rounded to bfloat16, as they
+  /// are if several ranks exchange their parts of it.
   bool summands = false;
 };
 
-/// The nearest bfloat16, ties to even; for numbers that are finite and not tiny.
+/// The nearest bfloat16, ties to even, for numbers that are finite and not tiny.
 double ToBfloat16(double x);
 void ToBfloat16(std::span<double> row);
 
-/// Rounds a row to multiples of max |x| / 127 in a basis in which an outlier is spread over many
-/// elements: that of the Hadamard matrix of the largest power of two that divides the length, 1024
-/// at most, block by block. Such a matrix, over the root of its size, is its own inverse: the row
-/// is given back in the basis that it came in, so that products of two rounded rows are theirs.
+/// Rounds a row to multiples of max |x| / 127, in a basis in which an outlier is spread over many
+/// elements. The basis is that of the Hadamard matrix whose size is the largest power of two that
+/// divides the length, at most 1024, applied block by block. The matrix over the root of its size
+/// is its own inverse. The row is returned in its original basis, which does not change products of
+/// two rounded rows.
 void ToInt8(std::span<double> row);
 
 void Round(Precision precision, std::span<double> row);

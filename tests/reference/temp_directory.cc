@@ -16,7 +16,7 @@ TempDirectory::TempDirectory() {
 }
 
 TempDirectory::~TempDirectory() {
-  std::error_code ignored;  // a destructor has nobody to tell
+  std::error_code ignored;  // A destructor cannot report errors.
   std::filesystem::remove_all(path_, ignored);
 }
 

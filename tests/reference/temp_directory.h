@@ -4,7 +4,7 @@
 
 namespace scorecast::reference {
 
-/// A new directory of its own, removed with all that is in it at the end of its life.
+/// A new directory, removed with its contents by the destructor.
 class TempDirectory {
  public:
   TempDirectory();

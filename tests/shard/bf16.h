@@ -7,13 +7,14 @@
 
 namespace scorecast::testing {
 
-/// The largest relative error of rounding to bfloat16, which has 8 digits: half a unit of the last.
+/// Largest relative error of rounding to bfloat16, which has 8 binary digits: half a unit in the
+/// last.
 inline constexpr double kBf16Roundoff = 0x1p-8;
 
 inline float FromBf16(std::uint16_t x) { return std::bit_cast<float>(std::uint32_t{x} << 16U); }
 
-/// The nearest bfloat16, of two as near the even one; by comparing distances, not by carrying. What
-/// a NaN becomes is a NaN.
+/// The nearest bfloat16, ties to even, found by comparing distances instead of by carrying. A NaN
+/// becomes a NaN.
 inline std::uint16_t ToBf16(float x) {
   const auto below = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16U);
   if (std::isnan(x)) {
@@ -22,7 +23,8 @@ inline std::uint16_t ToBf16(float x) {
   if (std::isinf(x)) {
     return below;
   }
-  // Towards zero, and the next one away from it; infinity stands for the power that would follow.
+  // The neighbours towards zero and away from it. If the latter is infinity, the power of two that
+  // would follow takes its place.
   const auto above = static_cast<std::uint16_t>(below + 1U);
   const double size = std::abs(static_cast<double>(x));
   const double low = std::abs(static_cast<double>(FromBf16(below)));

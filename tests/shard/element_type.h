@@ -12,15 +12,15 @@
 
 namespace scorecast::testing {
 
-/// What queries, keys and values are kept as, and where their elements lie: the layouts of
-/// attention_kernels.h in plain indices.
+/// The type in which queries, keys and values are stored, and where their elements lie: the layouts
+/// of attention_kernels.h as plain indices.
 struct ElementType {
   bool is_bf16 = false;
 
   std::int64_t size() const { return is_bf16 ? 2 : 4; }
   std::int64_t pair() const { return is_bf16 ? 2 : 1; }
   std::string name() const { return is_bf16 ? "bf16" : "f32"; }
-  /// Of a weight of the softmax, which is kept as an element too.
+  /// Relative rounding error of a softmax weight, which is stored as an element too.
   double roundoff() const { return is_bf16 ? kBf16Roundoff : 0; }
   const shard::AttentionKernels& KernelsOf(const shard::Kernels& kernels) const {
     return is_bf16 ? kernels.attention_bf16 : kernels.attention_f32;
@@ -50,12 +50,12 @@ struct ElementType {
     }
   }
 
-  /// Of element d of row `row`'s key: [rows / 16][head_dim / pair][16][pair].
+  /// Index of element d of row `row`'s key: [rows / 16][head_dim / pair][16][pair].
   std::int64_t KeyIndex(std::int64_t row, std::int64_t d, std::int64_t head_dim) const {
     const std::int64_t group = row / shard::kKeyLanes * (head_dim / pair());
     return ((group + d / pair()) * shard::kKeyLanes + row % shard::kKeyLanes) * pair() + d % pair();
   }
-  /// Of element d of row `row`'s value: [rows / pair][value_stride][pair].
+  /// Index of element d of row `row`'s value: [rows / pair][value_stride][pair].
   std::int64_t ValueIndex(std::int64_t row, std::int64_t d, std::int64_t value_stride) const {
     return (row / pair() * value_stride + d) * pair() + row % pair();
   }

@@ -9,7 +9,7 @@
 
 namespace scorecast::testing {
 
-/// Uniform in [-size, size), of at least as many different mantissas as a float32 has.
+/// Uniform in [-size, size), with at least as many different mantissas as float32 has.
 inline float RandomFloat(std::mt19937& random, float size = 1.0F) {
   return static_cast<float>(static_cast<std::int32_t>(random())) * 0x1p-31F * size;
 }
@@ -28,7 +28,7 @@ inline std::int32_t RandomInt(std::mt19937& random, std::int64_t low, std::int64
   return static_cast<std::int32_t>(low + static_cast<std::int64_t>(random() % count));
 }
 
-/// Equal to the last bit, the signs of zeros and the NaNs too.
+/// Whether all bits are equal, including the signs of zeros and NaNs.
 inline bool SameBits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() &&
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);

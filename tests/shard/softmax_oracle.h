@@ -11,14 +11,14 @@
 
 namespace scorecast::testing {
 
-/// One visible key of a row, and its value: each [head_dim].
+/// One visible key of a row and its value, both [head_dim].
 struct VisibleKey {
   const float* key = nullptr;
   const float* value = nullptr;
 };
 
-/// softmax(query · Kᵀ · scale) · V of one row in float64, and how far the kernels' float32 may be
-/// from it.
+/// softmax(query · Kᵀ · scale) · V of one row in float64, and how far the kernels' float32 result
+/// may be from it.
 struct SoftmaxRow {
   std::vector<double> output;     ///< [head_dim]
   std::vector<double> tolerance;  ///< [head_dim]
@@ -26,9 +26,9 @@ struct SoftmaxRow {
   double log_sum_tolerance = 0;
 };
 
-/// `query` is scaled already, and it, keys and values are rounded as the kernel sees them. `tiles`
-/// is how many tiles of keys the row's reduction goes through; `weight_roundoff` is the relative
-/// error that values' weights have, and their sum has not.
+/// `query` is already scaled; it and the keys and values are rounded as the kernel sees them.
+/// `tiles` is the number of tiles of keys in the row's reduction. `weight_roundoff` is the relative
+/// rounding error of the weights that multiply the values; their sum does not have it.
 inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const VisibleKey> keys,
                             std::int64_t tiles, double weight_roundoff) {
   const std::size_t head_dim = query.size();
@@ -42,7 +42,8 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
       score[i] += product;
       sizes += std::abs(product);
     }
-    // A product, and one sum after the other, any of which the CPU may take for zero.
+    // A product, then the additions one after the other. The CPU may flush any of the results to
+    // zero.
     score_error[i] = sizes * Gamma(1 + static_cast<std::int64_t>(head_dim)) +
                      static_cast<double>(head_dim) * kSmallestNormal;
     top = std::max(top, score[i]);
@@ -53,15 +54,16 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
     weight[i] = std::exp(score[i] - top);
     sum += weight[i];
   }
-  // One multiplication and one addition a key, a factor a tile, and the final quotient.
+  // One multiplication and one addition for each key, a factor for each tile, and the final
+  // quotient.
   const double sum_error = Gamma(2 * static_cast<std::int64_t>(keys.size()) + tiles + 2);
   SoftmaxRow row{std::vector<double>(head_dim), std::vector<double>(head_dim)};
-  double weights_error = 0;  // Of the denominator, relative.
+  double weights_error = 0;  // Relative error of the denominator.
   std::vector<double> weight_error(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     weight[i] /= sum;
-    // A weight is exp(score - maximum so far) times exp of every later step of the maximum. The
-    // arguments add up to top - score, so their roundings do to at most u times that.
+    // A weight is exp(score - maximum so far) times one exp for each later increase of the maximum.
+    // The arguments add up to top - score, so their roundings add up to at most u times that.
     weight_error[i] = weight[i] * (score_error[i] + (top - score[i]) * kUnitRoundoff +
                                    static_cast<double>(tiles + 1) * kExpError) +
                       kExpFloor;
@@ -78,18 +80,18 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
     }
     error += std::abs(row.output[d]) * weights_error;
     error += sizes * weight_roundoff + static_cast<double>(keys.size()) * kSmallestNormal;
-    // All of it to first order; a hundredth more covers the others.
+    // All errors are to first order; one hundredth more covers the higher orders.
     row.tolerance[d] = 1.01 * (error + 2 * sizes * sum_error);
   }
   row.log_sum = top + std::log(sum);
-  // The largest score may be off, and the sum, to first order.
+  // To first order, the error of the largest score plus that of the sum.
   row.log_sum_tolerance = 1.01 * (*std::max_element(score_error.begin(), score_error.end()) +
                                   weights_error + sum_error);
   return row;
 }
 
-/// Two softmaxes merged by softmax over ln Σ exp(score) of the first and `temperature` · that + ln
-/// `scale` of the second, as the kernels' float32 has it.
+/// Two softmaxes merged with the weights softmax(ln Σ exp(score) of the first, `temperature` · that
+/// of the second + ln `scale`), and the tolerance of the kernels' float32.
 inline SoftmaxRow MergedSoftmax(const SoftmaxRow& first, const SoftmaxRow& second,
                                 double temperature, double scale) {
   const double first_weight = first.log_sum;

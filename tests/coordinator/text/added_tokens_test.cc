@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// The parts of a text: "text", or "<id>" and what it covers.
+/// The parts of a text: "text" for plain text, "#ID:text" for a token and the text it covers.
 std::vector<std::string> Cut(const AddedTokens& tokens, std::string_view text) {
   std::vector<std::string> parts;
   tokens.Cut(text, [&](const AddedTokens::Part& part) {
@@ -43,7 +43,7 @@ TEST(AddedTokens, TakeWhiteSpaceAlong) {
       Normalization::kNone);
   EXPECT_THAT(Cut(tokens, "a \u3000\n<l> b"), ElementsAre("a", "#1: \u3000\n<l>", " b"));
   EXPECT_THAT(Cut(tokens, "a <r> \u2003b"), ElementsAre("a ", "#2:<r> \u2003", "b"));
-  // What <r> took <l> cannot take.
+  // The white space that <r> took is no longer there for <l>.
   EXPECT_THAT(Cut(tokens, "<r>  <l>"), ElementsAre("#2:<r>  ", "#1:<l>"));
 }
 
@@ -60,7 +60,7 @@ TEST(AddedTokens, NormalizedOnesAreFoundInWhatIsLeft) {
                             {.id = 2, .content = "e\u0301x", .normalized = false},
                             {.id = 3, .content = "\u00e9", .special = true, .normalized = true}},
                            Normalization::kNfc);
-  // 1 and 3 are the same when normalized; the special one counts.
+  // Tokens 1 and 3 are equal when normalized; the special one wins.
   EXPECT_THAT(Cut(tokens, "ae\u0301b\u00e9"), ElementsAre("a", "#3:\u00e9", "b", "#3:\u00e9"));
   EXPECT_THAT(Cut(tokens, "e\u0301x"), ElementsAre("#2:e\u0301x"));
   EXPECT_THAT(Cut(tokens, "\u00e9x"), ElementsAre("#3:\u00e9", "x"));

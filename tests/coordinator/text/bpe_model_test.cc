@@ -17,7 +17,7 @@ namespace {
 using proto::TokenId;
 using Ids = std::vector<TokenId>;
 
-/// Merges of random pairs over a few letters, each into a token of its own.
+/// Random merges over a few letters, each of which makes a new token.
 struct RandomMerges {
   std::vector<std::pair<TokenId, TokenId>> pairs;  ///< By rank; the token is 256 + rank.
 
@@ -32,7 +32,7 @@ struct RandomMerges {
         pairs.push_back(pair);
       }
     }
-    // Ranks in another order than the tokens came up: a merge may come before what it is made of.
+    // Shuffled ranks: a merge may rank before the merges that make its parts.
     std::shuffle(pairs.begin(), pairs.end(), random);
   }
 
@@ -50,7 +50,7 @@ struct RandomMerges {
     return BpeModel(std::move(data));
   }
 
-  /// As BPE is defined: look at all neighbours, merge the best pair, begin again.
+  /// BPE by definition: find the best pair of all neighbours, merge it, start again.
   Ids Slow(std::string_view piece) const {
     Ids ids(piece.begin(), piece.end());
     while (true) {
@@ -111,7 +111,7 @@ TEST(BpeModel, AWholePieceThatIsATokenComesBeforeMerges) {
   Ids ids;
   model.Encode("aa", ids);
   model.Encode("aaa", ids);
-  model.Encode("aba", ids);  // b is in no token
+  model.Encode("aba", ids);  // the byte b has no token
   EXPECT_EQ(ids, (Ids{9, 1, 1, 1, 1, 1}));
 }
 

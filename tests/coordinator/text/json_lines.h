@@ -7,7 +7,8 @@
 
 namespace scorecast::coordinator {
 
-/// The objects of a file, one a line. Throws where the file is missing or a line is broken.
+/// Reads a file with one JSON object in each line. Throws if the file is missing or a line is
+/// malformed.
 std::vector<nlohmann::json> ReadJsonLines(const std::filesystem::path& file);
 
 }  // namespace scorecast::coordinator

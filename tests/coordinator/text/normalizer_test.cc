@@ -30,7 +30,7 @@ TEST(Normalizer, NfcComposesAndOrders) {
   EXPECT_EQ(Nfc("e\u0301\u0301"), "\u00E9\u0301");
 }
 
-// A sort that swaps neighbours needs 10^11 steps here.
+// Swapping neighbours would take 10^11 steps here.
 TEST(Normalizer, ALongRunOfMarksIsOrdered) {
   std::string mixed;
   std::string below;

@@ -24,7 +24,7 @@ std::vector<std::string> CutOnce(PreTokenizer::Step step, std::string_view text)
   return Cut(PreTokenizer(std::move(steps), false, false), text);
 }
 
-// The example of the reference's NormalizedString::split.
+// The example from the reference's documentation of NormalizedString::split.
 TEST(PreTokenizer, SplitsAsEachBehaviourSays) {
   const auto split = [](SplitBehavior behavior, bool invert = false) {
     return CutOnce(SplitStep{Regex("-"), behavior, invert}, "the-final--countdown");
@@ -44,7 +44,7 @@ TEST(PreTokenizer, SplitsAsEachBehaviourSays) {
 TEST(PreTokenizer, SplitsByExpression) {
   EXPECT_THAT(CutOnce(SplitStep{Regex("[0-9]+"), SplitBehavior::kIsolated}, "a12b3"),
               ElementsAre("a", "12", "b", "3"));
-  // An expression that matches nothing at a place cuts there.
+  // An empty match cuts at its place.
   EXPECT_THAT(CutOnce(SplitStep{Regex("(?=b)"), SplitBehavior::kIsolated}, "ébéb"),
               ElementsAre("é", "bé", "b"));
   EXPECT_THAT(CutOnce(SplitStep{Regex("x*"), SplitBehavior::kIsolated}, "éx"),

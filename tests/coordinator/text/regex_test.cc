@@ -12,7 +12,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// What `expression` matches first in `text`.
+/// The first match of `expression` in `text`.
 std::optional<std::string> First(std::string_view expression, std::string_view text) {
   const std::optional<RegexMatch> match = Regex(expression).Find(text, 0);
   if (!match) {
@@ -46,7 +46,7 @@ TEST(Regex, CaseFoldsAsUnicodeDoes) {
 TEST(Regex, TranslatesWhatIsReadDifferently) {
   EXPECT_EQ(First(R"(\u65e5+)", "x日日"), "日日");
   EXPECT_EQ(First(R"(\v)", "\n\x0b"), "\x0b");
-  // The script alone: U+3001 is not Han, though it is used with Han.
+  // Only the script itself: U+3001 is not Han, although it is used with Han.
   EXPECT_EQ(First(R"(\p{Han}+)", "、日"), "日");
   EXPECT_EQ(First(R"(\P{Lu}+)", "ABcd"), "cd");
   EXPECT_EQ(First(R"(\p{^Lu}+)", "ABcd"), "cd");
@@ -99,7 +99,7 @@ TEST(Regex, ALongMatchThatStepsBackSucceeds) {
   const Regex regex(R"(\s*[\r\n]+|\s+(?!\S)|\s+)");
   EXPECT_EQ(regex.Find(spaces, 0)->end, spaces.size());
   EXPECT_EQ(regex.Find(spaces + "x", 0)->end, spaces.size() - 1);
-  // Groups that repeat keep something for every round.
+  // PCRE2 stores state for every repetition of a group.
   std::string long_run(300'000, 'a');
   long_run.push_back('c');
   EXPECT_EQ(Regex("(?:a|b)+(?=c)").Find(long_run, 0)->end, 300'000u);

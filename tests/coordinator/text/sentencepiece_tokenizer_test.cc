@@ -74,7 +74,7 @@ TEST_F(SentencePiece, SpellingsOfControlTokensAreText) {
 TEST_F(SentencePiece, DecodingKeepsControlTokens) {
   const Ids harbour = tokenizer_.Encode("harbour");
   EXPECT_EQ(tokenizer_.Decode(Joined({{kBos}, harbour, {kEos}})), "<s>harbour</s>");
-  // Only the very first word's mark is the space that encoding put in front.
+  // Only the mark of the very first word is the space that encoding adds in front.
   EXPECT_EQ(tokenizer_.Decode(Joined({harbour, {kEos}, harbour})), "harbour</s> harbour");
   EXPECT_EQ(tokenizer_.Decode(Ids{kEos, kEos}), "</s></s>");
   EXPECT_EQ(tokenizer_.Decode(Ids{kUnknown}), " \u2047 ");
@@ -82,7 +82,7 @@ TEST_F(SentencePiece, DecodingKeepsControlTokens) {
 }
 
 TEST_F(SentencePiece, DecodesBytesAndReplacesHalfCharacters) {
-  // A character that the vocabulary lacks falls back to its three bytes.
+  // A character that is not in the vocabulary falls back to its three bytes.
   const Ids ids = tokenizer_.Encode("龘");
   ASSERT_GE(ids.size(), 3u);
   EXPECT_EQ(tokenizer_.Decode(ids), "龘");

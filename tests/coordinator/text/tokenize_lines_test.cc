@@ -15,20 +15,20 @@ namespace {
 
 using nlohmann::json;
 
-struct Answers {
+struct Output {
   int exit_code = 0;
   std::vector<json> lines;
 };
 
 class TokenizeLinesTest : public testing::Test {
  protected:
-  Answers Tokenize(const std::string& input, bool add_special = true) const {
+  Output Tokenize(const std::string& input, bool add_special = true) const {
     std::istringstream in(input);
     std::ostringstream out;
-    Answers run;
+    Output run;
     run.exit_code = TokenizeLines(*tokenizer_, add_special, in, out);
-    std::istringstream answers(out.str());
-    for (std::string line; std::getline(answers, line);) {
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);) {
       run.lines.push_back(json::parse(line));
     }
     return run;
@@ -39,8 +39,8 @@ class TokenizeLinesTest : public testing::Test {
                     "prefix-space");
 };
 
-TEST_F(TokenizeLinesTest, AnswersEveryLine) {
-  const Answers run =
+TEST_F(TokenizeLinesTest, WritesALineForEachLine) {
+  const Output run =
       Tokenize("{\"text\":\" harbour\"}\n{\"text\":\"\",\"more\":1}\r\n{\"text\":\"é\\u0000\"}");
   EXPECT_EQ(run.exit_code, 0);
   ASSERT_EQ(run.lines.size(), 3u);
@@ -50,8 +50,8 @@ TEST_F(TokenizeLinesTest, AnswersEveryLine) {
   EXPECT_EQ(run.lines[2], (json{{"ids", tokenizer_->EncodeWithAdded(std::string("é\0", 3))}}));
 }
 
-TEST_F(TokenizeLinesTest, AddsNothingWhereNotAsked) {
-  const Answers run = Tokenize("{\"text\":\" harbour\"}\n{\"text\":\"\"}\n", false);
+TEST_F(TokenizeLinesTest, AddsNothingUnlessAsked) {
+  const Output run = Tokenize("{\"text\":\" harbour\"}\n{\"text\":\"\"}\n", false);
   EXPECT_EQ(run.exit_code, 0);
   ASSERT_EQ(run.lines.size(), 2u);
   EXPECT_EQ(run.lines[0], (json{{"ids", tokenizer_->Encode(" harbour")}}));
@@ -59,7 +59,7 @@ TEST_F(TokenizeLinesTest, AddsNothingWhereNotAsked) {
 }
 
 TEST_F(TokenizeLinesTest, ABadLineGetsAnErrorAndTheRunGoesOn) {
-  const Answers run = Tokenize(
+  const Output run = Tokenize(
       "not JSON\n[]\n{}\n{\"text\":3}\n\n{\"text\":\"\xff\"}\n{\"text\":\"\\ud800\"}\n"
       "{\"text\":\"good\"}\n{\"text\":null}\n");
   EXPECT_EQ(run.exit_code, 3);
@@ -77,8 +77,8 @@ TEST_F(TokenizeLinesTest, ABadLineGetsAnErrorAndTheRunGoesOn) {
   }
 }
 
-TEST_F(TokenizeLinesTest, AZeroByteEndsNothing) {
-  const Answers run = Tokenize(std::string("{\"text\":\"a\"}\0x\n", 15));
+TEST_F(TokenizeLinesTest, AZeroByteDoesNotEndALine) {
+  const Output run = Tokenize(std::string("{\"text\":\"a\"}\0x\n", 15));
   EXPECT_EQ(run.exit_code, 3);
   ASSERT_EQ(run.lines.size(), 1u);
   EXPECT_EQ(run.lines[0]["error"]["code"], 400);
@@ -86,15 +86,15 @@ TEST_F(TokenizeLinesTest, AZeroByteEndsNothing) {
 
 TEST_F(TokenizeLinesTest, NoLinesAreNoFault) { EXPECT_EQ(Tokenize("").exit_code, 0); }
 
-/// A pipe into which each line comes only once the answer to the one before it is out.
+/// An input that provides a line only after the output for the line before it has been flushed.
 class Conversation : public std::streambuf {
  public:
-  bool answered_in_time() const { return answered_in_time_; }
+  bool replied_in_time() const { return replied_in_time_; }
 
  protected:
   int_type underflow() override {
     if (asked_ > 0 && flushed_ < asked_) {
-      answered_in_time_ = false;
+      replied_in_time_ = false;
     }
     if (asked_ == 3) {
       return traits_type::eof();
@@ -109,10 +109,10 @@ class Conversation : public std::streambuf {
   std::string line_ = "{\"text\":\"x\"}\n";
   int asked_ = 0;
   int flushed_ = 0;
-  bool answered_in_time_ = true;
+  bool replied_in_time_ = true;
 };
 
-/// Counts flushes of what the answers are written to.
+/// Counts the flushes of the output.
 class CountingBuffer : public std::stringbuf {
  public:
   explicit CountingBuffer(Conversation& conversation) : conversation_(conversation) {}
@@ -127,13 +127,13 @@ class CountingBuffer : public std::stringbuf {
   Conversation& conversation_;
 };
 
-TEST_F(TokenizeLinesTest, AnswersBeforeItWaits) {
+TEST_F(TokenizeLinesTest, WritesEachLineBeforeItWaits) {
   Conversation conversation;
   std::istream in(&conversation);
   CountingBuffer buffer(conversation);
   std::ostream out(&buffer);
   EXPECT_EQ(TokenizeLines(*tokenizer_, true, in, out), 0);
-  EXPECT_TRUE(conversation.answered_in_time());
+  EXPECT_TRUE(conversation.replied_in_time());
 }
 
 TEST_F(TokenizeLinesTest, AnOutputThatFailsEndsTheRun) {

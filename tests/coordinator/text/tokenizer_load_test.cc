@@ -40,7 +40,7 @@ class TokenizerLoad : public testing::Test {
     std::ofstream(directory_.path() / name, std::ios::binary) << text;
   }
 
-  /// The line with which loading ends; empty where it does not fail.
+  /// The error message of loading; empty if loading succeeds.
   std::string Failure() const {
     try {
       LoadTokenizer(directory_.path());
@@ -86,7 +86,7 @@ TEST_F(TokenizerLoad, AFileThatIsADirectoryIsNamed) {
   EXPECT_THAT(Failure(), StartsWith((directory_.path() / "tokenizer.json").string()));
 }
 
-/// A change of a good tokenizer.json, and what the message has to say.
+/// A change that makes a good tokenizer.json bad, and what the error message must contain.
 struct Fault {
   std::string pointer;
   json value;
@@ -111,79 +111,84 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
                 {"special_tokens", {{"x", {{"id", "x"}, {"ids", ids}}}}}};
   };
   const std::vector<Fault> faults = {
-      {"/model", 3, "model: not an object"},
-      {"/model/type", "Unigram", R"(type "Unigram" is not supported)"},
-      {"/model/type", "WordPiece", "WordPiece"},
-      {"/model/type", 3, "model.type: not a string"},
-      {"/model/byte_fallback", true, "model.byte_fallback: not supported"},
-      {"/model/byte_fallback", "no", "model.byte_fallback: not true or false"},
-      {"/model/dropout", 0.1, "model.dropout: not supported"},
-      {"/model/continuing_subword_prefix", "##", "model.continuing_subword_prefix"},
-      {"/model/end_of_word_suffix", "</w>", "model.end_of_word_suffix"},
-      {"/model/ignore_merges", 1, "model.ignore_merges"},
-      {"/model/vocab", nullptr, "\"vocab\" is missing"},
-      {"/model/vocab", json::array(), "model.vocab: not an object"},
-      {"/model/vocab/a", -1, "the id of \"a\""},
-      {"/model/vocab/a", 4'194'304, "the id of \"a\""},
-      {"/model/vocab/a", 18'446'744'073'709'551'615u, "the id of \"a\""},
-      {"/model/vocab/a", 1.5, "the id of \"a\""},
-      {"/model/vocab/a", "1", "the id of \"a\""},
-      {"/model/vocab/a", 5, "two tokens have the id 5"},
-      {"/model/merges", nullptr, "\"merges\" is missing"},
-      {"/model/merges", json::object(), "model.merges: not a list"},
-      {"/model/merges/2", {"nobody", "a"}, "merge 2: \"nobody\" is not in the vocabulary"},
-      {"/model/merges/2", {"a", "\n"}, R"("\x0a" is not in the vocabulary)"},
-      {"/model/merges/2", {"!", "~"}, "\"!~\" is not in the vocabulary"},
-      {"/model/merges/2", {"a"}, "merge 2: neither"},
-      {"/model/merges/2", {"a", 3}, "merge 2: neither"},
-      {"/model/merges/2", "a b c", "merge 2: neither"},
-      {"/model/merges/2", "ab", "merge 2: neither"},
-      {"/model/merges/2", 7, "merge 2: neither"},
-      {"/normalizer", {{"type", "NFKC"}}, R"(normalizer.type: "NFKC" is not supported)"},
-      {"/normalizer",
-       {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}},
-       R"(normalizer.normalizers[0].type: "Lowercase")"},
-      {"/normalizer",
-       {{"type", "Sequence"}, {"normalizers", 3}},
-       "normalizer.normalizers: not a list"},
-      {"/pre_tokenizer", nullptr, "\"pre_tokenizer\" is missing"},
-      {"/pre_tokenizer", {{"type", "Whitespace"}}, R"(pre_tokenizer.type: "Whitespace")"},
-      {"/pre_tokenizer", {{"type", "Digits"}}, "without ByteLevel"},
-      {"/pre_tokenizer",
-       {{"type", "Sequence"}, {"pretokenizers", json::array()}},
-       "without ByteLevel"},
-      {"/pre_tokenizer",
-       {{"type", "Sequence"}, {"pretokenizers", {byte_level, {{"type", "Digits"}}}}},
-       "pre_tokenizer.pretokenizers[1]: what follows ByteLevel"},
-      {"/pre_tokenizer", split({{"Regex", "(a"}}, "Isolated"),
-       "pre_tokenizer.pretokenizers[0].pattern.Regex"},
-      {"/pre_tokenizer", split({{"Regex", "\\w+"}}, "Isolated"), R"("\w" is not supported)"},
-      {"/pre_tokenizer", split({{"String", ""}}, "Isolated"), "pattern.String: empty"},
-      {"/pre_tokenizer", split({{"Glob", "*"}}, "Isolated"), "\"Regex\" is missing"},
-      {"/pre_tokenizer", split({{"Regex", "a"}}, "Shaken"), R"("Shaken" is not supported)"},
-      {"/decoder", nullptr, "\"decoder\" is missing"},
-      {"/decoder", {{"type", "WordPiece"}}, R"(decoder.type: "WordPiece")"},
-      {"/post_processor", {{"type", "BertProcessing"}}, R"(post_processor.type: "BertProcessing")"},
-      {"/post_processor",
-       {{"type", "Sequence"}, {"processors", {{{"type", "X"}}}}},
-       R"(post_processor.processors[0].type: "X")"},
-      {"/post_processor", around({x, a}, {100'000}), "100000 is not in 0 … "},
-      {"/post_processor", around({x, a}, {-1}), "-1 is not in 0 … "},
-      {"/post_processor", around({x, a}, 7), "not a list"},
-      {"/post_processor", around(json::array({x}), {1}), "without the sequence"},
-      {"/post_processor", around({a, x, a}, {1}), "only one sequence"},
-      {"/post_processor", around({{{"SpecialToken", {{"id", "y"}}}}, a}, {1}), "\"y\" is missing"},
-      {"/added_tokens", 3, "added_tokens: not a list"},
-      {"/added_tokens/0", added(-1, "x"), "added_tokens[0].id: -1 is not in"},
-      {"/added_tokens/0", added(4'194'304, "x"), "added_tokens[0].id: 4194304 is not in"},
-      {"/added_tokens/0", added(18'446'744'073'709'551'615u, "x"), "added_tokens[0].id"},
-      {"/added_tokens/0", added(1.0, "x"), "added_tokens[0].id: not a whole number"},
-      {"/added_tokens/0", added(600, 7), "added_tokens[0].content: not a string"},
-      {"/added_tokens/0", added(600, "a"), "\"a\" has the id"},
-      {"/added_tokens/1", added(nfc_["added_tokens"][0]["id"], "<x>"),
-       "is that of \"<|endoftext|>\""},
-      {"/added_tokens/0/lstrip", "x", "added_tokens[0].lstrip"},
-  };
+    {"/model", 3, "model: not an object"},
+    {"/model/type", "Unigram", R"(type "Unigram" is not supported)"},
+    {"/model/type", "WordPiece", "WordPiece"}, {"/model/type", 3, "model.type: not a string"},
+    {"/model/byte_fallback", true, "model.byte_fallback: not supported"},
+    {"/model/byte_fallback", "no", "model.byte_fallback: not true or false"},
+    {"/model/dropout", 0.1, "model.dropout: not supported"},
+    {"/model/continuing_subword_prefix", "##", "model.continuing_subword_prefix"},
+    {"/model/end_of_word_suffix", "</w>", "model.end_of_word_suffix"},
+    {"/model/ignore_merges", 1, "model.ignore_merges"},
+    {"/model/vocab", nullptr, "\"vocab\" is missing"},
+    {"/model/vocab", json::array(), "model.vocab: not an object"},
+    {"/model/vocab/a", -1, "the id of \"a\""}, {"/model/vocab/a", 4'194'304, "the id of \"a\""},
+    {"/model/vocab/a", 18'446'744'073'709'551'615u, "the id of \"a\""},
+    {"/model/vocab/a", 1.5, "the id of \"a\""}, {"/model/vocab/a", "1", "the id of \"a\""},
+    {"/model/vocab/a", 5, "two tokens have the id 5"},
+    {"/model/merges", nullptr, "\"merges\" is missing"},
+    {"/model/merges", json::object(), "model.merges: not a list"},
+    {
+        "/model/merges/2",
+        {"missing", "a"},
+        "merge 2: \"missing\" is not
+        in the vocabulary "},
+        {"/model/merges/2", {"a", "\n"}, R"("\x0a" is not in the vocabulary)"},
+        {"/model/merges/2", {"!", "~"}, "\"!~\" is not in the vocabulary"},
+        {"/model/merges/2", {"a"}, "merge 2: neither"},
+        {"/model/merges/2", {"a", 3}, "merge 2: neither"},
+        {"/model/merges/2", "a b c", "merge 2: neither"},
+        {"/model/merges/2", "ab", "merge 2: neither"},
+        {"/model/merges/2", 7, "merge 2: neither"},
+        {"/normalizer", {{"type", "NFKC"}}, R"(normalizer.type: "NFKC" is not supported)"},
+        {"/normalizer",
+         {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}},
+         R"(normalizer.normalizers[0].type: "Lowercase")"},
+        {"/normalizer",
+         {{"type", "Sequence"}, {"normalizers", 3}},
+         "normalizer.normalizers: not a list"},
+        {"/pre_tokenizer", nullptr, "\"pre_tokenizer\" is missing"},
+        {"/pre_tokenizer", {{"type", "Whitespace"}}, R"(pre_tokenizer.type: "Whitespace")"},
+        {"/pre_tokenizer", {{"type", "Digits"}}, "without ByteLevel"},
+        {"/pre_tokenizer",
+         {{"type", "Sequence"}, {"pretokenizers", json::array()}},
+         "without ByteLevel"},
+        {"/pre_tokenizer",
+         {{"type", "Sequence"}, {"pretokenizers", {byte_level, {{"type", "Digits"}}}}},
+         "pre_tokenizer.pretokenizers[1]: a step after ByteLevel"},
+        {"/pre_tokenizer", split({{"Regex", "(a"}}, "Isolated"),
+         "pre_tokenizer.pretokenizers[0].pattern.Regex"},
+        {"/pre_tokenizer", split({{"Regex", "\\w+"}}, "Isolated"), R"("\w" is not supported)"},
+        {"/pre_tokenizer", split({{"String", ""}}, "Isolated"),
+         "pattern.String: must not be empty"},
+        {"/pre_tokenizer", split({{"Glob", "*"}}, "Isolated"), "\"Regex\" is missing"},
+        {"/pre_tokenizer", split({{"Regex", "a"}}, "Shaken"), R"("Shaken" is not supported)"},
+        {"/decoder", nullptr, "\"decoder\" is missing"},
+        {"/decoder", {{"type", "WordPiece"}}, R"(decoder.type: "WordPiece")"},
+        {"/post_processor",
+         {{"type", "BertProcessing"}},
+         R"(post_processor.type: "BertProcessing")"},
+        {"/post_processor",
+         {{"type", "Sequence"}, {"processors", {{{"type", "X"}}}}},
+         R"(post_processor.processors[0].type: "X")"},
+        {"/post_processor", around({x, a}, {100'000}), "100000 is not in 0 … "},
+        {"/post_processor", around({x, a}, {-1}), "-1 is not in 0 … "},
+        {"/post_processor", around({x, a}, 7), "not a list"},
+        {"/post_processor", around(json::array({x}), {1}), "does not contain the sequence"},
+        {"/post_processor", around({a, x, a}, {1}), "only one sequence"},
+        {"/post_processor", around({{{"SpecialToken", {{"id", "y"}}}}, a}, {1}),
+         "\"y\" is missing"},
+        {"/added_tokens", 3, "added_tokens: not a list"},
+        {"/added_tokens/0", added(-1, "x"), "added_tokens[0].id: -1 is not in"},
+        {"/added_tokens/0", added(4'194'304, "x"), "added_tokens[0].id: 4194304 is not in"},
+        {"/added_tokens/0", added(18'446'744'073'709'551'615u, "x"), "added_tokens[0].id"},
+        {"/added_tokens/0", added(1.0, "x"), "added_tokens[0].id: not a whole number"},
+        {"/added_tokens/0", added(600, 7), "added_tokens[0].content: not a string"},
+        {"/added_tokens/0", added(600, "a"), "\"a\" already has the id"},
+        {"/added_tokens/1", added(nfc_["added_tokens"][0]["id"], "<x>"),
+         "already belongs to \"<|endoftext|>\""},
+        {"/added_tokens/0/lstrip", "x", "added_tokens[0].lstrip"},
+    };
   for (const Fault& fault : faults) {
     SCOPED_TRACE(fault.pointer + " " + fault.value.dump());
     json document = nfc_;
@@ -193,7 +198,7 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
   }
 }
 
-TEST_F(TokenizerLoad, AnUnknownTokenMattersOnlyWhereItCanComeUp) {
+TEST_F(TokenizerLoad, AnUnknownTokenMattersOnlyIfItCanOccur) {
   json document = nfc_;
   document["model"]["unk_token"] = "<|endoftext|>";
   Write("tokenizer.json", document.dump());
@@ -240,12 +245,12 @@ TEST_F(TokenizerLoad, SpecialTokensAreListedById) {
   EXPECT_EQ(tokenizer->kind(), "byte-level BPE");
 }
 
-TEST_F(TokenizerLoad, TextThatIsNoUtf8IsTakenAsReplaced) {
+TEST_F(TokenizerLoad, InvalidUtf8IsReplacedFirst) {
   const auto tokenizer = LoadTokenizer(kData / "nfc");
   EXPECT_EQ(tokenizer->Encode("a\xff\xf0\x9f z"), tokenizer->Encode("a\uFFFD\uFFFD z"));
 }
 
-/// What a tokenizer_config.json makes of a tokenizer.json whose own rule is BOS.
+/// A tokenizer_config.json, and its effect on a tokenizer.json whose own rule adds BOS.
 struct ConfigCase {
   json config;
   Ids prefix;
@@ -253,7 +258,7 @@ struct ConfigCase {
   std::optional<TokenId> bos;
 };
 
-TEST_F(TokenizerLoad, TheConfigurationAddsBosAndEosWhereTransformersHonoursIt) {
+TEST_F(TokenizerLoad, TheConfigurationAddsBosAndEosIfTransformersHonoursIt) {
   Write("tokenizer.json", ReadFile(kData / "ignore-merges" / "tokenizer.json"));
   const auto plain = LoadTokenizer(kData / "ignore-merges");
   const TokenId end = *plain->SingleToken("<|endoftext|>");

@@ -1,5 +1,5 @@
-// Every tokenizer against what the reference library gave for it: small ones of our own, and real
-// vocabularies where the shared reference data is at hand.
+// Every tokenizer against the output of the reference library: small tokenizers of our own, and
+// real vocabularies if the shared reference data is available.
 
 #include <cstdint>
 #include <filesystem>
@@ -20,7 +20,7 @@ const std::filesystem::path kOwn =
 const std::filesystem::path kShared =
     std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "tokenizers";
 
-/// A directory of one of the two roots, by name.
+/// A directory by name, below one of the two roots.
 struct Source {
   const std::filesystem::path* root;
   std::string name;
@@ -117,7 +117,7 @@ std::uint32_t HashOf(const Ids& ids) {
 
 class LongTexts : public TokenizerVectors {};
 
-// A megabyte in one piece: what is quadratic here does not come to an end within the time limit.
+// A megabyte in one piece: anything quadratic would exceed the time limit.
 TEST_P(LongTexts, AMegabyteGivesTheReferencesIdsAndComesBack) {
   const std::vector<nlohmann::json> records = ReadJsonLines(directory_ / "long.jsonl");
   ASSERT_GE(records.size(), 10u);
@@ -131,7 +131,7 @@ TEST_P(LongTexts, AMegabyteGivesTheReferencesIdsAndComesBack) {
     const Ids ids = tokenizer_->Encode(text);
     EXPECT_EQ(ids.size(), record["count"].get<std::size_t>());
     EXPECT_EQ(HashOf(ids), record["hash"].get<std::uint32_t>());
-    // NFC reorders combining marks, so those do not come back as they were.
+    // NFC reorders combining marks, so texts of them do not decode to the original.
     if (unit != "\u0323\u0301") {
       EXPECT_TRUE(tokenizer_->Decode(ids) == text);
     }

@@ -42,7 +42,8 @@ TEST(Utf8, MaximalPartsBecomeOneReplacementEach) {
   // The example of the Unicode Standard 15, table 3-11.
   EXPECT_EQ(ReplaceInvalidUtf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"),
             "\uFFFD\uFFFD\uFFFD\uFFFD\x41");
-  // Table 3-8: of an overlong form, and of a surrogate (table 3-9), every byte is one.
+  // Table 3-8: every byte of an overlong form becomes one; so does every byte of a surrogate (table
+  // 3-9).
   EXPECT_EQ(ReplaceInvalidUtf8("\xC0\xAF\xE0\x80\xBF"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD");
   EXPECT_EQ(ReplaceInvalidUtf8("\xED\xA0\x80\x41"), "\uFFFD\uFFFD\uFFFD\x41");
   EXPECT_EQ(ReplaceInvalidUtf8("é日🎉"), "é日🎉");

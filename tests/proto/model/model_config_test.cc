@@ -56,7 +56,7 @@ Json Without(Json config, const std::string& field) {
 
 ModelConfig Parse(const Json& config) { return ParseModelConfig(config.dump(), "dir/config.json"); }
 
-/// The message of the StartupError; empty, with a failure, where there is none.
+/// The message of the StartupError. If there is none, the test fails and the message is empty.
 std::string ErrorOfText(std::string_view text) {
   try {
     ParseModelConfig(text, "dir/config.json");
@@ -238,7 +238,7 @@ TEST(ModelConfigTest, ScaledRopeIsNamed) {
       EXPECT_THAT(ErrorOf(With(Llama(), field, yarn)),
                   HasSubstr(std::string(field) + "." + key + " is \"yarn\""));
     }
-    // Options whose type is not said, and other layouts of the object.
+    // Options without a type, and other layouts of the object.
     EXPECT_THAT(ErrorOf(With(Llama(), field, {{"factor", 4.0}})),
                 HasSubstr(std::string(field) + ".factor is 4.0"));
     EXPECT_THAT(ErrorOf(With(Llama(), field, {{"full_attention", {{"rope_theta", 1e6}}}})),
@@ -258,7 +258,7 @@ TEST(ModelConfigTest, SlidingWindowsInForceAreNamed) {
   const Json on = With(With(Qwen3(), "use_sliding_window", true), "max_window_layers", 2);
   EXPECT_THAT(ErrorOf(With(on, "sliding_window", 4096)), HasSubstr("use_sliding_window is true"));
   EXPECT_THAT(ErrorOf(on), HasSubstr("use_sliding_window is true"));
-  // Not in force: switched off, no window, no layer of the model has one.
+  // Not in force: switched off, without a window, or in no layer of the model.
   EXPECT_NO_THROW(Parse(With(Qwen3(), "sliding_window", 4096)));
   EXPECT_NO_THROW(Parse(With(on, "sliding_window", nullptr)));
   EXPECT_NO_THROW(Parse(With(on, "max_window_layers", 3)));
@@ -317,7 +317,7 @@ TEST(ModelConfigTest, OptionsInTheirPlainSettingAreAccepted) {
   config["quantization_config"] = nullptr;
   config["pruned_heads"] = Json::object();
   config["is_encoder_decoder"] = false;
-  config["attention_dropout"] = 0.1;  // Of training only.
+  config["attention_dropout"] = 0.1;  // Only used in training.
   config["use_cache"] = true;
   EXPECT_NO_THROW(Parse(config));
   EXPECT_NO_THROW(Parse(With(Qwen3(), "mlp_bias", false)));
@@ -401,7 +401,7 @@ TEST(ModelConfigTest, TextThatIsNoJsonObjectIsRefused) {
   EXPECT_THAT(ErrorOfText("{\"hidden_size\": 4"), HasSubstr("not valid JSON at byte"));
   EXPECT_THAT(ErrorOfText("[]"), HasSubstr("not a JSON object"));
   EXPECT_THAT(ErrorOfText("{\"model_type\":\"\xff\"}"), HasSubstr("not valid JSON"));
-  // A zero byte is no end of text.
+  // A zero byte does not end the text.
   EXPECT_THAT(ErrorOfText(Llama().dump() + std::string("\0{", 2)), HasSubstr("not valid JSON"));
 }
 
@@ -412,7 +412,7 @@ TEST(ModelConfigTest, MessagesStayOneShortLineWhateverTheFileSays) {
   ErrorOf(With(Llama(), "model_type", hostile));
   ErrorOf(With(Llama(), "rope_scaling", {{hostile, 1}}));
   ErrorOf(With(Llama(), "dtype", {hostile}));
-  // So deep that anything recursive would overflow the stack.
+  // Nested so deeply that a recursive parser would overflow the stack.
   const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
   std::string text = Llama().dump();
   text.pop_back();

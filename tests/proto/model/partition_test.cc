@@ -33,7 +33,8 @@ std::vector<Partition> All(const ModelConfig& config, int size) {
   return parts;
 }
 
-/// The ranges follow each other from 0 to `count`: everything is covered, and only once.
+/// Expects that the ranges follow each other from 0 to `count`, so that everything is covered
+/// exactly once.
 void ExpectDealsOut(const std::vector<Partition>& parts, Range Partition::*range,
                     std::int64_t count) {
   std::int64_t end = 0;
@@ -46,7 +47,7 @@ void ExpectDealsOut(const std::vector<Partition>& parts, Range Partition::*range
 }
 
 TEST(PartitionTest, EveryHeadColumnAndWordIsOnExactlyOneRank) {
-  // Nine query and three K/V heads; sizes that are no multiples of the grain.
+  // Nine query and three K/V heads; the sizes are not multiples of the grain.
   const ModelConfig config = Config(9, 3, 117, 325);
   for (int size = 1; size <= 9; ++size) {
     SCOPED_TRACE(size);

@@ -16,7 +16,7 @@ namespace {
 
 using Block = std::array<std::uint32_t, 4>;
 
-// Random123's own known answers (its kat_vectors).
+// The known answers of Random123 (its kat_vectors).
 TEST(Philox, KnownAnswers) {
   constexpr std::uint32_t kOnes = 0xffffffff;
   EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}),
@@ -47,8 +47,8 @@ TEST(GumbelOf, IsFiniteAtBothEnds) {
   EXPECT_NEAR(GumbelOf(1 - 0x1p-53), 53 * std::log(2.0), 1e-13);
 }
 
-// Kolmogorov's distance of n numbers of the distribution is above d with probability 2 exp(-2 n
-// d²), at most: one in 10⁹.
+// The Kolmogorov distance of n samples from their distribution exceeds d with a probability of at
+// most 2 exp(-2 n d²): here one in 10⁹.
 TEST(GumbelNoise, HasGumbelsDistribution) {
   constexpr int kIds = 50000;
   const double most = std::sqrt(std::log(2e9) / (2 * kIds));

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 
 using TokenLists = std::vector<std::vector<TokenId>>;
 
-/// [rows][rows], from `Sees`, `ChainBegin` and the rule that goes with them.
+/// The mask [rows][rows] by `Sees` and `ChainBegin`.
 std::vector<std::vector<bool>> MaskOf(const std::vector<Segment>& segments) {
   std::vector<std::size_t> segment_of;
   for (std::size_t i = 0; i < segments.size(); ++i) {
@@ -71,7 +71,7 @@ TEST(PackItems, WorkedExampleWithTheFirstDelimiter) {
   EXPECT_THAT(sequence.Positions(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8));
   EXPECT_EQ(sequence.PositionLimit(), 9);
   EXPECT_THAT(LastRowOfEachItem(8, kCities), ElementsAre(8, 9, 10));
-  // Exactly the query, the first delimiter and itself.
+  // Its row sees exactly the query, the first delimiter and itself.
   EXPECT_THAT(KeysSeenBy(sequence, 10), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 10));
 }
 
@@ -133,7 +133,7 @@ TEST(ChainBegin, IsWhereTheSegmentStandsThatContinuesNone) {
   EXPECT_THAT(begins, ElementsAre(0, 0, 2, 2, 2, 5, 6, 6));
 }
 
-// Segments that continue others see what one segment in their place would.
+// Segments that continue others see what one uncut segment would.
 TEST(ChainBegin, CutsChangeNoMask) {
   std::mt19937_64 random(21);
   for (int trial = 0; trial < 200; ++trial) {

@@ -69,7 +69,7 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
   return plan;
 }
 
-/// A plan in which no list is empty, so that every kind of cut is met.
+/// A plan without empty lists, so that truncation is tried in each kind of field.
 ForwardPlan SmallPlan() {
   ForwardPlan plan;
   plan.bucket = 32;
@@ -109,7 +109,7 @@ struct CheckFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A failed check as an exception, so that every cut can be tried in one process.
+// Turns a failed check into an exception, so that every truncation can be tried in one process.
 class MalformedPlan : public testing::Test {
  protected:
   void SetUp() override {
@@ -127,7 +127,7 @@ class MalformedPlan : public testing::Test {
 
 TEST_F(MalformedPlan, CutAnywhereIsNoticed) {
   for (std::size_t size = 0; size < bytes_.size(); ++size) {
-    // A copy of its own size, so that a sanitizer sees a read past its end.
+    // A copy of exactly this size, so that a sanitizer sees a read past its end.
     const std::vector<std::byte> cut(bytes_.begin(),
                                      bytes_.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_THROW(DecodePlan(cut), CheckFailure) << size << " of " << bytes_.size() << " bytes";

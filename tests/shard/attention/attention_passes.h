@@ -42,7 +42,7 @@ struct Heads {
 struct Sequence {
   std::vector<proto::Segment> segments;
   proto::BlockWeighting weighting;
-  bool kept = false;                                     // Where its K/V lies.
+  bool kept = false;                                     // Whether its K/V outlives the pass.
   std::vector<std::int32_t> places;                      // [segments]
   std::vector<std::vector<std::vector<float>>> queries;  // [rows][query heads][head_dim]
   std::vector<std::vector<std::vector<float>>> keys;     // [rows][kv heads][head_dim]
@@ -51,7 +51,7 @@ struct Sequence {
   std::int32_t rows() const { return static_cast<std::int32_t>(queries.size()); }
 };
 
-/// Rows [begin, end) of a sequence are computed, those before are stored.
+/// Rows [begin, end) of a sequence are computed; those before are already stored.
 struct Part {
   const Sequence* sequence = nullptr;
   std::int32_t begin = 0;
@@ -61,10 +61,10 @@ struct Part {
 /// Output rows of a pass in the order of its parts: [rows][query heads][head_dim].
 using Outputs = std::vector<std::vector<std::vector<float>>>;
 
-/// Passes of attention over random sequences, made with hand-made plans, and what they should give.
+/// Attention passes over random sequences with hand-made plans, and the results to expect.
 class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
  protected:
-  /// As they lie in the store: rounded.
+  /// Random heads, rounded as they are in the store.
   std::vector<std::vector<std::vector<float>>> RandomHeads(std::int32_t rows, std::int64_t heads,
                                                            float size) {
     std::vector<std::vector<std::vector<float>>> all(static_cast<std::size_t>(rows));
@@ -77,7 +77,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return all;
   }
 
-  /// One or two prefixes, blocks and suffixes; lengths around those of tiles of keys and of rows.
+  /// Random prefixes, blocks and suffixes, with lengths around those of tiles of keys and of rows.
   Sequence RandomSequence(bool kept) {
     Sequence sequence;
     sequence.kept = kept;
@@ -110,7 +110,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return sequence;
   }
 
-  /// Places need not be next to each other.
+  /// Assigns places, with gaps between some of them.
   void GivePlaces(Sequence& sequence) {
     sequence.places.clear();
     for (const proto::Segment& segment : sequence.segments) {
@@ -120,7 +120,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
       next += proto::KvRows(segment.length);
     }
     if (testing::RandomInt(random_, 0, 1) == 0) {
-      // Nor in the segments' order; those of a length change places.
+      // Places need not be in the order of the segments: segments of equal length swap theirs.
       for (std::size_t s = 1; s < sequence.segments.size(); ++s) {
         if (sequence.segments[s].length == sequence.segments[s - 1].length) {
           std::swap(sequence.places[s], sequence.places[s - 1]);
@@ -143,14 +143,14 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return cut;
   }
 
-  /// The plan that computes `parts`; segments that nobody needs are sometimes left out.
+  /// The plan that computes `parts`. It sometimes leaves out segments that no computed row sees.
   proto::ForwardPlan PlanOf(std::span<const Part> parts) {
     proto::ForwardPlan plan;
     for (const Part& part : parts) {
       proto::PlanSequence& sequence = plan.sequences.emplace_back();
       sequence.block_weighting = part.sequence->weighting;
       std::int32_t first = 0;
-      bool leaves_out = false;  // The present chain.
+      bool leaves_out = false;  // Whether the current chain is left out.
       for (std::size_t s = 0; s < part.sequence->segments.size(); ++s) {
         const proto::Segment& segment = part.sequence->segments[s];
         const std::int32_t begin = std::clamp(part.begin - first, 0, segment.length);
@@ -178,7 +178,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return plan;
   }
 
-  /// The row behind the chain that segment s begins.
+  /// End of the chain that begins with segment s, as a row.
   static std::int32_t ChainEnd(const Sequence& sequence, std::size_t s) {
     std::int32_t end = 0;
     for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
@@ -198,8 +198,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return rows;
   }
 
-  /// Computes `parts` on one rank of `ranks`, into the columns of its heads: all rows, or those of
-  /// `selected`.
+  /// Computes `parts` on one rank of `ranks` into the columns of its heads: all rows, or only those
+  /// in `selected`.
   void ForwardOn(int rank, int ranks, int threads, std::span<const Part> parts,
                  std::span<const std::int32_t> selected, Outputs& outputs) {
     const Heads heads = GetParam();
@@ -275,7 +275,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return outputs;
   }
 
-  /// What is not a row that somebody may see must reach nobody.
+  /// Fills the store with NaN: storage that no row may see must not affect any result.
   void FillWithNan(KvStore& store, std::int64_t kv_heads) const {
     const std::vector<float> nan(static_cast<std::size_t>(GetParam().head_dim), kNotANumber);
     for (std::int64_t head = 0; head < kv_heads; ++head) {
@@ -320,7 +320,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     }
     const auto most_tiles =
         static_cast<std::int64_t>(sequence.rows() / kTileKeys + sequence.segments.size());
-    // As float32 has it: a query is rounded when it has been scaled.
+    // In float32, because a query is rounded after it has been scaled.
     const float scale = 1.0F / std::sqrt(static_cast<float>(heads.head_dim));
     for (std::int32_t row = part.begin; row < part.end; ++row) {
       const auto r = static_cast<std::size_t>(row);

@@ -35,7 +35,7 @@ class KvStoreTest : public ::testing::TestWithParam<Kind> {
  protected:
   KvStore MakeStore() const { return {kernels_, kLayers, kHeads, head_dim_, kKeptRows, kPassRows}; }
 
-  /// One row's key or value as it lies in a view.
+  /// One row's key or value, read from a view.
   std::vector<float> KeyOf(KvStore::View view, std::int64_t row) const {
     std::vector<float> key;
     for (std::int64_t d = 0; d < head_dim_; ++d) {
@@ -57,8 +57,8 @@ class KvStoreTest : public ::testing::TestWithParam<Kind> {
   std::mt19937 random_{1};
 };
 
-// Every row of every layer, head and room has its own place; what one pass needs only is shared by
-// the layers.
+// Every row of every layer, head and storage has its own memory. Layers share the storage of K/V
+// that only one pass needs.
 TEST_P(KvStoreTest, KeepsEveryRowApart) {
   KvStore store = MakeStore();
   EXPECT_EQ(store.value_stride() % kKeyLanes, 0);
@@ -70,7 +70,7 @@ TEST_P(KvStoreTest, KeepsEveryRowApart) {
   const auto write = [&](std::int64_t layer, std::int64_t head, bool kept, std::int64_t row) {
     const std::vector<float> key = RandomFloats(random_, head_dim_);
     const std::vector<float> value = RandomFloats(random_, head_dim_);
-    // By a segment that begins in some granule at or before the row.
+    // Writes through a segment that begins at a random granule at or before the row.
     const auto first = static_cast<std::int32_t>(RandomInt(random_, 0, row / proto::kKvGranule) *
                                                  proto::kKvGranule);
     const KvStore::View view = store.At(layer, head, {kept, first});
@@ -94,7 +94,7 @@ TEST_P(KvStoreTest, KeepsEveryRowApart) {
     std::vector<float> value = row_data.second;
     value.resize(static_cast<std::size_t>(store.value_stride()), 0.0F);
     EXPECT_EQ(KeyOf(view, row), row_data.first);
-    EXPECT_EQ(ValueOf(view, row, store.value_stride()), value) << "what pads a value is zero";
+    EXPECT_EQ(ValueOf(view, row, store.value_stride()), value) << "the padding of a value is zero";
   }
 }
 
@@ -109,8 +109,8 @@ TEST_P(KvStoreTest, FromIsTheViewOfLaterRows) {
   EXPECT_EQ(ValueOf(later, 3, head_dim_), ValueOf(view, 35, head_dim_));
 }
 
-// What lies behind a segment's last value may be multiplied by zero: it is made zero, unless it is
-// of the next granule, which another segment may have.
+// The kernel may multiply the value after a segment's last one by zero. That value is set to zero,
+// unless it lies in the next granule, which may belong to another segment.
 TEST_P(KvStoreTest, ValueAfterTheLastIsZero) {
   for (std::int64_t last = 0; last < 32; ++last) {
     KvStore store = MakeStore();
@@ -134,7 +134,7 @@ TEST_P(KvStoreTest, ValueAfterTheLastIsZero) {
   }
 }
 
-// In every layer and head, whole granules and nothing else.
+// Copies whole granules in every layer and head, and nothing else.
 TEST_P(KvStoreTest, CopiesPages) {
   constexpr std::int32_t kPages = 5;
   const auto rows = kPages * proto::kKvPageRows;

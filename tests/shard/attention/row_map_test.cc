@@ -21,8 +21,8 @@ proto::PlanSegment Computed(SegmentKind kind, std::int32_t first_position, std::
 
 TEST(RowMap, WorkedExample) {
   proto::ForwardPlan plan;
-  // A prefix of which two rows are stored, and a block; then a sequence that has nothing to compute
-  // in its prefix.
+  // First a prefix with two stored rows, and a block; then a sequence whose prefix has nothing to
+  // compute.
   plan.sequences = {
       {{Computed(SegmentKind::kPrefix, 0, 2, 5), Computed(SegmentKind::kBlock, 5, 0, 2)}, {}},
       {{Computed(SegmentKind::kPrefix, 0, 7, 7), Computed(SegmentKind::kSuffix, 20, 1, 2)}, {}}};
@@ -52,7 +52,7 @@ TEST(RowMap, RowsKnowWhereTheirChainBegins) {
   proto::ForwardPlan plan;
   for (int q = 0; q < 2; ++q) {
     std::vector<proto::PlanSegment>& segments = plan.sequences.emplace_back().segments;
-    // The second is stored already, and is a part of the chain as any other.
+    // The second segment has nothing to compute, but is part of the chain all the same.
     for (const std::int32_t rows : {1, 0, 1, 1, 1}) {
       segments.push_back(Computed(SegmentKind::kBlock, 0, 0, rows));
       segments.back().continues =
@@ -74,7 +74,8 @@ TEST(RowMap, RowsKnowWhereTheirChainBegins) {
   EXPECT_EQ(some.rows()[2].chain_begin, 3);
 }
 
-/// Every row once, in order, and none is of two sequences or too large.
+/// Expects that the tiles cover every row once, in order, that each lies in one sequence, and that
+/// none is too large.
 void ExpectTilesCover(const RowMap& map) {
   std::int32_t next = 0;
   for (const RowTile& tile : map.tiles()) {
@@ -91,8 +92,7 @@ void ExpectTilesCover(const RowMap& map) {
   ASSERT_EQ(next, static_cast<std::int32_t>(map.rows().size()));
 }
 
-// Tiles cover every row once, in order, and none is of two sequences or too large; a map is used
-// again for one plan after the other.
+// One map is reused for one plan after another.
 TEST(RowMap, TilesCoverEveryRowOnce) {
   std::mt19937 random(1);
   RowMap map(2000);
@@ -154,11 +154,11 @@ TEST(RowMapDeath, SegmentsThatDoNotFitAreABrokenInvariant) {
   proto::PlanSegment& segment = plan.sequences[0].segments[0];
   for (const std::int32_t stored : {0, 4}) {
     segment.stored = stored;
-    EXPECT_DEATH(map.Assign(plan), "stored up to the end");
+    EXPECT_DEATH(map.Assign(plan), "compute_begin <= stored <= compute_end");
   }
   segment.stored = 3;
   segment.continues = true;
-  EXPECT_DEATH(map.Assign(plan), "beginning");
+  EXPECT_DEATH(map.Assign(plan), "first segment continues none");
 }
 
 TEST(RowMapDeath, RowsWithoutTokensAreABrokenInvariant) {

@@ -1,4 +1,4 @@
-// Attention over random plans against a dense computation in float64, by the mask of the oracle.
+// Attention over random plans against a dense computation in float64 with the reference's mask.
 
 #include "shard/attention/segment_attention.h"
 
@@ -41,8 +41,8 @@ TEST_P(SegmentAttentionTest, AgreesWithDenseMask) {
   }
 }
 
-// However the heads are split over ranks, also where two share a K/V head, and however many
-// threads.
+// Heads are split over every number of ranks, some of which share a K/V head, with several numbers
+// of threads.
 TEST_P(SegmentAttentionTest, RanksAndThreadsChangeNoBits) {
   const std::vector<Sequence> sequences = {RandomSequence(true), RandomSequence(false)};
   const std::vector<Part> parts = {{&sequences[0], 0, sequences[0].rows()},
@@ -54,7 +54,7 @@ TEST_P(SegmentAttentionTest, RanksAndThreadsChangeNoBits) {
   ExpectSameBits(Forward(1, 3, parts), expected);
 }
 
-// A pass that computes all rows, and passes that each compute some.
+// One pass that computes all rows, and several passes that each compute some.
 TEST_P(SegmentAttentionTest, PartsChangeNoBits) {
   const Sequence sequence = RandomSequence(true);
   const Sequence other = RandomSequence(false);
@@ -76,7 +76,7 @@ TEST_P(SegmentAttentionTest, PartsChangeNoBits) {
   }
 }
 
-// Segments in one piece, and in pages.
+// The same segments whole and in pages.
 TEST_P(SegmentAttentionTest, PagesChangeNoBits) {
   for (int round = 0; round < 3; ++round) {
     const Sequence sequence = RandomSequence(round % 2 == 0);
@@ -91,7 +91,7 @@ TEST_P(SegmentAttentionTest, PagesChangeNoBits) {
   }
 }
 
-// Some rows of a pass, as the last layer computes them.
+// Only some rows of a pass, as in the last layer.
 TEST_P(SegmentAttentionTest, OtherRowsChangeNoBits) {
   const std::vector<Sequence> sequences = {RandomSequence(true), RandomSequence(false)};
   const std::vector<Part> parts = {{&sequences[0], 0, sequences[0].rows()},
@@ -110,9 +110,9 @@ TEST_P(SegmentAttentionTest, OtherRowsChangeNoBits) {
   }
 }
 
-// Blocks do not see each other: a broken one breaks the suffixes, which see it, and no other. With
-// a suffix only its keys are broken here: a broken value may break what is computed between its
-// block and the suffix as well, whose scores are of the same request.
+// Blocks do not see each other, so a block with NaN affects only itself and the suffixes, which see
+// it. If there is a suffix, only the block's keys are NaN: NaN values may also reach rows between
+// the block and the suffix, which is acceptable because they belong to the same request.
 TEST_P(SegmentAttentionTest, BrokenBlockStaysInIt) {
   for (const bool has_suffix : {false, true}) {
     Sequence sequence;

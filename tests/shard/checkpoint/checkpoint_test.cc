@@ -57,7 +57,7 @@ std::vector<float> Vector(const TensorView& tensor) {
   return out;
 }
 
-// The values below are those that Python's struct module reads from the files.
+// The values below were read from the files with Python's struct module.
 
 TEST(CheckpointTest, ReadsF32) {
   const Checkpoint checkpoint = Checkpoint::Open(Family("llama"));
@@ -116,7 +116,7 @@ TEST(CheckpointTest, MissingAndMisshapenTensorsAreNamed) {
     EXPECT_THAT(
         ErrorOf([&] { checkpoint.Require("lm_head.weight", shape); }),
         AllOf(HasSubstr("model-00001-of-00003.safetensors"), HasSubstr("\"lm_head.weight\""),
-              HasSubstr("has shape [320, 48]"), HasSubstr("have " + ShapeText(shape))));
+              HasSubstr("has shape [320, 48]"), HasSubstr("requires " + ShapeText(shape))));
   }
 }
 
@@ -157,7 +157,7 @@ TEST(CheckpointTest, TruncatedFilesAreNamedWithBothSizes) {
   EXPECT_THAT(ErrorOfOpen(dir.path()), HasSubstr("/model.safetensors: truncated"));
 }
 
-/// A directory of two shards and the index given.
+/// A directory with two shards and the index that a test writes.
 class IndexTest : public ::testing::Test {
  protected:
   IndexTest() {
@@ -216,8 +216,9 @@ TEST_F(IndexTest, FilesOutsideTheDirectoryAreRefused) {
   for (const std::string file :
        {"../1.safetensors", "/etc/passwd", "sub/../1.safetensors", "sub/1.safetensors", "..", ".",
         "", "a\\\\b", "1.safetensors\\u0000"}) {
-    EXPECT_THAT(ErrorOfIndex(R"({"weight_map":{"a":")" + file + R"("}})"),
-                AllOf(HasSubstr("tensor \"a\""), HasSubstr("not a file name of its own directory")))
+    EXPECT_THAT(
+        ErrorOfIndex(R"({"weight_map":{"a":")" + file + R"("}})"),
+        AllOf(HasSubstr("tensor \"a\""), HasSubstr("does not name a file in the same directory")))
         << file;
   }
 }
@@ -243,13 +244,13 @@ TEST_F(IndexTest, ASingleFileIsPreferred) {
   EXPECT_THAT(Checkpoint::Open(dir_.path()).Names(), ElementsAre("b"));
 }
 
-/// Bytes of mapped files that this process holds in memory.
+/// Bytes of mapped files that are in this process's memory.
 std::int64_t ResidentFileBytes() {
   std::ifstream status("/proc/self/status");
   std::string word;
   std::int64_t sum = 0;
   while (status >> word) {
-    if (word == "RssFile:" || word == "RssShmem:") {  // Files of a tmpfs are the latter.
+    if (word == "RssFile:" || word == "RssShmem:") {  // RssShmem counts files of a tmpfs.
       std::int64_t kilobytes = 0;
       status >> kilobytes;
       sum += kilobytes * 1024;
@@ -262,7 +263,8 @@ TEST(CheckpointTest, OnlyWhatIsReadBecomesResident) {
   constexpr std::int64_t kRows = 65536;
   constexpr std::int64_t kCols = 1024;  // 4 KiB a row, 256 MiB in all.
   constexpr std::int64_t kBytes = kRows * kCols * 4;
-  constexpr std::int64_t kSlack = 8 << 20;  // Other pages of the program, and those read ahead.
+  constexpr std::int64_t kSlack = 8 << 20;  // Allowance for other pages of the program and for
+                                            // read-ahead.
   const TempDir dir;
   dir.Write("model.safetensors",
             SafetensorsFile(R"({"w":{"dtype":"F32","shape":[65536,1024],"data_offsets":[0,)" +

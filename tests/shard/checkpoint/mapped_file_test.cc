@@ -60,7 +60,7 @@ TEST(MappedFileTest, ReleasedBytesCanBeReadAgain) {
   EXPECT_EQ(Text(file), content);
 }
 
-TEST(MappedFileTest, WhatIsNoFileIsRefused) {
+TEST(MappedFileTest, OnlyRegularFilesAreMapped) {
   const TempDir dir;
   EXPECT_THAT(ErrorOf(dir.path() / "nothing"), HasSubstr("No such file"));
   EXPECT_THAT(ErrorOf(dir.path()), HasSubstr("not a regular file"));

@@ -12,7 +12,7 @@
 
 namespace scorecast::shard {
 
-/// An empty directory that goes with its test.
+/// A directory, empty at first, that is removed at the end of its test.
 class TempDir : public reference::TempDirectory {
  public:
   void Write(const std::string& name, std::string_view bytes) const {
@@ -22,7 +22,7 @@ class TempDir : public reference::TempDirectory {
   }
 };
 
-/// The bytes of a safetensors file: its length, the header as given, the data.
+/// The bytes of a safetensors file: the header's length, `header` and `data`.
 inline std::string SafetensorsFile(std::string_view header, std::string_view data) {
   const std::uint64_t length = header.size();
   std::string file(sizeof(length), '\0');

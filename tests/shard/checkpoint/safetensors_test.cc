@@ -37,7 +37,7 @@ std::string ErrorOf(const std::string& file) {
   return {};
 }
 
-/// A file whose header is `tensors` within braces, with `size` bytes of data.
+/// A file whose header is `tensors` in braces, followed by `size` bytes of data.
 std::string File(const std::string& tensors, std::size_t size) {
   return SafetensorsFile(std::string("{") + tensors + "}", std::string(size, '\x01'));
 }
@@ -148,7 +148,7 @@ TEST(SafetensorsTest, OverlapsAreRefused) {
       ErrorOf(
           File(Tensor("a", "F32", "[2]", "[0,8]") + "," + Tensor("b", "F32", "[2]", "[0,8]"), 8)),
       HasSubstr("overlap"));
-  // An empty tensor within another's bytes.
+  // An empty tensor inside the bytes of another.
   EXPECT_THAT(
       ErrorOf(
           File(Tensor("a", "F32", "[2]", "[0,8]") + "," + Tensor("b", "F32", "[0]", "[4,4]"), 8)),
@@ -161,8 +161,8 @@ TEST(SafetensorsTest, OffsetsThatDoNotSuitTheShapeAreRefused) {
                     HasSubstr("hold 20")));
   EXPECT_THAT(ErrorOf(File(Tensor("a", "F16", "[2]", "[0,8]"), 8)), HasSubstr("needs 4 bytes"));
   EXPECT_THAT(ErrorOf(File(Tensor("a", "F32", "[1]", "[4,0]"), 4)),
-              AllOf(HasSubstr("ends at byte 0"), HasSubstr("before its begin at 4")));
-  // Inside the file by the shape's own account only.
+              AllOf(HasSubstr("ends at byte 0"), HasSubstr("before it begins at byte 4")));
+  // Shape and offsets agree, but the file is shorter.
   EXPECT_THAT(ErrorOf(File(Tensor("a", "F32", "[1000]", "[0,4000]"), 4)), HasSubstr("truncated"));
 }
 
@@ -181,7 +181,7 @@ TEST(SafetensorsTest, OverflowsAreRefused) {
       AllOf(HasSubstr("tensor \"a\""), HasSubstr("18446744073709551612")));
   EXPECT_THAT(ErrorOf(File(Tensor("a", "F32", "[99999999999999999999]", "[0,4]"), 4)),
               HasSubstr("whole numbers"));
-  // The end of the data, not a tensor, is past what a file can have.
+  // No size overflows, but the data end beyond any possible file.
   EXPECT_THAT(
       ErrorOf(File(Tensor("a", "U8", "[1152921504606846975]", "[0,1152921504606846975]"), 4)),
       HasSubstr("truncated"));

@@ -22,7 +22,7 @@ TensorView View(Dtype dtype, std::vector<std::int64_t> shape, const std::vector<
   return {dtype, std::move(shape), std::as_bytes(std::span(items))};
 }
 
-/// IEEE 754 binary16 by its definition.
+/// The value of an IEEE 754 binary16 number by definition.
 double Half(std::uint16_t bits) {
   const double sign = bits >> 15 != 0 ? -1 : 1;
   const int exponent = bits >> 10 & 31;
@@ -72,7 +72,7 @@ TEST(SlicesTest, F32KeepsItsBits) {
   EXPECT_EQ(std::memcmp(out.data(), bits.data(), 28), 0);
 }
 
-/// [rows, 5] with the value 8 * row + column, stored from an odd address on.
+/// A matrix [rows, 5] with the values 8 * row + column, stored at an odd address.
 class OddMatrix {
  public:
   OddMatrix(Dtype dtype, std::int64_t rows) {
@@ -108,7 +108,7 @@ TEST_P(SlicesOfDtypeTest, RowsOfAnyAlignmentAndCount) {
   const OddMatrix matrix(GetParam(), 30);
   for (std::int64_t begin = 0; begin <= 30; ++begin) {
     for (std::int64_t end = begin; end <= 30; ++end) {
-      // Two floats past the end are not written.
+      // The two floats past the end must not be written.
       std::vector<float> out(static_cast<std::size_t>((end - begin) * 5 + 2), -1);
       ReadRows(matrix.view(), {begin, end}, out.data());
       for (std::int64_t i = 0; i < (end - begin) * 5; ++i) {

@@ -29,16 +29,16 @@ using testing::RandomFloats;
 using testing::RandomInt;
 using testing::SameBits;
 
-// Even ones, as a head's dimension is.
+// A head's dimension is even.
 constexpr std::array<std::int64_t, 9> kHeadDims = {8, 10, 16, 24, 32, 64, 72, 80, 128};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::int64_t RoundUp(std::int64_t n) { return (n + kKeyLanes - 1) / kKeyLanes * kKeyLanes; }
 
-/// Keys and values of one tile, plainly and as the kernel reads them.
+/// Keys and values of one tile, as plain rows and in the kernel's layout.
 struct Tile {
-  /// `keys` of them; the arrays hold no more than the kernel may touch.
+  /// `key_count` keys; the arrays are no larger than what the kernel may touch.
   Tile(ElementType element_type, std::mt19937& random, std::int64_t dim, std::int64_t key_count)
       : type(element_type), head_dim(dim), count(key_count) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -50,7 +50,7 @@ struct Tile {
 
   void Pack() {
     keys.resize(static_cast<std::size_t>(RoundUp(count) * head_dim * type.size()));
-    // Of the last group of keys the unused lanes are read, and must not count.
+    // The kernel reads the unused lanes of the last group of keys, but they must have no effect.
     for (std::int64_t i = 0; i < RoundUp(count) * head_dim; ++i) {
       type.Put(kNan, i, keys.data());
     }
@@ -77,7 +77,7 @@ struct Tile {
   std::vector<std::byte> values;
 };
 
-/// A query row and what it has summed so far.
+/// A query row and its sums so far.
 struct Row {
   bool SameSums(const Row& other) const {
     return SameBits(output, other.output) && SameBits(state, other.state);
@@ -122,7 +122,7 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
     return visible;
   }
 
-  /// Rows in one call of the kernel, in arrays of exactly their size.
+  /// Attends `rows` in one call of the kernel, in arrays of exactly their size.
   void Attend(const Tile& tile, std::span<Row> rows, std::span<const int> visible) {
     const std::int64_t head_dim = tile.head_dim;
     std::vector<std::byte> queries(rows.size() * static_cast<std::size_t>(head_dim * type_.size()));
@@ -170,7 +170,7 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
           << "head_dim " << row.query.size() << ", keys " << keys.size() << ", d " << d;
     }
     for (std::size_t d = expected.output.size(); d < row.output.size(); ++d) {
-      ASSERT_EQ(row.output[d], 0) << "what pads a row";
+      ASSERT_EQ(row.output[d], 0) << "the padding of a row";
     }
   }
 
@@ -200,7 +200,7 @@ TEST_P(AttendTile, StoresQueries) {
   }
 }
 
-// Each row in its own lane, whatever the order, and nothing beside it touched.
+// Each row is written to its own lane, in any order, and nothing beside it is touched.
 TEST_P(AttendTile, StoresKeysAndValues) {
   for (std::int64_t n = 2; n <= 130; n += 2) {
     const std::int64_t stride = RoundUp(n);
@@ -234,7 +234,8 @@ TEST_P(AttendTile, StoresKeysAndValues) {
   }
 }
 
-// Every number of rows in a call. They see different numbers of keys of some tiles, some nothing.
+// Every number of rows in a call. The rows see different numbers of keys of each tile, and some see
+// none.
 TEST_P(AttendTile, ChainIsSoftmax) {
   for (int count = 1; count <= 60; ++count) {
     const std::int64_t head_dim = kHeadDims[static_cast<std::size_t>(count) % kHeadDims.size()];
@@ -300,7 +301,7 @@ TEST_P(AttendTile, RowThatSeesNothingKeepsItsBits) {
   }
 }
 
-// The same rows in one call, in calls of some, and each alone.
+// The same rows in one call, in several calls, and one by one.
 TEST_P(AttendTile, CompanyChangesNoBits) {
   constexpr std::size_t kRows = 60;
   for (const std::int64_t head_dim : kHeadDims) {
@@ -346,7 +347,8 @@ TEST_P(AttendTile, CompanyChangesNoBits) {
   }
 }
 
-// A broken token's key does not reach rows that do not see it, though others of the call do.
+// A key that is not finite does not affect rows that do not see it, even if other rows of the call
+// do.
 TEST_P(AttendTile, UnseenKeyStaysUnseen) {
   for (const std::int64_t head_dim : kHeadDims) {
     for (const float bad : {kNan, kInfinity, -kInfinity}) {
@@ -369,7 +371,8 @@ TEST_P(AttendTile, UnseenKeyStaysUnseen) {
   }
 }
 
-// A value that a row does not see is multiplied by zero; one that it sees shows if it is broken.
+// A value that a row does not see is multiplied by zero. If a row sees a value that is not finite,
+// its output shows that.
 TEST_P(AttendTile, UnseenValueCountsNothing) {
   for (const std::int64_t head_dim : kHeadDims) {
     Tile tile = RandomTile(head_dim);

@@ -9,7 +9,7 @@
 
 namespace scorecast::shard {
 
-/// Every test of the kernels runs for each instruction set that this machine has.
+/// Runs each test of the kernels for every instruction set of this machine.
 class KernelsTest : public ::testing::TestWithParam<InstructionSet> {
  protected:
   const Kernels& kernels_ = KernelsFor(GetParam());

@@ -1,5 +1,5 @@
-// The kernels that take rows to other precisions, against plain code. Inputs are copied to arrays
-// of exactly their size, so that the address sanitizer sees what reads or writes past an end.
+// The kernels that convert rows to other precisions against plain code. Inputs are copied to arrays
+// of exactly their size, so that AddressSanitizer sees every access past an end.
 
 #include <algorithm>
 #include <bit>
@@ -50,7 +50,7 @@ void ExpectToBf16(const Kernels& kernels, const std::vector<float>& x) {
   }
 }
 
-// Any bits at all, and those about which the lower half decides.
+// Random bit patterns, then every upper half with the lower halves at which the rounding changes.
 TEST_P(RoundingKernels, ToBf16IsTheNearest) {
   for (std::int64_t n = 1; n <= kLongest; ++n) {
     std::vector<float> x;
@@ -73,7 +73,7 @@ TEST_P(RoundingKernels, ToBf16AtTheEdges) {
                {0.0F, -0.0F, kInfinity, -kInfinity, kLargest, -kLargest, kNan, -kNan,
                 std::bit_cast<float>(0x7F800001U), std::bit_cast<float>(0xFFFFFFFFU),
                 std::numeric_limits<float>::min(), std::numeric_limits<float>::denorm_min(),
-                // The last that rounds to a number, and the first that does not.
+                // The last float32 that rounds to a finite bfloat16, and the first that does not.
                 std::bit_cast<float>(0x7F7F7FFFU), std::bit_cast<float>(0x7F7F8000U)});
 }
 
@@ -104,9 +104,9 @@ std::int64_t BlockOf(std::int64_t n) {
   return block;
 }
 
-/// The relative error of a rotated vector's norm: a stage is one addition a number, and its matrix
-/// is orthogonal but for a factor, so that it makes earlier errors no larger, relatively. Then the
-/// factor: a root, its inverse, a product.
+/// Bound on the relative error of a rotated vector's norm. A stage is one addition for each number,
+/// and its matrix is orthogonal up to a factor, so it does not enlarge earlier errors relatively.
+/// The factor adds a root, its inverse and a product.
 double RotationError(std::int64_t n) {
   return Gamma(std::countr_zero(static_cast<std::uint64_t>(BlockOf(n))) + 3);
 }
@@ -138,7 +138,7 @@ TEST_P(RoundingKernels, RotateKeepsProducts) {
       const double sizes = std::sqrt(squares * Product(b, b));
       kernels_.rotate(a.data(), n);
       kernels_.rotate(b.data(), n);
-      // Both factors' errors, and a hundredth for their product.
+      // The errors of both factors, and a hundredth for their product.
       const double error = 2.01 * RotationError(n);
       ASSERT_NEAR(Product(a, a), squares, squares * error) << "n " << n;
       ASSERT_NEAR(Product(a, b), product, sizes * error) << "n " << n;
@@ -146,7 +146,7 @@ TEST_P(RoundingKernels, RotateKeepsProducts) {
   }
 }
 
-// What is all in one place lies on its whole block afterwards, and no further.
+// A single nonzero element is spread over its whole block, and no further.
 TEST_P(RoundingKernels, RotateSpreadsAnOutlier) {
   for (const std::int64_t n : RotatedLengths()) {
     const std::int64_t block = BlockOf(n);
@@ -177,7 +177,7 @@ TEST_P(RoundingKernels, QuantizeIsTheNearest) {
       for (std::size_t i = 0; i < x.size(); ++i) {
         const double exact = 127 * (x[i] / most);
         const int found = int{out[i]} - 128;
-        // The nearest integer of x times a factor that was rounded itself.
+        // The nearest integer to x times a factor, which is itself rounded.
         ASSERT_NEAR(found, exact, 0.5 + std::abs(exact) * Gamma(2)) << "n " << n << ", i " << i;
         ASSERT_LE(std::abs(found), 127) << "n " << n << ", i " << i;
       }
@@ -185,7 +185,7 @@ TEST_P(RoundingKernels, QuantizeIsTheNearest) {
   }
 }
 
-// Halves, exactly: a scale of 1 makes every product exact.
+// Exact halves: a scale of 1 makes every product exact.
 TEST_P(RoundingKernels, QuantizeRoundsTiesToEven) {
   std::vector<float> x = {127};
   for (int half = -253; half <= 253; ++half) {
@@ -216,7 +216,7 @@ TEST_P(RoundingKernels, QuantizeAtTheEdges) {
   }
 }
 
-// So small that 127 / max |x| is no float32: off by no more than what they are.
+// Numbers so small that 127 / max |x| overflows float32. The error is at most the number itself.
 TEST_P(RoundingKernels, QuantizeOfTinyNumbers) {
   for (const float size : {3e-37F, 1e-37F, 1e-38F, 1e-40F, 1e-44F}) {
     for (const std::int64_t n : {1, 16, 37}) {
@@ -246,7 +246,7 @@ TEST_P(RoundingKernels, Dequantize) {
     kernels_.dequantize(sums.data(), offsets.data(), scales.data(), row_scale, n, out.data());
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const double expected = (double(sums[i]) - offsets[i]) * (double{row_scale} * scales[i]);
-      // The difference as a float32, and two products.
+      // The conversion of the difference to float32, and two products.
       ASSERT_NEAR(out[i], expected, std::abs(expected) * Gamma(3)) << "n " << n << ", i " << i;
     }
     std::vector<float> in_place(sums.size());
@@ -257,7 +257,8 @@ TEST_P(RoundingKernels, Dequantize) {
   }
 }
 
-// The bytes' way there and back is off by half a step, and a row's scale of NaN shows.
+// Quantizing and dequantizing changes a number by at most half a step. A scale of NaN makes the
+// whole row NaN.
 TEST_P(RoundingKernels, QuantizedComesBack) {
   for (const std::int64_t n : {1, 16, 33, 200}) {
     std::vector<float> x = RandomFloats(random_, n);

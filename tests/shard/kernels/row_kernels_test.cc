@@ -1,5 +1,5 @@
-// The kernels of one row, against float64 loops. Inputs are copied to arrays of exactly their size,
-// so that the address sanitizer sees what reads or writes past an end.
+// The kernels of one row against float64 loops. Inputs are copied to arrays of exactly their size,
+// so that AddressSanitizer sees every access past an end.
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ TEST_P(RowKernels, RmsNorm) {
       std::vector<float> out(x.size());
       kernels_.rms_norm(x.data(), weight.data(), n, eps, out.data());
       // A square, the sum, the quotient by n, + eps, the root, its inverse, two products. (The root
-      // halves the error of what comes before it; the bound does without.)
+      // halves the error of the operations before it; the bound ignores that.)
       const double error = Gamma(1 + LaneSumDepth(n) + 6);
       for (std::size_t i = 0; i < x.size(); ++i) {
         const double expected = x[i] / rms * weight[i];
@@ -76,7 +76,7 @@ TEST_P(RowKernels, RmsNormOfWhatIsNotFinite) {
   }
 }
 
-// One rounding, the same everywhere.
+// Each sum is rounded once, with the same result for every instruction set.
 TEST_P(RowKernels, AddIsExact) {
   for (std::int64_t n = 1; n <= kLongest; ++n) {
     const std::vector<float> x = RandomFloats(random_, n);
@@ -135,7 +135,8 @@ TEST_P(RowKernels, Rope) {
 
 double SwiGluOf(double gate, double up) { return gate / (1 + std::exp(-gate)) * up; }
 
-/// exp, 1 +, the quotient, the product; and from -88 on exp stays where it is.
+/// The roundings of exp, of 1 + exp, of the quotient and of the product. Below -88 the kernel's exp
+/// no longer decreases.
 double SwiGluTolerance(double gate, double up) {
   return std::abs(SwiGluOf(gate, up)) * (kExpError + Gamma(3)) +
          std::abs(gate * up) * std::exp(-88.0) * 1.001;
@@ -184,7 +185,7 @@ void ExpectMaxAndSumExp(const Kernels& kernels, const std::vector<float>& x) {
   const double top = *std::max_element(x.begin(), x.end());
   double expected = 0;
   double tolerance = 0;
-  // Sums of 1024 are float32, what is added up of them is float64.
+  // Runs of 1024 are summed in float32; their sums are added up in float64.
   const double sum_error =
       Gamma(LaneSumDepth(std::min<std::int64_t>(static_cast<std::int64_t>(x.size()), 1024)));
   for (const float v : x) {

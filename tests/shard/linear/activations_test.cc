@@ -34,7 +34,7 @@ TEST_P(ActivationsTest, RowsLieOneAfterAnother) {
   EXPECT_EQ(rows.activations().Row(3), rows.activations().data + 3 * 33 * ElementSize(GetParam()));
 }
 
-// What a row becomes follows from it alone, and nothing beside it is written.
+// The rounded row depends on the row alone, and nothing beside it is written.
 TEST_P(ActivationsTest, SetRoundsOneRow) {
   std::mt19937 random(1);
   for (const std::int64_t width : {1, 16, 48, 100, 256}) {
@@ -113,7 +113,7 @@ TEST(QuantizeChunk, IsTheRotatedRowsRounded) {
       const int value = chunk.values[static_cast<std::size_t>(i)];
       sum += value;
       EXPECT_LE(std::abs(value), 127);
-      // Half a step, and the roundings of the scale and of a number over it.
+      // Half a step, and the roundings of the scale and of the number divided by it.
       EXPECT_NEAR(value * scale, rotated[static_cast<std::size_t>(i)],
                   scale * (0.5 + 127 * testing::Gamma(3)))
           << "output " << o;

@@ -28,7 +28,7 @@ TEST(ChooseArithmetic, IsOfThePrecisionAskedFor) {
   }
 }
 
-TEST(DefaultPrecision, IsBfloat16WhereThereAreInstructionsForIt) {
+TEST(DefaultPrecision, IsBfloat16IfThereAreInstructionsForIt) {
   EXPECT_EQ(DefaultPrecision(InstructionSet::kGeneric), Precision::kFloat32);
   EXPECT_EQ(DefaultPrecision(InstructionSet::kAvx2), Precision::kFloat32);
   EXPECT_EQ(DefaultPrecision(InstructionSet::kAvx512), Precision::kFloat32);
@@ -57,10 +57,10 @@ TEST(Arithmetic, SaysWhatItComputesWith) {
               ::testing::AllOf(StartsWith("bf16 by oneDNN "), Not(HasSubstr("lm-head"))));
 }
 
-// Each in a process of its own, where nothing of oneDNN was called before.
+// Each runs in a new process in which oneDNN has not been called yet.
 TEST(LimitOneDnnDeath, TakesInstructionsAway) {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr) {
-    GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA has the last word";
+    GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA takes precedence";
   }
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto supports_any = [] {

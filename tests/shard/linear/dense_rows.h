@@ -12,7 +12,7 @@
 
 namespace scorecast::testing {
 
-/// Memory for rows of activations, which are NaN in every precision until they are set.
+/// Memory for rows of activations. A row is NaN in every precision until it is set.
 class DenseRows {
  public:
   DenseRows(shard::Precision precision, std::int64_t rows, std::int64_t width)
@@ -30,7 +30,7 @@ class DenseRows {
   }
   const shard::Activations& activations() const { return activations_; }
 
-  /// Byte for byte, with their scales.
+  /// Compares the rows' bytes and scales.
   bool SameRow(std::int64_t row, const DenseRows& other, std::int64_t other_row) const {
     return std::memcmp(activations_.Row(row), other.activations_.Row(other_row),
                        static_cast<std::size_t>(activations_.row_bytes())) == 0 &&

@@ -1,6 +1,6 @@
-// Linear layers in every precision, by OpenBLAS and by oneDNN: right, and every row's bits its own.
-// OPENBLAS_CORETYPE (Haswell, SkylakeX, …) and ONEDNN_MAX_CPU_ISA choose which of the libraries'
-// kernels are tested; they differ in what they promise.
+// Linear layers in every precision, by OpenBLAS and by oneDNN: the results are right, and a row's
+// bits depend on that row alone. OPENBLAS_CORETYPE (Haswell, SkylakeX, …) and ONEDNN_MAX_CPU_ISA
+// choose which of the libraries' kernels are tested, which differ in what they guarantee.
 
 #include "shard/linear/linear.h"
 
@@ -56,7 +56,7 @@ std::unique_ptr<GemmBackend> MakeBackend(Kind kind) {
   return std::make_unique<OpenBlasBackend>(BestKernels(), kMostThreads);
 }
 
-/// A layer of given weights, and its way of being called with any rows.
+/// A layer with given weights that can be called with any rows.
 class TestedLayer {
  public:
   TestedLayer(Kind kind, Widths widths, Matrix weights, std::int64_t in)
@@ -83,11 +83,11 @@ class TestedLayer {
   const Linear& linear() const { return linear_; }
   const Matrix& weights() const { return weights_; }
 
-  /// y = x · Wᵀ of some chunks; what the others would give stays NaN.
+  /// y = x · Wᵀ for some chunks; the outputs of the others stay NaN.
   Matrix Forward(std::span<const std::vector<float>* const> x, proto::Range chunks,
                  ThreadPool& pool) const {
     const auto rows = static_cast<std::int64_t>(x.size());
-    // Rows past the last are NaN, and matter to nobody.
+    // The padding rows are NaN and must have no effect.
     const testing::DenseRows input(kind_.precision, RoundUpRows(rows), in_);
     for (std::int64_t row = 0; row < rows; ++row) {
       input.Set(BestKernels(), row, *x[static_cast<std::size_t>(row)]);
@@ -103,7 +103,7 @@ class TestedLayer {
                     result.at(static_cast<std::size_t>(row)).begin() + tile.columns.begin);
       }
       written += tile.rows * tile.columns.size();
-      // An epilogue may do what it likes with its tile.
+      // An epilogue may overwrite its tile.
       std::fill_n(tile.data, tile.rows * tile.columns.size(), NAN);
     });
     EXPECT_EQ(written, rows * std::accumulate(widths_.begin() + chunks.begin,
@@ -148,7 +148,7 @@ std::vector<const std::vector<float>*> Pointers(const Matrix& rows) {
   return pointers;
 }
 
-/// Up to four chunks, which add up to `out`.
+/// Up to four chunks that add up to `out`.
 Widths RandomWidths(std::mt19937& random, std::int64_t out) {
   Widths widths;
   std::int64_t left = out;
@@ -160,7 +160,7 @@ Widths RandomWidths(std::mt19937& random, std::int64_t out) {
   return widths;
 }
 
-/// A row as a product takes it, and one factor of all its elements.
+/// A row as rounded for a product, and one factor for all its elements.
 struct RoundedRow {
   std::vector<double> elements;
   double scale = 1;
@@ -198,13 +198,14 @@ std::vector<RoundedRow> Rounded(Precision precision, const Matrix& rows) {
   return rounded;
 }
 
-/// Of a product whose terms' sizes add up to `sizes`.
+/// Tolerance of a product whose terms' absolute values add up to `sizes`.
 double Tolerance(Kind kind, std::int64_t in, double result, double sizes) {
   if (kind.precision == Precision::kInt8 && kind.by_onednn) {
-    return std::abs(result) * Gamma(3);  // Of integers: their sum as a float32, and two scales.
+    return std::abs(result) * Gamma(3);  // A sum of integers is exact; its conversion to float32
+                                         // and two scales are not.
   }
-  // A product and the additions, in whatever order: each term goes through at most `in` of them,
-  // and the whole through a factor and one more. Bytes times their scales are rounded before.
+  // A product, then additions in any order: each term goes through at most `in` of them, then the
+  // sum through a factor and one more. Int8 values times their scales are rounded before.
   const std::int64_t before = kind.precision == Precision::kInt8 ? 2 : 0;
   return sizes * Gamma(in + 2 + before) + static_cast<double>(in) * testing::kSmallestNormal;
 }
@@ -271,7 +272,7 @@ const std::vector<Shape>& Shapes() {
 
 constexpr std::int64_t kMostRows = 300;
 
-// Each row alone says what its bits are.
+// A row computed alone gives the expected bits.
 TEST_P(LinearTest, RowsAreTheSameBitsInAnyCompany) {
   for (const Shape& shape : Shapes()) {
     SCOPED_TRACE(std::to_string(shape.widths.front()) + ", … from " + std::to_string(shape.in));
@@ -286,7 +287,7 @@ TEST_P(LinearTest, RowsAreTheSameBitsInAnyCompany) {
     std::vector<std::size_t> order(x.size());
     std::iota(order.begin(), order.end(), 0);
     for (std::int64_t rows = 1; rows <= kMostRows; ++rows) {
-      // Every number up to a granule, then those around the borders of granules and tiles.
+      // Every number of rows up to a granule, then those around the borders of granules and tiles.
       if (rows > 17 && rows % 16 > 1 && rows % 37 != 0 && rows != kMostRows) {
         continue;
       }
@@ -341,7 +342,7 @@ TEST_P(LinearTest, SomeChunksAreThoseOfTheWhole) {
   }
 }
 
-// A row of NaN is one row's affair.
+// A NaN in one row does not affect the others.
 TEST_P(LinearTest, NanStaysInItsRow) {
   const TestedLayer layer(GetParam(), random_, {256, 44}, 70);
   Matrix x = TestedLayer::RandomMatrix(random_, 40, 70);
@@ -385,7 +386,7 @@ TEST_P(LinearTest, OfNoRows) {
 
 class Int8LinearTest : public LinearTest {};
 
-/// The largest of x rotated by Hadamard's matrix, in float64.
+/// The largest absolute value of x rotated by a Hadamard matrix, in float64.
 double LargestRotated(const std::vector<float>& x) {
   std::vector<double> rotated(x.begin(), x.end());
   const std::size_t n = x.size();
@@ -418,9 +419,9 @@ double Squares(const std::vector<float>& x) {
   return std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
 }
 
-// A few channels a hundred times as large as the rest, as models have them. A row is rounded in
-// steps of (its largest number) / 127, off by a step / √12 on average; rotated, its largest is
-// small.
+// A few channels are a hundred times as large as the rest, as in real models. A row is rounded in
+// steps of (its largest number) / 127, with an average error of a step / √12. Rotated, its largest
+// number is small.
 TEST_P(Int8LinearTest, OutlierChannelsLeaveItsDigits) {
   for (const std::int64_t in : {1024, 768}) {
     const TestedLayer layer(GetParam(), random_, {256}, in);
@@ -432,10 +433,10 @@ TEST_P(Int8LinearTest, OutlierChannelsLeaveItsDigits) {
     }
     ThreadPool pool(2);
     const Matrix y = layer.Forward(Pointers(x), pool);
-    double squares = 0;    // Of the exact outputs.
-    double errors = 0;     // The same of what is off.
-    double expected = 0;   // What that should be,
-    double unrotated = 0;  // and what it would be if x were rounded as it is.
+    double squares = 0;    // Squares of the exact outputs.
+    double errors = 0;     // Squares of the errors.
+    double expected = 0;   // What `errors` should be,
+    double unrotated = 0;  // and what it would be if x were rounded unrotated.
     const auto variance = [](double largest) { return std::pow(largest / 127, 2) / 12; };
     std::vector<double> of_weights;
     for (const std::vector<float>& weight : layer.weights()) {
@@ -453,10 +454,11 @@ TEST_P(Int8LinearTest, OutlierChannelsLeaveItsDigits) {
         unrotated += Squares(weight) * of_unrotated;
       }
     }
-    // The norm of what is off has some hundred degrees of freedom: a quarter more is far outside.
+    // The norm of the errors has some hundred degrees of freedom: a quarter more is far outside.
     EXPECT_LT(std::sqrt(errors / squares), 1.25 * std::sqrt(expected / squares)) << in;
     EXPECT_GT(std::sqrt(errors / squares), 0.75 * std::sqrt(expected / squares)) << in;
-    EXPECT_GT(std::sqrt(unrotated), 2 * 1.25 * std::sqrt(expected)) << "else this shows nothing";
+    EXPECT_GT(std::sqrt(unrotated), 2 * 1.25 * std::sqrt(expected))
+        << "else the test shows nothing";
   }
 }
 

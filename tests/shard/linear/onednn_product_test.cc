@@ -24,7 +24,7 @@ bool IsHeldToAvx2() {
   return most != nullptr && std::string_view(most) == "AVX2";
 }
 
-// Its kernels of then do not give a row the same bits in every place.
+// The kernels that oneDNN has for AVX2 do not give a row the same bits at every place.
 TEST(OneDnnProduct, IsNotUsableWithoutAvx512) {
   if (!IsHeldToAvx2()) {
     GTEST_SKIP() << "oneDNN is not held to AVX2 by ONEDNN_MAX_CPU_ISA";
@@ -35,8 +35,8 @@ TEST(OneDnnProduct, IsNotUsableWithoutAvx512) {
   }
 }
 
-// Vocabularies, heads and intermediate ranges leave chunks of any width. One float32 output is what
-// the library has no kernel for that would do.
+// Vocabularies, heads and intermediate ranges give chunks of any width. oneDNN has no suitable
+// kernel for a single float32 output.
 TEST(OneDnnProduct, IsUsableForEveryWidth) {
   for (const Precision precision : kPrecisions) {
     if (!OneDnnBackend::Supports(precision)) {
@@ -55,7 +55,7 @@ TEST(OneDnnProduct, IsUsableForEveryWidth) {
   }
 }
 
-// Sums of the largest bytes, which instructions with 16-bit sums would cut off.
+// Sums of the largest bytes, which instructions with 16-bit sums would saturate.
 TEST(OneDnnProduct, Int8IsExact) {
   if (!OneDnnBackend::Supports(Precision::kInt8)) {
     GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no int8 by oneDNN";
@@ -82,7 +82,7 @@ TEST(OneDnnProduct, Int8IsExact) {
   }
 }
 
-/// Packs nothing, and counts how often it was asked to.
+/// Packs nothing, and counts the calls of Pack.
 class CountingBackend : public GemmBackend {
  public:
   std::unique_ptr<PackedWeight> Pack(Precision, const WeightSource&, ThreadPool&) override {

@@ -44,7 +44,7 @@ TEST(AlignedBuffer, MoreThanTheAddressSpaceIsAStartupFault) {
   EXPECT_THROW(AlignedBuffer<float>(std::size_t{1} << 50), proto::StartupError);
 }
 
-// Bytes that do not fit a size_t are not taken modulo 2^64.
+// A size in bytes that overflows size_t must not wrap around.
 TEST(AlignedBuffer, SizeThatOverflowsIsAStartupFault) {
   EXPECT_THROW(AlignedBuffer<float>(std::numeric_limits<std::size_t>::max() / 4 + 2),
                proto::StartupError);

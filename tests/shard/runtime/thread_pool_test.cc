@@ -37,13 +37,13 @@ TEST_P(ThreadPoolTest, CallsEveryIndexOnce) {
   }
 }
 
-// A thread's number is its own: what is kept for each thread needs no lock.
+// No two tasks run with the same thread number at the same time, so per-thread data need no lock.
 TEST_P(ThreadPoolTest, NoTwoTasksOfOneThreadNumberAtOnce) {
   ThreadPool pool(GetParam());
   std::vector<std::int64_t> sums(static_cast<std::size_t>(GetParam()));
   constexpr std::int64_t kCount = 20'000;
   pool.ParallelFor(kCount, [&](std::int64_t i, int thread) {
-    sums[static_cast<std::size_t>(thread)] += i;  // A race, were it not so.
+    sums[static_cast<std::size_t>(thread)] += i;  // A race if two tasks had the same number.
   });
   std::int64_t sum = 0;
   for (const std::int64_t part : sums) {
@@ -52,7 +52,7 @@ TEST_P(ThreadPoolTest, NoTwoTasksOfOneThreadNumberAtOnce) {
   EXPECT_EQ(sum, kCount * (kCount - 1) / 2);
 }
 
-// A round sees what the rounds before it wrote, and none begins before the last has ended.
+// A round sees the writes of all earlier rounds, and begins only after the previous one has ended.
 TEST_P(ThreadPoolTest, ManyTinyRounds) {
   ThreadPool pool(GetParam());
   constexpr int kRounds = 1'000;
@@ -71,7 +71,7 @@ TEST_P(ThreadPoolTest, ManyTinyRounds) {
   EXPECT_EQ(values, expected);
 }
 
-// Longer than a worker polls: it sleeps, and is woken.
+// The pause is longer than a worker polls, so that it sleeps and must be woken.
 TEST_P(ThreadPoolTest, WakesAfterSleep) {
   ThreadPool pool(GetParam());
   for (int round = 0; round < 5; ++round) {
@@ -110,7 +110,7 @@ TEST(ThreadPool, RunsOnSeveralThreads) {
   EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 3U);
 }
 
-// Whichever thread it happens on, the caller hears of it, and the pool goes on.
+// An exception on any thread reaches the caller, and the pool remains usable.
 TEST(ThreadPool, ThrowsWhatATaskThrew) {
   for (const int threads : {1, 2, 4}) {
     ThreadPool pool(threads);
@@ -134,7 +134,7 @@ TEST(ThreadPool, ThrowsWhatATaskThrew) {
   }
 }
 
-// A process of its own, whose address space has no room for so many threads' stacks.
+// Runs in a child process whose address space has no room for the stacks of so many threads.
 TEST(ThreadPool, MoreThreadsThanTheSystemGivesIsAStartupFault) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need more address space than this test leaves";
@@ -142,7 +142,7 @@ TEST(ThreadPool, MoreThreadsThanTheSystemGivesIsAStartupFault) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    alarm(20);  // A pool that waited for threads that never end would hang.
+    alarm(20);  // A pool that waits for threads that never end would hang.
     const rlimit limit = {std::size_t{1} << 30, std::size_t{1} << 30};
     setrlimit(RLIMIT_AS, &limit);
     try {

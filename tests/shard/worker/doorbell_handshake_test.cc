@@ -1,4 +1,5 @@
-// Strangers at rank 0's doorbell, and at its addresses.
+// Connections to rank 0's doorbell from programs other than ranks ("strangers"), and addresses that
+// do not lead to rank 0.
 
 #include "shard/worker/doorbell_handshake.h"
 
@@ -27,7 +28,7 @@ using shard::Hello;
 using shard::Invitation;
 using ::testing::HasSubstr;
 
-/// So long that a test which needs it to pass fails by its own time limit.
+/// A test that waits this long fails by its own time limit.
 constexpr auto kForever = std::chrono::hours(1);
 constexpr HandshakeTimes kPatient = {.all_ranks = kForever, .hello = kForever};
 
@@ -58,7 +59,7 @@ class DoorbellHandshake : public ::testing::Test {
     return socket;
   }
 
-  /// What all ranks do; true where each came through to rank 0.
+  /// Runs the handshake on all ranks; true if each connection reached rank 0.
   bool RanksComeTogether(int ranks, const HandshakeTimes& times = kPatient) {
     std::vector<std::future<tcp::socket>> others;
     std::vector<asio::io_context> contexts(static_cast<std::size_t>(ranks));
@@ -78,7 +79,7 @@ class DoorbellHandshake : public ::testing::Test {
     return all;
   }
 
-  /// The other side has closed it, without a byte.
+  /// Whether the other side has closed it without sending a byte.
   static bool IsClosed(tcp::socket& socket) {
     char byte = 0;
     error_code error;
@@ -94,14 +95,14 @@ class DoorbellHandshake : public ::testing::Test {
 
 TEST_F(DoorbellHandshake, RanksComeInAnyNumber) { EXPECT_TRUE(RanksComeTogether(17)); }
 
-TEST_F(DoorbellHandshake, SilentStrangersDelayNobody) {
+TEST_F(DoorbellHandshake, SilentStrangersDelayNoRank) {
   std::vector<tcp::socket> silent;
   for (int i = 0; i < 50; ++i) {
     silent.push_back(Visit());
   }
   tcp::socket half = Visit();
   asio::write(half, asio::buffer(invitation_.token, 7));
-  // The strangers could stay for ever.
+  // The strangers stay connected for as long as they like.
   EXPECT_TRUE(RanksComeTogether(3));
   for (tcp::socket& stranger : silent) {
     EXPECT_TRUE(IsClosed(stranger));
@@ -133,7 +134,7 @@ TEST_F(DoorbellHandshake, StrangersAreClosed) {
   asio::write(strangers.back(), asio::buffer(std::string(10'000, 'x')));
   strangers.push_back(Visit());
   asio::write(strangers.back(), asio::buffer(std::string("GET / HTTP/1.1\r\nHost: rank0\r\n\r\n")));
-  Visit();  // And is gone.
+  Visit();  // The connection is closed at once.
   VisitWith(wrong_token);
   {
     tcp::socket half = Visit();
@@ -145,7 +146,7 @@ TEST_F(DoorbellHandshake, StrangersAreClosed) {
   }
 }
 
-// The first stays: what comes later with the same rank cannot take its place.
+// The first connection of a rank stays: a later one with the same rank cannot replace it.
 TEST_F(DoorbellHandshake, ARankComesOnce) {
   tcp::socket first = VisitWith(HelloOf(1));
   std::future<std::vector<tcp::socket>> accepting = std::async(std::launch::async, [&] {
@@ -176,12 +177,12 @@ TEST_F(DoorbellHandshake, NamesTheRanksThatDoNotCome) {
   }
 }
 
-// A network that does not lead to rank 0, and some where its address is somebody else's.
+// One of rank 0's addresses does not respond, one refuses, and one belongs to another program.
 TEST_F(DoorbellHandshake, FindsTheAddressThatIsRankZeros) {
   invitation_.addresses.clear();
   tcp::acceptor silent(context_, {asio::ip::make_address("127.0.0.2"), invitation_.port});
   AddAddress("127.0.0.2");
-  AddAddress("127.0.0.3");  // Refuses.
+  AddAddress("127.0.0.3");  // Refuses connections.
   tcp::acceptor rude(context_, {asio::ip::make_address("127.0.0.4"), invitation_.port});
   AddAddress("127.0.0.4");
   AddAddress("127.0.0.1");
@@ -198,8 +199,8 @@ TEST_F(DoorbellHandshake, FindsTheAddressThatIsRankZeros) {
   EXPECT_EQ(rank.get().local_endpoint(), accepted.at(0).remote_endpoint());
 }
 
-// Rank 0 leaves a connection that is slow; the rank comes again.
-TEST_F(DoorbellHandshake, ComesAgainWhereItWasClosed) {
+// Rank 0 closes a slow connection; the rank connects again.
+TEST_F(DoorbellHandshake, ConnectsAgainIfItWasClosed) {
   asio::io_context context;
   std::future<tcp::socket> rank = std::async(
       std::launch::async, [&] { return shard::ConnectToRoot(context, invitation_, 1, kPatient); });
@@ -209,15 +210,15 @@ TEST_F(DoorbellHandshake, ComesAgainWhereItWasClosed) {
   EXPECT_EQ(rank.get().local_endpoint(), accepted.at(0).remote_endpoint());
 }
 
-TEST_F(DoorbellHandshake, TellsWhereRankZeroWasNotFound) {
-  // A port that is taken, so that nobody else listens there either.
+TEST_F(DoorbellHandshake, TellsIfRankZeroWasNotFound) {
+  // A port that is bound but not listened on, so that no other program can listen there either.
   const tcp::socket bound(context_, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
   invitation_.port = bound.local_endpoint().port();
   const HandshakeTimes hasty = {.all_ranks = std::chrono::milliseconds(300), .hello = kForever};
   asio::io_context context;
   try {
     shard::ConnectToRoot(context, invitation_, 1, hasty);
-    FAIL() << "nobody listens";
+    FAIL() << "no program listens there";
   } catch (const proto::StartupError& fault) {
     EXPECT_EQ(fault.what(), "cannot connect to rank 0's doorbell (port " +
                                 std::to_string(invitation_.port) +

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Make the small tokenizers of this directory and what the reference libraries answer for hard texts.
+"""Make the small tokenizers of this directory and the reference libraries' output for hard texts.
 
     make_tokenizers.py OUT_DIR
 
 Needs `tokenizers` (made with 0.23.3) and `sentencepiece` (0.2.3) from PyPI. Everything is trained on
-text that is generated here, from fixed seeds. For each tokenizer NAME writes OUT_DIR/NAME/
-  tokenizer.json or tokenizer.model; tokenizer_config.json where the tokenizer needs one;
+text that is generated here, from fixed seeds. Writes, for each tokenizer NAME, into OUT_DIR/NAME/
+  tokenizer.json or tokenizer.model; tokenizer_config.json if the tokenizer needs one;
   vectors.jsonl  text, ids (nothing added), ids_special (with what the post-processor adds; for a
-                 tokenizer.model BOS in front), decoded (special tokens kept);
-  single.jsonl   text and its id, null where it is not exactly one token;
-  decode.jsonl   ids, cut inside characters too, and their text;
-  long.jsonl     a text as a unit and how often it is repeated, the number of its ids, and their hash.
+                 tokenizer.model with BOS in front), decoded (special tokens kept);
+  single.jsonl   text and its id, null if it is not exactly one token;
+  decode.jsonl   ids, some of them cut inside characters, and their text;
+  long.jsonl     a text given as a unit and its number of repetitions, the number of ids, their hash.
 """
 import argparse
 import copy
@@ -140,7 +140,7 @@ def bpe_tokenizers(lines):
             added(size + 3, "<think>", False, normalized=False)]
     made = {}
 
-    # As SmolLM2: digits, GPT-2's expression, merges as strings, special tokens inside the vocabulary.
+    # Like SmolLM2: digits, GPT-2's expression, merges as strings, special tokens in the vocabulary.
     digits = variant(pre_tokenizer=sequence({"type": "Digits", "individual_digits": True}, byte_level()),
                      added_tokens=[added(0, "<|endoftext|>", True), added(1, "<|im_start|>", True), added(2, "<|im_end|>", True)])
     vocab = {spelling: i + 3 for spelling, i in digits["model"]["vocab"].items()}
@@ -149,7 +149,7 @@ def bpe_tokenizers(lines):
     digits["model"]["unk_token"] = "<|endoftext|>"
     made["digits"] = digits, None
 
-    # As Llama 3: whole pieces before merges; every other merge is taken away, so that it matters.
+    # Like Llama 3: whole pieces come before merges. Removing every other merge makes that matter.
     whole = variant(pre_tokenizer=sequence(split(LLAMA3), byte_level(use_regex=False)), added_tokens=chat,
                     post_processor={"type": "Sequence", "processors": [byte_level(), template([("<|endoftext|>", size)])]})
     whole["model"]["ignore_merges"] = True
@@ -159,7 +159,7 @@ def bpe_tokenizers(lines):
     whole["model"]["merges"] = [pair for i, pair in enumerate(pairs) if i % 2 == 0 or "".join(pair) in needed]
     made["ignore-merges"] = whole, {"bos_token": "<|endoftext|>", "tokenizer_class": "PreTrainedTokenizerFast"}
 
-    # As Qwen: NFC, nothing added.
+    # Like Qwen: NFC, nothing added.
     made["nfc"] = variant(normalizer={"type": "NFC"}, pre_tokenizer=sequence(split(QWEN), byte_level(use_regex=False)), added_tokens=chat,
                           post_processor=byte_level()), {"add_bos_token": False, "bos_token": None, "tokenizer_class": "Qwen2Tokenizer"}
 
@@ -168,23 +168,23 @@ def bpe_tokenizers(lines):
              ("<n>", dict(normalized=True, lstrip=True)), ("<s1>", dict(special=True, lstrip=True)), (" <sp>", dict(normalized=False)),
              ("token one", dict(normalized=False, single_word=True)), ("two", dict(normalized=True, single_word=True, rstrip=True))]
     tokens = [added(size + i, content, **{"normalized": False, **options}) for i, (content, options) in enumerate(flags)]
-    # One that is in the vocabulary too, where it stands for a byte.
+    # One that is also in the vocabulary, as the spelling of a byte.
     tokens.append(added(base["model"]["vocab"]["é"], "é", normalized=False))
     made["added-tokens"] = variant(normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}]}, pre_tokenizer=byte_level(),
                                    added_tokens=tokens), None
 
-    # A space before every text, BOS and EOS around it.
+    # Adds a space before every text, and BOS and EOS around it.
     made["prefix-space"] = variant(pre_tokenizer=byte_level(add_prefix_space=True), added_tokens=chat,
                                    post_processor=template([("<|im_start|>", size + 1)], [("<|im_end|>", size + 2), ("<|endoftext|>", size)])), None
 
-    # Every behaviour of Split, with texts and expressions.
+    # Every behaviour of Split, with strings and with expressions.
     made["splits"] = variant(pre_tokenizer=sequence(split("--", "MergedWithPrevious", kind="String"), split(".", "MergedWithNext", kind="String"),
                                                     split(r"\s+", "Removed"), split("[aeiou]", "Contiguous"), split(r"\p{Lu}", "MergedWithNext", True),
                                                     {"type": "Digits", "individual_digits": False}, byte_level(add_prefix_space=True, use_regex=False)),
                              added_tokens=chat[:1]), None
     made["cased"] = variant(pre_tokenizer=sequence(split(GPT4O), byte_level(use_regex=False)), added_tokens=chat), None
 
-    # A vocabulary without the bytes past 0xBF: they are left out.
+    # A vocabulary without the bytes above 0xBF, which are therefore left out.
     missing = variant(pre_tokenizer=byte_level())
     lacking = set(alphabet) - set(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str("".join(map(chr, range(128))))[0][0])
     lacking = {c for c in lacking if 0xC0 <= ord(c) <= 0xFF}
@@ -215,7 +215,7 @@ def hash_of(ids):
 
 
 def write_long(directory, encode):
-    """Texts of a megabyte, most of them without a place where a pre-tokenizer would cut."""
+    """Texts of a megabyte, in most of which a pre-tokenizer finds no place to cut."""
     records = []
     for unit in LONG_UNITS:
         repeats = 1_000_000 // len(unit.encode())
@@ -225,7 +225,7 @@ def write_long(directory, encode):
 
 
 def id_lists(rng, size, encode):
-    """Lists of any ids, and texts cut in the middle of characters."""
+    """Lists of random ids, and texts that are cut in the middle of characters."""
     lists = [[rng.randrange(size) for _ in range(rng.randint(1, 12))] for _ in range(25)]
     for text in ["日本語🎉é", "👩‍👩‍👧‍👦", "Ünïcödé"]:
         ids = encode(text)
@@ -236,7 +236,7 @@ def id_lists(rng, size, encode):
 def sentencepiece_models(lines):
     common = dict(normalization_rule_name="identity", hard_vocab_limit=False, num_threads=1, minloglevel=2)
     options = {
-        # As Llama 2.
+        # Like Llama 2.
         "sentencepiece-bpe": dict(model_type="bpe", vocab_size=700, byte_fallback=True, split_digits=True, remove_extra_whitespaces=False,
                                   allow_whitespace_only_pieces=True, character_coverage=0.99),
         "sentencepiece-unigram": dict(model_type="unigram", vocab_size=400, user_defined_symbols=["<|im_end|>"], control_symbols=["<|im_start|>"]),
@@ -282,7 +282,8 @@ def main():
         special = lambda s: [sp.bos_id()] + sp.encode(s)
         if name in LONG:
             write_long(directory, sp.encode)
-        # Control tokens are no text to SentencePiece, and are kept here: they are tested by hand.
+        # SentencePiece decodes control tokens to no text; we keep them. They are tested by hand.
+
         lists = [[i for i in ids if not sp.is_control(i)] for ids in id_lists(random.Random(name), sp.get_piece_size(), sp.encode)]
         write_vectors(directory, texts, sp.encode, special, sp.decode, lists)
 
