@@ -43,14 +43,14 @@ class Pool {
   std::vector<Tokens> texts_;
 };
 
-std::vector<DoorRequest> RandomRequests() {
+std::vector<EndpointRequest> RandomRequests() {
   std::mt19937_64 engine(20);
   const auto below = [&](std::size_t bound) { return engine() % bound; };
   const Pool queries(1000, 300, 90);
   const Pool systems(2000, 20, 12);
   const Pool chunks(3000, 200, 20);
   const Pool tails(4000, 50, 6);
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (std::size_t i = 0; i < kRequests; ++i) {
     if (below(10) < 6) {
       std::vector<Tokens> items;
@@ -84,7 +84,7 @@ std::vector<DoorRequest> RandomRequests() {
 }
 
 TEST(CachePressure, NoNumberDiffersAndTheBudgetHolds) {
-  const std::vector<DoorRequest> requests = RandomRequests();
+  const std::vector<EndpointRequest> requests = RandomRequests();
   const std::filesystem::path dir = MakeModel("", 1024);
   const auto run_with = [&](const std::string& megabytes) {
     return RunRequests({dir,
@@ -92,7 +92,7 @@ TEST(CachePressure, NoNumberDiffersAndTheBudgetHolds) {
                          "--max-batch-tokens", "1024", "--kv-cache-mb", megabytes},
                         2,
                         "f32"},
-                       requests, Door::kBatch);
+                       requests, Transport::kBatch);
   };
   const BatchRun cached = run_with("1");
   const BatchRun fresh = run_with("0");

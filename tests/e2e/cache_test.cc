@@ -12,7 +12,7 @@
 #include "tests/e2e/cache_log.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
@@ -39,7 +39,7 @@ Tokens Joined(Tokens first, const std::vector<Tokens>& more) {
   return first;
 }
 
-DoorRequest Score(const Tokens& query, const std::vector<Tokens>& items,
+EndpointRequest Score(const Tokens& query, const std::vector<Tokens>& items,
                   const std::string& salt = "") {
   json body = {{"query", query},
                {"items", items},
@@ -60,7 +60,7 @@ struct Chunked {
   std::string strategy = "shared";
   std::string salt;
 
-  DoorRequest Request() const {
+  EndpointRequest Request() const {
     json body = {{"system_prompt", system},
                  {"chunks", chunks},
                  {"question", question},
@@ -82,7 +82,7 @@ struct Chunked {
 class Cache : public ::testing::Test {
  protected:
   /// One after another, with a cache and without one; answers must be the same.
-  BatchRun RunBoth(const std::vector<DoorRequest>& requests,
+  BatchRun RunBoth(const std::vector<EndpointRequest>& requests,
                    const std::vector<std::string>& flags = {}, int ranks = 0) const {
     BatchCommand command = {dir_, flags, ranks, ""};
     command.flags.insert(command.flags.end(), {"--kv-cache-mb", "0"});
@@ -115,7 +115,7 @@ TEST_F(Cache, OtherItemsOfAQueryAreAllThatIsComputed) {
   const Tokens shorter(query.begin(), query.begin() + 70);
   const std::vector<Tokens> items = {TokensFrom(10, 5), TokensFrom(11, 1), {}};
   const std::vector<Tokens> others = {TokensFrom(20, 70), TokensFrom(21, 3)};
-  const std::vector<DoorRequest> requests = {
+  const std::vector<EndpointRequest> requests = {
       Score(query, items),  Score(query, others),   Score(longer, items),
       Score(longer, items), Score(shorter, others), Score(TokensFrom(3, 100), items),
       Score(query, items)};
@@ -181,9 +181,9 @@ TEST_F(Cache, SaltsSeparate) {
   const Tokens query = TokensFrom(1, 90);
   const std::vector<Tokens> items = {TokensFrom(10, 5)};
   Chunked chunked{query, {TokensFrom(11, 12)}, TokensFrom(12, 3)};
-  const DoorRequest nobody = chunked.Request();
+  const EndpointRequest nobody = chunked.Request();
   chunked.salt = "one";
-  const DoorRequest of_one = chunked.Request();
+  const EndpointRequest of_one = chunked.Request();
   const BatchRun run =
       RunBoth({Score(query, items), Score(query, items, "one"), Score(query, items, "two"),
                Score(query, items, "one"), nobody, of_one, of_one},
@@ -208,7 +208,7 @@ TEST_F(Cache, OrderOfChunksIsNoMoreThanRounding) {
     chunks.push_back(TokensFrom(i, static_cast<std::size_t>(i * 7 % 40 + 3)));
   }
   Chunked prompt{TokensFrom(1, 20), chunks, TokensFrom(30, 8)};
-  std::vector<DoorRequest> requests = {prompt.Request()};
+  std::vector<EndpointRequest> requests = {prompt.Request()};
   for (int i = 0; i < 6; ++i) {
     std::next_permutation(prompt.chunks.begin(), prompt.chunks.end());
     std::rotate(prompt.chunks.begin(), prompt.chunks.begin() + 2, prompt.chunks.end());

@@ -126,7 +126,7 @@ class ChunkedOracle : public ::testing::Test {
   }
 
   /// Each question's last row and those of its answer, with the answer's tokens as they came.
-  void ExpectAnswer(const json& body, const Prompt& prompt) const {
+  void ExpectResponse(const json& body, const Prompt& prompt) const {
     std::vector<std::vector<TokenId>> answers(prompt.questions.size());
     std::vector<std::vector<TokenId>> suffixes = prompt.questions;
     for (std::size_t q = 0; q < suffixes.size() && prompt.answer > 0; ++q) {
@@ -176,7 +176,7 @@ class ChunkedOracle : public ::testing::Test {
   const std::filesystem::path dir_ = MakeModel("", 1024);
   const reference::ReferenceModel oracle_{dir_};
   std::vector<Prompt> prompts_;
-  std::vector<DoorRequest> requests_;
+  std::vector<EndpointRequest> requests_;
 };
 
 TEST_F(ChunkedOracle, RandomPromptsOnAnyRanksWithAndWithoutACache) {
@@ -198,7 +198,7 @@ TEST_F(ChunkedOracle, RandomPromptsOnAnyRanksWithAndWithoutACache) {
       EXPECT_EQ(cached.StableResponse(i), fresh.StableResponse(i));
       EXPECT_EQ(fresh.CachedTokens(i), 0);
       if (i < kPrompts) {
-        ExpectAnswer(cached.Body(i), prompt);
+        ExpectResponse(cached.Body(i), prompt);
       } else {
         EXPECT_EQ(cached.CachedTokens(i), prompt.CacheableTokens());
       }

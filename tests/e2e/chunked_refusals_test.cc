@@ -77,7 +77,7 @@ TEST(ChunkedRefusals, SayWhyAndWhere) {
        "question",
        "257 > 256"},
   };
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (const Refusal& refusal : refusals) {
     requests.push_back(ToChunked(Body(refusal.fields)));
   }
@@ -135,7 +135,7 @@ TEST(ChunkedRefusals, StreamsAreForTheSocket) {
   const BatchRun run = RunRequests({MakeModel(""), {}, 0, ""},
                                    {ToChunked(Body({{"stream", true}, {"max_new_tokens", 2}})),
                                     ToChunked(Body({{"stream", false}, {"max_new_tokens", 2}}))},
-                                   Door::kBatch);
+                                   Transport::kBatch);
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_EQ(run.Body(0).at("reason"), "stream_not_here");
   EXPECT_EQ(run.StatusCode(1), 200);

@@ -14,7 +14,7 @@
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/service.h"
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
@@ -138,7 +138,7 @@ TEST(Stream, DeltasAreTheAnswer) {
 }
 
 /// An answer of as many tokens as the model has positions for.
-v1::Request LongAnswer(std::uint64_t id) {
+v1::Request LongCompletion(std::uint64_t id) {
   return ToChunkedRequest(id, {{"system_prompt", reference::RandomTokens(id, 20, kModelVocabSize)},
                                {"chunks", {reference::RandomTokens(id + 50, 16, kModelVocabSize)}},
                                {"question", reference::RandomTokens(id + 90, 10, kModelVocabSize)},
@@ -154,18 +154,18 @@ TEST(Stream, AClientThatLeavesEndsItsAnswers) {
   Service service({MakeModel(""), {"--kv-cache-mb", "0"}, 2, ""});
   const auto stays = service.Connect();
   const v1::Response expected = [&] {
-    stays->Send(LongAnswer(1));
+    stays->Send(LongCompletion(1));
     return ReadAll(*stays, 1).at(1).last;
   }();
   ASSERT_TRUE(expected.has_chunked()) << expected.error().message();
   for (int round = 0; round < 5; ++round) {
     const auto leaves = service.Connect();
     for (std::uint64_t id = 2; id < 8; ++id) {
-      leaves->Send(LongAnswer(id));
+      leaves->Send(LongCompletion(id));
     }
     EXPECT_TRUE(leaves->Receive().has_chunked_delta()) << "they have begun";
   }
-  stays->Send(LongAnswer(1));
+  stays->Send(LongCompletion(1));
   const StreamedRequest again = ReadAll(*stays, 1).at(1);
   ASSERT_TRUE(again.last.has_chunked()) << again.last.error().message();
   EXPECT_EQ(again.last.chunked().outputs(0).SerializeAsString(),
@@ -173,7 +173,7 @@ TEST(Stream, AClientThatLeavesEndsItsAnswers) {
   ExpectSame(again.answers.at(0), again.last.chunked().outputs(0));
   // One more leaves while the service drains.
   auto leaves = service.Connect();
-  leaves->Send(LongAnswer(3));
+  leaves->Send(LongCompletion(3));
   EXPECT_TRUE(leaves->Receive().has_chunked_delta());
   leaves.reset();
   const ProcessResult result = service.Drain();
@@ -193,19 +193,19 @@ TEST(Stream, FaultsAreToldAsSuch) {
     EXPECT_EQ(response.error().reason(), reason);
     EXPECT_EQ(response.error().param(), param);
   };
-  v1::Request too_long = LongAnswer(5);
+  v1::Request too_long = LongCompletion(5);
   too_long.mutable_chunked()->set_max_new_tokens(250);
   expect_error(too_long, "too_many_positions", "max_new_tokens");
-  v1::Request no_question = LongAnswer(6);
+  v1::Request no_question = LongCompletion(6);
   no_question.mutable_chunked()->clear_question();
   expect_error(no_question, "missing_field", "question");
-  v1::Request text = LongAnswer(7);
+  v1::Request text = LongCompletion(7);
   text.mutable_chunked()->mutable_chunks(0)->set_text("text");
   expect_error(text, "text_and_ids_mixed", "chunks[0]");
-  v1::Request late = LongAnswer(8);
+  v1::Request late = LongCompletion(8);
   late.mutable_chunked()->set_timeout_ms(1);
   for (std::uint64_t id = 20; id < 24; ++id) {
-    client->Send(LongAnswer(id));
+    client->Send(LongCompletion(id));
   }
   client->Send(late);
   const auto all = ReadAll(*client, 5);
@@ -219,7 +219,7 @@ TEST(Stream, ScoringIsNotHeldUpBehindLongAnswers) {
   const BatchCommand command = {MakeModel(""), {"--multi-item-scoring-delimiter", "7"}, 2, ""};
   constexpr std::uint64_t kAnswers = 3;
   constexpr std::uint64_t kScores = 12;
-  std::vector<DoorRequest> scoring;
+  std::vector<EndpointRequest> scoring;
   for (std::uint64_t i = 0; i < kScores; ++i) {
     const auto tokens = [&](std::size_t count) {
       return reference::RandomTokens(1000 * i + count, count, kModelVocabSize, 7);
@@ -227,14 +227,14 @@ TEST(Stream, ScoringIsNotHeldUpBehindLongAnswers) {
     scoring.push_back(ToScore(
         {{"query", tokens(9)}, {"items", {tokens(5), tokens(3)}}, {"label_token_ids", {5, 9}}}));
   }
-  const BatchRun alone = RunRequests(command, scoring, Door::kBatch);
+  const BatchRun alone = RunRequests(command, scoring, Transport::kBatch);
   ASSERT_EQ(alone.exit_code, 0) << alone.err;
 
   Service service(command);
   const auto client = service.Connect();
   const auto send_answers = [&] {
     for (std::uint64_t id = 1; id <= kAnswers; ++id) {
-      client->Send(LongAnswer(id));
+      client->Send(LongCompletion(id));
     }
   };
   send_answers();

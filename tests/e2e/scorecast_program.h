@@ -21,14 +21,14 @@ ProcessResult RunScorecast(const std::vector<std::string>& arguments, int ranks 
                            const std::string& input = {});
 
 /// How requests reach the program.
-enum class Door {
+enum class Transport {
   kBatch,   ///< `scorecast batch`
   kSocket,  ///< `scorecast serve`, all requests of a run at once on one connection
 };
 
 /// The tests of one door are those of the other: CTest runs them twice, the second time with
-/// SCORECAST_DOOR=socket in the environment.
-Door DoorUnderTest();
+/// SCORECAST_TRANSPORT=socket in the environment.
+Transport TransportUnderTest();
 
 /// The command of a door, without its files or its port.
 struct BatchCommand {
@@ -62,16 +62,16 @@ struct BatchRun {
 };
 
 /// A body and the door that it is for.
-struct DoorRequest {
+struct EndpointRequest {
   std::string url;
   nlohmann::json body;
 };
 
 /// /v1/score and /v1/chunked.
-DoorRequest ToScore(nlohmann::json body);
-DoorRequest ToChunked(nlohmann::json body);
+EndpointRequest ToScore(nlohmann::json body);
+EndpointRequest ToChunked(nlohmann::json body);
 
-std::string RequestLine(const std::string& custom_id, const DoorRequest& request);
+std::string RequestLine(const std::string& custom_id, const EndpointRequest& request);
 /// A request line with a body for /v1/score.
 std::string ScoreLine(const std::string& custom_id, const nlohmann::json& body);
 
@@ -80,12 +80,12 @@ BatchRun RunBatchText(const BatchCommand& command, const std::string& input);
 
 /// Answers requests; `custom_id` is their place, "0", "1", …. Throws std::invalid_argument where
 /// the door is the socket and a body is one that only JSON can say.
-BatchRun RunRequests(const BatchCommand& command, const std::vector<DoorRequest>& requests,
-                     Door door = DoorUnderTest());
+BatchRun RunRequests(const BatchCommand& command, const std::vector<EndpointRequest>& requests,
+                     Transport transport = TransportUnderTest());
 
 /// The same for bodies of /v1/score.
 BatchRun RunBatch(const BatchCommand& command, const std::vector<nlohmann::json>& bodies,
-                  Door door = DoorUnderTest());
+                  Transport transport = TransportUnderTest());
 
 std::vector<std::string> LinesOf(const std::string& text);
 

@@ -31,7 +31,7 @@ using launcher::Client;
 
 /// Scores of numbered requests as the batch door gives them.
 std::vector<Scores> BatchScores(int ranks, std::uint64_t count) {
-  const BatchRun run = RunBatch(NumberedCommand(ranks), NumberedBodies(count), Door::kBatch);
+  const BatchRun run = RunBatch(NumberedCommand(ranks), NumberedBodies(count), Transport::kBatch);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   std::vector<Scores> scores;
   for (std::size_t line = 0; line < run.lines.size(); ++line) {

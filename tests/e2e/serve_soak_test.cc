@@ -22,7 +22,7 @@
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/numbered_requests.h"
 #include "tests/e2e/service.h"
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 
 namespace scorecast::testing {
 namespace {
@@ -57,7 +57,7 @@ std::vector<nlohmann::json> SoakBodies() {
 }
 
 /// The line without its number and its timings.
-std::string StableAnswer(const v1::Response& response) {
+std::string StableResponse(const v1::Response& response) {
   BatchRun run;
   run.lines.push_back(ToBatchLine(response));
   return run.StableResponse(0);
@@ -149,9 +149,9 @@ class SoakClient {
         soak_.Fault("an answer to nothing, or a second one: " + response.ShortDebugString());
         return;
       }
-      if (StableAnswer(response) != soak_.expected[number % kRequests]) {
+      if (StableResponse(response) != soak_.expected[number % kRequests]) {
         soak_.Fault("request " + std::to_string(number % kRequests) + ": " +
-                    StableAnswer(response) + "\nbut alone: " + soak_.expected[number % kRequests]);
+                    StableResponse(response) + "\nbut alone: " + soak_.expected[number % kRequests]);
         return;
       }
       ++soak_.answered;
@@ -243,8 +243,8 @@ class SoakClient {
     for (std::uint64_t i = 0; i < count; ++i) {
       const v1::Response response = client->Receive();
       if (response.error().reason() != "deadline_passed" &&
-          StableAnswer(response) != soak_.expected[response.request_id() % kRequests]) {
-        soak_.Fault("neither in time nor late: " + StableAnswer(response));
+          StableResponse(response) != soak_.expected[response.request_id() % kRequests]) {
+        soak_.Fault("neither in time nor late: " + StableResponse(response));
       }
     }
   }
@@ -289,7 +289,7 @@ TEST(ServeSoak, EndsWhereItBegan) {
 
   const std::vector<nlohmann::json> bodies = SoakBodies();
   BatchCommand command = NumberedCommand(2);
-  const BatchRun batch = RunBatch(command, bodies, Door::kBatch);
+  const BatchRun batch = RunBatch(command, bodies, Transport::kBatch);
   ASSERT_EQ(batch.lines.size(), bodies.size()) << batch.err;
   command.flags.insert(command.flags.end(),
                        {"--max-request-bytes", std::to_string(kMaxRequestBytes), "--max-queue",

@@ -139,7 +139,7 @@ TEST(Labels, AsTextAreTheirIds) {
   EXPECT_EQ(Scores(run, 0), Scores(run, 1));
 }
 
-class AnswerFields : public ::testing::TestWithParam<int> {
+class ResponseFields : public ::testing::TestWithParam<int> {
  protected:
   BatchRun RunWith(const std::vector<json>& requests) const {
     BatchRun run = RunBatch(
@@ -154,7 +154,7 @@ class AnswerFields : public ::testing::TestWithParam<int> {
                          {"return_token_logprobs", true}};
 };
 
-TEST_P(AnswerFields, AListOfLabelsForEachItem) {
+TEST_P(ResponseFields, AListOfLabelsForEachItem) {
   json each = request_;
   each["label_token_ids"] = {{3}, {42, 500}, {500, 3, 42}};
   const BatchRun run = RunWith({request_, each});
@@ -165,7 +165,7 @@ TEST_P(AnswerFields, AListOfLabelsForEachItem) {
   EXPECT_TRUE(run.Body(0).contains("query_token_logprobs"));
 }
 
-TEST_P(AnswerFields, SoftmaxIsOverTheLabelsInTheirOrder) {
+TEST_P(ResponseFields, SoftmaxIsOverTheLabelsInTheirOrder) {
   json softmax = request_;
   softmax["apply_softmax"] = true;
   json warm = softmax;
@@ -200,7 +200,7 @@ TEST_P(AnswerFields, SoftmaxIsOverTheLabelsInTheirOrder) {
   }
 }
 
-TEST_P(AnswerFields, TopLogProbabilitiesAreOfTheQueryAndEachItem) {
+TEST_P(ResponseFields, TopLogProbabilitiesAreOfTheQueryAndEachItem) {
   json top = request_;
   top["top_logprobs"] = 50;
   const BatchRun run = RunWith({top});
@@ -217,7 +217,7 @@ TEST_P(AnswerFields, TopLogProbabilitiesAreOfTheQueryAndEachItem) {
   }
 }
 
-TEST_P(AnswerFields, TheRest) {
+TEST_P(ResponseFields, TheRest) {
   const BatchRun run = RunWith({request_});
   const json body = run.Body(0);
   EXPECT_EQ(body.at("object"), "scoring");
@@ -232,7 +232,7 @@ TEST_P(AnswerFields, TheRest) {
   EXPECT_FALSE(body.contains("top_logprobs"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, AnswerFields, ::testing::Values(0, 2));
+INSTANTIATE_TEST_SUITE_P(Ranks, ResponseFields, ::testing::Values(0, 2));
 
 }  // namespace
 }  // namespace scorecast::testing

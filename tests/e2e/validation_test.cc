@@ -33,8 +33,8 @@ bool OnlyJsonCanSay(const Fault& fault) {
          (fault.reason == "missing_field" && fault.param == "items");
 }
 
-std::vector<Fault> ThoseOfTheDoor(std::vector<Fault> faults) {
-  if (DoorUnderTest() == Door::kSocket) {
+std::vector<Fault> FaultsOfTransport(std::vector<Fault> faults) {
+  if (TransportUnderTest() == Transport::kSocket) {
     std::erase_if(faults, [](const Fault& fault) {
       if (OnlyJsonCanSay(fault)) {
         std::cout << "[ left out ] only JSON can say: " << fault.name << "\n";
@@ -47,7 +47,7 @@ std::vector<Fault> ThoseOfTheDoor(std::vector<Fault> faults) {
 
 /// Scores the bad requests between good ones, and checks each.
 void ExpectFaults(const BatchCommand& command, const json& good, const std::vector<Fault>& all) {
-  const std::vector<Fault> faults = ThoseOfTheDoor(all);
+  const std::vector<Fault> faults = FaultsOfTransport(all);
   std::vector<json> bodies;
   for (const Fault& fault : faults) {
     json body = good;
@@ -315,7 +315,7 @@ TEST(Validation, WhatIsAccepted) {
        {"temperature", 1},
        {"model", "a name of the client's"},
        {"unknown", {{"field", 1}}}}};
-  if (DoorUnderTest() == Door::kSocket) {
+  if (TransportUnderTest() == Transport::kSocket) {
     bodies[2].erase("unknown");  // A message has no such field.
   }
   const BatchRun run = RunBatch({MakeModel(""), {"--multi-item-scoring-delimiter", "7"}}, bodies);

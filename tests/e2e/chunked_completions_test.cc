@@ -23,8 +23,8 @@ using nlohmann::json;
 
 const std::string kSeparator = " # # ";
 
-BatchRun RunAnswered(const BatchCommand& command, const std::vector<DoorRequest>& requests) {
-  BatchRun run = RunRequests(command, requests, Door::kBatch);
+BatchRun RunAndExpectSuccess(const BatchCommand& command, const std::vector<EndpointRequest>& requests) {
+  BatchRun run = RunRequests(command, requests, Transport::kBatch);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(run.lines.size(), requests.size());
   return run;
@@ -90,7 +90,7 @@ TEST(DemoModelReadings, AreRightWhereverTheAnswerStands) {
   const std::vector<Reading> readings = HeldOut();
   ASSERT_EQ(readings.size(), 150U);
   const json wanted = {{"max_new_tokens", 12}};
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (const Reading& reading : readings) {
     ASSERT_EQ(reading.chunks.size(), kPlaces);
     for (std::size_t place = 0; place < kPlaces; ++place) {
@@ -100,7 +100,7 @@ TEST(DemoModelReadings, AreRightWhereverTheAnswerStands) {
     }
   }
   const BatchRun run =
-      RunAnswered({DemoModelDirectory(), {"--enable-chunk-aware"}, 2, ""}, requests);
+      RunAndExpectSuccess({DemoModelDirectory(), {"--enable-chunk-aware"}, 2, ""}, requests);
   std::array<double, kPlaces> right = {};
   for (std::size_t i = 0; i < readings.size(); ++i) {
     for (std::size_t place = 0; place < kPlaces; ++place) {
@@ -122,7 +122,7 @@ TEST(Prompts, AreOrdinaryTextUnlessTheyAreTakenApart) {
   const std::string one_separator = "Mary likes golf." + kSeparator + "Mary likes";
   const auto requests = [](const std::string& prompt) {
     const json labels = {{"labels", {" golf", " yes"}}, {"return_token_logprobs", true}};
-    return std::vector<DoorRequest>{ToChunked(With({{"prompt", prompt}}, labels)),
+    return std::vector<EndpointRequest>{ToChunked(With({{"prompt", prompt}}, labels)),
                                     ToScore(With({{"query", prompt}, {"items", {""}}}, labels))};
   };
   for (const auto& [prompt, flags] : std::vector<std::pair<std::string, std::vector<std::string>>>{
@@ -130,7 +130,7 @@ TEST(Prompts, AreOrdinaryTextUnlessTheyAreTakenApart) {
            {one_separator, {"--enable-chunk-aware"}},
            {text, {"--enable-chunk-aware", "--chunk-separator", "<|doc|>"}}}) {
     SCOPED_TRACE(::testing::PrintToString(flags));
-    const BatchRun run = RunAnswered({DemoModelDirectory(), flags, 0, ""}, requests(prompt));
+    const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), flags, 0, ""}, requests(prompt));
     for (const char* field : {"scores", "token_logprobs"}) {
       EXPECT_EQ(run.Body(0).at(field), run.Body(1).at(field)) << field;
     }
@@ -139,7 +139,7 @@ TEST(Prompts, AreOrdinaryTextUnlessTheyAreTakenApart) {
   }
   // Taken apart it is another prompt, of fewer tokens.
   const BatchRun run =
-      RunAnswered({DemoModelDirectory(), {"--enable-chunk-aware"}, 0, ""}, requests(text));
+      RunAndExpectSuccess({DemoModelDirectory(), {"--enable-chunk-aware"}, 0, ""}, requests(text));
   EXPECT_LT(run.Body(0).at("usage").at("prompt_tokens"),
             run.Body(1).at("usage").at("prompt_tokens"));
   EXPECT_NE(run.Body(0).at("scores"), run.Body(1).at("scores"));
@@ -153,7 +153,7 @@ TEST(Prompts, AnySeparatorMayBeChosen) {
   }
   text += "<|doc|>" + reading.question;
   const json wanted = {{"max_new_tokens", 6}, {"labels", {" golf", " yes"}}};
-  const BatchRun run = RunAnswered(
+  const BatchRun run = RunAndExpectSuccess(
       {DemoModelDirectory(), {"--enable-chunk-aware", "--chunk-separator", "<|doc|>"}, 0, ""},
       {ToChunked(With(reading.Structured(), wanted)), ToChunked(With({{"prompt", text}}, wanted))});
   EXPECT_EQ(run.Body(0).at("outputs"), run.Body(1).at("outputs"));
@@ -168,8 +168,8 @@ json Sampled(std::uint64_t seed) {
 TEST(Sampling, TheSeedMakesTheTextAndNothingElse) {
   const std::vector<Reading> readings = HeldOut();
   const json body = With(readings[3].Structured(), Sampled(5));
-  const BatchRun alone = RunAnswered({DemoModelDirectory(), {}, 0, ""}, {ToChunked(body)});
-  std::vector<DoorRequest> crowd;
+  const BatchRun alone = RunAndExpectSuccess({DemoModelDirectory(), {}, 0, ""}, {ToChunked(body)});
+  std::vector<EndpointRequest> crowd;
   for (std::uint64_t i = 0; i < 15; ++i) {
     crowd.push_back(ToChunked(With(readings[i].Structured(), Sampled(i))));
     crowd.push_back(ToScore({{"query", readings[i].question},
@@ -181,7 +181,7 @@ TEST(Sampling, TheSeedMakesTheTextAndNothingElse) {
   for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
            {}, {"--kv-cache-mb", "0"}, {"--kv-cache-mb", "0", "--max-batch-tokens", "24"}}) {
     SCOPED_TRACE(::testing::PrintToString(flags));
-    const BatchRun amid = RunAnswered({DemoModelDirectory(), flags, 0, ""}, crowd);
+    const BatchRun amid = RunAndExpectSuccess({DemoModelDirectory(), flags, 0, ""}, crowd);
     EXPECT_EQ(Output(amid, 11), Output(alone, 0));
     std::vector<std::string> all;
     for (std::size_t i = 0; i < crowd.size(); ++i) {
@@ -195,14 +195,14 @@ TEST(Sampling, TheSeedMakesTheTextAndNothingElse) {
 }
 
 TEST(Sampling, OtherSeedsGiveOtherTexts) {
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
     requests.push_back(ToChunked(With(OneReading().Structured(), Sampled(seed))));
   }
   json unseeded = With(OneReading().Structured(), Sampled(0));
   unseeded.erase("seed");
   requests.push_back(ToChunked(unseeded));
-  const BatchRun run = RunAnswered({DemoModelDirectory(), {}, 2, ""}, requests);
+  const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), {}, 2, ""}, requests);
   EXPECT_NE(Output(run, 0), Output(run, 1));
   EXPECT_NE(Output(run, 0), Output(run, 2));
   EXPECT_NE(Output(run, 1), Output(run, 2));
@@ -211,7 +211,7 @@ TEST(Sampling, OtherSeedsGiveOtherTexts) {
 
 TEST(Sampling, TopKAndTopPCutTheTail) {
   const json greedy = {{"max_new_tokens", 20}, {"ignore_eos", true}};
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (const json& options :
        {greedy, With(Sampled(9), {{"top_k", 1}, {"max_new_tokens", 20}}),
         With(Sampled(9), {{"top_p", 1e-6}, {"max_new_tokens", 20}}), Sampled(9),
@@ -221,7 +221,7 @@ TEST(Sampling, TopKAndTopPCutTheTail) {
   }
   for (const int ranks : {0, 3}) {
     SCOPED_TRACE(ranks);
-    const BatchRun run = RunAnswered({DemoModelDirectory(), {}, ranks, ""}, requests);
+    const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), {}, ranks, ""}, requests);
     EXPECT_EQ(Output(run, 1), Output(run, 0));
     EXPECT_EQ(Output(run, 2), Output(run, 0));
     EXPECT_EQ(Output(run, 4), Output(run, 3));
@@ -234,7 +234,7 @@ TEST(Sampling, TopKAndTopPCutTheTail) {
 // Every answer needs more pages than it began with, and there are too few for all of them.
 TEST(Sampling, AnswersThatWerePutOffAndComputedAgainAreTheSame) {
   const std::filesystem::path dir = MakeModel("");
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (std::uint64_t i = 0; i < 10; ++i) {
     json body = With({{"question", reference::RandomTokens(i, 20 + i, kModelVocabSize)}},
                      With(Sampled(i), {{"max_new_tokens", 130}}));
@@ -244,11 +244,11 @@ TEST(Sampling, AnswersThatWerePutOffAndComputedAgainAreTheSame) {
     }
     requests.push_back(ToChunked(body));
   }
-  const BatchRun roomy = RunAnswered({dir, {"--kv-cache-mb", "64"}, 0, ""}, requests);
+  const BatchRun roomy = RunAndExpectSuccess({dir, {"--kv-cache-mb", "64"}, 0, ""}, requests);
   for (const int ranks : {0, 2}) {
-    const BatchRun narrow = RunAnswered({dir, {"--kv-cache-mb", "0"}, ranks, ""}, requests);
+    const BatchRun narrow = RunAndExpectSuccess({dir, {"--kv-cache-mb", "0"}, ranks, ""}, requests);
     const BatchRun expected =
-        ranks == 0 ? roomy : RunAnswered({dir, {"--kv-cache-mb", "64"}, ranks, ""}, requests);
+        ranks == 0 ? roomy : RunAndExpectSuccess({dir, {"--kv-cache-mb", "64"}, ranks, ""}, requests);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       EXPECT_EQ(narrow.StableResponse(i), expected.StableResponse(i)) << "answer " << i;
     }
@@ -260,7 +260,7 @@ TEST(Stops, EndAnAnswerWhereTheySay) {
   const auto ask = [&](const json& options) {
     return ToChunked(With(With(reading.Structured(), {{"max_new_tokens", 12}}), options));
   };
-  const BatchRun plain = RunAnswered({DemoModelDirectory(), {}, 0, ""}, {ask(json::object())});
+  const BatchRun plain = RunAndExpectSuccess({DemoModelDirectory(), {}, 0, ""}, {ask(json::object())});
   const json answer = Output(plain, 0);
   ASSERT_EQ(answer.at("text"), " " + reading.answer + ".") << "it goes on from the question";
   EXPECT_EQ(answer.at("finish_reason"), "stop");
@@ -271,7 +271,7 @@ TEST(Stops, EndAnAnswerWhereTheySay) {
 
   const std::size_t length = ids.size();
   const BatchRun run =
-      RunAnswered({DemoModelDirectory(), {}, 0, ""},
+      RunAndExpectSuccess({DemoModelDirectory(), {}, 0, ""},
                   {ask({{"stop", "."}}), ask({{"stop", {"never", reading.answer.substr(1)}}}),
                    ask({{"stop_token_ids", {ids[length - 2]}}}), ask({{"ignore_eos", true}}),
                    ask({{"max_new_tokens", length - 1}}), ask({{"stop", {"never"}}})});
@@ -305,12 +305,12 @@ TEST(Questions, OfOneRequestAreThoseOfSeveral) {
     json together = With(readings[0].Structured(), scored);
     together.erase("question");
     together["questions"] = questions;
-    std::vector<DoorRequest> requests = {ToChunked(together)};
+    std::vector<EndpointRequest> requests = {ToChunked(together)};
     for (const std::string& question : questions) {
       requests.push_back(
           ToChunked(With(With(readings[0].Structured(), scored), {{"question", question}})));
     }
-    const BatchRun run = RunAnswered({DemoModelDirectory(), {}, 2, ""}, requests);
+    const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), {}, 2, ""}, requests);
     const json body = run.Body(0);
     ASSERT_EQ(body.at("scores").size(), questions.size());
     for (std::size_t q = 0; q < questions.size(); ++q) {

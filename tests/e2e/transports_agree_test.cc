@@ -57,8 +57,8 @@ struct BothRuns {
 };
 
 BothRuns RunBoth(const BatchCommand& command, const std::vector<json>& bodies) {
-  BothRuns doors = {RunBatch(command, bodies, Door::kBatch),
-                    RunBatch(command, bodies, Door::kSocket)};
+  BothRuns doors = {RunBatch(command, bodies, Transport::kBatch),
+                    RunBatch(command, bodies, Transport::kSocket)};
   EXPECT_EQ(doors.batch.lines.size(), bodies.size()) << doors.batch.err;
   EXPECT_EQ(doors.socket.lines.size(), bodies.size());
   for (std::size_t i = 0; i < std::min(bodies.size(), doors.batch.lines.size()); ++i) {
@@ -67,9 +67,9 @@ BothRuns RunBoth(const BatchCommand& command, const std::vector<json>& bodies) {
   return doors;
 }
 
-class DoorsAgree : public ::testing::TestWithParam<std::pair<int, const char*>> {};
+class TransportsAgree : public ::testing::TestWithParam<std::pair<int, const char*>> {};
 
-TEST_P(DoorsAgree, BitForBit) {
+TEST_P(TransportsAgree, BitForBit) {
   const auto [ranks, dtype] = GetParam();
   const std::filesystem::path model = MakeModel("ignore-merges");
   std::vector<json> bodies = Bodies(kOptions);
@@ -89,14 +89,14 @@ TEST_P(DoorsAgree, BitForBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, DoorsAgree,
+INSTANTIATE_TEST_SUITE_P(Ranks, TransportsAgree,
                          ::testing::Values(std::pair{1, "int8"}, std::pair{2, "bf16"},
                                            std::pair{3, "f32"}, std::pair{4, "int8"}),
                          [](const auto& test) {
                            return std::to_string(test.param.first) + "_" + test.param.second;
                          });
 
-TEST(Doors, AgreeOnFaults) {
+TEST(Transports, AgreeOnFaults) {
   const std::filesystem::path model = MakeModel("ignore-merges");
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{}, {"--multi-item-scoring-delimiter", "<|im_end|>"}}) {

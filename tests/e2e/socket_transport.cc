@@ -1,4 +1,4 @@
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 
 #include <limits>
 #include <map>
@@ -212,7 +212,7 @@ v1::Request ToChunkedRequest(std::uint64_t request_id, const json& body) {
   return request;
 }
 
-v1::Request ToMessage(std::uint64_t request_id, const DoorRequest& request) {
+v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) {
   return request.url == "/v1/chunked" ? ToChunkedRequest(request_id, request.body)
                                       : ToRequest(request_id, request.body);
 }
@@ -241,10 +241,10 @@ std::string ToBatchLine(const v1::Response& response) {
 namespace {
 
 /// Sends them on one connection, by a thread of its own or each when the one before is answered.
-BatchRun RunOnConnection(const BatchCommand& command, const std::vector<DoorRequest>& requests,
+BatchRun RunOnConnection(const BatchCommand& command, const std::vector<EndpointRequest>& requests,
                          bool in_turn) {
   std::vector<v1::Request> messages;
-  for (const DoorRequest& request : requests) {
+  for (const EndpointRequest& request : requests) {
     messages.push_back(ToMessage(messages.size(), request));
   }
   Service service(command);
@@ -294,11 +294,11 @@ BatchRun RunOnConnection(const BatchCommand& command, const std::vector<DoorRequ
 
 }  // namespace
 
-BatchRun RunThroughSocket(const BatchCommand& command, const std::vector<DoorRequest>& requests) {
+BatchRun RunThroughSocket(const BatchCommand& command, const std::vector<EndpointRequest>& requests) {
   return RunOnConnection(command, requests, /*in_turn=*/false);
 }
 
-BatchRun RunInTurn(const BatchCommand& command, const std::vector<DoorRequest>& requests) {
+BatchRun RunInTurn(const BatchCommand& command, const std::vector<EndpointRequest>& requests) {
   return RunOnConnection(command, requests, /*in_turn=*/true);
 }
 

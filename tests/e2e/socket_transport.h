@@ -21,14 +21,14 @@ std::string ToBatchLine(const v1::Response& response);
 /// The same of a body of /v1/chunked.
 v1::Request ToChunkedRequest(std::uint64_t request_id, const nlohmann::json& body);
 
-v1::Request ToMessage(std::uint64_t request_id, const DoorRequest& request);
+v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request);
 
 /// Starts a service, sends it all requests at once, each with its place as `request_id`, drains the
 /// service when all are answered, and gives the answers in order. `exit_code` is the service's, or
 /// 3 where it is 0 and some request was refused, as the batch door's.
-BatchRun RunThroughSocket(const BatchCommand& command, const std::vector<DoorRequest>& requests);
+BatchRun RunThroughSocket(const BatchCommand& command, const std::vector<EndpointRequest>& requests);
 
 /// The same, but each request is sent when the one before it is answered.
-BatchRun RunInTurn(const BatchCommand& command, const std::vector<DoorRequest>& requests);
+BatchRun RunInTurn(const BatchCommand& command, const std::vector<EndpointRequest>& requests);
 
 }  // namespace scorecast::testing
