@@ -1,5 +1,5 @@
-// A cache that is smaller than what the requests have in common: many thousands of both kinds, and
-// no number that differs from those of a run without a cache.
+// Ten thousand score and chunked requests share more text than the cache holds. Every number is the
+// same as in a run without a cache.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,7 @@ using Tokens = std::vector<TokenId>;
 constexpr std::size_t kRequests = 10000;
 constexpr TokenId kDelimiter = 7;
 
-/// Texts that requests share; a few of them often, most of them rarely.
+/// Texts that requests share: a few are drawn often, most rarely.
 class Pool {
  public:
   Pool(std::uint64_t seed, std::size_t count, std::size_t longest) {
@@ -114,7 +114,7 @@ TEST(CachePressure, NoNumberDiffersAndTheBudgetHolds) {
   EXPECT_GT(line.found, 0);
   EXPECT_LT(line.found, line.asked);
   EXPECT_GT(line.evicted, 0);
-  // A MiB, as the line rounds it.
+  // One MiB. The log line rounds to 0.1 MB.
   EXPECT_LE(line.megabytes, 1.048576 + 0.05);
 }
 

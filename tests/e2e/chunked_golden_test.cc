@@ -1,5 +1,5 @@
-// Chunk-aware prompts through both doors: other implementations' answers on 1, 2, 3 and 4 ranks,
-// each twice, so that the second is answered from the cache, with the same bits.
+// Chunk-aware prompts through both transports give the results of other implementations on 1, 2, 3
+// and 4 ranks. Each request is sent twice; the second reads the cache and gives the same bits.
 
 #include <filesystem>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using reference::ChunkAwareCase;
 
-/// What the project promises of log-probabilities in float32 against the references.
+/// The promised largest error of a float32 log-probability against the references.
 constexpr double kTolerance = 1e-4;
 
 struct Reference {

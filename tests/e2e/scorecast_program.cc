@@ -15,8 +15,8 @@ namespace scorecast::testing {
 using nlohmann::json;
 
 Transport TransportUnderTest() {
-  const char* door = std::getenv("SCORECAST_TRANSPORT");
-  return door != nullptr && std::string(door) == "socket" ? Transport::kSocket : Transport::kBatch;
+  const char* name = std::getenv("SCORECAST_TRANSPORT");
+  return name != nullptr && std::string(name) == "socket" ? Transport::kSocket : Transport::kBatch;
 }
 
 Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks) {
@@ -55,7 +55,7 @@ int BatchRun::StatusCode(std::size_t line) const {
 
 std::string BatchRun::Stable(std::size_t line) const {
   std::string text = lines.at(line);
-  // Up to the end of an object, or of a number.
+  // Erases up to the end of the object or number.
   for (const auto& [field, end] :
        {std::pair{"\"timings\":{", "}"}, std::pair{"\"cached_tokens\":", ",}"}}) {
     const std::size_t begin = text.find(field);
@@ -124,7 +124,7 @@ BatchRun RunBatchText(const BatchCommand& command, const std::string& input) {
 
 BatchRun RunRequests(const BatchCommand& command, const std::vector<EndpointRequest>& requests,
                      Transport transport) {
-  if (door == Transport::kSocket) {
+  if (transport == Transport::kSocket) {
     return RunThroughSocket(command, requests);
   }
   std::string input;
@@ -134,10 +134,11 @@ BatchRun RunRequests(const BatchCommand& command, const std::vector<EndpointRequ
   return RunBatchText(command, input);
 }
 
-BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies, Transport transport) {
+BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies,
+                  Transport transport) {
   std::vector<EndpointRequest> requests;
   std::transform(bodies.begin(), bodies.end(), std::back_inserter(requests), ToScore);
-  return RunRequests(command, requests, door);
+  return RunRequests(command, requests, transport);
 }
 
 std::vector<std::string> LinesOf(const std::string& text) {

@@ -11,24 +11,26 @@
 
 namespace scorecast::testing {
 
-/// A body of /v1/score as a message. Throws std::invalid_argument where no message says the same: a
-/// field of another type, an unknown one, no items.
+/// A body of /v1/score as a message. Throws std::invalid_argument if no message can express the
+/// body, because it has a field of the wrong type, an unknown field, or no items.
 v1::Request ToRequest(std::uint64_t request_id, const nlohmann::json& body);
 
-/// The line that the batch door writes for the same answer; `custom_id` is the request's number.
+/// The line that `scorecast batch` writes for this response, with the request_id as `custom_id`.
 std::string ToBatchLine(const v1::Response& response);
 
-/// The same of a body of /v1/chunked.
+/// A body of /v1/chunked as a message. Throws std::invalid_argument as ToRequest does.
 v1::Request ToChunkedRequest(std::uint64_t request_id, const nlohmann::json& body);
 
 v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request);
 
-/// Starts a service, sends it all requests at once, each with its place as `request_id`, drains the
-/// service when all are answered, and gives the answers in order. `exit_code` is the service's, or
-/// 3 where it is 0 and some request was refused, as the batch door's.
-BatchRun RunThroughSocket(const BatchCommand& command, const std::vector<EndpointRequest>& requests);
+/// Starts a service, sends all requests at once with their indices as `request_id`, and drains the
+/// service when every request has its reply. Returns the replies in the order of the requests.
+/// `exit_code` is the service's; if that is 0 and a request was refused, 3 as for `scorecast
+/// batch`.
+BatchRun RunThroughSocket(const BatchCommand& command,
+                          const std::vector<EndpointRequest>& requests);
 
-/// The same, but each request is sent when the one before it is answered.
+/// Like RunThroughSocket, but sends each request after the reply to the one before it.
 BatchRun RunInTurn(const BatchCommand& command, const std::vector<EndpointRequest>& requests);
 
 }  // namespace scorecast::testing

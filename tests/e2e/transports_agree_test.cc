@@ -1,4 +1,4 @@
-// The request socket answers as the batch door does: every field, every error, bit for bit.
+// The request socket and a batch file give the same responses and errors, bit for bit.
 
 #include <algorithm>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What an answer may have besides scores.
+/// Fields that change which fields and numbers a response has.
 const std::vector<json> kOptions = {
     json::object(),
     {{"apply_softmax", true}},
@@ -32,7 +32,7 @@ const std::vector<json> kFaults = {{{"max_new_tokens", 1}},
                                    {{"temperature", 0.0}, {"apply_softmax", true}},
                                    {{"items", {"<|im_end|>", {1}}}}};
 
-/// Text and ids, short and long; every option or fault in each.
+/// Text and ids, short and long, each with every one of `patches`.
 std::vector<json> Bodies(const std::vector<json>& patches) {
   const std::vector<json> contents = {
       {{"query", "The harbour is open."}, {"items", {" harbour", "", "naïve café 日本語 🎉"}}},
@@ -57,14 +57,14 @@ struct BothRuns {
 };
 
 BothRuns RunBoth(const BatchCommand& command, const std::vector<json>& bodies) {
-  BothRuns doors = {RunBatch(command, bodies, Transport::kBatch),
-                    RunBatch(command, bodies, Transport::kSocket)};
-  EXPECT_EQ(doors.batch.lines.size(), bodies.size()) << doors.batch.err;
-  EXPECT_EQ(doors.socket.lines.size(), bodies.size());
-  for (std::size_t i = 0; i < std::min(bodies.size(), doors.batch.lines.size()); ++i) {
-    EXPECT_EQ(doors.socket.Stable(i), doors.batch.Stable(i)) << bodies[i];
+  BothRuns runs = {RunBatch(command, bodies, Transport::kBatch),
+                   RunBatch(command, bodies, Transport::kSocket)};
+  EXPECT_EQ(runs.batch.lines.size(), bodies.size()) << runs.batch.err;
+  EXPECT_EQ(runs.socket.lines.size(), bodies.size());
+  for (std::size_t i = 0; i < std::min(bodies.size(), runs.batch.lines.size()); ++i) {
+    EXPECT_EQ(runs.socket.Stable(i), runs.batch.Stable(i)) << bodies[i];
   }
-  return doors;
+  return runs;
 }
 
 class TransportsAgree : public ::testing::TestWithParam<std::pair<int, const char*>> {};
@@ -83,9 +83,9 @@ TEST_P(TransportsAgree, BitForBit) {
       {"--multi-item-scoring-delimiter", "<|im_end|>", "--max-batch-tokens", "48"}};
   for (const std::vector<std::string>& flags : modes) {
     SCOPED_TRACE(::testing::PrintToString(flags));
-    const BothRuns doors = RunBoth({model, flags, ranks, dtype}, bodies);
-    EXPECT_EQ(doors.batch.exit_code, 0) << doors.batch.err;
-    EXPECT_EQ(doors.socket.exit_code, 0) << doors.socket.err;
+    const BothRuns runs = RunBoth({model, flags, ranks, dtype}, bodies);
+    EXPECT_EQ(runs.batch.exit_code, 0) << runs.batch.err;
+    EXPECT_EQ(runs.socket.exit_code, 0) << runs.socket.err;
   }
 }
 
@@ -100,9 +100,9 @@ TEST(Transports, AgreeOnFaults) {
   const std::filesystem::path model = MakeModel("ignore-merges");
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{}, {"--multi-item-scoring-delimiter", "<|im_end|>"}}) {
-    const BothRuns doors = RunBoth({model, flags}, Bodies(kFaults));
-    EXPECT_EQ(doors.batch.exit_code, 3);
-    EXPECT_EQ(doors.socket.exit_code, 3);
+    const BothRuns runs = RunBoth({model, flags}, Bodies(kFaults));
+    EXPECT_EQ(runs.batch.exit_code, 3);
+    EXPECT_EQ(runs.socket.exit_code, 3);
   }
 }
 
