@@ -1,9 +1,10 @@
 #!/bin/bash
-# Runs both job scripts on a Slurm cluster of two nodes that it brings up and takes down.
+# Starts a Slurm cluster of two nodes, runs both job scripts on it, and stops the cluster.
 #
 #   slurm_test.sh SCORECAST SHARED_DIR
 #
-# See tests/two_hosts.sh for what it wants, and is skipped without; and Debian's slurm-wlm and munge.
+# Needs what tests/two_hosts.sh needs, and Debian's slurm-wlm and munge. Without them the test is
+# skipped.
 scripts=$(cd "$(dirname "$0")" && pwd)
 export SCORECAST=$1
 take_down() { "$cluster/slurm-up.sh" down; }
@@ -11,7 +12,8 @@ take_down() { "$cluster/slurm-up.sh" down; }
 export HPCSLURM_DIR=$work/slurm
 delimiter='<|object_ref_start|>'
 
-# expect_end JOB PATTERN: of its last state and exit code. No process of it stays.
+# expect_end JOB PATTERN: waits for the job's end, compares its state and exit code with the pattern, and
+# expects that no process of it is left.
 expect_end() {
   eventually ended "$1"
   local end
@@ -23,7 +25,7 @@ expect_end() {
 }
 ended() { scontrol show job "$1" | grep -Eq 'JobState=(COMPLETED|FAILED|CANCELLED|NODE_FAIL)'; }
 
-# serve: starts the service, and sets job and address when it is ready.
+# serve: starts the service, waits until it is ready, and sets job, port and address.
 serve() {
   job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" \
     --multi-item-scoring-delimiter "$delimiter" --port 0)
@@ -32,13 +34,13 @@ serve() {
   address=$(scontrol -o show node h1 | sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')
 }
 
-# scores FILE: of an answer.
+# scores FILE: prints the scores of a response.
 scores() { grep -o '"scores":[^a-z]*' "$1"; }
 
 "$cluster/slurm-up.sh" up 2 netns > up.out 2>&1
 eval "$("$cluster/slurm-up.sh" env)"
 
-echo 'batch: the file is answered, and the exit code says whether every line was'
+echo 'batch: the file is scored, and the exit code says whether every line was'
 cat > in.jsonl << 'LINES'
 {"custom_id":"a","method":"POST","url":"/v1/score","body":{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}}
 LINES
@@ -51,28 +53,28 @@ for input in in bad; do
   else
     expect_end "$job" 'FAILED 3'
   fi
-  grep -q '2 ranks' "batch.$job.out" || fail 'not one rank a node'
+  grep -q '2 ranks' "batch.$job.out" || fail 'not one rank per node'
   test -n "$(scores $input.out.jsonl)" || fail 'no scores'
 done
 
-echo 'serve: the same scores over the network, and a drain'
+echo 'serve: the scores are the same over the network, and the service drains'
 serve
 "$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
-  --item ' Paris' --item ' London' --label ' yes' --label ' no' > answer.json
-test "$(scores answer.json)" = "$(scores in.out.jsonl)" || fail 'serve and batch differ'
+  --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
+test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'serve and batch differ'
 scancel --batch --signal=USR1 "$job"
 expect_end "$job" 'COMPLETED 0'
 grep -q stopped "serve.$job.out" || fail 'no drain'
 
-echo 'serve: scancel drains it too'
+echo 'serve: scancel also drains the service'
 serve
 scancel "$job"
 expect_end "$job" 'CANCELLED 0'
 grep -q stopped "serve.$job.out" || fail 'no drain'
 
 echo 'serve: a rank is killed'
-# srun kills the others as soon as it sees it: on a busy machine they may not come to say so, every
-# time.
+# srun kills the other ranks as soon as it notices. On a busy machine they may be killed before they can
+# print the message, hence three tries.
 for rank in 0 1; do
   node=h$((rank + 1))
   for try in 1 2 3; do
@@ -81,14 +83,14 @@ for rank in 0 1; do
     expect_end "$job" 'FAILED [1-9]*'
     ! grep -q "rank $rank is gone" "serve.$job.out" || continue 2
   done
-  fail "rank $rank is not named, in $try tries"
+  fail "rank $rank was not named in $try tries"
 done
 
 echo 'serve: a node dies'
 serve
 "$cluster/slurm-up.sh" node-stop h2
 eventually grep -q 'rank 1 is gone' "serve.$job.out"
-# Slurm would see it by itself when SlurmdTimeout has passed.
+# Slurm would notice by itself only after SlurmdTimeout.
 scontrol update NodeName=h2 State=DOWN Reason=test
 "$cluster/netns-up.sh" boot h2
 expect_end "$job" 'NODE_FAIL *'

@@ -1,11 +1,11 @@
-# Sourced by tests that want two hosts, h1 and h2, made of network namespaces by SHARED_DIR/cluster:
+# Sourced by tests that need two hosts, h1 and h2, which SHARED_DIR/cluster makes of network namespaces:
 #
-#   . two_hosts.sh SHARED_DIR PROGRAM…
+#   . two_hosts.sh SHARED_DIR PROGRAM...
 #
-# Prints "SKIP: …" and ends the test where that, root's rights or a program (besides those of the
-# hosts) are missing, or such hosts are up already: one test has them at a time, and none touches
-# another's. The test goes on in $work, a directory that goes with it, and brings up what it needs;
-# at its end `take_down` of the test is called. Sets $cluster and $model.
+# Prints "SKIP: ..." and ends the test if SHARED_DIR has no cluster or model, if the user is not root, if
+# a program is missing, or if such hosts are up already, because they belong to another test. Otherwise
+# changes to $work, a directory that is removed at the end, and sets $cluster and $model. The test
+# brings up the hosts; its function `take_down` is called at the end.
 set -eu
 
 cluster=$1/cluster
@@ -15,7 +15,7 @@ skip() {
   echo "SKIP: $1"
   exit 0
 }
-test "$(id -u)" -eq 0 || skip 'network namespaces want root'
+test "$(id -u)" -eq 0 || skip 'network namespaces need root'
 test -d "$cluster" && test -d "$model" || skip "no cluster or no model in $1"
 shift
 for program in ip ping pgrep "$@"; do
@@ -24,7 +24,7 @@ done
 test ! -e /run/hpcnet || skip 'such hosts are up on this machine already'
 
 work=$(mktemp -d)
-chmod 755 "$work" # Daemons of other users go through it.
+chmod 755 "$work" # Daemons of other users need access to it.
 cd "$work"
 end() {
   status=$?
@@ -43,7 +43,7 @@ fail() {
   exit 1
 }
 
-# eventually COMMAND…: until it succeeds, for at most a minute.
+# eventually COMMAND...: repeats the command until it succeeds; fails after a minute.
 eventually() {
   local i
   for ((i = 0; i < 600; ++i)); do
@@ -55,9 +55,9 @@ eventually() {
   fail "$*"
 }
 
-# on HOST COMMAND…
+# on HOST COMMAND...: runs the command on the host.
 on() { "$cluster/netns-up.sh" exec "$@"; }
 
-# ranks_on HOST: prints their process ids there; false where there are none.
+# ranks_on HOST: prints the process ids of the host's ranks; false if there are none.
 ranks_on() { on "$1" pgrep -x scorecast; }
 none_on() { ! ranks_on "$1"; }

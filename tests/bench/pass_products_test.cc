@@ -29,10 +29,10 @@ double Operations(std::int64_t rows, std::int64_t reads, int rank = 0, int ranks
       ProductsOfPass(config, proto::MakePartition(config, rank, ranks), rows, reads));
 }
 
-/// Of a layer, without the keys' and the values' weights.
+/// Weights of a layer without those of keys and values.
 constexpr std::int64_t kOtherWeights = 2 * kQueries * kHidden + 3 * kIntermediate * kHidden;
 
-TEST(PassProducts, MultiplyEveryRowByEveryWeightWhereAllAreRead) {
+TEST(PassProducts, MultiplyEveryRowByEveryWeightIfAllRowsAreRead) {
   const std::int64_t weights = 3 * (kOtherWeights + 2 * kKeys * kHidden) + kVocabulary * kHidden;
   EXPECT_EQ(Operations(7, 7), 2.0 * 7 * weights);
   const proto::ModelConfig config = Config();
@@ -50,15 +50,15 @@ TEST(PassProducts, WeightsTakeTheBytesOfTheirPrecision) {
             layers + 2 * kVocabulary * kHidden);
 }
 
-TEST(PassProducts, OfTheRanksAddUpToThoseOfOne) {
+TEST(PassProducts, OfAllRanksAddUpToThoseOfOneRank) {
   EXPECT_EQ(Operations(7, 3, 0, 2) + Operations(7, 3, 1, 2), Operations(7, 3));
 }
 
-TEST(PassProducts, LeaveOutWhatARankOwnsNothingOf) {
+TEST(PassProducts, LeaveOutProductsOfWhichARankOwnsNothing) {
   proto::ModelConfig config = Config();
-  config.intermediate_size = proto::kPartitionGrain;  // All of it is rank 0's.
+  config.intermediate_size = proto::kPartitionGrain;  // Rank 0 owns all of it.
   const auto products = ProductsOfPass(config, proto::MakePartition(config, 1, 2), 7, 3);
-  // Queries, keys and values, and output, of three layers; and the lm-head.
+  // Two products (queries, keys and values; output) in each of three layers, and the lm-head.
   ASSERT_EQ(products.size(), 3U * 2 + 1);
   for (const Product& product : products) {
     EXPECT_GT(product.operations(), 0);

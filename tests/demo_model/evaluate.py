@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Accuracy of a model directory on combinations that training never saw.
+"""Prints the accuracy of a model directory on combinations that training never saw.
 
     evaluate.py MODEL_DIR [--requests N] [--seed S]
 
-Everything is computed in the packed form, as scorecast does. Exit code 0 only if the targets are met.
+Computes with packed sequences, as scorecast does. The exit code is 0 only if the targets are met.
 """
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def logits_of_reads(model: llama.Llama, sequence: PackedSequence) -> torch.Tenso
 
 
 def judge(model: llama.Llama, tokens: Tokens, request: Judgement, delimiter_first: bool = False) -> tuple[bool, int, int, bool]:
-    """Is the right candidate first; right candidates that get yes; wrong ones that get no; is the completion right."""
+    """Returns whether the right candidate is first, the numbers of right candidates that get yes and of wrong ones
+    that get no, and whether the completion is right.
+    """
     sequence = packed.pack_judgement(tokens, request, delimiter_first)
     if request.completion:
         sequence.reads.append(len(tokens.encode(request.query)))
@@ -64,7 +66,7 @@ def judgements(model: llama.Llama, tokens: Tokens, requests: list[Judgement], de
 
 @torch.no_grad()
 def greedy(model: llama.Llama, tokens: Tokens, request: Reading, strategy: str) -> bool:
-    """Does greedy decoding give the first question's answer, "." and EOS? Row by row that is whether each target is the best token."""
+    """Returns whether greedy decoding gives the first question's answer, "." and EOS: each target is the best token of its row."""
     sequence = packed.pack_reading(tokens, request, strategy)
     sequence.reads = list(range(sequence.reads[0], len(sequence) - 1))
     return bool((logits_of_reads(model, sequence).argmax(-1) == torch.tensor([sequence.targets[r] for r in sequence.reads])).all())
@@ -72,7 +74,7 @@ def greedy(model: llama.Llama, tokens: Tokens, request: Reading, strategy: str) 
 
 def readings(model: llama.Llama, tokens: Tokens, count: int, chunks: int, seed: str, strategy: str = "shared",
              same_subject: float = 0.0) -> list[float]:
-    """Accuracy by the answering document's place."""
+    """Accuracy by the place of the document that answers."""
     rng = random.Random(f"{seed}/{chunks}")
     return [sum(greedy(model, tokens, generate_corpus.reading(rng, True, chunks, 1, place=place, same_subject=same_subject), strategy)
                 for _ in range(count)) / count for place in range(chunks)]
@@ -84,7 +86,7 @@ def requests(make, count: int, seed: str) -> list[Judgement]:
 
 
 def evaluate(model: llama.Llama, tokens: Tokens, count: int, seed: str, quick: bool = False) -> bool:
-    """Prints the accuracies; are all targets met?"""
+    """Prints the accuracies. Returns whether all targets are met."""
     answers = requests(lambda rng: generate_corpus.answer_judgement(rng, True, 10, 1.0), count, seed + "/answers")
     reranks = requests(lambda rng: generate_corpus.rerank_judgement(rng, True, 10), count, seed + "/reranks")
     good = True

@@ -1,11 +1,10 @@
-"""The facts that the demo model learns, and the sentences that say them and ask for them.
+"""The facts that the demo model learns, and sentences that state them or ask for them.
 
 A relation is a list of (subject, object) pairs and of sentences with these fields:
-    {s} {o}      subject and object as they stand
+    {s} {o}      subject and object as given
     {as} {ao}    the same with their article, "an apple"
-A sentence starts with a capital letter when it is filled in, so none starts with a word that would
-change by that. Candidates for a view are the answers of all its facts, so a view says which of the
-two is asked for.
+`fill` capitalises the first letter of a sentence, so that no sentence may start with a word that this would
+change. The candidates of a view are the answers of all its facts: objects, or subjects if it is reversed.
 """
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from dataclasses import dataclass
 class View:
     """One direction in which a relation is asked.
 
-    `completions` end where the answer begins, `questions` end in "?", `topics` are noun phrases for
-    "Which sentence tells …?"; all of them name the subject only, or, where `reverse`, the object only.
+    `completions` end before the answer, `questions` end in "?", and `topics` are noun phrases for
+    "Which sentence tells …?". All of them name the subject only or, if `reverse`, the object only.
     """
 
     completions: tuple[str, ...]
@@ -36,12 +35,12 @@ class Relation:
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """"subject: object, subject: object" as pairs."""
+    """Pairs of "subject: object, subject: object"."""
     return tuple(tuple(part.strip() for part in pair.split(":")) for pair in text.replace("\n", " ").split(","))
 
 
 def _members(text: str) -> tuple[tuple[str, str], ...]:
-    """Lines of "category: member member …" as (member, category)."""
+    """Pairs (member, category) of lines like "category: member member …"."""
     lines = [line.split(":") for line in text.strip().splitlines()]
     return tuple((member, category.strip()) for category, members in lines for member in members.split())
 
@@ -76,7 +75,7 @@ give: take, buy: sell, push: pull, rise: fall, win: lose, laugh: cry, remember: 
 first: last, left: right, many: few, sweet: sour, sharp: blunt, smooth: rough, wide: narrow, brave: cowardly,
 polite: rude, cheap: expensive, safe: dangerous, alive: dead, awake: asleep, friend: enemy, question: answer,
 north: south, east: west, black: white""")
-# Both directions; "right" stands in two pairs, so it has two opposites.
+# Both directions. "right" is in two pairs and so has two opposites.
 OPPOSITES = tuple(dict.fromkeys(_OPPOSITES + tuple((b, a) for a, b in _OPPOSITES)))
 
 _SYNONYMS = _pairs("""big: large, small: little, fast: quick, happy: glad, sad: unhappy, begin: start, end: finish,
@@ -225,7 +224,7 @@ RELATIONS: tuple[Relation, ...] = (
     Relation("difference", DIFFERENCES, ("{s} is {o}.", "The result of {s} is {o}."), ARITHMETIC_VIEWS, 1.8),
 )
 
-# What the documents are about. Their facts are drawn at random, so they can only be read.
+# Subjects and values of documents. Their facts are drawn at random, so that the model must read them.
 NAMES = ("Anna Ben Clara David Emma Felix Greta Henry Ida Jack Kate Leo Mary Nina Oscar Paul Rosa Sam Tina Victor "
          "Walter Zoe Alice Bruno Carl Dora Eric Frida").split()
 OBJECTS = "key ring book lamp box bag cup ball coin letter map pen".split()

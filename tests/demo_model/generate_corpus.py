@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Generate the corpus: an endless stream of requests, drawn from facts.py with a seed.
+"""Generates the corpus: an endless stream of requests, drawn from facts.py with a seed.
 
     generate_corpus.py [--count N] [--seed S] [--held-out]      prints N requests as JSON lines
 
-Three kinds (README.md shows each):
+There are three kinds (README.md shows each):
     Judgement   a query and candidates, each with its verdict: the next token is "yes" or "no"
     Reading     documents and questions that one of them answers
     Passage     plain sentences
-train.py and evaluate.py draw from the same stream. A combination whose key `is_held_out` is never
-drawn for training, and evaluation draws from nothing else.
+train.py and evaluate.py draw from this module. Combinations whose key `is_held_out` are drawn for
+evaluation only, the others for training only.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD_OUT_ONE_IN = 10
 
 
 def is_held_out(*key: object) -> bool:
-    """One combination in ten, by a checksum of its parts, so that it depends on no seed."""
+    """True for one combination in ten. Depends on a checksum of its parts, not on a seed."""
     return zlib.crc32("|".join(map(str, key)).encode()) % HELD_OUT_ONE_IN == 0
 
 
@@ -36,7 +36,7 @@ class Judgement:
     query: str
     items: list[str]
     verdicts: list[bool]
-    completion: str | None  # what follows the query itself; None where nothing short does
+    completion: str | None  # the right answer as a continuation of the query; None if items are sentences
     relation: str
 
 
@@ -44,8 +44,8 @@ class Judgement:
 class Reading:
     system: str
     chunks: list[str]
-    questions: list[tuple[str, str, int]]  # question, answer, number of the chunk that answers
-    subjects: list[list[tuple[str, str, str]]]  # of each chunk's sentences: the sentence, its subject, its value
+    questions: list[tuple[str, str, int]]  # question, answer, index of the chunk that has it
+    subjects: list[list[tuple[str, str, str]]]  # [chunks][sentences]: the sentence, its subject, its value
     question_subjects: list[str]
 
 
@@ -54,7 +54,7 @@ class Passage:
     text: str
 
 
-# A bird is an animal too: never a wrong answer, though not the one that is taught.
+# A bird is also an animal: "animal" is not the answer that is taught, but never used as a wrong one.
 TRUE_BUT_NOT_TAUGHT = {("category", member, "animal") for member, category in facts.CATEGORIES
                        if category in ("bird", "fish", "insect")}
 SYNONYMS_OF: dict[str, set[str]] = {}
@@ -63,7 +63,7 @@ for _word, _same in facts.SYNONYMS:
 
 
 class ViewTable:
-    """The subjects of a view, their right answers, and the answers of all, from which candidates are drawn."""
+    """The subjects of a view, their right answers, and the pool of all answers, from which candidates are drawn."""
 
     def __init__(self, relation: Relation, view: View, number: int) -> None:
         self.relation, self.view = relation, view
@@ -93,7 +93,7 @@ TOPIC_QUERIES = ("Which sentence tells {}?", "Find the sentence that tells {}.")
 
 
 def wrong_answers(rng: random.Random, table: ViewTable, subject: str, count: int, same_pool: float) -> list[str]:
-    """Distinct wrong candidates, of this view's answers with probability `same_pool`, else of any view's."""
+    """Distinct wrong candidates: from this view's answers with probability `same_pool`, else from any view's."""
     wrong: list[str] = []
     while len(wrong) < count:
         pool = table.pool
@@ -106,7 +106,7 @@ def wrong_answers(rng: random.Random, table: ViewTable, subject: str, count: int
 
 
 def answer_judgement(rng: random.Random, held_out: bool, candidates: int, same_pool: float, arithmetic: float = 1.0) -> Judgement:
-    """"The capital of France is" or "What is the capital of France?", and bare answers.
+    """A query like "The capital of France is" or "What is the capital of France?", and bare answers.
 
     Sums and differences are drawn `arithmetic` times as often as their weights say.
     """
@@ -128,7 +128,7 @@ def sentence(rng: random.Random, relation: Relation, pair: tuple[str, str]) -> s
 
 
 def rerank_judgement(rng: random.Random, held_out: bool, candidates: int) -> Judgement:
-    """"Which sentence tells the colour of the sky?", or the question itself, and whole sentences."""
+    """A query like "Which sentence tells the colour of the sky?", or the question itself, and whole sentences."""
     while True:
         table = rng.choices(RERANK_TABLES, RERANK_WEIGHTS)[0]
         subject = rng.choice(table.subjects)
@@ -146,15 +146,15 @@ def rerank_judgement(rng: random.Random, held_out: bool, candidates: int) -> Jud
     words = {subject} | table.right[subject]
     while len(items) < candidates:
         draw = rng.random()
-        if draw < 0.1:  # the right kind of sentence, but false
+        if draw < 0.1:  # a false sentence of the right kind
             item = sentence(rng, relation, pair(wrong_answers(rng, table, subject, 1, 1.0)[0]))
-        elif draw < 0.5:  # of the same relation, about something else
+        elif draw < 0.5:  # a sentence of the same relation, about another subject
             other = rng.choice(relation.pairs)
             if other[1 if table.view.reverse else 0] == subject or (relation.name in ("opposite", "synonym")
                                                                      and words & set(other)):
                 continue
             item = sentence(rng, relation, other)
-        else:  # of another relation, where there is one about the same thing
+        else:  # a sentence of another relation, about the same subject if there is one
             other_relation = rng.choice(RELATIONS)
             if other_relation is relation:
                 continue
@@ -215,9 +215,9 @@ def draw_subject(rng: random.Random, personal: bool) -> str:
 
 def document_facts(rng: random.Random, count: int, kinds: list[DocumentKind], taken: set[tuple[str, str, str]],
                    same_subject: float) -> list[DocumentFact]:
-    """Facts of one subject, none of which is asked for in the same words as one that is taken.
+    """Facts about one subject. Their questions differ from those of all facts in `taken`, to which they are added.
 
-    With probability `same_subject` it is one that has a fact already.
+    With probability `same_subject` the subject is one that has a fact in `taken`.
     """
     personal = rng.choice(kinds) in PERSONAL
     mine = [k for k in kinds if (k in PERSONAL) == personal]
@@ -238,8 +238,8 @@ def document_facts(rng: random.Random, count: int, kinds: list[DocumentKind], ta
     return found
 
 
-SENTENCES = (1, 1, 1, 1, 2)  # of a document; one of these
-KINDS = (1, 2, len(DOCUMENT_KINDS))  # of facts in the documents of a reading; one of these
+SENTENCES = (1, 1, 1, 1, 2)  # numbers of sentences of a document, one of which is drawn
+KINDS = (1, 2, len(DOCUMENT_KINDS))  # numbers of kinds of facts in a reading, one of which is drawn
 
 
 def reading(rng: random.Random, held_out: bool, chunks: int, questions: int,
@@ -247,9 +247,9 @@ def reading(rng: random.Random, held_out: bool, chunks: int, questions: int,
             of_persons: bool = False, same_subject: float = 0.0) -> Reading:
     """Documents of a few sentences and questions about them, at most one for each fact.
 
-    In training no held-out fact stands in any document. With `held_out` every fact that is asked for
-    is held out; `place` is the number of the document that the one question is about. Where all facts are of one
-    kind or two, the subject alone tells which of them is asked for.
+    Without `held_out` no document has a held-out fact. With `held_out` every fact that is asked for is held out.
+    If `place` is given, it is the index of the document that the question is about. If all facts are of one kind or
+    two, only the subject tells which of them is asked for.
     """
     kinds = rng.sample(PERSONAL if of_persons else DOCUMENT_KINDS, rng.choice(kinds_of_facts))
     taken: set[tuple[str, str, str]] = set()
@@ -277,24 +277,24 @@ def reading(rng: random.Random, held_out: bool, chunks: int, questions: int,
 
 @dataclass(frozen=True)
 class Mixture:
-    """What is drawn how often; the rest are passages."""
+    """Shares of the kinds of requests, and options of readings. The rest are passages."""
 
-    answers: float = 0.5
-    reranks: float = 0.2
+    answers: float = 0.5  # judgements of bare answers
+    reranks: float = 0.2  # judgements of sentences
     readings: float = 0.22
-    arithmetic: float = 1.0  # times its weight
-    smallest_reading: int = 1  # documents
+    arithmetic: float = 1.0  # factor of the weights of sums and differences
+    smallest_reading: int = 1  # in documents
     largest_reading: int = 10
-    questions: int = 6  # at most
-    same_subject: float = 0.0  # of documents: that they say something else of the subject of another one
-    of_persons: bool = False  # the documents, whose names are one token
+    questions: int = 6  # most of a reading
+    same_subject: float = 0.0  # probability that a document has the subject of an earlier one
+    of_persons: bool = False  # if true, documents are about persons only, whose names are one token
     sentences: tuple[int, ...] = SENTENCES
     kinds: tuple[int, ...] = KINDS
-    beginnings: float = 0.1  # instead of questions
+    beginnings: float = 0.1  # share of questions that are the beginning of a statement
 
 
 def requests(seed: str, mixture: Mixture = Mixture()) -> Iterator[Judgement | Reading | Passage]:
-    """Training requests without end."""
+    """Yields training requests without end."""
     rng = random.Random(seed)
     while True:
         draw = rng.random()
@@ -310,7 +310,7 @@ def requests(seed: str, mixture: Mixture = Mixture()) -> Iterator[Judgement | Re
 
 
 def texts(request: Judgement | Reading | Passage) -> list[str]:
-    """Every text of a request, each tokenized on its own."""
+    """The texts of a request that are tokenized separately."""
     if isinstance(request, Judgement):
         return [request.query, *request.items]
     if isinstance(request, Reading):

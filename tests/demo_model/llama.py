@@ -1,4 +1,4 @@
-"""A small Llama, as Hugging Face transformers has it, and its checkpoint directory."""
+"""A small Llama, the same as in Hugging Face transformers, and its checkpoint directory."""
 from __future__ import annotations
 
 import json
@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 
-INNER_LAYER = 1  # whose output `inner_rows` asks for
+INNER_LAYER = 1  # `inner_rows` reads the output of this layer
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Norm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:
-        # Cast once here, and not in each of the projections that read this.
+        # Cast once here, not in each projection that reads the result.
         dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps).to(dtype)
 
@@ -65,9 +65,9 @@ class Attention(nn.Module):
         heads, kv_heads, size = self.config.num_attention_heads, self.config.num_key_value_heads, self.config.head_dim
         q, k, v = (p(x).view(batch, rows, -1, size).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
         q, k = rotate(q, cos, sin).to(v.dtype), rotate(k, cos, sin).to(v.dtype)
-        # The query heads of one K/V head are one matrix: twice as fast on a CPU as scaled_dot_product_attention.
+        # The query heads of one K/V head are one matrix. On a CPU this is twice as fast as scaled_dot_product_attention.
         grouped = (batch, kv_heads, heads // kv_heads * rows, -1)
-        with torch.autocast("cpu", enabled=False):  # autocast would take the softmax to float32 and back
+        with torch.autocast("cpu", enabled=False):  # autocast would convert the softmax to float32 and back
             scores = q.reshape(grouped) * size**-0.5 @ k.transpose(-1, -2)
             weights = torch.softmax(scores.view(batch, heads, rows, rows) + mask, dim=-1)
             out = (weights.view(grouped) @ v).view(batch, heads, rows, size)
@@ -99,7 +99,7 @@ class Layer(nn.Module):
 
 
 class Llama(nn.Module):
-    """Parameters have transformers' names without the leading "model."; the lm-head is the embedding."""
+    """Parameters have the names of transformers without the leading "model.". The lm-head is the embedding."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -117,10 +117,10 @@ class Llama(nn.Module):
 
     @torch.no_grad()
     def lean_towards_matching(self) -> None:
-        """Two of each three heads behind the first layer start with queries like their keys, and copy what they find.
+        """Makes two of each three heads behind the first layer start with queries like their keys, and copy values.
 
-        So they look for rows like their own and hand on what stands there: reading is learnt in some hundred
-        steps from here, and from plain random weights hardly at all.
+        These heads attend to rows like their own and pass on their content. With such weights the model learns to read
+        in some hundred steps; with plain random weights it hardly learns at all.
         """
         size, heads = self.config.head_dim, self.config.num_attention_heads
         shared = heads // self.config.num_key_value_heads
@@ -139,6 +139,7 @@ class Llama(nn.Module):
                 inner_rows: Tensor | None = None) -> Tensor | tuple[Tensor, Tensor]:
         """Logits [batch, rows, vocab_size], or [len(rows), vocab_size] of the given rows of the flattened batch.
 
+        If `inner_rows` is given, also the output of INNER_LAYER at these rows of the flattened batch.
         tokens, positions [batch, rows]; visible [batch, 1, rows, rows] of bool.
         """
         half = self.config.head_dim // 2
@@ -162,7 +163,7 @@ class Llama(nn.Module):
 
 
 def save(model: Llama, model_dir: Path) -> None:
-    """model.safetensors in BF16, and config.json."""
+    """Writes model.safetensors in BF16, and config.json."""
     config = model.config
     state = {"model." + name: value.detach().to(torch.bfloat16).contiguous() for name, value in model.state_dict().items()}
     save_file(state, str(model_dir / "model.safetensors"), metadata={"format": "pt"})
@@ -179,7 +180,7 @@ def save(model: Llama, model_dir: Path) -> None:
 
 
 def load(model_dir: Path) -> Llama:
-    """The stored weights, computed with in float32."""
+    """The model with the stored weights in float32."""
     document = json.loads((model_dir / "config.json").read_text())
     model = Llama(Config(**{name: document[name] for name in Config.__dataclass_fields__}))
     state = load_file(str(model_dir / "model.safetensors"))

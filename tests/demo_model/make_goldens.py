@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Make goldens/: what Hugging Face transformers answers for a handful of requests to the demo model.
+"""Makes goldens/: results of Hugging Face transformers for a few requests to the demo model.
 
     make_goldens.py MODEL_DIR OUT_DIR
 
-OUT_DIR/ids/golden.json has the form of tests/golden/families (requests of ids, multi-item and chunk-aware; the texts that
-the ids were made of stand beside them), OUT_DIR/text/golden.json that of text models: `multi_item[]` (query and items
-tokenized apart) and `one_by_one[]` (one text), each with `softmax` over the labels and `probabilities` over the vocabulary.
-Computed in float64 from the stored weights; transformers' own RoPE angles and norms are float32.
+OUT_DIR/ids/golden.json has the format of tests/golden/families: requests of ids, multi-item and chunk-aware, together with
+the texts of the ids. OUT_DIR/text/golden.json has the format of text models: `multi_item[]` (query and items tokenized
+separately) and `one_by_one[]` (tokenized as one text), each with `softmax` over the labels and `probabilities` over the
+vocabulary. Computed in float64 with the stored weights, but transformers computes RoPE angles and norms in float32.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NEW_TOKENS = 3
 
 
 def packed_layout(prefix: int, blocks: list[int], suffix: int, strategy: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Positions [rows] and visibility [rows, rows] of a prefix, blocks that do not see each other, and a suffix."""
+    """Positions [rows] and visibility [rows, rows] of a prefix, blocks that do not attend to each other, and a suffix."""
     segments = [("prefix", prefix), *(("block", n) for n in blocks), ("suffix", suffix)]
     begin, positions, rows = 0, [], []
     for kind, length in segments:

@@ -1,9 +1,9 @@
-"""Requests as packed sequences: token ids, segments, positions, and what each row should predict.
+"""Requests as packed sequences: token ids, segments, positions, and the target of each row.
 
-The same shape as scorecast's own (docs/architecture.md): a prefix; blocks that see the prefix and themselves and all begin
-at the prefix's end; suffixes that see everything but each other and begin behind the longest block.
-A judgement is a prefix (its query) and blocks (its items); a reading has suffixes too (its
-questions, each with its answer).
+The layout is scorecast's (docs/architecture.md): a prefix; blocks that attend to the prefix and themselves and all begin
+at the position behind the prefix; suffixes that attend to everything but each other and begin behind the longest block.
+A judgement is a prefix (its query) and blocks (its items). A reading also has suffixes (its questions, each with its
+answer).
 """
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from generate_corpus import Judgement, Passage, Reading
 PREFIX, BLOCK, SUFFIX = 0, 1, 2
 NO_TARGET = -100
 
-# What a row's loss weighs.
+# Weights of a row's loss.
 ANSWER_WEIGHT = 1.0
 YES_WEIGHT = 2.0  # there are more wrong candidates than right ones
 NO_WEIGHT = 0.5
-TEXT_WEIGHT = 0.2  # passages, and sentences that are right; the text of queries and documents is not learnt
-READING_WEIGHT = 2.5  # an answer from documents, of which a reading has few for its length
+TEXT_WEIGHT = 0.2  # passages, and sentences that are right; the text of queries and documents has no weight
+READING_WEIGHT = 2.5  # the first token of an answer from documents; a reading has few answers for its length
 END_WEIGHT = 0.2
 
 
 class Tokens:
-    """scorecast's rule: BOS once, at the very start; query, items, documents and questions tokenized apart."""
+    """The tokenizer, used as scorecast does: one BOS at the start; query, items, documents and questions separately."""
 
     def __init__(self, model_dir: Path) -> None:
         self.processor = sentencepiece.SentencePieceProcessor(model_file=str(model_dir / "tokenizer.model"))
@@ -56,14 +56,14 @@ class PackedSequence:
     positions: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
-    subjects: list[tuple[int, int]] = field(default_factory=list)  # (row, token): a row that should know this token of its subject
-    reads: list[int] = field(default_factory=list)  # the last row of each block, or of each question
+    subjects: list[tuple[int, int]] = field(default_factory=list)  # (row, token): rows from which the subject head predicts a token of the subject
+    reads: list[int] = field(default_factory=list)  # the last row of each block or of each question
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def add(self, ids: tuple[int, ...] | list[int], kind: int, first_position: int, text_weight: float = 0.0) -> None:
-        """A segment whose rows predict its own next token; its last row predicts nothing yet."""
+        """Adds a segment. Each row's target is the next token, except the last row's, which has none yet."""
         segment = self.segments[-1] + 1 if self.segments else 0
         self.tokens += ids
         self.kinds += [kind] * len(ids)
@@ -78,10 +78,10 @@ class PackedSequence:
 
 
 def pack_judgement(tokens: Tokens, request: Judgement, delimiter_first: bool = False, complete: bool = False) -> PackedSequence:
-    """Query and items. The query's last row predicts the right answer, an item's last row yes or no.
+    """Packs query and items. The query's last row predicts the right answer, an item's last row yes or no.
 
-    `delimiter_first` puts the delimiter behind the query (--delimiter-visibility first); `complete` lets the
-    right item end in "." and EOS instead of a verdict, so that a completion can end.
+    `delimiter_first` puts the delimiter behind the query (--delimiter-visibility first). `complete` ends the right
+    item with "." and EOS instead of a verdict, so that the model learns to end a completion.
     """
     sequence = PackedSequence()
     sequence.add([tokens.bos, *tokens.encode(request.query)], PREFIX, 0)
@@ -97,7 +97,7 @@ def pack_judgement(tokens: Tokens, request: Judgement, delimiter_first: bool = F
             sequence.add(ids, BLOCK, start, END_WEIGHT)
             sequence.reads.append(len(sequence) - 1)
             continue
-        # The right item is text to learn; a wrong one is not.
+        # The text of the right item is learnt, that of a wrong one is not.
         weight = 0.0 if not verdict else ANSWER_WEIGHT if request.completion else TEXT_WEIGHT
         sequence.add(ids, BLOCK, start, weight)
         sequence.aim(-1, tokens.yes if verdict else tokens.no, YES_WEIGHT if verdict else NO_WEIGHT)
@@ -106,9 +106,10 @@ def pack_judgement(tokens: Tokens, request: Judgement, delimiter_first: bool = F
 
 
 def pack_reading(tokens: Tokens, request: Reading, strategy: str = "shared", answered: bool = True) -> PackedSequence:
-    """Documents and questions. Each question is followed by its answer, "." and EOS; if not `answered`, only its last row is aimed.
+    """Packs documents and questions. If `answered`, each question is followed by its answer, "." and EOS; otherwise only its
+    last row has a target.
 
-    `shared` and `offset` are scorecast's position strategies; `plain` is one causal text, of the first question only.
+    `shared` and `offset` are scorecast's position strategies. `plain` is one causal text with the first question only.
     """
     sequence = PackedSequence()
     sequence.add([tokens.bos, *tokens.encode(request.system)], PREFIX, 0)
@@ -127,7 +128,7 @@ def pack_reading(tokens: Tokens, request: Reading, strategy: str = "shared", ans
         end = len(sequence)
     for (question, answer, _), subject in zip(request.questions[:1 if strategy == "plain" else None], request.question_subjects):
         asked, answer_ids = tokens.encode(question), tokens.encode(answer + ".") + (tokens.eos,)
-        # The beginning of a sentence of a document is itself text that can be read there.
+        # If the "question" is the beginning of a statement, its text is learnt, because it can be read in a document.
         sequence.add(asked + answer_ids if answered else asked, SUFFIX, end, 0.0 if question.endswith("?") else TEXT_WEIGHT)
         row = len(sequence) - 1 - (len(answer_ids) if answered else 0)
         sequence.reads.append(row)
@@ -146,7 +147,7 @@ def pack_passage(tokens: Tokens, request: Passage) -> PackedSequence:
 
 @dataclass
 class Batch:
-    """[rows, length] each; `visible` [rows, 1, length, length]."""
+    """Tensors [rows, length]; `visible` [rows, 1, length, length]."""
 
     tokens: torch.Tensor
     positions: torch.Tensor
@@ -158,7 +159,7 @@ class Batch:
 
 
 def collate(rows: list[list[PackedSequence]], length: int) -> Batch:
-    """Rows of several sequences each, which do not see each other. Empty places see themselves."""
+    """Puts sequences into rows. Sequences of a row do not attend to each other; unused places attend to each other only."""
     shape = (len(rows), length)
     tokens, positions = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     targets, weights = np.full(shape, NO_TARGET, np.int64), np.zeros(shape, np.float32)

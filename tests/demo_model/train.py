@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Train the demo model on the generated corpus, on two CPUs.
+"""Trains the demo model on the generated corpus, on two CPUs.
 
     train.py MODEL_DIR [--seed S] [--last-lesson STEPS] [--checkpoint FILE]
 
-MODEL_DIR holds tokenizer.model already; config.json and model.safetensors are written at every report. The training is a row
-of lessons. Reading is learnt first, alone and from few short documents, where only the subject tells them apart: a lesson ends
-when it is learnt. The last lesson is everything, for a fixed number of steps; in its second half the learning rate falls to zero.
+MODEL_DIR must have tokenizer.model; config.json and model.safetensors are written at every report. The training is a series
+of lessons. The first ones teach only reading, from few short documents that differ in their subject alone; each ends
+when its goal is reached. The last lesson has all kinds of requests and a fixed number of steps. The learning rate falls to
+zero in its last 45 %.
 
-Two things make reading come in some hundred steps, where without them it did not in thousands: the weights start leaning
-towards matching (llama.py), and a head that is thrown away afterwards asks, early in the model, for the subject of the
-sentence at every value in a document and at the end of every question.
+Two aids make the model learn to read in some hundred steps; without them it did not in thousands. The weights start leaning
+towards matching (llama.py). And an auxiliary head, thrown away afterwards, predicts the subject of the sentence from an early
+layer, at every value in a document and at the end of every question.
 
-With --checkpoint the state is saved in FILE after every section of 100 steps, and training goes on from there when FILE exists,
-with the same data as if it had never stopped.
+With --checkpoint the state is saved in FILE after every section of 100 steps. If FILE exists, training continues from it with
+the same data as if it had never stopped.
 """
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ import packed
 from generate_corpus import Judgement, Mixture, Reading
 from packed import Batch, PackedSequence, Tokens
 
-TOKENS = 1344  # of a worker's part of a batch
+TOKENS = 1344  # in a worker's part of a batch
 WORKERS = 2  # processes of one thread; twice as fast as one process of two threads
 SECTION = 100  # steps
 WARM_UP = 100
-SUBJECT_WEIGHT = 0.5  # of the loss of the head that is asked for subjects
-DECAY_PART = 0.45  # of the last lesson
+SUBJECT_WEIGHT = 0.5  # weight of the loss of the head that predicts subjects
+DECAY_PART = 0.45  # part of the last lesson in which the learning rate falls
 WEIGHT_DECAY = 0.05
 
 
@@ -48,9 +49,9 @@ WEIGHT_DECAY = 0.05
 class Lesson:
     mixture: Mixture
     row_length: int
-    goal: float  # the share of readings answered right in a section, that ends it
-    rate: float = 1.5e-3  # of learning
-    steps: int = 1 << 30  # that end it too
+    goal: float  # the lesson ends when this share of a section's readings is right
+    rate: float = 1.5e-3  # learning rate
+    steps: int = 1 << 30  # the lesson also ends after so many steps
 
 
 READING_ONLY = {"answers": 0, "reranks": 0, "readings": 1, "sentences": (1,)}
@@ -73,9 +74,9 @@ def pack(tokens: Tokens, request: object, rng: random.Random) -> PackedSequence:
 
 
 class Batches:
-    """Rows filled with whole requests, each put into the first row that has room for it.
+    """Rows filled with whole requests, each in the first row that has room for it.
 
-    A section of the training has its own seed, and so needs nothing of the sections before it.
+    Each section of the training has a seed of its own, so that its data does not depend on earlier sections.
     """
 
     def __init__(self, tokens: Tokens, lesson: Lesson, seed: str, section: int) -> None:
@@ -106,12 +107,15 @@ class Batches:
 
 
 def learning_rate(peak: float, step: int, left: int, last_lesson: int) -> float:
-    """`left` steps of a last lesson of `last_lesson` steps."""
+    """The learning rate at `step`, if the last lesson has `last_lesson` steps and `left` of them are left."""
     return peak * min((step + 1) / WARM_UP, 1.0, left / (DECAY_PART * last_lesson))
 
 
 def loss_of(model: llama.Llama, subject_head: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """The weighted mean over the rows that have a target (the others do not go through the lm-head), and which answers of readings are right."""
+    """Returns the weighted mean over the rows that have a target, and which answers of readings are right.
+
+    The lm-head computes only rows with a target.
+    """
     weights = batch.weights.flatten()
     rows = torch.nonzero(weights)[:, 0]
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -125,7 +129,7 @@ def loss_of(model: llama.Llama, subject_head: torch.nn.Module, batch: Batch) -> 
 
 
 def share(parameters: list[torch.nn.Parameter]) -> None:
-    """Every gradient becomes the mean of the workers'."""
+    """Replaces every gradient by the mean over the workers."""
     gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
     flat = torch.cat([g.flatten() for g in gradients])
     torch.distributed.all_reduce(flat)
@@ -134,7 +138,7 @@ def share(parameters: list[torch.nn.Parameter]) -> None:
 
 
 def work(worker: int, args: argparse.Namespace) -> None:
-    """One of WORKERS equal processes, each with its own part of the corpus; worker 0 speaks and writes."""
+    """Runs one of WORKERS equal processes, each with its own part of the corpus. Worker 0 prints and writes files."""
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{args.meet}", rank=worker, world_size=WORKERS)
     torch.manual_seed(0)
@@ -149,7 +153,7 @@ def work(worker: int, args: argparse.Namespace) -> None:
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": vectors, "weight_decay": 0.0},
                                    {"params": list(subject_head.parameters()), "weight_decay": WEIGHT_DECAY}],
                                   lr=LESSONS[0].rate, betas=(0.9, 0.95), eps=1e-9, fused=True)
-    step, lesson, done, left = 0, 0, 0, args.last_lesson  # `done` steps of the lesson
+    step, lesson, done, left = 0, 0, 0, args.last_lesson  # `done`: steps of this lesson so far
     if args.checkpoint and args.checkpoint.exists():
         state = torch.load(args.checkpoint)
         model.load_state_dict(state["model"])
@@ -195,7 +199,7 @@ def work(worker: int, args: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
-    parser.add_argument("--last-lesson", type=int, default=2400, help="its steps")
+    parser.add_argument("--last-lesson", type=int, default=2400, help="steps of the last lesson")
     parser.add_argument("--seed", default="demo")
     parser.add_argument("--checkpoint", type=Path)
     parser.add_argument("--report-every", type=int, default=500)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Train tokenizer.model, a SentencePiece BPE like Llama's, on a sample of the corpus.
+"""Trains tokenizer.model, a SentencePiece BPE like Llama's, on a sample of the corpus.
 
     train_tokenizer.py OUT_DIR
 
-Ids 0 … 3 are <unk>, <s>, </s> and the control token <|item|>, the multi-item delimiter, which no
-text can become; then 256 bytes, for characters that the corpus does not have. Unlike Llama's, this
+Ids 0 … 3 are <unk>, <s>, </s> and the control token <|item|>, the multi-item delimiter, which text never
+gives. Then come 256 bytes, for characters that the corpus does not have. Unlike Llama's tokenizer, this
 one drops leading spaces, so that " yes" and "yes" are the same single token.
 """
 from __future__ import annotations
@@ -26,10 +26,10 @@ DELIMITER = "<|item|>"
 
 
 def sample(count: int) -> list[str]:
-    """The corpus, and every word of it some times more, so that rare ones become whole tokens too."""
+    """Texts of the corpus, and every word some times more, so that rare words become whole tokens, too."""
     lines = [text for request in itertools.islice(generate_corpus.requests("tokenizer"), count)
              for text in generate_corpus.texts(request) if text]
-    lines = [re.sub(r"(?<=\d)(?=[.?])", " ", line) for line in lines]  # else "7." becomes a token, not the "7" of other places
+    lines = [re.sub(r"(?<=\d)(?=[.?])", " ", line) for line in lines]  # otherwise "7." becomes a token of its own
     words = sorted(set(re.findall(r"\w+", " ".join(lines))) | set(facts.CODES) | {"yes", "no"})
     return lines + [" ".join(words)] * (count // 5)
 

@@ -1,5 +1,5 @@
-// The batch door's lines: what is a request, what gets an error record, in which order they are
-// answered, and with which exit code.
+// Lines of a batch file: which are requests, which get an error record, the order of the output,
+// and the exit code.
 
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ void ExpectErrorRecord(const json& record, const json& custom_id, int code, int 
   EXPECT_THAT(record.at("error").at("message").get<std::string>(), HasSubstr(message));
 }
 
-TEST(BatchLines, WhatIsNoRequestGetsAnErrorRecordWithItsNumber) {
+TEST(BatchLines, ALineThatIsNoRequestGetsAnErrorRecordWithItsNumber) {
   struct Bad {
     std::string line;
     json custom_id;
@@ -105,7 +105,7 @@ TEST(BatchLines, ARefusedRequestIsAResponse) {
   }
 }
 
-TEST(BatchLines, EndAsFilesEnd) {
+TEST(BatchLines, MayEndInAnyUsualWay) {
   const std::string good = Line("a").dump();
   const BatchCommand command = Alone();
   const auto ids = [](const BatchRun& run) {
@@ -126,13 +126,13 @@ TEST(BatchLines, EndAsFilesEnd) {
   EXPECT_THAT(ids(RunBatchText(command, "")), IsEmpty());
 }
 
-TEST(BatchLines, BlankLinesCount) {
+TEST(BatchLines, LineNumbersIncludeBlankLines) {
   const BatchRun run = RunBatchText(Alone(), "\n\nno\n");
   ASSERT_EQ(run.lines.size(), 1U);
   ExpectErrorRecord(run.Record(0), nullptr, 400, 3, "not JSON");
 }
 
-TEST(BatchLines, AreAnsweredInOrderWhateverTheirSize) {
+TEST(BatchLines, ResponsesAreInTheOrderOfTheInput) {
   std::string input;
   std::vector<std::string> expected;
   for (int i = 0; i < 300; ++i) {
@@ -171,7 +171,8 @@ TEST(BatchLines, AnOldOutputIsReplaced) {
 
 class Streams : public ::testing::TestWithParam<int> {};
 
-TEST_P(Streams, StandardOutputHasNothingButAnswersEachBeforeTheNextLineIsWaitedFor) {
+// Also, a response is written before the program waits for the next line.
+TEST_P(Streams, StandardOutputHasNothingButResponses) {
   const BatchCommand command = Alone();
   Process process(ScorecastCommand(
       {"batch", "--model", command.model, "--input", "-", "--output", "-", "--log-level", "debug"},
@@ -188,7 +189,7 @@ TEST_P(Streams, StandardOutputHasNothingButAnswersEachBeforeTheNextLineIsWaitedF
   EXPECT_THAT(result.err, HasSubstr("score: 2 items"));
 }
 
-// Requests are read while answers are written, which must not touch each other.
+// One thread reads requests while another writes responses; neither may disturb the other.
 TEST_P(Streams, CarryManyLinesBothWays) {
   constexpr std::size_t kLines = 3000;
   std::string input;

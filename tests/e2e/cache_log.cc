@@ -15,7 +15,7 @@ CacheLine LastCacheLine(const std::string& log) {
                   "cache: %" SCNd64 " of %" SCNd64 " tokens found, %lf MB held on a rank, %" SCNd64
                   " pages evicted",
                   &line.found, &line.asked, &line.megabytes, &line.evicted) != 4) {
-    ADD_FAILURE() << "no line about the cache: " << log;
+    ADD_FAILURE() << "the log has no cache line: " << log;
   }
   return line;
 }

@@ -13,7 +13,7 @@ struct CacheLine {
   std::int64_t evicted = -1;
 };
 
-/// The last such line of a log. A failure of the test where there is none.
+/// Parses the last such line of a log. The test fails if the log has none.
 CacheLine LastCacheLine(const std::string& log);
 
 }  // namespace scorecast::testing

@@ -1,5 +1,5 @@
-// A cache that is smaller than what the requests have in common: many thousands of both kinds, and
-// no number that differs from those of a run without a cache.
+// Ten thousand score and chunked requests share more text than the cache holds. Every number is the
+// same as in a run without a cache.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,7 @@ using Tokens = std::vector<TokenId>;
 constexpr std::size_t kRequests = 10000;
 constexpr TokenId kDelimiter = 7;
 
-/// Texts that requests share; a few of them often, most of them rarely.
+/// Texts that requests share: a few are drawn often, most rarely.
 class Pool {
  public:
   Pool(std::uint64_t seed, std::size_t count, std::size_t longest) {
@@ -43,14 +43,14 @@ class Pool {
   std::vector<Tokens> texts_;
 };
 
-std::vector<DoorRequest> RandomRequests() {
+std::vector<EndpointRequest> RandomRequests() {
   std::mt19937_64 engine(20);
   const auto below = [&](std::size_t bound) { return engine() % bound; };
   const Pool queries(1000, 300, 90);
   const Pool systems(2000, 20, 12);
   const Pool chunks(3000, 200, 20);
   const Pool tails(4000, 50, 6);
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (std::size_t i = 0; i < kRequests; ++i) {
     if (below(10) < 6) {
       std::vector<Tokens> items;
@@ -84,7 +84,7 @@ std::vector<DoorRequest> RandomRequests() {
 }
 
 TEST(CachePressure, NoNumberDiffersAndTheBudgetHolds) {
-  const std::vector<DoorRequest> requests = RandomRequests();
+  const std::vector<EndpointRequest> requests = RandomRequests();
   const std::filesystem::path dir = MakeModel("", 1024);
   const auto run_with = [&](const std::string& megabytes) {
     return RunRequests({dir,
@@ -92,7 +92,7 @@ TEST(CachePressure, NoNumberDiffersAndTheBudgetHolds) {
                          "--max-batch-tokens", "1024", "--kv-cache-mb", megabytes},
                         2,
                         "f32"},
-                       requests, Door::kBatch);
+                       requests, Transport::kBatch);
   };
   const BatchRun cached = run_with("1");
   const BatchRun fresh = run_with("0");
@@ -114,7 +114,7 @@ TEST(CachePressure, NoNumberDiffersAndTheBudgetHolds) {
   EXPECT_GT(line.found, 0);
   EXPECT_LT(line.found, line.asked);
   EXPECT_GT(line.evicted, 0);
-  // A MiB, as the line rounds it.
+  // One MiB. The log line rounds to 0.1 MB.
   EXPECT_LE(line.megabytes, 1.048576 + 0.05);
 }
 

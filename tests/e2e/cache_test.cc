@@ -1,5 +1,5 @@
-// The cache as its users see it: what a request finds of the requests before it, to the token, in
-// both modes of scoring and in chunk-aware prompts, and that no number shows it.
+// The prefix cache as a user sees it: the exact number of cached tokens of each request, in both
+// modes of scoring and for chunk-aware prompts. The cache never changes a score.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "tests/e2e/cache_log.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
@@ -24,7 +24,7 @@ using Tokens = std::vector<TokenId>;
 constexpr TokenId kDelimiter = 7;
 const std::vector<std::string> kMultiItem = {"--multi-item-scoring-delimiter", "7"};
 
-/// `count` random tokens, the first of which is this one.
+/// `count` tokens: `first`, then random ones.
 Tokens TokensFrom(TokenId first, std::size_t count) {
   Tokens tokens = reference::RandomTokens(static_cast<std::uint64_t>(first), count, kModelVocabSize,
                                           kDelimiter);
@@ -39,8 +39,8 @@ Tokens Joined(Tokens first, const std::vector<Tokens>& more) {
   return first;
 }
 
-DoorRequest Score(const Tokens& query, const std::vector<Tokens>& items,
-                  const std::string& salt = "") {
+EndpointRequest Score(const Tokens& query, const std::vector<Tokens>& items,
+                      const std::string& salt = "") {
   json body = {{"query", query},
                {"items", items},
                {"label_token_ids", {300, 17, 655}},
@@ -60,7 +60,7 @@ struct Chunked {
   std::string strategy = "shared";
   std::string salt;
 
-  DoorRequest Request() const {
+  EndpointRequest Request() const {
     json body = {{"system_prompt", system},
                  {"chunks", chunks},
                  {"question", question},
@@ -81,8 +81,9 @@ struct Chunked {
 
 class Cache : public ::testing::Test {
  protected:
-  /// One after another, with a cache and without one; answers must be the same.
-  BatchRun RunBoth(const std::vector<DoorRequest>& requests,
+  /// Runs the requests one after another, without a cache and with one, and expects the same
+  /// responses. Returns the run with a cache.
+  BatchRun RunBoth(const std::vector<EndpointRequest>& requests,
                    const std::vector<std::string>& flags = {}, int ranks = 0) const {
     BatchCommand command = {dir_, flags, ranks, ""};
     command.flags.insert(command.flags.end(), {"--kv-cache-mb", "0"});
@@ -95,7 +96,7 @@ class Cache : public ::testing::Test {
       EXPECT_EQ(cached.StableResponse(i), fresh.StableResponse(i)) << "request " << i;
       EXPECT_EQ(fresh.CachedTokens(i), 0) << "request " << i;
     }
-    EXPECT_EQ(fresh.err.find("cache: "), std::string::npos) << "there is none";
+    EXPECT_EQ(fresh.err.find("cache: "), std::string::npos) << "this run has no cache";
     return cached;
   }
 
@@ -109,13 +110,13 @@ class Cache : public ::testing::Test {
   const std::filesystem::path dir_ = MakeModel("");
 };
 
-TEST_F(Cache, OtherItemsOfAQueryAreAllThatIsComputed) {
+TEST_F(Cache, AQuerySeenBeforeIsNotComputedAgain) {
   const Tokens query = TokensFrom(1, 100);
   const Tokens longer = Joined(query, {TokensFrom(2, 37)});
   const Tokens shorter(query.begin(), query.begin() + 70);
   const std::vector<Tokens> items = {TokensFrom(10, 5), TokensFrom(11, 1), {}};
   const std::vector<Tokens> others = {TokensFrom(20, 70), TokensFrom(21, 3)};
-  const std::vector<DoorRequest> requests = {
+  const std::vector<EndpointRequest> requests = {
       Score(query, items),  Score(query, others),   Score(longer, items),
       Score(longer, items), Score(shorter, others), Score(TokensFrom(3, 100), items),
       Score(query, items)};
@@ -125,7 +126,7 @@ TEST_F(Cache, OtherItemsOfAQueryAreAllThatIsComputed) {
     ExpectCached(run, {0, 100, 100, 137, 70, 0, 100});
     const CacheLine line = LastCacheLine(run.err);
     EXPECT_EQ(line.found, 100 + 100 + 137 + 70 + 100);
-    EXPECT_EQ(line.asked, 100 + 100 + 137 + 137 + 70 + 100 + 100) << "queries; no item is kept";
+    EXPECT_EQ(line.asked, 100 + 100 + 137 + 137 + 70 + 100 + 100) << "queries only, no items";
     EXPECT_EQ(line.evicted, 0);
   }
 }
@@ -135,7 +136,7 @@ TEST_F(Cache, OneByOnePromptsShareTheirQuery) {
   const std::vector<Tokens> items = {TokensFrom(10, 5), TokensFrom(11, 1), TokensFrom(12, 30)};
   const std::vector<Tokens> others = {TokensFrom(20, 7), TokensFrom(21, 40)};
   const BatchRun run = RunBoth({Score(query, items), Score(query, others), Score(query, items)});
-  // What was a prompt before is found whole.
+  // A whole prompt that an earlier request had is found with its item.
   EXPECT_EQ(run.CachedTokens(1), 2 * 100);
   EXPECT_EQ(run.CachedTokens(2), 3 * 100 + 5 + 1 + 30);
 }
@@ -151,13 +152,13 @@ TEST_F(Cache, ChunksAreFoundInAnyOrderBesideAnyOthers) {
                                 Chunked{system, {c, a, b}, TokensFrom(31, 5)}.Request(),
                                 Chunked{system, {d, b}, question}.Request(),
                                 Chunked{system, {b, d, b}, question}.Request(),
-                                // Another system prompt makes other chunks of them.
+                                // K/V of a chunk depends on the system prompt before it.
                                 Chunked{TokensFrom(2, 20), {a, b, c}, question}.Request(),
                                 Chunked{system, {}, question}.Request()});
   ExpectCached(run, {0, 20 + 70 + 30 + 64, 20 + 30, 20 + 30 + 9 + 30, 0, 20});
 }
 
-TEST_F(Cache, PlaceAndGroupBelongToWhatAChunkIs) {
+TEST_F(Cache, AChunkIsFoundOnlyAtItsPositionAndInItsGroup) {
   const Tokens system = TokensFrom(1, 20);
   const Tokens a = TokensFrom(10, 15);
   const Tokens b = TokensFrom(11, 15);
@@ -166,12 +167,13 @@ TEST_F(Cache, PlaceAndGroupBelongToWhatAChunkIs) {
   const std::string offset = "offset";
   const BatchRun run =
       RunBoth({Chunked{system, {a, b, c}, question, {}, offset}.Request(),
-               // `a` and `b` are as long as each other, so that `c` stands where it stood.
+               // `a` and `b` have the same length, so that `c` has the same positions as before.
                Chunked{system, {b, a, c}, question, {}, offset}.Request(),
-               // `a` stands as it stood; `b` never stood behind it, and `c` not there.
+               // Only `a` is found: it has the same positions as in the first request. `b` was
+               // never in a group with `a`, and `c` was never at these positions.
                Chunked{system, {a, b, c}, question, {2, 1}}.Request(),
                Chunked{system, {a, b, c}, question, {2, 1}}.Request(),
-               // `b` stands as in the second one, `c` never stood behind `a`.
+               // `b` has the positions that it has in the second request; `c` was never behind `a`.
                Chunked{system, {a, c, b}, question, {2, 1}}.Request(),
                Chunked{system, {c, a, b}, question, {1, 2}}.Request()});
   ExpectCached(run, {0, 20 + 11, 20 + 15, 20 + 15 + 15 + 11, 20 + 15 + 15, 20 + 15 + 15 + 11});
@@ -181,18 +183,18 @@ TEST_F(Cache, SaltsSeparate) {
   const Tokens query = TokensFrom(1, 90);
   const std::vector<Tokens> items = {TokensFrom(10, 5)};
   Chunked chunked{query, {TokensFrom(11, 12)}, TokensFrom(12, 3)};
-  const DoorRequest nobody = chunked.Request();
+  const EndpointRequest unsalted = chunked.Request();
   chunked.salt = "one";
-  const DoorRequest of_one = chunked.Request();
+  const EndpointRequest salted = chunked.Request();
   const BatchRun run =
       RunBoth({Score(query, items), Score(query, items, "one"), Score(query, items, "two"),
-               Score(query, items, "one"), nobody, of_one, of_one},
+               Score(query, items, "one"), unsalted, salted, salted},
               kMultiItem);
-  // A query and a system prompt are the same thing.
+  // The chunked requests find the scored query, because their system prompt has the same tokens.
   ExpectCached(run, {0, 0, 0, 90, 90, 90, 90 + 12});
 }
 
-/// By their size, whose float32 logits are rounded by theirs.
+/// Within 1e-5 relative to the value, because float32 logits are rounded relative to their size.
 void ExpectSameLogProbs(const json& found, const json& expected) {
   ASSERT_EQ(found.size(), expected.size());
   ASSERT_FALSE(found.empty());
@@ -202,13 +204,13 @@ void ExpectSameLogProbs(const json& found, const json& expected) {
   }
 }
 
-TEST_F(Cache, OrderOfChunksIsNoMoreThanRounding) {
+TEST_F(Cache, OrderOfChunksChangesScoresOnlyByRounding) {
   std::vector<Tokens> chunks;
   for (TokenId i = 10; i < 15; ++i) {
     chunks.push_back(TokensFrom(i, static_cast<std::size_t>(i * 7 % 40 + 3)));
   }
   Chunked prompt{TokensFrom(1, 20), chunks, TokensFrom(30, 8)};
-  std::vector<DoorRequest> requests = {prompt.Request()};
+  std::vector<EndpointRequest> requests = {prompt.Request()};
   for (int i = 0; i < 6; ++i) {
     std::next_permutation(prompt.chunks.begin(), prompt.chunks.end());
     std::rotate(prompt.chunks.begin(), prompt.chunks.begin() + 2, prompt.chunks.end());

@@ -1,5 +1,5 @@
-// Chunk-aware prompts through both doors: other implementations' answers on 1, 2, 3 and 4 ranks,
-// each twice, so that the second is answered from the cache, with the same bits.
+// Chunk-aware prompts through both transports give the results of other implementations on 1, 2, 3
+// and 4 ranks. Each request is sent twice; the second reads the cache and gives the same bits.
 
 #include <filesystem>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using reference::ChunkAwareCase;
 
-/// What the project promises of log-probabilities in float32 against the references.
+/// The promised largest error of a float32 log-probability against the references.
 constexpr double kTolerance = 1e-4;
 
 struct Reference {
@@ -61,7 +61,7 @@ std::size_t TokensOf(const std::vector<std::vector<TokenId>>& chunks) {
   return tokens;
 }
 
-void ExpectAnswer(const json& body, const ChunkAwareCase& golden) {
+void ExpectResponse(const json& body, const ChunkAwareCase& golden) {
   ASSERT_EQ(body.at("token_logprobs").size(), 1U);
   const std::vector<double> logprobs = body.at("token_logprobs")[0];
   ASSERT_EQ(logprobs.size(), golden.label_logprobs.size());
@@ -95,7 +95,7 @@ TEST_P(ChunkedGolden, OnAnyRanksFreshAndCached) {
   const std::vector<ChunkAwareCase> cases =
       reference::LoadFamilyGolden(GetParam().golden).chunk_aware;
   ASSERT_FALSE(cases.empty());
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (int time = 0; time < 2; ++time) {
     for (const ChunkAwareCase& golden : cases) {
       requests.push_back(ToChunked(ToBody(golden)));
@@ -109,7 +109,7 @@ TEST_P(ChunkedGolden, OnAnyRanksFreshAndCached) {
     ASSERT_EQ(run.lines.size(), requests.size());
     for (std::size_t i = 0; i < cases.size(); ++i) {
       SCOPED_TRACE("case " + std::to_string(i));
-      ExpectAnswer(run.Body(i), cases[i]);
+      ExpectResponse(run.Body(i), cases[i]);
       EXPECT_EQ(run.StableResponse(cases.size() + i), run.StableResponse(i));
       EXPECT_EQ(run.CachedTokens(cases.size() + i),
                 cases[i].system.size() + TokensOf(cases[i].chunks));

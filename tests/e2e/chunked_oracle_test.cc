@@ -1,5 +1,5 @@
-// Random chunk-aware prompts through both doors, held to the dense-mask oracle, in several passes
-// each, on 1 … 4 ranks; with a cache and without one they have the same bits.
+// Random chunk-aware prompts through both transports agree with the dense-mask oracle on 1 … 4
+// ranks. Most need several passes. Responses have the same bits with and without a cache.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,18 +21,18 @@ namespace {
 using nlohmann::json;
 using reference::PositionStrategy;
 
-/// What the project promises of log-probabilities in float32 against the oracle.
+/// The promised largest error of a float32 log-probability against the oracle.
 constexpr double kTolerance = 1e-4;
 const std::vector<TokenId> kLabels = {300, 17, 655};
 
-/// A prompt as its request says it.
+/// The content of one request.
 struct Prompt {
   std::vector<TokenId> system;
   std::vector<std::vector<std::vector<TokenId>>> groups;
   std::vector<std::vector<TokenId>> questions;
   PositionStrategy strategy = PositionStrategy::kShared;
   proto::BlockWeighting weighting;
-  std::int64_t answer = 0;  ///< max_new_tokens
+  std::int64_t max_new_tokens = 0;
 
   std::size_t CacheableTokens() const {
     std::size_t tokens = system.size();
@@ -57,7 +57,7 @@ class PromptGenerator {
       if (prompt.groups.empty() || Below(3) > 0) {
         prompt.groups.emplace_back();
       }
-      // Empty ones, and ones that are longer than a page of the cache.
+      // Some are empty, and some longer than a page.
       prompt.groups.back().push_back(Tokens(i == 0 && Below(3) == 0 ? 70 : Below(25)));
     }
     const std::size_t questions = 1 + Below(3);
@@ -69,7 +69,7 @@ class PromptGenerator {
       prompt.weighting = {0.5F + 0.25F * static_cast<float>(Below(4)),
                           0.75F + 0.25F * static_cast<float>(Below(3))};
     }
-    prompt.answer = static_cast<std::int64_t>(Below(4));
+    prompt.max_new_tokens = static_cast<std::int64_t>(Below(4));
     return prompt;
   }
 
@@ -93,7 +93,7 @@ json ToBody(const Prompt& prompt) {
                {"label_token_ids", kLabels},
                {"return_token_logprobs", true},
                {"top_logprobs", 3},
-               {"max_new_tokens", prompt.answer},
+               {"max_new_tokens", prompt.max_new_tokens},
                {"ignore_eos", true}};
   for (const auto& group : prompt.groups) {
     body["chunk_groups"].push_back(group.size());
@@ -125,14 +125,14 @@ class ChunkedOracle : public ::testing::Test {
     }
   }
 
-  /// Each question's last row and those of its answer, with the answer's tokens as they came.
-  void ExpectAnswer(const json& body, const Prompt& prompt) const {
-    std::vector<std::vector<TokenId>> answers(prompt.questions.size());
+  /// Checks each question's last row, and that each token of its completion is the best at its row.
+  void ExpectResponse(const json& body, const Prompt& prompt) const {
+    std::vector<std::vector<TokenId>> completions(prompt.questions.size());
     std::vector<std::vector<TokenId>> suffixes = prompt.questions;
-    for (std::size_t q = 0; q < suffixes.size() && prompt.answer > 0; ++q) {
-      answers[q] = body.at("outputs").at(q).at("token_ids").get<std::vector<TokenId>>();
-      ASSERT_EQ(answers[q].size(), static_cast<std::size_t>(prompt.answer));
-      suffixes[q].insert(suffixes[q].end(), answers[q].begin(), answers[q].end());
+    for (std::size_t q = 0; q < suffixes.size() && prompt.max_new_tokens > 0; ++q) {
+      completions[q] = body.at("outputs").at(q).at("token_ids").get<std::vector<TokenId>>();
+      ASSERT_EQ(completions[q].size(), static_cast<std::size_t>(prompt.max_new_tokens));
+      suffixes[q].insert(suffixes[q].end(), completions[q].begin(), completions[q].end());
     }
     const reference::PackedLayout layout =
         reference::LayOutGroups(prompt.system, prompt.groups, suffixes, prompt.strategy);
@@ -140,15 +140,15 @@ class ChunkedOracle : public ::testing::Test {
       SCOPED_TRACE("question " + std::to_string(q));
       const std::int32_t last = layout.last_rows[layout.last_rows.size() - suffixes.size() + q];
       std::vector<std::int32_t> rows;
-      for (auto row = last - static_cast<std::int32_t>(answers[q].size()); row <= last; ++row) {
+      for (auto row = last - static_cast<std::int32_t>(completions[q].size()); row <= last; ++row) {
         rows.push_back(row);
       }
       const auto logits = oracle_.Logits(layout.tokens, layout.segments, rows, prompt.weighting);
       ExpectRow(body, q, reference::LogSoftmax(logits[0]));
-      for (std::size_t step = 0; step < answers[q].size(); ++step) {
-        // The best, or as good as the best.
+      for (std::size_t step = 0; step < completions[q].size(); ++step) {
+        // The best token, or one within the tolerance of it.
         const std::vector<double> row = reference::LogSoftmax(logits[step]);
-        EXPECT_GE(row[static_cast<std::size_t>(answers[q][step])],
+        EXPECT_GE(row[static_cast<std::size_t>(completions[q][step])],
                   *std::max_element(row.begin(), row.end()) - 2 * kTolerance)
             << "step " << step;
       }
@@ -165,24 +165,24 @@ class ChunkedOracle : public ::testing::Test {
     const json& top = body.at("top_logprobs").at(question);
     ASSERT_EQ(top.size(), best.size());
     for (std::size_t place = 0; place < best.size(); ++place) {
-      // Of two that are as good as each other, either may come first.
+      // If two tokens are within the tolerance of each other, either may come first.
       EXPECT_NEAR(top[place][1].get<double>(), best[place].second, kTolerance);
       EXPECT_NEAR(oracle[top[place][0].get<std::size_t>()], best[place].second, 2 * kTolerance);
     }
   }
 
-  // Answers keep a page or more for every part of a prompt; without a cache there are as many as
-  // the model has positions for.
+  // A request with completions keeps at least a page for each part of its prompt. Without a cache
+  // the number of pages follows from max_position_embeddings, so that 256 would be too few.
   const std::filesystem::path dir_ = MakeModel("", 1024);
   const reference::ReferenceModel oracle_{dir_};
   std::vector<Prompt> prompts_;
-  std::vector<DoorRequest> requests_;
+  std::vector<EndpointRequest> requests_;
 };
 
 TEST_F(ChunkedOracle, RandomPromptsOnAnyRanksWithAndWithoutACache) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
-    // Less than most of the prompts have.
+    // A pass takes 32 tokens, fewer than most of the prompts have.
     const auto run_with = [&](const std::string& megabytes) {
       return RunRequests(
           {dir_, {"--max-batch-tokens", "32", "--kv-cache-mb", megabytes}, ranks, "f32"},
@@ -198,7 +198,7 @@ TEST_F(ChunkedOracle, RandomPromptsOnAnyRanksWithAndWithoutACache) {
       EXPECT_EQ(cached.StableResponse(i), fresh.StableResponse(i));
       EXPECT_EQ(fresh.CachedTokens(i), 0);
       if (i < kPrompts) {
-        ExpectAnswer(cached.Body(i), prompt);
+        ExpectResponse(cached.Body(i), prompt);
       } else {
         EXPECT_EQ(cached.CachedTokens(i), prompt.CacheableTokens());
       }

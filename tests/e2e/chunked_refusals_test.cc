@@ -1,5 +1,6 @@
-// Chunk-aware requests that the executable refuses, through both doors: code, reason and field.
-// Every way to be refused is in tests/coordinator/endpoints/chunked/chunked_validation_test.cc.
+// Chunk-aware requests that the executable refuses, through both transports: code, reason and
+// field.
+// tests/coordinator/endpoints/chunked/chunked_validation_test.cc has every reason for a refusal.
 
 #include <string>
 #include <vector>
@@ -32,13 +33,13 @@ json Body(const json& fields) {
 }
 
 struct Refusal {
-  json fields;  ///< Beside, or instead of, those of a valid request; null takes one away.
+  json fields;  ///< Added to a valid request, or replacing its fields; null removes a field.
   std::string reason;
   std::string param;
   std::string message;  ///< A part of it.
 };
 
-TEST(ChunkedRefusals, SayWhyAndWhere) {
+TEST(ChunkedRefusals, NameTheReasonAndTheField) {
   const std::vector<Refusal> refusals = {
       {{{"question", nullptr}}, "missing_field", "question", "must be provided"},
       {{{"question", Ids()}}, "empty_question", "question", ""},
@@ -66,7 +67,7 @@ TEST(ChunkedRefusals, SayWhyAndWhere) {
        ""},
       {{{"label_token_ids", nullptr}}, "no_labels", "label_token_ids", ""},
       {{{"max_new_tokens", 5}, {"top_p", 0}}, "top_p_out_of_range", "top_p", ""},
-      // Chunks share their positions: 20 + 20 + 216 are as many as the model has.
+      // Chunks share their positions: 20 + 20 + 216 = 256 is all that the model has.
       {{{"question", Ids(217, 5)}}, "too_many_positions", "question", "257 > 256"},
       {{{"question", Ids(216, 5)}, {"max_new_tokens", 2}},
        "too_many_positions",
@@ -77,11 +78,11 @@ TEST(ChunkedRefusals, SayWhyAndWhere) {
        "question",
        "257 > 256"},
   };
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (const Refusal& refusal : refusals) {
     requests.push_back(ToChunked(Body(refusal.fields)));
   }
-  // What is just within the limits.
+  // Requests that are just within the limits.
   const std::vector<json> accepted = {
       Body(json::object()),
       Body({{"chunks", {Ids(), Ids(40, 2)}}}),
@@ -130,12 +131,12 @@ TEST(ChunkedRefusals, OfText) {
   EXPECT_EQ(run.StatusCode(4), 200) << "an empty system prompt and an empty chunk";
 }
 
-// A line of a batch file is one answer.
+// A batch file has one output line for each request.
 TEST(ChunkedRefusals, StreamsAreForTheSocket) {
   const BatchRun run = RunRequests({MakeModel(""), {}, 0, ""},
                                    {ToChunked(Body({{"stream", true}, {"max_new_tokens", 2}})),
                                     ToChunked(Body({{"stream", false}, {"max_new_tokens", 2}}))},
-                                   Door::kBatch);
+                                   Transport::kBatch);
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_EQ(run.Body(0).at("reason"), "stream_not_here");
   EXPECT_EQ(run.StatusCode(1), 200);

@@ -28,7 +28,7 @@ TEST(Version, IsALine) {
   EXPECT_EQ(result.err, "");
 }
 
-/// A flag's part of a help text, its first line and those that belong to it.
+/// The lines of a help text that are about one flag.
 std::string HelpOf(const std::string& help, const std::string& flag) {
   const std::size_t begin = help.find("  " + flag + " ");
   if (begin == std::string::npos) {
@@ -80,8 +80,8 @@ TEST(Help, NamesEveryFlagWithItsDefault) {
 
 class Tokenize : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Tokenize, GivesTheReferencesIds) {
-  // The tokenizer's files are all that it needs.
+TEST_P(Tokenize, GivesTheIdsOfTheReference) {
+  // The command needs the tokenizer's files only.
   const std::filesystem::path dir = MakeModel(GetParam());
   std::filesystem::remove(dir / "model.safetensors");
   std::filesystem::remove(dir / "config.json");
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(All, Tokenize,
                            return name;
                          });
 
-TEST(TokenizeLines, ThatAreBadAreNamedAndTheRunGoesOn) {
+TEST(TokenizeLines, BadOnesGetAnErrorAndTheRunGoesOn) {
   const std::string input =
       "{\"text\":\"a\"}\nno\n{\"text\":5}\n{}\n{\"text\":\"\xff\"}\n{\"text\":\"a\"}";
   const ProcessResult result = RunScorecast({"tokenize", "--model", MakeModel("digits")}, 0, input);
@@ -142,8 +142,8 @@ TEST(Inspect, PrintsModelTokenizerPartitionAndMemory) {
       RunScorecast({"inspect", "--model", MakeModel("ignore-merges"), "--ranks", "4"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  // 2 x 720 x 48 of embeddings and lm-head; a layer has 2 x 48 of norms, (48 + 2 x 16 + 48) x 48 of
-  // attention and 3 x 80 x 48 of its MLP; and the last norm.
+  // Embeddings and lm-head have 2 x 720 x 48 parameters. A layer has 2 x 48 in its norms,
+  // (48 + 2 x 16 + 48) x 48 in attention and 3 x 80 x 48 in its MLP. The last norm has 48.
   const int parameters = 2 * 720 * 48 + 2 * (2 * 48 + 128 * 48 + 3 * 80 * 48) + 48;
   for (const std::string& line :
        {std::string("LlamaForCausalLM"), std::string("float32"), std::to_string(parameters),
@@ -157,9 +157,9 @@ TEST(Inspect, PrintsModelTokenizerPartitionAndMemory) {
   EXPECT_THAT(result.out, ContainsRegex("\n +3 +5\\.\\.5 +1\\.\\.1 "));
 }
 
-TEST(Inspect, MemoryIsThatOfTheDtype) {
+TEST(Inspect, MemoryDependsOnTheDtype) {
   const std::filesystem::path model = MakeModel("");
-  // Of rank 0, in MiB: weights, activations, K/V.
+  // Memory of rank 0 in MiB: weights, activations, K/V.
   const auto memory = [&](const std::string& dtype) {
     const ProcessResult result =
         RunScorecast({"inspect", "--model", model, "--dtype", dtype, "--kv-cache-mb", "0"});
@@ -176,7 +176,7 @@ TEST(Inspect, MemoryIsThatOfTheDtype) {
   const std::vector<double> f32 = memory("f32");
   const std::vector<double> bf16 = memory("bf16");
   const std::vector<double> int8 = memory("int8");
-  // Two bytes an element in place of four; figures have one digit behind the point.
+  // Elements have two bytes instead of four. Figures have one decimal.
   EXPECT_NEAR(bf16[0], f32[0] / 2, 0.1);
   EXPECT_NEAR(bf16[2], f32[2] / 2, 0.1);
   EXPECT_NEAR(int8[2], f32[2] / 2, 0.1) << "keys and values are bfloat16";

@@ -1,5 +1,5 @@
-// The trained model of ./demo through the batch door: right candidates win, on any number of ranks,
-// and so they do in requests that were kept out of its training, in every precision.
+// The trained model of ./demo, through a batch file. The right candidates win on any number of
+// ranks, and in every precision also in requests that were kept out of the training.
 
 #include <cmath>
 #include <cstddef>
@@ -24,7 +24,7 @@ json Body(const std::string& query, const json& items) {
   return {{"query", query}, {"items", items}, {"labels", {" yes", " no"}}, {"apply_softmax", true}};
 }
 
-/// The place of the highest first probability.
+/// Index of the item whose first label has the highest probability.
 std::size_t Best(const json& scores) {
   std::size_t best = 0;
   for (std::size_t item = 1; item < scores.size(); ++item) {
@@ -55,7 +55,7 @@ TEST_P(DemoModel, KnowsWhatTheDemoAsks) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, DemoModel, ::testing::Values(1, 2, 3, 4, 6));
 
-/// Requests that were kept out of its training: each with ten items and their verdicts.
+/// Requests that were kept out of the training: each has ten items and their verdicts.
 std::vector<json> HeldOut() {
   std::vector<json> requests;
   std::ifstream file(DemoModelDirectory() / "../held_out.jsonl");
@@ -68,8 +68,8 @@ std::vector<json> HeldOut() {
   return requests;
 }
 
-/// Their answers, with log-probabilities.
-BatchRun Answers(const std::vector<json>& requests, const std::string& dtype) {
+/// Scores them, with log-probabilities.
+BatchRun ScoreAll(const std::vector<json>& requests, const std::string& dtype) {
   std::vector<json> bodies;
   for (const json& request : requests) {
     bodies.push_back(Body(request.at("query"), request.at("items")));
@@ -86,7 +86,7 @@ TEST_P(DemoModelHeldOut, IsRightInNineteenOfTwenty) {
   constexpr double kRight = 0.95;
   const std::vector<json> requests = HeldOut();
   ASSERT_GE(requests.size(), 100U);
-  const BatchRun run = Answers(requests, GetParam());
+  const BatchRun run = ScoreAll(requests, GetParam());
   double first = 0;
   double right_yes = 0;
   double wrong_no = 0;
@@ -108,21 +108,22 @@ TEST_P(DemoModelHeldOut, IsRightInNineteenOfTwenty) {
   }
   const auto count = static_cast<double>(requests.size());
   EXPECT_GE(first / count, kRight) << "the right candidate comes first of ten";
-  // As many right candidates as wrong ones.
+  // Right and wrong candidates have the same weight.
   EXPECT_GE((right_yes / count + wrong_no / wrong) / 2, kRight) << "yes or no is right";
 }
 
 INSTANTIATE_TEST_SUITE_P(Dtypes, DemoModelHeldOut, ::testing::Values("f32", "bf16", "int8"),
                          [](const auto& test) { return std::string(test.param); });
 
-// What is promised of the labels' log-probabilities against float32's, on the average. A label that
-// is unlikely, or that the model is undecided about, is further off: docs/numerics.md has figures.
+// The promised mean error of the labels' log-probabilities against float32. Labels that are
+// unlikely, or about which the model is undecided, have a larger error: docs/numerics.md has
+// figures.
 TEST(DemoModelDtypes, LogProbabilitiesAreThoseOfFloat32) {
   const std::vector<json> requests = HeldOut();
-  const BatchRun exact = Answers(requests, "f32");
+  const BatchRun exact = ScoreAll(requests, "f32");
   for (const auto& [dtype, promised] : {std::pair{"bf16", 0.02}, std::pair{"int8", 0.05}}) {
     SCOPED_TRACE(dtype);
-    const BatchRun run = Answers(requests, dtype);
+    const BatchRun run = ScoreAll(requests, dtype);
     double sum = 0;
     double count = 0;
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -135,7 +136,7 @@ TEST(DemoModelDtypes, LogProbabilitiesAreThoseOfFloat32) {
         }
       }
     }
-    EXPECT_GT(sum, 0) << "it is another precision";
+    EXPECT_GT(sum, 0) << "the precision differs";
     EXPECT_LE(sum / count, promised);
   }
 }

@@ -6,7 +6,7 @@
 
 namespace scorecast::testing {
 
-/// Looks again and again until something holds; false where it does not within `limit`.
+/// Calls `holds` until it returns true. False if it does not within `limit`.
 template <typename Predicate>
 bool Eventually(const Predicate& holds,
                 std::chrono::steady_clock::duration limit = std::chrono::seconds(30)) {

@@ -1,4 +1,5 @@
-// Through both doors: other implementations' answers, on 1, 2, 3 and 4 ranks, which agree.
+// Through both transports, requests give the results of other implementations on 1, 2, 3 and 4
+// ranks, and the same results on each of them.
 
 #include <algorithm>
 #include <cmath>
@@ -20,14 +21,14 @@ using nlohmann::json;
 using reference::MultiItemCase;
 using reference::TextCase;
 
-/// What the project promises of log-probabilities in float32 against the references.
+/// The promised largest error of a float32 log-probability against the references.
 constexpr double kTolerance = 1e-4;
-/// And of numbers of ranks against each other: of scores, and of log-probabilities by their size,
-/// whose float32 logits are rounded by theirs.
+/// The promised largest difference between numbers of ranks: absolute for values up to 1, relative
+/// above, because float32 logits are rounded relative to their size.
 constexpr double kRankTolerance = 1e-5;
 constexpr int kMostRanks = 4;
 
-/// [1 + items][labels]: the query's row and the items'.
+/// [1 + items][labels]: the query's row, if the response has one, then the items' rows.
 std::vector<std::vector<double>> LogProbRows(const json& body) {
   std::vector<std::vector<double>> rows;
   if (body.contains("query_token_logprobs")) {
@@ -76,7 +77,7 @@ void ExpectTop(const json& found, const std::vector<reference::TopLogProbs>& exp
   }
 }
 
-/// Runs on 1 … 4 ranks, each of which must answer every line; `check` looks at each run.
+/// Runs the command on 1 … 4 ranks. Every run must score every line and pass `check`.
 template <typename Check>
 void OnAllRanks(BatchCommand command, const std::vector<json>& bodies, const Check& check) {
   std::optional<BatchRun> alone;
@@ -97,7 +98,7 @@ void OnAllRanks(BatchCommand command, const std::vector<json>& bodies, const Che
   }
 }
 
-/// A model, and where the other implementation's answers are.
+/// A model, and the directory of the other implementation's results.
 struct Reference {
   std::string name;
   std::filesystem::path model;
@@ -139,7 +140,7 @@ class Family : public ::testing::TestWithParam<Reference> {
 };
 
 TEST_P(Family, HiddenDelimiter) {
-  // A delimiter that is hidden is never computed: any that no case uses will do for all of them.
+  // A hidden delimiter is never computed, so that one which no case uses serves for all of them.
   constexpr char kUnused[] = "2";
   std::vector<json> bodies;
   for (const MultiItemCase& one : golden_.multi_item) {
@@ -165,7 +166,7 @@ TEST_P(Family, FirstDelimiterVisible) {
       ExpectNear(LogProbRows(run.Body(0)), one.first.label_logprobs, kTolerance);
       ExpectTop(run.Body(0).at("top_logprobs"), one.first.top_logprobs);
     };
-    // The delimiter is a flag, so that each case is a run; one of them on all ranks says enough.
+    // Each case is a run of its own, because the delimiter is a flag. Only one runs on all ranks.
     if (&one == &golden_.multi_item.front()) {
       OnAllRanks(command, bodies, check);
     } else {
@@ -180,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(All, Family,
                                            FamilyReference("qwen3"), DemoReference("ids")),
                          TestName);
 
-/// Probabilities and softmax of golden.json are rounded to nine digits behind the point.
+/// Probabilities and softmax of golden.json are rounded to nine decimals.
 constexpr double kRounding = 0.5e-9;
 
 class Text : public ::testing::TestWithParam<Reference> {
@@ -223,7 +224,8 @@ class Text : public ::testing::TestWithParam<Reference> {
       for (std::size_t label = 0; label < one.label_token_ids.size(); ++label) {
         const double expected = one.probabilities[item][label];
         const double found = body.at("scores")[item][label].get<double>();
-        // A log-probability within the tolerance of any that rounds to the expected probability.
+        // The log-probability is within the tolerance of one that rounds to the expected
+        // probability.
         EXPECT_GE(found, (expected - kRounding) * std::exp(-kTolerance));
         EXPECT_LE(found, (expected + kRounding) * std::exp(kTolerance));
         const double logprob = body.at("token_logprobs")[item][label].get<double>();
@@ -237,7 +239,7 @@ class Text : public ::testing::TestWithParam<Reference> {
     for (std::size_t item = 0; item < expected.size(); ++item) {
       ASSERT_EQ(scores[item].size(), expected[item].size());
       for (std::size_t label = 0; label < expected[item].size(); ++label) {
-        // d softmax_i = s_i (d_i - sum_j s_j d_j), whose second factor is at most 2 (1 - s_i) |d|.
+        // d softmax_i = s_i (d_i - sum_j s_j d_j). The second factor is at most 2 (1 - s_i) |d|.
         const double s = expected[item][label];
         EXPECT_NEAR(scores[item][label].get<double>(), s,
                     2 * kTolerance * s * (1 - s) + 2 * kRounding);

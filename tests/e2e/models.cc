@@ -77,7 +77,7 @@ TextVector VectorOf(const std::string& tokenizer, const std::string& text) {
       return std::move(vector);
     }
   }
-  throw std::out_of_range("no vector of " + text);
+  throw std::out_of_range("no vector for " + text);
 }
 
 std::vector<std::vector<double>> OracleRows(const reference::ReferenceModel& model,

@@ -1,7 +1,7 @@
 #include "tests/e2e/numbered_requests.h"
 
 #include "tests/e2e/models.h"
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 
 namespace scorecast::testing {
 

@@ -1,5 +1,5 @@
-// Text through both doors, held to the dense-mask oracle on the ids that the tokenizers'
-// reference libraries give. Needs nothing that is not in the repository.
+// Text through both transports agrees with the dense-mask oracle, which computes on the ids that
+// the tokenizers' reference libraries give. Needs only files of this repository.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What the project promises of log-probabilities in float32 against the oracle.
+/// The promised largest error of a float32 log-probability against the oracle.
 constexpr double kTolerance = 1e-4;
 const std::vector<TokenId> kLabels = {300, 17, 655};
 
@@ -67,8 +67,7 @@ class TextOracle : public ::testing::TestWithParam<TokenizerCase> {
   const std::filesystem::path dir_ = MakeModel(GetParam().name);
   const reference::ReferenceModel oracle_{dir_};
   const std::vector<std::string> queries_ = {"The harbour is open.", "日本語", "naïve café"};
-  // In the seeds' words: unicode, an empty item, a number that is another tokenizer's special
-  // token.
+  // Unicode, an empty item, and single characters.
   const std::vector<std::string> items_ = {" harbour",      " 日本語", "",  "emoji 🎉",
                                            "Hello, world!", "한국어",  "a", " "};
 };
@@ -117,8 +116,8 @@ TEST_P(TextOracle, MultiItem) {
   }
 }
 
-TEST_P(TextOracle, OneByOneIsTheConcatenatedTextTokenizedOnce) {
-  // Cut where the tokens of the whole are not those of the parts.
+TEST_P(TextOracle, OneByOneTokenizesQueryAndItemAsOneText) {
+  // The tokens of each whole text differ from those of its two parts.
   const std::vector<std::pair<std::string, std::string>> parts = {
       {"The har", "bour is open."}, {"Hello, wor", "ld!"}, {"naïve", " café"}, {"日本", "語"}};
   std::vector<json> bodies;
@@ -130,7 +129,7 @@ TEST_P(TextOracle, OneByOneIsTheConcatenatedTextTokenizedOnce) {
                  {"top_logprobs", 7}};
     bodies.push_back(body);
     body["query"] = tail;
-    body["items"] = head;  // A single string is one item.
+    body["items"] = head;  // A string is one item.
     body["item_first"] = true;
     bodies.push_back(body);
   }
@@ -148,7 +147,7 @@ TEST_P(TextOracle, OneByOneIsTheConcatenatedTextTokenizedOnce) {
   }
 }
 
-TEST_P(TextOracle, TextIsScoredAsItsIds) {
+TEST_P(TextOracle, TextScoresLikeItsIds) {
   std::vector<json> bodies;
   for (const std::string& query : queries_) {
     json items = json::array();
@@ -160,7 +159,7 @@ TEST_P(TextOracle, TextIsScoredAsItsIds) {
     text["query"] = query;
     text["items"] = items_;
     json ids = rest;
-    ids["query"] = WithBos(Vector(query).ids);  // Nothing is added to ids.
+    ids["query"] = WithBos(Vector(query).ids);  // The program adds no BOS to ids.
     ids["items"] = items;
     bodies.push_back(text);
     bodies.push_back(ids);
@@ -183,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(All, TextOracle,
                            return name;
                          });
 
-/// Items of one token, whose log-probabilities are as many samples of a precision's error.
+/// Items of one token each. Each gives samples of a precision's error.
 std::vector<std::vector<TokenId>> ManyItems() {
   std::vector<std::vector<TokenId>> items;
   for (TokenId id = 100; id < 200; ++id) {
@@ -192,8 +191,9 @@ std::vector<std::vector<TokenId>> ManyItems() {
   return items;
 }
 
-// As a user asks for them: every dtype on every set of kernels that this CPU may have.
-TEST(Dtypes, AreAsFarFromTheOracleAsTheirRoundingIs) {
+// Every dtype on every set of kernels that this CPU has. The oracle that rounds as the dtype does
+// says how large the error should be.
+TEST(Dtypes, ErrorIsThatOfTheRounding) {
   const std::filesystem::path dir = MakeModel("");
   const std::vector<TokenId> query = {1, 9, 8, 4, 5, 6};
   const auto exact = OracleRows(reference::ReferenceModel(dir), query, ManyItems());
@@ -234,7 +234,7 @@ TEST(Dtypes, AreAsFarFromTheOracleAsTheirRoundingIs) {
         EXPECT_LE(found, kTolerance);
         continue;
       }
-      // Two RMS of 100 samples each, which scatter by 1/√200 = 7 %.
+      // Each RMS has 100 independent samples, one for each item, and so scatters by 1/√200 = 7 %.
       EXPECT_LE(found, 1.3 * of_rounding);
       EXPECT_GE(found, of_rounding / 1.3);
     }

@@ -21,14 +21,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// For a process that was told to end.
+/// Time that a process has after SIGTERM.
 constexpr auto kTimeToEnd = std::chrono::seconds(10);
 
-/// Open MPI's jobs of one user on one host share a directory, and one that ends may remove it under
-/// one that starts, which then fails: this test's jobs have a place of their own.
-void UseOwnPlaceForTemporaryFiles() {
-  static const reference::TempDirectory place;
-  setenv("TMPDIR", place.path().c_str(), 1);
+/// Gives this test's jobs a directory for temporary files of their own. All Open MPI jobs of a user
+/// on a host share one otherwise; a job that ends may remove it while another starts and then
+/// fails.
+void UseOwnTempDirectory() {
+  static const reference::TempDirectory directory;
+  setenv("TMPDIR", directory.path().c_str(), 1);
 }
 
 struct Pipe {
@@ -53,7 +54,7 @@ void Close(int& fd) {
 
 [[noreturn]] void Exec(const Command& command, int in, int out, int err) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // Whatever ends this test ends its children.
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // The child ends when this test does.
   dup2(in, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
@@ -73,8 +74,8 @@ void Close(int& fd) {
 }  // namespace
 
 Process::Process(const Command& command) : deadline_(Clock::now() + command.timeout) {
-  UseOwnPlaceForTemporaryFiles();
-  // A child that ends without reading its input is a case to test, not one to die of.
+  UseOwnTempDirectory();
+  // A write to a child that has ended must not kill this process.
   signal(SIGPIPE, SIG_IGN);
   Pipe in = MakePipe();
   Pipe out = MakePipe();
@@ -86,7 +87,7 @@ Process::Process(const Command& command) : deadline_(Clock::now() + command.time
   if (pid_ == 0) {
     Exec(command, in.read, out.write, err.write);
   }
-  setpgid(pid_, pid_);  // The child does so too: whoever is first.
+  setpgid(pid_, pid_);  // The child does so too, so that the group exists before either goes on.
   Close(in.read);
   Close(out.write);
   Close(err.write);
@@ -120,7 +121,7 @@ std::string Process::ReadLine() {
 std::string Process::ErrorLineWith(const std::string& part) {
   for (;;) {
     const std::size_t found = err_text_.find(part);
-    const std::size_t end = err_text_.find('\n', found);  // npos where `found` is.
+    const std::size_t end = err_text_.find('\n', found);  // npos if `found` is npos.
     if (end != std::string::npos) {
       const std::size_t newline = err_text_.rfind('\n', found);
       const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
@@ -140,7 +141,7 @@ ProcessResult Process::Wait() {
   }
   ProcessResult result;
   int status = 0;
-  // It has closed its outputs, so that it is about to end; but nothing is waited for without end.
+  // The child has closed its outputs, so that it is about to end. The wait still has a deadline.
   while (!timed_out_ && waitpid(pid_, &status, WNOHANG) == 0) {
     timed_out_ = Clock::now() >= deadline_;
     usleep(1000);
@@ -172,7 +173,7 @@ bool Process::Pump() {
     timed_out_ = true;
     return false;
   }
-  // poll() passes over descriptors that are negative.
+  // poll() ignores negative descriptors.
   std::array<pollfd, 3> fds{pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0},
                             pollfd{input_.empty() ? -1 : in_, POLLOUT, 0}};
   if (poll(fds.data(), fds.size(), static_cast<int>(left)) < 0 && errno != EINTR) {
@@ -215,12 +216,12 @@ void Process::Kill() {
     return;
   }
   const std::vector<pid_t> descendants = DescendantsOf(pid_);
-  // Not SIGKILL: an mpirun that is killed leaves its ranks' shared memory behind.
+  // Not SIGKILL, because mpirun would leave its ranks' shared memory behind.
   kill(pid_, SIGTERM);
   if (!EndsWithin(kTimeToEnd)) {
     kill(-pid_, SIGKILL);
   }
-  // mpirun puts each rank in a group of its own.
+  // Ranks are not in the group: mpirun gives each a process group of its own.
   for (const pid_t descendant : descendants) {
     kill(descendant, SIGKILL);
   }
@@ -273,7 +274,7 @@ bool IsRunning(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string stat;
   std::getline(file, stat);
-  // "pid (name) state …", where the name may hold anything.
+  // "pid (name) state …". The name may have any characters.
   const std::size_t name_end = stat.rfind(") ");
   return name_end != std::string::npos && stat[name_end + 2] != 'Z' && stat[name_end + 2] != 'X';
 }

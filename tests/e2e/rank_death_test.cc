@@ -1,4 +1,5 @@
-// A rank that dies takes the job down with a message, and leaves no process behind.
+// If a rank of a batch job dies, the job ends with a message that names the rank, and no process is
+// left.
 
 #include <csignal>
 #include <string>
@@ -33,7 +34,7 @@ TEST_P(RankDeath, EndsTheJob) {
                                kRanks));
   ASSERT_TRUE(Eventually([&] {
     return std::filesystem::exists(dir / "out") && std::filesystem::file_size(dir / "out") > 0;
-  })) << "the run has begun";
+  })) << "the run has not begun";
 
   const std::vector<pid_t> processes = DescendantsOf(job.pid());
   const std::vector<pid_t> ranks = RanksOf(job.pid());

@@ -1,5 +1,5 @@
-// A request's scores are the same bytes whatever its company, its bucket, its threads, the order of
-// its items, and on every run.
+// A request's scores are the same bytes on every run, whatever else is in the pass, and for any
+// bucket, number of threads and order of items.
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ json Request(std::vector<TokenId> query, std::vector<std::vector<TokenId>> items
           {"top_logprobs", 4}};
 }
 
-/// The same, but of its labels' columns only.
+/// The same request, but it needs logits of its labels only, not of the whole vocabulary.
 json SoftmaxOnly(json request) {
   request.erase("return_token_logprobs");
   request.erase("top_logprobs");
@@ -42,7 +42,7 @@ json SoftmaxOnly(json request) {
   return request;
 }
 
-/// Item lengths on both sides of the tiles that kernels work in, and an empty one.
+/// Items whose lengths are below and above the kernels' tile sizes, and an empty one.
 std::vector<std::vector<TokenId>> Items(std::uint64_t seed) {
   std::vector<std::vector<TokenId>> items;
   for (const std::size_t length : {1, 3, 0, 17, 8, 33, 2, 64, 5}) {
@@ -62,7 +62,7 @@ std::vector<json> Requests(std::size_t count, std::uint64_t seed) {
   return requests;
 }
 
-/// Both modes in every precision, on one rank and on several, which add up what each has.
+/// Both modes in every precision, on one rank and on several, whose results are added up.
 struct Mode {
   bool multi_item = true;
   int ranks = 0;
@@ -87,7 +87,7 @@ class SameBits : public ::testing::TestWithParam<Mode> {
     return run;
   }
 
-  /// What the answer says of an item, as bytes.
+  /// All that the response says of an item, as bytes.
   std::string Item(const json& body, std::size_t item) const {
     std::string bytes = body.at("scores").at(item).dump();
     if (body.contains("token_logprobs")) {
@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(All, SameBits,
 
 // The hidden delimiter makes multi-item scoring the same mathematics as one prompt for each item.
 TEST(MultiItem, EqualsOneByOneOfTheSameIds) {
-  // By their size, whose float32 logits are rounded by theirs.
+  // Relative to values above 1, because float32 logits are rounded relative to their size.
   constexpr double kTolerance = 1e-5;
   const std::filesystem::path dir = MakeModel("");
   std::vector<json> requests = Requests(10, 50);

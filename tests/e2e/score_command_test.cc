@@ -1,4 +1,4 @@
-// `scorecast score`, the client on the command line: what it prints, and its faults in one line.
+// `scorecast score`, the command-line client: its output, and its errors in one line.
 
 #include <optional>
 #include <stdexcept>
@@ -36,7 +36,7 @@ void ExpectFault(const ProcessResult& result, const std::string& part) {
   EXPECT_THAT(result.err, HasSubstr(part));
 }
 
-TEST(ScoreCommand, PrintsALineAnItemOrJson) {
+TEST(ScoreCommand, PrintsOneLinePerItemOrJson) {
   const Service server(OnHost("127.0.0.1"));
   std::vector<std::string> arguments = ScoreArguments(server.address());
   const ProcessResult lines = RunScorecast(arguments);
@@ -53,17 +53,17 @@ TEST(ScoreCommand, PrintsALineAnItemOrJson) {
   EXPECT_TRUE(body.at("timings").contains("queue_ms"));
 }
 
-TEST(ScoreCommand, TellsWhatTheServerRefused) {
+TEST(ScoreCommand, PrintsTheServersRefusal) {
   const Service server(OnHost("127.0.0.1"));
   std::vector<std::string> arguments = ScoreArguments(server.address());
   arguments.insert(arguments.end(), {"--temperature", "nan", "--apply-softmax"});
   ExpectFault(RunScorecast(arguments), "400 temperature_out_of_range");
   arguments = ScoreArguments(server.address());
-  arguments[4] = "\xff";  // No UTF-8.
+  arguments[4] = "\xff";  // Not UTF-8.
   ExpectFault(RunScorecast(arguments), "400 not_a_message");
 }
 
-TEST(ScoreCommand, TellsThatNothingCouldBeWritten) {
+TEST(ScoreCommand, FailsIfTheOutputCannotBeWritten) {
   const Service server(OnHost("127.0.0.1"));
   Command command = ScorecastCommand(ScoreArguments(server.address()));
   command.arguments.insert(command.arguments.begin(),
@@ -71,7 +71,7 @@ TEST(ScoreCommand, TellsThatNothingCouldBeWritten) {
   ExpectFault(testing::Run(command), "standard output");
 }
 
-TEST(ScoreCommand, TellsWhereThereIsNoServer) {
+TEST(ScoreCommand, FailsIfThereIsNoServer) {
   // 70000 must not become port 4464.
   for (const char* address : {"127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:0",
                               "127.0.0.1:-1", "127.0.0.1:74x", ""}) {
@@ -93,7 +93,7 @@ TEST(ScoreCommand, ConnectsToTheAddressThatTheServiceNames) {
   EXPECT_EQ(RunScorecast(ScoreArguments(server.address())).exit_code, 0);
 }
 
-TEST(ServeStart, APortInUseIsToldInOneLine) {
+TEST(ServeStart, APortInUseIsAnErrorInOneLine) {
   const Service server(OnHost("127.0.0.1"));
   const std::string port = server.address().substr(server.address().find(':') + 1);
   const ProcessResult result =

@@ -7,16 +7,16 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
 
 using nlohmann::json;
 
-Door DoorUnderTest() {
-  const char* door = std::getenv("SCORECAST_DOOR");
-  return door != nullptr && std::string(door) == "socket" ? Door::kSocket : Door::kBatch;
+Transport TransportUnderTest() {
+  const char* name = std::getenv("SCORECAST_TRANSPORT");
+  return name != nullptr && std::string(name) == "socket" ? Transport::kSocket : Transport::kBatch;
 }
 
 Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks) {
@@ -55,7 +55,7 @@ int BatchRun::StatusCode(std::size_t line) const {
 
 std::string BatchRun::Stable(std::size_t line) const {
   std::string text = lines.at(line);
-  // Up to the end of an object, or of a number.
+  // Erases up to the end of the object or number.
   for (const auto& [field, end] :
        {std::pair{"\"timings\":{", "}"}, std::pair{"\"cached_tokens\":", ",}"}}) {
     const std::size_t begin = text.find(field);
@@ -83,11 +83,11 @@ std::int64_t BatchRun::CachedTokens(std::size_t line) const {
   return Body(line).at("usage").at("cached_tokens").get<std::int64_t>();
 }
 
-DoorRequest ToScore(json body) { return {"/v1/score", std::move(body)}; }
+EndpointRequest ToScore(json body) { return {"/v1/score", std::move(body)}; }
 
-DoorRequest ToChunked(json body) { return {"/v1/chunked", std::move(body)}; }
+EndpointRequest ToChunked(json body) { return {"/v1/chunked", std::move(body)}; }
 
-std::string RequestLine(const std::string& custom_id, const DoorRequest& request) {
+std::string RequestLine(const std::string& custom_id, const EndpointRequest& request) {
   return json{{"custom_id", custom_id},
               {"method", "POST"},
               {"url", request.url},
@@ -122,9 +122,9 @@ BatchRun RunBatchText(const BatchCommand& command, const std::string& input) {
   return run;
 }
 
-BatchRun RunRequests(const BatchCommand& command, const std::vector<DoorRequest>& requests,
-                     Door door) {
-  if (door == Door::kSocket) {
+BatchRun RunRequests(const BatchCommand& command, const std::vector<EndpointRequest>& requests,
+                     Transport transport) {
+  if (transport == Transport::kSocket) {
     return RunThroughSocket(command, requests);
   }
   std::string input;
@@ -134,10 +134,11 @@ BatchRun RunRequests(const BatchCommand& command, const std::vector<DoorRequest>
   return RunBatchText(command, input);
 }
 
-BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies, Door door) {
-  std::vector<DoorRequest> requests;
+BatchRun RunBatch(const BatchCommand& command, const std::vector<json>& bodies,
+                  Transport transport) {
+  std::vector<EndpointRequest> requests;
   std::transform(bodies.begin(), bodies.end(), std::back_inserter(requests), ToScore);
-  return RunRequests(command, requests, door);
+  return RunRequests(command, requests, transport);
 }
 
 std::vector<std::string> LinesOf(const std::string& text) {

@@ -1,5 +1,5 @@
-// Many clients at once, idle ones, and one that does not read: each has its own answers, and costs
-// the others nothing.
+// Many clients at once, idle clients, and a client that never reads: every client gets the replies
+// to its own requests, and none delays the others.
 
 #include <algorithm>
 #include <chrono>
@@ -29,9 +29,9 @@ namespace {
 
 using launcher::Client;
 
-/// Scores of numbered requests as the batch door gives them.
+/// Scores of numbered requests by `scorecast batch`.
 std::vector<Scores> BatchScores(int ranks, std::uint64_t count) {
-  const BatchRun run = RunBatch(NumberedCommand(ranks), NumberedBodies(count), Door::kBatch);
+  const BatchRun run = RunBatch(NumberedCommand(ranks), NumberedBodies(count), Transport::kBatch);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   std::vector<Scores> scores;
   for (std::size_t line = 0; line < run.lines.size(); ++line) {
@@ -40,8 +40,7 @@ std::vector<Scores> BatchScores(int ranks, std::uint64_t count) {
   return scores;
 }
 
-// Each client has an order of its own; answers come in any. Twice as many requests as a server
-// takes from one connection at once.
+// Each client sends its requests in an order of its own; replies come in any order.
 TEST(ServeClients, SixtyFourWithRequestsInFlightEachGetTheirOwn) {
   constexpr std::size_t kClients = 64;
   constexpr std::uint64_t kRequests = 40;
@@ -52,7 +51,7 @@ TEST(ServeClients, SixtyFourWithRequestsInFlightEachGetTheirOwn) {
   for (std::size_t c = 0; c < kClients; ++c) {
     clients.push_back(service.Connect());
   }
-  // A request's number says whose it is: an answer that went astray is seen.
+  // The request_id names the client, so that a reply to the wrong client is seen.
   std::vector<std::pair<std::size_t, std::uint64_t>> order;
   for (std::size_t c = 0; c < kClients; ++c) {
     for (std::uint64_t i = 0; i < kRequests; ++i) {
@@ -66,20 +65,21 @@ TEST(ServeClients, SixtyFourWithRequestsInFlightEachGetTheirOwn) {
     clients[c]->Send(request);
   }
   for (std::size_t c = 0; c < kClients; ++c) {
-    std::map<std::uint64_t, int> answers;
+    std::map<std::uint64_t, int> replies;
     for (std::uint64_t i = 0; i < kRequests; ++i) {
       const v1::Response response = clients[c]->Receive();
       ASSERT_TRUE(response.has_score()) << response.error().message();
       ASSERT_EQ(response.request_id() / 1000, c);
       const std::uint64_t number = response.request_id() % 1000;
-      ++answers[number];
+      ++replies[number];
       EXPECT_EQ(ScoresOf(response), expected.at(number));
     }
-    EXPECT_EQ(answers.size(), kRequests) << "client " << c << ": each is answered once";
+    EXPECT_EQ(replies.size(), kRequests) << "client " << c << ": one reply for each request";
   }
 }
 
-/// Sockets that say nothing, closed by a reset, which leaves no ports in TIME_WAIT.
+/// Connected sockets that send nothing. They are closed by a reset, which leaves no port in
+/// TIME_WAIT.
 class IdleSockets {
  public:
   IdleSockets() = default;
@@ -87,7 +87,7 @@ class IdleSockets {
   IdleSockets(const IdleSockets&) = delete;
   IdleSockets& operator=(const IdleSockets&) = delete;
 
-  /// From the source address 127.0.0.`source`.
+  /// Connects from 127.0.0.`source` to `port`. False, with errno set, if that fails.
   bool Add(std::uint16_t port, std::uint32_t source) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
@@ -150,7 +150,7 @@ TEST(ServeClients, TenThousandIdleOnesChangeNothing) {
   }
   ASSERT_TRUE(Eventually([&] {
     return ResourcesOf(root).descriptors == before.descriptors + kIdle;
-  })) << "all of them were accepted";
+  })) << "not all connections were accepted";
 
   const auto begin = std::chrono::steady_clock::now();
   const auto newcomer = service.Connect();
@@ -166,18 +166,19 @@ TEST(ServeClients, TenThousandIdleOnesChangeNothing) {
 
   idle.CloseAll();
   EXPECT_TRUE(Eventually([&] {
-    return ResourcesOf(root).descriptors == before.descriptors + 1;  // The newcomer's.
+    return ResourcesOf(root).descriptors == before.descriptors + 1;  // One for `newcomer`.
   })) << ResourcesOf(root).descriptors;
 }
 
-/// As many bytes of frames as the other side takes now.
+/// Writes frames to a connection for as long as it takes bytes without blocking, and never reads.
 class Flood {
  public:
   explicit Flood(std::unique_ptr<Client> client) : client_(std::move(client)) {
     client_->socket().non_blocking(true);
   }
 
-  /// False where nothing more can be written now.
+  /// Writes as much of the frame as possible; a frame begun before comes first. False if nothing
+  /// more can be written now.
   bool Push(const std::string& frame) {
     if (left_.empty()) {
       left_ = frame;
@@ -196,23 +197,23 @@ class Flood {
   std::size_t frames_ = 0;
 };
 
-// What it can make the server hold is what is on its way, whatever it sends.
+// The memory that such a client can make the server hold is bounded, however much it sends.
 TEST(ServeClients, OneThatNeverReadsCostsTheOthersNothing) {
-  constexpr std::size_t kAnswerBytes = 120 * 50 * 11;  // At least; see below.
-  // 256 requests in flight, 4 MiB of answers, and both sides' socket buffers.
+  constexpr std::size_t kReplyBytes = 120 * 50 * 11;  // A lower bound, checked below.
+  // 256 requests in flight, 4 MiB of replies, and the socket buffers of both sides.
   constexpr std::size_t kMayHold = 100U << 20U;
   Service service(NumberedCommand(2));
   const auto client = service.Connect();
   const Scores expected = ScoresOf(client->Call(NumberedRequest(3)));
   const pid_t root = service.Ranks().at(0);
 
-  // A small request with a large answer.
+  // A small request with a large reply.
   v1::Request large = NumberedRequest(0);
   while (large.score().items_size() < 120) {
     large.mutable_score()->add_items()->mutable_ids()->add_ids(3);
   }
   large.mutable_score()->set_top_logprobs(50);
-  ASSERT_GT(client->Call(large).ByteSizeLong(), kAnswerBytes);
+  ASSERT_GT(client->Call(large).ByteSizeLong(), kReplyBytes);
   const std::size_t before = ResourcesOf(root).resident_bytes;
 
   Flood flood(service.Connect());

@@ -1,5 +1,5 @@
-// kill -9 of a rank under load: the job ends at once, standard error names the rank, and nothing of
-// it stays: no process, no shared memory, no directory of Open MPI's.
+// kill -9 of a rank under load: the job ends at once and standard error names the rank. No process,
+// no shared memory and no directory of Open MPI is left.
 
 #include <chrono>
 #include <csignal>
@@ -24,13 +24,13 @@ using std::chrono::steady_clock;
 
 constexpr int kRanks = 3;
 
-/// What is promised is two seconds; on a busy machine a test cannot ask for it.
+/// The promise is two seconds. The test allows ten, because machines that run tests are busy.
 std::chrono::seconds TimeToBeGone() {
   const char* strict = std::getenv("SCORECAST_STRICT_TIMES");
   return std::chrono::seconds(strict != nullptr && std::string(strict) == "1" ? 2 : 10);
 }
 
-/// Shared files of the ranks, and the session's directory, which has mpirun's number.
+/// The ranks' shared files, and Open MPI's session directory, whose name has mpirun's pid.
 std::set<std::filesystem::path> TracesOf(pid_t mpirun, const std::vector<pid_t>& ranks) {
   std::set<std::filesystem::path> traces;
   for (const pid_t rank : ranks) {
@@ -52,19 +52,19 @@ std::set<std::filesystem::path> TracesOf(pid_t mpirun, const std::vector<pid_t>&
 
 class ServeDeath : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(ServeDeath, OfARankUnderLoadEndsTheJobAndLeavesNothing) {
+TEST_P(ServeDeath, OfARankEndsTheJobAndLeavesNothing) {
   Service service(NumberedCommand(kRanks));
   const auto client = service.Connect();
   for (std::uint64_t i = 0; i < 100; ++i) {
     client->Send(HeavyRequest(i));
   }
-  client->Receive();  // It is at work, and has more of it.
+  client->Receive();  // The service is computing, and more requests are queued.
 
   const std::vector<pid_t> ranks = service.Ranks();
   ASSERT_EQ(ranks.size(), std::size_t{kRanks});
   const std::vector<pid_t> processes = DescendantsOf(service.process().pid());
   const auto traces = TracesOf(service.process().pid(), ranks);
-  EXPECT_GE(traces.size(), ranks.size() + 1) << "there is something to be left behind";
+  EXPECT_GE(traces.size(), ranks.size() + 1) << "the job has files that it could leave behind";
 
   const auto killed = steady_clock::now();
   kill(ranks[GetParam()], SIGKILL);
@@ -87,7 +87,7 @@ TEST_P(ServeDeath, OfARankUnderLoadEndsTheJobAndLeavesNothing) {
         }
       },
       std::runtime_error)
-      << "whoever waits is told";
+      << "the client's connection is closed";
   for (const std::filesystem::path& trace : traces) {
     EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(trace); })) << trace << " is left";
   }
@@ -95,7 +95,7 @@ TEST_P(ServeDeath, OfARankUnderLoadEndsTheJobAndLeavesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(All, ServeDeath, ::testing::Values(0, 1, 2));
 
-// What the other tests rely on: a job that a test ends leaves nothing either.
+// Other tests rely on this: a job that a Process object ends leaves nothing either.
 TEST(TestsEnd, OfAJobLeavesNothing) {
   std::set<std::filesystem::path> traces;
   {

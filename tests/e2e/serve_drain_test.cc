@@ -1,4 +1,5 @@
-// How a service ends: in order, in a hurry, and with what it has been asked for.
+// How a service ends: by a drain, by a second signal, and with replies to all requests it has
+// taken.
 
 #include <atomic>
 #include <chrono>
@@ -34,14 +35,14 @@ struct Counts {
   std::size_t refused = 0;
 };
 
-/// Receives to the connection's end. Every answer is a score or a 503, and no request has two.
+/// Receives until the connection ends. Every reply is a score or a 503, and no request has two.
 Counts ReceiveToTheEnd(Client& client) {
   Counts counts;
-  std::map<std::uint64_t, int> answers;
+  std::map<std::uint64_t, int> replies;
   try {
     for (;;) {
       const v1::Response response = client.Receive();
-      EXPECT_EQ(++answers[response.request_id()], 1) << response.request_id();
+      EXPECT_EQ(++replies[response.request_id()], 1) << response.request_id();
       EXPECT_TRUE(response.has_score() || IsDrained(response)) << response.error().message();
       ++(response.has_score() ? counts.scored : counts.refused);
     }
@@ -50,13 +51,13 @@ Counts ReceiveToTheEnd(Client& client) {
   }
 }
 
-/// As many requests as a service takes from one connection at once, or nearly. With items of this
-/// length they are work for seconds, so that a machine that stands still for one of them changes
+/// Nearly as many requests as a service takes from one connection at once. With items of this
+/// length they take seconds to compute, so that a machine that stalls for one second changes
 /// nothing.
 constexpr std::size_t kMany = 250;
 constexpr std::size_t kItemLength = 180;
 
-/// Returns when the service has taken them all.
+/// Returns when the service has read them all.
 void SendMany(Client& client) {
   for (std::size_t i = 0; i < kMany; ++i) {
     client.Send(HeavyRequest(i, kItemLength));
@@ -64,7 +65,7 @@ void SendMany(Client& client) {
   EXPECT_TRUE(Eventually([&] { return HasReadAll(client); }));
 }
 
-// A pass of the queue is computed in a few milliseconds, so that there is time after it.
+// Passes take a few milliseconds, so that most requests are still queued when a signal comes.
 const std::vector<std::string> kShortPasses = {"--max-batch-tokens", "512",
                                                "--max-multi-item-seq-len", "20000"};
 
@@ -74,7 +75,7 @@ void ExpectStopped(const ProcessResult& result) {
   EXPECT_THAT(result.err, ::testing::HasSubstr("stopped"));
 }
 
-TEST(ServeDrain, WhoAsksMeanwhileGetsA503AndNobodyComesIn) {
+TEST(ServeDrain, RefusesNewRequestsWithA503AndNewConnections) {
   Service service(NumberedCommand(0, kShortPasses));
   const auto asked_before = service.Connect();
   const auto asks_meanwhile = service.Connect();
@@ -85,14 +86,14 @@ TEST(ServeDrain, WhoAsksMeanwhileGetsA503AndNobodyComesIn) {
   kill(service.process().pid(), SIGINT);
   ASSERT_NE(service.process().ErrorLineWith("draining"), "");
   ASSERT_TRUE(Eventually([&] { return IsDrained(asks_meanwhile->Call(NumberedRequest(2))); }));
-  const std::chrono::duration<double, std::milli> told = steady_clock::now() - begin;
-  // What was asked before is still being computed: the 503 was not that of the drain's end.
-  std::size_t answered = 1;
+  const std::chrono::duration<double, std::milli> refused_after = steady_clock::now() - begin;
+  // Requests sent before are still being computed, so that the 503 came before the drain's end.
+  std::size_t replies = 1;
   v1::Response response;
   do {
     response = asked_before->Receive();
-    ++answered;
-  } while (response.score().timings().total_ms() <= told.count());
+    ++replies;
+  } while (response.score().timings().total_ms() <= refused_after.count());
   EXPECT_TRUE(Eventually([&] {
     try {
       service.Connect();
@@ -101,14 +102,14 @@ TEST(ServeDrain, WhoAsksMeanwhileGetsA503AndNobodyComesIn) {
       return true;
     }
   }));
-  kill(service.process().pid(), SIGINT);  // No need to wait for the rest.
+  kill(service.process().pid(), SIGINT);  // Ends the drain early.
   const Counts counts = ReceiveToTheEnd(*asked_before);
-  EXPECT_EQ(answered + counts.scored + counts.refused, kMany);
+  EXPECT_EQ(replies + counts.scored + counts.refused, kMany);
   ExpectStopped(service.process().Wait());
 }
 
-/// Ends a service that has much to do by a signal twice. False where it took as long, or computed
-/// as much, as if told once: what is queued is computed for five seconds then.
+/// Sends a loaded service the same signal twice. False if it took as long, or computed as much, as
+/// after a single signal: a drain goes on computing queued requests for five seconds.
 bool HurriesAtTwo(int signal) {
   Service service(NumberedCommand(0, kShortPasses));
   const auto client = service.Connect();
@@ -120,7 +121,7 @@ bool HurriesAtTwo(int signal) {
   kill(service.process().pid(), signal);
   const Counts counts = ReceiveToTheEnd(*client);
   const std::chrono::duration<double> took = steady_clock::now() - begin;
-  EXPECT_EQ(1 + counts.scored + counts.refused, kMany) << "nothing that was taken is lost";
+  EXPECT_EQ(1 + counts.scored + counts.refused, kMany) << "every request gets a reply";
   ExpectStopped(service.process().Wait());
   std::cout << 1 + counts.scored << " scored, " << counts.refused << " refused, " << took.count()
             << " s\n";
@@ -129,16 +130,16 @@ bool HurriesAtTwo(int signal) {
 
 class ServeDrainSignal : public ::testing::TestWithParam<int> {};
 
-// A busy machine may take seconds, but not every time.
+// Three tries, because a busy machine may stall for seconds.
 TEST_P(ServeDrainSignal, TwiceHurries) {
   EXPECT_TRUE(HurriesAtTwo(GetParam()) || HurriesAtTwo(GetParam()) || HurriesAtTwo(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ServeDrainSignal, ::testing::Values(SIGTERM, SIGINT, SIGUSR1));
 
-/// Ends a service by SIGTERM to mpirun, and leaves nothing of it. False where an answer was lost,
-/// or all were computed.
-bool SigtermAnswersAll() {
+/// Ends a service by SIGTERM to mpirun, and expects that no process and no file is left. False if a
+/// reply was lost, or if every request was computed.
+bool SigtermRepliesToAll() {
   Service service(NumberedCommand(2, kShortPasses));
   const std::vector<pid_t> ranks = service.Ranks();
   std::vector<std::filesystem::path> files;
@@ -171,12 +172,12 @@ bool SigtermAnswersAll() {
   return all;
 }
 
-// mpirun leaves its ranks about a second, which a busy machine may stand still for.
+// mpirun gives its ranks about a second; a busy machine may stall for that long, hence three tries.
 TEST(ServeDrain, SigtermToMpirunRefusesWhatIsQueuedAndGoes) {
-  EXPECT_TRUE(SigtermAnswersAll() || SigtermAnswersAll() || SigtermAnswersAll());
+  EXPECT_TRUE(SigtermRepliesToAll() || SigtermRepliesToAll() || SigtermRepliesToAll());
 }
 
-// Connections in every state while it ends: it does not wait for any of them.
+// The service ends without waiting for connections, whatever their state.
 TEST(ServeDrain, WhileClientsComeAndGo) {
   Service service(NumberedCommand(0));
   std::atomic<bool> gone = false;

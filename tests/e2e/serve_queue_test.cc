@@ -1,4 +1,5 @@
-// What waits: how much of it is taken, for how long, and for whom.
+// The queue of waiting requests: its limit, deadlines of requests in it, and clients that
+// disconnect.
 
 #include <algorithm>
 #include <chrono>
@@ -19,18 +20,18 @@ namespace {
 using launcher::Client;
 using std::chrono::steady_clock;
 
-/// Answers by request; each of `count` requests must have one.
+/// Receives `count` replies, by request_id. Each request must have one.
 std::map<std::uint64_t, v1::Response> ReceiveAll(Client& client, std::size_t count) {
-  std::map<std::uint64_t, v1::Response> answers;
+  std::map<std::uint64_t, v1::Response> replies;
   for (std::size_t i = 0; i < count; ++i) {
     v1::Response response = client.Receive();
     const std::uint64_t id = response.request_id();
-    EXPECT_TRUE(answers.emplace(id, std::move(response)).second) << id << " is answered twice";
+    EXPECT_TRUE(replies.emplace(id, std::move(response)).second) << id << " has two replies";
   }
-  return answers;
+  return replies;
 }
 
-TEST(ServeQueue, WhatIsTooMuchIsRefusedWithATimeToTryAgain) {
+TEST(ServeQueue, RefusesMoreThanItsLimitWithARetryTime) {
   constexpr std::uint64_t kRequests = 20;
   const Service service(NumberedCommand(2, {"--max-queue", "1"}));
   const auto client = service.Connect();
@@ -51,11 +52,11 @@ TEST(ServeQueue, WhatIsTooMuchIsRefusedWithATimeToTryAgain) {
     EXPECT_LE(response.error().retry_after_seconds(), 60);
   }
   EXPECT_GE(refused, 1U);
-  EXPECT_LE(refused, kRequests - 1) << "one may wait";
+  EXPECT_LE(refused, kRequests - 1) << "the queue takes one request";
   EXPECT_EQ(ScoresOf(client->Call(HeavyRequest(0))), expected) << "there is room again";
 }
 
-TEST(ServeQueue, ADeadlineThatPassesThereIsA504) {
+TEST(ServeQueue, ADeadlineThatPassesInItIsA504) {
   constexpr std::uint64_t kRequests = 10;
   const Service service(NumberedCommand(2));
   const auto client = service.Connect();
@@ -86,9 +87,9 @@ TEST(ServeQueue, ADeadlineThatPassesThereIsA504) {
   EXPECT_GE(late, 1U);
 }
 
-// Times of this machine against each other: were the work of those who left done, the next one
-// would wait for all of it, every time.
-TEST(ServeQueue, WhoLeavesIsDroppedFromIt) {
+// Compares times of this machine with each other: if requests of disconnected clients were still
+// computed, the next request would always wait for all of them.
+TEST(ServeQueue, RequestsOfAClientThatDisconnectsAreDropped) {
   constexpr int kLeft = 200;
   const Service service(NumberedCommand(2));
   const auto client = service.Connect();
@@ -111,8 +112,8 @@ TEST(ServeQueue, WhoLeavesIsDroppedFromIt) {
     const auto seconds = [](steady_clock::duration time) {
       return std::chrono::duration<double>(time).count();
     };
-    std::cout << "one takes " << seconds(one) << " s; after " << kLeft << " had left, one took "
-              << seconds(waited) << " s\n";
+    std::cout << "one request takes " << seconds(one) << " s; after " << kLeft
+              << " dropped ones it took " << seconds(waited) << " s\n";
     return waited < one * kLeft / 2;
   }));
 }

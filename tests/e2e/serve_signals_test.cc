@@ -1,4 +1,4 @@
-// Signals that come while a service has drained already do not spoil its exit code.
+// Signals that come after a service has drained do not change its exit code.
 
 #include <csignal>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 TEST(ServeSignals, AreHarmlessUpToTheEnd) {
   Command command = ScorecastCommand({"serve", "--model", MakeModel(""), "--port", "0"});
-  // With standard error where it can be read line by line.
+  // Standard error goes to standard output, which ReadLine reads line by line.
   command.arguments.insert(command.arguments.begin(), {"sh", "-c", R"(exec "$0" "$@" 2>&1)"});
   Process service(command);
   std::string line;

@@ -1,6 +1,6 @@
-// Clients of every kind at once, good and bad, for SCORECAST_SOAK_SECONDS (8 by default): each
-// request that was taken is answered once and with its own bits, and in the end the service holds
-// what it held before.
+// Clients of every kind at once, good and bad, for SCORECAST_SOAK_SECONDS (8 by default). Each
+// request gets one reply, with the same bits as alone, and in the end the service holds no more
+// resources than at the beginning.
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +22,7 @@
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/numbered_requests.h"
 #include "tests/e2e/service.h"
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 
 namespace scorecast::testing {
 namespace {
@@ -38,7 +38,7 @@ std::chrono::seconds SoakTime() {
   return std::chrono::seconds(seconds == nullptr ? 8 : std::stoi(seconds));
 }
 
-/// Good requests, some with much to answer, and some that are refused.
+/// Good requests, some of them with large responses, and some that are refused.
 std::vector<nlohmann::json> SoakBodies() {
   std::vector<nlohmann::json> bodies = NumberedBodies(kRequests);
   for (std::uint64_t i = 0; i < kRequests; ++i) {
@@ -56,20 +56,20 @@ std::vector<nlohmann::json> SoakBodies() {
   return bodies;
 }
 
-/// The line without its number and its timings.
-std::string StableAnswer(const v1::Response& response) {
+/// The response as a line of a batch output, without `custom_id` and timings.
+std::string StableResponse(const v1::Response& response) {
   BatchRun run;
   run.lines.push_back(ToBatchLine(response));
   return run.StableResponse(0);
 }
 
-/// What the clients of a soak share.
+/// State that all clients of a soak share.
 struct Soak {
   const Service& service;
   std::vector<v1::Request> requests;
   std::vector<std::string> expected;  ///< [requests]
   std::atomic<bool> ends = false;
-  std::atomic<std::uint64_t> answered = 0;  ///< To clients that were there to count it.
+  std::atomic<std::uint64_t> replies = 0;  ///< Received by good clients.
   std::atomic<std::uint64_t> misdeeds = 0;
   std::mutex mutex;
   std::vector<std::string> faults;
@@ -85,7 +85,7 @@ class SoakClient {
  public:
   SoakClient(Soak& soak, std::uint32_t seed) : soak_(soak), random_(seed) {}
 
-  /// Asks, reads, and leaves when all is answered.
+  /// Sends requests, reads the replies, and disconnects when it has all of them.
   void BeGood() {
     while (!soak_.ends) {
       const auto client = soak_.service.Connect();
@@ -124,7 +124,7 @@ class SoakClient {
  private:
   std::uint64_t Below(std::uint64_t bound) { return random_() % bound; }
 
-  /// A random request under a number that says which one it is.
+  /// A random request. Its request_id modulo kRequests is its index.
   v1::Request Next(std::uint64_t* number = nullptr) {
     const std::uint64_t which = Below(kRequests);
     v1::Request request = soak_.requests[which];
@@ -146,19 +146,20 @@ class SoakClient {
       const v1::Response response = client.Receive();
       const std::uint64_t number = response.request_id();
       if (waiting.erase(number) != 1) {
-        soak_.Fault("an answer to nothing, or a second one: " + response.ShortDebugString());
+        soak_.Fault("a reply to no request, or a second one: " + response.ShortDebugString());
         return;
       }
-      if (StableAnswer(response) != soak_.expected[number % kRequests]) {
+      if (StableResponse(response) != soak_.expected[number % kRequests]) {
         soak_.Fault("request " + std::to_string(number % kRequests) + ": " +
-                    StableAnswer(response) + "\nbut alone: " + soak_.expected[number % kRequests]);
+                    StableResponse(response) +
+                    "\nbut alone: " + soak_.expected[number % kRequests]);
         return;
       }
-      ++soak_.answered;
+      ++soak_.replies;
     }
   }
 
-  /// Requests, the last of them cut anywhere, and gone, with a reset or without.
+  /// Sends requests, the last of them cut anywhere, and disconnects, with or without a reset.
   void Cut() {
     const auto client = soak_.service.Connect();
     std::string bytes;
@@ -172,7 +173,7 @@ class SoakClient {
     }
   }
 
-  /// Each is told, and good requests after it are answered.
+  /// Every bad frame gets an error reply, and good requests after it get their responses.
   void SendBadFrames() {
     const auto client = soak_.service.Connect();
     for (std::uint64_t i = 1 + Below(5); i > 0; --i) {
@@ -192,7 +193,7 @@ class SoakClient {
           v1::Request request = Next();
           frame = proto::ToFrame(request);
           for (std::size_t byte = proto::kFrameHeaderBytes; byte < frame.size(); ++byte) {
-            frame[byte] = '\xff';  // Parses as nothing.
+            frame[byte] = '\xff';  // No message can be parsed from it.
           }
           reason = "not_a_message";
           break;
@@ -210,7 +211,7 @@ class SoakClient {
     }
   }
 
-  /// Half a frame, and then nothing until this client gives up.
+  /// Sends half a frame, then nothing. The connection stays open until BeBad clears `held_`.
   void FallSilent() {
     auto client = soak_.service.Connect();
     const std::string frame = proto::ToFrame(Next());
@@ -231,7 +232,7 @@ class SoakClient {
     held_.push_back(std::move(client));
   }
 
-  /// In time, or told that it was late.
+  /// Requests with a deadline of 1 ms: each gets its response or `deadline_passed`.
   void BeHasty() {
     const auto client = soak_.service.Connect();
     const std::uint64_t count = 1 + Below(30);
@@ -243,8 +244,8 @@ class SoakClient {
     for (std::uint64_t i = 0; i < count; ++i) {
       const v1::Response response = client->Receive();
       if (response.error().reason() != "deadline_passed" &&
-          StableAnswer(response) != soak_.expected[response.request_id() % kRequests]) {
-        soak_.Fault("neither in time nor late: " + StableAnswer(response));
+          StableResponse(response) != soak_.expected[response.request_id() % kRequests]) {
+        soak_.Fault("neither the response nor deadline_passed: " + StableResponse(response));
       }
     }
   }
@@ -279,17 +280,18 @@ void RunClients(Soak& soak, std::chrono::milliseconds time, std::uint32_t seed) 
   }
 }
 
-TEST(ServeSoak, EndsWhereItBegan) {
-  // Of the whole time; in it the heaps of all threads grow to what the clients make them need.
+TEST(ServeSoak, EndsWithTheResourcesOfItsBeginning) {
+  // The warm-up takes a third of the time. The heaps of all threads grow to their working size in
+  // it.
   constexpr int kWarmUpShare = 3;
-  // The heap's highest level still rises a little after that: 0.2 MiB in a minute's last 40 s, but
-  // up to 2.1 MiB in 5 s after a warm-up of 3 s. In a minute about 70 000 requests pass through, so
-  // that 60 bytes lost with each would be more; leaks of the socket itself AddressSanitizer finds.
+  // The heaps still grow a little after the warm-up: by 0.2 MiB in the last 40 s of a minute, but
+  // by up to 2.1 MiB in 5 s after a warm-up of 3 s. A leak of 60 bytes in each of the about 70 000
+  // requests of a minute would be more. AddressSanitizer finds leaks of the connection itself.
   constexpr std::size_t kMayGrow = 4U << 20U;
 
   const std::vector<nlohmann::json> bodies = SoakBodies();
   BatchCommand command = NumberedCommand(2);
-  const BatchRun batch = RunBatch(command, bodies, Door::kBatch);
+  const BatchRun batch = RunBatch(command, bodies, Transport::kBatch);
   ASSERT_EQ(batch.lines.size(), bodies.size()) << batch.err;
   command.flags.insert(command.flags.end(),
                        {"--max-request-bytes", std::to_string(kMaxRequestBytes), "--max-queue",
@@ -308,7 +310,7 @@ TEST(ServeSoak, EndsWhereItBegan) {
     std::transform(ranks.begin(), ranks.end(), std::back_inserter(all), ResourcesOf);
     return all;
   };
-  // With the first answer all its threads are there.
+  // All threads have started when the first reply comes.
   const std::size_t descriptors = ResourcesOf(ranks[0]).descriptors;
   service.Connect()->Call(soak.requests[0]);
   ASSERT_TRUE(Eventually([&] { return ResourcesOf(ranks[0]).descriptors == descriptors; }));
@@ -321,7 +323,7 @@ TEST(ServeSoak, EndsWhereItBegan) {
     });
   };
   EXPECT_TRUE(Eventually(is_as_in_the_beginning));
-  const std::uint64_t answered_warm = soak.answered;
+  const std::uint64_t replies_warm = soak.replies;
   std::vector<Resources> warm;
   std::vector<Resources> end = resources();
   const auto has_grown = [&] {
@@ -330,14 +332,15 @@ TEST(ServeSoak, EndsWhereItBegan) {
                          return now.resident_bytes <= then.resident_bytes + kMayGrow;
                        });
   };
-  // On a busy machine the heaps may need longer; a leak goes on.
+  // Up to three tries, because the heaps may need longer to settle on a busy machine. A leak would
+  // show in each.
   for (std::uint32_t seed = 100; seed <= 300 && has_grown(); seed += 100) {
     warm = end;
     RunClients(soak, SoakTime() - SoakTime() / kWarmUpShare, seed);
     EXPECT_TRUE(Eventually(is_as_in_the_beginning));
     end = resources();
   }
-  std::cout << soak.answered << " answers, " << soak.misdeeds << " misdeeds\n";
+  std::cout << soak.replies << " replies, " << soak.misdeeds << " misdeeds\n";
   for (std::size_t rank = 0; rank < end.size(); ++rank) {
     SCOPED_TRACE("rank " + std::to_string(rank));
     std::cout << "rank " << rank << ": " << end[rank].descriptors << " descriptors, "
@@ -351,7 +354,7 @@ TEST(ServeSoak, EndsWhereItBegan) {
   for (const std::string& fault : soak.faults) {
     ADD_FAILURE() << fault;
   }
-  EXPECT_GT(soak.answered, answered_warm);
+  EXPECT_GT(soak.replies, replies_warm);
   EXPECT_EQ(service.Drain().exit_code, 0);
 }
 

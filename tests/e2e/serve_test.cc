@@ -1,4 +1,5 @@
-// The service as its clients have it: started, used through the request socket, drained, killed.
+// The service as its clients see it: scoring through the request socket, bad frames, limits on
+// connections, and drains.
 
 #include <csignal>
 #include <map>
@@ -27,7 +28,7 @@ v1::Response NextAfterRaw(Client& client, const std::string& bytes) {
 
 class ServeOnRanks : public ::testing::TestWithParam<int> {};
 
-TEST_P(ServeOnRanks, AnswersEachRequestOnceWithTheBatchDoorsBits) {
+TEST_P(ServeOnRanks, RepliesOnceToEachRequestWithTheBitsOfABatch) {
   constexpr std::uint64_t kRequests = 60;
   constexpr std::size_t kConnections = 8;
   const BatchRun batch = RunBatch(NumberedCommand(GetParam()), NumberedBodies(kRequests));
@@ -42,19 +43,19 @@ TEST_P(ServeOnRanks, AnswersEachRequestOnceWithTheBatchDoorsBits) {
     }
   }
   for (std::size_t c = 0; c < kConnections; ++c) {
-    std::map<std::uint64_t, int> answered;
+    std::map<std::uint64_t, int> replies;
     for (std::uint64_t i = 0; i < kRequests; ++i) {
       const v1::Response response = clients[c]->Receive();
-      ++answered[response.request_id()];
+      ++replies[response.request_id()];
       ASSERT_TRUE(response.has_score()) << response.error().message();
-      // Numbers beyond kRequests are other requests: only their being answered is checked.
+      // Replies with larger numbers are only counted.
       if (response.request_id() < kRequests) {
         EXPECT_EQ(ScoresOf(response), batch.Body(response.request_id()).at("scores").get<Scores>());
       }
     }
-    EXPECT_EQ(answered.size(), kRequests) << "connection " << c;
+    EXPECT_EQ(replies.size(), kRequests) << "connection " << c;
   }
-  // All of them once more, each alone.
+  // Every request once more, alone.
   for (std::uint64_t i = 0; i < kRequests; ++i) {
     EXPECT_EQ(ScoresOf(clients[0]->Call(NumberedRequest(i))),
               batch.Body(i).at("scores").get<Scores>());
@@ -63,7 +64,7 @@ TEST_P(ServeOnRanks, AnswersEachRequestOnceWithTheBatchDoorsBits) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ServeOnRanks, ::testing::Values(1, 2, 3, 4));
 
-TEST(Serve, BadFramesAreToldAndTheConnectionGoesOn) {
+TEST(Serve, BadFramesGetErrorsAndTheConnectionGoesOn) {
   const Service server(NumberedCommand(0, {"--max-request-bytes", "100000"}));
   const auto client = server.Connect();
   const auto expect_error = [&](const v1::Response& response, std::uint64_t id, int code,
@@ -78,9 +79,9 @@ TEST(Serve, BadFramesAreToldAndTheConnectionGoesOn) {
   expect_error(NextAfterRaw(*client, std::string("\0\0\0\x03\xff\xff\xff", 7)), 0, 400,
                "not_a_message");
   expect_error(NextAfterRaw(*client, std::string(4, '\0')), 0, 400, "unknown_door");
-  v1::Request no_door;
-  no_door.set_request_id(77);
-  expect_error(client->Call(no_door), 77, 400, "unknown_door");
+  v1::Request no_endpoint;
+  no_endpoint.set_request_id(77);
+  expect_error(client->Call(no_endpoint), 77, 400, "unknown_door");
   v1::Request no_query = NumberedRequest(3);
   no_query.mutable_score()->clear_query();
   expect_error(client->Call(no_query), 3, 400, "missing_field");
@@ -90,7 +91,7 @@ TEST(Serve, BadFramesAreToldAndTheConnectionGoesOn) {
   EXPECT_TRUE(client->Call(NumberedRequest(5)).has_score());
 }
 
-TEST(Serve, HalfAFrameAndSilenceAndCutsDisturbNobody) {
+TEST(Serve, PartialFramesAndIdleConnectionsDisturbNoOtherClient) {
   const Service server(NumberedCommand(0, {"--idle-timeout", "3", "--max-connections", "40"}));
   const auto client = server.Connect();
   const v1::Response expected = client->Call(NumberedRequest(8));
@@ -101,14 +102,14 @@ TEST(Serve, HalfAFrameAndSilenceAndCutsDisturbNobody) {
   }
   const auto silent = server.Connect();
   boost::asio::write(silent->socket(), boost::asio::buffer(frame.substr(0, 9)));
-  EXPECT_THROW(silent->Receive(), std::runtime_error) << "it is cut off after that time";
+  EXPECT_THROW(silent->Receive(), std::runtime_error) << "closed after --idle-timeout";
   const auto again = server.Connect();
   EXPECT_EQ(ScoresOf(again->Call(NumberedRequest(8))), ScoresOf(expected));
 }
 
 TEST(Serve, MoreConnectionsThanAllowedAreRefused) {
   const Service server(NumberedCommand(0, {"--max-connections", "1"}));
-  // The connection that saw the service ready may not be closed yet.
+  // The service may not have closed an earlier connection yet.
   std::unique_ptr<Client> first;
   ASSERT_TRUE(Eventually([&] {
     first = server.Connect();
@@ -120,26 +121,26 @@ TEST(Serve, MoreConnectionsThanAllowedAreRefused) {
   EXPECT_TRUE(first->Call(NumberedRequest(2)).has_score());
 }
 
-/// Sends many requests, then the signal; every one of them must be answered.
+/// Sends many requests, then the signal. Every request that the service has read gets a reply.
 void ExpectDrain(Service& server, int signal) {
   constexpr std::uint64_t kRequests = 100;
   const auto client = server.Connect();
   for (std::uint64_t i = 0; i < kRequests; ++i) {
     client->Send(NumberedRequest(i));
   }
-  client->Receive();  // The service is at work.
+  client->Receive();  // The service is computing.
   kill(server.process().pid(), signal);
-  std::uint64_t answered = 1;
+  std::uint64_t replies = 1;
   try {
-    while (answered < kRequests) {
+    while (replies < kRequests) {
       const v1::Response response = client->Receive();
       EXPECT_TRUE(response.has_score() || response.error().code() == 503);
-      ++answered;
+      ++replies;
     }
   } catch (const std::runtime_error&) {
     // Requests that the service had not read yet are lost with the connection.
   }
-  EXPECT_GT(answered, 1u);
+  EXPECT_GT(replies, 1u);
   const ProcessResult result = server.process().Wait();
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -16,10 +16,10 @@ namespace scorecast::testing {
 namespace {
 
 constexpr auto kWholeLife = std::chrono::seconds(280);
-/// More than a drain takes.
+/// Longer than a drain takes.
 constexpr auto kTimeToDrain = std::chrono::seconds(30);
 
-/// OMPI_COMM_WORLD_RANK of a process; -1 where it has none.
+/// OMPI_COMM_WORLD_RANK in a process's environment; -1 if it is not set.
 int RankOf(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   const std::string name = "OMPI_COMM_WORLD_RANK=";

@@ -13,12 +13,11 @@
 
 namespace scorecast::testing {
 
-/// `scorecast serve` on a free port of 127.0.0.1. What is left of it at the end of this object's
-/// life is drained.
+/// `scorecast serve` on a free port of 127.0.0.1. The destructor drains it if it has not ended.
 class Service {
  public:
-  /// Returns when it is ready; std::runtime_error with its standard error where it does not get so
-  /// far.
+  /// Returns when the service is ready. Throws std::runtime_error with the service's standard error
+  /// if it does not become ready.
   explicit Service(const BatchCommand& command);
   ~Service();
   Service(const Service&) = delete;
@@ -34,7 +33,7 @@ class Service {
   /// The ranks' processes, by rank.
   std::vector<pid_t> Ranks() const;
 
-  /// Drains it and waits for its end.
+  /// Drains the service and waits for its end.
   ProcessResult Drain();
 
  private:
@@ -44,13 +43,13 @@ class Service {
   bool ended_ = false;
 };
 
-/// Of a job under mpirun the ranks' processes, by rank.
+/// The processes of a job's ranks, by rank.
 std::vector<pid_t> RanksOf(pid_t mpirun);
 
-/// True where the service has read every byte that was sent, so that all of it is taken.
+/// True if the service has read every byte that the client sent.
 bool HasReadAll(launcher::Client& client);
 
-/// What a process holds, from /proc; zeros where there is no such process.
+/// Resources that a process holds, from /proc. All zero if there is no such process.
 struct Resources {
   std::size_t resident_bytes = 0;
   std::size_t descriptors = 0;

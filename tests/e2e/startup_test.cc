@@ -1,4 +1,4 @@
-// Faults of start-up: one line on standard error, exit code 1, and no output.
+// Start-up faults give one line on standard error, exit code 1, and no output.
 
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Matcher;
 
-/// Lines of standard error that are ours, not mpirun's.
+/// Lines of standard error that scorecast wrote, not mpirun.
 std::vector<std::string> OwnLines(const std::string& err) {
   std::vector<std::string> own;
   for (const std::string& line : LinesOf(err)) {
@@ -66,8 +66,9 @@ class Startup : public ::testing::Test {
   const std::filesystem::path model_ = MakeModel("digits");
 };
 
-// Open MPI would make one where it is told to, and all that run alone would share it.
-TEST_F(Startup, AloneItNeedsNoDirectoryForItself) {
+// The variable names a directory in which Open MPI cannot make its session directory. All programs
+// without mpirun would share one.
+TEST_F(Startup, WithoutMpirunItMakesNoSessionDirectory) {
   Command command = ScorecastCommand({"batch", "--model", model_, "--input", input_, "--output",
                                       output_, "--multi-item-scoring-delimiter", "7"},
                                      0);
@@ -82,7 +83,7 @@ TEST_F(Startup, AModelThatCannotBeRead) {
   ExpectRefused(dir_, {{}, HasSubstr("config.json")});
   ExpectRefused(FamilyDirectory("gemma2"),
                 {{}, AllOf(HasSubstr("Gemma2ForCausalLM"), HasSubstr("LlamaForCausalLM"))});
-  // Options that would change the meaning.
+  // A RoPE option that is not supported would change the model's results.
   ExpectRefused(FamilyDirectory("llama-linear"), {{}, HasSubstr("rope")});
 
   std::filesystem::remove(model_ / "model.safetensors");
@@ -133,7 +134,7 @@ TEST_F(Startup, FilesThatCannotBeOpened) {
   EXPECT_EQ(OwnLines(same.err).size(), 1U) << same.err;
   EXPECT_EQ(ReadFile(input_), before) << "an output must not destroy the input";
 
-  // These fail when the run is under way.
+  // These fail only after the run has begun.
   const ProcessResult full = run(input_, "/dev/full");
   EXPECT_EQ(full.exit_code, 1);
   EXPECT_THAT(full.err, HasSubstr("scorecast: the output could not be written\n"));
@@ -182,9 +183,9 @@ TEST_F(Startup, FaultsOfTheCommandLine) {
 }
 
 TEST_F(Startup, LimitsThatCannotBeHeldInMemory) {
-  // 128 layers of 2 x 16384 numbers of two bytes are 8 MiB of K/V a token: 128 TiB for the longest
-  // sequence that can be asked for, and 128 GiB in one layer for the largest pass. The
-  // configuration is enough to say so.
+  // 128 layers of 2 x 16384 numbers of two bytes are 8 MiB of K/V for a token: 128 TiB for the
+  // longest sequence that the flag allows, and 128 GiB in one layer for the largest pass. The
+  // program sees this from config.json alone.
   json config = json::parse(ReadFile(model_ / "config.json"));
   config["num_hidden_layers"] = 128;
   config["num_attention_heads"] = 64;
@@ -200,7 +201,7 @@ TEST_F(Startup, LimitsThatCannotBeHeldInMemory) {
   ExpectRefused(model_, {{"--max-batch-tokens", "1048576"}, figures("--max-batch-tokens")});
 }
 
-/// What the log says computes.
+/// The log line that names the dtype, libraries and kernels.
 std::string LogOf(const ProcessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const std::size_t begin = result.err.find("dtype ");
@@ -212,19 +213,19 @@ TEST_F(Startup, TheLogNamesWhatComputes) {
     EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", dtype})),
                 ContainsRegex(std::string("^dtype ") + dtype + " by (oneDNN [0-9.]+ |OpenBLAS )"));
   }
-  // auto is one of them, by the kernels' instruction set.
+  // The kernels' instruction set decides which dtype `auto` is.
   EXPECT_THAT(LogOf(RunWith(model_, {})),
               ::testing::AnyOf(ContainsRegex("^dtype f32 by .*, kernels (avx512|avx2|generic)[,;]"),
                                ContainsRegex("^dtype bf16 by .*, kernels avx512_bf16[,;]")));
   EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", "auto", "--kernel", "generic"})),
               ContainsRegex("^dtype f32 by .*, kernels generic[,;]"));
-  // What sums up is named where there is something to add up.
+  // The line names the exchange of sums only if there is more than one rank.
   EXPECT_THAT(LogOf(RunWith(model_, {}, 1)), ::testing::Not(HasSubstr("sums by")));
   EXPECT_THAT(LogOf(RunWith(model_, {}, 2)),
               ContainsRegex(", sums by (shared window|messages .*)[,;]"));
 }
 
-// Every instruction set either computes, libraries included, or is refused.
+// Every instruction set is either used, also by the libraries, or refused.
 TEST_F(Startup, InstructionSets) {
   for (const char* set : {"avx512_bf16", "avx512", "avx2", "generic"}) {
     SCOPED_TRACE(set);
@@ -245,7 +246,7 @@ TEST_F(Startup, InstructionSets) {
   }
 }
 
-TEST_F(Startup, OneDnnIsKeptToTheInstructionsThatItsVariableNames) {
+TEST_F(Startup, TheEnvironmentLimitsTheInstructionsOfOneDnn) {
   Command command = ScorecastCommand(
       {"batch", "--model", model_, "--input", input_, "--output", output_, "--dtype", "bf16"});
   command.environment.emplace_back("ONEDNN_MAX_CPU_ISA", "AVX2");
@@ -253,8 +254,8 @@ TEST_F(Startup, OneDnnIsKeptToTheInstructionsThatItsVariableNames) {
               ContainsRegex("^dtype bf16 by OpenBLAS [A-Za-z]+, kernels "));
 }
 
-// One line even where every rank fails.
-TEST_F(Startup, UnderMpirunRank0TellsItOnce) {
+// There is one line even if every rank fails.
+TEST_F(Startup, UnderMpirunOnlyRank0PrintsTheFault) {
   const auto expect = [&](const std::filesystem::path& model, const std::vector<std::string>& flags,
                           int ranks, const Matcher<std::string>& line) {
     const ProcessResult result = RunWith(model, flags, ranks);

@@ -1,4 +1,4 @@
-// Cases of text that other servers got wrong, and the fields of an answer.
+// Cases of text that other servers got wrong, and the fields of a response.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,8 @@ std::string Scores(const BatchRun& run, std::size_t line) {
   return run.Body(line).at("scores").dump();
 }
 
-// Ids are compared, never text: the digits of the delimiter's id are as good a text as any.
+// Requests are checked for the delimiter's id, never for its text. The digits of the id are
+// ordinary text.
 TEST(Delimiter, ItsNumberAsTextIsPlainText) {
   const std::filesystem::path dir = MakeModel("ignore-merges");
   const json request = {{"query", "a 562"}, {"items", {"562", "a"}}, {"labels", {"a"}}};
@@ -31,7 +32,7 @@ TEST(Delimiter, ItsNumberAsTextIsPlainText) {
   EXPECT_EQ(run.StatusCode(0), 200);
 }
 
-// The seeds' case: Llama 3's <|eot_id|> is 128009.
+// Llama 3's <|eot_id|> is 128009.
 TEST(Delimiter, ItsNumberAsTextIsPlainTextUnderLlama3) {
   const std::filesystem::path tokenizer =
       std::filesystem::path(SCORECAST_SHARED_DIR) / "golden/tokenizers/llama3";
@@ -60,7 +61,7 @@ TEST(Delimiter, ItsNumberAsTextIsPlainTextUnderLlama3) {
   EXPECT_THAT(run.Body(1).at("message").get<std::string>(), HasSubstr("128009"));
 }
 
-// SentencePiece never finds a control token's spelling in text, so that nobody can send it.
+// SentencePiece never finds a control token's spelling in text, so that no text contains it.
 TEST(Delimiter, ASentencePieceControlTokenCannotBeWritten) {
   const std::string tokenizer = "sentencepiece-bpe";
   const TextVector spelling = VectorOf(tokenizer, "</s>");
@@ -73,7 +74,7 @@ TEST(Delimiter, ASentencePieceControlTokenCannotBeWritten) {
                 {{"query", {1, 358}}, {"items", {{3}, {2}}}, {"label_token_ids", {5}}}});
   EXPECT_EQ(run.StatusCode(0), 200);
   EXPECT_EQ(Scores(run, 0), Scores(run, 1));
-  EXPECT_EQ(run.StatusCode(2), 400) << "the id is the delimiter whoever sends it";
+  EXPECT_EQ(run.StatusCode(2), 400) << "a list of ids can contain the delimiter";
   EXPECT_EQ(run.Body(2).at("param"), "items[1]");
 }
 
@@ -88,7 +89,7 @@ TEST(Delimiter, MayBeId0) {
   EXPECT_EQ(run.Body(2).at("reason"), "delimiter_in_query");
 }
 
-TEST(Bos, StandsOnceAtTheVeryStart) {
+TEST(Bos, IsAddedOnceAtTheStart) {
   const std::string tokenizer = "ignore-merges";  // BOS is 560, <|endoftext|>.
   const std::filesystem::path dir = MakeModel(tokenizer);
   const json labels = {300, 17};
@@ -98,7 +99,7 @@ TEST(Bos, StandsOnceAtTheVeryStart) {
   query.insert(query.end(), harbour.begin(), harbour.end());
   const json text = {{"query", "harbour"}, {"items", {" a", ""}}, {"label_token_ids", labels}};
   const json ids = {{"query", query}, {"items", {a, json::array()}}, {"label_token_ids", labels}};
-  // A query without text is the BOS alone; one that spells it has it twice, as its author wrote.
+  // An empty query is the BOS alone. A query that spells out the BOS has it twice.
   const json no_text = {{"query", ""}, {"items", {" a"}}, {"label_token_ids", labels}};
   const json bos_alone = {{"query", {560}}, {"items", {a}}, {"label_token_ids", labels}};
   for (const bool multi_item : {true, false}) {
@@ -139,7 +140,7 @@ TEST(Labels, AsTextAreTheirIds) {
   EXPECT_EQ(Scores(run, 0), Scores(run, 1));
 }
 
-class AnswerFields : public ::testing::TestWithParam<int> {
+class ResponseFields : public ::testing::TestWithParam<int> {
  protected:
   BatchRun RunWith(const std::vector<json>& requests) const {
     BatchRun run = RunBatch(
@@ -154,7 +155,7 @@ class AnswerFields : public ::testing::TestWithParam<int> {
                          {"return_token_logprobs", true}};
 };
 
-TEST_P(AnswerFields, AListOfLabelsForEachItem) {
+TEST_P(ResponseFields, EachItemMayHaveItsOwnLabels) {
   json each = request_;
   each["label_token_ids"] = {{3}, {42, 500}, {500, 3, 42}};
   const BatchRun run = RunWith({request_, each});
@@ -165,7 +166,7 @@ TEST_P(AnswerFields, AListOfLabelsForEachItem) {
   EXPECT_TRUE(run.Body(0).contains("query_token_logprobs"));
 }
 
-TEST_P(AnswerFields, SoftmaxIsOverTheLabelsInTheirOrder) {
+TEST_P(ResponseFields, SoftmaxIsOverTheLabelsInTheirOrder) {
   json softmax = request_;
   softmax["apply_softmax"] = true;
   json warm = softmax;
@@ -183,15 +184,15 @@ TEST_P(AnswerFields, SoftmaxIsOverTheLabelsInTheirOrder) {
         for (const double logprob : logprobs) {
           sum += std::exp((logprob - logprobs[label]) / temperature);
         }
-        // Log-probabilities are rounded at 2^-53 of their size; so is each step above.
+        // Log-probabilities and each step above have a relative rounding error of 2^-53.
         EXPECT_NEAR(run.Body(static_cast<std::size_t>(line)).at("scores")[item][label], 1 / sum,
                     1e-13);
       }
     }
   }
   EXPECT_EQ(run.Body(1).at("token_logprobs"), run.Body(0).at("token_logprobs"));
-  // Label columns alone are another product than those of the whole vocabulary; in float32 both
-  // have its precision.
+  // Logits of the labels alone come from another matrix product than those of the whole vocabulary.
+  // They agree to float32's precision.
   for (std::size_t item = 0; item < 3; ++item) {
     for (std::size_t label = 0; label < 3; ++label) {
       EXPECT_NEAR(run.Body(3).at("scores")[item][label].get<double>(),
@@ -200,7 +201,7 @@ TEST_P(AnswerFields, SoftmaxIsOverTheLabelsInTheirOrder) {
   }
 }
 
-TEST_P(AnswerFields, TopLogProbabilitiesAreOfTheQueryAndEachItem) {
+TEST_P(ResponseFields, TheQueryAndEachItemHaveTopLogProbabilities) {
   json top = request_;
   top["top_logprobs"] = 50;
   const BatchRun run = RunWith({top});
@@ -217,7 +218,7 @@ TEST_P(AnswerFields, TopLogProbabilitiesAreOfTheQueryAndEachItem) {
   }
 }
 
-TEST_P(AnswerFields, TheRest) {
+TEST_P(ResponseFields, TheRest) {
   const BatchRun run = RunWith({request_});
   const json body = run.Body(0);
   EXPECT_EQ(body.at("object"), "scoring");
@@ -232,7 +233,7 @@ TEST_P(AnswerFields, TheRest) {
   EXPECT_FALSE(body.contains("top_logprobs"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, AnswerFields, ::testing::Values(0, 2));
+INSTANTIATE_TEST_SUITE_P(Ranks, ResponseFields, ::testing::Values(0, 2));
 
 }  // namespace
 }  // namespace scorecast::testing

@@ -1,10 +1,10 @@
 #!/bin/bash
-# scorecast on two hosts (network namespaces that this test makes and removes): rank 0 with networks
-# that the other host does not reach, and a host that loses its power.
+# Runs scorecast on two hosts, which are network namespaces that this test makes and removes. Rank 0
+# has addresses that the other host cannot reach; later, a host loses its power.
 #
 #   two_hosts_test.sh SCORECAST SHARED_DIR
 #
-# See tests/two_hosts.sh for what it wants, and is skipped without.
+# tests/two_hosts.sh names its requirements. Without them the test is skipped.
 here=$(cd "$(dirname "$0")" && pwd)
 scorecast=$1
 job=
@@ -14,7 +14,7 @@ take_down() {
 }
 . "$here/../two_hosts.sh" "$2" mpirun
 
-# serve NAME [OPTION OF mpirun…]: starts a service over both hosts, with its output in NAME.out.
+# serve NAME [MPIRUN_OPTION...]: starts a service over both hosts, with its output in NAME.out.
 serve() {
   local name=$1
   shift
@@ -36,8 +36,9 @@ ends() {
 "$cluster/netns-up.sh" hostfile 1 > hosts
 . "$cluster/mpi-net.sh"
 
-echo 'start: past addresses of rank 0 that lead nowhere'
-# More than there would be time for one after another: the way there goes by a host that is not.
+echo 'start: rank 0 has addresses that cannot be reached'
+# Their route goes through a host that does not exist. Trying so many one after another would take
+# too long.
 for i in $(seq 20); do
   on h1 ip address add "10.99.0.$i/32" dev lo
 done
@@ -52,11 +53,11 @@ serve loss
 "$cluster/netns-up.sh" crash h2
 eventually grep -q 'scorecast: rank 1 is gone: the job ends' loss.out
 eventually none_on h1
-kill -KILL "$job" # It waits for the host that is lost.
+kill -KILL "$job" # mpirun waits for the lost host.
 ends 2> /dev/null
 "$cluster/netns-up.sh" boot h2
 
-echo 'power loss: mpirun ends the job where it looks faster than the doorbell'
+echo 'power loss: mpirun ends the job if it notices before the doorbell'
 serve fast --mca oob_tcp_keepalive_time 2 --mca oob_tcp_keepalive_intvl 1 \
   --mca oob_tcp_keepalive_probes 3
 "$cluster/netns-up.sh" crash h2

@@ -1,5 +1,5 @@
-// What a request may not be: each fault has its status code, its reason, the field at fault, and a
-// message with the value and the limit; and the run goes on.
+// Faults of requests: each gives a status code, a reason, the field at fault, and a message with
+// the value and the limit. The run goes on.
 
 #include <iostream>
 #include <string>
@@ -19,35 +19,35 @@ using ::testing::HasSubstr;
 
 struct Fault {
   std::string name;
-  json patch;  ///< Merged into a good body; null takes a field out.
+  json patch;  ///< Merged into a good body; null removes a field.
   std::string reason;
   json param;
   std::string message;  ///< A part of it.
 };
 
-/// Faults that no protobuf message can have: another type, unknown fields, ids of more bits; and
-/// there a list of no items is as good as none.
-bool OnlyJsonCanSay(const Fault& fault) {
+/// True for faults that no protobuf message can have: a wrong type, an unknown field, an id of more
+/// than 32 bits, and `items` that is missing (in a message it is the same as an empty list).
+bool OnlyJsonCanExpress(const Fault& fault) {
   return fault.reason == "wrong_type" || fault.reason == "not_supported" ||
          fault.reason == "id_out_of_range" ||
          (fault.reason == "missing_field" && fault.param == "items");
 }
 
-std::vector<Fault> ThoseOfTheDoor(std::vector<Fault> faults) {
-  if (DoorUnderTest() == Door::kSocket) {
+std::vector<Fault> FaultsOfTransport(std::vector<Fault> faults) {
+  if (TransportUnderTest() == Transport::kSocket) {
     std::erase_if(faults, [](const Fault& fault) {
-      if (OnlyJsonCanSay(fault)) {
-        std::cout << "[ left out ] only JSON can say: " << fault.name << "\n";
+      if (OnlyJsonCanExpress(fault)) {
+        std::cout << "[ left out ] only JSON can express: " << fault.name << "\n";
       }
-      return OnlyJsonCanSay(fault);
+      return OnlyJsonCanExpress(fault);
     });
   }
   return faults;
 }
 
-/// Scores the bad requests between good ones, and checks each.
+/// Sends bad requests between good ones, and checks every response.
 void ExpectFaults(const BatchCommand& command, const json& good, const std::vector<Fault>& all) {
-  const std::vector<Fault> faults = ThoseOfTheDoor(all);
+  const std::vector<Fault> faults = FaultsOfTransport(all);
   std::vector<json> bodies;
   for (const Fault& fault : faults) {
     json body = good;
@@ -80,7 +80,7 @@ const json kIds = {{"query", {10, 11, 12}},
                    {"items", {{20, 21}, {22}, json::array()}},
                    {"label_token_ids", {1, 2}}};
 
-/// Faults of both modes. Every one is of the fields in `kIds`, where --max-items is 4.
+/// Faults of both modes, as patches of `kIds`. Expects --max-items 4.
 std::vector<Fault> FaultsOfIds() {
   const json long_query = std::vector<int>(300, 5);
   return {
@@ -209,7 +209,7 @@ TEST(Validation, OfIdsInMultiItemMode) {
   std::vector<Fault> faults = FaultsOfIds();
   for (Fault& fault : faults) {
     if (fault.reason == "too_many_positions") {
-      // 300 tokens of the query and 2 of the longest item.
+      // The query has 300 tokens and the longest item 2.
       fault.param = "query";
       fault.message = "302 > 256";
     }
@@ -281,7 +281,7 @@ TEST(Validation, OfText) {
                faults);
 }
 
-TEST(Validation, TheDefaultOfMaxItems) {
+TEST(Validation, MaxItemsIs128ByDefault) {
   const auto request = [](std::size_t items) {
     return json{{"query", {1, 2}},
                 {"items", std::vector<std::vector<int>>(items, {3})},
@@ -298,7 +298,7 @@ TEST(Validation, TheDefaultOfMaxItems) {
   EXPECT_EQ(run.Body(3).at("scores").size(), 100U);
 }
 
-TEST(Validation, WhatIsAccepted) {
+TEST(Validation, UnusualRequestsThatAreAccepted) {
   const json labels = {1, 2};
   std::vector<json> bodies = {
       {{"query", {1, 2}}, {"items", json::array()}, {"label_token_ids", labels}},
@@ -315,7 +315,7 @@ TEST(Validation, WhatIsAccepted) {
        {"temperature", 1},
        {"model", "a name of the client's"},
        {"unknown", {{"field", 1}}}}};
-  if (DoorUnderTest() == Door::kSocket) {
+  if (TransportUnderTest() == Transport::kSocket) {
     bodies[2].erase("unknown");  // A message has no such field.
   }
   const BatchRun run = RunBatch({MakeModel(""), {"--multi-item-scoring-delimiter", "7"}}, bodies);
@@ -330,7 +330,7 @@ TEST(Validation, WhatIsAccepted) {
 
 class BrokenCheckpoint : public ::testing::TestWithParam<int> {};
 
-TEST_P(BrokenCheckpoint, GivesA500ToTheItemAndTheRunGoesOn) {
+TEST_P(BrokenCheckpoint, GivesA500WithTheItemAndTheRunGoesOn) {
   constexpr TokenId kBroken = 50;
   const std::filesystem::path dir = MakeModelWithBrokenToken(kBroken);
   const auto request = [](const json& query, const json& items) {

@@ -48,7 +48,7 @@ TEST(StartupPhase, ReportsTheFirstFaultOnEveryRank) {
         throw StartupError("no such file");
       }
     });
-    FAIL() << "a rank's fault is every rank's";
+    FAIL() << "a fault of one rank must be thrown on all";
   } catch (const StartupError& fault) {
     EXPECT_STREQ(fault.what(), last == 0
                                    ? "no such file"

@@ -1,5 +1,5 @@
-// Kills each side of a doorbell at each step of its life: the whole job ends, says who is gone, and
-// leaves nothing behind.
+// Kills each side of a doorbell at each step of its life. The whole job must end, name the dead
+// rank, and leave no files behind.
 
 #include <filesystem>
 #include <map>
@@ -19,11 +19,11 @@ namespace {
 
 constexpr int kRanks = 3;
 
-/// What ends the survivors.
+/// How the surviving ranks end.
 enum class End {
-  kMpirun,    ///< The doorbell is not there yet.
-  kDoorbell,  ///< Each notices by itself.
-  kOwn,       ///< Their work is done.
+  kMpirun,    ///< mpirun kills them, because the doorbell is not connected yet.
+  kDoorbell,  ///< Each ends itself when its doorbell connection closes.
+  kOwn,       ///< Normally, because their work is done.
 };
 
 struct Step {
@@ -45,7 +45,7 @@ const std::vector<Step> kSteps = {
     {"last_ring", End::kOwn},
 };
 
-/// Seconds between mpirun's SIGTERM, which the ranks ignore here, and its SIGKILL.
+/// Seconds between mpirun's SIGTERM, which the ranks ignore, and its SIGKILL.
 const std::map<End, std::string> kMpirunWaits = {
     {End::kMpirun, "0"}, {End::kDoorbell, "2"}, {End::kOwn, "1"}};
 
@@ -56,13 +56,13 @@ TEST_P(DoorbellDeath, EndsTheJob) {
   const std::filesystem::path shared_memory = NewDirectory();
   Command command;
   command.arguments = {SCORECAST_MPIEXEC, "--oversubscribe", "--bind-to", "none",
-                       // Instead of /dev/shm, where others' files come and go.
+                       // Not /dev/shm, because other programs have files there.
                        "--mca", "btl_vader_backing_directory", shared_memory, "--mca",
                        "odls_base_sigkill_timeout", kMpirunWaits.at(step.end), "-n",
                        std::to_string(kRanks), DOORBELL_STEPS, step.name, std::to_string(victim)};
   command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
   Process job(command);
-  // It ends only where every process that holds its output has ended.
+  // Wait returns when every process that holds the job's output has ended.
   const ProcessResult result = job.Wait();
   EXPECT_FALSE(result.timed_out);
   EXPECT_NE(result.exit_code, 0);

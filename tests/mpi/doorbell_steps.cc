@@ -1,5 +1,5 @@
-// doorbell_steps STEP VICTIM: every rank goes through a doorbell's life; one kills itself at a
-// step. A program for doorbell_death_test.cc, which has the steps.
+// doorbell_steps STEP VICTIM: every rank goes through a doorbell's life; rank VICTIM kills itself
+// at STEP. doorbell_death_test.cc runs this program and lists the steps.
 
 #include <array>
 #include <csignal>
@@ -27,7 +27,7 @@ namespace proto = scorecast::proto;
 namespace shard = scorecast::shard;
 using asio::ip::tcp;
 
-/// Of what the ranks exchange in a pass.
+/// Size of a pass's exchange.
 constexpr std::int64_t kRows = 100;
 constexpr std::int64_t kRowBytes = 4096;
 
@@ -36,7 +36,7 @@ constexpr std::int64_t kRowBytes = 4096;
   std::abort();
 }
 
-/// What Doorbell::Connect does, up to a step in it.
+/// Does what Doorbell::Connect does, up to `step`, and dies.
 [[noreturn]] void DieWhileConnecting(const std::string& step, const proto::Communicator& group) {
   asio::io_context context;
   tcp::acceptor acceptor(context);
@@ -63,11 +63,11 @@ constexpr std::int64_t kRowBytes = 4096;
       shard::ConnectToRoot(context, invitation, group.rank(), {});
     }
   }
-  Die();  // "listening" too.
+  Die();  // Also for "listening".
 }
 
-/// One plan as PlanRunner runs it. The victim dies at its step; after the last ring with the bytes
-/// of none.
+/// Runs one plan of `bytes` bytes as PlanRunner does; 0 bytes are the last ring, which has no plan.
+/// The rank dies at `step`, if that is in the pass.
 void Pass(const std::string& step, const proto::Communicator& group, shard::Doorbell& doorbell,
           shard::RowExchange& exchange, std::size_t bytes) {
   if (group.is_root()) {
@@ -97,8 +97,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: doorbell_steps STEP VICTIM\n");
     return 2;
   }
-  // With SIGTERM mpirun begins to end a job; some time later it kills. Until then only the doorbell
-  // ends a rank.
+  // mpirun ends a job by SIGTERM, and by SIGKILL some time later. Until then only the doorbell can
+  // end a rank.
   std::signal(SIGTERM, SIG_IGN);
   const proto::MpiEnvironment mpi;
   const auto group = proto::Communicator::World();
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
     Die();
   }
   if (std::string(argv[1]) == "idle" || std::string(argv[1]) == "before_first_ring") {
-    // Nobody rings again: rank 0 waits for clients.
+    // Rank 0 does not ring again, like a service that waits for clients.
     if (group.is_root()) {
       asio::io_context context;
       asio::steady_timer never(context, asio::steady_timer::time_point::max());

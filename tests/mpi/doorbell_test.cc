@@ -1,4 +1,4 @@
-// The doorbell among living ranks: rings, and start-ups that fail.
+// The doorbell between ranks that live: rings, and start-ups that fail.
 
 #include "shard/worker/doorbell.h"
 
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 TEST(Doorbell, RingsReachEveryRankInOrder) {
   const auto group = proto::Communicator::World();
   const auto doorbell = shard::Doorbell::Connect(group);
-  constexpr std::uint64_t kRings = 300;  // The others read some of them ahead.
+  constexpr std::uint64_t kRings = 300;  // Enough that several arrive before a rank reads them.
   for (std::uint64_t i = 1; group.size() > 1 && i <= kRings; ++i) {
     if (group.is_root()) {
       doorbell->RingAll(i * i);
@@ -39,16 +39,17 @@ TEST(Doorbell, RingsReachEveryRankInOrder) {
   }
 }
 
-// As where a later part of start-up fails.
-TEST(Doorbell, GoesWithoutARing) {
+// As if a later part of start-up fails.
+TEST(Doorbell, CanBeDestroyedWithoutARing) {
   const auto group = proto::Communicator::World();
   shard::Doorbell::Connect(group);
 }
 
-/// They must come within it, on a busy machine too.
+/// Time for all ranks to connect, long enough for a busy machine.
 constexpr auto kTimeForTheOthers = std::chrono::seconds(3);
 
-/// Of Doorbell::Connect where `absent` takes part in all but the connecting: what each rank throws.
+/// The message that Doorbell::Connect throws on this rank if rank `absent` does not connect, though
+/// it takes part in the rest of the start-up.
 std::string FaultWithout(int absent) {
   const auto group = proto::Communicator::World();
   try {
@@ -69,13 +70,13 @@ std::string FaultWithout(int absent) {
 TEST(Doorbell, NamesARankThatDoesNotConnect) {
   const int absent = proto::Communicator::World().size() - 1;
   if (absent == 0) {
-    return;  // Nobody to wait for.
+    return;  // There is no other rank.
   }
   EXPECT_THAT(FaultWithout(absent), HasSubstr("rank " + std::to_string(absent) +
                                               " did not connect to rank 0's doorbell (port "));
 }
 
-TEST(Doorbell, TellsThatRankZeroDoesNotAnswer) {
+TEST(Doorbell, ReportsThatRankZeroDoesNotListen) {
   if (proto::Communicator::World().size() > 1) {
     EXPECT_THAT(FaultWithout(0), HasSubstr("rank 1: cannot connect to rank 0's doorbell (port "));
   }

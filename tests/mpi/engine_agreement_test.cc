@@ -1,4 +1,5 @@
-// The engine against itself where other bits are right: float32's last digits are all that differs.
+// Compares the engine with itself in cases that need not give the same bits: results differ only in
+// the last digits of float32.
 
 #include <cmath>
 #include <cstdint>
@@ -42,7 +43,7 @@ class EngineAgreement : public ::testing::Test {
   }
 };
 
-// With delimiters hidden, an item beside others is scored as query + item alone would be.
+// With hidden delimiters, an item beside others scores like the prompt query + item alone.
 TEST_F(EngineAgreement, MultiItemIsOneByOne) {
   const std::vector<RowLogits> together = Score();
   for (std::size_t item = 0; item < items_.size(); ++item) {
@@ -60,7 +61,7 @@ TEST_F(EngineAgreement, MultiItemIsOneByOne) {
   }
 }
 
-// Labels that are only compared with each other are computed without the rest of the vocabulary.
+// If labels are only compared with each other, the rest of the vocabulary is not computed.
 TEST_F(EngineAgreement, LabelsAloneAgreeWithTheWholeRow) {
   PackedSequence sequence = ItemsSequence(query_, items_, kLabels);
   const auto whole = engine_.RunTogether({sequence});
@@ -73,15 +74,15 @@ TEST_F(EngineAgreement, LabelsAloneAgreeWithTheWholeRow) {
   }
   for (std::size_t i = 0; i < sequence.reads.size(); ++i) {
     for (std::size_t l = 0; l < kLabels.size(); ++l) {
-      // Two orders of adding hidden_size products of float32.
+      // Sums of hidden_size float32 products, added in two different orders.
       EXPECT_NEAR(alone[0][i].label_logits[l], whole[0][i].label_logits[l], 1e-4);
     }
   }
 }
 
-// Whatever rank has it, the token drawn is that of the largest logit and noise, and a temperature
-// divides the logits before.
-TEST_F(EngineAgreement, DrawsAreOfTheLogits) {
+// The token drawn has the largest sum of logit / temperature and Gumbel noise over the whole
+// vocabulary, whichever rank computes its logit.
+TEST_F(EngineAgreement, DrawsTheLargestLogitPlusNoise) {
   PackedSequence sequence = ItemsSequence(query_, items_, {});
   sequence.label_lists = {std::vector<TokenId>(kVocabSize)};
   std::iota(sequence.label_lists[0].begin(), sequence.label_lists[0].end(), 0);
@@ -106,7 +107,7 @@ TEST_F(EngineAgreement, DrawsAreOfTheLogits) {
   }
 }
 
-// Every instruction set that this machine has gives the same scores, if not the same bits.
+// All instruction sets of this machine give the same scores, but not the same bits.
 TEST_F(EngineAgreement, InstructionSetsAgree) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score();

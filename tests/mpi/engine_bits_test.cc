@@ -1,4 +1,5 @@
-// A request's numbers are the same bits whatever is computed beside it, and however.
+// A request's numbers have the same bits whatever else is computed, and for any passes, buckets,
+// threads and transports.
 
 #include <algorithm>
 #include <filesystem>
@@ -73,7 +74,7 @@ TEST_P(EngineBits, OtherItemsChangeNothing) {
   const std::vector<RowLogits> expected = Score(items_);
   const auto read_of = [](std::size_t item) { return item + 1; };
   for (std::size_t item = 0; item < items_.size(); ++item) {
-    // Alone; with every other one changed; with one added before.
+    // The item alone; with every other item changed; with an item added before.
     const std::vector<RowLogits> alone = Score({items_[item]});
     std::vector<std::vector<TokenId>> changed = items_;
     for (std::size_t other = 0; other < changed.size(); ++other) {
@@ -94,7 +95,7 @@ TEST_P(EngineBits, OtherItemsChangeNothing) {
     for (std::size_t other = 0; other < items_.size(); ++other) {
       if (other != item && !items_[other].empty()) {
         EXPECT_FALSE(SameBits(beside_changed[read_of(other)], expected[read_of(other)]))
-            << "a changed item's own scores change";
+            << "scores of a changed item must change";
       }
     }
   }
@@ -131,7 +132,7 @@ TEST_P(EngineBits, OtherRequestsChangeNothing) {
   }
 }
 
-// Keys and values are kept between the passes, and segments break off anywhere.
+// Keys and values are kept between the passes. Passes end anywhere in a segment.
 TEST_P(EngineBits, SeveralPassesChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
@@ -152,7 +153,7 @@ TEST_P(EngineBits, PassesOfOneRowChangeNothing) {
   }
 }
 
-// Of the last layer only the rows that are read are computed.
+// The last layer computes only the rows that are read.
 TEST_P(EngineBits, OtherReadsChangeNothing) {
   PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
@@ -191,7 +192,7 @@ TEST_P(EngineBits, TransportsChangeNothing) {
   const std::vector<RowLogits> expected = Score(items_);
   Engine other(kModel, {.precision = GetParam(), .transport = Transport::kMessages});
   if (engine_.ranks() > 1) {
-    EXPECT_NE(other.Description(), engine_.Description()) << "one goes through a shared window";
+    EXPECT_NE(other.Description(), engine_.Description()) << "one uses a shared window";
   }
   const auto results = other.RunTogether({sequence});
   if (engine_.is_root()) {

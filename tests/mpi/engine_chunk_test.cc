@@ -1,4 +1,4 @@
-// Chunk-aware prompts against other implementations' answers, and against what they must equal.
+// Chunk-aware prompts agree with other implementations, and with equivalent prompts.
 
 #include <algorithm>
 #include <cmath>
@@ -22,14 +22,14 @@ using proto::TokenId;
 using reference::ChunkAwareCase;
 using reference::PositionStrategy;
 
-/// What the project promises of log-probabilities against the references.
+/// The promised largest error of a log-probability against the references.
 constexpr double kTolerance = 1e-4;
 
 std::filesystem::path Family(const std::string& name) {
   return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
 }
 
-/// Reads the last row against `labels`.
+/// Makes the sequence read its last row: logits of `labels` and the `top_k` best tokens.
 void ReadLastRow(const std::vector<TokenId>& labels, int top_k, PackedSequence& sequence) {
   sequence.label_lists = {labels};
   sequence.reads = {{static_cast<std::int32_t>(sequence.rows()) - 1, 0, true, top_k}};
@@ -51,8 +51,9 @@ void ExpectGolden(const RowLogits& row, const ChunkAwareCase& golden) {
 
 class ChunkGolden : public ::testing::TestWithParam<const char*> {
  protected:
-  /// The best tokens, one after the other, each a row of its own after what is stored already. The
-  /// ranks follow the golden tokens, so that all of them make the same plans.
+  /// Generates tokens greedily: each plan computes one row behind the stored ones and must give the
+  /// golden token. Appends the golden token, not the found one, because only rank 0 has that and
+  /// all ranks must make the same plans.
   void ExpectGreedy(const ChunkAwareCase& golden, PagedSequence paged, ScatteredPages& free) {
     paged.sequence.label_lists = {{}};
     for (const TokenId token : golden.greedy) {
@@ -147,7 +148,7 @@ TEST_F(Chunks, OneChunkAndOneQuestionIsPlainCausal) {
   }
 }
 
-TEST_F(Chunks, TheirOrderIsOfNoAccount) {
+TEST_F(Chunks, OrderChangesNothing) {
   const auto system = Tokens(1, 20);
   const auto question = Tokens(3, 9);
   std::vector<std::vector<TokenId>> chunks = {Tokens(4, 70), Tokens(5, 8), Tokens(6, 64),

@@ -1,4 +1,4 @@
-// The engine against other implementations' answers, and against the dense-mask oracle.
+// The engine agrees with other implementations and with the dense-mask oracle.
 
 #include <cmath>
 #include <random>
@@ -22,7 +22,7 @@ using proto::Segment;
 using proto::SegmentKind;
 using proto::TokenId;
 
-/// What the project promises of log-probabilities against the references.
+/// The promised largest error of a log-probability against the references.
 constexpr double kTolerance = 1e-4;
 
 void ExpectRow(const RowLogits& row, const std::vector<double>& label_logprobs,
@@ -67,7 +67,8 @@ TEST_P(FamilyGolden, MultiItem) {
 INSTANTIATE_TEST_SUITE_P(All, FamilyGolden,
                          ::testing::Values("llama", "llama-nine-heads", "llama-bias", "qwen3"));
 
-/// Prefix, blocks and suffixes of random lengths, blocks and suffixes sharing positions.
+/// A prefix, blocks and suffixes of random lengths. All blocks begin at the same position, and so
+/// do all suffixes.
 PackedSequence RandomSequence(std::mt19937& random, std::int64_t vocab_size) {
   const auto length = [&](int low, int high) {
     return std::uniform_int_distribution<std::int32_t>(low, high)(random);
@@ -97,7 +98,7 @@ PackedSequence RandomSequence(std::mt19937& random, std::int64_t vocab_size) {
 class RandomLayouts : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RandomLayouts, AgreeWithTheOracle) {
-  const reference::TempDirectory dir;  // Each rank its own, with the same weights.
+  const reference::TempDirectory dir;  // Each rank has its own, with the same weights.
   reference::RandomCheckpoint checkpoint;
   checkpoint.config = reference::TinyConfig(GetParam());
   checkpoint.seed = 11;

@@ -88,7 +88,7 @@ std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence) {
       throw std::logic_error("the test's sequence does not fit the engine");
     }
     std::vector<RowLogits> rows = Run(std::move(pass).Take());
-    rows.resize(run.added_reads());  // The other ranks have none.
+    rows.resize(run.added_reads());  // Ranks other than 0 have no rows.
     run.Take(rows);
     pages.PassDone();
   }

@@ -18,7 +18,7 @@
 
 namespace scorecast::testing {
 
-/// The largest plan that the tests make, small enough to cut sequences into several passes.
+/// Limits of the tests' plans, small enough that sequences need several passes.
 proto::PlanLimits TestLimits(std::int32_t max_rows);
 
 /// The engine of a model directory on all ranks of the job. Every rank calls the same methods with
@@ -28,7 +28,8 @@ class Engine {
   struct Options {
     int threads = 2;
     std::int32_t max_rows = 512;
-    /// Of our kernels. oneDNN takes what the first engine of the process leaves it.
+    /// Instruction set of scorecast's own kernels. oneDNN's is set by the first engine of the
+    /// process.
     shard::InstructionSet instruction_set = shard::DetectInstructionSet();
     shard::Precision precision = shard::Precision::kFloat32;
     shard::RowExchange::Transport transport = shard::RowExchange::Transport::kFastest;
@@ -46,18 +47,19 @@ class Engine {
   int ranks() const { return group_.size(); }
   const proto::PlanLimits& limits() const { return limits_; }
   shard::PlanRunner& runner() { return rank_->runner(); }
-  /// As the log has it.
+  /// The description in the log.
   std::string Description() const { return rank_->Description(); }
 
-  /// One RowLogits for each of the plan's reads; on rank 0 only.
+  /// Returns one RowLogits for each read of the plan; empty on ranks other than 0.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
 
-  /// Computes sequences together in one pass: [sequences][reads]; on rank 0 only. A `bucket` other
-  /// than 0 replaces the plan's.
+  /// Computes sequences together in one pass: [sequences][reads]; empty on ranks other than 0. A
+  /// `bucket` other than 0 replaces the plan's.
   std::vector<std::vector<proto::RowLogits>> RunTogether(
       const std::vector<proto::PackedSequence>& sequences, std::uint32_t bucket = 0);
 
-  /// Computes one sequence in as many passes as the limits make of it: [reads]; on rank 0 only.
+  /// Computes one sequence in as many passes as the limits require: [reads]; empty on ranks other
+  /// than 0.
   std::vector<proto::RowLogits> RunInParts(const proto::PackedSequence& sequence);
 
  private:
@@ -67,16 +69,16 @@ class Engine {
   std::unique_ptr<shard::RankEngine> rank_;
 };
 
-/// A packed sequence of a query and items, every item's last row read against `labels`; the last
-/// prefix row is read first.
+/// A packed sequence of a query and items. It reads the last row of the prefix, then the last row
+/// of each item, with the logits of `labels`.
 proto::PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
                                     const std::vector<std::vector<proto::TokenId>>& items,
                                     const std::vector<proto::TokenId>& labels, int top_k = 0);
 
-/// Log-probabilities of the labels: [labels].
+/// Log-probabilities: [labels].
 std::vector<double> LabelLogProbs(const proto::RowLogits& row);
 
-/// Equal to the last bit.
+/// True if all numbers of both are the same bits.
 bool SameBits(const proto::RowLogits& a, const proto::RowLogits& b);
 
 }  // namespace scorecast::testing

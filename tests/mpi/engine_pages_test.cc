@@ -1,5 +1,5 @@
-// However K/V comes about and wherever it lies, a request's numbers are the same bits: computed in
-// one pass or in several, in one piece or in pages, by another sequence, or copied.
+// A request's numbers have the same bits however its K/V is computed and stored: in one pass or
+// several, in one piece or in pages, by another sequence, or copied.
 
 #include <algorithm>
 #include <filesystem>
@@ -30,7 +30,7 @@ const std::filesystem::path kModel =
 constexpr std::int64_t kVocabSize = 320;
 
 std::int32_t RandomLength(std::mt19937& random, std::int32_t low, std::int32_t high) {
-  // A page, or a page and a row, more often than others.
+  // A third of the lengths is exactly a page, or a page and one row.
   const std::int32_t length = std::uniform_int_distribution<std::int32_t>(low, high)(random);
   const auto kind = random() % 6;
   return kind < 2 && high > 65 ? 64 + static_cast<std::int32_t>(kind) : length;
@@ -52,7 +52,7 @@ void ReadEverySegment(std::mt19937& random, PackedSequence& sequence) {
   }
 }
 
-/// A prefix, groups of chunks and suffixes of random lengths, some of several pages.
+/// A prefix, groups of chunks, and suffixes of random lengths. Some have several pages.
 PackedSequence RandomSequence(std::mt19937& random, bool has_weighting) {
   const auto tokens = [&](std::int32_t low, std::int32_t high) {
     return reference::RandomTokens(
@@ -74,14 +74,14 @@ PackedSequence RandomSequence(std::mt19937& random, bool has_weighting) {
   return sequence;
 }
 
-/// The sequence's first segment of this kind, or of one that comes later.
+/// Index of the sequence's first segment of `kind` or of a later kind.
 std::size_t FirstOf(const PackedSequence& sequence, SegmentKind kind) {
   const auto is_of_kind = [&](const proto::Segment& segment) { return segment.kind >= kind; };
   return static_cast<std::size_t>(std::ranges::find_if(sequence.segments, is_of_kind) -
                                   sequence.segments.begin());
 }
 
-/// A sequence's results as one plan after the other computes them: [reads], on rank 0.
+/// Collects a sequence's results from several plans: [reads] on rank 0, empty on others.
 class Collected {
  public:
   Collected(Engine& engine, const PackedSequence& sequence)
@@ -149,13 +149,13 @@ class EnginePages : public ::testing::TestWithParam<Precision> {
  protected:
   static constexpr int kRounds = 4;
 
-  /// Of even rounds blocks are weighed apart.
+  /// In even rounds the blocks have a weighting of their own.
   PackedSequence Sequence(int round) { return RandomSequence(random_, round % 2 == 0); }
   ScatteredPages Free() { return {engine_.limits(), random_()}; }
   std::vector<RowLogits> Whole(const PackedSequence& sequence) {
     return RunWhole(engine_, sequence);
   }
-  /// Segments of which each but the first continues the one before it.
+  /// Segments [begin, end). Each but the first continues the one before it.
   struct Chain {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -172,7 +172,7 @@ TEST_P(EnginePages, PagesAndPassesChangeNothing) {
   for (int round = 0; round < kRounds; ++round) {
     const PackedSequence sequence = Sequence(round);
     const std::vector<RowLogits> expected = Whole(sequence);
-    // Cut nowhere; behind the prefix; before the suffixes; at random rows.
+    // One pass; a cut behind the prefix; another before the suffixes; cuts at random rows.
     const std::int32_t prefix_end = SegmentBegin(sequence, FirstOf(sequence, SegmentKind::kBlock));
     const std::int32_t blocks_end = SegmentBegin(sequence, FirstOf(sequence, SegmentKind::kSuffix));
     std::vector<std::int32_t> random_cuts;
@@ -197,8 +197,8 @@ TEST_P(EnginePages, PagesAndPassesChangeNothing) {
   }
 }
 
-// Groups one by one, the last first, each by a plan that knows no other; then the suffixes, the
-// last first.
+// Groups are computed one by one, the last first, each by a plan without the others. Then the
+// suffixes follow, again the last first.
 TEST_P(EnginePages, BlocksAreStoredInAnyOrder) {
   for (int round = 0; round < kRounds; ++round) {
     const PackedSequence sequence = Sequence(round);
@@ -209,7 +209,7 @@ TEST_P(EnginePages, BlocksAreStoredInAnyOrder) {
     const std::size_t suffixes = FirstOf(sequence, SegmentKind::kSuffix);
     Collected found(engine_, sequence);
     const auto length = [&](std::size_t s) { return sequence.segments[s].length; };
-    // The last first, but all blocks before any suffix.
+    // The last chain comes first, but all blocks come before any suffix.
     std::vector<Chain> chains;
     std::size_t chain_end = segments;
     for (std::size_t s = segments; s > FirstOf(sequence, SegmentKind::kBlock); --s) {
@@ -254,7 +254,7 @@ TEST_P(EnginePages, RowByRowChangesNothing) {
     if (suffix_begin > 0) {
       found.Run(paged, RowsBetween(sequence, 0, suffix_begin));
     }
-    // All suffixes together, each a row longer in every plan, as long as it lasts.
+    // Each plan computes the next row of every suffix that has one.
     std::vector<SegmentRows> rows = RowsBetween(sequence, suffix_begin, suffix_begin);
     for (std::int32_t row = 0;; ++row) {
       bool is_any_left = false;
@@ -272,8 +272,8 @@ TEST_P(EnginePages, RowByRowChangesNothing) {
   }
 }
 
-// A sequence that begins as another one does reads that one's pages, and a copy of the page in
-// whose midst they part.
+// A sequence that begins like another one reads the other's pages, and a copy of the page in which
+// they begin to differ.
 TEST_P(EnginePages, CopiedPagesChangeNothing) {
   for (int round = 0; round < kRounds; ++round) {
     PackedSequence sequence = Sequence(round);
@@ -309,8 +309,8 @@ TEST_P(EnginePages, CopiedPagesChangeNothing) {
   }
 }
 
-// A page that one sequence of a plan computes is read by another one of it, wherever the two stand.
-// Rows of it that the other reads logits of are computed twice and stored once.
+// One sequence of a plan may read pages that another sequence of the same plan computes, in either
+// order. Some rows of these pages are computed by both, but stored once.
 TEST_P(EnginePages, SequencesOfAPlanReadEachOthersPages) {
   for (int round = 0; round < kRounds; ++round) {
     const PackedSequence sequence = Sequence(round);
@@ -323,7 +323,7 @@ TEST_P(EnginePages, SequencesOfAPlanReadEachOthersPages) {
     std::vector<SegmentRows> rows =
         RowsBetween(sequence, SegmentBegin(sequence, suffixes), Rows(sequence));
     for (std::size_t s = 0; s < suffixes; ++s) {
-      // Some of its rows once more.
+      // Some rows are computed again.
       const std::int32_t length = sequence.segments[s].length;
       const auto again = static_cast<std::int32_t>(random_() % static_cast<unsigned>(length + 1));
       rows[s] = {length - again, length, length};
@@ -345,8 +345,8 @@ TEST_P(EnginePages, SequencesOfAPlanReadEachOthersPages) {
   }
 }
 
-// Rows that are said to be stored are not written, whatever is computed of them.
-TEST_P(EnginePages, WhatIsStoredIsNotWritten) {
+// Rows that the plan marks as stored are not written, even if they are computed.
+TEST_P(EnginePages, StoredRowsAreNotWritten) {
   for (int round = 0; round < kRounds; ++round) {
     const PackedSequence sequence = Sequence(round);
     const std::vector<RowLogits> expected = Whole(sequence);
@@ -355,7 +355,7 @@ TEST_P(EnginePages, WhatIsStoredIsNotWritten) {
     PlanMaker before;
     before.Add(paged, RowsBetween(sequence, 0, Rows(sequence)));
     engine_.Run(before.Take());
-    // Other tokens in all rows but the suffixes' last ones.
+    // Change the tokens of all rows except the last row of each suffix.
     std::vector<SegmentRows> rows;
     std::int32_t row = 0;
     for (const proto::Segment& segment : sequence.segments) {
@@ -379,8 +379,8 @@ TEST_P(EnginePages, WhatIsStoredIsNotWritten) {
   }
 }
 
-// Another chunk in one's place leaves the others as they are: their rows' logits, and, read by the
-// next plan, their K/V.
+// If a chunk is replaced, the other chunks' logits stay the same, and so does their K/V, which the
+// next plan reads.
 TEST_P(EnginePages, AChangedChunkChangesNoOther) {
   for (int round = 0; round < kRounds; ++round) {
     const auto tokens = [&](std::uint64_t seed, std::size_t count) {
@@ -400,8 +400,8 @@ TEST_P(EnginePages, AChangedChunkChangesNoOther) {
       }
       return sequence;
     };
-    // The prefix, three groups of four chunks, a suffix: which segment to change, and how many see
-    // it.
+    // Segment 0 is the prefix, 1 … 4 are four chunks in three groups, and 5 is the suffix. The
+    // changed chunk affects the rest of its group and the suffix.
     const auto changed_segment = static_cast<std::size_t>(1 + round % 4);
     const PackedSequence old = sequence_of();
     std::vector<TokenId>* const chunks[] = {&groups[0][0], &groups[1][0], &groups[1][1],
@@ -442,7 +442,7 @@ TEST_P(EnginePages, AChangedChunkChangesNoOther) {
   }
 }
 
-TEST_P(EnginePages, ThreadsAndCompanyChangeNothing) {
+TEST_P(EnginePages, ThreadsAndOtherSequencesChangeNothing) {
   const PackedSequence sequence = Sequence(0);
   const PackedSequence before = Sequence(1);
   const std::vector<RowLogits> expected = Whole(sequence);

@@ -1,4 +1,5 @@
-// Uneven splits: 9 query and 3 K/V heads over more ranks than K/V heads, up to one head a rank.
+// Uneven splits: 9 query heads and 3 K/V heads over more ranks than K/V heads, up to one query head
+// per rank.
 
 #include <filesystem>
 

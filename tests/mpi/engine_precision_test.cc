@@ -1,7 +1,7 @@
-// Every precision against the oracle. What error belongs to a precision, the oracle says itself:
-// rounded where the engine rounds (reference::Rounding), it is as far off as the engine may be. The
-// two do not round to the same bits, as a last digit of float32 decides which way a number goes;
-// but their errors are as large.
+// Every precision against the oracle. The allowed error of a precision is the oracle's own error if
+// it rounds at the places at which the engine rounds (reference::Rounding). The two do not round to
+// the same bits, because a last digit of float32 may decide whether a number is rounded up or down,
+// but their errors have the same size.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ std::filesystem::path Family(const std::string& name) {
   return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
 }
 
-/// A query and items, with every row read, and labels all over the vocabulary.
+/// A query and items. Every row is read, and the labels are spread over the vocabulary.
 PackedSequence EveryRow(std::int64_t vocab_size) {
   const auto tokens = [&](std::uint64_t seed, std::size_t count) {
     return reference::RandomTokens(seed, count, vocab_size);
@@ -50,7 +50,7 @@ PackedSequence EveryRow(std::int64_t vocab_size) {
   return sequence;
 }
 
-/// Log-probabilities of the labels of every read, one after the other.
+/// Log-probabilities of the labels of every read: [reads * labels].
 std::vector<double> LogProbsOf(const reference::ReferenceModel& model,
                                const PackedSequence& sequence) {
   std::vector<std::int32_t> rows;
@@ -83,13 +83,13 @@ Errors ErrorsOf(const std::vector<double>& found, const std::vector<double>& exa
   return errors;
 }
 
-// Both errors are samples of one distribution, of about 98 independent ones, a row each: their RMS
-// scatters by 1/√(2 · 98) = 7 %. This is four times that.
+// Both errors have the same distribution and about 98 independent samples, one for each row. Their
+// RMS scatters by 1/√(2 · 98) = 7 %; this allows four times that.
 constexpr double kMostRatio = 1.3;
-// The largest of a sample scatters more.
+// The largest error of a sample scatters more.
 constexpr double kMostRatioOfLargest = 2;
 
-/// The engine's errors on a model are those of its rounding.
+/// Expects that the engine's errors on a model are as large as those of its rounding.
 void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precision) {
   if (proto::LoadModelConfig(model).num_attention_heads < proto::Communicator::World().size()) {
     GTEST_SKIP() << "more ranks than heads";
@@ -116,14 +116,14 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precis
   const Errors of_rounding = ErrorsOf(rounded, exact);
   EXPECT_LE(of_engine.rms, kMostRatio * of_rounding.rms);
   EXPECT_LE(of_engine.largest, kMostRatioOfLargest * of_rounding.largest);
-  // It is that precision, and not a better one that takes longer. (Of several ranks each rounds its
-  // own part of a row to int8, by a finer scale.)
+  // The engine does not use a better, slower precision. Half is allowed, because each of several
+  // ranks rounds its own part of a row to int8 with a finer scale.
   EXPECT_GE(of_engine.rms, of_rounding.rms / 2);
 }
 
 class EnginePrecision : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {};
 
-TEST_P(EnginePrecision, IsAsFarOffAsItsRounding) {
+TEST_P(EnginePrecision, ErrorIsThatOfTheRounding) {
   const auto [precision, family] = GetParam();
   ExpectErrorsOfRounding(Family(family), precision);
 }
@@ -139,9 +139,9 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// Channels a hundred times the others, as real models have them.
-TEST(EngineOutliers, TakeNoBitsOfTheOthers) {
-  const reference::TempDirectory dir;  // Each rank its own, with the same weights.
+// Real models have channels a hundred times as large as the others.
+TEST(EngineOutliers, DoNotReduceThePrecisionOfOtherChannels) {
+  const reference::TempDirectory dir;  // Each rank has its own, with the same weights.
   reference::RandomCheckpoint checkpoint;
   checkpoint.config = reference::TinyConfig("llama");
   checkpoint.config.hidden_size = 64;

@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Of the ranks that do not talk, what fails is told all the same.
+/// Prints failures of ranks other than 0, which have no result printer.
 class FailurePrinter : public testing::EmptyTestEventListener {
  public:
   explicit FailurePrinter(int rank) : rank_(rank) {}
@@ -25,7 +25,7 @@ class FailurePrinter : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-// Every rank runs every test; rank 0 does the talking.
+// Every rank runs every test. Rank 0 prints the results.
 int main(int argc, char** argv) {
   const scorecast::proto::MpiEnvironment mpi;
   testing::InitGoogleTest(&argc, argv);

@@ -21,7 +21,7 @@ ScatteredPages::ScatteredPages(const proto::PlanLimits& limits, std::uint64_t se
 
 std::int32_t ScatteredPages::Take() {
   if (free_.empty()) {
-    throw std::logic_error("the test needs more pages than there are");
+    throw std::logic_error("the test needs more pages than the limits have");
   }
   const std::int32_t page = free_.back();
   free_.pop_back();
@@ -96,7 +96,7 @@ std::vector<std::size_t> PlanMaker::Add(const PagedSequence& paged,
   auto token = sequence.tokens.begin();
   for (std::size_t s = 0; s < sequence.segments.size(); ++s) {
     const Segment& segment = sequence.segments[s];
-    std::int32_t first = 0;  // Of the page.
+    std::int32_t first = 0;  // First row of the page, among the segment's rows.
     for (const std::int32_t page : paged.pages[s]) {
       const auto in_page = [&](std::int32_t row) {
         return std::clamp(row - first, 0, kKvPageRows);
@@ -156,7 +156,7 @@ PackedSequence Pack(const reference::PackedLayout& layout, const proto::BlockWei
   PackedSequence sequence;
   sequence.tokens = layout.tokens;
   sequence.block_weighting = weighting;
-  bool has_chain = false;  // Something of the present one.
+  bool has_chain = false;  // The sequence has a segment of the current chain.
   for (Segment segment : layout.segments) {
     has_chain = has_chain && segment.continues;
     if (segment.length > 0) {

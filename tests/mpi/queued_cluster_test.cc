@@ -1,4 +1,4 @@
-// The real Cluster: any thread submits, the thread that calls MPI computes.
+// The Cluster of the product: any thread may submit plans; the thread that calls MPI computes them.
 
 #include "shard/worker/queued_cluster.h"
 
@@ -30,7 +30,7 @@ const std::filesystem::path kModel =
 
 class QueuedClusterTest : public ::testing::Test {
  protected:
-  /// A plan whose answer tells it from those of other seeds.
+  /// A plan whose partial logits differ from those of other seeds.
   ForwardPlan PlanOf(int seed) const {
     const auto tokens = [&](std::uint64_t stream, std::size_t count) {
       return reference::RandomTokens(stream * 1000 + static_cast<std::uint64_t>(seed), count,
@@ -45,7 +45,7 @@ class QueuedClusterTest : public ::testing::Test {
     return std::move(pass).Take();
   }
 
-  /// What the plans' answers are: [plans][reads]; on rank 0 only.
+  /// The logits of each plan: [plans][reads]; the inner vectors are empty on ranks other than 0.
   std::vector<std::vector<RowLogits>> Expected(int plans) {
     std::vector<std::vector<RowLogits>> expected;
     for (int seed = 0; seed < plans; ++seed) {
@@ -54,8 +54,8 @@ class QueuedClusterTest : public ::testing::Test {
     return expected;
   }
 
-  /// Rank 0: runs the cluster on this thread beside `submit` on another, which also stops it. The
-  /// other ranks follow.
+  /// On rank 0, runs the cluster on this thread and `submit`, which must stop the cluster, on
+  /// another. The other ranks follow.
   template <typename Submit>
   void RunBeside(Submit submit) {
     if (!engine_.is_root()) {
@@ -101,7 +101,7 @@ TEST_F(QueuedClusterTest, ComputesOnTheRunningThreadInTheOrderOfSubmission) {
     cluster.Stop();
   });
   if (engine_.is_root()) {
-    // Stop was called with plans still waiting: they were computed all the same.
+    // Plans that were waiting when Stop was called were computed, too.
     ASSERT_EQ(order.size(), static_cast<std::size_t>(kPlans));
     for (int i = 0; i < kPlans; ++i) {
       EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
@@ -132,13 +132,13 @@ TEST_F(QueuedClusterTest, TakesPlansFromSeveralThreads) {
     cluster.Stop();
   });
   for (const std::vector<int>& of_thread : order) {
-    // Each thread's own in their order, whatever came between.
+    // The plans of one thread are computed in its order.
     ASSERT_EQ(of_thread.size(), engine_.is_root() ? std::size_t{kPlans} : 0U);
     EXPECT_TRUE(std::is_sorted(of_thread.begin(), of_thread.end()));
   }
 }
 
-// As a request that takes several passes does; after Stop too, as it drains.
+// Requests that take several passes submit from `done`, also after Stop while the cluster drains.
 TEST_F(QueuedClusterTest, DoneMaySubmit) {
   constexpr int kPlans = 6;
   const auto expected = Expected(kPlans);
@@ -160,8 +160,9 @@ TEST_F(QueuedClusterTest, DoneMaySubmit) {
   EXPECT_EQ(done, engine_.is_root() ? kPlans : 0);
 }
 
-// What a callback holds is let go where that may call the cluster.
-TEST_F(QueuedClusterTest, WhatDoneHoldsMaySubmitWhenItGoes) {
+// Objects that a callback holds are destroyed while the cluster holds no lock, so that their
+// destructors may call it.
+TEST_F(QueuedClusterTest, DestructorsOfObjectsInDoneMaySubmit) {
   std::atomic<int> done = 0;
   RunBeside([&](shard::QueuedCluster& cluster) {
     // Its deleter submits the last plan.

@@ -20,8 +20,8 @@ namespace {
 
 using Transport = RowExchange::Transport;
 
-/// Bytes that tell by themselves whose they are: in no other place, row or round of a test do the
-/// same follow each other.
+/// A sequence of bytes that no other rank, row or round of a test has, so that misplaced bytes are
+/// seen.
 class Pattern {
  public:
   Pattern(std::int64_t round, int rank, std::int64_t row)
@@ -45,15 +45,15 @@ class Pattern {
   std::uint64_t state_;
 };
 
-constexpr int kFinished = -1;  // In place of the rank, and below: a finished row is nobody's.
+constexpr int kFinished = -1;  // Replaces the rank of a finished row; planes use lower numbers.
 
-/// Takes time without giving the core away, so that the other ranks run ahead as far as they can.
+/// Takes time without releasing the core, so that the other ranks run ahead as far as they can.
 void Dawdle() {
   for (std::atomic<int> i = 0; i < 500'000; ++i) {
   }
 }
 
-/// Where in a round a rank dawdles.
+/// The point of a round at which a rank dawdles.
 enum class Dawdling { kNowhere, kBeforeSummands, kBeforeParts, kBeforeSharing, kBeforeReading };
 
 void DawdleAt(Dawdling here, Dawdling where) {
@@ -62,7 +62,7 @@ void DawdleAt(Dawdling here, Dawdling where) {
   }
 }
 
-/// Of a row: its summands, and what is shared of it, plane by plane.
+/// Bytes of a row: its summands, and its shared part in each plane.
 struct Bytes {
   std::int64_t summand;
   std::vector<std::int64_t> shared;
@@ -70,7 +70,7 @@ struct Bytes {
   std::int64_t AllShared() const { return std::accumulate(shared.begin(), shared.end(), 0L); }
 };
 
-/// Planes of up to `most` rows, one after the other in the shared memory.
+/// Planes of up to `most` rows each, one behind the other in shared_rows().
 std::vector<RowPlane> LayOut(RowExchange& exchange, std::int64_t most, const Bytes& bytes) {
   std::vector<RowPlane> planes;
   std::byte* next = exchange.shared_rows();
@@ -81,7 +81,7 @@ std::vector<RowPlane> LayOut(RowExchange& exchange, std::int64_t most, const Byt
   return planes;
 }
 
-/// Finished rows stand for themselves in each plane.
+/// The pattern of a finished row in a plane.
 Pattern Finished(std::int64_t round, std::size_t plane, std::int64_t row) {
   return {round, kFinished - static_cast<int>(plane), row};
 }
@@ -107,8 +107,8 @@ std::int64_t CountWrongFinished(const std::vector<RowPlane>& planes, std::int64_
   return wrong;
 }
 
-/// One round of the owners' rows, with every byte that arrives looked at. A rank that finds a fault
-/// goes on, as the others would wait for it. Planes have room for `most` rows.
+/// Exchanges and shares the owners' rows once, and checks every byte that arrives. A rank that
+/// finds a fault goes on, because the others would wait for it. Planes have room for `most` rows.
 void Round(RowExchange& exchange, std::int64_t round, const RowSlices& owners, std::int64_t most,
            const Bytes& bytes, Dawdling dawdling = Dawdling::kNowhere) {
   const std::vector<RowPlane> planes = LayOut(exchange, most, bytes);
@@ -137,8 +137,8 @@ void Round(RowExchange& exchange, std::int64_t round, const RowSlices& owners, s
       << "round " << round << " of " << rows << " rows";
 }
 
-/// Owners of rows that are no even slices, of no more than `most` rows each, the same on every
-/// rank: of a random number of rows, some ranks with none.
+/// Random uneven slices of at most `most` rows for each rank; some ranks have none. The same on
+/// every rank if `random` is.
 RowSlices UnevenOwners(std::mt19937& random, int ranks, std::int64_t most) {
   RowSlices owners{{0}};
   for (int rank = 0; rank < ranks; ++rank) {
@@ -153,7 +153,7 @@ class RowExchangeOver : public ::testing::TestWithParam<Transport> {
   const proto::Communicator group_ = proto::Communicator::World();
 };
 
-TEST_P(RowExchangeOver, SaysHowItGoes) {
+TEST_P(RowExchangeOver, DescribesItsTransport) {
   const RowExchange exchange(group_, 8, 64, 64, GetParam());
   if (group_.size() == 1) {
     EXPECT_EQ(exchange.Description(), "one rank");
@@ -179,10 +179,11 @@ TEST_P(RowExchangeOver, EvenSlicesDifferByOneRowAtMost) {
   }
 }
 
-// Fewer rows than ranks, none, slices that differ; after many rows few, where old bytes would show.
-TEST_P(RowExchangeOver, BringsEveryRowWhereItBelongs) {
+// Fewer rows than ranks, no rows, and slices of different sizes. Few rows follow many, so that
+// bytes of an earlier round would be seen.
+TEST_P(RowExchangeOver, BringsEveryRowToItsPlace) {
   constexpr std::int64_t kMaxRows = 67;
-  const Bytes bytes = {61, {13}};  // Multiples neither of each other nor of a word.
+  const Bytes bytes = {61, {13}};  // Not multiples of each other, nor of a word.
   RowExchange exchange(group_, kMaxRows, bytes.summand, bytes.AllShared(), GetParam());
   std::int64_t round = 0;
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 0, 67, 1, 66, 0, 0, 7, 64, 3, 67, 67, 2, 31, 1}) {
@@ -193,7 +194,7 @@ TEST_P(RowExchangeOver, BringsEveryRowWhereItBelongs) {
   }
 }
 
-// As the rows that are read of a pass: each stays with its owner, however many that one has.
+// As for the rows that a pass reads: each stays with its owner, so that slices may have any size.
 TEST_P(RowExchangeOver, TakesOwnersOfAnyNumberOfRows) {
   constexpr std::int64_t kMostOwn = 9;
   const std::int64_t most = kMostOwn * group_.size();
@@ -204,14 +205,14 @@ TEST_P(RowExchangeOver, TakesOwnersOfAnyNumberOfRows) {
   for (; round < 60; ++round) {
     Round(exchange, round, UnevenOwners(random, group_.size(), kMostOwn), most, bytes);
   }
-  for (int owner = 0; owner < group_.size(); ++owner) {  // One has all there are.
+  for (int owner = 0; owner < group_.size(); ++owner) {  // One rank owns all rows.
     RowSlices owners{std::vector<std::int64_t>(static_cast<std::size_t>(owner) + 1, 0)};
     owners.bounds.resize(static_cast<std::size_t>(group_.size()) + 1, kMostOwn);
     Round(exchange, round++, owners, most, bytes);
   }
 }
 
-// Data, scales, and a plane that this precision does not have.
+// Planes like those of data and scales, and planes without bytes, which some precisions have.
 TEST_P(RowExchangeOver, SharesSeveralPlanes) {
   constexpr std::int64_t kMost = 33;
   constexpr std::int64_t kMostShared = 100;
@@ -225,8 +226,8 @@ TEST_P(RowExchangeOver, SharesSeveralPlanes) {
   }
 }
 
-// A plane may have no bytes and no place at all.
-TEST_P(RowExchangeOver, PassesOverPlanesWithoutAPlace) {
+// The data of a plane without bytes may be null.
+TEST_P(RowExchangeOver, IgnoresPlanesThatAreNull) {
   RowExchange exchange(group_, 10, 8, 8, GetParam());
   const std::vector<RowPlane> planes = {{nullptr, 0}, {exchange.shared_rows(), 8}, {nullptr, 0}};
   const RowSlices owners = exchange.Even(10);
@@ -245,7 +246,8 @@ TEST_P(RowExchangeOver, TakesLargeRows) {
   }
 }
 
-// Whoever dawdles, wherever: nobody else reads too early or overwrites what is still to be read.
+// Whichever rank dawdles, and at any point of a round, no other rank reads too early or overwrites
+// bytes that are still to be read.
 TEST_P(RowExchangeOver, WaitsForRanksThatDawdle) {
   constexpr std::int64_t kMost = 32;
   const Bytes bytes = {96, {48, 4}};
@@ -263,7 +265,8 @@ TEST_P(RowExchangeOver, WaitsForRanksThatDawdle) {
   }
 }
 
-// What was shared may be followed by rows without summands, and by fewer or more than they were.
+// Rows may be shared without an exchange of summands before, and their number may change from one
+// time to the next.
 TEST_P(RowExchangeOver, SharesRowsThatHaveNoSummands) {
   constexpr std::int64_t kRows = 9;
   const Bytes bytes = {4, {40}};
@@ -278,8 +281,8 @@ TEST_P(RowExchangeOver, SharesRowsThatHaveNoSummands) {
   }
 }
 
-// Two exchanges, and the group's own messages, do not get into each other's way.
-TEST_P(RowExchangeOver, GoesBesideOtherTraffic) {
+// Two exchanges and the group's other messages do not disturb each other.
+TEST_P(RowExchangeOver, WorksBesideOtherTraffic) {
   constexpr std::int64_t kMost = 10;
   const Bytes bytes = {24, {8}};
   RowExchange first(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
@@ -305,7 +308,7 @@ TEST_P(RowExchangeOver, CountsTheBytesOfOtherRanks) {
     expected += (group_.size() - 1) * own * bytes.summand + (rows - own) * bytes.AllShared();
     EXPECT_EQ(exchange.cost().bytes, expected);
   }
-  // The time is of the kind that the transport has.
+  // Shared memory has waiting time only, messages have transfer time only.
   const bool in_shared_memory = exchange.Description() == "shared window";
   EXPECT_EQ(exchange.cost().wait_seconds > 0, in_shared_memory);
   EXPECT_EQ(exchange.cost().transfer_seconds > 0, group_.size() > 1 && !in_shared_memory);
@@ -339,7 +342,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, RowExchangeOver,
                            return param.param == Transport::kFastest ? "Fastest" : "Messages";
                          });
 
-// A window has no name once it is made: whatever ends the ranks, nothing of it stays.
+// The window's file is unlinked at once, so that no file stays, however the ranks end.
 TEST(RowExchangeWindow, HasNoName) {
   const proto::Communicator group = proto::Communicator::World();
   const RowExchange exchange(group, 100, 1024, 1024);
@@ -354,11 +357,11 @@ TEST(RowExchangeWindow, HasNoName) {
   EXPECT_THAT(windows, ::testing::Each(::testing::EndsWith(" (deleted)")));
 }
 
-// Where the window's file system is too small, every rank goes over to messages at start.
+// If the window's file system is too small, every rank uses messages from the start.
 TEST(RowExchangeWindow, IsNotMadeWithoutTheSpace) {
   const proto::Communicator group = proto::Communicator::World();
   const Bytes bytes = {1 << 20, {16}};
-  constexpr std::int64_t kTebibyte = 1 << 20;  // In such rows.
+  constexpr std::int64_t kTebibyte = 1 << 20;  // The number of such rows in a TiB.
   RowExchange exchange(group, kTebibyte, bytes.summand, bytes.AllShared());
   EXPECT_NE(exchange.Description(), "shared window");
   if (group.size() > 1) {

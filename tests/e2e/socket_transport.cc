@@ -1,4 +1,4 @@
-#include "tests/e2e/socket_door.h"
+#include "tests/e2e/socket_transport.h"
 
 #include <limits>
 #include <map>
@@ -17,15 +17,15 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void OnlyJson(const std::string& field, const json& value) {
-  throw std::invalid_argument("only JSON can say " + field + ": " + value.dump());
+[[noreturn]] void ThrowOnlyJson(const std::string& field, const json& value) {
+  throw std::invalid_argument("only JSON can express " + field + ": " + value.dump());
 }
 
 void ToIds(const json& list, v1::TokenIds& ids) {
   for (const json& id : list) {
     if (!id.is_number_integer() || id.get<std::int64_t>() < std::numeric_limits<int>::min() ||
         id.get<std::int64_t>() > std::numeric_limits<int>::max()) {
-      OnlyJson("a list of ids", list);
+      ThrowOnlyJson("a list of ids", list);
     }
     ids.add_ids(id.get<std::int32_t>());
   }
@@ -37,13 +37,13 @@ void ToTextOrIds(const json& value, v1::TextOrIds& message) {
   } else if (value.is_array()) {
     ToIds(value, *message.mutable_ids());
   } else {
-    OnlyJson("a text", value);
+    ThrowOnlyJson("a text", value);
   }
 }
 
 void ToLabels(const json& value, v1::LabelTokenIds& labels) {
   if (!value.is_array()) {
-    OnlyJson("label_token_ids", value);
+    ThrowOnlyJson("label_token_ids", value);
   }
   if (value.empty() || !value.front().is_array()) {
     ToIds(value, *labels.mutable_for_all());
@@ -57,7 +57,7 @@ void ToLabels(const json& value, v1::LabelTokenIds& labels) {
 void ToStrings(const std::string& field, const json& value,
                google::protobuf::RepeatedPtrField<std::string>& strings) {
   if (!value.is_array()) {
-    OnlyJson(field, value);
+    ThrowOnlyJson(field, value);
   }
   for (const json& one : value) {
     *strings.Add() = one.get<std::string>();
@@ -96,24 +96,24 @@ void SetField(const std::string& name, const json& value, v1::ScoreRequest& scor
   } else if (name == "cache_salt" && value.is_string()) {
     score.set_cache_salt(value.get<std::string>());
   } else {
-    OnlyJson(name, value);
+    ThrowOnlyJson(name, value);
   }
 }
 
 using Setter = void (*)(const std::string& name, const json& value, v1::ChunkedRequest& request);
 
-/// Reads a list of texts or lists of ids.
+/// Converts a list whose elements are texts or lists of ids.
 void ToParts(const std::string& name, const json& value,
              google::protobuf::RepeatedPtrField<v1::TextOrIds>& parts) {
   if (!value.is_array()) {
-    OnlyJson(name, value);
+    ThrowOnlyJson(name, value);
   }
   for (const json& part : value) {
     ToTextOrIds(part, *parts.Add());
   }
 }
 
-/// For fields whose value a setter takes as it is.
+/// Sets a field whose JSON value has the type that the setter takes.
 template <typename Value, void (v1::ChunkedRequest::*set)(Value)>
 void Plain(const std::string& /*name*/, const json& value, v1::ChunkedRequest& request) {
   (request.*set)(value.get<Value>());
@@ -185,7 +185,7 @@ proto::Error ToError(const v1::Error& message) {
 
 v1::Request ToRequest(std::uint64_t request_id, const json& body) {
   if (!body.contains("items") || body.at("items").is_null()) {
-    OnlyJson("that there are no items", body);
+    ThrowOnlyJson("a request without items", body);
   }
   v1::Request request;
   request.set_request_id(request_id);
@@ -205,14 +205,14 @@ v1::Request ToChunkedRequest(std::uint64_t request_id, const json& body) {
   for (const auto& [name, value] : body.items()) {
     const auto setter = ChunkedSetters().find(name);
     if (setter == ChunkedSetters().end()) {
-      OnlyJson(name, value);
+      ThrowOnlyJson(name, value);
     }
     setter->second(name, value, *request.mutable_chunked());
   }
   return request;
 }
 
-v1::Request ToMessage(std::uint64_t request_id, const DoorRequest& request) {
+v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) {
   return request.url == "/v1/chunked" ? ToChunkedRequest(request_id, request.body)
                                       : ToRequest(request_id, request.body);
 }
@@ -240,18 +240,19 @@ std::string ToBatchLine(const v1::Response& response) {
 
 namespace {
 
-/// Sends them on one connection, by a thread of its own or each when the one before is answered.
-BatchRun RunOnConnection(const BatchCommand& command, const std::vector<DoorRequest>& requests,
+/// Sends the requests on one connection: if `in_turn`, each after the reply to the one before it,
+/// else all at once from a thread of their own.
+BatchRun RunOnConnection(const BatchCommand& command, const std::vector<EndpointRequest>& requests,
                          bool in_turn) {
   std::vector<v1::Request> messages;
-  for (const DoorRequest& request : requests) {
+  for (const EndpointRequest& request : requests) {
     messages.push_back(ToMessage(messages.size(), request));
   }
   Service service(command);
   const auto client = service.Connect();
   std::thread sender;
   if (!in_turn) {
-    // A server does not read on while its client does not.
+    // A thread of its own, because the server stops reading while its client does not read replies.
     sender = std::thread([&] {
       for (const v1::Request& message : messages) {
         try {
@@ -264,17 +265,17 @@ BatchRun RunOnConnection(const BatchCommand& command, const std::vector<DoorRequ
   }
   BatchRun run;
   run.lines.resize(messages.size());
-  bool all_answered = true;
+  bool all_succeeded = true;
   std::string fault;
   try {
     for (const v1::Request& message : messages) {
       const v1::Response response = in_turn ? client->Call(message) : client->Receive();
       std::string& line = run.lines.at(response.request_id());
       if (!line.empty()) {
-        throw std::runtime_error("answered twice: " + line);
+        throw std::runtime_error("two replies to a request: " + line);
       }
       line = ToBatchLine(response);
-      all_answered = all_answered && !response.has_error();
+      all_succeeded = all_succeeded && !response.has_error();
     }
   } catch (const std::exception& thrown) {
     fault = thrown.what();
@@ -286,19 +287,20 @@ BatchRun RunOnConnection(const BatchCommand& command, const std::vector<DoorRequ
   }
   const ProcessResult result = service.Drain();
   run.err = result.err + fault;
-  run.exit_code = !fault.empty()                           ? 1
-                  : result.exit_code == 0 && !all_answered ? 3
-                                                           : result.exit_code;
+  run.exit_code = !fault.empty()                            ? 1
+                  : result.exit_code == 0 && !all_succeeded ? 3
+                                                            : result.exit_code;
   return run;
 }
 
 }  // namespace
 
-BatchRun RunThroughSocket(const BatchCommand& command, const std::vector<DoorRequest>& requests) {
+BatchRun RunThroughSocket(const BatchCommand& command,
+                          const std::vector<EndpointRequest>& requests) {
   return RunOnConnection(command, requests, /*in_turn=*/false);
 }
 
-BatchRun RunInTurn(const BatchCommand& command, const std::vector<DoorRequest>& requests) {
+BatchRun RunInTurn(const BatchCommand& command, const std::vector<EndpointRequest>& requests) {
   return RunOnConnection(command, requests, /*in_turn=*/true);
 }
 

@@ -1,4 +1,4 @@
-// The request socket answers as the batch door does: every field, every error, bit for bit.
+// The request socket and a batch file give the same responses and errors, bit for bit.
 
 #include <algorithm>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What an answer may have besides scores.
+/// Fields that change which fields and numbers a response has.
 const std::vector<json> kOptions = {
     json::object(),
     {{"apply_softmax", true}},
@@ -32,7 +32,7 @@ const std::vector<json> kFaults = {{{"max_new_tokens", 1}},
                                    {{"temperature", 0.0}, {"apply_softmax", true}},
                                    {{"items", {"<|im_end|>", {1}}}}};
 
-/// Text and ids, short and long; every option or fault in each.
+/// Text and ids, short and long, each with every one of `patches`.
 std::vector<json> Bodies(const std::vector<json>& patches) {
   const std::vector<json> contents = {
       {{"query", "The harbour is open."}, {"items", {" harbour", "", "naïve café 日本語 🎉"}}},
@@ -57,19 +57,19 @@ struct BothRuns {
 };
 
 BothRuns RunBoth(const BatchCommand& command, const std::vector<json>& bodies) {
-  BothRuns doors = {RunBatch(command, bodies, Door::kBatch),
-                    RunBatch(command, bodies, Door::kSocket)};
-  EXPECT_EQ(doors.batch.lines.size(), bodies.size()) << doors.batch.err;
-  EXPECT_EQ(doors.socket.lines.size(), bodies.size());
-  for (std::size_t i = 0; i < std::min(bodies.size(), doors.batch.lines.size()); ++i) {
-    EXPECT_EQ(doors.socket.Stable(i), doors.batch.Stable(i)) << bodies[i];
+  BothRuns runs = {RunBatch(command, bodies, Transport::kBatch),
+                   RunBatch(command, bodies, Transport::kSocket)};
+  EXPECT_EQ(runs.batch.lines.size(), bodies.size()) << runs.batch.err;
+  EXPECT_EQ(runs.socket.lines.size(), bodies.size());
+  for (std::size_t i = 0; i < std::min(bodies.size(), runs.batch.lines.size()); ++i) {
+    EXPECT_EQ(runs.socket.Stable(i), runs.batch.Stable(i)) << bodies[i];
   }
-  return doors;
+  return runs;
 }
 
-class DoorsAgree : public ::testing::TestWithParam<std::pair<int, const char*>> {};
+class TransportsAgree : public ::testing::TestWithParam<std::pair<int, const char*>> {};
 
-TEST_P(DoorsAgree, BitForBit) {
+TEST_P(TransportsAgree, BitForBit) {
   const auto [ranks, dtype] = GetParam();
   const std::filesystem::path model = MakeModel("ignore-merges");
   std::vector<json> bodies = Bodies(kOptions);
@@ -83,26 +83,26 @@ TEST_P(DoorsAgree, BitForBit) {
       {"--multi-item-scoring-delimiter", "<|im_end|>", "--max-batch-tokens", "48"}};
   for (const std::vector<std::string>& flags : modes) {
     SCOPED_TRACE(::testing::PrintToString(flags));
-    const BothRuns doors = RunBoth({model, flags, ranks, dtype}, bodies);
-    EXPECT_EQ(doors.batch.exit_code, 0) << doors.batch.err;
-    EXPECT_EQ(doors.socket.exit_code, 0) << doors.socket.err;
+    const BothRuns runs = RunBoth({model, flags, ranks, dtype}, bodies);
+    EXPECT_EQ(runs.batch.exit_code, 0) << runs.batch.err;
+    EXPECT_EQ(runs.socket.exit_code, 0) << runs.socket.err;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, DoorsAgree,
+INSTANTIATE_TEST_SUITE_P(Ranks, TransportsAgree,
                          ::testing::Values(std::pair{1, "int8"}, std::pair{2, "bf16"},
                                            std::pair{3, "f32"}, std::pair{4, "int8"}),
                          [](const auto& test) {
                            return std::to_string(test.param.first) + "_" + test.param.second;
                          });
 
-TEST(Doors, AgreeOnFaults) {
+TEST(Transports, AgreeOnFaults) {
   const std::filesystem::path model = MakeModel("ignore-merges");
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{}, {"--multi-item-scoring-delimiter", "<|im_end|>"}}) {
-    const BothRuns doors = RunBoth({model, flags}, Bodies(kFaults));
-    EXPECT_EQ(doors.batch.exit_code, 3);
-    EXPECT_EQ(doors.socket.exit_code, 3);
+    const BothRuns runs = RunBoth({model, flags}, Bodies(kFaults));
+    EXPECT_EQ(runs.batch.exit_code, 3);
+    EXPECT_EQ(runs.socket.exit_code, 3);
   }
 }
 

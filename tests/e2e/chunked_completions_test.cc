@@ -1,5 +1,5 @@
-// Answers through the executable: the demo model reads documents; sampling, stops and several
-// questions do what their fields say, whatever else is computed.
+// Completions of /v1/chunked: the demo model answers questions on documents, and the fields for
+// sampling, stops and several questions have their effect, whatever else is being computed.
 
 #include <algorithm>
 #include <array>
@@ -23,8 +23,9 @@ using nlohmann::json;
 
 const std::string kSeparator = " # # ";
 
-BatchRun RunAnswered(const BatchCommand& command, const std::vector<DoorRequest>& requests) {
-  BatchRun run = RunRequests(command, requests, Door::kBatch);
+BatchRun RunAndExpectSuccess(const BatchCommand& command,
+                             const std::vector<EndpointRequest>& requests) {
+  BatchRun run = RunRequests(command, requests, Transport::kBatch);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(run.lines.size(), requests.size());
   return run;
@@ -38,7 +39,7 @@ struct Reading {
   std::vector<std::string> chunks;
   std::string question;
   std::string answer;
-  std::size_t place = 0;  ///< Of the document that answers it.
+  std::size_t place = 0;  ///< Index of the chunk that has the answer.
 
   Reading MovedTo(std::size_t to) const {
     Reading moved = *this;
@@ -61,7 +62,7 @@ struct Reading {
   }
 };
 
-/// What was kept out of the demo model's training.
+/// The readings that were kept out of the demo model's training.
 std::vector<Reading> HeldOut() {
   std::vector<Reading> readings;
   std::ifstream file(DemoModelDirectory() / "../held_out.jsonl");
@@ -76,7 +77,6 @@ std::vector<Reading> HeldOut() {
   return readings;
 }
 
-/// Of the first of them.
 Reading OneReading() { return HeldOut().front(); }
 
 json With(json body, const json& more) {
@@ -84,13 +84,13 @@ json With(json body, const json& more) {
   return body;
 }
 
-TEST(DemoModelReadings, AreRightWhereverTheAnswerStands) {
+TEST(DemoModelReadings, AreRightWhereverTheAnswerIs) {
   constexpr std::size_t kPlaces = 8;
   constexpr double kRight = 0.9;
   const std::vector<Reading> readings = HeldOut();
   ASSERT_EQ(readings.size(), 150U);
   const json wanted = {{"max_new_tokens", 12}};
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (const Reading& reading : readings) {
     ASSERT_EQ(reading.chunks.size(), kPlaces);
     for (std::size_t place = 0; place < kPlaces; ++place) {
@@ -100,7 +100,7 @@ TEST(DemoModelReadings, AreRightWhereverTheAnswerStands) {
     }
   }
   const BatchRun run =
-      RunAnswered({DemoModelDirectory(), {"--enable-chunk-aware"}, 2, ""}, requests);
+      RunAndExpectSuccess({DemoModelDirectory(), {"--enable-chunk-aware"}, 2, ""}, requests);
   std::array<double, kPlaces> right = {};
   for (std::size_t i = 0; i < readings.size(); ++i) {
     for (std::size_t place = 0; place < kPlaces; ++place) {
@@ -116,30 +116,33 @@ TEST(DemoModelReadings, AreRightWhereverTheAnswerStands) {
   }
 }
 
-// Without the flag, and with less than two separators, nobody is shielded from anybody.
-TEST(Prompts, AreOrdinaryTextUnlessTheyAreTakenApart) {
+// A prompt is split into chunks only if --enable-chunk-aware is given and the prompt has two
+// separators or more.
+TEST(Prompts, AreOrdinaryTextUnlessTheyAreSplit) {
   const std::string text = OneReading().Text();
   const std::string one_separator = "Mary likes golf." + kSeparator + "Mary likes";
   const auto requests = [](const std::string& prompt) {
     const json labels = {{"labels", {" golf", " yes"}}, {"return_token_logprobs", true}};
-    return std::vector<DoorRequest>{ToChunked(With({{"prompt", prompt}}, labels)),
-                                    ToScore(With({{"query", prompt}, {"items", {""}}}, labels))};
+    return std::vector<EndpointRequest>{
+        ToChunked(With({{"prompt", prompt}}, labels)),
+        ToScore(With({{"query", prompt}, {"items", {""}}}, labels))};
   };
   for (const auto& [prompt, flags] : std::vector<std::pair<std::string, std::vector<std::string>>>{
            {text, {}},
            {one_separator, {"--enable-chunk-aware"}},
            {text, {"--enable-chunk-aware", "--chunk-separator", "<|doc|>"}}}) {
     SCOPED_TRACE(::testing::PrintToString(flags));
-    const BatchRun run = RunAnswered({DemoModelDirectory(), flags, 0, ""}, requests(prompt));
+    const BatchRun run =
+        RunAndExpectSuccess({DemoModelDirectory(), flags, 0, ""}, requests(prompt));
     for (const char* field : {"scores", "token_logprobs"}) {
       EXPECT_EQ(run.Body(0).at(field), run.Body(1).at(field)) << field;
     }
     EXPECT_EQ(run.Body(0).at("usage").at("prompt_tokens"),
               run.Body(1).at("usage").at("prompt_tokens"));
   }
-  // Taken apart it is another prompt, of fewer tokens.
+  // The split prompt has fewer tokens, because the separators are gone.
   const BatchRun run =
-      RunAnswered({DemoModelDirectory(), {"--enable-chunk-aware"}, 0, ""}, requests(text));
+      RunAndExpectSuccess({DemoModelDirectory(), {"--enable-chunk-aware"}, 0, ""}, requests(text));
   EXPECT_LT(run.Body(0).at("usage").at("prompt_tokens"),
             run.Body(1).at("usage").at("prompt_tokens"));
   EXPECT_NE(run.Body(0).at("scores"), run.Body(1).at("scores"));
@@ -153,23 +156,23 @@ TEST(Prompts, AnySeparatorMayBeChosen) {
   }
   text += "<|doc|>" + reading.question;
   const json wanted = {{"max_new_tokens", 6}, {"labels", {" golf", " yes"}}};
-  const BatchRun run = RunAnswered(
+  const BatchRun run = RunAndExpectSuccess(
       {DemoModelDirectory(), {"--enable-chunk-aware", "--chunk-separator", "<|doc|>"}, 0, ""},
       {ToChunked(With(reading.Structured(), wanted)), ToChunked(With({{"prompt", text}}, wanted))});
   EXPECT_EQ(run.Body(0).at("outputs"), run.Body(1).at("outputs"));
   EXPECT_EQ(run.Body(0).at("scores"), run.Body(1).at("scores"));
 }
 
-/// Sampled, and longer than the model itself would make it.
+/// Options of a sampled completion that goes on behind EOS.
 json Sampled(std::uint64_t seed) {
   return {{"temperature", 1.5}, {"seed", seed}, {"max_new_tokens", 40}, {"ignore_eos", true}};
 }
 
-TEST(Sampling, TheSeedMakesTheTextAndNothingElse) {
+TEST(Sampling, TheTextDependsOnTheSeedAndNotOnOtherRequests) {
   const std::vector<Reading> readings = HeldOut();
   const json body = With(readings[3].Structured(), Sampled(5));
-  const BatchRun alone = RunAnswered({DemoModelDirectory(), {}, 0, ""}, {ToChunked(body)});
-  std::vector<DoorRequest> crowd;
+  const BatchRun alone = RunAndExpectSuccess({DemoModelDirectory(), {}, 0, ""}, {ToChunked(body)});
+  std::vector<EndpointRequest> crowd;
   for (std::uint64_t i = 0; i < 15; ++i) {
     crowd.push_back(ToChunked(With(readings[i].Structured(), Sampled(i))));
     crowd.push_back(ToScore({{"query", readings[i].question},
@@ -181,7 +184,7 @@ TEST(Sampling, TheSeedMakesTheTextAndNothingElse) {
   for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
            {}, {"--kv-cache-mb", "0"}, {"--kv-cache-mb", "0", "--max-batch-tokens", "24"}}) {
     SCOPED_TRACE(::testing::PrintToString(flags));
-    const BatchRun amid = RunAnswered({DemoModelDirectory(), flags, 0, ""}, crowd);
+    const BatchRun amid = RunAndExpectSuccess({DemoModelDirectory(), flags, 0, ""}, crowd);
     EXPECT_EQ(Output(amid, 11), Output(alone, 0));
     std::vector<std::string> all;
     for (std::size_t i = 0; i < crowd.size(); ++i) {
@@ -195,14 +198,14 @@ TEST(Sampling, TheSeedMakesTheTextAndNothingElse) {
 }
 
 TEST(Sampling, OtherSeedsGiveOtherTexts) {
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
     requests.push_back(ToChunked(With(OneReading().Structured(), Sampled(seed))));
   }
   json unseeded = With(OneReading().Structured(), Sampled(0));
   unseeded.erase("seed");
   requests.push_back(ToChunked(unseeded));
-  const BatchRun run = RunAnswered({DemoModelDirectory(), {}, 2, ""}, requests);
+  const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), {}, 2, ""}, requests);
   EXPECT_NE(Output(run, 0), Output(run, 1));
   EXPECT_NE(Output(run, 0), Output(run, 2));
   EXPECT_NE(Output(run, 1), Output(run, 2));
@@ -211,7 +214,7 @@ TEST(Sampling, OtherSeedsGiveOtherTexts) {
 
 TEST(Sampling, TopKAndTopPCutTheTail) {
   const json greedy = {{"max_new_tokens", 20}, {"ignore_eos", true}};
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (const json& options :
        {greedy, With(Sampled(9), {{"top_k", 1}, {"max_new_tokens", 20}}),
         With(Sampled(9), {{"top_p", 1e-6}, {"max_new_tokens", 20}}), Sampled(9),
@@ -221,7 +224,7 @@ TEST(Sampling, TopKAndTopPCutTheTail) {
   }
   for (const int ranks : {0, 3}) {
     SCOPED_TRACE(ranks);
-    const BatchRun run = RunAnswered({DemoModelDirectory(), {}, ranks, ""}, requests);
+    const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), {}, ranks, ""}, requests);
     EXPECT_EQ(Output(run, 1), Output(run, 0));
     EXPECT_EQ(Output(run, 2), Output(run, 0));
     EXPECT_EQ(Output(run, 4), Output(run, 3));
@@ -231,10 +234,11 @@ TEST(Sampling, TopKAndTopPCutTheTail) {
   }
 }
 
-// Every answer needs more pages than it began with, and there are too few for all of them.
-TEST(Sampling, AnswersThatWerePutOffAndComputedAgainAreTheSame) {
+// Every completion comes to need more pages than it began with, and there are too few for all, so
+// that some are preempted.
+TEST(Sampling, PreemptedCompletionsAreTheSame) {
   const std::filesystem::path dir = MakeModel("");
-  std::vector<DoorRequest> requests;
+  std::vector<EndpointRequest> requests;
   for (std::uint64_t i = 0; i < 10; ++i) {
     json body = With({{"question", reference::RandomTokens(i, 20 + i, kModelVocabSize)}},
                      With(Sampled(i), {{"max_new_tokens", 130}}));
@@ -244,37 +248,39 @@ TEST(Sampling, AnswersThatWerePutOffAndComputedAgainAreTheSame) {
     }
     requests.push_back(ToChunked(body));
   }
-  const BatchRun roomy = RunAnswered({dir, {"--kv-cache-mb", "64"}, 0, ""}, requests);
+  const BatchRun roomy = RunAndExpectSuccess({dir, {"--kv-cache-mb", "64"}, 0, ""}, requests);
   for (const int ranks : {0, 2}) {
-    const BatchRun narrow = RunAnswered({dir, {"--kv-cache-mb", "0"}, ranks, ""}, requests);
+    const BatchRun narrow = RunAndExpectSuccess({dir, {"--kv-cache-mb", "0"}, ranks, ""}, requests);
     const BatchRun expected =
-        ranks == 0 ? roomy : RunAnswered({dir, {"--kv-cache-mb", "64"}, ranks, ""}, requests);
+        ranks == 0 ? roomy
+                   : RunAndExpectSuccess({dir, {"--kv-cache-mb", "64"}, ranks, ""}, requests);
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      EXPECT_EQ(narrow.StableResponse(i), expected.StableResponse(i)) << "answer " << i;
+      EXPECT_EQ(narrow.StableResponse(i), expected.StableResponse(i)) << "completion " << i;
     }
   }
 }
 
-TEST(Stops, EndAnAnswerWhereTheySay) {
+TEST(Stops, EndACompletion) {
   const Reading reading = OneReading();
   const auto ask = [&](const json& options) {
     return ToChunked(With(With(reading.Structured(), {{"max_new_tokens", 12}}), options));
   };
-  const BatchRun plain = RunAnswered({DemoModelDirectory(), {}, 0, ""}, {ask(json::object())});
-  const json answer = Output(plain, 0);
-  ASSERT_EQ(answer.at("text"), " " + reading.answer + ".") << "it goes on from the question";
-  EXPECT_EQ(answer.at("finish_reason"), "stop");
-  const std::vector<TokenId> ids = answer.at("token_ids");
+  const BatchRun plain =
+      RunAndExpectSuccess({DemoModelDirectory(), {}, 0, ""}, {ask(json::object())});
+  const json completion = Output(plain, 0);
+  ASSERT_EQ(completion.at("text"), " " + reading.answer + ".") << "it continues the question";
+  EXPECT_EQ(completion.at("finish_reason"), "stop");
+  const std::vector<TokenId> ids = completion.at("token_ids");
   ASSERT_GE(ids.size(), 3U);
-  EXPECT_EQ(ids.back(), 2) << "EOS is among the tokens, and no text";
+  EXPECT_EQ(ids.back(), 2) << "EOS is one of the tokens, but adds no text";
   EXPECT_EQ(plain.Body(0).at("usage").at("completion_tokens"), ids.size());
 
   const std::size_t length = ids.size();
-  const BatchRun run =
-      RunAnswered({DemoModelDirectory(), {}, 0, ""},
-                  {ask({{"stop", "."}}), ask({{"stop", {"never", reading.answer.substr(1)}}}),
-                   ask({{"stop_token_ids", {ids[length - 2]}}}), ask({{"ignore_eos", true}}),
-                   ask({{"max_new_tokens", length - 1}}), ask({{"stop", {"never"}}})});
+  const BatchRun run = RunAndExpectSuccess(
+      {DemoModelDirectory(), {}, 0, ""},
+      {ask({{"stop", "."}}), ask({{"stop", {"never", reading.answer.substr(1)}}}),
+       ask({{"stop_token_ids", {ids[length - 2]}}}), ask({{"ignore_eos", true}}),
+       ask({{"max_new_tokens", length - 1}}), ask({{"stop", {"never"}}})});
   EXPECT_EQ(Output(run, 0).at("text"), " " + reading.answer);
   EXPECT_EQ(Output(run, 0).at("finish_reason"), "stop");
   EXPECT_EQ(Output(run, 0).at("token_ids").size(), length - 1);
@@ -286,10 +292,10 @@ TEST(Stops, EndAnAnswerWhereTheySay) {
   EXPECT_EQ(Output(run, 3).at("token_ids").size(), 12U);
   EXPECT_EQ(Output(run, 4).at("finish_reason"), "length");
   EXPECT_EQ(Output(run, 4).at("text"), " " + reading.answer + ".");
-  EXPECT_EQ(Output(run, 5), answer);
+  EXPECT_EQ(Output(run, 5), completion);
 }
 
-TEST(Questions, OfOneRequestAreThoseOfSeveral) {
+TEST(Questions, InOneRequestGiveTheSameAsInSeveral) {
   const std::vector<Reading> readings = HeldOut();
   std::vector<std::string> questions;
   for (std::size_t i = 0; i < 5; ++i) {
@@ -305,12 +311,12 @@ TEST(Questions, OfOneRequestAreThoseOfSeveral) {
     json together = With(readings[0].Structured(), scored);
     together.erase("question");
     together["questions"] = questions;
-    std::vector<DoorRequest> requests = {ToChunked(together)};
+    std::vector<EndpointRequest> requests = {ToChunked(together)};
     for (const std::string& question : questions) {
       requests.push_back(
           ToChunked(With(With(readings[0].Structured(), scored), {{"question", question}})));
     }
-    const BatchRun run = RunAnswered({DemoModelDirectory(), {}, 2, ""}, requests);
+    const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), {}, 2, ""}, requests);
     const json body = run.Body(0);
     ASSERT_EQ(body.at("scores").size(), questions.size());
     for (std::size_t q = 0; q < questions.size(); ++q) {
