@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Writes corpus/frames: valid and invalid input from clients of the request socket."""
 
-
 import pathlib
 import struct
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Write the corpus of tokenizer_json_fuzz: small tokenizer.json files, some good, some with one fault.
 
-
     make_tokenizer_json_corpus.py OUT_DIR
 """
 import copy

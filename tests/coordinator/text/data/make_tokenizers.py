@@ -283,7 +283,6 @@ def main():
         if name in LONG:
             write_long(directory, sp.encode)
         # SentencePiece decodes control tokens to no text; we keep them. They are tested by hand.
-
         lists = [[i for i in ids if not sp.is_control(i)] for ids in id_lists(random.Random(name), sp.get_piece_size(), sp.encode)]
         write_vectors(directory, texts, sp.encode, special, sp.decode, lists)
 
