@@ -17,10 +17,10 @@
 
 namespace scorecast::bench {
 
-/// Values of --dtype that the engine computes in.
+/// Values of --dtype that the engine supports.
 const std::vector<std::string>& EngineDtypes();
 
-/// Room for the largest workload of any bench in one pass; pages that are not used cost nothing.
+/// Room for the largest workload of all benches in one pass. Unused memory costs nothing.
 inline constexpr proto::PlanLimits kBenchLimits = {
     .max_rows = 16384, .max_reads = 1024, .pass_kv_rows = 2 * 16384, .kept_kv_rows = 0};
 
@@ -33,33 +33,33 @@ struct EngineOptions {
 
 using NamedFigures = std::vector<std::pair<std::string, double>>;
 
-/// What a rank computes passes with, without the service around it. The one place where a bench
-/// makes the engine. Collective over all ranks of the job.
+/// A rank's engine without the service around it. All benches make the engine by this class.
+/// Collective over all ranks of the job.
 class BenchEngine {
  public:
-  /// StartupError as the engine's parts throw it, and where `dtype` is none of EngineDtypes().
+  /// Throws the StartupError of the engine's parts, and one if `dtype` is not in EngineDtypes().
   explicit BenchEngine(const EngineOptions& options);
 
   bool is_root() const { return group_.is_root(); }
   proto::Communicator& group() { return group_; }
   const proto::ModelConfig& config() const { return config_; }
   const proto::PlanLimits& limits() const { return limits_; }
-  /// This rank's.
+  /// This rank's partition.
   proto::Partition partition() const;
   shard::ThreadPool& pool() { return rank_->pool(); }
   const shard::Transformer& transformer() const { return rank_->transformer(); }
   shard::PlanRunner& runner() { return rank_->runner(); }
 
-  // Running totals of this rank's passes, each with its name; names and order never change.
+  // Totals of this rank's passes so far, each with its name. Names and order never change.
 
   /// Seconds by phase, such as "gemm".
   NamedFigures PhaseSeconds() const;
-  /// Bytes, or where the name ends in "_s" seconds, of the exchanges between ranks.
+  /// Totals of the exchanges between ranks: seconds if the name ends in "_s", else bytes.
   NamedFigures ExchangeCost() const;
 
   /// Precisions of the products with weights.
   const shard::ArithmeticChoice& products() const { return products_; }
-  /// What computes the matrix products, as the log says it.
+  /// The log's description of the libraries and kernels.
   std::string BackendDescription() const { return rank_->Description(); }
 
  private:

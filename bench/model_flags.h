@@ -9,7 +9,7 @@
 
 namespace scorecast::bench {
 
-/// --shape and --models: which random model, and where it is kept.
+/// --shape and --models: the random model and its directory.
 struct ModelFlags {
   std::string shape_name;
   std::filesystem::path root;
@@ -18,7 +18,7 @@ struct ModelFlags {
   std::filesystem::path dir() const { return root / shape_name; }
 };
 
-/// The default shape is what `flags` holds.
+/// The default shape is that of `flags`.
 void AddModelFlags(CLI::App& app, ModelFlags& flags);
 
 }  // namespace scorecast::bench

@@ -5,7 +5,7 @@
 
 namespace scorecast::bench {
 
-/// A line on standard error on what is being measured.
+/// Prints a line on standard error about the current measurement.
 inline void Progress(const std::string& what) { std::fprintf(stderr, "bench: %s\n", what.c_str()); }
 
 }  // namespace scorecast::bench

@@ -1,4 +1,4 @@
-"""A line on standard error on what is being measured."""
+"""Prints lines on standard error about the current measurement."""
 import sys
 
 

@@ -65,7 +65,7 @@ nlohmann::json Config(const Shape& s) {
           {"torch_dtype", "bfloat16"}};
 }
 
-/// Numbers in [-scale, scale), as BF16.
+/// Random numbers in [-scale, scale), in BF16.
 class RandomBf16 {
  public:
   std::uint16_t Next(float scale) {
@@ -93,7 +93,7 @@ const std::vector<Shape>& Shapes() {
 }
 
 void WriteRandomModel(const Shape& shape, const std::filesystem::path& dir) {
-  // Written last: a directory that has it is whole.
+  // Written last, so that a directory with this file is complete.
   const std::filesystem::path config_path = dir / "config.json";
   if (std::filesystem::exists(config_path)) {
     return;
@@ -117,7 +117,7 @@ void WriteRandomModel(const Shape& shape, const std::filesystem::path& dir) {
   std::vector<std::uint16_t> values;
   for (const TensorShape& tensor : tensors) {
     values.resize(static_cast<std::size_t>(tensor.size()));
-    // A standard deviation of 0.02, Hugging Face's initializer_range; norms scale by one.
+    // The standard deviation is 0.02, Hugging Face's initializer_range. Norms scale by one.
     const bool is_norm = tensor.shape.size() == 1;
     const float scale = 0.02F * std::sqrt(3.0F);
     for (std::uint16_t& value : values) {

@@ -7,7 +7,7 @@
 
 namespace scorecast::bench {
 
-/// A model's shape; its weights are random, since speed does not depend on them.
+/// A model's shape. Weights are random, because speed does not depend on them.
 struct Shape {
   std::string name;
   std::int64_t hidden_size;
@@ -19,10 +19,10 @@ struct Shape {
   std::int64_t vocab_size;
 };
 
-/// The shapes that --shape knows.
+/// The values of --shape.
 const std::vector<Shape>& Shapes();
 
-/// Writes a Hugging Face directory of that shape with weights in BF16, unless `dir` has it already.
+/// Writes a Hugging Face directory with weights in BF16, unless `dir` has one already.
 void WriteRandomModel(const Shape& shape, const std::filesystem::path& dir);
 
 }  // namespace scorecast::bench

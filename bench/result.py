@@ -1,4 +1,4 @@
-"""Where a bench's figures go."""
+"""Output of a bench's figures."""
 from __future__ import annotations
 
 import argparse
@@ -13,7 +13,7 @@ def add_json_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def print_result(table: str, document: dict[str, Any], to: Path | None) -> None:
-    """`to`: what --json says."""
+    """`to` is the value of --json."""
     text = json.dumps(document, indent=1)
     if to == Path("-"):
         print(text)

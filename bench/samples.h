@@ -5,7 +5,7 @@
 
 namespace scorecast::bench {
 
-/// One quantity, measured again and again. The statistics want at least one value.
+/// Repeated measurements of one quantity. The statistics need at least one value.
 struct Samples {
   std::vector<double> values;
 
@@ -15,7 +15,7 @@ struct Samples {
   double Mean() const;
 };
 
-/// "median (least-most)", with so many digits after the point.
+/// "median (min-max)", with `digits` decimals.
 std::string Spread(const Samples& samples, int digits);
 
 }  // namespace scorecast::bench

@@ -1,4 +1,4 @@
-"""Statistics of what was measured again and again, as samples.h has them."""
+"""Statistics of repeated measurements, the same as in samples.h."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,5 +6,5 @@ from statistics import median
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """"median (least-most)", with so many digits after the point."""
+    """"median (min-max)", with `digits` decimals."""
     return f"{median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"

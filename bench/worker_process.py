@@ -1,8 +1,8 @@
-"""Processes that answer lines with lines of JSON, such as a worker: it does passes on demand, in the
-protocol of worker/main.cc.
+"""Processes that read lines and reply with lines of JSON, such as workers.
 
-A worker prints a line of JSON when it is ready; then each line that it reads names a workload, and is
-answered by a line of JSON with "t", the pass's seconds, "r", the label log-probabilities, and more.
+A worker runs passes on demand, by the protocol of worker/main.cc. It prints a line of JSON when it is ready.
+Then it reads lines with the name of a workload and replies to each with a line of JSON, which has "t", the
+seconds of the pass, "r", the label log-probabilities, and more.
 """
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from typing import Any, Self
 
 
 class WorkerFailed(Exception):
-    """Says which process and why: one line."""
+    """The message names the process and the reason, in one line."""
 
 
 class LineProcess:
-    """Ended by the end of the `with`, whatever ends that."""
+    """A process that ends with the `with` statement, also if that ends by an exception."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, env: dict[str, str] | None = None) -> None:
-        """Starts it; its standard error goes to the file `log`."""
+        """Starts the process. Its standard error goes to the file `log`."""
         self.name = name
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w") as file:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file,
-                                             text=True, env=env, start_new_session=True)  # Ctrl-C is for its user.
+                                             text=True, env=env, start_new_session=True)  # Ctrl-C does not reach it.
 
     def tell(self, lines: str) -> None:
-        """All at once; each ends with a newline."""
+        """Sends lines at once. Each must end with a newline."""
         assert self._process.stdin
         try:
             self._process.stdin.write(lines)
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # Reading says what became of it.
+            pass  # `read` raises an exception with the reason.
 
     def read(self) -> dict[str, Any]:
         assert self._process.stdout
@@ -50,7 +50,7 @@ class LineProcess:
         return self
 
     def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
-        """By the end of its input where all is well, and by force where that is not enough."""
+        """Closes the process's input. Terminates the process after an exception, or if it does not end by itself."""
         assert self._process.stdin and self._process.stdout
         try:
             self._process.stdin.close()
@@ -71,13 +71,13 @@ class LineProcess:
         return True
 
     def _last_words(self) -> str:
-        """What it said itself: mpirun's own explanation, which comes after, is for people with other questions."""
+        """The last line that the process itself printed, without the explanation that mpirun appends."""
         text = re.split(r"^-{20,}$", self._log.read_text(errors="replace"), maxsplit=1, flags=re.MULTILINE)
         for part in text:
             lines = [line.strip() for line in part.splitlines() if line.strip() and "--help" not in line]
             if lines:
                 return lines[-1]
-        return f"no word in {self._log}"
+        return f"nothing in {self._log}"
 
 
 class WorkerProcess(LineProcess):
@@ -87,9 +87,9 @@ class WorkerProcess(LineProcess):
         self.info = self.read()
 
     def run(self, workload: str) -> dict[str, Any]:
-        """One pass of it: the answer."""
+        """Runs one pass and returns the reply. Raises WorkerFailed if the reply is an error."""
         self.tell(workload + "\n")
-        answer = self.read()
-        if "err" in answer:
-            raise WorkerFailed(f"{self.name}: {workload}: {answer['err']}")
-        return answer
+        reply = self.read()
+        if "err" in reply:
+            raise WorkerFailed(f"{self.name}: {workload}: {reply['err']}")
+        return reply

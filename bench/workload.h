@@ -16,10 +16,10 @@ struct Workload {
   std::int64_t item_tokens = 10;
 };
 
-/// --query-tokens, --items and --item-tokens; their defaults are what `workload` holds.
+/// --query-tokens, --items and --item-tokens. The defaults are those of `workload`.
 void AddWorkloadFlags(CLI::App& app, Workload& workload);
 
-/// So many ids below `vocab_size`, others for another seed.
+/// `count` ids below `vocab_size`. Other seeds give other ids.
 std::vector<proto::TokenId> Tokens(std::int64_t count, std::int64_t seed, std::int64_t vocab_size);
 
 }  // namespace scorecast::bench

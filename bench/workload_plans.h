@@ -8,14 +8,14 @@
 
 namespace scorecast::bench {
 
-// Plans that the engine computes for a workload. Each item's last row is read against two labels,
-// over the whole vocabulary. They must fit one pass of `limits` (Check).
+// Plans of a workload for the engine. The last row of each item is read with two labels and the
+// whole vocabulary's normalizer. Each plan must fit one pass of `limits` (Check).
 
-/// All items in one pass; the query alone where there are none.
+/// All items in one pass, or the query alone if there are no items.
 proto::ForwardPlan PackedPlan(const Workload& workload, std::int64_t vocab_size,
                               const proto::PlanLimits& limits);
 
-/// The same scores item by item: query and item as one text, at most `most` of them.
+/// The same scores one by one: a plan of query and item for each of the first `most` items.
 std::vector<proto::ForwardPlan> OneByOnePlans(const Workload& workload, std::int64_t vocab_size,
                                               const proto::PlanLimits& limits, std::int64_t most);
 

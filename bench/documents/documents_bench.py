@@ -1,7 +1,7 @@
-"""Documents that cannot see each other: what their cache saves, and what an answer takes.
+"""Documents that cannot see each other: the time that their cache saves, and the time of completions.
 
-One process of the product for each dtype, and one of the worker, which reads memory on as many threads.
-Only what is of one dtype is compared, so dtypes are run one after another; all else in turns.
+Each dtype has a process of the product, and a worker that reads memory on the same number of threads.
+Figures are compared only within a dtype, so that dtypes run one after another; the rest runs in turns.
 """
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from statistics import median
 from typing import Any
 
 from bench.documents.requests import FreshTokens, chunked, score
-from bench.documents.scorecast import Answered, Scorecast
+from bench.documents.scorecast import Responses, Scorecast
 from bench.passes.jobs import Jobs, Layout
 from bench.progress import progress
 from bench.worker_process import WorkerProcess
 
 DOCUMENTS, DOCUMENT_TOKENS, QUESTION_TOKENS = 8, 512, 64
 DOCUMENTS_TOKENS = DOCUMENTS * DOCUMENT_TOKENS
-WARM_REQUESTS = 3  # In a round, each with an order and a question of its own.
+WARM_REQUESTS = 3  # In a round. Each has its own order of documents and its own question.
 QUERY_TOKENS, ITEMS, ITEM_TOKENS = 300, 10, 10
-ANSWERS, ANSWER_TOKENS, PROMPT_TOKENS = (1, 4, 16), 64, 16
+COMPLETIONS, COMPLETION_TOKENS, PROMPT_TOKENS = (1, 4, 16), 64, 16
 
 
 @dataclass
 class Samples:
-    """Of one kind of request; a value each."""
+    """Times of one kind of request, one value for each measurement."""
 
-    seconds: list[float] = field(default_factory=list)  # By the wall clock of who asks.
-    total_ms: list[float] = field(default_factory=list)  # By the answer's own timings.
+    seconds: list[float] = field(default_factory=list)  # Wall-clock time, measured by this program.
+    total_ms: list[float] = field(default_factory=list)  # From the responses' own timings.
 
-    def add(self, answered: Answered) -> None:
-        self.seconds.append(answered.seconds)
-        self.total_ms.append(answered.total_ms())
+    def add(self, responses: Responses) -> None:
+        self.seconds.append(responses.seconds)
+        self.total_ms.append(responses.total_ms())
 
 
 @dataclass
 class FirstTokenFigures:
-    """To the first token of an answer about documents."""
+    """Times to the first token of a completion about documents."""
 
     cold: Samples = field(default_factory=Samples)
-    warm: Samples = field(default_factory=Samples)  # WARM_REQUESTS a round.
-    plain: Samples = field(default_factory=Samples)  # The same number of tokens as one causal prompt.
+    warm: Samples = field(default_factory=Samples)  # WARM_REQUESTS values for each round.
+    plain: Samples = field(default_factory=Samples)  # One causal prompt with the same number of tokens.
 
     def plain_over_cold(self) -> list[float]:
         return [a / b for a, b in zip(self.plain.seconds, self.cold.seconds)]
 
     def plain_over_warm(self) -> list[float]:
-        """A round's plain over the median of its warm ones."""
+        """For each round, plain over the median of the warm requests."""
         return [plain / median(self.warm.seconds[i * WARM_REQUESTS:(i + 1) * WARM_REQUESTS])
                 for i, plain in enumerate(self.plain.seconds)]
 
@@ -67,47 +67,47 @@ class MultiItemFigures:
 
 @dataclass
 class DecodingFigures:
-    """So many answers together."""
+    """Times of `completions` completions together."""
 
-    answers: int
-    first: Samples = field(default_factory=Samples)  # Of one token each.
-    whole: Samples = field(default_factory=Samples)  # Of ANSWER_TOKENS each.
-    bytes_per_second: list[float] = field(default_factory=list)  # Read from memory, in the same round.
+    completions: int
+    first: Samples = field(default_factory=Samples)  # One token each.
+    whole: Samples = field(default_factory=Samples)  # COMPLETION_TOKENS tokens each.
+    bytes_per_second: list[float] = field(default_factory=list)  # Read from memory in the same round.
 
     def step_seconds(self) -> list[float]:
-        """Of a step that adds a token to each answer."""
-        return [(whole - first) / (ANSWER_TOKENS - 1)
+        """Time of a step, which adds a token to each completion."""
+        return [(whole - first) / (COMPLETION_TOKENS - 1)
                 for whole, first in zip(self.whole.seconds, self.first.seconds)]
 
     def tokens_per_second(self) -> list[float]:
-        return [self.answers / seconds for seconds in self.step_seconds()]
+        return [self.completions / seconds for seconds in self.step_seconds()]
 
     def share_of_limit(self, weight_bytes: float) -> list[float]:
-        """A step at the least reads every weight once."""
+        """Time of reading every weight once, which is the least that a step needs, over the time of a step."""
         return [weight_bytes / rate / seconds for rate, seconds in zip(self.bytes_per_second, self.step_seconds())]
 
 
 @dataclass
 class DocumentsFigures:
-    """Of one dtype."""
+    """Figures of one dtype."""
 
     dtype: str
     layout: Layout
-    weight_bytes: float  # Of the products, as packed.
+    weight_bytes: float  # Packed weights of the products.
     first_token: FirstTokenFigures = field(default_factory=FirstTokenFigures)
     multi_item: MultiItemFigures = field(default_factory=MultiItemFigures)
-    decoding: list[DecodingFigures] = field(default_factory=lambda: [DecodingFigures(n) for n in ANSWERS])
+    decoding: list[DecodingFigures] = field(default_factory=lambda: [DecodingFigures(n) for n in COMPLETIONS])
 
 
 def kv_cache_mb(config: dict[str, Any], dtype: str) -> int:
-    """Room for what a round keeps: its documents, and the plain prompt."""
+    """Size of a cache with room for a round's documents and its plain prompt."""
     heads_bytes = config["num_key_value_heads"] * config["head_dim"] * (4 if dtype == "f32" else 2)
     token_bytes = 2 * config["num_hidden_layers"] * heads_bytes
     return math.ceil(3 * (DOCUMENTS_TOKENS + QUESTION_TOKENS) * token_bytes / 2**20)
 
 
 class _Rounds:
-    """Of one dtype."""
+    """Measures rounds of one dtype."""
 
     def __init__(self, scorecast: Scorecast, worker: WorkerProcess, tokens: FreshTokens) -> None:
         self._scorecast = scorecast
@@ -129,8 +129,8 @@ class _Rounds:
             samples.add(self._scorecast.ask([score(query, self._tokens.lists(ITEMS, ITEM_TOKENS))], cached))
 
     def decoding(self, figures: DecodingFigures) -> None:
-        for samples, new_tokens in [(figures.first, 1), (figures.whole, ANSWER_TOKENS)]:
-            prompts = self._tokens.lists(figures.answers, PROMPT_TOKENS)
+        for samples, new_tokens in [(figures.first, 1), (figures.whole, COMPLETION_TOKENS)]:
+            prompts = self._tokens.lists(figures.completions, PROMPT_TOKENS)
             samples.add(self._scorecast.ask([chunked([], prompt, new_tokens) for prompt in prompts], 0))
         figures.bytes_per_second.append(self._worker.run("reads")["bytes_per_second"])
 
@@ -140,7 +140,7 @@ class _Rounds:
         for decoding in figures.decoding:
             self.decoding(decoding)
 
-    def _ask_about(self, documents: list[list[int]], cached: int) -> Answered:
+    def _ask_about(self, documents: list[list[int]], cached: int) -> Responses:
         return self._scorecast.ask([chunked(documents, self._tokens.take(QUESTION_TOKENS), 1)], cached)
 
 

@@ -1,4 +1,4 @@
-"""Requests of token ids, as batch lines have them."""
+"""Requests of token ids, as lines of a batch file."""
 from __future__ import annotations
 
 import json
@@ -11,10 +11,10 @@ Tokens = list[int]
 
 
 class FreshTokens:
-    """Ids that no request has had before, as good as certainly."""
+    """Random ids, which almost certainly no request has had before."""
 
     def __init__(self, vocab_size: int) -> None:
-        self.delimiter = vocab_size - 1  # None of them.
+        self.delimiter = vocab_size - 1  # Never drawn.
         self._random = random.Random(1)
 
     def take(self, count: int) -> Tokens:
@@ -24,7 +24,7 @@ class FreshTokens:
         return [self.take(length) for _ in range(count)]
 
     def in_another_order(self, documents: Sequence[Tokens]) -> list[Tokens]:
-        """None stands where it stood."""
+        """The documents in a random order in which each has another place than before."""
         order = list(range(len(documents)))
         self._random.shuffle(order)
         place = {document: i for i, document in enumerate(order)}
@@ -41,7 +41,7 @@ class Request:
 
 
 def chunked(documents: Sequence[Tokens], question: Tokens, new_tokens: int) -> Request:
-    """Without documents an ordinary causal prompt."""
+    """A request of /v1/chunked. Without documents it is an ordinary causal prompt."""
     return Request("/v1/chunked", {"chunks": list(documents), "question": question, "max_new_tokens": new_tokens,
                                    "ignore_eos": True})
 

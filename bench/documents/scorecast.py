@@ -1,4 +1,4 @@
-"""The product itself, asked as any user would ask it: `scorecast batch` on standard input and output."""
+"""The product as a user runs it: `scorecast batch` on standard input and output."""
 from __future__ import annotations
 
 import time
@@ -12,19 +12,19 @@ from bench.worker_process import LineProcess, WorkerFailed
 
 
 @dataclass
-class Answered:
-    """Requests that were asked together."""
+class Responses:
+    """Responses to requests that were sent together."""
 
-    seconds: float  # From the asking to the last answer.
+    seconds: float  # From sending to the last response.
     bodies: list[dict[str, Any]]
 
     def total_ms(self) -> float:
-        """The longest, by the answers' own timings."""
+        """The longest time in the responses' own timings."""
         return max(body["timings"]["total_ms"] for body in self.bodies)
 
 
 class Scorecast:
-    """One rank, for as long as it is in a `with`."""
+    """One rank. It ends with the `with` statement."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, environment: dict[str, str]) -> None:
         self._process = LineProcess(name, command, log, environment)
@@ -36,17 +36,20 @@ class Scorecast:
     def __exit__(self, *fault: Any) -> None:
         self._process.__exit__(*fault)
 
-    def ask(self, requests: Sequence[Request], cached_tokens: int) -> Answered:
-        """WorkerFailed where one is refused, or not exactly so many of its tokens were cached: what
-        is timed would not be what the figure says."""
+    def ask(self, requests: Sequence[Request], cached_tokens: int) -> Responses:
+        """Sends requests and waits for the responses.
+
+        Raises WorkerFailed if one is refused, or if the number of cached tokens is not `cached_tokens`, because
+        the time would then not be that of the figure.
+        """
         lines = "".join(request.line(number) for number, request in enumerate(requests))
         begin = time.perf_counter()
         self._process.tell(lines)
         records = [self._process.read() for _ in requests]
-        answered = Answered(time.perf_counter() - begin, [])
+        responses = Responses(time.perf_counter() - begin, [])
         for record in records:
-            answered.bodies.append(self._body(record, cached_tokens))
-        return answered
+            responses.bodies.append(self._body(record, cached_tokens))
+        return responses
 
     def _body(self, record: dict[str, Any], cached_tokens: int) -> dict[str, Any]:
         response = record["response"]

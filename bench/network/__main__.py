@@ -1,8 +1,8 @@
-"""What a pass costs on two ranks: on one host, and on two with a cable between them.
+"""The cost of a pass on two ranks: on one host, and on two hosts that are connected by a cable.
 
-The hosts are network namespaces, which want root; without, that part is skipped. The cable is as
-fast as the machine, then limited (tc's tbf), then of a longer way (the worker's --latency-us). All
-links take turns, in random order in each round. Run by `bench/run network`.
+The hosts are network namespaces, which need root; without root this part is skipped. The cable is measured
+at full speed, then with a limited rate (tc's tbf), then with added latency (the worker's --latency-us).
+All links take turns, in a random order in each round. Run by `bench/run network`.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bench.worker_process import WorkerFailed, WorkerProcess
 
 @dataclass
 class Link:
-    """What is between the ranks, and the job that is measured over it."""
+    """The connection between the ranks, and the job that is measured over it."""
 
     name: str
     job: WorkerProcess
@@ -41,20 +41,20 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--models", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--shape", default="0.5b", help="the model's shape (%(default)s)")
-    parser.add_argument("--dtype", default="f32", help="what it computes in (%(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="of each rank (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, help="times that everything is run (%(default)s)")
+    parser.add_argument("--dtype", default="f32", help="precision of the products (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each rank (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
     parser.add_argument("--workloads", nargs="+", default=["300+10x10", "300+100x10"], metavar="Q+NxT",
                         help="a query of Q tokens and N items of T (%(default)s)")
-    parser.add_argument("--rates", nargs="*", default=["1gbit"], metavar="RATE", help="limits, as tc has them (%(default)s)")
+    parser.add_argument("--rates", nargs="*", default=["1gbit"], metavar="RATE", help="limited rates, in the notation of tc (%(default)s)")
     parser.add_argument("--latencies-us", nargs="*", type=float, default=[100.0, 1000.0], metavar="US",
-                        help="added one way, in microseconds (%(default)s)")
+                        help="added latencies, one way, in microseconds (%(default)s)")
     add_json_flag(parser)
     return parser.parse_args()
 
 
 class NetworkBench:
-    """Jobs and hosts live in `stack`."""
+    """Jobs and hosts end with `stack`."""
 
     def __init__(self, flags: argparse.Namespace, stack: ExitStack) -> None:
         self.flags = flags
@@ -64,14 +64,14 @@ class NetworkBench:
         self.skipped: list[str] = []
 
     def links(self) -> list[Link]:
-        """Starts all jobs."""
+        """Starts all jobs and returns the links to measure."""
         links = [Link(name, self._start(name, on_this_host(ranks, self.session_dir, self.shared_dir, self._worker())))
                  for name, ranks in (("one rank", 1), ("one host", 2))]
         try:
             hosts = self.stack.enter_context(TwoHosts())
-        except NoHosts as why:
-            progress(f"network: skipping two hosts: {why}")
-            self.skipped.append(f"two hosts: {why}")
+        except NoHosts as reason:
+            progress(f"network: skipping two hosts: {reason}")
+            self.skipped.append(f"two hosts: {reason}")
             return links
         full = self._start("two hosts", on_two_hosts(hosts, self.session_dir, self._worker()))
         links.append(Link("two hosts", full, hosts))
@@ -95,10 +95,10 @@ class NetworkBench:
         if link.hosts:
             link.hosts.set_rate(link.rate)
         before = [host.bytes_sent() for host in link.hosts.hosts] if link.hosts else []
-        answer = link.job.run(workload)
-        figures.seconds.append(answer["t"])
-        figures.exchange_seconds.append(answer["mpi"]["exchange_s"])
-        figures.broadcast_seconds.append(answer["mpi"]["broadcast_s"])
+        reply = link.job.run(workload)
+        figures.seconds.append(reply["t"])
+        figures.exchange_seconds.append(reply["mpi"]["exchange_s"])
+        figures.broadcast_seconds.append(reply["mpi"]["broadcast_s"])
         if link.hosts:
             figures.bytes_sent.append([host.bytes_sent() - sent for host, sent in zip(link.hosts.hosts, before)])
 
@@ -116,13 +116,13 @@ class NetworkBench:
         job = self.stack.enter_context(WorkerProcess(name, command, log, environment))
         job.wait_until_ready()
         for workload in self.flags.workloads:
-            job.run(workload)  # Warms it up.
+            job.run(workload)  # Warm-up.
         return job
 
 
 def main() -> int:
     flags = parse_flags()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Takes down all on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # SystemExit ends jobs and hosts.
     try:
         with ExitStack() as stack:
             bench = NetworkBench(flags, stack)

@@ -1,7 +1,7 @@
-"""Two hosts on one machine, with a cable between them: Linux namespaces.
+"""Two hosts on one machine, made of Linux namespaces and connected by a cable.
 
-Each has its own network, hostname and shared memory. They have no names outside: they and the cable
-last as long as this process, and as what runs on them.
+Each has its own network, hostname and shared memory. The namespaces have no names: they and the cable
+exist as long as this process or a process on them runs.
 """
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 
 SUBNET = "10.78.0"
 PROGRAMS = ("ip", "tc", "nsenter", "unshare", "mpirun")
-CABLE = "eth0"  # Its name on both hosts.
+CABLE = "eth0"  # The interface's name on both hosts.
 
 
 class NoHosts(Exception):
-    """Why there can be none: one line."""
+    """The message says in one line why there are no hosts."""
 
 
 def run_or_fail(command: list[str]) -> None:
@@ -29,11 +29,11 @@ def run_or_fail(command: list[str]) -> None:
 
 
 class Host:
-    """Made at once; ended by `close`."""
+    """A host. The constructor starts it, `close` ends it."""
 
     def __init__(self, number: int) -> None:
         self.address = f"{SUBNET}.{number}"
-        # The first process of the host lasts as long as its input, which is this process's.
+        # The host's first process ends with its input, which this process holds open.
         script = (f"hostname bench-host{number} && mount -t tmpfs -o mode=1777 tmpfs /dev/shm && "
                   "ip link set lo up && echo ready && exec cat")
         self._process = subprocess.Popen(
@@ -45,7 +45,7 @@ class Host:
         self.pid = self._process.pid
 
     def close(self) -> None:
-        """Ends what still runs there, too."""
+        """Ends the host and all processes on it."""
         for pid in self._processes():
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -56,7 +56,7 @@ class Host:
         self._process.wait()
 
     def _processes(self) -> list[int]:
-        """All but the first one."""
+        """The host's processes except the first."""
         network = os.readlink(f"/proc/{self.pid}/ns/net")
         found = []
         for entry in Path("/proc").iterdir():
@@ -64,15 +64,15 @@ class Host:
                 if entry.name.isdigit() and os.readlink(entry / "ns/net") == network:
                     found.append(int(entry.name))
             except OSError:
-                pass  # It is gone.
+                pass  # The process has ended.
         return [pid for pid in found if pid != self.pid]
 
     def command(self, *command: str) -> list[str]:
-        """Which runs `command` there, with this process's environment."""
+        """The command line that runs `command` on the host, with this process's environment."""
         return ["nsenter", "-t", str(self.pid), "-n", "-u", "-i", "-m", "--", *command]
 
     def bytes_sent(self) -> int:
-        """Over the cable, with all headers."""
+        """Bytes that the host has sent over the cable, including headers."""
         for line in Path(f"/proc/{self.pid}/net/dev").read_text().splitlines():
             name, _, counters = line.partition(":")
             if name.strip() == CABLE:
@@ -81,11 +81,11 @@ class Host:
 
 
 class TwoHosts:
-    """Between `with` and its end. NoHosts where they cannot be made."""
+    """Two hosts, which exist during a `with` statement. Raises NoHosts if they cannot be made."""
 
     def __enter__(self) -> TwoHosts:
         if os.geteuid() != 0:
-            raise NoHosts("network namespaces want root")
+            raise NoHosts("network namespaces need root")
         missing = [program for program in PROGRAMS if shutil.which(program) is None]
         if missing:
             raise NoHosts(f"not installed: {', '.join(missing)}")
@@ -110,12 +110,12 @@ class TwoHosts:
             run_or_fail(host.command("ip", "link", "set", CABLE, "up"))
 
     def set_rate(self, rate: str | None) -> None:
-        """Of the cable, each way, as tc has it ("1gbit"); None: whatever the machine can do."""
+        """Limits the cable's rate in each direction, in the notation of tc ("1gbit"). None removes the limit."""
         for host in self.hosts:
             if rate:
                 run_or_fail(host.command("tc", "qdisc", "replace", "dev", CABLE, "root", "tbf", "rate", rate,
                                          "burst", "256kb", "latency", "20ms"))
             else:
-                # Fails where there is no limit.
+                # Fails if there is no limit, which is fine.
                 subprocess.run(host.command("tc", "qdisc", "delete", "dev", CABLE, "root"),
                                stderr=subprocess.DEVNULL, check=False)

@@ -1,4 +1,4 @@
-"""mpirun's command lines: workers on this host, or on two."""
+"""Command lines of mpirun for workers on this host or on two hosts."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -9,19 +9,19 @@ ENTER_HOST = Path(__file__).with_name("enter_host").resolve()
 
 
 def mpirun(ranks: int, session_dir: Path) -> list[str]:
-    # With two ranks or fewer Open MPI would bind each to a core, and on two hosts both to the same.
+    # With at most two ranks, Open MPI would bind each to a core, and on two hosts both to the same core.
     return ["mpirun", "--bind-to", "none", "--mca", "orte_tmpdir_base", str(session_dir),
             "--mca", "odls_base_sigkill_timeout", "0", "-n", str(ranks)]
 
 
 def on_this_host(ranks: int, session_dir: Path, shared_dir: Path, worker: list[str]) -> list[str]:
-    """`shared_dir` is in memory, for what the ranks share: they may leave it there when they are ended."""
+    """`shared_dir` must be in memory. It takes the ranks' shared files, which ranks may leave behind if they are killed."""
     return [*mpirun(ranks, session_dir), "--mca", "btl_vader_backing_directory", str(shared_dir),
             "--mca", "osc_sm_backing_directory", str(shared_dir), *worker]
 
 
 def on_two_hosts(hosts: TwoHosts, session_dir: Path, worker: list[str]) -> list[str]:
-    """A rank on each. mpirun itself runs on the first."""
+    """One rank on each host. mpirun itself runs on the first."""
     first, second = hosts.hosts
     network = f"{SUBNET}.0/24"
     return first.command(

@@ -10,16 +10,16 @@ from bench.samples import spread
 
 @dataclass
 class LinkFigures:
-    """What one workload costs over one link; a value a round."""
+    """Costs of one workload over one link, one value for each round."""
 
     link: str
     workload: str
     ranks: int
     layers: int
     seconds: list[float] = field(default_factory=list)
-    exchange_seconds: list[float] = field(default_factory=list)  # Of rank 0, waiting for the other included.
-    broadcast_seconds: list[float] = field(default_factory=list)  # The plan's and the answers'.
-    bytes_sent: list[list[int]] = field(default_factory=list)  # By each host; none where there is no network.
+    exchange_seconds: list[float] = field(default_factory=list)  # On rank 0, including waiting for the other rank.
+    broadcast_seconds: list[float] = field(default_factory=list)  # In broadcasting plans and gathering partial logits.
+    bytes_sent: list[list[int]] = field(default_factory=list)  # [rounds][hosts]; empty without a network.
 
 
 @dataclass
@@ -29,16 +29,16 @@ class Figures:
     threads: int
     rounds: int
     all: list[LinkFigures]
-    skipped: list[str]  # Why, a line each.
+    skipped: list[str]  # Reasons, one line each.
 
     def speedup(self, figures: LinkFigures) -> float | None:
-        """One rank's seconds over these: the median of the rounds. None where one rank was not run."""
+        """One rank's seconds over these, as median of the rounds. None if one rank was not run."""
         alone = next((f for f in self.all if f.ranks == 1 and f.workload == figures.workload), None)
         return median(a / b for a, b in zip(alone.seconds, figures.seconds)) if alone else None
 
 
-HEADER = ["link", "query + items", "one pass", "speed over one rank", "exchange, ms a layer", "of the pass",
-          "sent by a host, KiB a layer"]
+HEADER = ["link", "query + items", "one pass", "speed over one rank", "exchange, ms per layer", "share of the pass",
+          "sent by a host, KiB per layer"]
 
 
 def _row(figures: Figures, link: LinkFigures) -> list[str]:
@@ -56,17 +56,17 @@ def _row(figures: Figures, link: LinkFigures) -> list[str]:
 
 def table(figures: Figures) -> str:
     lines = [f"Network: shape {figures.shape}, {figures.dtype}, {figures.threads} thread{'s' if figures.threads != 1 else ''} "
-             f"a rank, {figures.rounds} round{'s' if figures.rounds != 1 else ''}; seconds: median (least-most)", "",
+             f"per rank, {figures.rounds} round{'s' if figures.rounds != 1 else ''}; seconds: median (min-max)", "",
              f"| {' | '.join(HEADER)} |", "|" + "---|" * len(HEADER)]
     lines += [f"| {' | '.join(_row(figures, link))} |" for link in figures.all]
-    lines += ["", "Exchange: rank 0's time in the calls by which ranks exchange rows, waiting for the other rank "
-                  "included; a layer has two exchanges. Sent: all that left an interface, with headers."]
-    lines += [f"Skipped: {why}" for why in figures.skipped]
+    lines += ["", "Exchange: rank 0's time in the calls by which ranks exchange rows, including waiting for the other "
+                  "rank; a layer has two exchanges. Sent: all bytes that left an interface, including headers."]
+    lines += [f"Skipped: {reason}" for reason in figures.skipped]
     return "\n".join(lines)
 
 
 def document(figures: Figures) -> dict[str, Any]:
-    """With every sample."""
+    """The JSON document, with every sample."""
     return {"bench": "network", "shape": figures.shape, "dtype": figures.dtype, "threads": figures.threads,
             "rounds": figures.rounds, "skipped": figures.skipped,
             "links": [vars(link) | {"speed_over_one_rank": figures.speedup(link)} for link in figures.all]}

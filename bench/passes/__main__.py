@@ -1,7 +1,7 @@
-"""What a pass takes beside its bare matrix products and beside the same items one by one, what more
-ranks and threads make of it, the memory that it needs, and what a cache of documents saves.
+"""Compares a pass with its bare matrix products and with scoring the same items one by one; measures how it
+scales with ranks and threads, the memory that it needs, and the time that a cache of documents saves.
 
-Everything that is compared is run in turns, round by round, so that the machine's drift hits all
+All variants of a comparison run in turns, round by round, so that the machine's drift affects all
 alike. Run by `bench/run`.
 """
 from __future__ import annotations
@@ -38,21 +38,21 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--shape", default="0.5b", help="the model's shape; its weights are random (%(default)s)")
     parser.add_argument("--dtype", nargs="+", choices=DTYPES, default=DTYPES, metavar="DTYPE",
-                        help=f"of: {' '.join(DTYPES)} (all)")
+                        help=f"one or more of: {' '.join(DTYPES)} (all)")
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2],
-                        help="for scaling, with all --threads for which there are CPUs (1 2)")
+                        help="numbers of ranks for scaling, with all --threads for which there are CPUs (1 2)")
     parser.add_argument("--threads", nargs="+", type=int, default=sorted({1, cpus}),
-                        help=f"of a rank; the benches of one rank use the most (1 and the CPUs: {cpus})")
-    parser.add_argument("--rounds", type=int, default=5, help="times that everything is run (%(default)s)")
+                        help=f"threads of a rank; benches of one rank use the largest value (1 and the number of CPUs: {cpus})")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
     parser.add_argument("--workloads", nargs="+", metavar="Q+NxT",
                         help="a query of Q tokens and N items of T; for pass and scaling "
                              f"({' '.join(PASS_WORKLOADS)}; for scaling the first two)")
     flags = parser.parse_args()
     if min([*flags.ranks, *flags.threads, flags.rounds]) < 1:
-        parser.error("--ranks, --threads and --rounds are at least 1")
+        parser.error("--ranks, --threads and --rounds must be at least 1")
     flags.layouts = layouts(flags.ranks, flags.threads, cpus)
     if not flags.layouts:
-        parser.error(f"this machine has {cpus} CPUs: fewer than the least of --ranks times the least of --threads")
+        parser.error(f"this machine has {cpus} CPUs: fewer than the smallest --ranks times the smallest --threads")
     return flags
 
 
@@ -81,12 +81,12 @@ def run(flags: argparse.Namespace, figures: Figures) -> None:
     if wanted("documents"):
         with ExitStack() as stack:
             figures.documents = DocumentsBench(jobs(stack), flags.scorecast).run(flags.dtype, one_rank, flags.rounds)
-    figures.not_run = refused.why
+    figures.not_run = refused.reasons
 
 
 def main() -> int:
     flags = parse_flags()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Ends what was started on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # SystemExit ends all processes.
     figures = Figures(flags.shape, flags.rounds)
     try:
         run(flags, figures)

@@ -1,4 +1,4 @@
-"""Workers of this host under mpirun, and what they are asked."""
+"""Workers on this host under mpirun, and their commands."""
 from __future__ import annotations
 
 import os
@@ -14,13 +14,13 @@ from bench.progress import progress
 from bench.worker_process import WorkerFailed, WorkerProcess
 
 DTYPES = ["f32", "bf16", "int8"]
-BYTES = {"f32": 4, "bf16": 2, "int8": 1}  # Of a weight.
+BYTES = {"f32": 4, "bf16": 2, "int8": 1}  # Per weight.
 FAST_LIBRARIES = {"f32": ["onednn", "openblas"], "bf16": ["onednn"], "int8": ["onednn"]}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Ranks, and threads of each."""
+    """Number of ranks, and threads of each."""
 
     ranks: int
     threads: int
@@ -34,7 +34,7 @@ class Layout:
 
 
 def title(workload: str) -> str:
-    """"300+10x10" for people."""
+    """"300 + 10 x 10" for "300+10x10"."""
     query, _, items = workload.partition("+")
     return f"{query} + {items.replace('x', ' x ')}" if items != "0x0" else query
 
@@ -44,11 +44,11 @@ def items_of(workload: str) -> int:
 
 
 class Refused:
-    """What this machine or this engine has not: dtypes of the engine, and libraries with a dtype."""
+    """Dtypes that the engine does not support here: (dtype,), and libraries without a dtype: (library, dtype)."""
 
     def __init__(self) -> None:
         self._what: set[tuple[str, ...]] = set()
-        self.why: list[str] = []  # A line each.
+        self.reasons: list[str] = []  # One line each.
 
     def __contains__(self, what: tuple[str, ...]) -> bool:
         return what in self._what
@@ -56,11 +56,11 @@ class Refused:
     def add(self, what: tuple[str, ...], fault: WorkerFailed) -> None:
         progress(f"not run: {fault}")
         self._what.add(what)
-        self.why.append(str(fault))
+        self.reasons.append(str(fault))
 
 
 class Jobs:
-    """Starts workers, which end with `stack`."""
+    """Starts workers. They end with `stack`."""
 
     def __init__(self, worker: Path, models: Path, shape: str, logs: Path, refused: Refused,
                  stack: ExitStack) -> None:
@@ -75,14 +75,14 @@ class Jobs:
             self.environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
     def write_model(self) -> Path:
-        """Unless it is there; its directory."""
+        """Writes the model unless it exists. Returns its directory."""
         written = subprocess.run([*self._worker, "--only-write-model"], env=self.environment, stdout=subprocess.PIPE, text=True)
         if written.returncode:
             raise WorkerFailed("the random model could not be written")
         return Path(written.stdout.strip())
 
     def start(self, dtype: str, layout: Layout, *flags: str, stack: ExitStack | None = None) -> WorkerProcess:
-        """Ready."""
+        """Starts a worker and returns when it is ready."""
         name = f"{dtype}, {layout}"
         progress(f"starting {name}")
         command = on_this_host(layout.ranks, self._session_dir, self._shared_dir,
@@ -93,7 +93,7 @@ class Jobs:
         return job
 
     def start_if_any(self, dtype: str, layout: Layout, *flags: str, stack: ExitStack | None = None) -> WorkerProcess | None:
-        """None where the engine does not compute in that dtype."""
+        """Like `start`. None if the engine does not support the dtype."""
         if (dtype,) in self.refused:
             return None
         try:
@@ -103,7 +103,7 @@ class Jobs:
             return None
 
     def gemms(self, job: WorkerProcess, library: str, dtype: str, workload: str) -> dict[str, Any] | None:
-        """The bare products; None where this CPU has no fast ones."""
+        """Runs the bare products and returns the reply. None if the library has no fast ones on this CPU."""
         if (library, dtype) in self.refused:
             return None
         try:

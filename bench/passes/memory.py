@@ -10,29 +10,29 @@ from bench.progress import progress
 
 ONE_ITEM, HUNDRED_ITEMS = "300+1x10", "300+100x10"
 WORKLOADS = ["300+10x50", "300+50x10", "300+128x100"]
-LONG_REQUEST, LONG_REQUESTS = "8192+0x0", 8  # One after another.
+LONG_REQUEST, LONG_REQUESTS = "8192+0x0", 8  # A workload, and how often it runs.
 
 
 @dataclass
 class MemoryStep:
-    """After a pass: bytes, of all ranks together. Memory that ranks share counts for each that has touched it."""
+    """Bytes of all ranks together after a pass. A shared page counts for each rank that has touched it."""
 
     what: str
     anonymous: float
     shared: float
-    file: float  # Of the mapped model.
-    peak: float  # The most of anonymous and shared, each rank's at its own time, since the step before.
+    file: float  # Pages of the mapped model.
+    peak: float  # Sum over ranks of the peak of anonymous + shared since the step before.
 
 
 @dataclass
 class MemoryFigures:
     dtype: str
     layout: Layout
-    packed_weights: float  # Bytes of the weights of products in that dtype, of all ranks together.
+    packed_weights: float  # Bytes of all ranks' product weights in that dtype.
     steps: list[MemoryStep] = field(default_factory=list)
 
     def added_by_items(self) -> float:
-        """Bytes that 100 items need over one."""
+        """Bytes that 100 items need in addition to those of one item."""
         of = {step.what: step.anonymous + step.shared for step in self.steps}
         return of[HUNDRED_ITEMS] - of[ONE_ITEM]
 
@@ -44,7 +44,7 @@ def _step(what: str, ranks: list[dict[str, Any]]) -> MemoryStep:
 
 
 def run_memory(jobs: Jobs, dtypes: list[str], layouts: list[Layout]) -> list[MemoryFigures]:
-    """One job at a time, each fresh: a process keeps the pages that it has touched."""
+    """Runs one job at a time. Each is a fresh process, because a process keeps the pages that it has touched."""
     all_figures = []
     for dtype in dtypes:
         for layout in layouts:

@@ -1,4 +1,4 @@
-"""One pass beside its bare matrix products, the bare instructions, and the same items one by one."""
+"""Compares a pass with its bare matrix products, with the bare instructions, and with the same items one by one."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -9,25 +9,25 @@ from bench.passes.jobs import FAST_LIBRARIES, Jobs, Layout, items_of
 from bench.progress import progress
 from bench.worker_process import WorkerProcess
 
-MOST_PROMPTS = 10  # Of a workload that are timed one by one; the rest are counted as so many more.
+MOST_PROMPTS = 10  # Most prompts of a workload that are timed one by one. The time of the others is extrapolated.
 
 
 @dataclass
 class PassFigures:
-    """Of one dtype and workload; a value a round. Without an engine in that dtype there are no passes."""
+    """Figures of one dtype and workload, one value for each round. If the engine has not the dtype, there are no passes."""
 
     dtype: str
     workload: str
     layout: Layout
     tokens: int = 0
-    seconds: list[float] = field(default_factory=list)  # Of the one pass.
-    ranks: list[list[dict[str, Any]]] = field(default_factory=list)  # Each pass's reports.
+    seconds: list[float] = field(default_factory=list)  # Of the pass with all items.
+    ranks: list[list[dict[str, Any]]] = field(default_factory=list)  # [passes][ranks]: reports.
     operations: float = 0  # Of the bare products.
     gemm_seconds: dict[str, list[float]] = field(default_factory=dict)  # By library.
     gemm_versions: dict[str, str] = field(default_factory=dict)
     instructions: dict[str, list[float]] = field(default_factory=dict)  # Operations per second, all threads.
-    prompts: int = 0  # Timed one by one.
-    prompt_tokens: int = 0  # Of each.
+    prompts: int = 0  # Number of prompts timed one by one.
+    prompt_tokens: int = 0  # Tokens of each.
     prompts_seconds: list[float] = field(default_factory=list)
 
     @property
@@ -35,14 +35,14 @@ class PassFigures:
         return items_of(self.workload)
 
     def raw_seconds(self) -> list[float]:
-        """The fastest library's; none where there is none."""
+        """Seconds of the fastest library; empty if there is none."""
         return min(self.gemm_seconds.values(), key=median, default=[])
 
     def over_raw(self) -> list[float]:
         return [a / b for a, b in zip(self.seconds, self.raw_seconds())]
 
     def share_of_bare(self) -> list[float]:
-        """What the pass reaches of the fastest instruction's rate."""
+        """The pass's rate over the fastest instruction's rate."""
         bare = max(self.instructions.values(), key=median, default=[])
         return [self.operations / seconds / rate for seconds, rate in zip(self.seconds, bare)]
 
@@ -62,7 +62,7 @@ class PassBench:
         self.figures = [PassFigures(dtype, workload, layout) for workload in workloads for dtype in dtypes]
         engines = {dtype: jobs.start_if_any(dtype, layout) for dtype in dtypes}
         self.engines: dict[str, WorkerProcess] = {dtype: job for dtype, job in engines.items() if job}
-        # Whose threads run the bare products where the engine does not compute in their dtype.
+        # Runs the bare products if the engine does not support their dtype.
         self.any = next(iter(self.engines.values()), None) or jobs.start("f32", layout)
 
     def run(self, rounds: int) -> list[PassFigures]:
@@ -76,11 +76,11 @@ class PassBench:
         return self.figures
 
     def _warm_up(self, figures: PassFigures) -> None:
-        """Touches every buffer, and finds what this machine does not have."""
+        """Touches every buffer, and finds out which dtypes and libraries this machine does not have."""
         engine = self.engines.get(figures.dtype)
         if engine:
-            answer = engine.run(figures.workload)
-            figures.tokens, figures.operations = answer["tokens"], answer["operations"]
+            reply = engine.run(figures.workload)
+            figures.tokens, figures.operations = reply["tokens"], reply["operations"]
         for library in FAST_LIBRARIES[figures.dtype]:
             gemms = self.jobs.gemms(self._threads(figures), library, figures.dtype, figures.workload)
             if gemms:
@@ -96,13 +96,13 @@ class PassBench:
         for library, seconds in figures.gemm_seconds.items():
             seconds.append(threads.run(f"gemms {library}:{figures.dtype} {figures.workload}")["t"])
         if engine:
-            answer = engine.run(figures.workload)
-            figures.seconds.append(answer["t"])
-            figures.ranks.append(answer["ranks"])
-            answer = engine.run(f"one-by-one {figures.workload} {MOST_PROMPTS}")
-            figures.prompts = answer["prompts"]
-            figures.prompt_tokens = answer["tokens"] // answer["prompts"]
-            figures.prompts_seconds.append(answer["t"])
+            reply = engine.run(figures.workload)
+            figures.seconds.append(reply["t"])
+            figures.ranks.append(reply["ranks"])
+            reply = engine.run(f"one-by-one {figures.workload} {MOST_PROMPTS}")
+            figures.prompts = reply["prompts"]
+            figures.prompt_tokens = reply["tokens"] // reply["prompts"]
+            figures.prompts_seconds.append(reply["t"])
 
     def _threads(self, figures: PassFigures) -> WorkerProcess:
         return self.engines.get(figures.dtype, self.any)

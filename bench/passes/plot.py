@@ -1,4 +1,4 @@
-"""Bars in an SVG, with the standard library alone."""
+"""Bar charts as SVG. Needs the standard library only."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ COLORS = {"f32": "#4c78a8", "bf16": "#f58518", "int8": "#54a24b"}
 class Bar:
     label: str
     dtype: str
-    values: Sequence[float]  # Of which the median is drawn, and the spread as a line.
-    mark: float  # What it is to be compared with.
+    values: Sequence[float]  # The bar is their median, the black line their spread.
+    mark: float  # The value to compare with, drawn as a red line.
 
 
 @dataclass
 class Chart:
     title: str
-    mark: str  # What the marks are.
+    mark: str  # Meaning of the marks.
     bars: list[Bar]
 
     @property
@@ -50,14 +50,14 @@ def _bar(bar: Bar, y: float, scale: float) -> list[str]:
 def _chart(chart: Chart, top: float) -> list[str]:
     scale = PLOT / max(max(*bar.values, bar.mark) for bar in chart.bars)
     parts = [_text(8, top + 18, chart.title, 'font-weight="bold"'),
-             _text(8, top + 34, f"bar: median; black line: least to most; red: {chart.mark}", 'fill="#555"')]
+             _text(8, top + 34, f"bar: median; black line: min to max; red: {chart.mark}", 'fill="#555"')]
     for number, bar in enumerate(chart.bars):
         parts += _bar(bar, top + HEAD + STEP * number, scale)
     return parts
 
 
 def svg(charts: Sequence[Chart]) -> str | None:
-    """One below the other; those without bars are left out. None where all are."""
+    """Draws the charts one below the other. Leaves out charts without bars; None if no chart has any."""
     parts: list[str] = []
     top = 0
     for chart in charts:

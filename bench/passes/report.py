@@ -32,7 +32,7 @@ class Figures:
     rounds: int
     cpu: str = field(default_factory=_cpu)
     cpus: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-    load_before: list[float] = field(default_factory=_load)  # Of the machine: more than 0.5 or so spoils the figures.
+    load_before: list[float] = field(default_factory=_load)  # The machine's; above about 0.5 the figures are unreliable.
     passes: list[PassFigures] = field(default_factory=list)
     scaling: list[ScalingFigures] = field(default_factory=list)
     memory: list[MemoryFigures] = field(default_factory=list)
@@ -41,26 +41,26 @@ class Figures:
 
     def markdown(self) -> str:
         parts = [f"Shape {self.shape}, {self.cpus} CPUs of {self.cpu}, {self.rounds} round{'s' if self.rounds != 1 else ''}; "
-                 f"median (least-most)"]
+                 f"median (min-max)"]
         if self.passes:
             threads = self.passes[0].layout.threads
             parts += ["## Roofline",
-                      f"One rank of {threads} thread{'s' if threads != 1 else ''}; 10^12 operations a second, of one thread.",
+                      f"One rank of {threads} thread{'s' if threads != 1 else ''}; 10^12 operations per second and thread.",
                       tables.roofline(self.passes)]
             phases = tables.phases(self.passes)
-            parts += ["Where the pass's time goes:", phases] if phases else []
+            parts += ["Phases of the pass:", phases] if phases else []
             parts += ["## Multi-item against one by one", tables.multi_item(self.passes)]
         if self.scaling:
             parts += ["## Scaling", tables.scaling(self.scaling),
-                      "Exchange: the ranks' mean, waiting for other ranks included; a layer has two exchanges."]
+                      "Exchange: mean over ranks, including waiting for other ranks; a layer has two exchanges."]
             phases = tables.phases([f for f in self.scaling if f.layout.ranks > 1])
-            parts += ["Where the ranks' time goes:", phases] if phases else []
+            parts += ["Phases of each rank:", phases] if phases else []
         if self.memory:
-            parts += ["## Memory", "Of all ranks together; shared pages count for each rank.", tables.memory(self.memory)]
+            parts += ["## Memory", "Totals of all ranks; shared pages count for each rank.", tables.memory(self.memory)]
         if self.documents:
             parts += documents_tables.sections(self.documents)
         if self.not_run:
-            parts.append("\n".join(f"- Not run: {why}" for why in self.not_run))
+            parts.append("\n".join(f"- Not run: {reason}" for reason in self.not_run))
         return "\n\n".join(parts)
 
     def document(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from bench.passes.scaling import ScalingFigures, speedup
 from bench.samples import spread
 
 MIB = 1024 * 1024
-PHASES = ["gemm", "attention", "other", "communication", "waiting"]  # In this order; others follow.
+PHASES = ["gemm", "attention", "other", "communication", "waiting"]  # Order of columns; other phases follow.
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -25,7 +25,7 @@ def _or_blank(values: Sequence[float] | None, digits: int) -> str:
 
 
 def roofline(all_figures: Sequence[PassFigures]) -> str:
-    """Rates are those of one thread, in 10^12 operations a second."""
+    """Rates are in 10^12 operations per second and thread."""
     rows = []
     for f in all_figures:
         unit = f.layout.threads * 1e12
@@ -41,7 +41,7 @@ def roofline(all_figures: Sequence[PassFigures]) -> str:
 
 
 def _phase_seconds(report: dict[str, Any]) -> dict[str, float]:
-    """Of one rank in one pass; what the exchanges waited is taken out of communication."""
+    """Seconds of each phase of one rank in one pass. Waiting in exchanges is subtracted from communication."""
     seconds = dict(report.get("phase", {}))
     wait = report["exchange"].get("wait_s")
     if "communication" in seconds and wait is not None:
@@ -51,7 +51,7 @@ def _phase_seconds(report: dict[str, Any]) -> dict[str, float]:
 
 
 def phases(all_figures: Sequence[PassFigures | ScalingFigures]) -> str:
-    """Shares of the pass, of each rank; empty where the engine has no clocks."""
+    """Each phase's share of the pass, for each rank. Empty if the engine has no clocks."""
     rows = []
     names: list[str] = []
     for f in all_figures:
@@ -87,7 +87,7 @@ def scaling(all_figures: Sequence[ScalingFigures]) -> str:
                      _or_blank(exchange, 3), _or_blank(wait and [1000 * s for s in wait], 3),
                      f"{median(sent) / 1024:.0f}" if sent else ""])
     return table(["dtype", "query + items", "ranks x threads", "one pass, s", "speed over the first",
-                   "exchange, ms a layer", "of it waiting", "received, KiB a layer"], rows)
+                   "exchange, ms per layer", "waiting in it", "received, KiB per layer"], rows)
 
 
 def memory(all_figures: Sequence[MemoryFigures]) -> str:
@@ -100,14 +100,14 @@ def memory(all_figures: Sequence[MemoryFigures]) -> str:
         for step in f.steps:
             seen[step.what] = seen.get(step.what, 0) + 1
             if seen[step.what] < count[step.what]:
-                continue  # Of equal requests the last.
+                continue  # Only the last of equal requests is shown.
             what = step.what if step.what == "start-up" else title(step.what)
             times = f", {count[step.what]} times" if count[step.what] > 1 else ""
             held = step.anonymous + step.shared
             rows.append([f.dtype, str(f.layout), what + times, f"{f.packed_weights / MIB:.0f}", f"{step.anonymous / MIB:.0f}",
                          f"{step.shared / MIB:.0f}", f"{step.peak / MIB:.0f}", f"{held / f.packed_weights:.2f}",
                          f"{(held - f.packed_weights) / MIB:.0f}", f"{step.file / MIB:.0f}"])
-    added = [f"- {f.dtype}, {f.layout}: 100 items of 10 tokens need {f.added_by_items() / MIB:.1f} MiB more than one."
+    added = [f"- {f.dtype}, {f.layout}: 100 items of 10 tokens need {f.added_by_items() / MIB:.1f} MiB more than one item."
              for f in all_figures]
     return table(["dtype", "ranks x threads", "after", "packed weights, MiB", "anonymous", "shared", "peak of both",
                    "both / weights", "both - weights", "file"], rows) + "\n\n" + "\n".join(added)

@@ -1,7 +1,7 @@
-"""Times scorecast beside PyTorch with transformers, OpenVINO and llama.cpp: the same weights, tokens and threads.
+"""Compares scorecast with PyTorch and transformers, OpenVINO and llama.cpp, on the same weights, tokens and threads.
 
-Each engine is a process of its own; in every round each does every workload in one pass, in random
-order, so that the machine's drift hits all alike. Run by `bench/run peers`.
+Each engine is a process of its own. In every round each engine runs every workload in one pass, in random
+order, so that the machine's drift affects all alike. Run by `bench/run peers`.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.progress import progress
 from bench.result import add_json_flag, print_result
 from bench.worker_process import WorkerFailed, WorkerProcess
 
-SETTLE_SECONDS = 0.05  # Between engines: threads of the one before may still spin.
+SETTLE_SECONDS = 0.05  # Pause before each pass, because threads of the engine before may still spin.
 
 
 def parse_flags() -> argparse.Namespace:
@@ -31,14 +31,14 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--models", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--shape", default="0.5b", help="the model's shape (%(default)s)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each engine (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, help="times that everything is run (%(default)s)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each engine (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
     parser.add_argument("--workloads", nargs="+", default=["300+10x10", "300+100x10"], metavar="Q+NxT",
                         help="a query of Q tokens and N items of T (%(default)s)")
     parser.add_argument("--engines", nargs="+", choices=ALL, default=DEFAULT, metavar="ENGINE",
-                        help=f"of: {' '.join(ALL)} (all, but f32 of scorecast only)")
+                        help=f"one or more of: {' '.join(ALL)} (all, but of f32 only scorecast's)")
     add_json_flag(parser)
-    parser.add_argument("--seed", type=int, help="of the random order")
+    parser.add_argument("--seed", type=int, help="seed of the random order")
     flags = parser.parse_args()
     for workload in flags.workloads:
         try:
@@ -49,7 +49,7 @@ def parse_flags() -> argparse.Namespace:
 
 
 def reference(bench: Bench, workloads: list[str]) -> dict[str, list[float]]:
-    """Label log-probabilities in float32. The process is gone when the others are timed."""
+    """Label log-probabilities in float32, by workload. Its process ends before others are timed."""
     progress("peers: the float32 reference")
     with bench.start(REFERENCE) as worker:
         worker.wait_until_ready()
@@ -57,13 +57,13 @@ def reference(bench: Bench, workloads: list[str]) -> dict[str, list[float]]:
 
 
 def measure(worker: WorkerProcess, workload: str, expected: list[float], engine: EngineFigures) -> None:
-    answer = worker.run(workload)
-    engine.seconds.setdefault(workload, []).append(answer["t"])
-    engine.cpu_seconds.setdefault(workload, []).append(answer["cpu"])
-    engine.memory = answer["memory"]
-    if len(answer["r"]) != len(expected):
-        raise WorkerFailed(f"{worker.name}: {workload}: {len(answer['r'])} values, not {len(expected)}")
-    difference = max(abs(a - b) for a, b in zip(answer["r"], expected))
+    reply = worker.run(workload)
+    engine.seconds.setdefault(workload, []).append(reply["t"])
+    engine.cpu_seconds.setdefault(workload, []).append(reply["cpu"])
+    engine.memory = reply["memory"]
+    if len(reply["r"]) != len(expected):
+        raise WorkerFailed(f"{worker.name}: {workload}: {len(reply['r'])} values, not {len(expected)}")
+    difference = max(abs(a - b) for a, b in zip(reply["r"], expected))
     engine.difference[workload] = max(difference, engine.difference.get(workload, 0.0))
 
 
@@ -80,7 +80,7 @@ def run(flags: argparse.Namespace, bench: Bench) -> Figures:
                 worker = stack.enter_context(bench.start(name))
                 worker.wait_until_ready()
                 for workload in flags.workloads:
-                    worker.run(workload)  # Warms it up.
+                    worker.run(workload)  # Warm-up.
             except (WorkerFailed, ConversionFailed) as fault:
                 figures.not_run.append(str(fault))
                 progress(f"peers: not run: {fault}")
@@ -98,7 +98,7 @@ def run(flags: argparse.Namespace, bench: Bench) -> Figures:
 
 def main() -> int:
     flags = parse_flags()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Ends what was started on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # SystemExit ends all processes.
     bench = Bench(flags.scorecast_worker, flags.shape, flags.models, flags.work, flags.threads)
     try:
         figures = run(flags, bench)

@@ -1,4 +1,4 @@
-"""Which engines there are, what each loads, and how its worker is started."""
+"""The engines: their names, models and workers."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.progress import progress
 from bench.worker_process import WorkerProcess
 
-# Each in its own class of dtype; llama.cpp's int8 is Q8_0. f32 is there to be asked for.
+# Engines are compared within a dtype; llama.cpp's int8 is Q8_0. By default f32 is run for scorecast only.
 ALL = [f"{tool}:{dtype}" for tool in ("scorecast", "openvino", "llama.cpp") for dtype in ("f32", "bf16", "int8")]
 ALL += ["torch:f32", "torch:bf16"]
 DEFAULT = [name for name in ALL if not name.endswith(":f32") or name.startswith("scorecast")]
@@ -19,12 +19,12 @@ REFERENCE = "torch:f32"
 
 @dataclass
 class Bench:
-    """What all engines have in common."""
+    """Options that all engines share."""
 
     scorecast_worker: Path
     shape: str
-    models: Path  # Of the bench's random models.
-    work: Path  # Converted models and logs.
+    models: Path  # Directory of the bench's random models.
+    work: Path  # Directory for converted models and logs.
     threads: int
 
     @property
@@ -37,7 +37,7 @@ class Bench:
                        check=True, stdout=subprocess.DEVNULL)
 
     def start(self, name: str) -> WorkerProcess:
-        """Starts the worker of an engine, once its model is converted."""
+        """Converts the model if necessary, and starts the engine's worker."""
         tool, dtype = name.split(":")
         environment = os.environ | {"OMP_NUM_THREADS": str(self.threads), "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
         return WorkerProcess(name, self._command(tool, dtype), self.work / "logs" / f"{name}.txt", environment)
@@ -51,11 +51,11 @@ class Bench:
                 "--config", str(self.model), "--dtype", dtype, "--threads", str(self.threads)]
 
     def _converted(self, tool: str, dtype: str) -> Path:
-        """The model in the tool's own form, made where it is missing."""
+        """The model in the tool's own format. Made if it does not exist."""
         if tool == "torch":
             return self.model
         if tool == "openvino":
-            # One file for f32 and bf16: the precision is an option of the run.
+            # f32 and bf16 share a file, because the precision is an option of the run.
             quantized = dtype == "int8"
             return self._convert("openvino_model", ["--int8"] if quantized else [],
                                  self.work / self.shape / ("int8.xml" if quantized else "float.xml"))
@@ -63,7 +63,7 @@ class Bench:
         return self._convert("gguf_model", ["--type", kind], self.work / self.shape / f"{kind}.gguf")
 
     def _convert(self, module: str, options: list[str], output: Path) -> Path:
-        done = output.with_name(output.name + ".done")  # Written last: then the output is whole.
+        done = output.with_name(output.name + ".done")  # Written last, so that the output is complete if this exists.
         if not done.exists():
             progress(f"peers: writing {output}")
             output.parent.mkdir(parents=True, exist_ok=True)
@@ -79,4 +79,4 @@ class Bench:
 
 
 class ConversionFailed(Exception):
-    """Says what and where to read why: one line."""
+    """The message names the output and its log, in one line."""

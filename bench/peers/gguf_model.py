@@ -1,4 +1,4 @@
-"""Writes a GGUF of a Hugging Face directory of a Llama, for llama.cpp, in BF16, Q8_0 or F32."""
+"""Converts a Hugging Face directory of a Llama to a GGUF file for llama.cpp, in BF16, Q8_0 or F32."""
 from __future__ import annotations
 
 import argparse
@@ -26,7 +26,7 @@ def gguf_name(name: str) -> str:
 
 
 def interleave(weight: np.ndarray, heads: int) -> np.ndarray:
-    """Rows in the order of llama.cpp's RoPE, which rotates neighbours and not halves."""
+    """Reorders rows for llama.cpp's RoPE, which rotates neighbours instead of halves."""
     return weight.reshape(heads, 2, weight.shape[0] // heads // 2, -1).swapaxes(1, 2).reshape(weight.shape)
 
 

@@ -1,4 +1,4 @@
-"""llama.cpp, through llama-cpp-python's bindings: one decode, in which the query belongs to every item's sequence."""
+"""llama.cpp through llama-cpp-python: one decode, in which the query's rows belong to the sequence of every item."""
 from __future__ import annotations
 
 import ctypes
@@ -23,7 +23,7 @@ class LlamaEngine:
         self.threads = threads
 
     def _context(self, rows: int, sequences: int) -> ctypes.c_void_p:
-        """For one decode of all rows, in one micro-batch."""
+        """A context for one decode of all rows in one micro-batch."""
         options = llama.llama_context_default_params()
         options.n_ctx = options.n_batch = options.n_ubatch = (rows + 255) // 256 * 256
         options.n_seq_max = sequences
@@ -32,7 +32,7 @@ class LlamaEngine:
         options.no_perf = True
         context = llama.llama_init_from_model(self.model, options)
         if not context:
-            raise RuntimeError("llama.cpp makes no context")
+            raise RuntimeError("llama.cpp cannot make a context")
         return context
 
     def prepare(self, workload: Workload) -> Pass:

@@ -1,6 +1,6 @@
-"""Writes an OpenVINO model of a Hugging Face directory: as it is, or in int8 by post-training quantization.
+"""Converts a Hugging Face directory to an OpenVINO model, unchanged or in int8 by post-training quantization.
 
-Weights and activations of the int8 model are 8 bits wide; it is calibrated on a workload.
+Weights and activations of the int8 model have 8 bits. The quantization is calibrated on a workload.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.peers.workload import Packed, Workload, load_config, pack
 
 
 def model_inputs(packed: Packed) -> list[np.ndarray]:
-    """In the order of PackedLlama.forward."""
+    """The arguments of PackedLlama.forward, in its order."""
     mask = np.where(packed.sees, 0, -1e9).astype(np.float32)
     return [packed.ids[None], packed.positions[None], mask[None, None], packed.reads]
 
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="Hugging Face directory")
     parser.add_argument("output", type=Path, help="the .xml to write")
     parser.add_argument("--int8", action="store_true")
-    parser.add_argument("--workload", default="300+10x10", help="to trace and to calibrate with")
+    parser.add_argument("--workload", default="300+10x10", help="workload for tracing and calibration")
     flags = parser.parse_args()
     example = model_inputs(pack(Workload.parse(flags.workload), load_config(flags.model)["vocab_size"]))
     model = convert(flags.model, example)

@@ -1,4 +1,4 @@
-"""OpenVINO on the CPU, with a model that openvino_model.py wrote."""
+"""OpenVINO on the CPU, with a model of openvino_model.py."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from bench.peers.workload import LABELS, Workload, load_config, pack
 
 class OpenVinoEngine:
     def __init__(self, model: Path, vocab_size: int, dtype: str, threads: int) -> None:
-        # What an int8 model does not quantize is in bf16: the fastest that OpenVINO offers.
+        # The parts of an int8 model that are not quantized run in bf16, the fastest precision of OpenVINO.
         options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
                    "INFERENCE_PRECISION_HINT": "f32" if dtype == "f32" else "bf16"}
         self.vocab_size = vocab_size

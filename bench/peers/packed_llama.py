@@ -1,6 +1,6 @@
-"""A Llama as a plain PyTorch module with a mask and rows to read, for tools that trace a model.
+"""A Llama as a plain PyTorch module, for tools that trace a model. Its inputs include a mask and the rows to read.
 
-Its parameters have the names of Hugging Face's, so that it loads a model directory.
+Parameters have the same names as in Hugging Face transformers, so that it can load a model directory.
 """
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Layer(nn.Module):
 
 
 class PackedLlama(nn.Module):
-    """With tied embeddings."""
+    """The model. Its embeddings are tied."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class PackedLlama(nn.Module):
         self.frequencies = 1.0 / config["rope_theta"] ** (torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
 
     def forward(self, ids: Tensor, positions: Tensor, mask: Tensor, reads: Tensor) -> Tensor:
-        """ids and positions [1, rows], mask [1, 1, rows, rows] to add, reads [n]: log-probabilities [n, vocabulary]"""
+        """Log-probabilities [n, vocabulary]. ids, positions [1, rows]; additive mask [1, 1, rows, rows]; reads [n]."""
         angles = positions[:, None, :, None].float() * self.frequencies
         angles = torch.cat((angles, angles), -1)
         cos, sin = angles.cos(), angles.sin()
@@ -103,7 +103,7 @@ class PackedLlama(nn.Module):
 
 
 def load(model: Path) -> PackedLlama:
-    """In float32."""
+    """The model in float32."""
     module = PackedLlama(load_config(model))
     weights = safetensors.torch.load_file(model / "model.safetensors")
     module.load_state_dict({name: weight.float() for name, weight in weights.items()}, strict=True)

@@ -15,10 +15,10 @@ MIB = 1 << 20
 class EngineFigures:
     name: str  # "tool:dtype"
     info: dict[str, Any]
-    seconds: dict[str, list[float]] = field(default_factory=dict)  # Of each workload: a value a round.
+    seconds: dict[str, list[float]] = field(default_factory=dict)  # By workload, one value for each round.
     cpu_seconds: dict[str, list[float]] = field(default_factory=dict)
-    difference: dict[str, float] = field(default_factory=dict)  # Largest, of a label's log-probability.
-    memory: dict[str, int] = field(default_factory=dict)  # At the end.
+    difference: dict[str, float] = field(default_factory=dict)  # By workload: largest difference of a label's log-probability.
+    memory: dict[str, int] = field(default_factory=dict)  # After the last pass, in bytes.
 
     @property
     def dtype(self) -> str:
@@ -32,10 +32,10 @@ class Figures:
     rounds: int
     workloads: list[str]
     engines: list[EngineFigures]
-    not_run: list[str]  # Why, a line each.
+    not_run: list[str]  # Reasons, one line each.
 
     def ratios(self, engine: EngineFigures, workload: str) -> list[float]:
-        """Its seconds over scorecast's in the same dtype, round by round; empty where there is none."""
+        """The engine's seconds over scorecast's in the same dtype, round by round. Empty if scorecast was not run."""
         ours = next((e for e in self.engines if e.name == f"scorecast:{engine.dtype}"), None)
         if ours is None or ours is engine:
             return []
@@ -62,24 +62,24 @@ def _row(figures: Figures, engine: EngineFigures) -> list[str]:
 
 def table(figures: Figures) -> str:
     lines = [f"Peers: shape {figures.shape}, {figures.threads} thread{'s' if figures.threads != 1 else ''}, "
-             f"{figures.rounds} round{'s' if figures.rounds != 1 else ''} in random order; seconds of one pass: median (least-most)", ""]
+             f"{figures.rounds} round{'s' if figures.rounds != 1 else ''} in random order; seconds of one pass: median (min-max)", ""]
     header = _header(figures)
     lines += [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
     lines += [f"| {' | '.join(_row(figures, engine))} |" for engine in figures.engines]
-    lines += ["", "\"/ scorecast\": over scorecast in the same dtype, in the same round: the median. \"from float32\": largest "
-              "difference of a label's log-probability from PyTorch's in float32.", ""]
-    # A tool's workers say the same; scorecast's name the library of each dtype.
+    lines += ["", "\"/ scorecast\": seconds over scorecast's in the same dtype and round; the median. \"from float32\": "
+              "largest difference of a label's log-probability from PyTorch's in float32.", ""]
+    # Workers of a tool have the same version. Only scorecast's differ: they name the library of the dtype.
     versions: dict[tuple[str, str], list[str]] = {}
     for engine in figures.engines:
         tool, dtype = engine.name.split(":")
         versions.setdefault((tool, engine.info["version"]), []).append(dtype)
     lines += [f"- {tool} ({', '.join(dtypes)}): {version}" for (tool, version), dtypes in versions.items()]
-    lines += [f"- not run: {why}" for why in figures.not_run]
+    lines += [f"- not run: {reason}" for reason in figures.not_run]
     return "\n".join(lines)
 
 
 def document(figures: Figures) -> dict[str, Any]:
-    """With every sample."""
+    """The JSON document, with every sample."""
     engines = [{"engine": engine.name.split(":")[0], "dtype": engine.dtype, "version": engine.info["version"],
                 "memory": engine.memory,
                 "workloads": [{"workload": workload, "seconds": engine.seconds[workload],

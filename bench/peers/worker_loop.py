@@ -17,27 +17,27 @@ import numpy as np
 
 from bench.peers.workload import Workload
 
-Pass = Callable[[], np.ndarray]  # Gives [items, labels]: log-probabilities.
+Pass = Callable[[], np.ndarray]  # Returns log-probabilities [items, labels].
 
 
 def worker_flags(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--model", type=Path, required=True, help="what the engine loads")
-    parser.add_argument("--config", type=Path, required=True, help="the Hugging Face directory that it was made from")
+    parser.add_argument("--model", type=Path, required=True, help="the model in the engine's format")
+    parser.add_argument("--config", type=Path, required=True, help="the Hugging Face directory of the model")
     parser.add_argument("--dtype", required=True, choices=["f32", "bf16", "int8"])
     parser.add_argument("--threads", type=int, required=True)
     return parser
 
 
 def _memory() -> dict[str, int]:
-    """Resident bytes of this process, as process_usage.h has them."""
+    """Resident bytes of this process, the same as in process_usage.h."""
     names = {"RssAnon": "anonymous", "RssFile": "file", "RssShmem": "shared", "VmHWM": "peak"}
     with open("/proc/self/status") as status:
         pairs = [line.split(":", 1) for line in status]
     return {names[key]: int(value.split()[0]) * 1024 for key, value in pairs if key in names}
 
 
-def _answer(run: Pass) -> dict[str, Any]:
+def _time(run: Pass) -> dict[str, Any]:
     cpu, begin = time.process_time(), time.perf_counter()
     result = run()
     end, cpu_end = time.perf_counter(), time.process_time()
@@ -46,12 +46,12 @@ def _answer(run: Pass) -> dict[str, Any]:
 
 
 def serve(info: dict[str, Any], prepare: Callable[[Workload], Pass]) -> None:
-    """`prepare` does what a caller would do once for a workload; only what it returns is timed."""
-    # What libraries print goes to standard error, beside the protocol.
+    """Replies to lines until the input ends. Only the pass that `prepare` returns is timed, not `prepare` itself."""
+    # Libraries print to standard error, because standard output is for replies.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     gc.collect()
-    ctypes.CDLL("libc.so.6").malloc_trim(0)  # What loading took is not held against an engine.
+    ctypes.CDLL("libc.so.6").malloc_trim(0)  # Memory that only loading needed shall not count.
 
     def reply(line: dict[str, Any]) -> None:
         out.write(json.dumps(line) + "\n")
@@ -64,7 +64,7 @@ def serve(info: dict[str, Any], prepare: Callable[[Workload], Pass]) -> None:
         try:
             if name not in passes:
                 passes[name] = prepare(Workload.parse(name))
-            reply({"name": name} | _answer(passes[name]))
-        except Exception as fault:  # noqa: BLE001: whatever an engine throws is its answer.
+            reply({"name": name} | _time(passes[name]))
+        except Exception as fault:  # noqa: BLE001: an engine may raise anything, and the reply reports it.
             traceback.print_exc()
             reply({"name": name, "err": repr(fault)[:300]})

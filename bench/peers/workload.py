@@ -1,4 +1,4 @@
-"""The work that every engine does: the same tokens, packed in the same way."""
+"""Workloads: every engine gets the same tokens, packed in the same way."""
 from __future__ import annotations
 
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-LABELS = [5, 7]  # As workload_plans.cc has them.
+LABELS = [5, 7]  # The same as in workload_plans.cc.
 
 
 def load_config(model: Path) -> dict[str, Any]:
@@ -17,13 +17,13 @@ def load_config(model: Path) -> dict[str, Any]:
 
 
 def _tokens(count: int, seed: int, vocab_size: int) -> list[int]:
-    """What Tokens in workload.cc gives."""
+    """The same ids as Tokens in workload.cc."""
     return [(seed * 7919 + i * 104729 + 11) % vocab_size for i in range(count)]
 
 
 @dataclass
 class Workload:
-    """A query and items of equal length. Named "300+10x10": a query of 300 tokens, 10 items of 10."""
+    """A query and items of equal length. The name "300+10x10" means a query of 300 tokens and 10 items of 10."""
 
     query_tokens: int
     items: int
@@ -34,7 +34,7 @@ class Workload:
         match = re.fullmatch(r"(\d+)\+(\d+)x(\d+)", name)
         numbers = [int(group) for group in match.groups()] if match else []
         if not numbers or min(numbers) < 1:
-            raise ValueError(f"no workload: {name}")
+            raise ValueError(f"not a workload: {name}")
         return cls(*numbers)
 
     @property
@@ -50,11 +50,11 @@ class Workload:
 
 @dataclass
 class Packed:
-    """A workload as one sequence: the query, then the items, which do not see each other."""
+    """A workload as one sequence: the query, then the items, which do not attend to each other."""
 
     ids: np.ndarray  # [rows]
-    positions: np.ndarray  # [rows]; every item begins after the query.
-    sees: np.ndarray  # [rows, rows]: whether a row sees a key.
+    positions: np.ndarray  # [rows]; every item begins behind the query.
+    sees: np.ndarray  # [rows, rows]: whether a row attends to a key.
     reads: np.ndarray  # [items]: the last row of each.
 
 

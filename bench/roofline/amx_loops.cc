@@ -7,7 +7,7 @@
 namespace scorecast::bench {
 namespace {
 
-/// What ldtilecfg reads: eight tiles of 16 rows of 64 bytes.
+/// The operand of ldtilecfg: eight tiles of 16 rows of 64 bytes.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -17,7 +17,7 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-/// The calling thread's tiles, all zero.
+/// The calling thread's tiles. The constructor sets them to zero.
 class Tiles {
  public:
   Tiles() {

@@ -8,13 +8,13 @@
 
 namespace scorecast::bench {
 
-/// Applies step(sum) to kChains sums, `iterations` times. A template so that every instruction
-/// set's file has its own copy, and everything stays in registers.
+/// Applies step(sum) to kChains sums, `iterations` times. It is a template so that every
+/// instruction set's file compiles a copy of its own, in which everything stays in registers.
 template <typename Vector, typename Step>
 void RunChains(std::int64_t iterations, Vector zero, Step step) {
   const auto next = [&](Vector sum) __attribute__((always_inline)) {
     sum = step(sum);
-    __asm__ volatile("" : "+v"(sum));  // So that iterations are neither merged nor dropped.
+    __asm__ volatile("" : "+v"(sum));  // Keeps the compiler from merging or removing iterations.
     return sum;
   };
   [&]<std::size_t... kI>(std::index_sequence<kI...>) {

@@ -14,7 +14,7 @@ namespace scorecast::bench {
 namespace {
 
 #ifdef SCORECAST_X86_LOOPS
-/// Linux gives a process the tile registers when it asks for them.
+/// Asks Linux for the tile registers, which a process must do before it uses them.
 bool HasTiles() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
@@ -62,7 +62,7 @@ std::vector<InstructionLoop> InstructionLoops([[maybe_unused]] const std::string
 }
 
 double OperationsPerSecond(const InstructionLoop& loop, shard::ThreadPool& pool) {
-  // Tasks of about half a millisecond, enough that every thread has its share.
+  // Tasks of about half a millisecond, so many that every thread gets its share.
   constexpr std::int64_t kTasksOfAThread = 100;
   constexpr double kTaskSeconds = 0.0005;
   std::int64_t iterations = 1000;

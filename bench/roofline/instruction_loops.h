@@ -8,18 +8,19 @@
 
 namespace scorecast::bench {
 
-/// A loop of one multiply-add instruction on registers alone: what the CPU can do at most.
+/// A loop of one multiply-add instruction on registers only. Its rate is the most that the CPU
+/// reaches.
 struct InstructionLoop {
   std::string instruction;  ///< E.g. "vdpbf16ps zmm".
-  double operations = 0;    ///< Of one iteration; a multiplication and an addition are two.
+  double operations = 0;    ///< Per iteration; a multiplication and an addition count as two.
   void (*run)(std::int64_t iterations) = nullptr;
 };
 
-/// The loops for products of a dtype ("f32", "bf16", "int8") that this CPU and kernel have, the
-/// widest last. Empty where there are none.
+/// The loops for a dtype ("f32", "bf16", "int8") that this CPU and operating system support, the
+/// widest last. Empty if there are none.
 std::vector<InstructionLoop> InstructionLoops(const std::string& dtype);
 
-/// Operations per second of all the pool's threads together, over about 50 ms.
+/// Operations per second of all threads of the pool together, measured for about 50 ms.
 double OperationsPerSecond(const InstructionLoop& loop, shard::ThreadPool& pool);
 
 }  // namespace scorecast::bench

@@ -14,7 +14,8 @@
 namespace scorecast::bench {
 namespace {
 
-/// About what a thread reads of a weight at a time: 256 outputs of 1024 inputs in bfloat16.
+/// About the part of a weight that a thread reads at a time: 256 outputs of 1024 inputs in
+/// bfloat16.
 constexpr std::int64_t kPieceBytes = std::int64_t{1} << 19;
 constexpr std::int64_t kPieceWords = kPieceBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
 
@@ -22,7 +23,8 @@ constexpr std::int64_t kLeastBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kTimesTheCaches = 4;
 constexpr int kReadings = 3;
 
-/// In several sums, so that no addition waits for the one before it.
+/// The sum of a piece. It keeps several partial sums, so that no addition waits for the one before
+/// it.
 std::uint64_t SumOf(const std::uint64_t* words) {
 #ifdef SCORECAST_X86_LOOPS
   if (__builtin_cpu_supports("avx512f") != 0) {

@@ -7,11 +7,11 @@
 
 namespace scorecast::bench {
 
-/// Several times larger than the caches: what is read of such a buffer comes from memory.
+/// A size several times larger than the caches, so that reads of such a buffer come from memory.
 std::int64_t BytesBeyondCaches();
 
-/// A buffer that all threads of a pool read from end to end and sum up, dealt out to them as a
-/// product's weight is: what a step of an answer, which reads every weight once, can take at best.
+/// A buffer that the threads of a pool read once and sum up, divided among them like the weight of
+/// a product. Every step of a completion reads every weight once, so that this rate is its limit.
 class MemoryReads {
  public:
   /// `bytes` is rounded up to whole pieces.
@@ -19,10 +19,10 @@ class MemoryReads {
 
   std::int64_t words() const { return static_cast<std::int64_t>(words_.size()); }
 
-  /// One reading: the sum of the words, which are 0, 1, 2, …
+  /// Reads the buffer once. Returns the sum of its words, which are 0, 1, 2, …
   std::uint64_t Sum();
 
-  /// The most of a few readings.
+  /// The highest rate of a few reads of the buffer.
   double BytesPerSecond();
 
  private:

@@ -23,7 +23,8 @@ using DataType = dnnl::memory::data_type;
 
 constexpr std::int64_t kMostRows = 128;
 constexpr std::int64_t kOutputs = 256;
-constexpr std::int64_t kRowGrain = 16;  // A panel's rows are a multiple of this, but the last's.
+constexpr std::int64_t kRowGrain =
+    16;  // The rows of a panel, except the last, are a multiple of this.
 
 constexpr std::int64_t RoundUp(std::int64_t n, std::int64_t grain) {
   return (n + grain - 1) / grain * grain;
@@ -45,8 +46,8 @@ DataTypes DataTypesOf(const std::string& dtype) {
   return {DataType::u8, DataType::s8, DataType::s32};
 }
 
-/// A panel of rows times a stripe of outputs. Its result stands by itself, [rows, width]: the
-/// library has no fast kernel that leaves a gap between the rows of a result.
+/// A panel of rows times a stripe of outputs. Its result [rows, width] is contiguous, because the
+/// library has no fast kernel for a result with gaps between its rows.
 struct Task {
   std::int64_t rows = 0;
   std::int64_t in = 0;
@@ -68,12 +69,12 @@ dnnl::inner_product_forward::primitive_desc Describe(const dnnl::engine& engine,
           engine};
 }
 
-/// Weights [width, in] in the layout that the library would like for the task.
+/// Weights [width, in] in the layout that the library chooses for the task.
 dnnl::memory::desc AnyLayout(const DataTypes& types, const Task& task) {
   return {{task.width, task.in}, types.w, dnnl::memory::format_tag::any};
 }
 
-/// One thread's primitives and the memory that they are bound to, each made once.
+/// One thread's primitives and the memory objects of their arguments. Each is made once.
 class Executor {
  public:
   Executor(const dnnl::engine& engine, const DataTypes& types)
@@ -154,7 +155,8 @@ class OneDnnGemms : public RawGemms {
   }
 
  private:
-  using Stripes = std::vector<dnnl::memory>;  // Each [kOutputs, in], packed; the last may be less.
+  using Stripes =
+      std::vector<dnnl::memory>;  // Packed [kOutputs, in]; the last may have fewer outputs.
 
   dnnl::inner_product_forward::primitive_desc DescribeTallest(std::int64_t in, std::int64_t width) {
     const Task task{kMostRows, in, width};
@@ -164,7 +166,7 @@ class OneDnnGemms : public RawGemms {
   Stripes MakeStripes(std::int64_t out, std::int64_t in) {
     Stripes stripes;
     for (std::int64_t column = 0; column < out; column += kOutputs) {
-      // The library likes the same layout for every number of rows from 16 up.
+      // The library chooses the same layout for every number of rows from 16 up.
       const dnnl::memory::desc layout =
           DescribeTallest(in, std::min(kOutputs, out - column)).weights_desc();
       stripes.emplace_back(layout, engine_);
@@ -179,9 +181,9 @@ class OneDnnGemms : public RawGemms {
     const std::int64_t height = RoundUp((product.rows + panels - 1) / panels, kRowGrain);
     const auto count = static_cast<std::int64_t>(stripes.size());
     pool_.ParallelFor(panels * count, [&](std::int64_t i, int thread) {
-      // The library must not start threads of its own in any of ours.
+      // The library must not start threads of its own.
       omp_set_num_threads(1);
-      // Stripe by stripe, so that neighbours in time share a part of the weight.
+      // Stripe by stripe, so that tasks that run at the same time share a part of the weight.
       const std::int64_t row = i % panels * height;
       const std::int64_t column = i / panels * kOutputs;
       const Task task{std::min(height, product.rows - row), product.in,
@@ -212,7 +214,7 @@ class OneDnnGemms : public RawGemms {
 std::unique_ptr<RawGemms> MakeOneDnnGemms(const std::string& dtype, shard::ThreadPool& pool) {
   try {
     auto gemms = std::make_unique<OneDnnGemms>(dtype, pool);
-    // Its float32 needs no more than any x86 has.
+    // In float32 the library is fast on every x86.
     const bool is_fast = dtype == "f32" || gemms->kernel().starts_with("brgemm");
     return is_fast ? std::move(gemms) : nullptr;
   } catch (const dnnl::error& fault) {

@@ -46,7 +46,7 @@ class OpenBlasGemms : public RawGemms {
                   static_cast<blasint>(product.out));
     }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    openblas_set_num_threads(1);  // As the engine's backend wants it.
+    openblas_set_num_threads(1);  // The engine's backend expects this.
     return seconds.count();
   }
 

@@ -17,17 +17,18 @@ struct Product {
   double operations() const { return 2.0 * static_cast<double>(rows * out * in); }
 };
 
-/// The products with weights of a plain pass over `rows` rows, of which `reads` get logits, in
-/// order: every layer whole. (The engine spares most of the last layer of rows that are not read.)
-/// One rank's; what it owns nothing of is left out.
+/// One rank's products with weights in a plain pass over `rows` rows, `reads` of which get logits,
+/// in order. Every layer is complete, although the engine skips most of the last layer for rows
+/// that are not read. Products of which the rank owns nothing are left out.
 std::vector<Product> ProductsOfPass(const proto::ModelConfig& config,
                                     const proto::Partition& partition, std::int64_t rows,
                                     std::int64_t reads);
 
-/// Elements of the weights of a rank's products, the lm-head's among them.
+/// Elements of the weights of a rank's products, including the lm-head.
 double WeightElements(const proto::ModelConfig& config, const proto::Partition& partition);
 
-/// Bytes of those weights, where an element of a layer's and of the lm-head's takes so many.
+/// Bytes of those weights, if an element takes `layer_element` bytes in layers and
+/// `lm_head_element` bytes in the lm-head.
 double WeightBytes(const proto::ModelConfig& config, const proto::Partition& partition,
                    std::int64_t layer_element, std::int64_t lm_head_element);
 

@@ -8,7 +8,7 @@
 
 namespace scorecast::bench {
 
-/// Numbers that change from place to place, since a CPU's clock may depend on them.
+/// Random numbers. Constant data will not do, because a CPU's clock may depend on the data.
 class RandomNumbers {
  public:
   /// In [-1, 1).
@@ -24,12 +24,12 @@ constexpr std::size_t SizeOf(const std::string& dtype) {
   return dtype == "f32" ? 4 : dtype == "bf16" ? 2 : 1;
 }
 
-/// Fills `bytes` with numbers of that dtype, in [-1, 1) where it has fractions.
+/// Fills `bytes` with numbers of the dtype: in [-1, 1) for f32 and bf16, any for int8.
 inline void FillRandom(const std::string& dtype, std::span<std::byte> bytes) {
   RandomNumbers random;
   const std::size_t size = SizeOf(dtype);
   for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
-    // The upper half of a float is its BF16; the upper byte of random bits is as good as any.
+    // Takes the upper bytes: the upper half of a float is its BF16.
     const std::uint32_t bits =
         size == 1 ? random.Bits() : std::bit_cast<std::uint32_t>(random.Next());
     for (std::size_t i = 0; i < size; ++i) {

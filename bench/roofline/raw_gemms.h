@@ -9,26 +9,26 @@
 
 namespace scorecast::bench {
 
-/// A library's bare matrix products, with random weights in the layout that it likes: what a pass
-/// would take if nothing else cost anything.
+/// A library's bare matrix products, with random weights in the library's own layout. Their time is
+/// that of a pass if everything else cost nothing.
 class RawGemms {
  public:
   virtual ~RawGemms() = default;
 
-  /// The library, and which of its kernels.
+  /// The library and its kernel.
   virtual std::string Description() const = 0;
 
-  /// Seconds for all of them, one after another. Weights and buffers are made at the first sight of
-  /// a product, before the clock starts; a first run is slow nevertheless.
+  /// Seconds of all products, one after another. Weights and buffers of new products are made
+  /// before the clock starts. A first run is slow nevertheless.
   virtual double Run(const std::vector<Product>& products) = 0;
 };
 
-/// OpenBLAS in float32: whole products, with so many threads of its own.
+/// OpenBLAS in float32: whole products, on `threads` threads of its own.
 std::unique_ptr<RawGemms> MakeOpenBlasGemms(int threads);
 
 /// oneDNN in "f32", "bf16" or "int8" (u8 · s8, summed in s32), in tasks of at most 128 rows and 256
-/// outputs, dealt out to the pool's threads. Null where this CPU lacks the instructions for the
-/// dtype, so that the library would compute in another or without its fast kernels.
+/// outputs on the pool's threads. Null if this CPU lacks instructions for the dtype, so that the
+/// library would not use its fast kernels or would compute in another dtype.
 std::unique_ptr<RawGemms> MakeOneDnnGemms(const std::string& dtype, shard::ThreadPool& pool);
 
 }  // namespace scorecast::bench

@@ -10,12 +10,12 @@
 
 namespace scorecast::bench {
 
-/// Weights for products, shared by those of one shape: as many as a list of products has of it, but
-/// only a few layers', used in turns, which do not stay in a cache either.
+/// Weights for products. Products of one shape share up to four weights, which are used in turns,
+/// so that they do not stay in a cache.
 template <typename Weight>
 class WeightRings {
  public:
-  /// make(out, in) gives a weight.
+  /// Makes the weights that the products need with make(out, in).
   template <typename Make>
   void Prepare(const std::vector<Product>& products, Make make) {
     constexpr std::size_t kMost = 4;

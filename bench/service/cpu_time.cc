@@ -15,7 +15,7 @@ double CpuSeconds(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
-  // "pid (name) state …", where the name may hold anything; utime and stime are fields 14 and 15.
+  // "pid (name) state …". The name may have any characters; utime and stime are fields 14 and 15.
   const std::size_t name_end = line.rfind(") ");
   if (name_end == std::string::npos) {
     throw std::runtime_error("process " + std::to_string(pid) + " is gone");

@@ -21,7 +21,7 @@ constexpr auto kBusyTime = std::chrono::seconds(2);
 
 void BeIdle(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-/// Sends requests one after another, none like another.
+/// Sends requests one after another, all different.
 class Caller {
  public:
   Caller(const ServiceProcess& service, const IdleBenchOptions& options)
@@ -39,8 +39,8 @@ class Caller {
       throw std::runtime_error("the service refused a request: " + response.error().message());
     }
     const v1::Timings& timings = response.score().timings();
-    // Read after a request only: before the first of a round it would do the waking up, and the
-    // ranks want no CPU in between.
+    // Read after requests only. Reading before the first request of a round would wake the machine
+    // up, and idle ranks do not wait for a CPU.
     const double waited = CpuDemandOf(ranks_).waited;
     const double wait_ms =
         1000 * (waited - std::exchange(waited_, waited)) / static_cast<double>(ranks_.size());
@@ -63,7 +63,7 @@ class Caller {
   std::uint64_t number_ = 0;
 };
 
-/// What the service's processes use while `work` is done.
+/// CPU time that the service's processes use during `work`.
 template <typename Work>
 CpuShares MeasureCpu(const ServiceProcess& service, Work work) {
   std::vector<pid_t> processes = service.Ranks();

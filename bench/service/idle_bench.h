@@ -9,35 +9,35 @@
 
 namespace scorecast::bench {
 
-/// The limits to keep.
-inline constexpr double kIdleCostLimit = 0.02;  ///< Of a core, each rank.
+/// Limits that the service should keep.
+inline constexpr double kIdleCostLimit = 0.02;  ///< Share of a core that an idle rank uses.
 inline constexpr double kWakeUpLimitMs = 2;
 
 struct IdleBenchOptions {
-  double cost_seconds = 10;   ///< Over which the idle cost is taken.
-  double wakeup_seconds = 5;  ///< Of idleness before a request.
+  double cost_seconds = 10;   ///< Duration of the measurement of the idle cost.
+  double wakeup_seconds = 5;  ///< Idle time before the first request of a round.
   int wakeup_rounds = 8;
-  int quick_requests = 20;  ///< A round, in quick succession.
+  int quick_requests = 20;  ///< Requests of a round in quick succession.
   Workload workload{.query_tokens = 8, .items = 1, .item_tokens = 4};
   std::int64_t vocab_size = 0;
 };
 
 /// CPU time of a service's processes, as shares of one core.
 struct CpuShares {
-  double seconds = 0;  ///< Over which it was taken.
+  double seconds = 0;  ///< Duration of the measurement.
   std::vector<double> ranks;
   double mpirun = 0;
 
-  /// The smallest share that can be told from none.
+  /// The smallest share that can be distinguished from 0.
   double Resolution() const;
 };
 
-/// A request, as its client and the server timed it.
+/// Times of a request, measured by its client and by the server.
 struct RequestTime {
   double client_ms = 0;
-  double queue_ms = 0;     ///< Until the pass began.
-  double forward_ms = 0;   ///< The pass.
-  double cpu_wait_ms = 0;  ///< A rank's for a CPU that ran something else: the mean of the ranks'.
+  double queue_ms = 0;     ///< Before the pass.
+  double forward_ms = 0;   ///< In the pass.
+  double cpu_wait_ms = 0;  ///< In which a rank waited for a CPU; the mean over ranks.
 };
 
 struct WakeUpRound {
@@ -50,22 +50,22 @@ struct WakeUp {
 
   Samples First() const;
   Samples Quick() const;
-  /// How much longer each round's first request took than the median of its others.
+  /// Time of each round's first request minus the median of its others.
   Samples Difference() const;
-  /// Of that, how much is the pass.
+  /// The same for the time in the pass.
   Samples ForwardDifference() const;
-  /// And how much waiting for a CPU.
+  /// The same for the time in which ranks waited for a CPU.
   Samples CpuWaitDifference() const;
 };
 
 struct IdleFigures {
   CpuShares idle;
-  CpuShares busy;  ///< The same under requests in quick succession: what shows that it is counted.
+  CpuShares busy;  ///< Under requests in quick succession; shows that the method counts CPU time.
   WakeUp wake_up;
 };
 
-/// What a service costs that does nothing, and how fast it is again: one client, one request at a
-/// time.
+/// Measures the CPU time of an idle service and its first request after an idle time, with one
+/// client that sends one request at a time.
 IdleFigures RunIdleBench(const ServiceProcess& service, const IdleBenchOptions& options);
 
 }  // namespace scorecast::bench

@@ -15,14 +15,15 @@ namespace {
 
 constexpr int kOk = 200;
 
-/// Beyond its deadline a request is answered as soon as the pass that it rides in ends.
+/// A request whose deadline passes while it is in a pass gets its reply after the pass. Upper bound
+/// for the time of a pass.
 constexpr auto kLastPassTime = std::chrono::seconds(60);
 
-/// Where the sweep of one service stands.
+/// Progress of the measurement of one service.
 struct Sweep {
   const ServiceProcess& service;
   LoadFigures figures;
-  int breaches = 0;  ///< Of the limit, in succession.
+  int breaches = 0;  ///< Number of last steps in succession that broke the limit.
 
   bool is_over(const LoadOptions& options) const {
     return breaches == 2 || figures.steps.size() == static_cast<std::size_t>(options.max_rates);
@@ -135,7 +136,7 @@ std::vector<LoadFigures> RunLoadBench(const std::vector<LoadedService>& services
   for (const LoadedService& service : services) {
     sweeps.push_back({service.service, {.mode = service.mode}});
   }
-  Progress("load: time of a request with nothing beside it");
+  Progress("load: time of a request alone");
   for (int round = -1; round < options.service_rounds; ++round) {
     for (Sweep& sweep : sweeps) {
       MeasureServiceTime(sweep, options, static_cast<std::uint64_t>(round + 2), round < 0);

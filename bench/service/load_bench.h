@@ -17,51 +17,52 @@ namespace scorecast::bench {
 struct LoadOptions {
   Workload workload{.query_tokens = 300, .items = 10, .item_tokens = 20};
   std::int64_t vocab_size = 0;
-  double seconds = 20;      ///< Of arrivals at each rate.
-  int service_rounds = 5;   ///< Requests, one at a time, that the capacity is taken from.
-  double first_rate = 0.3;  ///< Of the capacity.
-  double growth = 1.3;      ///< From rate to rate.
+  double seconds = 20;  ///< Duration of arrivals at each rate.
+  int service_rounds =
+      5;  ///< Number of requests, one at a time, by which the capacity is measured.
+  double first_rate = 0.3;  ///< As a share of the capacity.
+  double growth = 1.3;      ///< Factor from each rate to the next.
   int max_rates = 12;
-  double limit_ms = 500;           ///< For p99.
+  double limit_ms = 500;           ///< Limit of p99.
   std::int64_t timeout_ms = 5000;  ///< A request's deadline.
   std::uint64_t seed = 1;
 };
 
-/// A service to load, and what to call it.
+/// A service to load, and its name in the report.
 struct LoadedService {
   std::string mode;
   const ServiceProcess& service;
 };
 
-/// One rate's requests.
+/// The requests of one rate.
 struct LoadStep {
-  double rate = 0;  ///< Requests a second, as drawn.
+  double rate = 0;  ///< Mean of the Poisson process, in requests per second.
   std::vector<Outcome> outcomes;
-  CpuDemand demand;  ///< The ranks'.
+  CpuDemand demand;  ///< Of the ranks.
 
-  /// Milliseconds that a share of all requests was answered within; none where fewer were answered
-  /// with 200: a request that got no score waits for ever.
+  /// Milliseconds within which a share of all requests got a score. A request without a score
+  /// counts as infinitely late, so that there is no value if too few got one.
   std::optional<double> LatencyMs(double share) const;
   std::int64_t Count(int code) const;
-  /// Requests answered with 200 in a second, from the first arrival to the last answer.
+  /// Scored requests per second, from the first arrival to the last reply with a score.
   double Throughput() const;
   bool KeepsLimit(double limit_ms) const;
 };
 
 struct LoadFigures {
   std::string mode;
-  Samples service_ms;      ///< A request's time with nothing beside it.
-  CpuDemand alone_demand;  ///< The ranks' in those.
+  Samples service_ms;      ///< Times of a request alone.
+  CpuDemand alone_demand;  ///< Of the ranks during these requests.
   std::vector<LoadStep> steps;
 
-  double Capacity() const { return 1000 / service_ms.Mean(); }  ///< Requests a second.
-  /// The step of the highest rate that kept the limit; nullptr where none did.
+  double Capacity() const { return 1000 / service_ms.Mean(); }  ///< Requests per second.
+  /// The step with the highest rate that kept the limit; nullptr if none did.
   const LoadStep* Best(double limit_ms) const;
 };
 
-/// Loads services with the same requests at rising rates, in turns: the first rate of each, the
-/// second of each, … A service is done with when two rates in succession break the limit, so that
-/// one bad moment of the machine does not end it.
+/// Loads services with the same requests at rising rates, in turns: the first rate of each, then
+/// the second of each, and so on. A service is done when two rates in succession break the limit,
+/// so that a single disturbance by the machine does not end its measurement.
 std::vector<LoadFigures> RunLoadBench(const std::vector<LoadedService>& services,
                                       const LoadOptions& options);
 

@@ -12,7 +12,8 @@
 
 namespace {
 
-using namespace scorecast::bench;  // NOLINT(google-build-using-namespace): this is its program.
+using namespace scorecast::bench;  // NOLINT(google-build-using-namespace): this is a program of
+                                   // bench.
 
 struct CommonFlags {
   ModelFlags model;
@@ -30,7 +31,7 @@ struct CommonFlags {
   }
   ServiceOptions MultiItem() const {
     ServiceOptions options = OneByOne();
-    options.delimiter = static_cast<int>(model.shape().vocab_size) - 1;  // In no request.
+    options.delimiter = static_cast<int>(model.shape().vocab_size) - 1;  // No request has it.
     return options;
   }
 };
@@ -43,7 +44,7 @@ void AddCommonFlags(CLI::App& app, CommonFlags& flags) {
   app.add_option("--threads", flags.threads, "Threads of each rank; 0: its share of the CPUs")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--max-batch-tokens", flags.max_batch_tokens, "Tokens of one of its passes")
+  app.add_option("--max-batch-tokens", flags.max_batch_tokens, "Largest number of tokens of a pass")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("--json", flags.json, "Print JSON with every sample instead of tables");
@@ -51,13 +52,15 @@ void AddCommonFlags(CLI::App& app, CommonFlags& flags) {
 
 void AddIdleFlags(CLI::App& app, IdleBenchOptions& options) {
   AddWorkloadFlags(app, options.workload);
-  app.add_option("--cost-seconds", options.cost_seconds, "Idle seconds whose CPU time is taken")
+  app.add_option("--cost-seconds", options.cost_seconds,
+                 "Idle seconds over which CPU time is measured")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--wakeup-seconds", options.wakeup_seconds, "Idle seconds before a request")
+  app.add_option("--wakeup-seconds", options.wakeup_seconds,
+                 "Idle seconds before the first request of a round")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--rounds", options.wakeup_rounds, "Times that it is woken up")
+  app.add_option("--rounds", options.wakeup_rounds, "Number of wake-ups")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--quick-requests", options.quick_requests,
@@ -74,19 +77,19 @@ void AddLoadFlags(CLI::App& app, LoadOptions& options) {
   app.add_option("--first-rate", options.first_rate, "The first rate, as a share of the capacity")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--growth", options.growth, "Each rate over the one before")
+  app.add_option("--growth", options.growth, "Factor from each rate to the next")
       ->check(CLI::Range(1.01, 10.0))
       ->capture_default_str();
-  app.add_option("--max-rates", options.max_rates, "Rates at most")
+  app.add_option("--max-rates", options.max_rates, "Largest number of rates")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--limit-ms", options.limit_ms, "What p99 is to stay below")
+  app.add_option("--limit-ms", options.limit_ms, "Limit of p99 in milliseconds")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--timeout-ms", options.timeout_ms, "Each request's deadline")
+  app.add_option("--timeout-ms", options.timeout_ms, "Each request's deadline in milliseconds")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Of the arrival times")->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the arrival times")->capture_default_str();
 }
 
 void RunIdle(const CommonFlags& flags, IdleBenchOptions options) {
@@ -116,12 +119,12 @@ int main(int argc, char** argv) {
                "scorecast_service_bench"};
   app.require_subcommand(1);
   CommonFlags idle_flags{.model = {.shape_name = "0.1b"}};
-  // Small, so that one by one too there are rates that a few cores answer within the limit.
+  // Small, so that a few cores keep the limit at some rates also if items are scored one by one.
   CommonFlags load_flags{.model = {.shape_name = "0.01b"}};
   IdleBenchOptions idle_options;
   LoadOptions load_options;
   CLI::App* idle = app.add_subcommand(
-      "idle", "What an idle service costs, and how fast its first request after an idle time is");
+      "idle", "CPU time of an idle service, and time of its first request after an idle time");
   AddCommonFlags(*idle, idle_flags);
   AddIdleFlags(*idle, idle_options);
   CLI::App* load = app.add_subcommand(

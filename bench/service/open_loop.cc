@@ -15,8 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The server reads no further on a connection with many requests in flight; so many connections
-/// are never kept from sending.
+/// The server stops reading from a connection that has many requests in flight. With so many
+/// connections, sending is never blocked.
 constexpr std::size_t kConnections = 16;
 
 Clock::duration ToDuration(double seconds) {
@@ -27,7 +27,7 @@ double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// Where answers are written down as they come.
+/// Records the replies as they come.
 class Board {
  public:
   Board(const std::vector<double>& arrivals, Clock::time_point begin) : begin_(begin) {
@@ -45,19 +45,19 @@ class Board {
     outcomes_[i].sent_late = SecondsBetween(ScheduledAt(i), when);
   }
 
-  void Answered(const v1::Response& response, Clock::time_point when) {
+  void Received(const v1::Response& response, Clock::time_point when) {
     const std::lock_guard lock(mutex_);
     Outcome& outcome = outcomes_.at(response.request_id() - 1);
     outcome.latency = SecondsBetween(begin_, when) - outcome.arrival;
     outcome.code = response.has_score() ? 200 : response.error().code();
-    ++answered_;
+    ++replies_;
     changed_.notify_all();
   }
 
-  /// Returns when all are answered, or `patience` is over.
+  /// Returns when every request has its reply, or after `patience`.
   void Wait(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [this] { return answered_ == outcomes_.size(); });
+    changed_.wait_for(lock, patience, [this] { return replies_ == outcomes_.size(); });
   }
 
   std::vector<Outcome> Take() { return std::move(outcomes_); }
@@ -67,10 +67,10 @@ class Board {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Outcome> outcomes_;
-  std::size_t answered_ = 0;
+  std::size_t replies_ = 0;
 };
 
-/// A connection, and the thread that reads its answers.
+/// A connection, and the thread that reads its replies.
 class Line {
  public:
   Line(const std::string& address, Board& board) : client_(address) {
@@ -78,10 +78,11 @@ class Line {
       try {
         while (true) {
           const v1::Response response = client_.Receive();
-          board.Answered(response, Clock::now());
+          board.Received(response, Clock::now());
         }
       } catch (const std::exception&) {
-        // Closed, by the server or by the destructor: what has no answer shows as unanswered.
+        // The server or the destructor closed the connection. Requests without a reply keep
+        // kNoReply.
       }
     });
   }
@@ -116,7 +117,7 @@ std::vector<double> PoissonArrivals(double rate, double seconds, std::uint64_t s
 std::vector<Outcome> RunOpenLoop(const std::string& address, const std::vector<double>& arrivals,
                                  const std::function<v1::Request(std::uint64_t)>& make_request,
                                  std::chrono::milliseconds patience) {
-  // Made beforehand, so that sending is all that is left to do on time.
+  // Requests are made before the run, so that only sending has to be on time.
   std::vector<v1::Request> requests;
   for (std::size_t i = 0; i < arrivals.size(); ++i) {
     requests.push_back(make_request(i + 1));

@@ -44,7 +44,7 @@ std::string Number(double number, int digits) {
 }
 
 std::string ShareText(double share, const CpuShares& of) {
-  // Half a tick, since a share of none is not exactly less than one of a tick.
+  // Half a tick, because the share of one tick may be rounded to slightly less than the resolution.
   return share < of.Resolution() / 2 ? "< " + Number(100 * of.Resolution(), 2) + " %"
                                      : Number(100 * share, 2) + " %";
 }
@@ -110,8 +110,7 @@ json ToJson(const LoadFigures& figures, const LoadOptions& options) {
       outcomes.push_back(
           {{"arrival_s", outcome.arrival},
            {"sent_late_s", outcome.sent_late},
-           {"latency_s",
-            outcome.code == Outcome::kUnanswered ? json(nullptr) : json(outcome.latency)},
+           {"latency_s", outcome.code == Outcome::kNoReply ? json(nullptr) : json(outcome.latency)},
            {"code", outcome.code}});
     }
     steps.push_back({{"rate", step.rate},
@@ -148,9 +147,9 @@ void PrintIdleTables(const ServiceTitle& title, const IdleBenchOptions& options,
               ShareText(busy.mpirun, busy).c_str());
   const WakeUp& wake_up = figures.wake_up;
   std::printf(
-      "\nWake-up, %zu times; milliseconds: median (least-most)\n\n"
-      "| idle for, s | first request | in quick succession | difference | of it in the pass "
-      "| of it CPU wait | limit |\n|---|---|---|---|---|---|---|\n"
+      "\nWake-up, %zu times; milliseconds: median (min-max)\n\n"
+      "| idle for, s | first request | in quick succession | difference | in the pass "
+      "| CPU wait | limit |\n|---|---|---|---|---|---|---|\n"
       "| %g | %s | %s | %s | %s | %s | %g |\n",
       wake_up.rounds.size(), options.wakeup_seconds, Spread(wake_up.First(), 2).c_str(),
       Spread(wake_up.Quick(), 2).c_str(), Spread(wake_up.Difference(), 2).c_str(),
@@ -184,9 +183,11 @@ void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
               options.seconds);
   PrintRates(options, all);
   std::printf(
-      "\n\"never\": more than that share got no score. Of fewer than 100 requests, p99 is the "
-      "slowest. CPU wait: of the time that the ranks wanted a CPU, how long it ran something else; "
-      "much of it means that other programs had the machine.\n");
+      "\n\"never\": too few requests got a score. With fewer than 100 requests, p99 is the "
+      "slowest. "
+      "CPU wait: share of the time in which ranks were ready to run but had no CPU; if it is "
+      "large, "
+      "other programs used the machine.\n");
   PrintBest(options, all);
 }
 

@@ -9,7 +9,7 @@
 
 namespace scorecast::bench {
 
-/// What stands above every table of a service's figures.
+/// The contents of the title above a service's tables.
 struct ServiceTitle {
   std::string shape;
   int ranks = 0;
@@ -17,7 +17,7 @@ struct ServiceTitle {
   int max_batch_tokens = 0;
 };
 
-// Figures on standard output: Markdown tables, or JSON with every sample.
+// These functions print to standard output: Markdown tables, or JSON with every sample.
 
 void PrintIdleTables(const ServiceTitle& title, const IdleBenchOptions& options,
                      const IdleFigures& figures);

@@ -19,7 +19,7 @@ namespace scorecast::bench {
 namespace {
 
 constexpr auto kReadyTime = std::chrono::seconds(180);
-/// A drain computes what is queued for some seconds.
+/// Longer than a drain, which computes queued requests for some seconds.
 constexpr auto kDrainTime = std::chrono::seconds(30);
 constexpr auto kKillTime = std::chrono::seconds(5);
 
@@ -46,7 +46,8 @@ std::vector<std::string> CommandLine(const ServiceOptions& options) {
   return line;
 }
 
-/// In the child. The other threads of the parent are not here, so nothing is allocated.
+/// Runs in the child. It must not allocate, because another thread of the parent may have held the
+/// heap's lock at the fork.
 [[noreturn]] void Exec(const std::vector<char*>& arguments, int output, pid_t parent) {
   // mpirun ends its ranks on SIGTERM.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -74,7 +75,7 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   return children;
 }
 
-/// The address in the line that says that the service is ready, or nothing.
+/// The address, if this is the line that the service prints when it is ready; else empty.
 std::string AddressIn(const std::string& line) {
   const std::string before = "ready: requests on ";
   const std::size_t found = line.find(before);
@@ -124,7 +125,7 @@ ServiceProcess::~ServiceProcess() {
 std::vector<pid_t> ServiceProcess::Ranks() const {
   std::vector<pid_t> ranks = ChildrenOf(pid_);
   if (ranks.size() != static_cast<std::size_t>(num_ranks_)) {
-    throw std::runtime_error("the service ended while it was measured");
+    throw std::runtime_error("the service ended during the measurement");
   }
   return ranks;
 }
@@ -174,7 +175,7 @@ bool ServiceProcess::EndsWithin(std::chrono::seconds time) {
 }
 
 void ServiceProcess::Stop() {
-  // Ranks lose their lifeline with mpirun, so that they end even after the last of these.
+  // SIGKILL of mpirun also ends the ranks, because they end when their connection to mpirun closes.
   constexpr std::array<std::pair<int, std::chrono::seconds>, 3> kSteps = {
       {{SIGUSR1, kDrainTime}, {SIGTERM, kKillTime}, {SIGKILL, kKillTime}}};
   for (const auto& [signal, time] : kSteps) {
@@ -186,7 +187,7 @@ void ServiceProcess::Stop() {
   reader_.join();
   pid_ = -1;
   if (!address_.empty() && (!WIFEXITED(status_) || WEXITSTATUS(status_) != 0)) {
-    std::fprintf(stderr, "bench: the service did not end in order:\n%s", Log().c_str());
+    std::fprintf(stderr, "bench: the service did not end normally:\n%s", Log().c_str());
   }
 }
 

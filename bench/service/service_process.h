@@ -17,15 +17,16 @@ struct ServiceOptions {
   int ranks = 2;
   int threads = 0;  ///< Of each rank; 0: its share of the CPUs.
   int max_batch_tokens = 8192;
-  /// The delimiter's token id, which turns multi-item mode on; -1: items are scored one by one.
+  /// The delimiter's token id, for multi-item mode. -1: items are scored one by one.
   int delimiter = -1;
 };
 
-/// `scorecast serve` under mpirun, on a free port of the loopback. It is ready when this object is
-/// made and drained at the end of its life. Should this process die, the service ends too.
+/// `scorecast serve` under mpirun, on a free port of the loopback interface. The destructor drains
+/// it. If this process dies, the service ends, too.
 class ServiceProcess {
  public:
-  /// std::runtime_error, with what the service said, where it does not get ready.
+  /// Returns when the service is ready. Throws std::runtime_error with the service's output if it
+  /// does not become ready.
   explicit ServiceProcess(const ServiceOptions& options);
   ~ServiceProcess();
   ServiceProcess(const ServiceProcess&) = delete;
@@ -33,10 +34,10 @@ class ServiceProcess {
 
   /// HOST:PORT of the request socket.
   const std::string& address() const { return address_; }
-  /// mpirun's.
+  /// The process id of mpirun.
   pid_t pid() const { return pid_; }
-  /// In the order of the ranks, which mpirun starts one after another. std::runtime_error where the
-  /// service has ended: what was measured is worth nothing then.
+  /// Process ids by rank; mpirun starts the ranks in order. Throws std::runtime_error if the
+  /// service has ended, because measurements are worthless then.
   std::vector<pid_t> Ranks() const;
 
  private:
@@ -49,9 +50,9 @@ class ServiceProcess {
   pid_t pid_ = -1;
   int status_ = 0;
   std::string address_;
-  std::promise<std::string> ready_;  ///< The address; empty where the service ended before.
+  std::promise<std::string> ready_;  ///< The address; empty if the service ends before it is ready.
   std::mutex mutex_;
-  std::string log_;  ///< All that it printed.
+  std::string log_;  ///< The service's whole output.
   std::thread reader_;
 };
 

@@ -7,8 +7,8 @@
 
 namespace scorecast::bench {
 
-/// A request for the probabilities of two labels, of token ids that follow from its number. The
-/// vocabulary's last id, `vocab_size` - 1, is in none: it can be the delimiter.
+/// A request for the probabilities of two labels. Its token ids are a function of `number`. No
+/// request has the last id of the vocabulary, `vocab_size` - 1, so that it can be the delimiter.
 v1::Request TokenRequest(const Workload& workload, std::uint64_t number, std::int64_t vocab_size);
 
 }  // namespace scorecast::bench

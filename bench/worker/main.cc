@@ -1,6 +1,7 @@
-// An engine that does passes on demand, so that other programs time it beside other engines or on
-// other networks. It speaks in lines: first it prints what it is; then each line that it reads
-// (session.h), such as a workload's name, is answered by a line of JSON. It ends with its input.
+// An engine that runs passes on demand, so that other programs can compare it with other engines or
+// measure it on other networks. First it prints a line of JSON that describes it. Then it reads
+// commands, one per line (session.h), such as a workload's name, and replies to each with a line of
+// JSON. It ends with its input.
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -37,20 +38,20 @@ struct Flags {
 
 void AddFlags(CLI::App& app, Flags& flags) {
   bench::AddModelFlags(app, flags.model);
-  app.add_option("--dtype", flags.dtype, "What it computes in")
+  app.add_option("--dtype", flags.dtype, "Precision of the products")
       ->check(CLI::IsMember(bench::EngineDtypes()))
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "Threads of each rank")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--latency-us", flags.latency_us,
-                 "Added to what ranks receive of each other, in microseconds")
+                 "Latency added to messages between ranks, in microseconds")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--sample-memory", flags.sample_memory,
-               "Look at the memory every few milliseconds, which costs a little time");
+               "Sample the memory every few milliseconds, which costs a little time");
   app.add_flag("--only-write-model", flags.only_write_model,
-               "Write the random model unless it is there, print its directory, and end");
+               "Write the random model unless it exists, print its directory, and end");
 }
 
 void PrintLine(const json& line) { std::cout << line.dump() << std::endl; }
@@ -60,7 +61,7 @@ void Serve(bench::BenchEngine& engine, const Flags& flags, bench::MemoryPeak* pe
   PrintLine(session.Hello());
   std::string line;
   while (std::getline(std::cin, line)) {
-    PrintLine(session.Answer(line));
+    PrintLine(session.Reply(line));
   }
   engine.runner().StopFollowers();
 }
@@ -68,7 +69,7 @@ void Serve(bench::BenchEngine& engine, const Flags& flags, bench::MemoryPeak* pe
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Does passes on demand: a workload's name a line (\"300+10x10\"), answered in JSON.",
+  CLI::App app{"Runs passes on demand: reads names of workloads (\"300+10x10\"), replies in JSON.",
                "scorecast_bench_worker"};
   Flags flags;
   AddFlags(app, flags);

@@ -7,13 +7,13 @@
 
 namespace scorecast::bench {
 
-/// Looks at this process's memory every few milliseconds, on a thread of its own, for what the
-/// system keeps no peak of.
+/// Samples this process's memory every few milliseconds on a thread of its own, because the system
+/// does not record this peak.
 class MemoryPeak {
  public:
   MemoryPeak();
 
-  /// The most anonymous and shared memory together since the last Take, in bytes.
+  /// The peak of anonymous plus shared memory since the last Take, in bytes.
   std::int64_t Take();
 
  private:
@@ -22,7 +22,7 @@ class MemoryPeak {
   std::mutex mutex_;
   std::condition_variable_any stopped_;
   std::int64_t most_ = 0;
-  std::jthread thread_;  // Last, so that it ends before what it uses does.
+  std::jthread thread_;  // Last member, so that it ends before the members that it uses.
 };
 
 }  // namespace scorecast::bench

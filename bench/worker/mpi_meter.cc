@@ -10,7 +10,7 @@ double latency = 0;
 
 void WaitUntil(double time) {
   while (MPI_Wtime() < time) {
-    // As MPI itself waits; a sleep would be longer than the latencies of interest.
+    // MPI itself also waits by polling. A sleep would take longer than the latencies of interest.
   }
 }
 
@@ -37,7 +37,7 @@ int Metered(double& seconds, bool receives, Call call) {
   return result;
 }
 
-/// A call by which this rank receives from the others.
+/// A call by which all ranks exchange data.
 template <typename Call>
 int Exchange(bool receives, Call call) {
   ++total.exchanges;
@@ -58,7 +58,7 @@ void AddMpiLatency(double seconds) { latency = seconds; }
 
 }  // namespace scorecast::bench
 
-// In place of MPI's own, which are weak symbols; what each does is PMPI's.
+// These functions replace MPI's own, which are weak symbols. The PMPI functions do the work.
 
 using scorecast::bench::Exchange;
 using scorecast::bench::IsAlone;

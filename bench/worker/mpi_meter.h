@@ -4,23 +4,23 @@
 
 namespace scorecast::bench {
 
-// A program that this is linked to calls MPI's collectives through it (MPI's profiling interface):
-// they are counted, timed, and made to take longer if asked. Calls are made by one thread. What
-// ranks on one host do in memory that they share is not seen.
+// A program that links this file calls MPI's collectives through it (MPI's profiling interface). It
+// counts and times the calls, and can make them take longer. All calls must come from one thread.
+// Data that ranks of one host exchange through shared memory is not counted.
 
-/// Of this rank's calls since the program began. Seconds include waiting for the other ranks.
+/// Cost of this rank's calls since the program began. Seconds include waiting for the other ranks.
 struct MpiCost {
-  std::int64_t exchanges = 0;    ///< Calls by which all ranks get something of all.
-  double exchange_seconds = 0;   ///< Of those.
-  double broadcast_seconds = 0;  ///< Of what goes from or to rank 0 alone: plans and answers.
+  std::int64_t exchanges = 0;    ///< Calls by which every rank receives from every rank.
+  double exchange_seconds = 0;   ///< Time in these calls.
+  double broadcast_seconds = 0;  ///< Time in calls from or to rank 0: plans and partial logits.
 };
 
 MpiCost operator-(const MpiCost& a, const MpiCost& b);
 
 MpiCost MpiCostSoFar();
 
-/// From now on what another rank sends arrives so much later: a simple model, in which every call
-/// that receives waits once more, and nothing is computed meanwhile.
+/// Makes data of other ranks arrive later from now on. The model is simple: every call that
+/// receives waits `seconds` once, and nothing is computed in this time.
 void AddMpiLatency(double seconds);
 
 }  // namespace scorecast::bench

@@ -32,7 +32,7 @@ ResidentMemory ProcessMemory() {
     std::getline(status, key);
   }
   if (found != 4) {
-    throw std::runtime_error("/proc/self/status does not tell the resident memory");
+    throw std::runtime_error("/proc/self/status does not have the resident memory");
   }
   return memory;
 }

@@ -4,7 +4,7 @@
 
 namespace scorecast::bench {
 
-/// Seconds that all threads of this process were on a CPU.
+/// CPU seconds of all threads of this process.
 double ProcessCpuSeconds();
 
 /// Resident memory of this process, in bytes.
@@ -12,10 +12,10 @@ struct ResidentMemory {
   std::int64_t anonymous = 0;
   std::int64_t file = 0;  ///< Pages of mapped files.
   std::int64_t shared = 0;
-  std::int64_t peak = 0;  ///< The most of all three together since it began.
+  std::int64_t peak = 0;  ///< Peak of the sum of the three since the process began.
 };
 
-/// std::runtime_error where the kernel does not tell.
+/// Throws std::runtime_error if the kernel does not have these figures.
 ResidentMemory ProcessMemory();
 
 }  // namespace scorecast::bench

@@ -9,13 +9,13 @@
 
 namespace scorecast::bench {
 
-/// What a rank's passes have cost since the program began, and its memory, each figure with its
-/// name: "phase.…" in seconds, "exchange.…" in bytes or, where it ends in "_s", seconds, "memory.…"
-/// in bytes. Names and their order are the same on every rank and at all times.
+/// Cost of a rank's passes since the program began, and its memory. Each figure has a name:
+/// "phase.…" in seconds; "exchange.…" in seconds if it ends in "_s", else in bytes or calls;
+/// "memory.…" in bytes. Names and their order are the same on all ranks and never change.
 using RankReport = std::vector<std::pair<std::string, double>>;
 
-/// Collective, after a pass: rank 0 gets every rank's, in rank order; the others nothing.
-/// "memory.peak" is since the last time, and 0 where `peak` is null.
+/// Collective, after a pass. Rank 0 gets the reports of all ranks, in rank order; the others get
+/// none. "memory.peak" is the peak since the last call, and 0 if `peak` is null.
 std::vector<RankReport> GatherReports(BenchEngine& engine, MemoryPeak* peak);
 
 }  // namespace scorecast::bench

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// "300+10x10", within the bounds of a pass. No items ("8192+0x0"): the query alone.
+/// Parses "300+10x10", if it fits a pass. "8192+0x0" is a query without items.
 std::optional<Workload> ParseWorkload(const std::string& name) {
   int end = 0;
   long long query = 0;
@@ -36,7 +36,7 @@ std::string NameOf(const Workload& workload) {
          std::to_string(workload.item_tokens);
 }
 
-/// One after another, each label of each row read.
+/// [rows * labels]: all labels of the first row, then of the next.
 json LogProbabilities(const std::vector<proto::RowLogits>& rows) {
   json all = json::array();
   for (const proto::RowLogits& row : rows) {
@@ -62,8 +62,8 @@ double Seconds(Work work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// "memory.anonymous" is ["memory"]["anonymous"]. Memory is what it is now; all else is what has
-/// been added since `before`, if anything is before.
+/// Turns "memory.anonymous" into ["memory"]["anonymous"]. Figures of memory are the current ones;
+/// the others are the differences from `before`, unless that is null.
 json ReportJson(const RankReport& report, const RankReport* before) {
   json result = json::object();
   for (std::size_t i = 0; i < report.size(); ++i) {
@@ -102,33 +102,33 @@ json Session::Hello() {
           {"start", TakeReports()}};
 }
 
-json Session::Answer(const std::string& line) {
+json Session::Reply(const std::string& line) {
   std::istringstream words(line);
   std::string command;
   std::string what;
   std::string name;
   words >> command;
-  json answer = {{"err", "no such command, or no workload that fits a pass"}};
+  json reply = {{"err", "not a command, or not a workload that fits a pass"}};
   if (command == "instructions" && words >> what) {
-    answer = Instructions(what);
+    reply = Instructions(what);
   } else if (command == "reads") {
-    answer = Reads();
+    reply = Reads();
   } else if (command == "gemms" && words >> what >> name) {
     const std::size_t colon = what.find(':');
     const std::optional<Workload> workload = ParseWorkload(name);
     if (workload && colon != std::string::npos) {
-      answer = Gemms(what.substr(0, colon), what.substr(colon + 1), *workload);
+      reply = Gemms(what.substr(0, colon), what.substr(colon + 1), *workload);
     }
   } else if (std::int64_t prompts = 0;
              command == "one-by-one" && words >> name >> prompts && prompts >= 1) {
     if (const std::optional<Workload> workload = ParseWorkload(name)) {
-      answer = OneByOne(*workload, prompts);
+      reply = OneByOne(*workload, prompts);
     }
   } else if (const std::optional<Workload> workload = ParseWorkload(line)) {
-    answer = Pass(*workload);
+    reply = Pass(*workload);
   }
-  answer["name"] = line;
-  return answer;
+  reply["name"] = line;
+  return reply;
 }
 
 const proto::ForwardPlan& Session::PlanOf(const Workload& workload) {

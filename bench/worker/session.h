@@ -18,25 +18,25 @@
 
 namespace scorecast::bench {
 
-/// What a worker answers to lines. W is a workload's name: "300+10x10" is a query of 300 tokens
-/// with 10 items of 10.
+/// The commands of a worker, one per line. W is a workload's name: "300+10x10" is a query of 300
+/// tokens with 10 items of 10.
 ///
 ///   W                  one pass
-///   one-by-one W N     the first N of W's prompts, query and item, one after another
+///   one-by-one W N     the first N prompts of W (query and item), one after another
 ///   gemms L:D W        the bare matrix products of rank 0's pass by library L ("onednn" or
 ///                      "openblas") in dtype D, on the engine's threads
-///   instructions D     what dtype D's instructions do on registers alone, on the engine's threads
-///   reads              bytes a second that the engine's threads read from memory, and only read
+///   instructions D     rates of dtype D's instructions on registers only, on the engine's threads
+///   reads              bytes per second that the engine's threads can read from memory
 ///
-/// Rank 0's; the other ranks are in FollowSession meanwhile.
+/// For rank 0. The other ranks run FollowSession at the same time.
 class Session {
  public:
   Session(BenchEngine& engine, std::string dtype, MemoryPeak* peak);
 
-  /// The first line, which says what this is. Collective.
+  /// The first line, which describes the engine. Collective.
   nlohmann::json Hello();
-  /// With "err" where the line is none of the above, or cannot be done here.
-  nlohmann::json Answer(const std::string& line);
+  /// Runs a command. The reply has "err" if the line is not a command or cannot be run here.
+  nlohmann::json Reply(const std::string& line);
 
  private:
   nlohmann::json Pass(const Workload& workload);
@@ -46,9 +46,9 @@ class Session {
   nlohmann::json Instructions(const std::string& dtype);
   nlohmann::json Reads();
   const proto::ForwardPlan& PlanOf(const Workload& workload);
-  /// Rank 0's.
+  /// The products of rank 0.
   std::vector<Product> ProductsOf(const proto::ForwardPlan& plan);
-  /// What has happened on each rank since the last call, and its memory now.
+  /// Each rank's costs since the last call, and its memory now.
   nlohmann::json TakeReports();
 
   BenchEngine& engine_;
@@ -57,10 +57,10 @@ class Session {
   std::map<std::string, proto::ForwardPlan> plans_;
   std::map<std::string, std::unique_ptr<RawGemms>> gemms_;
   std::optional<MemoryReads> reads_;
-  std::vector<RankReport> reports_;  // Of the last time; [ranks].
+  std::vector<RankReport> reports_;  // [ranks]: of the last call of TakeReports.
 };
 
-/// The other ranks: what rank 0's session asks for, until its engine stops them.
+/// For the other ranks: follows rank 0's session until rank 0 stops the followers.
 void FollowSession(BenchEngine& engine, MemoryPeak* peak);
 
 }  // namespace scorecast::bench

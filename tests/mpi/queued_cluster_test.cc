@@ -30,7 +30,7 @@ const std::filesystem::path kModel =
 
 class QueuedClusterTest : public ::testing::Test {
  protected:
-  /// A plan whose partial logits differ from those of other seeds.
+  /// A plan whose logits differ from those of other seeds.
   ForwardPlan PlanOf(int seed) const {
     const auto tokens = [&](std::uint64_t stream, std::size_t count) {
       return reference::RandomTokens(stream * 1000 + static_cast<std::uint64_t>(seed), count,
