@@ -12,7 +12,7 @@ namespace scorecast::reference {
 /// a rounded angle is part of what the reference answers; the rotation itself in double.
 class Rope {
  public:
-  explicit Rope(const ReferenceConfig& config);
+  Rope(const ReferenceConfig& config, double theta);
 
   /// Rotates one head, [head_dim], in place: element i turns with element i + head_dim / 2.
   void Rotate(std::span<double> head, std::int32_t position) const;
