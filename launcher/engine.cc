@@ -38,10 +38,11 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   shard::RankEngineOptions options;
   options.arithmetic =
       shard::AgreeOnArithmetic(group_, instruction_set, PrecisionFromFlag(flags.dtype));
+  const shard::ProductPrecisions precisions = {options.arithmetic.products.layers,
+                                               options.arithmetic.products.lm_head};
   const int ranks_here = group_.RanksOnThisHost();
   proto::StartupPhase(group_, [&] {
-    limits_ = MakeEngineLimits(flags, config_, options.arithmetic.products.layers, group_.size(),
-                               ranks_here, HostMemory());
+    limits_ = MakeEngineLimits(flags, config_, precisions, group_.size(), ranks_here, HostMemory());
     if (is_root()) {
       Configure(flags);
       prepare_root();
@@ -67,7 +68,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const auto bytes = static_cast<double>(
         shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), plan,
-                              options.arithmetic.products.layers)
+                              precisions)
             .weights);
     spdlog::info(
         "{} ({}), {} rank{} x {} thread{}, dtype {}; {:.1f} MB of weights a rank read and packed "

@@ -11,6 +11,7 @@
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/model/memory_estimate.h"
+#include "shard/model/tensors.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -28,7 +29,7 @@ void PrintModel(const proto::ModelConfig& config) {
   std::printf("  stored dtype        %s\n", config.dtype.empty() ? "?" : config.dtype.c_str());
   std::printf("  parameters          %lld\n",
               static_cast<long long>(shard::CountParameters(config)));
-  std::printf("  layers              %lld\n", static_cast<long long>(config.num_hidden_layers));
+  std::printf("  layers              %lld\n", static_cast<long long>(config.num_hidden_layers()));
   std::printf("  hidden_size         %lld\n", static_cast<long long>(config.hidden_size));
   std::printf("  intermediate_size   %lld\n", static_cast<long long>(config.intermediate_size));
   std::printf("  heads               %lld query, %lld K/V, head_dim %lld\n",
@@ -58,14 +59,14 @@ void PrintTokenizer(const coordinator::Tokenizer* tokenizer) {
 }
 
 void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits,
-                    shard::Precision precision) {
+                    shard::ProductPrecisions precisions) {
   std::printf("\npartition over %d rank%s; memory in MiB, %s, at the largest pass\n", ranks,
-              ranks == 1 ? "" : "s", std::string(shard::Name(precision)).c_str());
+              ranks == 1 ? "" : "s", std::string(shard::Name(precisions.layers)).c_str());
   std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s\n", "rank", "heads", "K/V heads",
               "intermediate", "vocabulary", "weights", "activations", "K/V");
   for (int rank = 0; rank < ranks; ++rank) {
     const proto::Partition part = proto::MakePartition(config, rank, ranks);
-    const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, precision);
+    const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, precisions);
     std::printf("  %4d  %-12s %-12s %-16s %-18s %10.1f %12.1f %10.1f\n", rank,
                 Text(part.heads).c_str(), Text(part.kv_heads).c_str(),
                 Text(part.intermediate).c_str(), Text(part.vocabulary).c_str(), Mib(memory.weights),
@@ -82,17 +83,21 @@ int RunInspectCommand(const InspectFlags& flags) {
   if (!flags.engine.delimiter.empty()) {
     coordinator::DelimiterFromFlag(flags.engine.delimiter, tokenizer.get(), config);
   }
-  // The weights' headers, so that a broken checkpoint is told here too.
-  shard::Checkpoint::Open(flags.engine.model);
-  const shard::Precision precision =
-      PrecisionFromFlag(flags.engine.dtype)
-          .value_or(shard::DefaultPrecision(InstructionSetFromFlag(flags.engine.kernel)));
-  // The ranks may be meant for several hosts: each is taken to have one.
-  const EngineLimits limits = MakeEngineLimits(flags.engine, config, precision, flags.ranks,
+  shard::CheckTensors(shard::Checkpoint::Open(flags.engine.model), config);
+  const shard::InstructionSet instruction_set = InstructionSetFromFlag(flags.engine.kernel);
+  if (instruction_set != shard::DetectInstructionSet()) {
+    shard::LimitOneDnn(instruction_set);
+  }
+  const shard::ArithmeticChoice products =
+      shard::ChooseArithmetic(PrecisionFromFlag(flags.engine.dtype)
+                                  .value_or(shard::DefaultPrecision(instruction_set)));
+  const shard::ProductPrecisions precisions = {products.layers, products.lm_head};
+  // The ranks may run on several hosts; the limits assume a host for each.
+  const EngineLimits limits = MakeEngineLimits(flags.engine, config, precisions, flags.ranks,
                                                /*ranks_here=*/1, HostMemory());
   PrintModel(config);
   PrintTokenizer(tokenizer.get());
-  PrintPartition(config, flags.ranks, limits.plan, precision);
+  PrintPartition(config, flags.ranks, limits.plan, precisions);
   return kExitOk;
 }
 

@@ -17,7 +17,7 @@ namespace {
 using proto::kKvGranule;
 using proto::kKvPageRows;
 
-/// Of --kv-cache-mb where nobody says.
+/// The default of --kv-cache-mb if memory allows.
 constexpr std::int64_t kDefaultKvCacheMb = 1024;
 
 std::string Gib(std::int64_t bytes) {
@@ -27,13 +27,13 @@ std::string Gib(std::int64_t bytes) {
   return text.str();
 }
 
-/// K/V places of a sequence of `rows` in up to `segments` segments, each rounded up to granules.
+/// Rows of K/V for a sequence of `rows` in up to `segments` segments, each rounded up to granules.
 std::int64_t KvRowsOf(std::int64_t rows, std::int64_t segments) {
   return rows + (kKvGranule - 1) * segments + kKvGranule;
 }
 
-/// Rows of whole pages for a sequence of which two segments at a time are kept: a prefix, and an
-/// item that is longer than a pass, or an answer.
+/// Rows of whole pages for a sequence that keeps two segments at a time: a prefix, and an item that
+/// is longer than a pass or a completion.
 std::int64_t KeptRowsOf(std::int64_t rows) {
   return (rows + 2 * kKvPageRows) / kKvPageRows * kKvPageRows;
 }
@@ -50,32 +50,32 @@ std::int32_t Narrow(std::int64_t n) {
 }  // namespace
 
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
-                              shard::Precision precision, int ranks, int ranks_here,
+                              shard::ProductPrecisions precisions, int ranks, int ranks_here,
                               std::int64_t host_bytes) {
   const bool multi_item = !flags.delimiter.empty();
-  // The query's prefix beside the items; elsewhere what does not fit takes several passes.
+  // Items and the query before them go into one pass; other sequences may take several passes.
   const std::int64_t segments = multi_item ? flags.score.max_items + 1 : 1;
 
   EngineLimits limits;
   proto::PlanLimits& plan = limits.plan;
   plan.max_rows = Narrow(flags.max_batch_tokens);
-  // Empty items are read at one row: there can be more reads than rows.
+  // Several empty items read the same row, so that there can be more reads than rows.
   plan.max_reads = Narrow(flags.max_batch_tokens + flags.score.max_items + 1);
   plan.pass_kv_rows = Narrow(KvRowsOf(2 * flags.max_batch_tokens, segments));
 
-  // Rank 0 holds the most of everything.
+  // No rank holds more than rank 0.
   const proto::Partition partition = proto::MakePartition(config, 0, ranks);
   const auto needed = [&] {
-    return ranks_here * shard::EstimateMemory(config, partition, plan, precision).total();
+    return ranks_here * shard::EstimateMemory(config, partition, plan, precisions).total();
   };
   limits.page_bytes =
-      shard::KvStore::Bytes(shard::KvElementSize(precision), config.num_hidden_layers,
+      shard::KvStore::Bytes(shard::KvElementSize(precisions.layers), config.num_hidden_layers(),
                             partition.kv_heads.size(), config.head_dim, kKvPageRows, 0);
   const std::int64_t room = std::max<std::int64_t>(host_bytes - needed(), 0) / ranks_here;
   const std::int64_t wanted_mb = std::min(kDefaultKvCacheMb, (room / 4) >> 20);
   const std::int64_t cached_pages =
       (flags.kv_cache_mb.value_or(wanted_mb) << 20) / limits.page_bytes;
-  // A chunk of any length takes a page of its own at least.
+  // A chunk of any length takes at least one page of its own.
   const std::int64_t longest =
       KeptRowsOf(config.max_position_embeddings) + flags.score.max_items * kKvPageRows;
   const std::int64_t for_positions = std::min(longest, room / 2 / limits.page_bytes * kKvPageRows);
@@ -87,7 +87,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   limits.cached_pages = Narrow(cached_pages);
   if (needed() > host_bytes) {
     const shard::MemoryEstimate estimate =
-        shard::EstimateMemory(config, partition, plan, precision);
+        shard::EstimateMemory(config, partition, plan, precisions);
     throw proto::StartupError(
         "a rank needs " + Gib(estimate.total()) + " (weights " + Gib(estimate.weights) +
         ", activations " + Gib(estimate.activations) + ", K/V " + Gib(estimate.kv) + "), times " +
@@ -104,7 +104,7 @@ std::int64_t HostMemory() {
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     std::ifstream file(path);
     std::int64_t bytes = 0;
-    if (file >> bytes && bytes > 0) {  // "max" is no number.
+    if (file >> bytes && bytes > 0) {  // The file may also say "max".
       group_limit = std::min(group_limit, bytes);
     }
   }

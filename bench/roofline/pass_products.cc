@@ -10,7 +10,7 @@ std::vector<Product> ProductsOfPass(const proto::ModelConfig& config,
   const std::int64_t kv = partition.kv_heads.size() * config.head_dim;
   const std::int64_t i = partition.intermediate.size();
   std::vector<Product> products;
-  for (std::int64_t layer = 0; layer < config.num_hidden_layers; ++layer) {
+  for (std::int64_t layer = 0; layer < config.num_hidden_layers(); ++layer) {
     products.insert(products.end(),
                     {{rows, q + 2 * kv, h}, {rows, h, q}, {rows, 2 * i, h}, {rows, h, i}});
   }

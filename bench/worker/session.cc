@@ -94,7 +94,7 @@ json Session::Hello() {
   return {{"engine", "scorecast"},
           {"version", engine_.BackendDescription()},
           {"dtype", dtype_},
-          {"layers", engine_.config().num_hidden_layers},
+          {"layers", engine_.config().num_hidden_layers()},
           {"ranks", engine_.group().size()},
           {"threads", engine_.pool().threads()},
           {"weight_elements", elements},

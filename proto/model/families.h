@@ -7,26 +7,26 @@
 
 namespace scorecast::proto {
 
-/// Where a family takes a projection's bias from.
+/// What decides whether a projection has a bias.
 enum class Bias { kNone, kAsConfigured };
 
-/// One row per architecture: what transformers' configuration class takes for a field that is
-/// absent, and which parts its model has. Everything else about a family stands in config.json.
+/// One row per architecture: the values that transformers' configuration class gives to absent
+/// fields, and the parts that its model has. Everything else about a family is in config.json.
 struct Family {
   std::string_view architecture;
   std::string_view model_type;
-  std::optional<std::int64_t> num_key_value_heads;  ///< Absent: num_attention_heads.
-  std::optional<std::int64_t> head_dim;             ///< Absent: hidden_size / num_attention_heads.
+  std::optional<std::int64_t> num_key_value_heads;  ///< None: num_attention_heads.
+  std::optional<std::int64_t> head_dim;             ///< None: hidden_size / num_attention_heads.
   std::int64_t max_position_embeddings;
   double rms_norm_eps;
   double rope_theta;
   bool tie_word_embeddings;
-  Bias qkv_bias;     ///< By `attention_bias`.
-  Bias output_bias;  ///< By `attention_bias`.
-  Bias mlp_bias;     ///< By `mlp_bias`.
+  Bias qkv_bias;     ///< Field `attention_bias`.
+  Bias output_bias;  ///< Field `attention_bias`.
+  Bias mlp_bias;     ///< Field `mlp_bias`.
   bool qk_norm;
-  /// `sliding_window` is in force only with `use_sliding_window`, from layer `max_window_layers`
-  /// on.
+  /// `sliding_window` applies only if `use_sliding_window` is true, to the layers from
+  /// `max_window_layers` on.
   bool window_has_switch;
   std::int64_t max_window_layers;
 };
@@ -62,8 +62,8 @@ inline constexpr std::array kFamilies = {
            .max_window_layers = 28},
 };
 
-/// Options that change the result in some model and that this transformer has in one setting only.
-/// An absent field is that setting.
+/// An option that changes the scores of some models, and of which this transformer has one setting.
+/// That setting is also the default of an absent field.
 struct FixedOption {
   std::string_view name;
   std::string_view accepted;  ///< A JSON list.

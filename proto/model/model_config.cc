@@ -18,8 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Bounds on sizes, inclusive. Far past any model, and so small that no product of them that is a
-/// tensor's or a model's size overflows 64 bits.
+/// Inclusive bounds on a size. They are far beyond any model, yet small enough that the size of a
+/// tensor or of a whole model does not overflow 64 bits.
 struct Bounds {
   std::int64_t least = 1;
   std::int64_t most = 0;
@@ -34,7 +34,7 @@ constexpr Bounds kPositions{1, 1 << 30};
 
 constexpr std::streamoff kMaxConfigBytes = 16 << 20;
 
-/// A value as a message shows it. Lists and objects are not printed: they may be of any size.
+/// A value as messages show it. Lists and objects are not printed because they may be large.
 std::string Shown(const Json& value) {
   if (value.is_string()) {
     return Quoted(value.get_ref<const std::string&>());
@@ -56,10 +56,10 @@ std::string Supported(std::string_view Family::*column) {
   return list;
 }
 
-/// An object of config.json: fields by name, and errors that name them.
+/// An object of config.json: reads fields by name and throws errors that name them.
 class Fields {
  public:
-  /// `path` stands before a field's name in messages, e.g. "rope_scaling.".
+  /// Messages put `path` before a field's name, e.g. "rope_scaling.".
   Fields(const Json& object, const std::string& origin, std::string path)
       : object_(object), origin_(origin), path_(std::move(path)) {}
 
@@ -71,13 +71,13 @@ class Fields {
     Fail(path_ + OneLine(name, 80) + " is " + Shown(value) + ": " + why);
   }
 
-  /// A null pointer where the field is absent.
+  /// Null if the field is absent.
   const Json* Find(std::string_view name) const {
     const auto found = object_.find(name);
     return found == object_.end() ? nullptr : &*found;
   }
 
-  /// A null pointer where the field is absent or null.
+  /// Null if the field is absent or null.
   const Json* FindNonNull(std::string_view name) const {
     const Json* value = Find(name);
     return value != nullptr && value->is_null() ? nullptr : value;
@@ -101,7 +101,7 @@ class Fields {
     if (!value.is_number_integer()) {
       Refuse(name, value, "it must be an integer from " + range);
     }
-    // Read as unsigned where it is: 2^63 and more would wrap.
+    // An unsigned number is compared as such, because 2^63 and more would wrap.
     const bool too_large = value.is_number_unsigned() &&
                            value.get<std::uint64_t>() > static_cast<std::uint64_t>(bounds.most);
     if (too_large || value.get<std::int64_t>() < bounds.least) {
@@ -190,7 +190,7 @@ void RefuseUnsupportedOptions(const Fields& fields) {
   }
 }
 
-/// Refuses any layer whose attention has a window, as transformers would give it one.
+/// Refuses the model if transformers would give any layer's attention a window.
 void RefuseWindows(const Fields& fields, const Family& family, std::int64_t layers) {
   const Json* layer_types = fields.FindNonNull("layer_types");
   if (layer_types != nullptr) {
@@ -216,7 +216,7 @@ void RefuseWindows(const Fields& fields, const Family& family, std::int64_t laye
     return;
   }
   const Json* window = fields.Find("sliding_window");
-  const bool has_window = window == nullptr || !window->is_null();  // By default there is one.
+  const bool has_window = window == nullptr || !window->is_null();  // The default is a window.
   const bool has_layers =
       layer_types == nullptr && fields.OptionalInteger("max_window_layers", {0, kLayers.most})
                                         .value_or(family.max_window_layers) < layers;
@@ -225,7 +225,7 @@ void RefuseWindows(const Fields& fields, const Family& family, std::int64_t laye
   }
 }
 
-/// Checks that `rope_scaling` or `rope_parameters` asks for plain RoPE; gives its rope_theta.
+/// Checks that `rope_scaling` or `rope_parameters` asks for plain RoPE. Returns its rope_theta.
 std::optional<double> RopeThetaOf(const Fields& fields, std::string_view name,
                                   const std::string& origin) {
   const Json* rope = fields.FindNonNull(name);
@@ -236,7 +236,7 @@ std::optional<double> RopeThetaOf(const Fields& fields, std::string_view name,
     fields.Refuse(name, *rope, "it must be an object or null");
   }
   const Fields rope_fields(*rope, origin, std::string(name) + ".");
-  // The type first: for another type than the default, its own fields are not what is at fault.
+  // The type comes first, because the other fields are right for a type other than the default.
   for (const std::string_view key : {"rope_type", "type"}) {
     const Json* type = rope_fields.Find(key);
     if (type != nullptr && *type != "default") {
@@ -256,7 +256,8 @@ std::optional<double> RopeThetaOf(const Fields& fields, std::string_view name,
              : std::optional(rope_fields.PositiveNumber("rope_theta", 0));
 }
 
-/// transformers 4 spells RoPE `rope_theta` and `rope_scaling`; 5 puts both into `rope_parameters`.
+/// transformers 4 has `rope_theta` and `rope_scaling`; transformers 5 has both in
+/// `rope_parameters`.
 double RopeTheta(const Fields& fields, const Family& family, const std::string& origin) {
   std::optional<double> theta;
   if (fields.Find("rope_theta") != nullptr) {
@@ -356,13 +357,13 @@ void ReadHeads(const Fields& fields, const Family& family, ModelConfig& config) 
   }
   if (config.head_dim % 2 != 0) {
     fields.Fail("head_dim is " + std::to_string(config.head_dim) +
-                ": it must be even, as RoPE turns pairs");
+                ": it must be even, because RoPE turns pairs");
   }
 }
 
-/// Throws StartupError, which names `where`, unless the text is a JSON object.
+/// Throws StartupError, which names `where`, if the text is not a JSON object.
 Json ParseObject(std::string_view json_text, const std::string& where) {
-  // The parser takes a zero byte for the text's end.
+  // The parser would end the text at a zero byte.
   if (const std::size_t zero = json_text.find('\0'); zero != std::string_view::npos) {
     throw StartupError(where + ": not valid JSON at byte " + std::to_string(zero + 1));
   }
@@ -397,7 +398,7 @@ std::string ReadConfigFile(const std::filesystem::path& path) {
   return text;
 }
 
-/// Whatever ends an answer by one of the two files ends it.
+/// A token ends a completion if either of the two files says so.
 void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config) {
   const std::string where = OneLine(path.string(), 4096);
   const Json root = ParseObject(ReadConfigFile(path), where);
@@ -423,20 +424,20 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
   config.architecture = family.architecture;
   config.model_type = family.model_type;
   config.hidden_size = fields.Integer("hidden_size", kHiddenSize);
-  config.num_hidden_layers = fields.Integer("num_hidden_layers", kLayers);
+  const std::int64_t layers = fields.Integer("num_hidden_layers", kLayers);
   config.intermediate_size = fields.Integer("intermediate_size", kIntermediateSize);
   config.vocab_size = fields.Integer("vocab_size", kVocabSize);
   config.max_position_embeddings = fields.OptionalInteger("max_position_embeddings", kPositions)
                                        .value_or(family.max_position_embeddings);
   ReadHeads(fields, family, config);
-  RefuseWindows(fields, family, config.num_hidden_layers);
+  RefuseWindows(fields, family, layers);
 
   config.rms_norm_eps = fields.PositiveNumber("rms_norm_eps", family.rms_norm_eps);
-  config.rope_theta = RopeTheta(fields, family, where);
+  config.rope_tables = {RopeConfig{.theta = RopeTheta(fields, family, where)}};
   config.attention_bias = ReadBias(fields, "attention_bias", family.qkv_bias);
   config.attention_output_bias = ReadBias(fields, "attention_bias", family.output_bias);
   config.mlp_bias = ReadBias(fields, "mlp_bias", family.mlp_bias);
-  config.qk_norm = family.qk_norm;
+  config.layers.assign(static_cast<std::size_t>(layers), LayerConfig{.qk_norm = family.qk_norm});
   config.tie_word_embeddings = fields.Bool("tie_word_embeddings", family.tie_word_embeddings);
 
   config.dtype = ReadDtype(fields);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -11,14 +12,32 @@ namespace scorecast::proto {
 
 using TokenId = std::int32_t;
 
-/// What one transformer needs to know to run a family: a table of options, never a copy of the
-/// code. Names are those of Hugging Face's config.json.
+/// Parameters of a table of rotary position embeddings.
+struct RopeConfig {
+  double theta = 10000.0;
+
+  bool operator==(const RopeConfig&) const = default;
+};
+
+/// Options that may differ from layer to layer.
+struct LayerConfig {
+  std::size_t rope_table = 0;  ///< Index into ModelConfig::rope_tables.
+  bool qk_norm = false;        ///< q_norm and k_norm over head_dim, before RoPE.
+  /// The attention's output, summed over ranks, is normalised before it is added to the residual
+  /// stream.
+  bool post_attention_norm = false;
+  bool post_feedforward_norm = false;  ///< The same for the feed-forward's output.
+
+  bool operator==(const LayerConfig&) const = default;
+};
+
+/// Options that tell the one transformer how to run a family. Names are those of Hugging Face's
+/// config.json if it has one.
 struct ModelConfig {
   std::string architecture;  ///< e.g. "LlamaForCausalLM"
   std::string model_type;    ///< e.g. "llama"
 
   std::int64_t hidden_size = 0;
-  std::int64_t num_hidden_layers = 0;
   std::int64_t num_attention_heads = 0;
   std::int64_t num_key_value_heads = 0;
   std::int64_t head_dim = 0;
@@ -27,29 +46,29 @@ struct ModelConfig {
   std::int64_t max_position_embeddings = 0;
 
   double rms_norm_eps = 0;
-  double rope_theta = 10000.0;
+  std::vector<RopeConfig> rope_tables = {RopeConfig()};
+  std::vector<LayerConfig> layers;  ///< [num_hidden_layers]
 
   bool attention_bias = false;         ///< q_proj, k_proj and v_proj have biases.
   bool attention_output_bias = false;  ///< o_proj has one.
   bool mlp_bias = false;               ///< gate_proj, up_proj and down_proj have biases.
-  bool qk_norm = false;                ///< q_norm and k_norm over head_dim, before RoPE.
-  bool tie_word_embeddings = false;    ///< The lm-head is embed_tokens.
+  bool tie_word_embeddings = false;    ///< embed_tokens is also the lm-head's weight.
 
   std::string dtype;  ///< As stored: "float32", "float16", "bfloat16"; may be empty.
-  std::optional<TokenId> bos_token_id;  ///< As config.json says; tokenizers have their own rule.
-  std::vector<TokenId> eos_token_ids;   ///< What ends an answer.
+  std::optional<TokenId> bos_token_id;  ///< Of config.json; a tokenizer has its own rule.
+  std::vector<TokenId> eos_token_ids;   ///< Tokens that end a completion.
 
+  std::int64_t num_hidden_layers() const { return static_cast<std::int64_t>(layers.size()); }
   std::int64_t num_query_groups() const { return num_attention_heads / num_key_value_heads; }
 };
 
-/// Reads the text of a config.json. Throws StartupError (one line that names `origin` and the
-/// field) where the text is not JSON, a field is missing, of a wrong type or out of range, or the
-/// architecture, or an option that changes the result, is not supported. Nothing is ignored that
-/// would change a score.
+/// Reads the text of a config.json. Throws StartupError, one line that names `origin` and the
+/// field, if the text is not JSON, if a field is missing, has a wrong type or is out of range, or
+/// if the architecture or an option that changes a score is not supported.
 ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin);
 
-/// The same for `model_dir`/config.json, and for the EOS ids of a generation_config.json beside it,
-/// which are added; StartupError too where a file cannot be read.
+/// Reads `model_dir`/config.json and adds the EOS ids of a generation_config.json beside it. Throws
+/// StartupError also if a file cannot be read.
 ModelConfig LoadModelConfig(const std::filesystem::path& model_dir);
 
 }  // namespace scorecast::proto

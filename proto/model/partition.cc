@@ -9,7 +9,7 @@
 namespace scorecast::proto {
 namespace {
 
-/// The share of `rank` when `count` units are dealt out contiguously, the first ranks one more.
+/// The contiguous share of `rank` in `count` units; the first ranks get one more.
 Range Deal(std::int64_t count, int rank, int size) {
   const std::int64_t share = count / size;
   const std::int64_t extra = count % size;

@@ -48,7 +48,6 @@ class Linear {
          TileScratch& scratch);
 
   std::int64_t out_features() const { return starts_.back(); }
-  std::int64_t in_features() const { return in_; }
   std::int64_t chunks() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
   Precision precision() const { return precision_; }
 

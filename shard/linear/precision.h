@@ -20,6 +20,12 @@ constexpr std::int64_t ElementSize(Precision precision) {
   return 0;
 }
 
+/// Precisions of a model's products.
+struct ProductPrecisions {
+  Precision layers = Precision::kFloat32;
+  Precision lm_head = Precision::kFloat32;
+};
+
 /// The spelling of --dtype.
 constexpr std::string_view Name(Precision precision) {
   switch (precision) {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "proto/model/model_config.h"
@@ -13,34 +13,34 @@
 namespace scorecast::shard {
 
 /// This rank's part of one decoder layer. q, kv and i are the widths of the rank's query heads, its
-/// K/V heads and its intermediate range; h is hidden_size. Vectors that a family does not have are
-/// empty.
+/// K/V heads and its intermediate range; h is hidden_size. A vector is empty if the layer does not
+/// have it.
 struct Layer {
+  std::int64_t index = 0;
+  std::size_t rope_table = 0;      ///< See LayerConfig.
   std::vector<float> input_norm;   ///< [h]
   Linear qkv;                      ///< [q + 2 kv, h]: queries, keys, values; whole heads a chunk.
-  std::int64_t query_chunks = 0;   ///< Of qkv; those of keys and values follow.
+  std::int64_t query_chunks = 0;   ///< Chunks of queries in qkv; those of keys and values follow.
   std::vector<float> qkv_bias;     ///< [q + 2 kv]
   std::vector<float> query_norm;   ///< [head_dim]
   std::vector<float> key_norm;     ///< [head_dim]
-  Linear output;                   ///< [h, q]: this rank's summand.
+  Linear output;                   ///< [h, q]: gives this rank's summand.
   std::vector<float> output_bias;  ///< [h], added once, to the sum over ranks.
-  std::vector<float> post_attention_norm;  ///< [h]
-  Linear gate_up;                          ///< [2 i, h]: of each chunk, gate, then up.
-  std::vector<float> gate_bias;            ///< [i]
-  std::vector<float> up_bias;              ///< [i]
-  Linear down;                             ///< [h, i]: this rank's summand.
-  std::vector<float> down_bias;            ///< [h], added once, to the sum over ranks.
+  std::vector<float> post_attention_norm;    ///< [h]: norm of that sum.
+  std::vector<float> pre_feedforward_norm;   ///< [h]
+  Linear gate_up;                            ///< [2 i, h]: in each chunk gate, then up.
+  std::vector<float> gate_bias;              ///< [i]
+  std::vector<float> up_bias;                ///< [i]
+  Linear down;                               ///< [h, i]: gives this rank's summand.
+  std::vector<float> down_bias;              ///< [h], added once, to the sum over ranks.
+  std::vector<float> post_feedforward_norm;  ///< [h]: norm of that sum.
 };
 
-/// Reads the slices of layer `index` that `partition` owns, in Hugging Face's tensor names, packs
-/// them, and lets their pages of the file go. In int8 the norms' weights are multiplied into the
-/// columns of what follows them, since a large one would take the bits of all others.
-/// StartupError where a tensor is missing or misshapen.
+/// Reads the slices of layer `index` that `partition` owns, packs them, and releases their pages of
+/// the file. In int8, the weights of a norm before a product are multiplied into the product's
+/// columns, because a large one would take the bits of all others.
+/// StartupError if a tensor is missing or misshapen.
 Layer LoadLayer(const Checkpoint& checkpoint, const proto::ModelConfig& config,
                 const proto::Partition& partition, std::int64_t index, const Packing& packing);
-
-/// StartupError where the checkpoint has a tensor that the configuration does not account for (a
-/// bias, one layer more): computing without it would give other scores.
-void RefuseUnknownTensors(const Checkpoint& checkpoint, const proto::ModelConfig& config);
 
 }  // namespace scorecast::shard

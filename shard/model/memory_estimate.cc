@@ -1,56 +1,71 @@
 #include "shard/model/memory_estimate.h"
 
+#include <set>
+#include <string_view>
+#include <vector>
+
 #include "shard/attention/kv_store.h"
+#include "shard/linear/packing.h"
+#include "shard/model/tensors.h"
 #include "shard/model/workspace.h"
 #include "shard/readout/lm_head.h"
 
 namespace scorecast::shard {
 namespace {
 
+using proto::ModelConfig;
+
 constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
 
-/// One layer's parameters when it has these heads and this width.
-std::int64_t LayerParameters(const proto::ModelConfig& config, std::int64_t heads,
-                             std::int64_t kv_heads, std::int64_t intermediate) {
-  const std::int64_t q = heads * config.head_dim;
-  const std::int64_t kv = kv_heads * config.head_dim;
-  const std::int64_t h = config.hidden_size;
-  std::int64_t n = (q + 2 * kv) * h + h * q + 3 * h * intermediate + 2 * h;
-  n += config.attention_bias ? q + 2 * kv : 0;
-  n += config.attention_output_bias ? h : 0;
-  n += config.mlp_bias ? 2 * intermediate + h : 0;
-  n += config.qk_norm ? 2 * config.head_dim : 0;
-  return n;
+/// Bytes of the part of a tensor that a rank holds.
+std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
+                         const proto::Partition& partition, ProductPrecisions precisions) {
+  const std::int64_t out = PartOf(tensor.out, config, partition).size();
+  const std::int64_t in = PartOf(tensor.in, config, partition).size();
+  switch (tensor.storage) {
+    case Storage::kLayerProduct:
+      return PackedBytes(precisions.layers, out, in);
+    case Storage::kLmHead:
+      return PackedBytes(precisions.lm_head, out, in);
+    case Storage::kVector:
+      return kFloat * out;
+    case Storage::kMapped:
+    case Storage::kUnused:
+      break;
+  }
+  return 0;
 }
 
 }  // namespace
 
-MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Partition& partition,
-                              const proto::PlanLimits& limits, Precision precision) {
+MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition& partition,
+                              const proto::PlanLimits& limits, ProductPrecisions precisions) {
   const bool is_alone = partition.heads.size() == config.num_attention_heads;
   const std::int64_t h = config.hidden_size;
   MemoryEstimate estimate;
-  estimate.weights = ElementSize(precision) * config.num_hidden_layers *
-                         LayerParameters(config, partition.heads.size(), partition.kv_heads.size(),
-                                         partition.intermediate.size()) +
-                     ElementSize(precision == Precision::kInt8 ? Precision::kFloat32 : precision) *
-                         partition.vocabulary.size() * h;
-  estimate.activations = Workspace::Bytes(config, partition, limits, precision) +
+  for (const TensorSpec& tensor : AllTensors(config)) {
+    estimate.weights += StoredBytes(tensor, config, partition, precisions);
+  }
+  estimate.activations = Workspace::Bytes(config, partition, limits, precisions.layers) +
                          kFloat * LmHead::kRowsAtOnce * (h + partition.vocabulary.size()) +
                          // Summands and rows that the ranks share; other ranks' summands.
                          kFloat * limits.max_rows * h * (is_alone ? 2 : 3);
-  estimate.kv =
-      KvStore::Bytes(KvElementSize(precision), config.num_hidden_layers, partition.kv_heads.size(),
-                     config.head_dim, limits.kept_kv_rows, limits.pass_kv_rows);
+  estimate.kv = KvStore::Bytes(KvElementSize(precisions.layers), config.num_hidden_layers(),
+                               partition.kv_heads.size(), config.head_dim, limits.kept_kv_rows,
+                               limits.pass_kv_rows);
   return estimate;
 }
 
-std::int64_t CountParameters(const proto::ModelConfig& config) {
-  const std::int64_t matrices = config.tie_word_embeddings ? 1 : 2;
-  return matrices * config.vocab_size * config.hidden_size + config.hidden_size +
-         config.num_hidden_layers * LayerParameters(config, config.num_attention_heads,
-                                                    config.num_key_value_heads,
-                                                    config.intermediate_size);
+std::int64_t CountParameters(const ModelConfig& config) {
+  std::int64_t parameters = 0;
+  std::set<std::string_view> counted;
+  const std::vector<TensorSpec> tensors = AllTensors(config);
+  for (const TensorSpec& tensor : tensors) {
+    if (tensor.storage != Storage::kUnused && counted.insert(tensor.name).second) {
+      parameters += SizeOf(tensor.out, config) * SizeOf(tensor.in, config);
+    }
+  }
+  return parameters;
 }
 
 }  // namespace scorecast::shard

@@ -9,9 +9,12 @@
 
 namespace scorecast::shard {
 
-/// What one rank needs, in bytes, when the largest plan is computed.
+/// Bytes that one rank needs to compute the largest plan.
+///
+/// Not counted: padding of packed weights, and each thread's scratch (tiles of products; rows and
+/// weights that OpenBLAS widens to float32 if oneDNN lacks a kernel for the precision).
 struct MemoryEstimate {
-  std::int64_t weights = 0;      ///< Its slices, as packed.
+  std::int64_t weights = 0;      ///< The rank's slices, as packed, and vectors.
   std::int64_t activations = 0;  ///< Buffers for the largest plan.
   std::int64_t kv = 0;           ///< Keys and values of one pass and those kept between passes.
 
@@ -19,12 +22,12 @@ struct MemoryEstimate {
 };
 
 /// Bytes of an element of keys and values: they are bfloat16 unless layers are float32.
-constexpr std::int64_t KvElementSize(Precision precision) {
-  return ElementSize(precision == Precision::kFloat32 ? precision : Precision::kBfloat16);
+constexpr std::int64_t KvElementSize(Precision layers) {
+  return ElementSize(layers == Precision::kFloat32 ? layers : Precision::kBfloat16);
 }
 
 MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Partition& partition,
-                              const proto::PlanLimits& limits, Precision precision);
+                              const proto::PlanLimits& limits, ProductPrecisions precisions);
 
 /// Parameters of the whole model; a tied lm-head counts once.
 std::int64_t CountParameters(const proto::ModelConfig& config);

@@ -6,7 +6,7 @@
 
 namespace scorecast::shard {
 
-/// What a rank's time in a pass goes to.
+/// What a rank spends the time of a pass on.
 enum class Phase : int { kGemm, kAttention, kOther, kCommunication };
 inline constexpr int kPhases = 4;
 
@@ -16,11 +16,12 @@ constexpr std::string_view Name(Phase phase) {
   return kNames[static_cast<std::size_t>(phase)];
 }
 
-/// Seconds of each phase, as the thread that runs the passes sees them.
+/// Seconds of each phase, measured by the thread that runs the passes.
 class PhaseTimes {
  public:
-  /// Time since the last Begin or End belongs to no phase; from here on to `phase`, until End.
+  /// Starts the clock: the time before it belongs to no phase.
   void Begin() { last_ = Clock::now(); }
+  /// Counts the time since the last Begin or End to `phase`.
   void End(Phase phase) {
     const Clock::time_point now = Clock::now();
     seconds_[static_cast<std::size_t>(phase)] += std::chrono::duration<double>(now - last_).count();

@@ -5,11 +5,11 @@
 
 namespace scorecast::shard {
 
-RopeTable::RopeTable(double rope_theta, std::int64_t head_dim) : half_(head_dim / 2) {
-  const auto theta = static_cast<float>(rope_theta);
+RopeTable::RopeTable(const proto::RopeConfig& config, std::int64_t head_dim) : half_(head_dim / 2) {
+  const auto theta = static_cast<float>(config.theta);
   for (std::int64_t i = 0; i < half_; ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
-    // By way of float64, so that the float32 power is the nearest.
+    // The power is computed in float64, so that its float32 is the nearest.
     const double power = std::pow(static_cast<double>(theta), static_cast<double>(exponent));
     frequencies_.push_back(1.0F / static_cast<float>(power));
   }

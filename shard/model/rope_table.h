@@ -3,16 +3,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "proto/model/model_config.h"
+
 namespace scorecast::shard {
 
-/// Cosines and sines of rotary position embeddings (arXiv 2104.09864), in the arithmetic that
-/// transformers uses: every step to a frequency, and the angle, is rounded to float32, so that
-/// scores agree with it at large positions too. Grows with the largest position seen.
+/// Cosines and sines of rotary position embeddings (arXiv 2104.09864). As in transformers, the
+/// angle and every step on the way to it are rounded to float32, so that scores agree at large
+/// positions too. Grows with the largest position seen.
 class RopeTable {
  public:
-  RopeTable(double rope_theta, std::int64_t head_dim);
+  RopeTable(const proto::RopeConfig& config, std::int64_t head_dim);
 
-  /// Makes sure that positions below `end` are there.
+  /// Adds the positions below `end` that are missing.
   void Extend(std::int64_t end);
 
   const float* cosine(std::int64_t position) const { return cosine_.data() + position * half_; }

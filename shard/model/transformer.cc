@@ -6,6 +6,7 @@
 
 #include "proto/base/check.h"
 #include "shard/checkpoint/slices.h"
+#include "shard/model/tensors.h"
 
 namespace scorecast::shard {
 namespace {
@@ -16,32 +17,45 @@ using proto::Range;
 
 constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
 
-const TensorView& LmHeadWeight(const ModelConfig& config, const Checkpoint& checkpoint) {
-  const std::vector<std::int64_t> shape = {config.vocab_size, config.hidden_size};
-  return config.tie_word_embeddings ? checkpoint.Require("model.embed_tokens.weight", shape)
-                                    : checkpoint.Require("lm_head.weight", shape);
+/// A tensor outside of the layers; every model has these.
+const TensorView& ModelTensor(const Checkpoint& checkpoint, const ModelConfig& config,
+                              TensorRole role) {
+  const std::vector<TensorSpec> tensors = ModelTensors(config);
+  const TensorSpec* tensor = FindTensor(tensors, role);
+  proto::Check(tensor != nullptr, "a model has an embedding, a final norm and an lm-head");
+  return Require(checkpoint, *tensor, config);
 }
 
 std::vector<Layer> LoadLayers(const ModelConfig& config, const Checkpoint& checkpoint,
                               const proto::Partition& partition, const Packing& packing,
                               const Transformer::Progress& progress) {
-  RefuseUnknownTensors(checkpoint, config);
+  CheckTensors(checkpoint, config);
   std::vector<Layer> layers;
-  layers.reserve(static_cast<std::size_t>(config.num_hidden_layers));
-  for (std::int64_t index = 0; index < config.num_hidden_layers; ++index) {
+  layers.reserve(config.layers.size());
+  for (std::int64_t index = 0; index < config.num_hidden_layers(); ++index) {
     layers.push_back(LoadLayer(checkpoint, config, partition, index, packing));
-    progress(index + 1, config.num_hidden_layers);
+    progress(index + 1, config.num_hidden_layers());
   }
   return layers;
 }
 
 std::vector<float> LoadVector(const TensorView& tensor) {
   std::vector<float> values(static_cast<std::size_t>(tensor.shape[0]));
-  ReadRows(tensor, {0, tensor.shape[0]}, values.data());
+  ReadVector(tensor, {0, tensor.shape[0]}, values.data());
   return values;
 }
 
-/// Summands that go from rank to rank are rounded as the rest is, wherever the ranks are.
+std::vector<RopeTable> MakeRopeTables(const ModelConfig& config) {
+  std::vector<RopeTable> tables;
+  tables.reserve(config.rope_tables.size());
+  for (const proto::RopeConfig& rope : config.rope_tables) {
+    tables.emplace_back(rope, config.head_dim);
+  }
+  return tables;
+}
+
+/// Whether summands are rounded to bfloat16 for the exchange. They are rounded also between ranks
+/// on one host, so that the bits do not depend on where the ranks are.
 bool SummandsAreBf16(int ranks, Precision precision) {
   return ranks > 1 && precision != Precision::kFloat32;
 }
@@ -51,10 +65,11 @@ constexpr std::int64_t kRowsPerTask = 4;
 
 }  // namespace
 
-RowExchange Transformer::MakeExchange(const proto::Communicator& group, const ModelConfig& config,
-                                      Precision precision, const proto::PlanLimits& limits,
-                                      RowExchange::Transport transport) {
-  // A shared row is h floats at most, and a scale.
+RowExchange Transformer::MakeExchange(const proto::Communicator& group,
+                                             const ModelConfig& config, Precision precision,
+                                             const proto::PlanLimits& limits,
+                                             RowExchange::Transport transport) {
+  // A shared row has at most h floats and a scale.
   return {group, RoundUpRows(limits.max_rows),
           config.hidden_size * (SummandsAreBf16(group.size(), precision) ? kFloat / 2 : kFloat),
           (config.hidden_size + 1) * kFloat, transport};
@@ -67,29 +82,27 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
     : config_(config),
       limits_(limits),
       partition_(proto::MakePartition(config, exchange.rank(), exchange.ranks())),
-      embedding_(
-          checkpoint.Require("model.embed_tokens.weight", {config.vocab_size, config.hidden_size})),
+      embedding_(ModelTensor(checkpoint, config, TensorRole::kEmbedding)),
       kernels_(kernels),
       pool_(pool),
       tiles_(pool.threads()),
       layers_(LoadLayers(config, checkpoint, partition_,
                          {arithmetic.layer_backend(), arithmetic.layers(), pool, tiles_},
                          progress)),
-      final_norm_(LoadVector(checkpoint.Require("model.norm.weight", {config.hidden_size}))),
+      final_norm_(LoadVector(ModelTensor(checkpoint, config, TensorRole::kFinalNorm))),
       lm_head_(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_},
-               LmHeadWeight(config, checkpoint), partition_.vocabulary),
-      rope_(config.rope_theta, config.head_dim),
-      kv_store_(arithmetic.attention(), config.num_hidden_layers, partition_.kv_heads.size(),
+               ModelTensor(checkpoint, config, TensorRole::kLmHead), partition_.vocabulary),
+      rope_tables_(MakeRopeTables(config)),
+      kv_store_(arithmetic.attention(), config.num_hidden_layers(), partition_.kv_heads.size(),
                 config.head_dim, limits.kept_kv_rows, limits.pass_kv_rows),
       attention_(partition_.heads, partition_.kv_heads, config.num_query_groups(), config.head_dim,
                  pool.threads()),
       work_(config, partition_, limits, arithmetic.layers(), pool.threads()),
+      pass_buffers_(limits.max_rows),
       summands_are_bf16_(SummandsAreBf16(exchange.ranks(), arithmetic.layers())),
-      exchange_(exchange),
-      all_rows_(limits.max_rows),
-      read_rows_(limits.max_rows) {
-  // From here on single rows of it are read, if any.
-  checkpoint.Release(LmHeadWeight(config, checkpoint));
+      exchange_(exchange) {
+  // From now on only single rows of it are read.
+  checkpoint.Release(ModelTensor(checkpoint, config, TensorRole::kLmHead));
   std::byte* rows = exchange_.shared_rows();
   auto* scales =
       reinterpret_cast<float*>(rows + RoundUpRows(limits.max_rows) * config.hidden_size * kFloat);
@@ -103,70 +116,50 @@ std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
                    static_cast<std::int64_t>(plan.reads.size()) <= limits_.max_reads,
                "a plan keeps its limits");
   times_.Begin();
-  FindRows(plan);
+  const Pass pass(plan, exchange_, pass_buffers_);
+  for (RopeTable& table : rope_tables_) {
+    table.Extend(pass.position_limit());
+  }
   kv_store_.Copy(plan.copies, pool_);
-  const Scope all = {all_rows_, all_owners_, {}};
-  const Scope read = {read_rows_, read_owners_, read_origin_};
-  Embed(plan);
-  const auto layers = static_cast<std::int64_t>(layers_.size());
-  for (std::int64_t index = 0; index < layers; ++index) {
-    const Layer& layer = layers_[static_cast<std::size_t>(index)];
-    ShareNormed(all, layer.input_norm, normed_);
-    const Scope& scope = index + 1 < layers ? all : read;
-    Project(plan, index, scope);
-    if (scope.rows() == 0) {
-      break;
-    }
-    Attend(plan, index, scope);
-    ShareNormed(scope, layer.post_attention_norm, normed_);
-    FeedForward(layer, scope);
+  Embed(pass);
+  for (const Layer& layer : layers_) {
+    ForwardLayer(pass, layer);
   }
-  return Read(plan, read);
+  return ReadOut(pass);
 }
 
-void Transformer::FindRows(const ForwardPlan& plan) {
-  all_rows_.Assign(plan);
-  read_origin_.clear();
-  for (const proto::PlanRead& read : plan.reads) {
-    read_origin_.push_back(read.row);
+void Transformer::ForwardLayer(const Pass& pass, const Layer& layer) {
+  const bool is_last = layer.index + 1 == config_.num_hidden_layers();
+  const PassRows& rows = is_last ? pass.read() : pass.all();
+  ShareNormed(pass.all(), layer.input_norm, normed_);
+  Project(pass, layer, rows);
+  if (rows.size() == 0) {
+    return;
   }
-  std::ranges::sort(read_origin_);
-  read_origin_.erase(std::ranges::unique(read_origin_).begin(), read_origin_.end());
-  read_rows_.Select(all_rows_, read_origin_);
-  read_index_.clear();
-  for (const proto::PlanRead& read : plan.reads) {
-    read_index_.push_back(static_cast<std::int32_t>(
-        std::ranges::lower_bound(read_origin_, read.row) - read_origin_.begin()));
-  }
-  all_owners_ = exchange_.Even(static_cast<std::int64_t>(plan.tokens.size()));
-  // A row that is read stays with its owner.
-  read_owners_.bounds.clear();
-  for (const std::int64_t bound : all_owners_.bounds) {
-    read_owners_.bounds.push_back(std::ranges::lower_bound(read_origin_, bound) -
-                                  read_origin_.begin());
-  }
-  std::int32_t position_limit = 0;
-  for (const RowPlace& place : all_rows_.rows()) {
-    position_limit = std::max(position_limit, place.position + 1);
-  }
-  rope_.Extend(position_limit);
+  Attend(pass, layer, rows);
+  AddToResidual(rows, layer.output, work_.output_input, layer.output_bias,
+                layer.post_attention_norm);
+  ShareNormed(rows, layer.pre_feedforward_norm, normed_);
+  FeedForward(layer, rows);
+  AddToResidual(rows, layer.down, work_.down_input, layer.down_bias, layer.post_feedforward_norm);
 }
 
-void Transformer::Embed(const ForwardPlan& plan) {
-  ForEachRow(exchange_.Own(all_owners_), [&](std::int64_t row, int) {
-    const proto::TokenId id = plan.tokens[static_cast<std::size_t>(row)];
+void Transformer::Embed(const Pass& pass) {
+  ForEachRow(exchange_.Own(pass.all().owners), [&](std::int64_t row, int) {
+    const proto::TokenId id = pass.plan().tokens[static_cast<std::size_t>(row)];
     ReadRows(embedding_, {id, id + 1}, work_.hidden[row]);
   });
   times_.End(Phase::kOther);
-  exchange_.ExchangeSummands(exchange_.Even(0));  // There are none.
+  // Calls of the exchange take turns, but the first layer's norm has no summands.
+  exchange_.ExchangeSummands(exchange_.Even(0));
   times_.End(Phase::kCommunication);
 }
 
-void Transformer::ShareNormed(const Scope& scope, const std::vector<float>& weight,
+void Transformer::ShareNormed(const PassRows& rows, const std::vector<float>& norm,
                               const Activations& to) {
-  ForEachRow(exchange_.Own(scope.owners), [&](std::int64_t row, int thread) {
+  ForEachRow(exchange_.Own(rows.owners), [&](std::int64_t row, int thread) {
     float* normed = work_.thread_row[thread];
-    kernels_.rms_norm(work_.hidden[scope.Origin(row)], weight.data(), config_.hidden_size,
+    kernels_.rms_norm(work_.hidden[rows.Origin(row)], norm.data(), config_.hidden_size,
                       static_cast<float>(config_.rms_norm_eps), normed);
     to.Set(kernels_, row, normed);
   });
@@ -174,33 +167,32 @@ void Transformer::ShareNormed(const Scope& scope, const std::vector<float>& weig
   const std::array<RowPlane, 2> planes = {
       {{to.data, to.row_bytes()},
        {reinterpret_cast<std::byte*>(to.scales), to.scales == nullptr ? 0 : kFloat}}};
-  exchange_.ShareRows(scope.owners, planes);
+  exchange_.ShareRows(rows.owners, planes);
   times_.End(Phase::kCommunication);
 }
 
-void Transformer::Project(const ForwardPlan& plan, std::int64_t index, const Scope& scope) {
-  const Layer& layer = layers_[static_cast<std::size_t>(index)];
-  const std::int64_t rows = static_cast<std::int64_t>(all_rows_.rows().size());
-  const auto finish = [&](const RowMap& map) {
-    return [&](const ProductTile& tile) { FinishQkv(plan, index, map, tile); };
+void Transformer::Project(const Pass& pass, const Layer& layer, const PassRows& rows) {
+  const auto store = [&](const PassRows& computed) {
+    return [&](const ProductTile& tile) { StoreQkv(pass, layer, computed.map, tile); };
   };
-  if (index + 1 < static_cast<std::int64_t>(layers_.size())) {
-    layer.qkv.Forward(normed_, rows, pool_, finish(all_rows_));
+  const PassRows& all = pass.all();
+  if (&rows == &all) {
+    layer.qkv.Forward(normed_, all.size(), pool_, store(all));
   } else {
-    for (std::int64_t row = 0; row < scope.rows(); ++row) {
-      work_.selected.CopyRow(row, normed_, scope.Origin(row));
+    for (std::int64_t row = 0; row < rows.size(); ++row) {
+      work_.selected.CopyRow(row, normed_, rows.Origin(row));
     }
-    layer.qkv.Forward(normed_, rows, {layer.query_chunks, layer.qkv.chunks()}, pool_,
-                      finish(all_rows_));
-    layer.qkv.Forward(work_.selected, scope.rows(), {0, layer.query_chunks}, pool_,
-                      finish(read_rows_));
+    const Range keys_and_values = {layer.query_chunks, layer.qkv.chunks()};
+    layer.qkv.Forward(normed_, all.size(), keys_and_values, pool_, store(all));
+    const Range queries = {0, layer.query_chunks};
+    layer.qkv.Forward(work_.selected, rows.size(), queries, pool_, store(rows));
   }
   times_.End(Phase::kGemm);
 }
 
-void Transformer::FinishQkv(const ForwardPlan& plan, std::int64_t index, const RowMap& map,
-                            const ProductTile& tile) {
-  const Layer& layer = layers_[static_cast<std::size_t>(index)];
+void Transformer::StoreQkv(const Pass& pass, const Layer& layer, const RowMap& map,
+                           const ProductTile& tile) {
+  const RopeTable& rope = rope_tables_[layer.rope_table];
   const std::int64_t head_dim = config_.head_dim;
   const std::int64_t first_key = partition_.heads.size() * head_dim;
   const std::int64_t first_value = first_key + partition_.kv_heads.size() * head_dim;
@@ -213,26 +205,27 @@ void Transformer::FinishQkv(const ForwardPlan& plan, std::int64_t index, const R
       kernels_.add(layer.qkv_bias.data() + tile.columns.begin, tile.columns.size(), heads);
     }
     const RowPlace& place = map.rows()[static_cast<std::size_t>(row)];
-    const proto::PlanSegment& segment = plan.sequences[static_cast<std::size_t>(place.sequence)]
+    const proto::PlanSegment& segment = pass.plan()
+                                            .sequences[static_cast<std::size_t>(place.sequence)]
                                             .segments[static_cast<std::size_t>(place.segment)];
     if ((is_key || is_value) && place.row_in_segment < segment.stored) {
-      continue;  // Another sequence may be storing it, or reading it.
+      continue;  // It is stored already, and another sequence may be reading or storing it.
     }
     for (std::int64_t column = tile.columns.begin; column < tile.columns.end;
          column += head_dim, heads += head_dim) {
       if (is_value) {
-        kv_store_.WriteValue(kv_store_.At(index, (column - first_value) / head_dim, segment.kv),
-                             place.row_in_segment, heads,
-                             place.row_in_segment + 1 == segment.compute_end);
+        kv_store_.WriteValue(
+            kv_store_.At(layer.index, (column - first_value) / head_dim, segment.kv),
+            place.row_in_segment, heads, place.row_in_segment + 1 == segment.compute_end);
         continue;
       }
       if (!norm.empty()) {
         kernels_.rms_norm(heads, norm.data(), head_dim, static_cast<float>(config_.rms_norm_eps),
                           heads);
       }
-      kernels_.rope(rope_.cosine(place.position), rope_.sine(place.position), head_dim, heads);
+      kernels_.rope(rope.cosine(place.position), rope.sine(place.position), head_dim, heads);
       if (is_key) {
-        kv_store_.WriteKey(kv_store_.At(index, (column - first_key) / head_dim, segment.kv),
+        kv_store_.WriteKey(kv_store_.At(layer.index, (column - first_key) / head_dim, segment.kv),
                            place.row_in_segment, heads);
       } else {
         std::copy_n(heads, head_dim, work_.queries[row] + column);
@@ -241,21 +234,16 @@ void Transformer::FinishQkv(const ForwardPlan& plan, std::int64_t index, const R
   }
 }
 
-void Transformer::Attend(const ForwardPlan& plan, std::int64_t index, const Scope& scope) {
-  const Layer& layer = layers_[static_cast<std::size_t>(index)];
-  attention_.Forward(plan, scope.map, index, kv_store_, {work_.queries.data, work_.queries.stride},
-                     work_.attended, pool_);
+void Transformer::Attend(const Pass& pass, const Layer& layer, const PassRows& rows) {
+  attention_.Forward(pass.plan(), rows.map, layer.index, kv_store_,
+                     {work_.queries.data, work_.queries.stride}, work_.attended, pool_);
   times_.End(Phase::kAttention);
-  Round(scope.rows(), work_.attended, work_.output_input);
-  layer.output.Forward(work_.output_input, scope.rows(), pool_,
-                       [&](const ProductTile& tile) { TakeSummands(scope, tile); });
-  times_.End(Phase::kGemm);
-  AddSummands(scope, layer.output_bias);
+  Round(rows.size(), work_.attended, work_.output_input);
 }
 
-void Transformer::FeedForward(const Layer& layer, const Scope& scope) {
+void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
   const bool is_rounded_at_once = work_.down_input.precision == Precision::kBfloat16;
-  layer.gate_up.Forward(normed_, scope.rows(), pool_, [&](const ProductTile& tile) {
+  layer.gate_up.Forward(normed_, rows.size(), pool_, [&](const ProductTile& tile) {
     const std::int64_t width = tile.columns.size() / 2;
     const std::int64_t first = tile.columns.begin / 2;
     for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
@@ -276,31 +264,56 @@ void Transformer::FeedForward(const Layer& layer, const Scope& scope) {
   });
   times_.End(Phase::kGemm);
   if (!is_rounded_at_once) {
-    Round(scope.rows(), work_.activated, work_.down_input);
+    Round(rows.size(), work_.activated, work_.down_input);
   }
-  layer.down.Forward(work_.down_input, scope.rows(), pool_,
-                     [&](const ProductTile& tile) { TakeSummands(scope, tile); });
-  times_.End(Phase::kGemm);
-  AddSummands(scope, layer.down_bias);
 }
 
-std::vector<std::byte> Transformer::Read(const ForwardPlan& plan, const Scope& scope) {
-  if (scope.rows() > 0) {
-    ShareNormed(scope, final_norm_, final_rows_);
-  }
-  std::vector<std::byte> partial_logits = lm_head_.ReadOut(
-      plan, read_index_, {reinterpret_cast<const float*>(final_rows_.data), config_.hidden_size});
+void Transformer::AddToResidual(const PassRows& rows, const Linear& product,
+                                const Activations& input, const std::vector<float>& bias,
+                                const std::vector<float>& norm) {
+  const std::int64_t h = config_.hidden_size;
+  const bool has_norm = !norm.empty();
+  const bool needs_exchange = exchange_.ranks() > 1;
+  product.Forward(input, rows.size(), pool_, [&](const ProductTile& tile) {
+    if (needs_exchange || has_norm) {
+      StoreSummands(tile);
+      return;
+    }
+    for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+      kernels_.add(tile.Row(row), tile.columns.size(),
+                   work_.hidden[rows.Origin(row)] + tile.columns.begin);
+    }
+  });
   times_.End(Phase::kGemm);
-  return partial_logits;
+  exchange_.ExchangeSummands(rows.owners);
+  times_.End(Phase::kCommunication);
+  const Range own = exchange_.Own(rows.owners);
+  ForEachRow(own, [&](std::int64_t row, int thread) {
+    float* hidden = work_.hidden[rows.Origin(row)];
+    float* sum = hidden;
+    if (has_norm) {
+      sum = work_.thread_row[thread];
+      std::fill_n(sum, h, 0.0F);
+    }
+    if (needs_exchange || has_norm) {
+      SumOverRanks(row - own.begin, sum);
+    }
+    if (!bias.empty()) {
+      kernels_.add(bias.data(), h, sum);
+    }
+    if (has_norm) {
+      kernels_.rms_norm(sum, norm.data(), h, static_cast<float>(config_.rms_norm_eps), sum);
+      kernels_.add(sum, h, hidden);
+    }
+  });
+  times_.End(Phase::kOther);
 }
 
-void Transformer::TakeSummands(const Scope& scope, const ProductTile& tile) {
+void Transformer::StoreSummands(const ProductTile& tile) {
   for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
     const float* from = tile.Row(row);
     const std::int64_t at = row * config_.hidden_size + tile.columns.begin;
-    if (exchange_.ranks() == 1) {
-      kernels_.add(from, tile.columns.size(), work_.hidden[scope.Origin(row)] + tile.columns.begin);
-    } else if (summands_are_bf16_) {
+    if (summands_are_bf16_) {
       kernels_.to_bf16(from, tile.columns.size(),
                        reinterpret_cast<std::uint16_t*>(exchange_.summands()) + at);
     } else {
@@ -309,28 +322,27 @@ void Transformer::TakeSummands(const Scope& scope, const ProductTile& tile) {
   }
 }
 
-void Transformer::AddSummands(const Scope& scope, const std::vector<float>& bias) {
-  exchange_.ExchangeSummands(scope.owners);
-  times_.End(Phase::kCommunication);
-  const Range own = exchange_.Own(scope.owners);
+void Transformer::SumOverRanks(std::int64_t own_row, float* sum) const {
   const std::int64_t h = config_.hidden_size;
-  ForEachRow(own, [&](std::int64_t row, int) {
-    float* hidden = work_.hidden[scope.Origin(row)];
-    const std::int64_t at = (row - own.begin) * h;
-    const int others = exchange_.ranks() == 1 ? 0 : exchange_.ranks();
-    for (int rank = 0; rank < others; ++rank) {
-      const std::byte* part = exchange_.part(rank);
-      if (summands_are_bf16_) {
-        kernels_.add_bf16(reinterpret_cast<const std::uint16_t*>(part) + at, h, hidden);
-      } else {
-        kernels_.add(reinterpret_cast<const float*>(part) + at, h, hidden);
-      }
+  for (int rank = 0; rank < exchange_.ranks(); ++rank) {
+    const std::byte* part = exchange_.part(rank);
+    if (summands_are_bf16_) {
+      kernels_.add_bf16(reinterpret_cast<const std::uint16_t*>(part) + own_row * h, h, sum);
+    } else {
+      kernels_.add(reinterpret_cast<const float*>(part) + own_row * h, h, sum);
     }
-    if (!bias.empty()) {
-      kernels_.add(bias.data(), h, hidden);
-    }
-  });
-  times_.End(Phase::kOther);
+  }
+}
+
+std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
+  if (pass.read().size() > 0) {
+    ShareNormed(pass.read(), final_norm_, final_rows_);
+  }
+  std::vector<std::byte> partial_logits =
+      lm_head_.ReadOut(pass.plan(), pass.read_index(),
+                       {reinterpret_cast<const float*>(final_rows_.data), config_.hidden_size});
+  times_.End(Phase::kGemm);
+  return partial_logits;
 }
 
 void Transformer::Round(std::int64_t rows, Rows<float> from, const Activations& to) {

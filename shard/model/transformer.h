@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "proto/model/model_config.h"
@@ -11,7 +10,6 @@
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/attention/kv_store.h"
-#include "shard/attention/row_map.h"
 #include "shard/attention/segment_attention.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/exchange/row_exchange.h"
@@ -19,6 +17,7 @@
 #include "shard/linear/arithmetic.h"
 #include "shard/linear/linear.h"
 #include "shard/model/layer.h"
+#include "shard/model/pass.h"
 #include "shard/model/phase_times.h"
 #include "shard/model/rope_table.h"
 #include "shard/model/workspace.h"
@@ -27,72 +26,66 @@
 
 namespace scorecast::shard {
 
-/// One rank's share of a decoder-only transformer. What a family adds or leaves out is in
-/// ModelConfig; there is one forward pass.
+/// One rank's share of a decoder-only transformer. There is one forward pass for all families;
+/// ModelConfig has their options.
 ///
-/// Each row of the residual stream has one owner among the ranks, which adds up what the ranks make
-/// of it, normalises it, and shares the normalised row with all (see RowExchange). The last layer
-/// computes keys and values of all rows, and the rest only of the rows that are read.
+/// Each row of the residual stream is owned by one rank. The owner adds up the ranks' summands of
+/// the row, normalises it, and shares the normalised row with all ranks (see RowExchange). The last
+/// layer computes keys and values of all rows, and everything else only of the rows that are read.
 class Transformer {
  public:
-  /// What the ranks exchange rows through: collective, before any of them reads its weights.
+  /// The exchange that a Transformer needs. Collective, before any rank reads its weights.
   static RowExchange MakeExchange(
       const proto::Communicator& group, const proto::ModelConfig& config, Precision precision,
       const proto::PlanLimits& limits,
       RowExchange::Transport transport = RowExchange::Transport::kFastest);
 
-  /// Told after each layer's weights how many layers have theirs.
+  /// Called after each layer is loaded, with the number of layers loaded so far and of all layers.
   using Progress = std::function<void(std::int64_t done, std::int64_t layers)>;
 
-  /// Reads this rank's slices. `checkpoint` stays mapped: embedding rows are read from it.
-  /// StartupError where a tensor is missing, misshapen or not accounted for. `exchange` is
-  /// MakeExchange's for the same model, precision and limits.
-  Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint, RowExchange& exchange,
-              Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
-              const proto::PlanLimits& limits, const Progress& progress);
+  /// Reads this rank's slices. `checkpoint` stays mapped, because embedding rows are read from it.
+  /// `exchange` was made by MakeExchange for the same model, precision and limits.
+  /// StartupError as CheckTensors says.
+  Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint,
+              RowExchange& exchange, Arithmetic& arithmetic, const Kernels& kernels,
+              ThreadPool& pool, const proto::PlanLimits& limits, const Progress& progress);
 
-  /// Computes the plan together with the other ranks and returns this rank's partial logits
+  /// Computes the plan together with the other ranks. Returns this rank's partial logits
   /// (partial_logits.h).
   std::vector<std::byte> Forward(const proto::ForwardPlan& plan);
 
-  /// Of all passes so far.
+  /// The sum over all passes so far.
   const PhaseTimes& phase_times() const { return times_; }
   const RowExchange& exchange() const { return exchange_; }
 
  private:
-  /// The rows that a part of a pass computes: their places in the plan and who owns them.
-  struct Scope {
-    const RowMap& map;
-    const RowSlices& owners;
-    /// [rows]: whose residual stream a row is; empty where row i is row i.
-    std::span<const std::int32_t> origin;
+  // The steps of a pass. `rows` are those that the step computes.
+  /// Embeddings of all rows -> the residual stream of own rows.
+  void Embed(const Pass& pass);
+  void ForwardLayer(const Pass& pass, const Layer& layer);
+  /// Normalises own rows of the residual stream -> `to`, which all ranks see.
+  void ShareNormed(const PassRows& rows, const std::vector<float>& norm, const Activations& to);
+  /// normed_ -> keys and values of all rows in the store, and queries of `rows`.
+  void Project(const Pass& pass, const Layer& layer, const PassRows& rows);
+  /// Queries, and keys and values in the store -> output_input.
+  void Attend(const Pass& pass, const Layer& layer, const PassRows& rows);
+  /// normed_ -> down_input.
+  void FeedForward(const Layer& layer, const PassRows& rows);
+  /// The residual stream of own rows += input · productᵀ, summed over the ranks in rank order,
+  /// + bias. If `norm` is not empty, the sum is normalised before it is added.
+  void AddToResidual(const PassRows& rows, const Linear& product, const Activations& input,
+                     const std::vector<float>& bias, const std::vector<float>& norm);
+  /// The residual stream -> partial logits.
+  std::vector<std::byte> ReadOut(const Pass& pass);
 
-    std::int64_t rows() const { return static_cast<std::int64_t>(map.rows().size()); }
-    std::int64_t Origin(std::int64_t row) const {
-      return origin.empty() ? row : origin[static_cast<std::size_t>(row)];
-    }
-  };
-
-  void FindRows(const proto::ForwardPlan& plan);
-  void Embed(const proto::ForwardPlan& plan);
-  /// Keys and values of all rows into the store, and queries of `scope`.
-  void Project(const proto::ForwardPlan& plan, std::int64_t index, const Scope& scope);
-  void Attend(const proto::ForwardPlan& plan, std::int64_t index, const Scope& scope);
-  void FeedForward(const Layer& layer, const Scope& scope);
-  std::vector<std::byte> Read(const proto::ForwardPlan& plan, const Scope& scope);
-
-  /// Takes what one chunk of the QKV product gives to where it belongs. Keys and values of all rows
-  /// are stored when the product is done: attention may read those of any sequence of the plan.
-  void FinishQkv(const proto::ForwardPlan& plan, std::int64_t index, const RowMap& map,
-                 const ProductTile& tile);
-  /// A part of a row-sharded product: for the exchange, or, of a rank that is alone, at once into
-  /// the residual stream.
-  void TakeSummands(const Scope& scope, const ProductTile& tile);
-  /// The residual stream of own rows += the ranks' summands, in rank order, + bias.
-  void AddSummands(const Scope& scope, const std::vector<float>& bias);
-  /// Normalises own rows into the rows that all ranks see.
-  void ShareNormed(const Scope& scope, const std::vector<float>& weight, const Activations& to);
-  /// Rounds rows of floats to what a product takes, unless that is what they are.
+  /// One tile of the QKV product: bias, norm and RoPE, then queries to the workspace, and keys and
+  /// values to the store. Attention may read those of any sequence only when the product is done.
+  void StoreQkv(const Pass& pass, const Layer& layer, const RowMap& map, const ProductTile& tile);
+  /// One tile of a row-sharded product to the exchange, in the precision that ranks exchange.
+  void StoreSummands(const ProductTile& tile);
+  /// sum [h] += the ranks' summands of an own row, which is the `own_row`th.
+  void SumOverRanks(std::int64_t own_row, float* sum) const;
+  /// Rounds rows of floats to a product's input; nothing to do if that is the floats themselves.
   void Round(std::int64_t rows, Rows<float> from, const Activations& to);
   /// Calls body(row, thread) for each row of a range.
   template <typename Body>
@@ -109,23 +102,16 @@ class Transformer {
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;  // [h]
   LmHead lm_head_;
-  RopeTable rope_;
+  std::vector<RopeTable> rope_tables_;  // As ModelConfig::rope_tables.
   KvStore kv_store_;
   SegmentAttention attention_;
   Workspace work_;
+  Pass::Buffers pass_buffers_;
   bool summands_are_bf16_;
   RowExchange& exchange_;
   Activations normed_;      // [rows, h], in the exchange
   Activations final_rows_;  // [rows read, h], in the exchange: float32
   PhaseTimes times_;
-
-  // Of the present plan.
-  RowMap all_rows_;
-  RowMap read_rows_;                       // Each row that is read once, in ascending order.
-  std::vector<std::int32_t> read_origin_;  // [rows read]: among all rows
-  std::vector<std::int32_t> read_index_;   // [reads]: among the rows read
-  RowSlices all_owners_;
-  RowSlices read_owners_;
 };
 
 }  // namespace scorecast::shard

@@ -3,7 +3,7 @@
 namespace scorecast::shard {
 namespace {
 
-/// Deals out a buffer in lines of 64 bytes, or, where there is none, only counts.
+/// Divides a buffer into parts of whole 64-byte lines. Only counts if the buffer is null.
 class Room {
  public:
   explicit Room(std::byte* begin) : begin_(begin) {}

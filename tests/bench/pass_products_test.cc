@@ -14,7 +14,7 @@ constexpr std::int64_t kVocabulary = 80;
 proto::ModelConfig Config() {
   proto::ModelConfig config;
   config.hidden_size = kHidden;
-  config.num_hidden_layers = 3;
+  config.layers.resize(3);
   config.num_attention_heads = 4;
   config.num_key_value_heads = 2;
   config.head_dim = 8;

@@ -22,7 +22,10 @@ proto::PlanLimits TestLimits(std::int32_t max_rows) {
 }
 
 Engine::Engine(const std::filesystem::path& model_dir, Options options)
-    : config_(proto::LoadModelConfig(model_dir)),
+    : Engine(model_dir, proto::LoadModelConfig(model_dir), options) {}
+
+Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config, Options options)
+    : config_(std::move(config)),
       limits_(TestLimits(options.max_rows)),
       group_(proto::Communicator::World()) {
   shard::RankEngineOptions made;

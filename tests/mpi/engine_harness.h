@@ -37,6 +37,8 @@ class Engine {
 
   explicit Engine(const std::filesystem::path& model_dir) : Engine(model_dir, Options()) {}
   Engine(const std::filesystem::path& model_dir, Options options);
+  /// With options that need not be those of a config.json.
+  Engine(const std::filesystem::path& model_dir, proto::ModelConfig config, Options options);
 
   const proto::ModelConfig& config() const { return config_; }
   ~Engine();

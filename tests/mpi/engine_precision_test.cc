@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proto/model/model_config.h"
@@ -17,12 +18,14 @@
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
+#include "tests/reference/reference_config.h"
 #include "tests/reference/reference_model.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
 namespace {
 
+using proto::ModelConfig;
 using proto::PackedSequence;
 using proto::RowLogits;
 using proto::TokenId;
@@ -89,28 +92,37 @@ constexpr double kMostRatio = 1.3;
 // The largest error of a sample scatters more.
 constexpr double kMostRatioOfLargest = 2;
 
-/// Expects that the engine's errors on a model are as large as those of its rounding.
-void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precision) {
-  if (proto::LoadModelConfig(model).num_attention_heads < proto::Communicator::World().size()) {
+/// The same by the engine; on rank 0 only.
+std::vector<double> LogProbsOf(Engine& engine, const PackedSequence& sequence) {
+  std::vector<double> found;
+  for (const auto& rows : engine.RunTogether({sequence})) {
+    for (const RowLogits& row : rows) {
+      const std::vector<double> log_probs = LabelLogProbs(row);
+      found.insert(found.end(), log_probs.begin(), log_probs.end());
+    }
+  }
+  return found;
+}
+
+/// Expects that the engine's errors on a model are those of its rounding.
+void ExpectErrorsOfRounding(const std::filesystem::path& model, const ModelConfig& config,
+                            const reference::ReferenceConfig& oracle_config, Precision precision) {
+  if (config.num_attention_heads < proto::Communicator::World().size()) {
     GTEST_SKIP() << "more ranks than heads";
   }
-  Engine engine(model, {.precision = precision});
+  Engine engine(model, config, {.precision = precision});
   const PackedSequence sequence = EveryRow(engine.config().vocab_size);
-  const auto results = engine.RunTogether({sequence});
+  const std::vector<double> found = LogProbsOf(engine, sequence);
   if (!engine.is_root()) {
     return;
-  }
-  std::vector<double> found;
-  for (const RowLogits& row : results[0]) {
-    const std::vector<double> log_probs = LabelLogProbs(row);
-    found.insert(found.end(), log_probs.begin(), log_probs.end());
   }
   const reference::Rounding rounding = {
       precision == Precision::kInt8 ? reference::Precision::kInt8 : reference::Precision::kBfloat16,
       /*summands=*/engine.ranks() > 1};
-  const std::vector<double> exact = LogProbsOf(reference::ReferenceModel(model), sequence);
+  const std::vector<double> exact =
+      LogProbsOf(reference::ReferenceModel(model, oracle_config), sequence);
   const std::vector<double> rounded =
-      LogProbsOf(reference::ReferenceModel(model, rounding), sequence);
+      LogProbsOf(reference::ReferenceModel(model, oracle_config, rounding), sequence);
   ASSERT_EQ(found.size(), exact.size());
   const Errors of_engine = ErrorsOf(found, exact);
   const Errors of_rounding = ErrorsOf(rounded, exact);
@@ -119,6 +131,12 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precis
   // The engine does not use a better, slower precision. Half is allowed, because each of several
   // ranks rounds its own part of a row to int8 with a finer scale.
   EXPECT_GE(of_engine.rms, of_rounding.rms / 2);
+}
+
+/// The same for a directory with a config.json, which engine and oracle read independently.
+void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precision) {
+  ExpectErrorsOfRounding(model, proto::LoadModelConfig(model),
+                         reference::ReadReferenceConfig(model), precision);
 }
 
 class EnginePrecision : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {};
@@ -150,6 +168,40 @@ TEST(EngineOutliers, DoNotReduceThePrecisionOfOtherChannels) {
   reference::WriteRandomCheckpoint(dir.path(), checkpoint);
   ExpectErrorsOfRounding(dir.path(), Precision::kBfloat16);
   ExpectErrorsOfRounding(dir.path(), Precision::kInt8);
+}
+
+// Layers that alternate in norms and RoPE tables, as no family of today has them: with and without
+// norms behind attention and behind feed-forward, on the first layer, on inner ones and on the
+// last, which computes only the rows that are read.
+TEST(EngineLayers, HaveOptionsOfTheirOwn) {
+  const reference::TempDirectory dir;  // Each rank its own, with the same weights.
+  reference::RandomCheckpoint checkpoint;
+  checkpoint.config = reference::TinyConfig("llama");
+  checkpoint.config.rope_tables = {{.theta = 1e4}, {.theta = 100.0}};
+  checkpoint.config.layers = {
+      {.rope_table = 1, .post_attention_norm = true, .post_feedforward_norm = true},
+      {.rope_table = 0, .qk_norm = true},
+      {.rope_table = 1, .post_feedforward_norm = true},
+      {.rope_table = 0, .post_attention_norm = true, .post_feedforward_norm = true}};
+  checkpoint.config.attention_output_bias = true;  // Added to the sum before it is normalised.
+  checkpoint.config.mlp_bias = true;
+  reference::WriteRandomWeights(dir.path(), checkpoint);
+  reference::ReferenceConfig oracle_config;
+  oracle_config.model = checkpoint.config;
+  ExpectErrorsOfRounding(dir.path(), checkpoint.config, oracle_config, Precision::kBfloat16);
+  ExpectErrorsOfRounding(dir.path(), checkpoint.config, oracle_config, Precision::kInt8);
+  if (::testing::Test::IsSkipped()) {
+    return;
+  }
+  Engine engine(dir.path(), checkpoint.config, {.precision = Precision::kFloat32});
+  const PackedSequence sequence = EveryRow(engine.config().vocab_size);
+  const std::vector<double> found = LogProbsOf(engine, sequence);
+  if (engine.is_root()) {
+    EXPECT_THAT(found,
+                ::testing::Pointwise(
+                    ::testing::DoubleNear(1e-4),
+                    LogProbsOf(reference::ReferenceModel(dir.path(), oracle_config), sequence)));
+  }
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ double Tolerance(const ReferenceModel& model, std::span<const double> logits) {
   for (const double logit : logits) {
     largest = std::max(largest, std::abs(logit));
   }
-  const auto roundings = static_cast<double>(15 * model.config().model.num_hidden_layers + 4);
+  const auto roundings = static_cast<double>(15 * model.config().model.num_hidden_layers() + 4);
   return 2 * largest * roundings * 0x1p-24 + kGoldenDigits;
 }
 

@@ -1,9 +1,11 @@
 #include "tests/reference/random_checkpoint.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <numbers>
 #include <random>
@@ -105,7 +107,8 @@ std::map<std::string, StoredTensor> MakeTensors(const RandomCheckpoint& checkpoi
   const RandomTensors::Channels readers = {1 / outliers, 1 / outliers};
   RandomTensors tensors(checkpoint);
   tensors.Matrix("model.embed_tokens", c.vocab_size, c.hidden_size, 2.5, {1, outliers});
-  for (std::int64_t index = 0; index < c.num_hidden_layers; ++index) {
+  for (std::size_t index = 0; index < c.layers.size(); ++index) {
+    const proto::LayerConfig& options = c.layers[index];
     const std::string layer = "model.layers." + std::to_string(index) + ".";
     const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, double gain,
                             bool bias, const RandomTensors::Channels& channels = {}) {
@@ -119,14 +122,22 @@ std::map<std::string, StoredTensor> MakeTensors(const RandomCheckpoint& checkpoi
     linear("self_attn.k_proj", kv_size, c.hidden_size, 2.0, c.attention_bias, readers);
     linear("self_attn.v_proj", kv_size, c.hidden_size, 1.0, c.attention_bias, readers);
     linear("self_attn.o_proj", c.hidden_size, q_size, 1.0, c.attention_output_bias);
-    if (c.qk_norm) {
+    if (options.qk_norm) {
       tensors.Norm(layer + "self_attn.q_norm", c.head_dim);
       tensors.Norm(layer + "self_attn.k_norm", c.head_dim);
     }
-    tensors.Norm(layer + "post_attention_layernorm", c.hidden_size, {outliers});
+    if (options.post_attention_norm) {
+      tensors.Norm(layer + "post_attention_layernorm", c.hidden_size);
+      tensors.Norm(layer + "pre_feedforward_layernorm", c.hidden_size, {outliers});
+    } else {
+      tensors.Norm(layer + "post_attention_layernorm", c.hidden_size, {outliers});
+    }
     linear("mlp.gate_proj", c.intermediate_size, c.hidden_size, 1.0, c.mlp_bias, readers);
     linear("mlp.up_proj", c.intermediate_size, c.hidden_size, 1.0, c.mlp_bias, readers);
     linear("mlp.down_proj", c.hidden_size, c.intermediate_size, 1.0, c.mlp_bias);
+    if (options.post_feedforward_norm) {
+      tensors.Norm(layer + "post_feedforward_layernorm", c.hidden_size);
+    }
   }
   tensors.Norm("model.norm", c.hidden_size);
   if (!c.tie_word_embeddings) {
@@ -138,19 +149,20 @@ std::map<std::string, StoredTensor> MakeTensors(const RandomCheckpoint& checkpoi
 json ToJson(const RandomCheckpoint& checkpoint) {
   const ModelConfig& c = checkpoint.config;
   const bool qwen2 = c.model_type == "qwen2";
+  const proto::LayerConfig layer = {.qk_norm = c.model_type == "qwen3"};
   const bool expressible = (c.model_type == "llama" || c.model_type == "qwen3" || qwen2) &&
-                           c.qk_norm == (c.model_type == "qwen3") &&
-                           (c.model_type == "llama" || !c.mlp_bias) &&
+                           std::ranges::count(c.layers, layer) == std::ssize(c.layers) &&
+                           c.rope_tables.size() == 1 && (c.model_type == "llama" || !c.mlp_bias) &&
                            (qwen2 ? c.attention_bias && !c.attention_output_bias
                                   : c.attention_bias == c.attention_output_bias);
   if (!expressible) {
     throw std::invalid_argument("no config.json of model_type " + c.model_type +
-                                " can express these options");
+                                " expresses these options");
   }
   json config = {{"model_type", c.model_type},
                  {"hidden_act", "silu"},
                  {"hidden_size", c.hidden_size},
-                 {"num_hidden_layers", c.num_hidden_layers},
+                 {"num_hidden_layers", c.num_hidden_layers()},
                  {"num_attention_heads", c.num_attention_heads},
                  {"num_key_value_heads", c.num_key_value_heads},
                  {"head_dim", c.head_dim},
@@ -158,7 +170,7 @@ json ToJson(const RandomCheckpoint& checkpoint) {
                  {"vocab_size", c.vocab_size},
                  {"max_position_embeddings", c.max_position_embeddings},
                  {"rms_norm_eps", c.rms_norm_eps},
-                 {"rope_theta", c.rope_theta},
+                 {"rope_theta", c.rope_tables[0].theta},
                  {"rope_scaling", nullptr},
                  {"tie_word_embeddings", c.tie_word_embeddings}};
   config["torch_dtype"] = checkpoint.dtype == StoredDtype::kF32 ? "float32" : "bfloat16";
@@ -221,6 +233,11 @@ std::string ShardName(int shard, int shards) {
 void WriteRandomCheckpoint(const std::filesystem::path& model_dir,
                            const RandomCheckpoint& checkpoint) {
   WriteFile(model_dir / "config.json", ToJson(checkpoint).dump(1));
+  WriteRandomWeights(model_dir, checkpoint);
+}
+
+void WriteRandomWeights(const std::filesystem::path& model_dir,
+                        const RandomCheckpoint& checkpoint) {
   const std::map<std::string, StoredTensor> tensors = MakeTensors(checkpoint);
   if (checkpoint.shards == 1) {
     WriteSafetensors(model_dir / "model.safetensors", tensors, checkpoint.dtype);
@@ -250,7 +267,7 @@ ModelConfig TinyConfig(const std::string& model_type) {
   ModelConfig config;
   config.model_type = model_type;
   config.hidden_size = 48;
-  config.num_hidden_layers = 2;
+  config.layers.assign(2, {.qk_norm = model_type == "qwen3"});
   config.num_attention_heads = 6;
   config.num_key_value_heads = 2;
   config.head_dim = 8;
@@ -259,7 +276,6 @@ ModelConfig TinyConfig(const std::string& model_type) {
   config.max_position_embeddings = 512;
   config.rms_norm_eps = 1e-5;
   config.attention_bias = model_type == "qwen2";
-  config.qk_norm = model_type == "qwen3";
   return config;
 }
 

@@ -21,10 +21,13 @@ struct RandomCheckpoint {
   double outliers = 1;
 };
 
-/// Writes config.json and the weights into `model_dir`, which must exist. Weights are so large that
-/// attention is far from uniform, and that a wrong position, head or mask changes the second digit
-/// (the rule of tests/golden/make/families.py). Throws std::invalid_argument for options that no
-/// config.json of the family can express.
+/// Writes the weights into `model_dir`, which must exist. They are large enough that attention is
+/// far from uniform and that a wrong position, head or mask shows in the second digit (the rule of
+/// tests/golden/make/families.py).
+void WriteRandomWeights(const std::filesystem::path& model_dir, const RandomCheckpoint& checkpoint);
+
+/// Writes config.json and the weights. Throws std::invalid_argument for options that no config.json
+/// of the family can express.
 void WriteRandomCheckpoint(const std::filesystem::path& model_dir,
                            const RandomCheckpoint& checkpoint);
 

@@ -43,7 +43,7 @@ ReferenceConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
   model.architecture = config.at("architectures").at(0).get<std::string>();
   model.model_type = config.at("model_type").get<std::string>();
   model.hidden_size = config.at("hidden_size").get<std::int64_t>();
-  model.num_hidden_layers = config.at("num_hidden_layers").get<std::int64_t>();
+  model.layers.resize(config.at("num_hidden_layers").get<std::size_t>());
   model.num_attention_heads = config.at("num_attention_heads").get<std::int64_t>();
   model.num_key_value_heads = ValueOr(config, "num_key_value_heads", model.num_attention_heads);
   model.head_dim = ValueOr(config, "head_dim", model.hidden_size / model.num_attention_heads);
@@ -51,7 +51,7 @@ ReferenceConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
   model.vocab_size = config.at("vocab_size").get<std::int64_t>();
   model.max_position_embeddings = config.at("max_position_embeddings").get<std::int64_t>();
   model.rms_norm_eps = config.at("rms_norm_eps").get<double>();
-  model.rope_theta = config.at("rope_theta").get<double>();
+  model.rope_tables = {{.theta = config.at("rope_theta").get<double>()}};
   model.tie_word_embeddings = config.at("tie_word_embeddings").get<bool>();
   model.dtype = config.at("torch_dtype").get<std::string>();
 
@@ -59,7 +59,9 @@ ReferenceConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
     model.attention_bias = ValueOr(config, "attention_bias", false);
     model.attention_output_bias = model.attention_bias;
     model.mlp_bias = ValueOr(config, "mlp_bias", false);
-    model.qk_norm = model.model_type == "qwen3";
+    for (proto::LayerConfig& layer : model.layers) {
+      layer.qk_norm = model.model_type == "qwen3";
+    }
   } else if (model.model_type == "qwen2") {
     model.attention_bias = true;
   } else if (model.model_type != "mistral") {

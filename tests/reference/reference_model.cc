@@ -40,13 +40,20 @@ double Silu(double x) { return x / (1 + std::exp(-x)); }
 }  // namespace
 
 ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, Rounding rounding)
-    : config_(ReadReferenceConfig(model_dir)), rounding_(rounding), rope_(config_) {
+    : ReferenceModel(model_dir, ReadReferenceConfig(model_dir), rounding) {}
+
+ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, ReferenceConfig config,
+                               Rounding rounding)
+    : config_(std::move(config)), rounding_(rounding) {
   const proto::ModelConfig& c = config_.model;
+  for (const proto::RopeConfig& rope : c.rope_tables) {
+    ropes_.emplace_back(config_, rope.theta);
+  }
   Tensors tensors = ReadCheckpoint(model_dir);
   const std::vector<std::int64_t> shape = {c.vocab_size, c.hidden_size};
   embed_tokens_ = {
       Take(tensors, "model.embed_tokens.weight", shape), {}, c.vocab_size, c.hidden_size};
-  for (std::int64_t index = 0; index < c.num_hidden_layers; ++index) {
+  for (std::int64_t index = 0; index < c.num_hidden_layers(); ++index) {
     layers_.push_back(TakeLayer(tensors, index));
   }
   norm_ = Take(tensors, "model.norm.weight", {c.hidden_size});
@@ -78,7 +85,7 @@ void ReferenceModel::RoundWeights() {
   for (Layer& layer : layers_) {
     if (rounding_.products == Precision::kInt8) {
       fold(layer.input_layernorm, {&layer.q_proj, &layer.k_proj, &layer.v_proj});
-      fold(layer.post_attention_layernorm, {&layer.gate_proj, &layer.up_proj});
+      fold(layer.pre_feedforward_norm, {&layer.gate_proj, &layer.up_proj});
     }
     for (Linear* linear : {&layer.q_proj, &layer.k_proj, &layer.v_proj, &layer.o_proj,
                            &layer.gate_proj, &layer.up_proj, &layer.down_proj}) {
@@ -122,15 +129,25 @@ ReferenceModel::Layer ReferenceModel::TakeLayer(Tensors& tensors, std::int64_t i
   layer.q_proj = linear("self_attn.q_proj", q_size, c.hidden_size, c.attention_bias);
   layer.k_proj = linear("self_attn.k_proj", kv_size, c.hidden_size, c.attention_bias);
   layer.v_proj = linear("self_attn.v_proj", kv_size, c.hidden_size, c.attention_bias);
-  if (c.qk_norm) {
+  const proto::LayerConfig& options = c.layers[static_cast<std::size_t>(index)];
+  layer.rope = options.rope_table;
+  if (options.qk_norm) {
     layer.q_norm = norm("self_attn.q_norm", c.head_dim);
     layer.k_norm = norm("self_attn.k_norm", c.head_dim);
   }
   layer.o_proj = linear("self_attn.o_proj", c.hidden_size, q_size, c.attention_output_bias);
-  layer.post_attention_layernorm = norm("post_attention_layernorm", c.hidden_size);
+  if (options.post_attention_norm) {
+    layer.post_attention_norm = norm("post_attention_layernorm", c.hidden_size);
+    layer.pre_feedforward_norm = norm("pre_feedforward_layernorm", c.hidden_size);
+  } else {
+    layer.pre_feedforward_norm = norm("post_attention_layernorm", c.hidden_size);
+  }
   layer.gate_proj = linear("mlp.gate_proj", c.intermediate_size, c.hidden_size, c.mlp_bias);
   layer.up_proj = linear("mlp.up_proj", c.intermediate_size, c.hidden_size, c.mlp_bias);
   layer.down_proj = linear("mlp.down_proj", c.hidden_size, c.intermediate_size, c.mlp_bias);
+  if (options.post_feedforward_norm) {
+    layer.post_feedforward_norm = norm("post_feedforward_layernorm", c.hidden_size);
+  }
   return layer;
 }
 
@@ -153,12 +170,14 @@ std::vector<std::vector<double>> ReferenceModel::Logits(
   }
   for (const Layer& layer : layers_) {
     for (const bool is_mlp : {false, true}) {
-      Rows added = is_mlp ? Mlp(layer, RmsNormed(x, layer.post_attention_layernorm))
+      Rows added = is_mlp ? Mlp(layer, RmsNormed(x, layer.pre_feedforward_norm))
                           : Attention(layer, RmsNormed(x, layer.input_layernorm), positions, mask);
       if (rounding_.summands) {
         RoundToBfloat16(added);
       }
-      AddTo(x, added);
+      const std::vector<double>& norm =
+          is_mlp ? layer.post_feedforward_norm : layer.post_attention_norm;
+      AddTo(x, norm.empty() ? added : RmsNormed(added, norm));
     }
   }
   Rows read;
@@ -241,7 +260,7 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
         if (!norm.empty()) {
           RmsNorm(head, norm);
         }
-        rope_.Rotate(head, positions[row]);
+        ropes_[layer.rope].Rotate(head, positions[row]);
       }
     }
   };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -26,6 +27,9 @@ class ReferenceModel {
   /// Reads a Hugging Face model directory. Throws std::runtime_error if a tensor is missing, has
   /// another shape, or would not be used.
   explicit ReferenceModel(const std::filesystem::path& model_dir, Rounding rounding = {});
+  /// The same with options that need not be those of a config.json.
+  ReferenceModel(const std::filesystem::path& model_dir, ReferenceConfig config,
+                 Rounding rounding = {});
 
   const ReferenceConfig& config() const { return config_; }
 
@@ -47,17 +51,20 @@ class ReferenceModel {
   };
 
   struct Layer {
-    std::vector<double> input_layernorm;           // [hidden_size]
-    Linear q_proj;                                 // [heads * head_dim][hidden_size]
-    Linear k_proj;                                 // [kv_heads * head_dim][hidden_size]
-    Linear v_proj;                                 // [kv_heads * head_dim][hidden_size]
-    std::vector<double> q_norm;                    // [head_dim], or empty
-    std::vector<double> k_norm;                    // [head_dim], or empty
-    Linear o_proj;                                 // [hidden_size][heads * head_dim]
-    std::vector<double> post_attention_layernorm;  // [hidden_size]
-    Linear gate_proj;                              // [intermediate_size][hidden_size]
-    Linear up_proj;                                // [intermediate_size][hidden_size]
-    Linear down_proj;                              // [hidden_size][intermediate_size]
+    std::vector<double> input_layernorm;        // [hidden_size]
+    Linear q_proj;                              // [heads * head_dim][hidden_size]
+    Linear k_proj;                              // [kv_heads * head_dim][hidden_size]
+    Linear v_proj;                              // [kv_heads * head_dim][hidden_size]
+    std::vector<double> q_norm;                 // [head_dim], or empty
+    std::vector<double> k_norm;                 // [head_dim], or empty
+    Linear o_proj;                              // [hidden_size][heads * head_dim]
+    std::vector<double> post_attention_norm;    // [hidden_size], or empty
+    std::vector<double> pre_feedforward_norm;   // [hidden_size]
+    Linear gate_proj;                           // [intermediate_size][hidden_size]
+    Linear up_proj;                             // [intermediate_size][hidden_size]
+    Linear down_proj;                           // [hidden_size][intermediate_size]
+    std::vector<double> post_feedforward_norm;  // [hidden_size], or empty
+    std::size_t rope = 0;                       // Index into ropes_.
   };
 
   void RoundWeights();
@@ -91,7 +98,7 @@ class ReferenceModel {
 
   ReferenceConfig config_;
   Rounding rounding_;
-  Rope rope_;
+  std::vector<Rope> ropes_;
   Linear embed_tokens_;  // [vocab_size][hidden_size]
   std::vector<Layer> layers_;
   std::vector<double> norm_;  // [hidden_size]

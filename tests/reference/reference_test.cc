@@ -182,7 +182,7 @@ TEST(RandomCheckpoint, EveryOptionIsReadBack) {
     EXPECT_EQ(read.model.attention_bias, checkpoint.config.attention_bias);
     EXPECT_EQ(read.model.attention_output_bias, checkpoint.config.attention_output_bias);
     EXPECT_EQ(read.model.mlp_bias, checkpoint.config.mlp_bias);
-    EXPECT_EQ(read.model.qk_norm, checkpoint.config.qk_norm);
+    EXPECT_EQ(read.model.layers, checkpoint.config.layers);
     EXPECT_EQ(read.model.tie_word_embeddings, checkpoint.config.tie_word_embeddings);
     for (const std::vector<double>& row : SomeLogits(dir.path())) {
       EXPECT_EQ(static_cast<std::int64_t>(row.size()), checkpoint.config.vocab_size);

@@ -27,14 +27,14 @@ float Llama3Frequency(float frequency, const RopeScaling& rope) {
   return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
-// transformers: _compute_yarn_parameters with its defaults, beta_fast 32 and beta_slow 1.
-float YarnFrequency(float frequency, std::size_t i, const ReferenceConfig& config) {
+// transformers: _compute_yarn_parameters with beta_fast 32 and beta_slow 1, its defaults.
+float YarnFrequency(float frequency, std::size_t i, const ReferenceConfig& config, double theta) {
   const RopeScaling& rope = config.rope_scaling;
   const auto dim = static_cast<double>(config.model.head_dim);
   const auto dimension_of = [&](double rotations) {
     return dim *
            std::log(rope.original_max_position_embeddings / (rotations * 2 * std::numbers::pi)) /
-           (2 * std::log(config.model.rope_theta));
+           (2 * std::log(theta));
   };
   const double low = std::max(std::floor(dimension_of(32)), 0.0);
   double high = std::min(std::ceil(dimension_of(1)), dim - 1);
@@ -48,18 +48,18 @@ float YarnFrequency(float frequency, std::size_t i, const ReferenceConfig& confi
 
 }  // namespace
 
-Rope::Rope(const ReferenceConfig& config) {
+Rope::Rope(const ReferenceConfig& config, double theta) {
   const RopeScaling& rope = config.rope_scaling;
-  const auto theta = static_cast<float>(config.model.rope_theta);
+  const auto base = static_cast<float>(theta);
   const auto dim = static_cast<float>(config.model.head_dim);
   for (std::int64_t i = 0; i < config.model.head_dim / 2; ++i) {
-    float frequency = 1.0F / std::pow(theta, static_cast<float>(2 * i) / dim);
+    float frequency = 1.0F / std::pow(base, static_cast<float>(2 * i) / dim);
     if (rope.rope_type == "linear") {
       frequency /= static_cast<float>(rope.factor);
     } else if (rope.rope_type == "llama3") {
       frequency = Llama3Frequency(frequency, rope);
     } else if (rope.rope_type == "yarn") {
-      frequency = YarnFrequency(frequency, static_cast<std::size_t>(i), config);
+      frequency = YarnFrequency(frequency, static_cast<std::size_t>(i), config, theta);
     } else if (rope.rope_type != "default") {
       throw std::runtime_error("the oracle does not know rope_type " + rope.rope_type);
     }

@@ -13,7 +13,7 @@ namespace scorecast::reference {
 /// double.
 class Rope {
  public:
-  explicit Rope(const ReferenceConfig& config);
+  Rope(const ReferenceConfig& config, double theta);
 
   /// Rotates one head, [head_dim], in place: element i pairs with element i + head_dim / 2.
   void Rotate(std::span<double> head, std::int32_t position) const;

@@ -17,6 +17,7 @@ namespace scorecast::proto {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -70,6 +71,15 @@ std::string ErrorOfText(std::string_view text) {
   return {};
 }
 
+/// The theta of all layers.
+double RopeTheta(const ModelConfig& config) {
+  EXPECT_EQ(config.rope_tables.size(), 1U);
+  for (const LayerConfig& layer : config.layers) {
+    EXPECT_EQ(layer.rope_table, 0U);
+  }
+  return config.rope_tables.at(0).theta;
+}
+
 std::string ErrorOf(const Json& config) { return ErrorOfText(config.dump()); }
 
 TEST(ModelConfigTest, ReadsLlama) {
@@ -77,7 +87,7 @@ TEST(ModelConfigTest, ReadsLlama) {
   EXPECT_EQ(config.architecture, "LlamaForCausalLM");
   EXPECT_EQ(config.model_type, "llama");
   EXPECT_EQ(config.hidden_size, 48);
-  EXPECT_EQ(config.num_hidden_layers, 3);
+  EXPECT_EQ(config.num_hidden_layers(), 3);
   EXPECT_EQ(config.num_attention_heads, 6);
   EXPECT_EQ(config.num_key_value_heads, 2);
   EXPECT_EQ(config.num_query_groups(), 3);
@@ -86,11 +96,11 @@ TEST(ModelConfigTest, ReadsLlama) {
   EXPECT_EQ(config.vocab_size, 320);
   EXPECT_EQ(config.max_position_embeddings, 512);
   EXPECT_EQ(config.rms_norm_eps, 1e-5);
-  EXPECT_EQ(config.rope_theta, 10000.0);
+  EXPECT_EQ(RopeTheta(config), 10000.0);
   EXPECT_FALSE(config.attention_bias);
   EXPECT_FALSE(config.attention_output_bias);
   EXPECT_FALSE(config.mlp_bias);
-  EXPECT_FALSE(config.qk_norm);
+  EXPECT_THAT(config.layers, Each(LayerConfig()));
   EXPECT_FALSE(config.tie_word_embeddings);
   EXPECT_EQ(config.dtype, "float32");
   EXPECT_EQ(config.bos_token_id, 1);
@@ -104,9 +114,9 @@ TEST(ModelConfigTest, ReadsQwen3) {
   EXPECT_EQ(config.num_attention_heads, 8);
   EXPECT_EQ(config.num_key_value_heads, 4);
   EXPECT_EQ(config.head_dim, 16);
-  EXPECT_EQ(config.rope_theta, 1e6);
+  EXPECT_EQ(RopeTheta(config), 1e6);
   EXPECT_EQ(config.rms_norm_eps, 1e-6);
-  EXPECT_TRUE(config.qk_norm);
+  EXPECT_THAT(config.layers, Each(LayerConfig{.qk_norm = true}));
   EXPECT_TRUE(config.tie_word_embeddings);
   EXPECT_EQ(config.dtype, "bfloat16");
 }
@@ -129,7 +139,7 @@ TEST(ModelConfigTest, AbsentFieldsAreWhatTransformersTakesForThem) {
   EXPECT_EQ(llama.head_dim, 8);
   EXPECT_EQ(llama.max_position_embeddings, 2048);
   EXPECT_EQ(llama.rms_norm_eps, 1e-6);
-  EXPECT_EQ(llama.rope_theta, 10000.0);
+  EXPECT_EQ(RopeTheta(llama), 10000.0);
   EXPECT_FALSE(llama.attention_bias || llama.attention_output_bias || llama.mlp_bias);
   EXPECT_FALSE(llama.tie_word_embeddings);
   EXPECT_EQ(llama.dtype, "");
@@ -143,7 +153,7 @@ TEST(ModelConfigTest, AbsentFieldsAreWhatTransformersTakesForThem) {
   EXPECT_EQ(qwen3.head_dim, 128);
   EXPECT_EQ(qwen3.max_position_embeddings, 32768);
   EXPECT_FALSE(qwen3.attention_bias);
-  EXPECT_TRUE(qwen3.qk_norm);
+  EXPECT_THAT(qwen3.layers, Each(LayerConfig{.qk_norm = true}));
 
   EXPECT_EQ(Parse(With(Qwen3(), "num_key_value_heads", nullptr)).num_key_value_heads, 6);
   EXPECT_EQ(Parse(With(Llama(), "head_dim", nullptr)).head_dim, 8);
@@ -214,17 +224,17 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(ModelConfigTest, BothSpellingsOfRope) {
-  EXPECT_EQ(Parse(With(Llama(), "rope_theta", 500000)).rope_theta, 5e5);
-  EXPECT_EQ(Parse(With(Llama(), "rope_scaling", nullptr)).rope_theta, 1e4);
-  EXPECT_EQ(Parse(With(Llama(), "rope_scaling", Json::object())).rope_theta, 1e4);
-  EXPECT_EQ(Parse(With(Llama(), "rope_scaling", {{"rope_type", "default"}})).rope_theta, 1e4);
-  EXPECT_EQ(Parse(With(Llama(), "rope_scaling", {{"type", "default"}})).rope_theta, 1e4);
-  EXPECT_EQ(Parse(With(Llama(), "rope_parameters", nullptr)).rope_theta, 1e4);
+  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_theta", 500000))), 5e5);
+  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_scaling", nullptr))), 1e4);
+  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_scaling", Json::object()))), 1e4);
+  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_scaling", {{"rope_type", "default"}}))), 1e4);
+  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_scaling", {{"type", "default"}}))), 1e4);
+  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_parameters", nullptr))), 1e4);
   const Json parameters = {{"rope_type", "default"}, {"rope_theta", 1e6}};
-  EXPECT_EQ(Parse(With(Llama(), "rope_parameters", parameters)).rope_theta, 1e6);
-  EXPECT_EQ(Parse(With(Llama(), "rope_parameters", {{"rope_theta", 1e6}})).rope_theta, 1e6);
+  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_parameters", parameters))), 1e6);
+  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_parameters", {{"rope_theta", 1e6}}))), 1e6);
   EXPECT_EQ(
-      Parse(With(With(Llama(), "rope_parameters", parameters), "rope_theta", 1000000)).rope_theta,
+      RopeTheta(Parse(With(With(Llama(), "rope_parameters", parameters), "rope_theta", 1000000))),
       1e6);
   EXPECT_THAT(
       ErrorOf(With(With(Llama(), "rope_parameters", parameters), "rope_theta", 10000.0)),

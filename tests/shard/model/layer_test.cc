@@ -1,4 +1,4 @@
-// What a rank reads of a layer, and checkpoints that do not fit their config.json.
+// The slices that a rank reads of a layer, and checkpoints that do not fit their config.json.
 
 #include "shard/model/layer.h"
 
@@ -26,6 +26,7 @@
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/arithmetic.h"
+#include "shard/model/tensors.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/reference/checkpoint_reader.h"
 #include "tests/reference/random_checkpoint.h"
@@ -83,6 +84,15 @@ void WriteTensors(const StoredTensors& tensors, const std::filesystem::path& pat
   file << text << data;
 }
 
+/// Layers of different options, as no config.json says them.
+ModelConfig MixedConfig() {
+  ModelConfig config = reference::TinyConfig("llama");
+  config.layers = {{.qk_norm = true, .post_feedforward_norm = true},
+                   {.post_attention_norm = true},
+                   {.qk_norm = true, .post_attention_norm = true, .post_feedforward_norm = true}};
+  return config;
+}
+
 ModelConfig BiasedConfig() {
   ModelConfig config = reference::TinyConfig("llama");
   config.attention_bias = true;
@@ -98,7 +108,7 @@ class Model {
     reference::RandomCheckpoint checkpoint;
     checkpoint.config = config_;
     checkpoint.dtype = reference::StoredDtype::kBf16;
-    reference::WriteRandomCheckpoint(dir_.path(), checkpoint);
+    reference::WriteRandomWeights(dir_.path(), checkpoint);
   }
 
   void Edit(const std::function<void(StoredTensors&)>& edit) const {
@@ -131,10 +141,9 @@ class Packer {
   Precision precision() const { return arithmetic_.layers(); }
   Packing packing() { return {arithmetic_.layer_backend(), arithmetic_.layers(), pool_, scratch_}; }
 
-  /// The weight of a layer, found by multiplying unit vectors: [out][in]. They are exact in every
+  /// A weight [out, in], found by multiplying unit vectors: [out][in]. They are exact in every
   /// precision but for a scale.
-  Matrix WeightOf(const Linear& linear) {
-    const std::int64_t in = linear.in_features();
+  Matrix WeightOf(const Linear& linear, std::int64_t in) {
     const auto width = static_cast<std::size_t>(in);
     const testing::DenseRows units(precision(), RoundUpRows(in), in);
     for (std::int64_t i = 0; i < in; ++i) {
@@ -222,8 +231,9 @@ Matrix GateUp(const reference::Tensor& gate, const reference::Tensor& up, Range 
 }
 
 /// Which chunks are queries, and that heads are not cut in two.
-void ExpectWholeHeads(const Layer& layer, std::int64_t head_dim, Range q, Packer& packer) {
-  const testing::DenseRows x(packer.precision(), kRowGranule, layer.qkv.in_features());
+void ExpectWholeHeads(const Layer& layer, const ModelConfig& config, Range q, Packer& packer) {
+  const std::int64_t head_dim = config.head_dim;
+  const testing::DenseRows x(packer.precision(), kRowGranule, config.hidden_size);
   std::mutex mutex;
   std::int64_t queries = 0;
   layer.qkv.Forward(x.activations(), 1, packer.pool(), [&](const ProductTile& tile) {
@@ -247,33 +257,38 @@ void ExpectSlices(const Model& model, int rank, int ranks, Packer& packer) {
   const Checkpoint checkpoint = model.Open();
   const Precision precision = packer.precision();
   const auto tensors = model.Tensors();
-  for (std::int64_t index = 0; index < config.num_hidden_layers; ++index) {
+  for (std::int64_t index = 0; index < config.num_hidden_layers(); ++index) {
     const Layer layer = LoadLayer(checkpoint, config, partition, index, packer.packing());
     const auto tensor = [&](const std::string& name) {
       return tensors.at("model.layers." + std::to_string(index) + "." + name);
     };
     const std::vector<float> input_norm = Part(tensor("input_layernorm.weight"), all);
-    const std::vector<float> post_norm = Part(tensor("post_attention_layernorm.weight"), all);
+    const proto::LayerConfig& options = config.layers[static_cast<std::size_t>(index)];
+    const std::vector<float> pre_feedforward_norm =
+        Part(tensor(options.post_attention_norm ? "pre_feedforward_layernorm.weight"
+                                                : "post_attention_layernorm.weight"),
+             all);
     Matrix qkv;
     AppendBlock(tensor("self_attn.q_proj.weight"), q, all, qkv);
     AppendBlock(tensor("self_attn.k_proj.weight"), kv, all, qkv);
     AppendBlock(tensor("self_attn.v_proj.weight"), kv, all, qkv);
-    ExpectWeight(precision, packer.WeightOf(layer.qkv), Folded(qkv, precision, input_norm));
-    ExpectWholeHeads(layer, config.head_dim, q, packer);
+    ExpectWeight(precision, packer.WeightOf(layer.qkv, hidden), Folded(qkv, precision, input_norm));
+    ExpectWholeHeads(layer, config, q, packer);
     Matrix output;
     AppendBlock(tensor("self_attn.o_proj.weight"), all, q, output);
-    ExpectWeight(precision, packer.WeightOf(layer.output), output);
+    ExpectWeight(precision, packer.WeightOf(layer.output, q.size()), output);
     const Matrix gate_up =
         GateUp(tensor("mlp.gate_proj.weight"), tensor("mlp.up_proj.weight"), i, all);
-    ExpectWeight(precision, packer.WeightOf(layer.gate_up), Folded(gate_up, precision, post_norm));
+    ExpectWeight(precision, packer.WeightOf(layer.gate_up, hidden),
+                 Folded(gate_up, precision, pre_feedforward_norm));
     Matrix down;
     AppendBlock(tensor("mlp.down_proj.weight"), all, i, down);
-    ExpectWeight(precision, packer.WeightOf(layer.down), down);
+    ExpectWeight(precision, packer.WeightOf(layer.down, i.size()), down);
 
     const std::vector<float> ones(input_norm.size(), 1.0F);
     const bool is_folded = precision == Precision::kInt8;
     EXPECT_EQ(layer.input_norm, is_folded ? ones : input_norm);
-    EXPECT_EQ(layer.post_attention_norm, is_folded ? ones : post_norm);
+    EXPECT_EQ(layer.pre_feedforward_norm, is_folded ? ones : pre_feedforward_norm);
     const auto expect_parts = [&](const std::vector<float>& found, bool is_there,
                                   const std::vector<std::pair<std::string, Range>>& parts) {
       std::vector<float> expected;
@@ -293,10 +308,14 @@ void ExpectSlices(const Model& model, int rank, int ranks, Packer& packer) {
     expect_parts(layer.gate_bias, config.mlp_bias, {{"mlp.gate_proj.bias", i}});
     expect_parts(layer.up_bias, config.mlp_bias, {{"mlp.up_proj.bias", i}});
     expect_parts(layer.down_bias, config.mlp_bias, {{"mlp.down_proj.bias", all}});
-    expect_parts(layer.query_norm, config.qk_norm,
+    expect_parts(layer.query_norm, options.qk_norm,
                  {{"self_attn.q_norm.weight", {0, config.head_dim}}});
-    expect_parts(layer.key_norm, config.qk_norm,
+    expect_parts(layer.key_norm, options.qk_norm,
                  {{"self_attn.k_norm.weight", {0, config.head_dim}}});
+    expect_parts(layer.post_attention_norm, options.post_attention_norm,
+                 {{"post_attention_layernorm.weight", all}});
+    expect_parts(layer.post_feedforward_norm, options.post_feedforward_norm,
+                 {{"post_feedforward_layernorm.weight", all}});
   }
 }
 
@@ -306,11 +325,12 @@ TEST_P(LoadLayerTest, ReadsTheRanksSlices) {
   ModelConfig narrow = reference::TinyConfig("llama");
   narrow.intermediate_size = 40;      // Three grains: of six ranks three own nothing.
   ModelConfig wide = BiasedConfig();  // Every weight in several chunks.
-  wide.num_hidden_layers = 1;
+  wide.layers.resize(1);
   wide.hidden_size = 272;
   wide.head_dim = 96;
   wide.intermediate_size = 300;
-  for (const ModelConfig& config : {BiasedConfig(), reference::TinyConfig("qwen3"), narrow, wide}) {
+  for (const ModelConfig& config :
+       {BiasedConfig(), reference::TinyConfig("qwen3"), MixedConfig(), narrow, wide}) {
     const Model model(config);
     Packer packer(GetParam());
     for (int ranks = 1; ranks <= config.num_attention_heads; ++ranks) {
@@ -337,13 +357,13 @@ TEST(Chunks, AreOfOneWidthAndWhatRemains) {
   EXPECT_THAT(Chunks(15, 256), ElementsAre(15));
 }
 
-/// What start-up says of a checkpoint; empty where it takes it.
+/// The message with which start-up refuses a checkpoint; empty if it accepts it.
 std::string Fault(const Model& model) {
   Packer packer(Precision::kFloat32);
   try {
     const Checkpoint checkpoint = model.Open();
-    RefuseUnknownTensors(checkpoint, model.config());
-    for (std::int64_t index = 0; index < model.config().num_hidden_layers; ++index) {
+    CheckTensors(checkpoint, model.config());
+    for (std::int64_t index = 0; index < model.config().num_hidden_layers(); ++index) {
       LoadLayer(checkpoint, model.config(), proto::MakePartition(model.config(), 0, 2), index,
                 packer.packing());
     }
@@ -356,10 +376,12 @@ std::string Fault(const Model& model) {
 TEST(LoadLayer, WholeCheckpointIsTaken) {
   EXPECT_EQ(Fault(Model(BiasedConfig())), "");
   EXPECT_EQ(Fault(Model(reference::TinyConfig("qwen3"))), "");
+  EXPECT_EQ(Fault(Model(MixedConfig())), "");
 }
 
 TEST(LoadLayer, EveryTensorOfALayerIsNeeded) {
-  for (const ModelConfig& config : {BiasedConfig(), reference::TinyConfig("qwen3")}) {
+  for (const ModelConfig& config :
+       {BiasedConfig(), reference::TinyConfig("qwen3"), MixedConfig()}) {
     const Model complete(config);
     for (const auto& [name, tensor] : complete.Tensors()) {
       if (!name.starts_with("model.layers.1.")) {
@@ -374,7 +396,8 @@ TEST(LoadLayer, EveryTensorOfALayerIsNeeded) {
 }
 
 TEST(LoadLayer, EveryShapeOfALayerIsHeldToTheConfig) {
-  for (const ModelConfig& config : {BiasedConfig(), reference::TinyConfig("qwen3")}) {
+  for (const ModelConfig& config :
+       {BiasedConfig(), reference::TinyConfig("qwen3"), MixedConfig()}) {
     const Model complete(config);
     for (const auto& [name, whole] : complete.Tensors()) {
       if (!name.starts_with("model.layers.0.")) {
@@ -395,7 +418,7 @@ TEST(LoadLayer, EveryShapeOfALayerIsHeldToTheConfig) {
   }
 }
 
-TEST(RefuseUnknownTensors, NamesTheTensor) {
+TEST(CheckTensors, NamesAnUnknownTensor) {
   for (const std::string name :
        {"model.layers.0.self_attn.q_proj.bias", "model.layers.1.mlp.down_proj.bias",
         "model.layers.0.self_attn.q_norm.weight", "model.layers.0.mlp.experts.0.up_proj.weight",
@@ -410,7 +433,7 @@ TEST(RefuseUnknownTensors, NamesTheTensor) {
   }
 }
 
-TEST(RefuseUnknownTensors, NameOfSeveralLinesIsToldInOne) {
+TEST(CheckTensors, NameOfSeveralLinesIsShownInOne) {
   const Model model(reference::TinyConfig("llama"));
   model.Edit([&](StoredTensors& tensors) {
     tensors["extra\nrank 0: all is well"] = {"BF16", {2}, std::string(4, '\0')};
@@ -418,8 +441,8 @@ TEST(RefuseUnknownTensors, NameOfSeveralLinesIsToldInOne) {
   EXPECT_THAT(Fault(model), AllOf(HasSubstr("extra"), Not(HasSubstr("\n"))));
 }
 
-// What transformers leaves aside too.
-TEST(RefuseUnknownTensors, TakesWhatFollowsFromTheRest) {
+// As transformers does.
+TEST(CheckTensors, IgnoresTensorsThatFollowFromOthers) {
   ModelConfig config = reference::TinyConfig("llama");
   config.tie_word_embeddings = true;
   const Model model(config);

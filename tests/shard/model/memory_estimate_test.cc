@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -37,8 +38,11 @@ TEST_P(MemoryEstimateTest, CountsTheCheckpointsParameters) {
 
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
 
-// Matrices are counted as they are packed, and what is small beside them as if it were of their
-// precision.
+/// The precisions that are used if the CPU has bfloat16.
+ProductPrecisions Products(Precision layers) {
+  return {layers, layers == Precision::kInt8 ? Precision::kBfloat16 : layers};
+}
+
 TEST_P(MemoryEstimateTest, WeightsAreWhatARankHolds) {
   for (const Precision precision : kPrecisions) {
     ThreadPool pool(1);
@@ -48,26 +52,32 @@ TEST_P(MemoryEstimateTest, WeightsAreWhatARankHolds) {
     for (int ranks = 1; ranks <= config_.num_attention_heads; ++ranks) {
       for (int rank = 0; rank < ranks; ++rank) {
         const proto::Partition partition = proto::MakePartition(config_, rank, ranks);
-        std::int64_t elements = 0;
-        std::int64_t vectors = 0;
-        for (std::int64_t index = 0; index < config_.num_hidden_layers; ++index) {
+        std::int64_t bytes = ElementSize(Products(precision).lm_head) *
+                             partition.vocabulary.size() * config_.hidden_size;
+        std::int64_t vectors = config_.hidden_size;  // The final norm.
+        for (std::int64_t index = 0; index < config_.num_hidden_layers(); ++index) {
           const Layer layer = LoadLayer(checkpoint_, config_, partition, index, packing);
-          for (const Linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
-            elements += linear->in_features() * linear->out_features();
+          const std::int64_t q = partition.heads.size() * config_.head_dim;
+          const std::int64_t i = partition.intermediate.size();
+          for (const auto& [linear, in] : {std::pair{&layer.qkv, config_.hidden_size},
+                                           {&layer.output, q},
+                                           {&layer.gate_up, config_.hidden_size},
+                                           {&layer.down, i}}) {
+            const std::int64_t out = linear->out_features();
+            bytes += ElementSize(precision) * out * in;
+            // An output has a scale and an offset.
+            bytes += precision == Precision::kInt8 && in > 0 ? out * 8 : 0;
             EXPECT_EQ(linear->precision(), precision);
           }
           for (const std::vector<float>* vector :
                {&layer.input_norm, &layer.qkv_bias, &layer.query_norm, &layer.key_norm,
-                &layer.output_bias, &layer.post_attention_norm, &layer.gate_bias, &layer.up_bias,
-                &layer.down_bias}) {
+                &layer.output_bias, &layer.post_attention_norm, &layer.pre_feedforward_norm,
+                &layer.gate_bias, &layer.up_bias, &layer.down_bias, &layer.post_feedforward_norm}) {
             vectors += static_cast<std::int64_t>(vector->size());
           }
         }
-        const Precision lm_head =
-            precision == Precision::kInt8 ? Precision::kFloat32 : precision;  // At most.
-        EXPECT_EQ(EstimateMemory(config_, partition, {}, precision).weights,
-                  ElementSize(precision) * (elements + vectors) +
-                      ElementSize(lm_head) * partition.vocabulary.size() * config_.hidden_size)
+        EXPECT_EQ(EstimateMemory(config_, partition, {}, Products(precision)).weights,
+                  bytes + 4 * vectors)
             << Name(precision) << ", rank " << rank << " of " << ranks;
       }
     }
@@ -80,13 +90,14 @@ constexpr proto::PlanLimits kLimits = {
 TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 2);
   for (const Precision precision : kPrecisions) {
-    const MemoryEstimate estimate = EstimateMemory(config_, partition, kLimits, precision);
+    const MemoryEstimate estimate =
+        EstimateMemory(config_, partition, kLimits, Products(precision));
     // The workspace, the lm-head's rows and logits, and three times what ranks exchange.
     EXPECT_GE(estimate.activations, Workspace::Bytes(config_, partition, kLimits, precision) +
                                         4 * LmHead::kRowsAtOnce * partition.vocabulary.size() +
                                         3 * 1000 * config_.hidden_size * 4);
     EXPECT_EQ(estimate.kv,
-              KvStore::Bytes(precision == Precision::kFloat32 ? 4 : 2, config_.num_hidden_layers,
+              KvStore::Bytes(precision == Precision::kFloat32 ? 4 : 2, config_.num_hidden_layers(),
                              partition.kv_heads.size(), config_.head_dim, 500, 2000));
     EXPECT_EQ(estimate.total(), estimate.weights + estimate.activations + estimate.kv);
   }
@@ -95,10 +106,11 @@ TEST_P(MemoryEstimateTest, BuffersAreCounted) {
 TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 1);
   for (const Precision precision : kPrecisions) {
-    const MemoryEstimate small = EstimateMemory(config_, partition, kLimits, precision);
+    const MemoryEstimate small = EstimateMemory(config_, partition, kLimits, Products(precision));
     proto::PlanLimits more_rows = kLimits;
     more_rows.max_rows += 1000;
-    const MemoryEstimate of_rows = EstimateMemory(config_, partition, more_rows, precision);
+    const MemoryEstimate of_rows =
+        EstimateMemory(config_, partition, more_rows, Products(precision));
     EXPECT_GT(of_rows.activations, small.activations);
     EXPECT_EQ(of_rows.kv, small.kv);
     EXPECT_EQ(of_rows.weights, small.weights);
@@ -106,7 +118,7 @@ TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
          {&proto::PlanLimits::pass_kv_rows, &proto::PlanLimits::kept_kv_rows}) {
       proto::PlanLimits more = kLimits;
       more.*limit += 1000;
-      const MemoryEstimate large = EstimateMemory(config_, partition, more, precision);
+      const MemoryEstimate large = EstimateMemory(config_, partition, more, Products(precision));
       EXPECT_GT(large.kv, small.kv);
       EXPECT_EQ(large.activations, small.activations);
     }
@@ -116,7 +128,7 @@ TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
 TEST_P(MemoryEstimateTest, MoreRanksNeedNoMoreEach) {
   const auto weights = [&](int ranks, Precision precision) {
     const proto::Partition partition = proto::MakePartition(config_, 0, ranks);
-    return EstimateMemory(config_, partition, {}, precision).weights;
+    return EstimateMemory(config_, partition, {}, Products(precision)).weights;
   };
   for (const Precision precision : kPrecisions) {
     for (int ranks = 2; ranks <= config_.num_attention_heads; ++ranks) {
@@ -128,9 +140,16 @@ TEST_P(MemoryEstimateTest, MoreRanksNeedNoMoreEach) {
 TEST_P(MemoryEstimateTest, FewerBytesForLessPrecision) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 1);
   const auto of = [&](Precision precision) {
-    return EstimateMemory(config_, partition, kLimits, precision);
+    return EstimateMemory(config_, partition, kLimits, Products(precision));
   };
-  EXPECT_EQ(2 * of(Precision::kBfloat16).weights, of(Precision::kFloat32).weights);
+  // All but the vectors, which are float32.
+  std::int64_t vector_bytes = 0;
+  for (const std::string& name : checkpoint_.Names()) {
+    const TensorView& tensor = checkpoint_.Get(name);
+    vector_bytes += tensor.shape.size() == 1 ? 4 * tensor.num_elements() : 0;
+  }
+  EXPECT_EQ(2 * (of(Precision::kBfloat16).weights - vector_bytes),
+            of(Precision::kFloat32).weights - vector_bytes);
   EXPECT_EQ(2 * of(Precision::kBfloat16).kv, of(Precision::kFloat32).kv);
   EXPECT_EQ(of(Precision::kInt8).kv, of(Precision::kBfloat16).kv);
 }

@@ -27,7 +27,7 @@ constexpr std::array<std::int64_t, 4> kPositions = {0, 1, 1000, 40959};
 TEST(RopeTable, IsTransformersInFloat32) {
   for (const double theta : {1e4, 5e5, 1e6}) {
     for (const std::int64_t head_dim : {2, 8, 16, 80, 96, 128}) {
-      RopeTable table(theta, head_dim);
+      RopeTable table({theta}, head_dim);
       table.Extend(kPositions.back() + 1);
       for (const std::int64_t position : kPositions) {
         for (std::int64_t i = 0; i < head_dim / 2; ++i) {
@@ -47,7 +47,7 @@ TEST(RopeTable, IsTransformersInFloat32) {
 }
 
 TEST(RopeTable, PositionZeroTurnsNothing) {
-  RopeTable table(1e4, 16);
+  RopeTable table({1e4}, 16);
   table.Extend(1);
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(table.cosine(0)[i], 1);
@@ -55,11 +55,10 @@ TEST(RopeTable, PositionZeroTurnsNothing) {
   }
 }
 
-// However it grew.
 TEST(RopeTable, GrowthChangesNoBits) {
-  RopeTable at_once(1e6, 80);
+  RopeTable at_once({1e6}, 80);
   at_once.Extend(3000);
-  RopeTable grown(1e6, 80);
+  RopeTable grown({1e6}, 80);
   for (const std::int64_t end : {0, 1, 3, 3, 64, 65, 2, 1000, 3000}) {
     grown.Extend(end);
   }

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shard/exchange/row_exchange.h"
+#include "proto/plan/forward_plan.h"
+#include "shard/attention/row_map.h"
+
+namespace scorecast::shard {
+
+/// The rows that a step of a pass computes.
+struct PassRows {
+  explicit PassRows(std::int64_t max_rows) : map(max_rows) {}
+
+  RowMap map;                        ///< Their places in the plan.
+  RowSlices owners;           ///< The rank that owns each.
+  std::vector<std::int32_t> origin;  ///< [rows]: index among all rows; empty if these are all.
+
+  std::int64_t size() const { return static_cast<std::int64_t>(map.rows().size()); }
+  std::int64_t Origin(std::int64_t row) const {
+    return origin.empty() ? row : origin[static_cast<std::size_t>(row)];
+  }
+};
+
+/// One forward pass: its plan, and the rows that follow from it.
+class Pass {
+ public:
+  /// Storage that one pass after the other uses, so that none allocates.
+  struct Buffers {
+    explicit Buffers(std::int64_t max_rows) : all(max_rows), read(max_rows) {}
+
+    PassRows all;
+    PassRows read;
+    std::vector<std::int32_t> read_index;
+  };
+
+  /// All three must outlive the pass.
+  Pass(const proto::ForwardPlan& plan, const RowExchange& exchange, Buffers& buffers);
+
+  const proto::ForwardPlan& plan() const { return plan_; }
+  /// All rows of the plan.
+  const PassRows& all() const { return buffers_.all; }
+  /// The rows that are read, each once and in ascending order. A row has the same owner as in
+  /// all().
+  const PassRows& read() const { return buffers_.read; }
+  /// [reads]: index in read() of the row that each of the plan's reads reads.
+  std::span<const std::int32_t> read_index() const { return buffers_.read_index; }
+  /// All positions are below this.
+  std::int32_t position_limit() const { return position_limit_; }
+
+ private:
+  const proto::ForwardPlan& plan_;
+  Buffers& buffers_;
+  std::int32_t position_limit_ = 0;
+};
+
+}  // namespace scorecast::shard

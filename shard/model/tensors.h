@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "proto/model/model_config.h"
+#include "proto/model/partition.h"
+#include "shard/checkpoint/checkpoint.h"
+
+namespace scorecast::shard {
+
+/// What a tensor of a checkpoint is to the model.
+enum class TensorRole : std::uint8_t {
+  // Outside of the layers.
+  kEmbedding,
+  kFinalNorm,
+  kLmHead,
+  // Of a layer.
+  kInputNorm,
+  kQuery,
+  kKey,
+  kValue,
+  kQueryBias,
+  kKeyBias,
+  kValueBias,
+  kQueryNorm,
+  kKeyNorm,
+  kOutput,
+  kOutputBias,
+  kPostAttentionNorm,
+  kPreFeedforwardNorm,
+  kGate,
+  kUp,
+  kGateBias,
+  kUpBias,
+  kDown,
+  kDownBias,
+  kPostFeedforwardNorm,
+  // Of both: it may be there, but nothing is computed with it.
+  kUnused,
+};
+
+/// A dimension of a tensor. A rank holds all of it or, if it is split over the ranks, a part.
+enum class Dim : std::uint8_t {
+  kHidden,        ///< hidden_size; not split.
+  kHeadDim,       ///< head_dim; not split.
+  kQueryHeads,    ///< num_attention_heads · head_dim; split by heads.
+  kKvHeads,       ///< num_key_value_heads · head_dim; split by heads.
+  kIntermediate,  ///< intermediate_size; split.
+  kVocabulary,    ///< vocab_size; split.
+  kNone,          ///< In place of the second dimension of a vector.
+};
+
+/// How a rank holds its part of a tensor.
+enum class Storage : std::uint8_t {
+  kLayerProduct,  ///< Packed for products, in the precision of the layers.
+  kLmHead,        ///< Packed for products, in the precision of the lm-head.
+  kVector,        ///< As float32.
+  kMapped,        ///< Not in memory of its own: single rows are read from the mapped file.
+  kUnused,        ///< Not at all.
+};
+
+/// One tensor of a checkpoint. It must be there unless it is unused.
+struct TensorSpec {
+  TensorRole role;
+  std::string name;  ///< Hugging Face's, e.g. "model.layers.0.mlp.up_proj.weight".
+  Dim out;           ///< The first dimension.
+  Dim in;            ///< The second dimension; kNone of a vector.
+  Storage storage;
+};
+
+/// The tensors outside of the layers. A tied lm-head has the name of the embedding.
+std::vector<TensorSpec> ModelTensors(const proto::ModelConfig& config);
+/// The tensors of one layer.
+std::vector<TensorSpec> LayerTensors(const proto::ModelConfig& config, std::int64_t index);
+/// Both. Loading, the check of a checkpoint, the memory estimate and the number of parameters
+/// follow from these lists.
+std::vector<TensorSpec> AllTensors(const proto::ModelConfig& config);
+
+/// The tensor that has a role; null if the list has none.
+const TensorSpec* FindTensor(std::span<const TensorSpec> tensors, TensorRole role);
+
+/// The whole dimension. kNone has one element.
+std::int64_t SizeOf(Dim dim, const proto::ModelConfig& config);
+/// The range of the dimension that a rank holds.
+proto::Range PartOf(Dim dim, const proto::ModelConfig& config, const proto::Partition& partition);
+
+/// The mapped tensor. StartupError if it is missing or has another shape.
+const TensorView& Require(const Checkpoint& checkpoint, const TensorSpec& tensor,
+                          const proto::ModelConfig& config);
+
+/// StartupError if a tensor of the model is missing or has another shape, or if the checkpoint has
+/// a tensor that is not of the model (a bias, one layer more), because the scores would then be
+/// wrong.
+void CheckTensors(const Checkpoint& checkpoint, const proto::ModelConfig& config);
+
+}  // namespace scorecast::shard
