@@ -1,5 +1,5 @@
 // Any bytes as what a client writes to the request socket: every frame whose end is known, and
-// every frame that is too large, gets one answer with its request's id, and the next client is
+// every frame that is too large, gets one reply with its request's id, and the next client is
 // served.
 
 #include <cstddef>
@@ -31,8 +31,8 @@ std::unique_ptr<FakeSocketServer> MakeServer() {
   return std::make_unique<FakeSocketServer>(options);
 }
 
-/// request_id → answers that the bytes must get.
-std::map<std::uint64_t, int> ExpectedAnswers(const std::string& bytes) {
+/// request_id → number of replies that the bytes must get.
+std::map<std::uint64_t, int> ExpectedReplies(const std::string& bytes) {
   std::map<std::uint64_t, int> expected;
   std::size_t at = 0;
   while (bytes.size() - at >= scorecast::proto::kFrameHeaderBytes) {
@@ -55,7 +55,7 @@ std::map<std::uint64_t, int> ExpectedAnswers(const std::string& bytes) {
   return expected;
 }
 
-void CheckAnswer(const v1::Response& response) {
+void CheckReply(const v1::Response& response) {
   if (response.has_score()) {
     Check(response.score().usage().prompt_tokens() > 0, "usage");
     return;
@@ -64,7 +64,7 @@ void CheckAnswer(const v1::Response& response) {
     Check(response.chunked().usage().prompt_tokens() > 0, "usage");
     return;
   }
-  Check(response.has_error(), "an answer or an error");
+  Check(response.has_error(), "a response or an error");
   Check(response.error().code() >= 400 && !response.error().reason().empty() &&
             !response.error().message().empty(),
         "code, reason and message");
@@ -79,17 +79,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return MakeServer().release();
   }();
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  std::map<std::uint64_t, int> expected = ExpectedAnswers(bytes);
+  std::map<std::uint64_t, int> expected = ExpectedReplies(bytes);
   const auto client = server->Connect();
   scorecast::coordinator::WriteBytes(*client, bytes);
   while (!expected.empty()) {
     const v1::Response response = client->Receive();
     if (response.has_chunked_delta()) {
-      continue;  // The answer follows.
+      continue;  // The response follows.
     }
-    CheckAnswer(response);
+    CheckReply(response);
     const auto entry = expected.find(response.request_id());
-    Check(entry != expected.end(), "an answer to a request");
+    Check(entry != expected.end(), "a reply to a request");
     if (--entry->second == 0) {
       expected.erase(entry);
     }

@@ -95,10 +95,10 @@ INPUTS = {
     "not_a_message": frame(b"\xff\xff\xff") + GOOD,
     "not_utf8": request(13, score(data(1, b"\xff"), [], LABELS)) + GOOD,
     "zero_length": frame(b"") * 3 + GOOD,
-    "unknown_door": frame(number(1, 14)) + frame(number(1, 15) + data(9, b"what?")),
+    "unknown_endpoint": frame(number(1, 14)) + frame(number(1, 15) + data(9, b"what?")),
     "unknown_fields": frame(number(1, 16) + number(99, 5) + data(2, score(
         text("q"), [text("a")], LABELS + data(77, b"later")))),
-    "door_twice": frame(number(1, 17) + data(2, score(text("q"), [], LABELS))
+    "endpoint_twice": frame(number(1, 17) + data(2, score(text("q"), [], LABELS))
                         + data(2, score(text("r"), [text("a")]))),
     "chunked": chunked(18, DOCUMENTS + QUESTION + CHUNKED_LABELS),
     "chunked_ids": chunked(19, data(2, of_ids(1, 2)) + data(4, of_ids(3)) + data(10, ids(5, 6))),
