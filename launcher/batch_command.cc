@@ -9,11 +9,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "coordinator/transports/batch/batch.h"
-#include "coordinator/endpoints/chunked/chunked_service.h"
-#include "coordinator/endpoints/json_doors.h"
-#include "coordinator/endpoints/score/score_service.h"
+#include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/scheduler.h"
+#include "coordinator/transports/batch/batch.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
@@ -66,15 +64,12 @@ class BatchStreams {
   std::ofstream out_file_;
 };
 
-/// Rank 0: requests are read and answered on a thread of their own, plans run on this one.
+/// On rank 0. Requests are read on a thread of their own; plans run on this one.
 int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) {
   shard::QueuedCluster cluster(engine.runner(), engine.limits());
   coordinator::Scheduler scheduler(cluster, {.cached_pages = engine.cached_pages()});
-  coordinator::ScoreService service(engine.config(), engine.tokenizer(), engine.score_options(),
-                                    scheduler);
-  coordinator::ChunkedService chunked(engine.config(), engine.tokenizer(), engine.score_options(),
+  coordinator::RequestService service(engine.config(), engine.tokenizer(), engine.server_options(),
                                       scheduler);
-  const coordinator::JsonDoors doors = coordinator::MakeJsonDoors(service, chunked);
   coordinator::BatchSummary summary;
   std::exception_ptr fault;
   std::thread requests([&] {
@@ -82,7 +77,7 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
       coordinator::BatchOptions options;
       options.max_request_bytes = flags.engine.max_request_bytes;
       streams.EmptyOutput();
-      summary = coordinator::RunBatch(streams.in(), streams.out(), doors, scheduler, options);
+      summary = coordinator::RunBatch(streams.in(), streams.out(), service, options);
     } catch (...) {
       fault = std::current_exception();
     }

@@ -28,7 +28,7 @@ shard::Transformer::Progress LogProgress() {
 }  // namespace
 
 Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
-    : group_(proto::Communicator::World()), score_options_(flags.score) {
+    : group_(proto::Communicator::World()), server_options_(flags.score) {
   proto::StartupPhase(group_, [&] {
     config_ = proto::LoadModelConfig(flags.model);
     proto::MakePartition(config_, group_.rank(), group_.size());
@@ -73,7 +73,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     spdlog::info(
         "{} ({}), {} rank{} x {} thread{}, dtype {}; {:.1f} MB of weights a rank read and packed "
         "in {:.2f} s, {:.2f} GB/s",
-        score_options_.model_name, config_.architecture, group_.size(),
+        server_options_.model_name, config_.architecture, group_.size(),
         group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
         rank_->Description(), bytes * 1e-6, seconds, bytes * 1e-9 / seconds);
   }
@@ -82,10 +82,10 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
 void Engine::Configure(const EngineFlags& flags) {
   // "models/qwen3/" has no file name of its own.
   const std::filesystem::path dir = std::filesystem::weakly_canonical(flags.model);
-  score_options_.model_name = dir.filename().string();
+  server_options_.model_name = dir.filename().string();
   tokenizer_ = coordinator::LoadTokenizer(flags.model);
   if (!flags.delimiter.empty()) {
-    score_options_.delimiter =
+    server_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
   }
 }

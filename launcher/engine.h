@@ -34,7 +34,7 @@ class Engine {
   /// On rank 0; null where the model directory has none.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
   /// On rank 0: the flags' options with the delimiter as an id and the model's name.
-  const coordinator::ScoreOptions& score_options() const { return score_options_; }
+  const coordinator::ServerOptions& server_options() const { return server_options_; }
   shard::PlanRunner& runner() { return rank_->runner(); }
 
  private:
@@ -44,7 +44,7 @@ class Engine {
   proto::ModelConfig config_;
   EngineLimits limits_;
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;
-  coordinator::ScoreOptions score_options_;
+  coordinator::ServerOptions server_options_;
   std::unique_ptr<shard::RankEngine> rank_;
 };
 

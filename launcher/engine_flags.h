@@ -17,7 +17,7 @@ namespace scorecast::launcher {
 struct EngineFlags {
   std::filesystem::path model;
   std::string delimiter;  ///< As given: an id or text; empty where multi-item mode is off.
-  coordinator::ScoreOptions score;  ///< `delimiter` and `model_name` are set by the engine.
+  coordinator::ServerOptions score;  ///< `delimiter` and `model_name` are set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
   std::optional<std::int64_t> kv_cache_mb;  ///< MiB a rank; 0: off; none: by the host's memory.

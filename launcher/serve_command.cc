@@ -15,8 +15,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
-#include "coordinator/endpoints/chunked/chunked_service.h"
-#include "coordinator/endpoints/score/score_service.h"
+#include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/transports/socket/request_server.h"
 #include "launcher/cache_log.h"
@@ -30,10 +29,10 @@ namespace {
 /// How long a drain computes what is queued before it refuses the rest, so that the service ends
 /// within seconds.
 constexpr auto kDrainTime = std::chrono::seconds(5);
-/// How long a client has to read its last answers.
-constexpr auto kLastAnswersTime = std::chrono::seconds(2);
-/// The same where mpirun was told to end: it leaves the ranks about a second.
-constexpr auto kHurriedAnswersTime = std::chrono::milliseconds(500);
+/// How long a client has to read its last replies.
+constexpr auto kLastRepliesTime = std::chrono::seconds(2);
+/// The same if mpirun was told to end: it leaves the ranks about a second.
+constexpr auto kHurriedRepliesTime = std::chrono::milliseconds(500);
 
 enum class Drain { kOrderly, kHurried };
 
@@ -126,10 +125,8 @@ struct Service {
   Service(const ServeFlags& flags, Engine& engine)
       : cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue, .cached_pages = engine.cached_pages()}),
-        scores(engine.config(), engine.tokenizer(), engine.score_options(), scheduler),
-        chunked(engine.config(), engine.tokenizer(), engine.score_options(), scheduler),
-        server(std::in_place, coordinator::Services{scores, chunked, scheduler},
-               SocketOptionsOf(flags), flags.io_threads) {}
+        requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler),
+        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
     coordinator::SocketOptions options = flags.socket;
@@ -140,8 +137,7 @@ struct Service {
 
   shard::QueuedCluster cluster;
   coordinator::Scheduler scheduler;
-  coordinator::ScoreService scores;
-  coordinator::ChunkedService chunked;
+  coordinator::RequestService requests;
   std::optional<coordinator::RequestServer> server;
 };
 
@@ -164,8 +160,8 @@ void RunService(const ServeFlags& flags, Service& service) {
     spdlog::info("draining");
     service.server->StartDraining();
     DrainScheduler(service.scheduler, drain, signals);
-    service.server->CloseConnections(drain == Drain::kHurried ? kHurriedAnswersTime
-                                                              : kLastAnswersTime);
+    service.server->CloseConnections(drain == Drain::kHurried ? kHurriedRepliesTime
+                                                              : kLastRepliesTime);
     service.server.reset();
     service.cluster.Stop();
   });

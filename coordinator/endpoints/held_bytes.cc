@@ -30,7 +30,7 @@ Held HeldBytes::Hold(std::int64_t bytes) {
 }
 
 Held HeldBytes::Release(std::int64_t bytes) {
-  // The object that it deletes is none; but a null one would say that there was no room.
+  // The pointer is only a mark: null would say that there is no room.
   return {count_.get(),
           [bytes, own = count_, all = all_ == nullptr ? nullptr : all_->count_](void*) {
             *own -= bytes;

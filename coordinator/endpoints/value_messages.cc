@@ -1,6 +1,5 @@
 #include "coordinator/endpoints/value_messages.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -124,10 +123,6 @@ void ToMessage(const proto::Error& error, v1::Error& message) {
   if (error.retry_after_seconds) {
     message.set_retry_after_seconds(*error.retry_after_seconds);
   }
-}
-
-std::int64_t TopRowBytes(std::int64_t top_logprobs) {
-  return kListBytes + std::clamp<std::int64_t>(top_logprobs, 0, kMaxTopLogprobs) * kTopEntryBytes;
 }
 
 }  // namespace scorecast::coordinator

@@ -4,26 +4,26 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/request/values.h"
 #include "coordinator/request/request_options.h"
+#include "coordinator/request/values.h"
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 
-// What the messages of several doors are made of, as the door-neutral types and back.
+// Parts of messages as the values that every transport shares, and back.
 
 std::vector<TokenId> IdsOf(const v1::TokenIds& message);
-/// Nothing where the message has no value.
+/// Empty if the message has no value.
 std::optional<TextOrIds> ValueOf(const v1::TextOrIds& message);
-/// A 400 that names the one that has no value.
+/// A 400 that names the message without a value.
 proto::Expected<std::vector<TextOrIds>> ValuesOf(
     const google::protobuf::RepeatedPtrField<v1::TextOrIds>& messages, const std::string& field);
 /// The 400 of a field without a value.
 proto::Error MissingValue(const std::string& field);
 
-/// Of a message with the fields of every door's requests.
+/// Reads the fields that the requests of every endpoint have.
 template <typename Message>
 void ReadOptions(const Message& message, RequestOptions& options) {
   if (message.has_timeout_ms()) {
@@ -53,17 +53,5 @@ void ToMessages(const std::vector<std::vector<TokenLogprob>>& rows,
 void ToMessage(const Usage& usage, v1::Usage& message);
 void ToMessage(const Timings& timings, v1::Timings& message);
 void ToMessage(const proto::Error& error, v1::Error& message);
-
-// Bounds on the bytes of what an answer is made of.
-
-/// A list's and a message's own tag and length.
-inline constexpr std::int64_t kListBytes = 2 * 6;
-inline constexpr std::int64_t kNumberBytes = 8;
-inline constexpr std::int64_t kTopEntryBytes = 4 + 5 + 9;  ///< A TokenLogprob, its own among them.
-/// An answer's fields that are no lists, but for the model's name.
-inline constexpr std::int64_t kOtherBytes = 256;
-
-/// A row of `top_logprobs`; a number out of range is refused later.
-std::int64_t TopRowBytes(std::int64_t top_logprobs);
 
 }  // namespace scorecast::coordinator

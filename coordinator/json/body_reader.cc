@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "coordinator/request/request_error.h"
 
 namespace scorecast::coordinator {
@@ -229,8 +231,8 @@ TextOrIds BodyReader::ReadTextOrIds(const json& value, const std::string& field)
   return ReadIds(value, field);
 }
 
-/// A whole number that is no TokenId is in no vocabulary; what checks the request refuses the
-/// others.
+/// A whole number that is not a TokenId is in no vocabulary. Other ids out of the vocabulary are
+/// refused when the request is checked.
 std::vector<TokenId> BodyReader::ReadIds(const json& list, const std::string& field) {
   std::vector<TokenId> ids;
   ids.reserve(list.size());

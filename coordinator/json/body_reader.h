@@ -6,34 +6,33 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
-#include "coordinator/request/values.h"
 #include "coordinator/request/request_options.h"
+#include "coordinator/request/values.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
-/// Reads the fields of one body, which outlives it. Types are checked (400 "wrong_type"; a number
-/// with a fraction or an exponent is not an integer), values are not. null is as good as absent.
-/// The first fault is kept; what is read after it does not matter.
+/// Reads the fields of one body, which outlives the reader. Types are checked (400 "wrong_type"; a
+/// number with a fraction or an exponent is not an integer), values are not. A field that is null
+/// counts as absent. The first fault is kept; values read after it are of no use.
 class BodyReader {
  public:
-  /// `body` may be of any type: one that is no object is a fault, and has no fields.
+  /// A body that is not an object is a fault and has no fields.
   explicit BodyReader(const nlohmann::json& body);
 
-  /// What stands in the body, by name; no field of a body that is none.
   bool Has(const std::string& field) const { return Find(field) != nullptr; }
 
   std::optional<TextOrIds> OptionalTextOrIds(const std::string& field);
-  /// The same, where its absence is a 400 "missing_field".
+  /// 400 "missing_field" if it is absent.
   TextOrIds RequiredTextOrIds(const std::string& field);
   std::optional<std::vector<TextOrIds>> TextOrIdsList(const std::string& field);
   std::optional<std::vector<TokenId>> TokenIds(const std::string& field);
-  /// One list for all, or one for each.
+  /// One list for all rows, or one for each.
   std::optional<LabelTokenIds> Labels(const std::string& field);
   std::optional<std::vector<std::string>> Strings(const std::string& field);
-  /// A single string is a list of it.
+  /// A single string counts as a list of one.
   std::optional<std::vector<std::string>> StringOrStrings(const std::string& field);
   std::optional<std::vector<std::int64_t>> Integers(const std::string& field);
   bool Bool(const std::string& field, bool absent);
@@ -42,7 +41,7 @@ class BodyReader {
   std::optional<std::uint64_t> Unsigned(const std::string& field);
   std::optional<std::string> String(const std::string& field);
 
-  /// The fields of any door's request.
+  /// The fields that the requests of every endpoint have.
   void ReadOptions(RequestOptions& options);
 
   void Fail(proto::Error error);
@@ -52,7 +51,7 @@ class BodyReader {
   const nlohmann::json* Find(const std::string& field) const;
   TextOrIds ReadTextOrIds(const nlohmann::json& value, const std::string& field);
   std::vector<TokenId> ReadIds(const nlohmann::json& list, const std::string& field);
-  /// The field where it is a list; nothing, and a fault, where it is something else.
+  /// Null if the field is absent; null and a fault if it is not a list.
   const nlohmann::json* FindList(const std::string& field, std::string_view wanted);
 
   const nlohmann::json& body_;

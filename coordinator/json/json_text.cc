@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include <nlohmann/json.hpp>
+
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/tokenizer.h"
 
@@ -12,7 +14,8 @@ using proto::Unexpected;
 
 constexpr int kMaxDepth = 32;
 
-/// Counts brackets outside strings: a text of brackets alone would take a hundred times its size.
+/// Counts brackets outside strings. Parsed, a text of brackets alone would take a hundred times its
+/// size.
 bool IsTooDeep(std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -58,7 +61,7 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text) {
   if (!IsValidUtf8(text)) {
     return Unexpected(BadRequest("invalid_utf8", "The request is not valid UTF-8.", ""));
   }
-  // The parser takes a zero byte for the end of the text.
+  // The parser would take a zero byte for the end of the text.
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
     return Unexpected(
@@ -77,21 +80,21 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text) {
         "invalid_json", "The request is not JSON: see its byte " + std::to_string(error.byte) + ".",
         ""));
   } catch (const nlohmann::json::exception&) {
-    // A number that no double holds.
+    // A number out of the range of double.
     return Unexpected(BadRequest("invalid_json", "A number in the JSON is out of range.", ""));
   }
 }
 
-std::string ToJsonText(const JsonAnswerBody& json) {
-  return json.dump(-1, ' ', false, JsonAnswerBody::error_handler_t::replace);
+std::string ToJsonText(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-JsonAnswerBody ErrorBody(const proto::Error& error) {
-  JsonAnswerBody body;
+OrderedJson ErrorBody(const proto::Error& error) {
+  OrderedJson body;
   body["object"] = "error";
   body["message"] = error.message;
   body["type"] = ErrorType(error.code);
-  body["param"] = error.param.empty() ? JsonAnswerBody() : JsonAnswerBody(error.param);
+  body["param"] = error.param.empty() ? OrderedJson() : OrderedJson(error.param);
   body["code"] = error.code;
   body["reason"] = error.reason;
   return body;

@@ -1,9 +1,11 @@
 #include "coordinator/json/response_json.h"
 
+#include <nlohmann/json.hpp>
+
 namespace scorecast::coordinator {
 
-JsonAnswerBody UsageToJson(const Usage& usage) {
-  JsonAnswerBody json;
+OrderedJson UsageToJson(const Usage& usage) {
+  OrderedJson json;
   json["prompt_tokens"] = usage.prompt_tokens;
   json["total_tokens"] = usage.total_tokens();
   json["completion_tokens"] = usage.completion_tokens;
@@ -11,8 +13,8 @@ JsonAnswerBody UsageToJson(const Usage& usage) {
   return json;
 }
 
-JsonAnswerBody TimingsToJson(const Timings& timings) {
-  JsonAnswerBody json;
+OrderedJson TimingsToJson(const Timings& timings) {
+  OrderedJson json;
   json["queue_ms"] = timings.queue_ms;
   json["tokenize_ms"] = timings.tokenize_ms;
   json["forward_ms"] = timings.forward_ms;
@@ -20,12 +22,12 @@ JsonAnswerBody TimingsToJson(const Timings& timings) {
   return json;
 }
 
-JsonAnswerBody TopLogprobsToJson(const std::vector<std::vector<TokenLogprob>>& rows) {
-  JsonAnswerBody json = JsonAnswerBody::array();
+OrderedJson TopLogprobsToJson(const std::vector<std::vector<TokenLogprob>>& rows) {
+  OrderedJson json = OrderedJson::array();
   for (const std::vector<TokenLogprob>& row : rows) {
-    JsonAnswerBody& json_row = json.emplace_back(JsonAnswerBody::array());
+    OrderedJson& json_row = json.emplace_back(OrderedJson::array());
     for (const auto& [id, logprob] : row) {
-      json_row.push_back(JsonAnswerBody::array({id, logprob}));
+      json_row.push_back(OrderedJson::array({id, logprob}));
     }
   }
   return json;

@@ -2,16 +2,16 @@
 
 #include <vector>
 
-#include "coordinator/request/values.h"
 #include "coordinator/json/json_text.h"
+#include "coordinator/request/values.h"
 
 namespace scorecast::coordinator {
 
-// What the answers of several doors have in their JSON.
+// JSON that the responses of several endpoints have in common.
 
-JsonAnswerBody UsageToJson(const Usage& usage);
-JsonAnswerBody TimingsToJson(const Timings& timings);
+OrderedJson UsageToJson(const Usage& usage);
+OrderedJson TimingsToJson(const Timings& timings);
 /// [rows][k] of [id, log-probability].
-JsonAnswerBody TopLogprobsToJson(const std::vector<std::vector<TokenLogprob>>& rows);
+OrderedJson TopLogprobsToJson(const std::vector<std::vector<TokenLogprob>>& rows);
 
 }  // namespace scorecast::coordinator

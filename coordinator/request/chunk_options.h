@@ -5,18 +5,18 @@
 
 namespace scorecast::coordinator {
 
-/// Where chunks and questions stand.
+/// Positions of chunks and questions.
 enum class ChunkPositionStrategy {
-  kShared,  ///< Every chunk begins behind the system prompt, every question behind the longest one.
-  kOffset,  ///< Chunks stand behind each other, every question behind all of them.
+  kShared,  ///< Every chunk follows the system prompt; every question follows the longest chunk.
+  kOffset,  ///< Each chunk follows the one before it; every question follows all chunks.
 };
 
-/// What this server makes of documents: the flags of the chunked door.
+/// How this server reads chunked prompts.
 struct ChunkOptions {
-  bool enable_chunk_aware = false;  ///< Texts with separators are taken apart.
+  bool enable_chunk_aware = false;  ///< Split texts at separators.
   std::string separator = " # # ";  ///< Valid UTF-8, not empty.
   ChunkPositionStrategy position_strategy = ChunkPositionStrategy::kShared;
-  std::int64_t max_chunk_len = 8192;  ///< Tokens of one chunk.
+  std::int64_t max_chunk_len = 8192;  ///< In tokens.
 };
 
 }  // namespace scorecast::coordinator

@@ -29,8 +29,8 @@ std::int64_t IdOfText(std::string_view text, const Tokenizer* tokenizer) {
   if (!IsValidUtf8(text)) {
     throw StartupError(std::string(kFlag) + " is not valid UTF-8");
   }
-  // SentencePiece never finds a control token's spelling in text, which makes such a token the
-  // safest delimiter: its spelling names it here.
+  // SentencePiece never finds the spelling of a control token in text, so that such a token is the
+  // safest delimiter. Here its spelling names it.
   for (const SpecialToken& token : tokenizer->special_tokens()) {
     if (token.text == text) {
       return token.id;

@@ -7,10 +7,10 @@
 
 namespace scorecast::coordinator {
 
-/// The value of --multi-item-scoring-delimiter: all digits is an id, all else is text that must be
-/// the spelling of a special token or exactly one token. Throws StartupError where it is neither,
-/// there is no tokenizer for text (`tokenizer` is null), or the id is outside the model's
-/// vocabulary.
+/// Reads the value of --multi-item-scoring-delimiter. All digits is an id; anything else is text
+/// that must be the spelling of a special token or exactly one token. Throws StartupError if it is
+/// neither, if it is text and `tokenizer` is null, or if the id is outside the vocabulary of the
+/// model.
 TokenId DelimiterFromFlag(std::string_view value, const Tokenizer* tokenizer,
                           const proto::ModelConfig& config);
 

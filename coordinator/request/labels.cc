@@ -16,7 +16,7 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
-/// `field` is the list's name in the request, "label_token_ids" or "label_token_ids[2]".
+/// `field` is the name of the list in the request: "label_token_ids" or "label_token_ids[2]".
 std::optional<Error> ListFault(const std::vector<TokenId>& ids, const std::string& field,
                                std::int64_t vocab_size) {
   if (ids.empty()) {

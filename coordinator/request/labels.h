@@ -12,14 +12,14 @@
 
 namespace scorecast::coordinator {
 
-/// Whose probabilities a request wants.
+/// The tokens whose probabilities a request wants.
 struct LabelLists {
   bool per_item = false;
   std::vector<std::vector<TokenId>> lists;  ///< One, or with `per_item` one for each item.
 };
 
-/// The labels of a request of `num_items` items, given by id or by text; 400 unless there are any,
-/// given once, and each list has at least one label, none twice, all in [0, vocab_size).
+/// The labels of a request of `num_items` items, by id or by text. A 400 unless exactly one of the
+/// two is given, and each list has at least one label, none twice, all in [0, vocab_size).
 /// `tokenizer` may be null.
 proto::Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
                                           const std::optional<std::vector<std::string>>& labels,

@@ -11,7 +11,7 @@ namespace scorecast::coordinator {
 struct RequestContext {
   const proto::ModelConfig& config;
   const Tokenizer* tokenizer = nullptr;
-  const ScoreOptions& options;
+  const ServerOptions& options;
   const proto::PlanLimits& limits;
 };
 

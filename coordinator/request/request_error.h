@@ -12,7 +12,7 @@ namespace scorecast::coordinator {
 /// A 400.
 proto::Error BadRequest(std::string reason, std::string message, std::string param);
 
-/// The 400 of a text where the model directory has no tokenizer.
+/// The 400 of a text if the model directory has no tokenizer.
 proto::Error NoTokenizer(std::string param);
 
 proto::Error InvalidUtf8(std::string param);

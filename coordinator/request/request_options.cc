@@ -10,9 +10,9 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Longer than any request takes, so that a clock's arithmetic stays in its range.
+/// A year: longer than any request takes, and short enough for the arithmetic of the clock.
 constexpr std::int64_t kMaxTimeoutMs = std::int64_t{1000} * 60 * 60 * 24 * 365;
-/// The cache keeps one of every salt that it has anything of.
+/// The cache keeps every salt of which it has a page.
 constexpr std::size_t kMaxSaltBytes = 256;
 
 }  // namespace

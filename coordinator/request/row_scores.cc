@@ -22,7 +22,7 @@ std::vector<double> LabelLogProbabilities(const RowLogits& row) {
   return result;
 }
 
-/// From logits in every case, so that asking for more in the same answer changes no bit of it.
+/// Always from the logits, so that no bit depends on what else the response has.
 std::vector<double> Softmax(const std::vector<float>& logits, double temperature) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> result;
@@ -44,7 +44,7 @@ std::vector<TokenLogprob> TopLogProbabilities(const RowLogits& row) {
   for (const auto& [id, logit] : row.top) {
     result.emplace_back(id, LogProbability(row, logit));
   }
-  // Logits that differ may give the same log-probability, whose order is then that of the ids.
+  // Different logits may have the same log-probability. Their order is then that of the ids.
   std::sort(result.begin(), result.end(), [](const TokenLogprob& a, const TokenLogprob& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
@@ -60,7 +60,7 @@ bool AllFinite(const std::vector<TokenLogprob>& values) {
                      [](const TokenLogprob& v) { return std::isfinite(v.second); });
 }
 
-/// A NaN would be out of order in what follows, so logits are looked at before anything else.
+/// Checked first, because a NaN has no place in the order of logits.
 bool LogitsAreFinite(const RowLogits& row) {
   return std::all_of(row.label_logits.begin(), row.label_logits.end(),
                      [](float v) { return std::isfinite(v); }) &&

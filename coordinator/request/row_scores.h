@@ -10,7 +10,7 @@
 
 namespace scorecast::coordinator {
 
-/// What becomes of a row that was read.
+/// The numbers that a response wants of a row.
 struct RowReadout {
   bool scores = true;
   bool apply_softmax = false;
@@ -18,26 +18,26 @@ struct RowReadout {
   bool token_logprobs = false;
   bool top_logprobs = false;
 
-  /// Whether the row's read needs the normaliser: labels compared with each other by softmax need
-  /// their logits only.
+  /// Whether the read of the row needs the normaliser. A softmax over the labels needs only their
+  /// logits.
   bool NeedsNormalizer() const {
     return (scores && !apply_softmax) || token_logprobs || top_logprobs;
   }
 };
 
-/// What the readout says, and nothing else.
+/// Only what the readout asks for is set.
 struct RowScores {
   std::vector<double> scores;              ///< [labels]
   std::vector<double> token_logprobs;      ///< [labels]
   std::vector<TokenLogprob> top_logprobs;  ///< Best first.
 };
 
-/// Log-probability = logit - max - log(sum_exp), in float64; softmax over the labels in their
-/// order, from the logits minus their largest, divided by the temperature. Nothing where a number
-/// is not finite.
+/// Log-probability = logit - max - log(sum_exp), in float64. The softmax is over the labels in
+/// their order, from the logits minus the largest of them, divided by the temperature. Empty if a
+/// number is not finite.
 std::optional<RowScores> ScoresOfRow(const proto::RowLogits& row, const RowReadout& readout);
 
-/// The 500 of a row that is not finite; `field` says whose it is.
+/// The 500 of a row that is not finite; `field` is the part of the request that it belongs to.
 proto::Error NotFinite(const std::string& field);
 
 }  // namespace scorecast::coordinator

@@ -14,19 +14,19 @@ enum class DelimiterVisibility {
   kFirst,   ///< The first delimiter ends the prefix, so that every item sees it.
 };
 
-/// How this server scores, and what it accepts: the flags that every door shares.
-struct ScoreOptions {
-  /// Turns multi-item mode on; below the model's vocab_size (see DelimiterFromFlag).
+/// How this server reads requests, and the limits of what it accepts.
+struct ServerOptions {
+  /// Turns multi-item mode on. Below the model's vocab_size: see DelimiterFromFlag.
   std::optional<proto::TokenId> delimiter;
   DelimiterVisibility delimiter_visibility = DelimiterVisibility::kHidden;
-  std::int64_t max_items = 128;  ///< In both modes; of chunks and of questions, too.
+  std::int64_t max_items = 128;  ///< Also of chunks, and of questions.
   std::int64_t max_multi_item_seq_len =
       8192;                            ///< Tokens computed for a request in multi-item mode.
-  std::string model_name = "default";  ///< Echoed where the request names no model.
+  std::string model_name = "default";  ///< In the response if the request names no model.
   ChunkOptions chunks;
 };
 
-/// Default of --max-request-bytes: a line, a body or a frame that is longer is a 413.
+/// Default of --max-request-bytes. A longer line, body or frame is a 413.
 inline constexpr std::int64_t kDefaultMaxRequestBytes = std::int64_t{16} << 20;
 
 }  // namespace scorecast::coordinator

@@ -2,8 +2,6 @@
 
 #include <chrono>
 
-#include <spdlog/spdlog.h>
-
 namespace scorecast::coordinator {
 namespace {
 
@@ -20,11 +18,6 @@ Timings TimingsOf(const RequestTimes& times, const JobResult& result) {
   timings.forward_ms = Milliseconds(result.finished - result.started);
   timings.total_ms = Milliseconds(result.finished - times.arrived);
   return timings;
-}
-
-void LogRefusal(std::string_view door, const proto::Error& error) {
-  const auto level = error.code == 500 ? spdlog::level::err : spdlog::level::debug;
-  spdlog::log(level, "{}: {} {}: {}", door, error.code, error.reason, error.message);
 }
 
 }  // namespace scorecast::coordinator

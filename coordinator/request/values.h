@@ -10,11 +10,11 @@
 
 namespace scorecast::coordinator {
 
-// What the requests and the answers of several doors are made of.
+// Values of which the requests and responses of several endpoints are made.
 
 using proto::TokenId;
 
-/// Text, or the ids of tokens. Nothing is ever added to ids.
+/// Text, or the ids of tokens. No token is ever added to ids.
 using TextOrIds = std::variant<std::string, std::vector<TokenId>>;
 
 inline bool IsText(const TextOrIds& value) { return std::holds_alternative<std::string>(value); }
@@ -30,11 +30,11 @@ using LabelTokenIds = std::variant<std::vector<TokenId>, std::vector<std::vector
 inline constexpr std::int64_t kMaxTopLogprobs = 50;
 
 struct Usage {
-  /// The request's tokens once each, with BOS and with a delimiter that is computed. One by one,
-  /// where query and item are one text, those of every prompt.
+  /// Each token of the request once, with BOS, and with the delimiter if it is computed. If items
+  /// are scored one by one, the tokens of every prompt.
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;  ///< Generated.
-  std::int64_t cached_tokens = 0;      ///< Of the prompt's, whose K/V was there already.
+  std::int64_t cached_tokens = 0;      ///< Prompt tokens whose K/V was cached.
 
   std::int64_t total_tokens() const { return prompt_tokens + completion_tokens; }
   bool operator==(const Usage&) const = default;
@@ -44,8 +44,8 @@ struct Usage {
 struct Timings {
   double queue_ms = 0;     ///< Waiting for the first pass.
   double tokenize_ms = 0;  ///< Checking, tokenizing and packing the request.
-  double forward_ms = 0;   ///< From the first pass's begin to the last one's end.
-  double total_ms = 0;     ///< From the request's arrival to the last pass's end.
+  double forward_ms = 0;   ///< From the begin of the first pass to the end of the last.
+  double total_ms = 0;     ///< From the arrival of the request to the end of the last pass.
 };
 
 using TokenLogprob = std::pair<TokenId, double>;

@@ -11,17 +11,17 @@
 
 namespace scorecast::launcher {
 
-/// A connection to a server's request socket. Calls block; one thread may send while another
-/// receives. Faults of the connection are thrown as std::runtime_error, one line.
+/// A connection to the request socket of a server. Calls block; one thread may send while another
+/// receives. Faults of the connection are thrown as std::runtime_error with one line.
 class Client {
  public:
-  /// `address`: HOST:PORT, where HOST may be an IPv6 address in brackets.
+  /// `address`: HOST:PORT; HOST may be an IPv6 address in brackets.
   explicit Client(const std::string& address);
 
   void Send(const v1::Request& request);
-  /// The next answer, whosever it is.
+  /// The next reply, to whichever request.
   v1::Response Receive();
-  /// Sends a request and returns its answer; nothing else may be in flight.
+  /// Sends a request and returns its reply; no other request may be in flight.
   v1::Response Call(const v1::Request& request);
 
   boost::asio::ip::tcp::socket& socket() { return socket_; }

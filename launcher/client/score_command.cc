@@ -4,9 +4,10 @@
 #include <stdexcept>
 
 #include <google/protobuf/stubs/logging.h>
+#include <nlohmann/json.hpp>
 
-#include "coordinator/endpoints/score/score_json.h"
 #include "coordinator/endpoints/score/score_messages.h"
+#include "coordinator/json/json_text.h"
 #include "launcher/client/client.h"
 
 namespace scorecast::launcher {
@@ -52,8 +53,7 @@ void PrintLines(const ScoreFlags& flags, const v1::ScoreResponse& response) {
 }
 
 void PrintJson(const v1::ScoreResponse& response) {
-  const coordinator::JsonAnswerBody body =
-      coordinator::ScoreResponseToJson(coordinator::ScoreResponseFromMessage(response));
+  const coordinator::OrderedJson body = coordinator::ScoreResponseFromMessage(response).ToJson();
   std::printf("%s\n", coordinator::ToJsonText(body).c_str());
 }
 

@@ -200,7 +200,7 @@ class SoakClient {
         }
         default:
           frame = std::string(4, '\0');
-          reason = "unknown_door";
+          reason = "unknown_endpoint";
       }
       boost::asio::write(client->socket(), boost::asio::buffer(frame));
       const v1::Response response = client->Receive();

@@ -78,10 +78,10 @@ TEST(Serve, BadFramesGetErrorsAndTheConnectionGoesOn) {
   expect_error(NextAfterRaw(*client, too_large), 0, 413, "request_too_large");
   expect_error(NextAfterRaw(*client, std::string("\0\0\0\x03\xff\xff\xff", 7)), 0, 400,
                "not_a_message");
-  expect_error(NextAfterRaw(*client, std::string(4, '\0')), 0, 400, "unknown_door");
+  expect_error(NextAfterRaw(*client, std::string(4, '\0')), 0, 400, "unknown_endpoint");
   v1::Request no_endpoint;
   no_endpoint.set_request_id(77);
-  expect_error(client->Call(no_endpoint), 77, 400, "unknown_door");
+  expect_error(client->Call(no_endpoint), 77, 400, "unknown_endpoint");
   v1::Request no_query = NumberedRequest(3);
   no_query.mutable_score()->clear_query();
   expect_error(client->Call(no_query), 3, 400, "missing_field");

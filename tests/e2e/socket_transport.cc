@@ -5,11 +5,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "coordinator/endpoints/chunked/chunked_json.h"
-#include "coordinator/json/json_text.h"
-#include "coordinator/endpoints/score/score_json.h"
-#include "coordinator/endpoints/chunked/chunked_messages.h"
 #include "coordinator/endpoints/score/score_messages.h"
+#include "coordinator/json/json_text.h"
+#include "tests/coordinator/endpoints/chunked/chunked_response_from_message.h"
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
@@ -218,20 +216,18 @@ v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) 
 }
 
 std::string ToBatchLine(const v1::Response& response) {
-  coordinator::JsonAnswerBody answer;
+  coordinator::OrderedJson answer;
   if (response.has_score()) {
     answer["status_code"] = 200;
-    answer["body"] =
-        coordinator::ScoreResponseToJson(coordinator::ScoreResponseFromMessage(response.score()));
+    answer["body"] = coordinator::ScoreResponseFromMessage(response.score()).ToJson();
   } else if (response.has_chunked()) {
     answer["status_code"] = 200;
-    answer["body"] = coordinator::ChunkedResponseToJson(
-        coordinator::ChunkedResponseFromMessage(response.chunked()));
+    answer["body"] = coordinator::ChunkedResponseFromMessage(response.chunked()).ToJson();
   } else {
     answer["status_code"] = response.error().code();
     answer["body"] = coordinator::ErrorBody(ToError(response.error()));
   }
-  coordinator::JsonAnswerBody line;
+  coordinator::OrderedJson line;
   line["custom_id"] = std::to_string(response.request_id());
   line["response"] = std::move(answer);
   line["error"] = nullptr;

@@ -21,7 +21,7 @@ using scorecast::proto::Check;
 
 struct Servers {
   FakeServer multi_item;
-  FakeServer one_by_one{scorecast::coordinator::ScoreOptions{}};
+  FakeServer one_by_one{scorecast::coordinator::ServerOptions{}};
 };
 
 void CheckRecord(const json& record) {
@@ -36,8 +36,8 @@ void CheckRecord(const json& record) {
   const json& response = record.at("response");
   const json& body = response.at("body");
   if (response.at("status_code") == 200) {
-    const char* const answers = body.contains("scores") ? "scores" : "outputs";
-    Check(body.at(answers).is_array() && body.at("usage").is_object(), "answer");
+    const char* const results = body.contains("scores") ? "scores" : "outputs";
+    Check(body.at(results).is_array() && body.at("usage").is_object(), "response");
   } else {
     Check(body.at("code") == response.at("status_code"), "code");
     Check(!body.at("reason").get<std::string>().empty(), "reason");
@@ -49,7 +49,7 @@ void RunOn(FakeServer& server, const std::string& bytes) {
   std::ostringstream out;
   scorecast::coordinator::BatchOptions options;
   options.max_request_bytes = 4096;
-  const auto summary = RunBatch(in, out, server.doors, server.scheduler, options);
+  const auto summary = RunBatch(in, out, server.service, options);
   server.scheduler.WaitIdle();
   server.cluster.ForgetPlans();
   std::istringstream lines(out.str());

@@ -31,7 +31,7 @@ std::unique_ptr<FakeSocketServer> MakeServer() {
 }
 
 /// request_id → number of replies that the bytes must get.
-std::map<std::uint64_t, int> ExpectedAnswers(const std::string& bytes) {
+std::map<std::uint64_t, int> ExpectedReplies(const std::string& bytes) {
   std::map<std::uint64_t, int> expected;
   std::size_t at = 0;
   while (bytes.size() - at >= scorecast::proto::kFrameHeaderBytes) {
@@ -54,7 +54,7 @@ std::map<std::uint64_t, int> ExpectedAnswers(const std::string& bytes) {
   return expected;
 }
 
-void CheckAnswer(const v1::Response& response) {
+void CheckReply(const v1::Response& response) {
   if (response.has_score()) {
     Check(response.score().usage().prompt_tokens() > 0, "usage");
     return;
@@ -63,7 +63,7 @@ void CheckAnswer(const v1::Response& response) {
     Check(response.chunked().usage().prompt_tokens() > 0, "usage");
     return;
   }
-  Check(response.has_error(), "an answer or an error");
+  Check(response.has_error(), "a response or an error");
   Check(response.error().code() >= 400 && !response.error().reason().empty() &&
             !response.error().message().empty(),
         "code, reason and message");
@@ -78,7 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return MakeServer().release();
   }();
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  std::map<std::uint64_t, int> expected = ExpectedAnswers(bytes);
+  std::map<std::uint64_t, int> expected = ExpectedReplies(bytes);
   const auto client = server->Connect();
   scorecast::coordinator::WriteBytes(*client, bytes);
   while (!expected.empty()) {
@@ -86,9 +86,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (response.has_chunked_delta()) {
       continue;  // The final response follows.
     }
-    CheckAnswer(response);
+    CheckReply(response);
     const auto entry = expected.find(response.request_id());
-    Check(entry != expected.end(), "an answer to a request");
+    Check(entry != expected.end(), "a reply to a request");
     if (--entry->second == 0) {
       expected.erase(entry);
     }

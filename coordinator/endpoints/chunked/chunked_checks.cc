@@ -17,10 +17,10 @@ using proto::Expected;
 using proto::Unexpected;
 
 constexpr std::size_t kMaxStopStrings = 16;
-// Every answer has its own, and each of its tokens is compared with them.
+// Each token of every completion is compared with all of them.
 constexpr std::size_t kMaxStopBytes = 256;
 constexpr std::size_t kMaxStopTokenIds = 1024;
-/// Below it a temperature is as good as none, and logits divided by it may leave float32's range.
+/// A lower temperature is as good as none, and logits divided by it may leave the range of float32.
 constexpr double kMinTemperature = 0.01;
 constexpr double kMaxTemperature = 100;
 constexpr double kMinChunkScale = 1e-6;
@@ -30,7 +30,7 @@ Error OutOfRange(const std::string& field, const std::string& range) {
   return BadRequest(field + "_out_of_range", field + " must be " + range + ".", field);
 }
 
-/// Which of the prompt's forms there are: exactly one, with a question.
+/// A request has exactly one form of prompt, with a question.
 std::optional<Error> FormFault(const ChunkedRequest& request) {
   if (!request.prompt) {
     if (request.question && request.questions) {
@@ -58,8 +58,8 @@ std::optional<Error> FormFault(const ChunkedRequest& request) {
   return std::nullopt;
 }
 
-/// What attention computes with is float32.
-/// Beyond these ranges scores, or weights of keys, could leave that of float32.
+/// Attention computes in float32. Beyond these limits its scores, or the weights of keys, could
+/// leave the range of float32.
 std::optional<Error> WeightingFault(const ChunkedRequest& request) {
   const double temperature = request.chunk_temperature;
   if (!(temperature >= kMinTemperature && temperature <= kMaxTemperature)) {

@@ -1,9 +1,14 @@
 #include "coordinator/endpoints/chunked/chunked_json.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "coordinator/json/response_json.h"
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/json/body_reader.h"
+#include "coordinator/json/response_json.h"
 
 namespace scorecast::coordinator {
 
@@ -62,30 +67,30 @@ Expected<ChunkedRequest> ChunkedRequestFromJson(const nlohmann::json& body) {
   return request;
 }
 
-JsonAnswerBody ChunkedResponseToJson(const ChunkedResponse& response) {
-  JsonAnswerBody body;
+OrderedJson ChunkedResponse::ToJson() const {
+  OrderedJson body;
   body["object"] = "chunked";
-  if (response.scores) {
-    body["scores"] = *response.scores;
+  if (scores) {
+    body["scores"] = *scores;
   }
-  if (response.outputs) {
-    JsonAnswerBody& outputs = body["outputs"] = JsonAnswerBody::array();
-    for (const AnswerOutput& output : *response.outputs) {
-      JsonAnswerBody& json = outputs.emplace_back();
+  if (outputs) {
+    OrderedJson& json_outputs = body["outputs"] = OrderedJson::array();
+    for (const AnswerOutput& output : *outputs) {
+      OrderedJson& json = json_outputs.emplace_back();
       json["text"] = output.text;
       json["token_ids"] = output.token_ids;
       json["finish_reason"] = Name(output.finish_reason);
     }
   }
-  body["model"] = response.model;
-  body["usage"] = UsageToJson(response.usage);
-  if (response.token_logprobs) {
-    body["token_logprobs"] = *response.token_logprobs;
+  body["model"] = model;
+  body["usage"] = UsageToJson(usage);
+  if (token_logprobs) {
+    body["token_logprobs"] = *token_logprobs;
   }
-  if (response.top_logprobs) {
-    body["top_logprobs"] = TopLogprobsToJson(*response.top_logprobs);
+  if (top_logprobs) {
+    body["top_logprobs"] = TopLogprobsToJson(*top_logprobs);
   }
-  body["timings"] = TimingsToJson(response.timings);
+  body["timings"] = TimingsToJson(timings);
   return body;
 }
 

@@ -1,12 +1,13 @@
 #include "coordinator/endpoints/chunked/chunked_messages.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/endpoints/value_messages.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using proto::Expected;
 using proto::Unexpected;
 
-/// Nothing where the field is not there.
+/// Empty if the field is not there.
 Expected<std::optional<TextOrIds>> OptionalValue(bool is_there, const v1::TextOrIds& message,
                                                  const std::string& field) {
   if (!is_there) {
@@ -27,7 +28,7 @@ Expected<std::optional<TextOrIds>> OptionalValue(bool is_there, const v1::TextOr
   return value;
 }
 
-/// Nothing where the list is empty, which in a message is as good as absent.
+/// Empty if the list is, which in a message means that it is absent.
 Expected<std::optional<std::vector<TextOrIds>>> OptionalValues(
     const google::protobuf::RepeatedPtrField<v1::TextOrIds>& messages, const std::string& field) {
   Expected<std::vector<TextOrIds>> values = ValuesOf(messages, field);
@@ -98,10 +99,6 @@ void ReadGeneration(const v1::ChunkedRequest& message, ChunkedRequest& request) 
   request.stream = message.stream();
 }
 
-FinishReason FinishReasonOf(const std::string& name) {
-  return name == Name(FinishReason::kStop) ? FinishReason::kStop : FinishReason::kLength;
-}
-
 }  // namespace
 
 Expected<ChunkedRequest> ChunkedRequestFromMessage(const v1::ChunkedRequest& message) {
@@ -115,82 +112,28 @@ Expected<ChunkedRequest> ChunkedRequestFromMessage(const v1::ChunkedRequest& mes
   return request;
 }
 
-std::int64_t AnswerBytesBound(const ChunkedRequest& request) {
-  constexpr std::int64_t kIdBytes = 5;
-  /// More new tokens than any model has positions are refused later.
-  constexpr std::int64_t kMostNewTokens = std::int64_t{1} << 30;
-  /// An output's own tags and lengths; a delta's are no more, nor those of its frame.
-  constexpr std::int64_t kOutputBytes = 64;
-  /// So are more questions than this.
-  constexpr std::int64_t kMostQuestions = std::int64_t{1} << 20;
-  const auto questions = std::min(
-      kMostQuestions,
-      static_cast<std::int64_t>(request.questions ? request.questions->size() : std::size_t{1}));
-  std::int64_t labels = 0;
-  if (request.label_token_ids) {
-    labels = static_cast<std::int64_t>(request.label_token_ids->size());
-  } else if (request.labels) {
-    labels = static_cast<std::int64_t>(request.labels->size());
+void ChunkedResponse::ToMessage(v1::Response& response) const {
+  v1::ChunkedResponse& message = *response.mutable_chunked();
+  message.set_model(model);
+  if (scores) {
+    ToMessages(*scores, *message.mutable_scores());
   }
-  std::int64_t bytes = kListBytes + labels * kNumberBytes;
-  if (request.return_token_logprobs) {
-    bytes *= 2;
-  }
-  bytes += TopRowBytes(request.top_logprobs);
-  if (request.max_new_tokens > 0) {
-    const std::int64_t output = kOutputBytes + std::min(request.max_new_tokens, kMostNewTokens) *
-                                                   (kIdBytes + kTextBytesPerToken);
-    bytes += request.stream ? 2 * output : output;
-  }
-  return kOtherBytes + questions * bytes;
-}
-
-ChunkedResponse ChunkedResponseFromMessage(const v1::ChunkedResponse& message) {
-  ChunkedResponse response;
-  response.model = message.model();
-  if (message.scores_size() > 0) {
-    response.scores = RowsOf(message.scores());
-  }
-  if (message.outputs_size() > 0) {
-    response.outputs.emplace();
-    for (const v1::ChunkedOutput& output : message.outputs()) {
-      response.outputs->push_back({output.text(),
-                                   {output.token_ids().begin(), output.token_ids().end()},
-                                   FinishReasonOf(output.finish_reason())});
-    }
-  }
-  if (message.token_logprobs_size() > 0) {
-    response.token_logprobs = RowsOf(message.token_logprobs());
-  }
-  if (message.top_logprobs_size() > 0) {
-    response.top_logprobs = TopLogprobsOf(message.top_logprobs());
-  }
-  response.usage = UsageOf(message.usage());
-  response.timings = TimingsOf(message.timings());
-  return response;
-}
-
-void ToMessage(const ChunkedResponse& response, v1::ChunkedResponse& message) {
-  message.set_model(response.model);
-  if (response.scores) {
-    ToMessages(*response.scores, *message.mutable_scores());
-  }
-  if (response.outputs) {
-    for (const AnswerOutput& output : *response.outputs) {
+  if (outputs) {
+    for (const AnswerOutput& output : *outputs) {
       v1::ChunkedOutput& to = *message.add_outputs();
       to.set_text(output.text);
       to.mutable_token_ids()->Assign(output.token_ids.begin(), output.token_ids.end());
       to.set_finish_reason(Name(output.finish_reason));
     }
   }
-  if (response.token_logprobs) {
-    ToMessages(*response.token_logprobs, *message.mutable_token_logprobs());
+  if (token_logprobs) {
+    ToMessages(*token_logprobs, *message.mutable_token_logprobs());
   }
-  if (response.top_logprobs) {
-    ToMessages(*response.top_logprobs, *message.mutable_top_logprobs());
+  if (top_logprobs) {
+    ToMessages(*top_logprobs, *message.mutable_top_logprobs());
   }
-  ToMessage(response.usage, *message.mutable_usage());
-  ToMessage(response.timings, *message.mutable_timings());
+  coordinator::ToMessage(usage, *message.mutable_usage());
+  coordinator::ToMessage(timings, *message.mutable_timings());
 }
 
 void ToMessage(std::size_t question, const AnswerDelta& delta, v1::ChunkedDelta& message) {

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "coordinator/request/chunk_packing.h"
 #include "coordinator/endpoints/chunked/chunked_checks.h"
+#include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/endpoints/chunked/chunked_tokens.h"
+#include "coordinator/generate/answer_generator.h"
+#include "coordinator/request/chunk_packing.h"
+#include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/request/labels.h"
 #include "coordinator/schedule/capacity.h"
 
 namespace scorecast::coordinator {
@@ -23,13 +27,13 @@ using proto::RowRead;
 using proto::SegmentKind;
 using proto::Unexpected;
 
-/// Labels may be left out where an answer is wanted and nothing is said about labels.
+/// Labels may be left out if a completion is wanted and no other field is about labels.
 bool WantsLabels(const ChunkedRequest& request) {
   return request.label_token_ids || request.labels || request.max_new_tokens == 0 ||
          request.apply_softmax || request.return_token_logprobs;
 }
 
-/// No label where none is wanted.
+/// Empty if no labels are wanted.
 Expected<std::vector<TokenId>> Labels(const ChunkedRequest& request,
                                       const RequestContext& context) {
   if (!WantsLabels(request)) {
@@ -57,19 +61,21 @@ RowReadout ReadoutOf(const ChunkedRequest& request) {
   return readout;
 }
 
-/// Where a question ends.
+/// The end of a question.
 struct QuestionEnd {
   std::size_t segment = 0;
   std::int32_t row = 0;  ///< Its last.
 };
 
-/// Of the suffixes; of an ordinary prompt the end of the prefix.
+/// The ends of the suffixes, or of the prefix if the request is an ordinary prompt, whose suffix,
+/// if it has one, is empty.
 std::vector<QuestionEnd> QuestionEnds(const PackedSequence& sequence) {
   std::vector<QuestionEnd> ends;
   std::int32_t end = 0;
   for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
-    end += sequence.segments[i].length;
-    if (sequence.segments[i].kind == SegmentKind::kSuffix) {
+    const proto::Segment& segment = sequence.segments[i];
+    end += segment.length;
+    if (segment.kind == SegmentKind::kSuffix && segment.length > 0) {
       ends.push_back({i, end - 1});
     }
   }
@@ -79,14 +85,7 @@ std::vector<QuestionEnd> QuestionEnds(const PackedSequence& sequence) {
   return ends;
 }
 
-/// Of each question's tokens, the last; they end at its last row.
-std::vector<TokenId> Context(const PackedSequence& sequence, const QuestionEnd& question) {
-  const auto length = static_cast<std::size_t>(sequence.segments[question.segment].length);
-  const auto end = sequence.tokens.begin() + question.row + 1;
-  return {end - static_cast<std::ptrdiff_t>(std::min(length, kContextTokens)), end};
-}
-
-/// The field of the first part with positions past the limit; without one, the answers'.
+/// The field of the first part with positions past the limit, or else that of the completions.
 std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
                       const ChunkedRequest& request, const ChunkedTokens& tokens) {
   auto question = tokens.names.begin();
@@ -104,22 +103,76 @@ std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
   return "max_new_tokens";
 }
 
-/// The largest position + 1, with those of the answers; an answer's last token is not computed.
+/// The largest position + 1 counts, with those of the completions. The last token of a completion
+/// is not computed.
 std::optional<Error> PositionFault(const PackedSequence& sequence, const ChunkedTokens& tokens,
                                    const ChunkedRequest& request, std::int64_t limit) {
   const std::int64_t prompt = sequence.PositionLimit();
-  const std::int64_t answer = std::max<std::int64_t>(request.max_new_tokens - 1, 0);
-  if (prompt + answer <= limit) {
+  const std::int64_t completion = std::max<std::int64_t>(request.max_new_tokens - 1, 0);
+  if (prompt + completion <= limit) {
     return std::nullopt;
   }
   return BadRequest("too_many_positions",
-                    "Too many positions: " + Exceeds(prompt + answer, limit) + " (system prompt " +
-                        std::to_string(tokens.prefix.size()) + ", with chunks and questions " +
-                        std::to_string(prompt) + ", answers " + std::to_string(answer) + ").",
+                    "Too many positions: " + Exceeds(prompt + completion, limit) +
+                        " (system prompt " + std::to_string(tokens.prefix.size()) +
+                        ", with chunks and questions " + std::to_string(prompt) + ", completions " +
+                        std::to_string(completion) + ").",
                     FieldPast(limit, sequence, request, tokens));
 }
 
-AnswerOptions AnswerOptionsOf(const ChunkedRequest& request, const proto::ModelConfig& config) {
+void AddReads(std::vector<TokenId> labels, const ChunkedRequest& request, PackedSequence& sequence,
+              ChunkedReadout& readout) {
+  readout.row = ReadoutOf(request);
+  readout.reads_rows = readout.row.scores || readout.row.top_logprobs;
+  if (!readout.reads_rows) {
+    return;
+  }
+  sequence.label_lists.push_back(std::move(labels));
+  for (const QuestionEnd& question : QuestionEnds(sequence)) {
+    sequence.reads.push_back(RowRead{question.row, 0, readout.row.NeedsNormalizer(),
+                                     static_cast<std::int32_t>(request.top_logprobs)});
+  }
+}
+
+/// A completion continues its question, in the suffix of the question. That of an ordinary prompt
+/// is in a suffix of its own, which is empty at first.
+std::vector<Generation> GenerationsOf(std::int64_t max_new_tokens, bool is_plain,
+                                      PackedSequence& sequence) {
+  std::vector<Generation> generations;
+  for (const QuestionEnd& question : QuestionEnds(sequence)) {
+    generations.push_back({0, question.segment, max_new_tokens, /*chooser=*/nullptr});
+  }
+  if (is_plain) {
+    generations.front().segment = sequence.segments.size();
+    sequence.segments.push_back(
+        {SegmentKind::kSuffix, 0, static_cast<std::int32_t>(sequence.rows())});
+  }
+  return generations;
+}
+
+void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
+                   const OnDelta& on_delta, PreparedRequest& prepared, ChunkedReadout& readout) {
+  if (prepared.generations.empty()) {
+    return;
+  }
+  const AnswerOptions options = CompletionOptionsOf(request, context.config);
+  std::vector<std::vector<TokenId>> contexts = QuestionContexts(prepared.sequences.front());
+  for (std::size_t i = 0; i < prepared.generations.size(); ++i) {
+    AnswerGenerator::OnDelta on_own_delta;
+    if (on_delta) {
+      on_own_delta = [on_delta, i](AnswerDelta delta) { on_delta(i, std::move(delta)); };
+    }
+    auto generator =
+        std::make_shared<AnswerGenerator>(context.tokenizer, context.config.vocab_size,
+                                          std::move(contexts[i]), options, std::move(on_own_delta));
+    readout.completions.push_back(generator);
+    prepared.generations[i].chooser = std::move(generator);
+  }
+}
+
+}  // namespace
+
+AnswerOptions CompletionOptionsOf(const ChunkedRequest& request, const proto::ModelConfig& config) {
   AnswerOptions options;
   options.max_new_tokens = request.max_new_tokens;
   options.sampling = request.sampling;
@@ -132,41 +185,18 @@ AnswerOptions AnswerOptionsOf(const ChunkedRequest& request, const proto::ModelC
   return options;
 }
 
-void AddReads(const std::vector<QuestionEnd>& questions, std::vector<TokenId> labels,
-              const ChunkedRequest& request, PreparedChunked& prepared) {
-  prepared.readout.row = ReadoutOf(request);
-  prepared.readout.reads_rows = prepared.readout.row.scores || prepared.readout.row.top_logprobs;
-  if (!prepared.readout.reads_rows) {
-    return;
+std::vector<std::vector<TokenId>> QuestionContexts(const PackedSequence& sequence) {
+  std::vector<std::vector<TokenId>> contexts;
+  for (const QuestionEnd& question : QuestionEnds(sequence)) {
+    const auto length = static_cast<std::size_t>(sequence.segments[question.segment].length);
+    const auto end = sequence.tokens.begin() + question.row + 1;
+    contexts.emplace_back(end - static_cast<std::ptrdiff_t>(std::min(length, kContextTokens)), end);
   }
-  prepared.sequence.label_lists.push_back(std::move(labels));
-  for (const QuestionEnd& question : questions) {
-    prepared.sequence.reads.push_back(RowRead{question.row, 0,
-                                              prepared.readout.row.NeedsNormalizer(),
-                                              static_cast<std::int32_t>(request.top_logprobs)});
-  }
+  return contexts;
 }
 
-/// An answer goes on behind its question, in the question's own suffix; that of an ordinary prompt
-/// in a suffix which is empty as yet.
-void AddGenerations(const std::vector<QuestionEnd>& questions, bool is_plain,
-                    PreparedChunked& prepared) {
-  for (const QuestionEnd& question : questions) {
-    prepared.contexts.push_back(Context(prepared.sequence, question));
-    prepared.generations.push_back(
-        {0, question.segment, prepared.answer.max_new_tokens, /*chooser=*/nullptr});
-  }
-  if (is_plain) {
-    prepared.generations.front().segment = prepared.sequence.segments.size();
-    prepared.sequence.segments.push_back(
-        {SegmentKind::kSuffix, 0, static_cast<std::int32_t>(prepared.sequence.rows())});
-  }
-}
-
-}  // namespace
-
-Expected<PreparedChunked> PrepareChunked(const ChunkedRequest& request,
-                                         const RequestContext& context) {
+Expected<PreparedRequest> PrepareChunked(const ChunkedRequest& request,
+                                         const RequestContext& context, const OnDelta& on_delta) {
   if (auto fault = ChunkedFieldFault(request, context)) {
     return Unexpected(*std::move(fault));
   }
@@ -184,29 +214,37 @@ Expected<PreparedChunked> PrepareChunked(const ChunkedRequest& request,
     return Unexpected(std::move(tokens).error());
   }
 
-  PreparedChunked prepared;
-  prepared.sequence = PackChunks(tokens->prefix, tokens->groups, tokens->questions, *strategy);
-  if (auto fault = PositionFault(prepared.sequence, *tokens, request,
-                                 context.config.max_position_embeddings)) {
+  PackedSequence sequence =
+      PackChunks(tokens->prefix, tokens->groups, tokens->questions, *strategy);
+  if (auto fault =
+          PositionFault(sequence, *tokens, request, context.config.max_position_embeddings)) {
     return Unexpected(*std::move(fault));
   }
-  prepared.sequence.block_weighting = {static_cast<float>(request.chunk_temperature),
-                                       static_cast<float>(request.chunk_scale)};
-  prepared.readout.num_chunks = tokens->num_chunks();
-  prepared.readout.questions = tokens->names;
-  prepared.readout.model = request.model.value_or(context.options.model_name);
-  prepared.readout.usage.prompt_tokens = prepared.sequence.rows();
-  const std::vector<QuestionEnd> questions = QuestionEnds(prepared.sequence);
-  AddReads(questions, *std::move(labels), request, prepared);
+  sequence.block_weighting = {static_cast<float>(request.chunk_temperature),
+                              static_cast<float>(request.chunk_scale)};
+  auto readout = std::make_shared<ChunkedReadout>();
+  readout->num_chunks = tokens->num_chunks();
+  readout->questions = tokens->names;
+  readout->model = request.model.value_or(context.options.model_name);
+  readout->usage.prompt_tokens = sequence.rows();
+  AddReads(*std::move(labels), request, sequence, *readout);
+  PreparedRequest prepared;
   if (request.max_new_tokens > 0) {
-    prepared.answer = AnswerOptionsOf(request, context.config);
-    AddGenerations(questions, tokens->is_plain(), prepared);
+    prepared.generations = GenerationsOf(request.max_new_tokens, tokens->is_plain(), sequence);
   }
-  if (auto fault = CapacityFault(prepared.sequence, context.limits, prepared.generations)) {
+  if (auto fault = CapacityFault(sequence, context.limits, prepared.generations)) {
     fault->param = request.prompt || tokens->groups.empty() ? tokens->names.front() : "chunks";
     return Unexpected(*std::move(fault));
   }
+  prepared.sequences.push_back(std::move(sequence));
+  AddGenerators(request, context, on_delta, prepared, *readout);
+  prepared.readout = std::move(readout);
   return prepared;
+}
+
+Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
+                                                  const OnDelta& on_delta) const {
+  return PrepareChunked(*this, context, on_delta);
 }
 
 }  // namespace scorecast::coordinator

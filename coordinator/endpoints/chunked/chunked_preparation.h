@@ -1,48 +1,31 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/request/values.h"
-#include "coordinator/request/request_context.h"
-#include "coordinator/request/row_scores.h"
+#include "coordinator/endpoints/endpoint.h"
 #include "coordinator/generate/answer_options.h"
-#include "coordinator/schedule/job.h"
+#include "coordinator/request/request_context.h"
 #include "proto/base/expected.h"
+#include "proto/model/model_config.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
 
-/// How the rows and answers that come back become the response.
-struct ChunkedReadout {
-  /// The questions' names in the request: "question", "questions[1]", "prompt".
-  std::vector<std::string> questions;
-  std::size_t num_chunks = 0;
-  bool reads_rows = false;  ///< One for each question, for `row`.
-  RowReadout row;
-  std::string model;
-  Usage usage;
-};
+/// Takes apart, checks, tokenizes and packs a request, which gets one sequence and a
+/// ChunkedReadout.
+proto::Expected<PreparedRequest> PrepareChunked(const ChunkedRequest& request,
+                                                const RequestContext& context,
+                                                const OnDelta& on_delta);
 
-/// A request that nothing but a machine's failure or a broken checkpoint can refuse any more.
-struct PreparedChunked {
-  proto::PackedSequence sequence;
-  /// One for each question where an answer is wanted; their `chooser` is still to be made.
-  std::vector<Generation> generations;
-  /// The last tokens before each answer, at most kContextTokens.
-  std::vector<std::vector<TokenId>> contexts;
-  AnswerOptions answer;  ///< The same for all questions, the seed too.
-  ChunkedReadout readout;
-};
+/// The same for every question, the seed too.
+AnswerOptions CompletionOptionsOf(const ChunkedRequest& request, const proto::ModelConfig& config);
 
-/// More than what an unfinished character, or a rule about spaces, reaches back.
+/// More than an unfinished character, or a rule about spaces, reaches back.
 inline constexpr std::size_t kContextTokens = 16;
 
-/// Takes apart, checks, tokenizes and packs a request. Every fault a request can have is found here
-/// (or before, by the door that read it): 400 with the field and its index.
-proto::Expected<PreparedChunked> PrepareChunked(const ChunkedRequest& request,
-                                                const RequestContext& context);
+/// The last tokens of each question, at most kContextTokens.
+std::vector<std::vector<TokenId>> QuestionContexts(const proto::PackedSequence& sequence);
 
 }  // namespace scorecast::coordinator

@@ -5,16 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/request/values.h"
-#include "coordinator/request/request_options.h"
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/endpoints/endpoint.h"
 #include "coordinator/generate/answer_options.h"
+#include "coordinator/request/values.h"
 
 namespace scorecast::coordinator {
 
-/// A request about documents as any door reads it: types are right, values are not looked at yet
-/// (see PrepareChunked). The fields are those of docs/requests.md.
-struct ChunkedRequest : RequestOptions {
+/// A request to /v1/chunked. The fields are those of docs/requests.md.
+struct ChunkedRequest : EndpointRequest {
   std::optional<TextOrIds> system_prompt;
   std::optional<std::vector<TextOrIds>> chunks;
   std::optional<std::vector<std::int64_t>> chunk_groups;
@@ -39,16 +37,12 @@ struct ChunkedRequest : RequestOptions {
   std::vector<TokenId> stop_token_ids;
   bool ignore_eos = false;
   bool stream = false;
-};
 
-struct ChunkedResponse {
-  std::string model;
-  std::optional<std::vector<std::vector<double>>> scores;              ///< [questions][labels]
-  std::optional<std::vector<AnswerOutput>> outputs;                    ///< [questions]
-  std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [questions][labels]
-  std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [questions][k]
-  Usage usage;
-  Timings timings;
+  proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
+                                           const OnDelta& on_delta) const override;
+  /// Texts that are longer than kTextBytesPerToken a token do not count.
+  std::int64_t ResponseBytesBound() const override;
+  bool streams() const override { return stream; }
 };
 
 }  // namespace scorecast::coordinator

@@ -17,7 +17,7 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
-/// What the request says, before it is tokenized.
+/// The parts of a request before they are tokenized.
 struct Parts {
   TextOrIds system_prompt;
   std::vector<TextOrIds> chunks;
@@ -174,7 +174,7 @@ class PartsTokenizer {
       return std::nullopt;
     }
     if (context_.tokenizer == nullptr) {
-      return NoTokenizer(parts_.names.front());  // It is there, and text; the field may not be.
+      return NoTokenizer(parts_.names.front());  // Always given; the field may not be.
     }
     return IsValidUtf8(Text(part)) ? std::nullopt : std::optional(InvalidUtf8(field));
   }
@@ -245,7 +245,7 @@ Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
   const std::int64_t max_items = context.options.max_items;
   const std::size_t chunks = request.chunks ? request.chunks->size() : 0;
   const std::size_t questions = request.questions ? request.questions->size() : 1;
-  // Before anything is made of what may be millions.
+  // Checked before millions of parts are copied.
   if (auto fault = CountFault(chunks, questions, request, max_items)) {
     return Unexpected(*std::move(fault));
   }

@@ -5,8 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/json/response_json.h"
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/score/score_response.h"
 #include "coordinator/json/body_reader.h"
+#include "coordinator/json/response_json.h"
 #include "coordinator/request/request_error.h"
 
 namespace scorecast::coordinator {
@@ -74,25 +77,25 @@ Expected<ScoreRequest> ScoreRequestFromJson(const json& body) {
   return request;
 }
 
-JsonAnswerBody ScoreResponseToJson(const ScoreResponse& response) {
-  JsonAnswerBody body;
+OrderedJson ScoreResponse::ToJson() const {
+  OrderedJson body;
   body["object"] = "scoring";
-  body["scores"] = response.scores;
-  body["model"] = response.model;
-  body["usage"] = UsageToJson(response.usage);
-  if (response.token_logprobs) {
-    body["token_logprobs"] = *response.token_logprobs;
+  body["scores"] = scores;
+  body["model"] = model;
+  body["usage"] = UsageToJson(usage);
+  if (token_logprobs) {
+    body["token_logprobs"] = *token_logprobs;
   }
-  if (response.query_token_logprobs) {
-    body["query_token_logprobs"] = *response.query_token_logprobs;
+  if (query_token_logprobs) {
+    body["query_token_logprobs"] = *query_token_logprobs;
   }
-  if (response.top_logprobs) {
-    body["top_logprobs"] = TopLogprobsToJson(*response.top_logprobs);
+  if (top_logprobs) {
+    body["top_logprobs"] = TopLogprobsToJson(*top_logprobs);
   }
-  if (response.item_first_ignored) {
+  if (item_first_ignored) {
     body["item_first_ignored"] = true;
   }
-  body["timings"] = TimingsToJson(response.timings);
+  body["timings"] = TimingsToJson(timings);
   return body;
 }
 

@@ -1,14 +1,15 @@
 #include "coordinator/endpoints/score/score_messages.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "coordinator/endpoints/value_messages.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
+
 proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& message) {
   ScoreRequest request;
   std::optional<TextOrIds> query = ValueOf(message.query());
@@ -49,33 +50,6 @@ proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& me
   return request;
 }
 
-std::int64_t AnswerBytesBound(const ScoreRequest& request) {
-  const auto items = static_cast<std::int64_t>(request.items.size());
-  std::int64_t of_one = 0;  // The query's row has the first item's labels.
-  std::int64_t of_all = 0;
-  if (const auto* lists = request.label_token_ids ? std::get_if<std::vector<std::vector<TokenId>>>(
-                                                        &*request.label_token_ids)
-                                                  : nullptr) {
-    for (const std::vector<TokenId>& list : *lists) {
-      of_one = std::max(of_one, static_cast<std::int64_t>(list.size()));
-      of_all += static_cast<std::int64_t>(list.size());
-    }
-  } else {
-    if (request.label_token_ids) {
-      of_one = static_cast<std::int64_t>(
-          std::get<std::vector<TokenId>>(*request.label_token_ids).size());
-    } else if (request.labels) {
-      of_one = static_cast<std::int64_t>(request.labels->size());
-    }
-    of_all = items * of_one;
-  }
-  std::int64_t bytes = kOtherBytes + items * kListBytes + of_all * kNumberBytes;
-  if (request.return_token_logprobs) {
-    bytes += (items + 1) * kListBytes + (of_all + of_one) * kNumberBytes;
-  }
-  return bytes + (items + 1) * TopRowBytes(request.top_logprobs);
-}
-
 ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message) {
   ScoreResponse response;
   response.model = message.model();
@@ -95,21 +69,22 @@ ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message) {
   return response;
 }
 
-void ToMessage(const ScoreResponse& response, v1::ScoreResponse& message) {
-  message.set_model(response.model);
-  ToMessages(response.scores, *message.mutable_scores());
-  if (response.token_logprobs) {
-    ToMessages(*response.token_logprobs, *message.mutable_token_logprobs());
+void ScoreResponse::ToMessage(v1::Response& response) const {
+  v1::ScoreResponse& message = *response.mutable_score();
+  message.set_model(model);
+  ToMessages(scores, *message.mutable_scores());
+  if (token_logprobs) {
+    ToMessages(*token_logprobs, *message.mutable_token_logprobs());
   }
-  if (response.query_token_logprobs) {
-    ToMessage(*response.query_token_logprobs, *message.mutable_query_token_logprobs());
+  if (query_token_logprobs) {
+    coordinator::ToMessage(*query_token_logprobs, *message.mutable_query_token_logprobs());
   }
-  if (response.top_logprobs) {
-    ToMessages(*response.top_logprobs, *message.mutable_top_logprobs());
+  if (top_logprobs) {
+    ToMessages(*top_logprobs, *message.mutable_top_logprobs());
   }
-  message.set_item_first_ignored(response.item_first_ignored);
-  ToMessage(response.usage, *message.mutable_usage());
-  ToMessage(response.timings, *message.mutable_timings());
+  message.set_item_first_ignored(item_first_ignored);
+  coordinator::ToMessage(usage, *message.mutable_usage());
+  coordinator::ToMessage(timings, *message.mutable_timings());
 }
 
 }  // namespace scorecast::coordinator

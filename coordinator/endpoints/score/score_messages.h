@@ -1,23 +1,20 @@
 #pragma once
 
-#include <cstdint>
-
 #include "coordinator/endpoints/score/score_request.h"
+#include "coordinator/endpoints/score/score_response.h"
 #include "proto/base/expected.h"
-#include "proto/scorecast.pb.h"
+
+namespace scorecast::v1 {
+class ScoreRequest;
+class ScoreResponse;
+}  // namespace scorecast::v1
 
 namespace scorecast::coordinator {
 
-/// The score door's messages as the door-neutral types. A fault is a value that is missing where a
-/// message must have one; all else PrepareScore looks at.
+/// A 400 if a value is missing that a message must have. PrepareScore checks all else.
 proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& message);
 
-/// No answer's ScoreResponse to this request is longer, in bytes, but for the model's name.
-std::int64_t AnswerBytesBound(const ScoreRequest& request);
-
-/// A client's side.
+/// For clients.
 ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message);
-
-void ToMessage(const ScoreResponse& response, v1::ScoreResponse& message);
 
 }  // namespace scorecast::coordinator

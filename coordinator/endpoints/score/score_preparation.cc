@@ -1,13 +1,21 @@
 #include "coordinator/endpoints/score/score_preparation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <spdlog/spdlog.h>
+
+#include "coordinator/endpoints/score/score_response.h"
+#include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/request/labels.h"
 #include "coordinator/schedule/capacity.h"
 
 namespace scorecast::coordinator {
@@ -19,7 +27,7 @@ using proto::PackedSequence;
 using proto::RowRead;
 using proto::Unexpected;
 
-/// Faults that can be seen without tokens.
+/// Faults that show without tokens.
 std::optional<Error> FieldFault(const ScoreRequest& request, const RequestContext& context) {
   if (request.max_new_tokens != 0) {
     return BadRequest("max_new_tokens_not_zero",
@@ -46,7 +54,7 @@ std::optional<Error> FieldFault(const ScoreRequest& request, const RequestContex
   return std::nullopt;
 }
 
-/// Text and ids mixed, text that cannot be tokenized, ids outside the vocabulary.
+/// Text and ids mixed, or text that cannot be tokenized.
 std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const RequestContext& context) {
   const bool text = IsText(request.query);
   for (std::size_t i = 0; i < request.items.size(); ++i) {
@@ -85,21 +93,28 @@ RowReadout ReadoutOf(const ScoreRequest& request) {
   return readout;
 }
 
+void WarnOfItemFirst() {
+  static std::atomic<bool> warned = false;
+  if (!warned.exchange(true)) {
+    spdlog::warn("item_first is ignored in multi-item mode (said once)");
+  }
+}
+
 Error EmptyQuery() { return BadRequest("empty_query", "The query has no token.", "query"); }
 
-/// Query and items packed behind each other, each item seeing the query and itself.
+/// Packs query and items behind each other; each item sees the query and itself.
 class MultiItemPreparation {
  public:
   MultiItemPreparation(const ScoreRequest& request, const LabelLists& labels,
                        const RequestContext& context)
       : request_(request), labels_(labels), context_(context) {}
 
-  std::optional<Error> Prepare(PreparedScore& prepared) {
+  std::optional<Error> Prepare(std::vector<PackedSequence>& sequences, ScoreReadout& readout) {
     Tokenize();
     if (auto fault = TokenFault()) {
       return fault;
     }
-    // Without items there is nothing to compute, and so no delimiter either.
+    // Without items nothing is computed, so that there is no delimiter either.
     if (!items_.empty() && context_.options.delimiter_visibility == DelimiterVisibility::kFirst) {
       prefix_.push_back(*context_.options.delimiter);
     }
@@ -107,17 +122,17 @@ class MultiItemPreparation {
       return fault;
     }
     if (items_.empty()) {
-      prepared.readout.usage.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
+      readout.usage.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
       return std::nullopt;
     }
     PackedSequence sequence = proto::PackItems(prefix_, items_);
-    AddReads(sequence, prepared.readout);
+    AddReads(sequence, readout);
     if (auto fault = CapacityFault(sequence, context_.limits)) {
       fault->param = "items";
       return fault;
     }
-    prepared.readout.usage.prompt_tokens = sequence.rows();
-    prepared.sequences.push_back(std::move(sequence));
+    readout.usage.prompt_tokens = sequence.rows();
+    sequences.push_back(std::move(sequence));
     return std::nullopt;
   }
 
@@ -225,14 +240,15 @@ class MultiItemPreparation {
   std::vector<std::vector<TokenId>> items_;
 };
 
-/// A prompt for each item, query and item as one text.
+/// Makes a prompt for each item: query and item as one text.
 class OneByOnePreparation {
  public:
   OneByOnePreparation(const ScoreRequest& request, const LabelLists& labels,
                       const RequestContext& context)
       : request_(request), labels_(labels), context_(context) {}
 
-  std::optional<Error> Prepare(PreparedScore& prepared) const {
+  std::optional<Error> Prepare(std::vector<PackedSequence>& sequences,
+                               ScoreReadout& readout) const {
     if (QueryIsEmpty()) {
       return EmptyQuery();
     }
@@ -246,10 +262,10 @@ class OneByOnePreparation {
       }
       sequence.label_lists.push_back(labels_.lists[labels_.per_item ? i : 0]);
       sequence.reads.push_back(RowRead{static_cast<std::int32_t>(sequence.rows()) - 1, 0,
-                                       prepared.readout.row.NeedsNormalizer(),
+                                       readout.row.NeedsNormalizer(),
                                        static_cast<std::int32_t>(request_.top_logprobs)});
-      prepared.readout.usage.prompt_tokens += sequence.rows();
-      prepared.sequences.push_back(std::move(sequence));
+      readout.usage.prompt_tokens += sequence.rows();
+      sequences.push_back(std::move(sequence));
     }
     return std::nullopt;
   }
@@ -298,7 +314,7 @@ class OneByOnePreparation {
           "Too many positions: " + Exceeds(sequence.rows(), limit) + " (query and " + field + ").",
           field);
     }
-    // Of one text it cannot be said whether it was in the query or in the item.
+    // The token may span query and item, so that neither alone can be named.
     if (auto fault = VocabularyFault(sequence.tokens, field, context_.config.vocab_size)) {
       return fault;
     }
@@ -316,7 +332,7 @@ class OneByOnePreparation {
 
 }  // namespace
 
-Expected<PreparedScore> PrepareScore(const ScoreRequest& request, const RequestContext& context) {
+Expected<PreparedRequest> PrepareScore(const ScoreRequest& request, const RequestContext& context) {
   if (auto fault = FieldFault(request, context)) {
     return Unexpected(*std::move(fault));
   }
@@ -331,17 +347,29 @@ Expected<PreparedScore> PrepareScore(const ScoreRequest& request, const RequestC
   }
 
   const bool multi_item = context.options.delimiter.has_value();
-  PreparedScore prepared;
-  prepared.readout.num_items = request.items.size();
-  prepared.readout.row = ReadoutOf(request);
-  prepared.readout.item_first_ignored = multi_item && request.item_first;
-  prepared.readout.model = request.model.value_or(context.options.model_name);
-  auto fault = multi_item ? MultiItemPreparation(request, *labels, context).Prepare(prepared)
-                          : OneByOnePreparation(request, *labels, context).Prepare(prepared);
+  PreparedRequest prepared;
+  auto readout = std::make_shared<ScoreReadout>();
+  readout->num_items = request.items.size();
+  readout->row = ReadoutOf(request);
+  readout->item_first_ignored = multi_item && request.item_first;
+  readout->model = request.model.value_or(context.options.model_name);
+  auto fault =
+      multi_item
+          ? MultiItemPreparation(request, *labels, context).Prepare(prepared.sequences, *readout)
+          : OneByOnePreparation(request, *labels, context).Prepare(prepared.sequences, *readout);
   if (fault) {
     return Unexpected(*std::move(fault));
   }
+  if (readout->item_first_ignored) {
+    WarnOfItemFirst();
+  }
+  prepared.readout = std::move(readout);
   return prepared;
+}
+
+Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
+                                                const OnDelta& /*on_delta*/) const {
+  return PrepareScore(*this, context);
 }
 
 }  // namespace scorecast::coordinator

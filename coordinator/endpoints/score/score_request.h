@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/endpoints/endpoint.h"
 #include "coordinator/request/values.h"
-#include "coordinator/request/request_options.h"
 
 namespace scorecast::coordinator {
 
-/// A score request as any door reads it: types are right, values are not looked at yet (see
-/// PrepareScore). The fields are those of docs/requests.md.
-struct ScoreRequest : RequestOptions {
+/// A request to /v1/score. The fields are those of docs/requests.md.
+struct ScoreRequest : EndpointRequest {
   TextOrIds query;
   std::vector<TextOrIds> items;
   std::optional<LabelTokenIds> label_token_ids;
@@ -23,17 +22,10 @@ struct ScoreRequest : RequestOptions {
   bool return_token_logprobs = false;
   std::int64_t top_logprobs = 0;
   std::int64_t max_new_tokens = 0;
-};
 
-struct ScoreResponse {
-  std::string model;
-  std::vector<std::vector<double>> scores;                             ///< [items][labels]
-  std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [items][labels]
-  std::optional<std::vector<double>> query_token_logprobs;             ///< [labels]
-  std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [rows][k], best first
-  bool item_first_ignored = false;
-  Usage usage;
-  Timings timings;
+  proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
+                                           const OnDelta& on_delta) const override;
+  std::int64_t ResponseBytesBound() const override;
 };
 
 }  // namespace scorecast::coordinator

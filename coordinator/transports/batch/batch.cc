@@ -4,17 +4,22 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "coordinator/transports/batch/line_reader.h"
+#include "coordinator/json/json_text.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/transports/batch/line_reader.h"
+#include "proto/base/check.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -25,16 +30,16 @@ using proto::Error;
 struct Record {
   enum class Kind { kAnswered, kRefused, kErrorRecord };
   Kind kind = Kind::kAnswered;
-  JsonAnswerBody json;
+  OrderedJson json;
 };
 
 using FinishRecord = std::function<Record()>;
 
-Record ErrorRecord(JsonAnswerBody custom_id, const Error& error, std::int64_t line_number) {
+Record ErrorRecord(OrderedJson custom_id, const Error& error, std::int64_t line_number) {
   Record record{Record::Kind::kErrorRecord, {}};
   record.json["custom_id"] = std::move(custom_id);
   record.json["response"] = nullptr;
-  JsonAnswerBody& body = record.json["error"];
+  OrderedJson& body = record.json["error"];
   body["code"] = error.code;
   body["reason"] = error.reason;
   body["message"] = error.message;
@@ -42,28 +47,30 @@ Record ErrorRecord(JsonAnswerBody custom_id, const Error& error, std::int64_t li
   return record;
 }
 
-Record ResponseRecord(const std::string& custom_id, JsonAnswer answer) {
-  Record record{answer.status_code == 200 ? Record::Kind::kAnswered : Record::Kind::kRefused, {}};
+Record ResponseRecord(const std::string& custom_id, const DeferredResponse& deferred) {
+  const auto response = deferred.form();
+  Record record{response ? Record::Kind::kAnswered : Record::Kind::kRefused, {}};
   record.json["custom_id"] = custom_id;
-  JsonAnswerBody& response = record.json["response"];
-  response["status_code"] = answer.status_code;
-  response["body"] = std::move(answer.body);
+  OrderedJson& json = record.json["response"];
+  json["status_code"] = response ? 200 : response.error().code;
+  json["body"] = response ? (*response)->ToJson() : ErrorBody(response.error());
   record.json["error"] = nullptr;
   return record;
 }
 
 /// The lines that were read and are not written yet, in their order. Shared by the thread that
-/// reads, the one that writes, and the computing one that says what is ready.
+/// reads, the thread that writes, and the computing thread, which tells what is ready.
 class Window {
  public:
   explicit Window(const BatchOptions& options) : options_(options) {}
 
   struct Slot {
     std::int64_t bytes = 0;
-    FinishRecord finish;  ///< Set when the line's answer is ready.
+    FinishRecord finish;  ///< Set when the line's record can be formed.
+    Scheduler::Ticket ticket = Scheduler::kNoTicket;
   };
 
-  /// Waits for room for a line. Null where the output has failed: nothing more need be read.
+  /// Waits for room for a line. Null if the output has failed: no further line need be read.
   std::shared_ptr<Slot> Open(std::int64_t bytes) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return failed_ || HasRoom(bytes); });
@@ -75,6 +82,13 @@ class Window {
     bytes_ += bytes;
     changed_.notify_all();
     return slot;
+  }
+
+  /// False if the output has failed: then the ticket is to be cancelled.
+  bool Queued(Slot& slot, Scheduler::Ticket ticket) {
+    const std::lock_guard lock(mutex_);
+    slot.ticket = ticket;
+    return !failed_;
   }
 
   void Ready(Slot& slot, FinishRecord finish) {
@@ -89,8 +103,8 @@ class Window {
     changed_.notify_all();
   }
 
-  /// Of the oldest line, once it is ready; nothing when all are taken and the window is closed.
-  /// `before_waiting` is called, outside the lock, when there is nothing to take yet.
+  /// Takes the record of the oldest line once it is ready; null when all are taken and the window
+  /// is closed. If there is nothing to take yet, `before_waiting` is called, outside the lock.
   FinishRecord Take(const std::function<void()>& before_waiting) {
     std::unique_lock lock(mutex_);
     const auto can_take = [&] { return !slots_.empty() && slots_.front()->finish; };
@@ -111,10 +125,16 @@ class Window {
     changed_.notify_all();
   }
 
-  void Fail() {
+  /// Returns what to cancel.
+  std::vector<Scheduler::Ticket> Fail() {
     const std::lock_guard lock(mutex_);
     failed_ = true;
     changed_.notify_all();
+    std::vector<Scheduler::Ticket> tickets;
+    for (const std::shared_ptr<Slot>& slot : slots_) {
+      tickets.push_back(slot->ticket);
+    }
+    return tickets;
   }
 
  private:
@@ -132,11 +152,46 @@ class Window {
   bool failed_ = false;
 };
 
-/// Writes the window's records until it is closed and empty. What is ready after the output has
-/// failed is taken and dropped, so that nothing is in flight when a run ends.
+/// A line's place in the window, as the sink of its request. The window bounds the lines, so that
+/// their responses need no bound of their own.
+class LineSink : public ResponseSink {
+ public:
+  LineSink(std::shared_ptr<Window> window, std::shared_ptr<Window::Slot> slot,
+           std::string custom_id)
+      : window_(std::move(window)), slot_(std::move(slot)), custom_id_(std::move(custom_id)) {}
+
+  HeldBytes& held_bytes() override { return unbounded_; }
+
+  std::optional<Error> StreamFault() const override {
+    return BadRequest("stream_not_here",
+                      "A line of a batch gets one response: stream must be false. The request "
+                      "socket streams.",
+                      "stream");
+  }
+
+  void OnDelta(std::size_t, AnswerDelta) override {
+    proto::Check(false, "requests that stream are refused");
+  }
+
+  void OnDone(DeferredResponse response) override {
+    window_->Ready(*slot_, [custom_id = custom_id_, response = std::move(response)] {
+      return ResponseRecord(custom_id, response);
+    });
+  }
+
+ private:
+  const std::shared_ptr<Window> window_;
+  const std::shared_ptr<Window::Slot> slot_;
+  const std::string custom_id_;
+  HeldBytes unbounded_{std::numeric_limits<std::int64_t>::max()};
+};
+
+/// Writes the window's records until it is closed and empty. After the output has failed, records
+/// are taken and dropped, so that nothing is in flight when a run ends.
 class Writer {
  public:
-  Writer(std::ostream& out, Window& window) : out_(out), window_(window) {}
+  Writer(std::ostream& out, Window& window, RequestService& service)
+      : out_(out), window_(window), service_(service) {}
 
   BatchSummary Run() {
     while (const FinishRecord finish = window_.Take([&] { Flush(); })) {
@@ -176,28 +231,28 @@ class Writer {
   void FailUnlessGood() {
     if (!out_) {
       summary_.failure = "the output could not be written";
-      window_.Fail();
+      service_.Cancel(window_.Fail());
     }
   }
 
   std::ostream& out_;
   Window& window_;
+  RequestService& service_;
   BatchSummary summary_;
 };
 
-/// From a line to the door that answers it.
+/// Takes lines to the endpoints that they name.
 class LineTaker {
  public:
-  LineTaker(const JsonDoors& doors, const BatchOptions& options)
-      : doors_(doors), options_(options) {}
+  LineTaker(RequestService& service, const BatchOptions& options, std::shared_ptr<Window> window)
+      : service_(service), options_(options), window_(std::move(window)) {}
 
-  /// `ready` is called once, now or later.
   void Take(std::string_view line, std::int64_t line_number,
-            const std::function<void(FinishRecord)>& ready) const {
+            const std::shared_ptr<Window::Slot>& slot) const {
     const Clock::time_point arrived = Clock::now();
     const proto::Expected<nlohmann::json> parsed = ParseJson(line);
     if (!parsed) {
-      return Refuse(nullptr, parsed.error(), line_number, ready);
+      return Refuse(nullptr, parsed.error(), line_number, *slot);
     }
     const nlohmann::json& json = parsed.value();
     const std::string* custom_id = StringIn(json, "custom_id");
@@ -205,41 +260,42 @@ class LineTaker {
       return Refuse(nullptr,
                     BadRequest("missing_custom_id",
                                "A line must be an object with a string custom_id.", "custom_id"),
-                    line_number, ready);
+                    line_number, *slot);
     }
     const std::string* method = StringIn(json, "method");
     if (method == nullptr || *method != "POST") {
       return Refuse(*custom_id, BadRequest("wrong_method", "method must be \"POST\".", "method"),
-                    line_number, ready);
+                    line_number, *slot);
     }
     const std::string* url = StringIn(json, "url");
-    const auto door = url == nullptr ? doors_.end() : doors_.find(*url);
-    if (door == doors_.end()) {
+    const Endpoint* endpoint = url == nullptr ? nullptr : service_.FindByUrl(*url);
+    if (endpoint == nullptr) {
       return Refuse(*custom_id, BadRequest("unknown_url", UrlMessage(url), "url"), line_number,
-                    ready);
+                    *slot);
     }
     const auto body = json.find("body");
     static const nlohmann::json kNoBody;
-    door->second(body == json.end() ? kNoBody : *body, arrived,
-                 [ready, id = *custom_id](FinishJson finish) {
-                   ready([id, finish = std::move(finish)] { return ResponseRecord(id, finish()); });
-                 });
+    const Scheduler::Ticket ticket =
+        service_.Begin(*endpoint, endpoint->FromJson(body == json.end() ? kNoBody : *body), arrived,
+                       std::make_shared<LineSink>(window_, slot, *custom_id));
+    if (!window_->Queued(*slot, ticket)) {
+      service_.Cancel({ticket});
+    }
   }
 
-  void RefuseTooLong(std::int64_t line_number,
-                     const std::function<void(FinishRecord)>& ready) const {
+  void RefuseTooLong(std::int64_t line_number, Window::Slot& slot) const {
     Refuse(
         nullptr,
         {413, "request_too_large",
          "The line is longer than " + std::to_string(options_.max_request_bytes) + " bytes.", ""},
-        line_number, ready);
+        line_number, slot);
   }
 
  private:
-  static void Refuse(JsonAnswerBody custom_id, Error error, std::int64_t line_number,
-                     const std::function<void(FinishRecord)>& ready) {
+  void Refuse(OrderedJson custom_id, Error error, std::int64_t line_number,
+              Window::Slot& slot) const {
     spdlog::debug("batch: line {}: {} {}", line_number, error.reason, error.message);
-    ready([custom_id = std::move(custom_id), error = std::move(error), line_number] {
+    window_->Ready(slot, [custom_id = std::move(custom_id), error = std::move(error), line_number] {
       return ErrorRecord(custom_id, error, line_number);
     });
   }
@@ -254,17 +310,19 @@ class LineTaker {
 
   std::string UrlMessage(const std::string* url) const {
     std::string message = url == nullptr ? "url must be a string" : "Unknown url " + Quoted(*url);
-    message += ": this server answers";
+    message += ": this server has";
     const char* separator = " ";
-    for (const auto& [name, door] : doors_) {
-      message += separator + name;
+    for (const Endpoint* endpoint : service_.endpoints()) {
+      message += separator;
+      message += endpoint->url();
       separator = ", ";
     }
     return message + ".";
   }
 
-  const JsonDoors& doors_;
+  RequestService& service_;
   const BatchOptions& options_;
+  const std::shared_ptr<Window> window_;
 };
 
 bool IsBlank(std::string_view line) {
@@ -280,15 +338,15 @@ int BatchSummary::ExitCode() const {
   return refused + error_records > 0 ? 3 : 0;
 }
 
-BatchSummary RunBatch(std::istream& in, std::ostream& out, const JsonDoors& doors,
-                      Scheduler& scheduler, const BatchOptions& options) {
+BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& service,
+                      const BatchOptions& options) {
   // Shared with the computing thread, which may still be leaving Ready when the last line is
   // written.
   const auto window = std::make_shared<Window>(options);
   BatchSummary summary;
-  std::thread writer([&] { summary = Writer(out, *window).Run(); });
+  std::thread writer([&] { summary = Writer(out, *window, service).Run(); });
 
-  const LineTaker taker(doors, options);
+  const LineTaker taker(service, options, window);
   LineReader reader(in, options.max_request_bytes);
   std::string line;
   for (auto result = reader.Next(line); result != LineReader::Result::kEnd;
@@ -296,18 +354,15 @@ BatchSummary RunBatch(std::istream& in, std::ostream& out, const JsonDoors& door
     if (result == LineReader::Result::kLine && IsBlank(line)) {
       continue;
     }
-    scheduler.WaitForRoom();
+    service.WaitForRoom();
     const std::shared_ptr<Window::Slot> slot = window->Open(static_cast<std::int64_t>(line.size()));
     if (slot == nullptr) {
       break;
     }
-    const auto ready = [window, slot](FinishRecord finish) {
-      window->Ready(*slot, std::move(finish));
-    };
     if (result == LineReader::Result::kTooLong) {
-      taker.RefuseTooLong(reader.line_number(), ready);
+      taker.RefuseTooLong(reader.line_number(), *slot);
     } else {
-      taker.Take(line, reader.line_number(), ready);
+      taker.Take(line, reader.line_number(), slot);
     }
   }
   window->Close();

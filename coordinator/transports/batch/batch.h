@@ -6,15 +6,15 @@
 #include <ostream>
 #include <string>
 
-#include "coordinator/endpoints/json_doors.h"
+#include "coordinator/endpoints/request_service.h"
 #include "coordinator/request/server_options.h"
 
 namespace scorecast::coordinator {
 
 struct BatchOptions {
   std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Of a line.
-  // Bounds on what is read and not yet written; a single line is always let in. What waits to be
-  // computed is bounded by Scheduler::WaitForRoom.
+  // Bounds on the lines that are read and not yet written; a single line is always let in.
+  // Scheduler::WaitForRoom bounds what waits to be computed.
   std::size_t max_lines_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{64} << 20;
 };
@@ -23,18 +23,19 @@ struct BatchSummary {
   std::int64_t answered = 0;       ///< Lines with status code 200.
   std::int64_t refused = 0;        ///< Responses with another status code.
   std::int64_t error_records = 0;  ///< Lines that are no request.
-  std::string failure;             ///< Why the run itself failed; empty where it did not.
+  std::string failure;             ///< Why the run itself failed; empty if it did not.
 
-  /// 0: every line was answered with 200. 3: some were not. 1: the run failed.
+  /// 0: every line got a 200. 3: some did not. 1: the run failed.
   int ExitCode() const;
 };
 
-/// Answers OpenAI batch lines, {"custom_id":…,"method":"POST","url":…,"body":{…}}, one line each
-/// and in their order, whatever the order in which they are computed. Blank lines are skipped. A
-/// line that is no request gets an error record with its number. Lines are read, parsed and
-/// tokenized on the calling thread; answers are formed and written on one of its own, and flushed
-/// whenever the next is not ready. `scheduler` is the one that the doors submit to.
-BatchSummary RunBatch(std::istream& in, std::ostream& out, const JsonDoors& doors,
-                      Scheduler& scheduler, const BatchOptions& options);
+/// Runs OpenAI batch lines, {"custom_id":…,"method":"POST","url":…,"body":{…}}, and writes one line
+/// for each in the order of the input, whatever the order in which they are computed. Blank lines
+/// are skipped. A line that is no request gets an error record with its number. Lines are read,
+/// parsed and tokenized on the calling thread; responses are formed and written on another thread,
+/// and flushed whenever the next one is not ready. If the output fails, requests that still wait
+/// are cancelled.
+BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& service,
+                      const BatchOptions& options);
 
 }  // namespace scorecast::coordinator

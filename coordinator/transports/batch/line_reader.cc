@@ -18,7 +18,7 @@ LineReader::Result LineReader::Next(std::string& line) {
   bool too_long = false;
   while (in_.good()) {
     in_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-    const bool ended = !in_.eof() && !in_.fail();  // A newline was read, and counts.
+    const bool ended = !in_.eof() && !in_.fail();  // A newline was read; gcount() counts it.
     const std::streamsize bytes = in_.gcount() - (ended ? 1 : 0);
     any = any || in_.gcount() > 0;
     if (bytes > max_bytes_ - static_cast<std::int64_t>(line.size())) {
@@ -32,7 +32,7 @@ LineReader::Result LineReader::Next(std::string& line) {
       break;
     }
     if (in_.fail() && !in_.eof() && !in_.bad()) {
-      in_.clear();  // The buffer was full: the line goes on.
+      in_.clear();  // The buffer is full and the line continues.
     }
   }
   if (!any || in_.bad()) {

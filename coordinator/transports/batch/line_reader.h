@@ -7,14 +7,14 @@
 
 namespace scorecast::coordinator {
 
-/// Lines of a stream, of which none is held that is longer than the limit. Reads no further than
-/// the line's end, so that whoever writes a line and waits for its answer is served.
+/// Reads the lines of a stream, and holds none that is longer than the limit. Reads no further than
+/// the end of a line, so that a program that writes a line and waits for its response gets it.
 class LineReader {
  public:
   enum class Result {
     kLine,     ///< `line` holds it, without its newline.
-    kTooLong,  ///< It was read to its end and left out.
-    kEnd,      ///< There are no more, or the stream is broken: see std::istream::bad.
+    kTooLong,  ///< It was read to its end and dropped.
+    kEnd,      ///< There is no further line, or the stream is broken: see std::istream::bad.
   };
 
   /// `max_bytes` of a line, without its newline.
@@ -23,7 +23,7 @@ class LineReader {
   /// The last line needs no newline.
   Result Next(std::string& line);
 
-  /// Of the line read last, from 1 on.
+  /// Number of the line read last, from 1 on.
   std::int64_t line_number() const { return line_number_; }
 
  private:

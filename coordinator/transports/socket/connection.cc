@@ -49,7 +49,7 @@ Connection::Connection(std::uint64_t id, Socket socket, ConnectionContext& conte
       closed_(std::move(closed)),
       idle_timer_(socket_.get_executor()),
       leaving_timer_(socket_.get_executor()),
-      held_answers_(kMaxAnswerBytes, &context.handler.answers()) {}
+      held_answers_(kMaxAnswerBytes, &context.handler.replies()) {}
 
 void Connection::Start() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {

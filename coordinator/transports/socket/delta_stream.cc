@@ -4,7 +4,7 @@
 
 #include <boost/asio/post.hpp>
 
-#include "coordinator/endpoints/chunked/chunked_messages.h"
+#include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
@@ -18,24 +18,26 @@ void Append(AnswerDelta delta, AnswerDelta& to) {
 
 }  // namespace
 
-DeltaStream::DeltaStream(std::uint64_t request_id, std::shared_ptr<PendingRequest> pending,
+DeltaStream::DeltaStream(const Endpoint& endpoint, std::uint64_t request_id,
+                         std::shared_ptr<PendingRequest> pending,
                          boost::asio::any_io_executor executor, Replied replied)
-    : request_id_(request_id),
+    : endpoint_(endpoint),
+      request_id_(request_id),
       pending_(std::move(pending)),
       executor_(std::move(executor)),
       replied_(std::move(replied)) {}
 
-void DeltaStream::Add(std::size_t question, AnswerDelta delta) {
+void DeltaStream::Add(std::size_t output, AnswerDelta delta) {
   const std::lock_guard lock(mutex_);
-  Append(std::move(delta), waiting_[question]);
+  Append(std::move(delta), waiting_[output]);
   if (!std::exchange(is_busy_, true)) {
     Post();
   }
 }
 
-void DeltaStream::Finish(std::function<void()> answer) {
+void DeltaStream::Finish(std::function<void()> respond) {
   const std::lock_guard lock(mutex_);
-  answer_ = std::move(answer);
+  respond_ = std::move(respond);
   if (!std::exchange(is_busy_, true)) {
     Post();
   }
@@ -47,32 +49,32 @@ void DeltaStream::Post() {
 
 void DeltaStream::Step() {
   std::map<std::size_t, AnswerDelta> deltas;
-  std::function<void()> answer;
+  std::function<void()> respond;
   {
     const std::lock_guard lock(mutex_);
     deltas.swap(waiting_);
     if (pending_->HasLeft()) {
-      answer_ = nullptr;
-      return;  // Busy for good: nobody waits for more.
+      respond_ = nullptr;
+      return;  // Still busy, so that no step follows.
     }
-    answer.swap(answer_);
+    respond.swap(respond_);
     is_busy_ = !deltas.empty();
   }
   if (!deltas.empty()) {
     Reply reply;
-    for (const auto& [question, delta] : deltas) {
+    for (const auto& [output, delta] : deltas) {
       v1::Response response;
       response.set_request_id(request_id_);
-      ToMessage(question, delta, *response.mutable_chunked_delta());
+      endpoint_.ToMessage(output, delta, response);
       reply.frames += proto::ToFrame(response);
     }
-    reply.held = pending_->answers().Hold(static_cast<std::int64_t>(reply.frames.size()));
+    reply.held = pending_->replies().Hold(static_cast<std::int64_t>(reply.frames.size()));
     reply.is_last = false;
     reply.written = [self = shared_from_this()] { self->Post(); };
     replied_(std::move(reply));
   }
-  if (answer) {
-    answer();
+  if (respond) {
+    respond();
   }
 }
 

@@ -5,10 +5,13 @@
 #include <mutex>
 #include <string>
 
-#include "coordinator/schedule/scheduler.h"
 #include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/schedule/scheduler.h"
 #include "proto/base/error.h"
-#include "proto/scorecast.pb.h"
+
+namespace scorecast::v1 {
+class Response;
+}
 
 namespace scorecast::coordinator {
 
@@ -16,30 +19,30 @@ namespace scorecast::coordinator {
 struct Reply {
   std::string frames;
   Held held;
-  bool is_last = true;  ///< Nothing more comes for the request.
+  bool is_last = true;  ///< No further reply comes for the request.
   /// Called once the frames are in the client's socket, unless the client has left; may be empty.
   std::function<void()> written = {};
 };
 
-Reply ToReply(const v1::Response& response, HeldBytes& answers);
-Reply ErrorReply(std::uint64_t request_id, const proto::Error& error, HeldBytes& answers);
+Reply ToReply(const v1::Response& response, HeldBytes& replies);
+Reply ErrorReply(std::uint64_t request_id, const proto::Error& error, HeldBytes& replies);
 
-/// A message that is being handled, for whoever sent it.
+/// A message that is being handled, as its connection sees it.
 class PendingRequest {
  public:
-  /// `answers` is where its answer counts; it outlives the request's reply.
-  explicit PendingRequest(HeldBytes& answers) : answers_(answers) {}
+  /// `replies` counts the bytes of its replies and outlives them.
+  explicit PendingRequest(HeldBytes& replies) : replies_(replies) {}
 
-  HeldBytes& answers() { return answers_; }
+  HeldBytes& replies() { return replies_; }
 
-  /// The sender has left. Returns what to cancel; where nothing is queued yet, nothing will be.
+  /// The client has left. Returns what to cancel; if nothing is queued yet, nothing will be.
   Scheduler::Ticket Leave();
   bool HasLeft() const;
-  /// False where the sender has left: then the ticket is to be cancelled.
+  /// False if the client has left: then the ticket is to be cancelled.
   bool Queued(Scheduler::Ticket ticket);
 
  private:
-  HeldBytes& answers_;
+  HeldBytes& replies_;
   mutable std::mutex mutex_;
   bool has_left_ = false;
   Scheduler::Ticket ticket_ = Scheduler::kNoTicket;

@@ -1,79 +1,108 @@
 #include "coordinator/transports/socket/request_handler.h"
 
+#include <optional>
 #include <utility>
 
 #include <boost/asio/post.hpp>
 
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/response_sink.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/endpoints/chunked/chunked_messages.h"
 #include "coordinator/transports/socket/delta_stream.h"
-#include "coordinator/endpoints/score/score_messages.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 namespace asio = boost::asio;
 
-proto::Error TooManyAnswers() {
-  return {503, "overloaded", "The server holds too many large answers.", "", 1};
-}
+/// Who gets the replies to a request.
+struct Client {
+  std::uint64_t request_id = 0;
+  std::shared_ptr<PendingRequest> pending;
+  RequestHandler::Replied replied;
+};
 
-proto::Error AnswerTooLarge(std::int64_t bytes, std::int64_t limit) {
-  return {413, "answer_too_large",
-          "The answer would be too large: up to " + std::to_string(bytes) + " > " +
-              std::to_string(limit) + " bytes.",
-          ""};
-}
-
-proto::Expected<ScoreRequest> Read(const v1::ScoreRequest& message) {
-  return ScoreRequestFromMessage(message);
-}
-proto::Expected<ChunkedRequest> Read(const v1::ChunkedRequest& message) {
-  return ChunkedRequestFromMessage(message);
-}
-
-void SetAnswer(const ScoreResponse& response, v1::Response& answer) {
-  ToMessage(response, *answer.mutable_score());
-}
-void SetAnswer(const ChunkedResponse& response, v1::Response& answer) {
-  ToMessage(response, *answer.mutable_chunked());
-}
-
-/// `finish` is a service's.
-template <typename Finish>
-Reply AnswerReply(std::uint64_t request_id, const Finish& finish, HeldBytes& answers) {
-  const auto response = finish();
+/// The reply of a response that is formed here.
+Reply FormReply(const Client& client, const DeferredResponse& deferred) {
+  const auto response = deferred.form();
+  HeldBytes& replies = client.pending->replies();
   if (!response) {
-    return ErrorReply(request_id, response.error(), answers);
+    return ErrorReply(client.request_id, response.error(), replies);
   }
-  v1::Response answer;
-  answer.set_request_id(request_id);
-  SetAnswer(*response, answer);
-  return ToReply(answer, answers);
+  v1::Response message;
+  message.set_request_id(client.request_id);
+  (*response)->ToMessage(message);
+  return ToReply(message, replies);
 }
+
+/// Forms replies on `executor`, or on `long_executor` if they are long.
+class ReplySink : public ResponseSink {
+ public:
+  /// `stream` is null unless the request streams.
+  ReplySink(Client client, asio::any_io_executor executor, asio::any_io_executor long_executor,
+            std::shared_ptr<DeltaStream> stream)
+      : client_(std::move(client)),
+        executor_(std::move(executor)),
+        long_executor_(std::move(long_executor)),
+        stream_(std::move(stream)) {}
+
+  HeldBytes& held_bytes() override { return client_.pending->replies(); }
+  std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
+
+  void OnDelta(std::size_t output, AnswerDelta delta) override {
+    stream_->Add(output, std::move(delta));
+  }
+
+  void OnDone(DeferredResponse response) override {
+    // The computing thread may call this, so the reply is formed elsewhere.
+    auto respond = [client = client_, executor = response.is_long ? long_executor_ : executor_,
+                    response = std::move(response)]() mutable {
+      asio::post(executor, [client = std::move(client), response = std::move(response)]() mutable {
+        if (client.pending->HasLeft()) {
+          return;
+        }
+        Reply reply = FormReply(client, response);
+        response.room.reset();  // The reply counts by itself.
+        client.replied(std::move(reply));
+      });
+    };
+    if (stream_ == nullptr) {
+      respond();
+    } else {
+      stream_->Finish(std::move(respond));
+    }
+  }
+
+ private:
+  const Client client_;
+  const asio::any_io_executor executor_;
+  const asio::any_io_executor long_executor_;
+  const std::shared_ptr<DeltaStream> stream_;
+};
 
 }  // namespace
 
-RequestHandler::RequestHandler(const Services& services, asio::any_io_executor executor,
-                               std::int64_t max_answer_bytes)
-    : services_(services), executor_(std::move(executor)), answers_(max_answer_bytes) {}
+RequestHandler::RequestHandler(RequestService& service, asio::any_io_executor executor,
+                               std::int64_t max_reply_bytes)
+    : service_(service), executor_(std::move(executor)), replies_(max_reply_bytes) {}
 
 void RequestHandler::WaitIdle() {
-  services_.scheduler.WaitIdle();  // Long answers are formed on our thread;
-  long_ones_.join();               // which may still have asked for some.
-  services_.scheduler.WaitIdle();
+  service_.WaitIdle();  // Long replies are formed on the long thread,
+  long_thread_.join();  // which may still have begun requests.
+  service_.WaitIdle();
 }
 
 void RequestHandler::Handle(std::string message, Held held, std::shared_ptr<PendingRequest> pending,
                             const Begun& begun, const Replied& replied) {
   const Clock::time_point arrived = Clock::now();
-  if (message.size() <= kLongBytes) {
+  if (message.size() <= static_cast<std::size_t>(kLongBytes)) {
     Begin(message, arrived, pending, replied);
     begun();
     return;
   }
-  asio::post(long_ones_, [this, message = std::move(message), held = std::move(held), arrived,
-                          pending = std::move(pending), begun, replied] {
+  asio::post(long_thread_, [this, message = std::move(message), held = std::move(held), arrived,
+                            pending = std::move(pending), begun, replied] {
     if (!pending->HasLeft()) {
       Begin(message, arrived, pending, replied);
     }
@@ -90,93 +119,28 @@ void RequestHandler::Begin(const std::string& message, Clock::time_point arrived
                                   "The frame is not a scorecast.v1.Request, or a text in it is "
                                   "not valid UTF-8.",
                                   ""),
-                       pending->answers()));
+                       pending->replies()));
     return;
   }
-  switch (request.door_case()) {
-    case v1::Request::kScore:
-      Serve(request.score(), {request.request_id(), arrived, pending, replied});
-      return;
-    case v1::Request::kChunked:
-      Serve(request.chunked(), {request.request_id(), arrived, pending, replied});
-      return;
-    case v1::Request::DOOR_NOT_SET:
-      break;
-  }
-  replied(ErrorReply(
-      request.request_id(),
-      BadRequest("unknown_door", "The request asks for nothing that this server knows.", ""),
-      pending->answers()));
-}
-
-template <typename Answer>
-Scheduler::Ticket RequestHandler::Ask(const ScoreRequest& request, const Asked& asked,
-                                      Answer answer) {
-  return services_.score.Score(request, asked.arrived, std::move(answer));
-}
-
-template <typename Answer>
-Scheduler::Ticket RequestHandler::Ask(const ChunkedRequest& request, const Asked& asked,
-                                      Answer answer) {
-  if (!request.stream) {
-    return services_.chunked.Answer(request, asked.arrived, /*on_delta=*/{}, std::move(answer));
-  }
-  const auto stream =
-      std::make_shared<DeltaStream>(asked.request_id, asked.pending, executor_, asked.replied);
-  return services_.chunked.Answer(
-      request, asked.arrived,
-      // What is generated knows the stream while the job lives, which the answer below is part of.
-      [weak = std::weak_ptr(stream)](std::size_t question, AnswerDelta delta) {
-        if (const auto own = weak.lock()) {
-          own->Add(question, std::move(delta));
-        }
-      },
-      [stream, answer = std::move(answer)](ChunkedService::Finish finish) {
-        stream->Finish([answer, finish = std::move(finish)] { answer(finish); });
-      });
-}
-
-template <typename Message>
-void RequestHandler::Serve(const Message& message, const Asked& asked) {
-  HeldBytes& answers = asked.pending->answers();
-  const auto refuse = [&](const proto::Error& error) {
-    asked.replied(ErrorReply(asked.request_id, error, answers));
-  };
-  if (draining_) {
-    refuse(Draining());
+  const Endpoint* endpoint = service_.FindByMessageField(request.endpoint_case());
+  if (endpoint == nullptr) {
+    replied(ErrorReply(
+        request.request_id(),
+        BadRequest("unknown_endpoint", "The request asks for nothing that this server knows.", ""),
+        pending->replies()));
     return;
   }
-  const auto request = Read(message);
-  if (!request) {
-    refuse(request.error());
-    return;
+  ParsedRequest parsed = endpoint->FromMessage(request);
+  std::shared_ptr<DeltaStream> stream;
+  if (parsed && (*parsed)->streams()) {
+    stream =
+        std::make_shared<DeltaStream>(*endpoint, request.request_id(), pending, executor_, replied);
   }
-  const std::int64_t bytes = AnswerBytesBound(*request);
-  const bool is_long = bytes > static_cast<std::int64_t>(kLongBytes);
-  Held room = answers.Hold(bytes);
-  if (is_long && answers_.bytes() > answers_.limit()) {
-    room.reset();
-    refuse(bytes > answers_.limit() ? AnswerTooLarge(bytes, answers_.limit()) : TooManyAnswers());
-    return;
-  }
-  const Scheduler::Ticket ticket =
-      Ask(*request, asked, [this, is_long, asked, room = std::move(room)](auto finish) {
-        // Not on the computing thread, from which this may be.
-        auto form = [asked, room, finish = std::move(finish)]() mutable {
-          if (asked.pending->HasLeft()) {
-            return;
-          }
-          Reply reply = AnswerReply(asked.request_id, finish, asked.pending->answers());
-          room.reset();
-          asked.replied(std::move(reply));
-        };
-        if (is_long) {
-          asio::post(long_ones_, std::move(form));
-        } else {
-          asio::post(executor_, std::move(form));
-        }
-      });
-  if (!asked.pending->Queued(ticket)) {
+  const auto sink =
+      std::make_shared<ReplySink>(Client{request.request_id(), pending, replied}, executor_,
+                                  long_thread_.get_executor(), std::move(stream));
+  const Scheduler::Ticket ticket = service_.Begin(*endpoint, std::move(parsed), arrived, sink);
+  if (!pending->Queued(ticket)) {
     Cancel({ticket});
   }
 }

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// After an accept that failed (no file descriptor left, say) the next waits a little.
+/// Pause after an accept that failed, for example because no file descriptor was left.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
 tcp::endpoint Resolve(asio::io_context& io, const SocketOptions& options) {
@@ -34,11 +34,12 @@ tcp::endpoint Resolve(asio::io_context& io, const SocketOptions& options) {
 
 }  // namespace
 
-RequestServer::RequestServer(const Services& services, const SocketOptions& options, int io_threads)
-    : options_(options),
+RequestServer::RequestServer(RequestService& service, const SocketOptions& options, int io_threads)
+    : service_(service),
+      options_(options),
       work_(io_.get_executor()),
       messages_(std::max(options.max_held_bytes, options.max_request_bytes)),
-      handler_(services, io_.get_executor(), options.max_held_bytes),
+      handler_(service, io_.get_executor(), options.max_held_bytes),
       context_{options_, handler_, messages_},
       acceptor_(asio::make_strand(io_)),
       accept_again_(acceptor_.get_executor()) {
@@ -66,9 +67,9 @@ RequestServer::RequestServer(const Services& services, const SocketOptions& opti
 }
 
 RequestServer::~RequestServer() {
-  StartDraining();
+  StopAccepting();
   CloseConnections(std::chrono::milliseconds(0));
-  // A pass may still compute for a client that is gone, and its answer comes to our threads.
+  // A pass may still compute for a client that has left, and its response comes to these threads.
   handler_.WaitIdle();
   work_.reset();
   for (std::thread& thread : threads_) {
@@ -104,12 +105,12 @@ void RequestServer::Admit(tcp::socket socket) {
   bool is_one_too_many = false;
   {
     const std::lock_guard lock(mutex_);
-    if (handler_.draining()) {
-      return;  // Accepted just before: CloseConnections may have passed already.
+    if (!is_accepting_) {
+      return;  // CloseConnections may have passed already.
     }
     is_one_too_many = connections_.size() - refused_ >= options_.max_connections;
     if (is_one_too_many && refused_ == kMaxRefused) {
-      return;  // Closed without a word.
+      return;  // The socket is closed without a reply.
     }
     refused_ += is_one_too_many ? 1 : 0;
     const std::uint64_t id = next_id_++;
@@ -132,7 +133,15 @@ void RequestServer::Admit(tcp::socket socket) {
 }
 
 void RequestServer::StartDraining() {
-  handler_.StartDraining();
+  service_.StartDraining();
+  StopAccepting();
+}
+
+void RequestServer::StopAccepting() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_accepting_ = false;
+  }
   asio::post(acceptor_.get_executor(), [this] {
     error_code ignored;
     acceptor_.close(ignored);

@@ -14,8 +14,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "coordinator/transports/socket/connection.h"
 #include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/endpoints/request_service.h"
+#include "coordinator/transports/socket/connection.h"
 #include "coordinator/transports/socket/request_handler.h"
 #include "coordinator/transports/socket/socket_options.h"
 
@@ -24,34 +25,36 @@ namespace scorecast::coordinator {
 /// The request socket: accepts clients and runs them on threads of its own.
 class RequestServer {
  public:
-  /// Listens from here on. StartupError where the address cannot be had. The services
-  /// outlive it.
-  RequestServer(const Services& services, const SocketOptions& options, int io_threads);
-  /// Closes what is open, and waits until the services have nothing left to compute.
+  /// Listens from here on. StartupError if the address cannot be had. `service` outlives the
+  /// server.
+  RequestServer(RequestService& service, const SocketOptions& options, int io_threads);
+  /// Closes the connections, and waits until the service has nothing left to compute.
   ~RequestServer();
 
   RequestServer(const RequestServer&) = delete;
   RequestServer& operator=(const RequestServer&) = delete;
 
-  /// Where it listens.
+  /// The port it listens on.
   std::uint16_t port() const { return port_; }
 
-  /// First step of a shutdown: no new connections; new requests get a 503.
+  /// First step of a shutdown: no new connections, and the service drains.
   void StartDraining();
-  /// Last step: closes each connection as soon as its answers are written, and what is left of them
+  /// Last step: closes each connection as soon as its replies are written, and the remaining ones
   /// after `patience`. Returns when all are closed.
   void CloseConnections(std::chrono::milliseconds patience);
 
   std::size_t connections() const;
 
  private:
-  /// Connections beyond the limit that may be told so at a time.
+  /// Connections beyond the limit that are refused with a reply at a time.
   static constexpr std::size_t kMaxRefused = 64;
 
+  void StopAccepting();
   void Accept();
   void Admit(boost::asio::ip::tcp::socket socket);
   std::vector<std::shared_ptr<Connection>> Connections() const;
 
+  RequestService& service_;
   const SocketOptions options_;
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
@@ -65,7 +68,8 @@ class RequestServer {
   mutable std::mutex mutex_;
   std::condition_variable closed_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
-  std::size_t refused_ = 0;  ///< Of them, those that are only being told so.
+  std::size_t refused_ = 0;  ///< Of these, those that are only refused.
+  bool is_accepting_ = true;
   std::uint64_t next_id_ = 0;
 
   std::vector<std::thread> threads_;

@@ -13,15 +13,16 @@ struct SocketOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 7400;  ///< 0: any free one; see RequestServer::port.
   std::size_t max_connections = 16384;
-  /// A connection is closed after so long without a byte in or out while none of its requests is
-  /// being answered: idle clients, half a frame and silence, clients that do not read their
-  /// answers.
+  /// A connection is closed after this time without a byte in or out while none of its requests is
+  /// being computed: idle clients, clients that stop in the middle of a frame, and clients that do
+  /// not read their replies.
   std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
   std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Of a frame's message.
-  /// Of all messages that are being read: one more piece is refused with a 503; no less than
-  /// `max_request_bytes` counts. And of all answers: then only who waits for none may ask for
-  /// more, and only for a small one; a larger one is refused with a 503, and one that is larger
-  /// than all of this with a 413.
+  /// Upper bound on the bytes of all messages that are being read, of at least `max_request_bytes`:
+  /// a further piece is refused with a 503. The same bound holds for all replies, of which those to
+  /// requests under way count with their upper bound. Beyond it only a client that waits for no
+  /// reply may ask for more, and only for a small one; a larger one is refused with a 503, or with
+  /// a 413 if it is larger than the whole bound.
   std::int64_t max_held_bytes = std::int64_t{1} << 30;
 };
 

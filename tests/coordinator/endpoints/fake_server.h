@@ -2,9 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "coordinator/endpoints/chunked/chunked_service.h"
-#include "coordinator/endpoints/json_doors.h"
-#include "coordinator/endpoints/score/score_service.h"
+#include "coordinator/endpoints/request_service.h"
+#include "coordinator/request/server_options.h"
 #include "tests/coordinator/fake_cluster.h"
 #include "tests/coordinator/fake_tokenizer.h"
 
@@ -21,28 +20,30 @@ struct FakeServer {
     config.max_position_embeddings = 512;
     return config;
   }
-  static ScoreOptions MultiItem() {
-    ScoreOptions options;
+  static ServerOptions MultiItem() {
+    ServerOptions options;
     options.delimiter = 256;
     options.chunks.enable_chunk_aware = true;
     return options;
   }
 
-  explicit FakeServer(const ScoreOptions& score_options = MultiItem(),
-                      const SchedulerOptions& scheduler_options = {})
-      : options(score_options), scheduler(cluster, scheduler_options) {}
+  explicit FakeServer(const ServerOptions& server_options = MultiItem(),
+                      const SchedulerOptions& scheduler_options = {},
+                      EndpointList endpoints = Endpoints())
+      : options(server_options),
+        scheduler(cluster, scheduler_options),
+        service(config, &tokenizer, options, scheduler, endpoints) {}
 
-  /// Made before any thread logs: how libspdlog keeps its making apart ThreadSanitizer cannot see.
+  /// Made before any thread logs, because ThreadSanitizer does not see how libspdlog synchronizes
+  /// its making.
   spdlog::logger* const logger = spdlog::default_logger_raw();
   const proto::ModelConfig config = Config();
-  const ScoreOptions options;
+  const ServerOptions options;
   HoldingTokenizer tokenizer{{{"<d>", 256}, {" yes", 257}, {" no", 258}}, 259};
   FakeCluster cluster{
       {.max_rows = 64, .max_reads = 160, .pass_kv_rows = 4096, .kept_kv_rows = 8192}, kVocabSize};
   Scheduler scheduler;
-  ScoreService service{config, &tokenizer, options, scheduler};
-  ChunkedService chunked{config, &tokenizer, options, scheduler};
-  const JsonDoors doors = MakeJsonDoors(service, chunked);
+  RequestService service;
 };
 
 }  // namespace scorecast::coordinator

@@ -9,8 +9,8 @@ namespace scorecast::coordinator {
 
 /// The `n` tokens that FakeCluster's model finds the likeliest, one after the other, behind a
 /// sequence whose last segment they go on.
-inline std::vector<proto::TokenId> GreedyAnswer(proto::PackedSequence sequence, std::size_t n,
-                                                std::int64_t vocab_size) {
+inline std::vector<proto::TokenId> GreedyCompletion(proto::PackedSequence sequence, std::size_t n,
+                                                    std::int64_t vocab_size) {
   sequence.label_lists = {{}};
   std::vector<proto::TokenId> tokens;
   while (tokens.size() < n) {

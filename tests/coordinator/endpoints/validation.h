@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/endpoint.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_context.h"
 #include "proto/base/expected.h"
@@ -17,7 +19,7 @@ inline constexpr TokenId kYes = 257;
 inline constexpr TokenId kNo = 258;
 inline constexpr TokenId kBos = 259;
 
-/// What a door's requests are checked against. Each test changes its own.
+/// What requests are checked against. Each test changes its own.
 struct CheckingServer {
   CheckingServer() {
     config_.vocab_size = 300;
@@ -27,7 +29,7 @@ struct CheckingServer {
   RequestContext context() const { return {config_, tokenizer_, options_, limits_}; }
 
   proto::ModelConfig config_;
-  ScoreOptions options_;
+  ServerOptions options_;
   proto::PlanLimits limits_{
       .max_rows = 128, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
   const FakeTokenizer with_bos_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}, {"<x>", 400}},
@@ -36,22 +38,19 @@ struct CheckingServer {
   const Tokenizer* tokenizer_ = &with_bos_;
 };
 
-/// What a door makes of a body: `from_json` reads it, `prepare` checks what was read.
-template <typename Prepared, typename Request>
-proto::Expected<Prepared> PrepareBody(const std::string& body,
-                                      proto::Expected<Request> (*from_json)(const nlohmann::json&),
-                                      proto::Expected<Prepared> (*prepare)(const Request&,
-                                                                           const RequestContext&),
-                                      const RequestContext& context) {
+/// The prepared request of a body.
+inline proto::Expected<PreparedRequest> PrepareBody(const Endpoint& endpoint,
+                                                    const std::string& body,
+                                                    const RequestContext& context) {
   const auto json = ParseJson(body);
   if (!json) {
     return proto::Unexpected(json.error());
   }
-  const proto::Expected<Request> request = from_json(json.value());
+  const ParsedRequest request = endpoint.FromJson(json.value());
   if (!request) {
     return proto::Unexpected(request.error());
   }
-  return prepare(request.value(), context);
+  return (*request)->Prepare(context, {});
 }
 
 /// `Server` has a Prepare(body).

@@ -1,6 +1,5 @@
-// Answers of the chunked door, as FakeCluster's model gives them.
+// Completions of the chunked endpoint, as FakeCluster's model gives them.
 
-#include <future>
 #include <map>
 #include <set>
 #include <thread>
@@ -9,7 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "coordinator/endpoints/chunked/chunked_request.h"
+#include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/request/chunk_packing.h"
+#include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 #include "tests/coordinator/endpoints/greedy_completion.h"
 
@@ -22,31 +25,24 @@ using ::testing::SizeIs;
 using Ids = std::vector<TokenId>;
 
 Expected<ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
-                              const ChunkedService::OnDelta& on_delta = {}) {
-  std::promise<ChunkedService::Finish> ready;
-  server.chunked.Answer(request, Clock::now(), on_delta,
-                        [&](ChunkedService::Finish finish) { ready.set_value(std::move(finish)); });
-  auto answer = ready.get_future().get()();
+                              const OnDelta& on_delta = {}) {
+  auto response = coordinator::Ask<ChunkedResponse>(server.service, ChunkedEndpoint(), request,
+                                                    Clock::now(), on_delta);
   server.scheduler.WaitIdle();
-  return answer;
+  return response;
 }
 
 std::vector<AnswerOutput> Outputs(FakeServer& server, const ChunkedRequest& request) {
-  auto response = Ask(server, request);
-  if (!response) {
-    ADD_FAILURE() << response.error().message;
-    return {};
-  }
-  return *std::move(response->outputs);
+  return ValueOrFail(Ask(server, request)).outputs.value_or(std::vector<AnswerOutput>());
 }
 
 /// The fake tokenizer's ids.
 Ids Bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
 Ids Greedy(const std::string& question, std::size_t n) {
-  return GreedyAnswer(PackChunks(Bytes("s"), {{Bytes("ab")}, {Bytes("cde")}}, {Bytes(question)},
-                                 ChunkPositionStrategy::kShared),
-                      n, FakeServer::kVocabSize);
+  return GreedyCompletion(PackChunks(Bytes("s"), {{Bytes("ab")}, {Bytes("cde")}}, {Bytes(question)},
+                                     ChunkPositionStrategy::kShared),
+                          n, FakeServer::kVocabSize);
 }
 
 /// What ids mean behind a question of ASCII.
@@ -65,7 +61,7 @@ ChunkedRequest Example() {
   return request;
 }
 
-TEST(ChunkedGeneration, EachQuestionHasItsOwnAnswer) {
+TEST(ChunkedGeneration, EachQuestionHasItsOwnCompletion) {
   FakeServer server;
   const auto response = Ask(server, Example());
   ASSERT_TRUE(response) << response.error().message;
@@ -94,23 +90,24 @@ TEST(ChunkedGeneration, APlainPromptGoesOn) {
   Ids prompt = Bytes("once upon");
   prompt.insert(prompt.begin(), 259);
   const proto::PackedSequence sequence = PackChunks(prompt, {}, {}, ChunkPositionStrategy::kShared);
-  EXPECT_EQ(response->outputs->at(0).token_ids, GreedyAnswer(sequence, 5, FakeServer::kVocabSize));
+  EXPECT_EQ(response->outputs->at(0).token_ids,
+            GreedyCompletion(sequence, 5, FakeServer::kVocabSize));
   EXPECT_THAT(*response->scores, ElementsAre(SizeIs(2))) << "of the same prompt";
 }
 
-TEST(ChunkedGeneration, ScoresDoNotDependOnAnswers) {
+TEST(ChunkedGeneration, ScoresDoNotDependOnCompletions) {
   FakeServer server;
   ChunkedRequest request = Example();
   request.label_token_ids = Ids{5, 6, 7};
-  const auto with_answers = Ask(server, request);
+  const auto with_completions = Ask(server, request);
   request.max_new_tokens = 0;
   const auto alone = Ask(server, request);
-  ASSERT_TRUE(with_answers && alone);
-  EXPECT_EQ(with_answers->scores, alone->scores);
+  ASSERT_TRUE(with_completions && alone);
+  EXPECT_EQ(with_completions->scores, alone->scores);
   EXPECT_FALSE(alone->outputs);
 }
 
-TEST(ChunkedGeneration, AStopTokenEndsAnAnswer) {
+TEST(ChunkedGeneration, AStopTokenEndsACompletion) {
   FakeServer server;
   ChunkedRequest request = Example();
   request.questions = {Bytes("why?")};
@@ -152,7 +149,7 @@ TEST(ChunkedGeneration, TheSeedDecidesWhateverTheCompany) {
   EXPECT_EQ(together, alone);
 }
 
-TEST(ChunkedGeneration, DeltasAddUpToTheAnswer) {
+TEST(ChunkedGeneration, DeltasAddUpToTheCompletion) {
   FakeServer server;
   ChunkedRequest request = Example();
   request.stream = true;

@@ -6,6 +6,12 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/chunked/chunked_response.h"
+#include "coordinator/endpoints/response_bytes.h"
+#include "proto/scorecast.pb.h"
+#include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/chunked/chunked_response_from_message.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -15,17 +21,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Ids = std::vector<TokenId>;
 
-ChunkedRequest Read(const v1::ChunkedRequest& message) {
-  auto request = ChunkedRequestFromMessage(message);
-  if (!request) {
-    ADD_FAILURE() << request.error().message;
-    return {};
-  }
-  return std::move(request).value();
-}
-
-TEST(ChunkedRequestFromMessage, FieldsLeftOutHaveTheDoorsDefaults) {
-  const ChunkedRequest request = Read({});
+TEST(ChunkedRequestFromMessage, FieldsLeftOutHaveTheEndpointsDefaults) {
+  const ChunkedRequest request = ValueOrFail(ChunkedRequestFromMessage({}));
   const ChunkedRequest defaults;
   EXPECT_FALSE(request.system_prompt);
   EXPECT_FALSE(request.chunks);
@@ -86,7 +83,7 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   message.set_timeout_ms(10);
   message.set_model("m");
   message.set_cache_salt("tenant");
-  const ChunkedRequest request = Read(message);
+  const ChunkedRequest request = ValueOrFail(ChunkedRequestFromMessage(message));
   EXPECT_EQ(Text(*request.system_prompt), "s");
   ASSERT_THAT(*request.chunks, SizeIs(2));
   EXPECT_EQ(Text(request.chunks->at(0)), "a");
@@ -149,8 +146,9 @@ ChunkedResponse Example() {
 
 TEST(ChunkedResponse, ComesThroughWhole) {
   const ChunkedResponse response = Example();
-  v1::ChunkedResponse message;
-  ToMessage(response, message);
+  v1::Response whole;
+  response.ToMessage(whole);
+  const v1::ChunkedResponse& message = whole.chunked();
   EXPECT_EQ(message.usage().total_tokens(), 14);
   EXPECT_EQ(message.outputs(0).finish_reason(), "stop");
   EXPECT_EQ(message.outputs(1).finish_reason(), "length");
@@ -160,15 +158,15 @@ TEST(ChunkedResponse, ComesThroughWhole) {
   EXPECT_EQ(back.token_logprobs, response.token_logprobs);
   EXPECT_EQ(back.top_logprobs, response.top_logprobs);
   EXPECT_EQ(back.usage, response.usage);
-  v1::ChunkedResponse again;
-  ToMessage(back, again);
-  EXPECT_TRUE(MessageDifferencer::Equals(again, message));
+  v1::Response again;
+  back.ToMessage(again);
+  EXPECT_TRUE(MessageDifferencer::Equals(again, whole));
 }
 
 TEST(ChunkedResponse, WhatIsNotThereStaysAway) {
-  v1::ChunkedResponse message;
-  ToMessage(ChunkedResponse{}, message);
-  const ChunkedResponse back = ChunkedResponseFromMessage(message);
+  v1::Response message;
+  ChunkedResponse().ToMessage(message);
+  const ChunkedResponse back = ChunkedResponseFromMessage(message.chunked());
   EXPECT_FALSE(back.scores);
   EXPECT_FALSE(back.outputs);
   EXPECT_FALSE(back.token_logprobs);
@@ -187,7 +185,7 @@ TEST(ChunkedDelta, SaysWhoseItIsAndWhetherItIsTheLast) {
   EXPECT_EQ(last.finish_reason(), "length");
 }
 
-TEST(AnswerBytesBound, NoAnswerIsLonger) {
+TEST(ResponseBytesBound, NoResponseIsLonger) {
   ChunkedRequest request;
   request.questions = {"a", "b", "c"};
   request.label_token_ids = Ids(200, 1);
@@ -207,15 +205,15 @@ TEST(AnswerBytesBound, NoAnswerIsLonger) {
   response.timings = {.queue_ms = kNumber, .tokenize_ms = 1, .forward_ms = 1, .total_ms = 1};
   v1::Response message;
   message.set_request_id(std::numeric_limits<std::uint64_t>::max());
-  ToMessage(response, *message.mutable_chunked());
+  response.ToMessage(message);
   const auto bytes = static_cast<std::int64_t>(message.ByteSizeLong());
-  EXPECT_LE(bytes, AnswerBytesBound(request));
-  EXPECT_GT(2 * bytes, AnswerBytesBound(request)) << "a bound that is of use";
-  const std::int64_t whole = AnswerBytesBound(request);
+  EXPECT_LE(bytes, request.ResponseBytesBound());
+  EXPECT_GT(2 * bytes, request.ResponseBytesBound()) << "a bound that is of use";
+  const std::int64_t whole = request.ResponseBytesBound();
   request.stream = true;
-  EXPECT_GT(AnswerBytesBound(request), whole + 3 * static_cast<std::int64_t>(text.size()));
+  EXPECT_GT(request.ResponseBytesBound(), whole + 3 * static_cast<std::int64_t>(text.size()));
   request.max_new_tokens = std::numeric_limits<std::int64_t>::max();
-  EXPECT_GT(AnswerBytesBound(request), whole) << "without an overflow";
+  EXPECT_GT(request.ResponseBytesBound(), whole) << "without an overflow";
 }
 
 }  // namespace

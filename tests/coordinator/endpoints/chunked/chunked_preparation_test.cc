@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/chunked/chunked_response.h"
+#include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/fake_tokenizer.h"
 
 namespace scorecast::coordinator {
@@ -48,6 +50,12 @@ Ids TokensOf(const PackedSequence& sequence, std::size_t segment) {
   return {begin, begin + sequence.segments[segment].length};
 }
 
+struct Prepared {
+  PackedSequence sequence;
+  std::vector<Generation> generations;
+  ChunkedReadout readout;
+};
+
 class ChunkedPreparation : public ::testing::Test {
  protected:
   ChunkedPreparation() {
@@ -58,13 +66,15 @@ class ChunkedPreparation : public ::testing::Test {
     request_.label_token_ids = Ids{5, 6};
   }
 
-  PreparedChunked Prepare() {
-    auto prepared = PrepareChunked(request_, {config_, tokenizer_, options_, limits_});
-    if (!prepared) {
-      ADD_FAILURE() << prepared.error().message;
+  Prepared Prepare() {
+    const PreparedRequest prepared =
+        ValueOrFail(PrepareChunked(request_, {config_, tokenizer_, options_, limits_}, {}));
+    if (prepared.sequences.size() != 1) {
+      ADD_FAILURE() << "a chunked request is one sequence";
       return {};
     }
-    return std::move(prepared).value();
+    return {prepared.sequences.front(), prepared.generations,
+            static_cast<const ChunkedReadout&>(*prepared.readout)};
   }
 
   void Structured(const std::string& system_prompt, const std::vector<std::string>& chunks,
@@ -75,7 +85,7 @@ class ChunkedPreparation : public ::testing::Test {
   }
 
   proto::ModelConfig config_;
-  ScoreOptions options_;
+  ServerOptions options_;
   proto::PlanLimits limits_{
       .max_rows = 1024, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
   const FakeTokenizer with_bos_{{{"<d>", 256}, {" yes", 257}, {" no", 258}}, kBos};
@@ -88,7 +98,7 @@ TEST_F(ChunkedPreparation, TheSeedsExample) {
   request_.system_prompt = Ids(10, 1);
   request_.chunks = {Ids(10, 2), Ids(10, 3), Ids(10, 4)};
   request_.question = Ids(9, 9);
-  const PreparedChunked prepared = Prepare();
+  const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.segments,
               ElementsAre(Prefix(10), Block(10, 10), Block(10, 10), Block(10, 10), Suffix(9, 20)));
   std::vector<std::int32_t> positions(10);
@@ -111,7 +121,7 @@ TEST_F(ChunkedPreparation, TheSeedsExample) {
 TEST_F(ChunkedPreparation, ATextIsTakenApartBeforeItIsTokenized) {
   // Joined, "<" and "d>" would be one token; and the separator's bytes are nowhere.
   request_.prompt = "s< # # d>a< # # d> # # <d>?";
-  const PreparedChunked from_text = Prepare();
+  const Prepared from_text = Prepare();
   const PackedSequence& sequence = from_text.sequence;
   EXPECT_THAT(sequence.segments, ElementsAre(Prefix(3), Block(4, 3), Block(2, 3), Suffix(2, 7)));
   EXPECT_EQ(TokensOf(sequence, 0), WithBos("s<"));
@@ -123,7 +133,7 @@ TEST_F(ChunkedPreparation, ATextIsTakenApartBeforeItIsTokenized) {
 
   request_.prompt.reset();
   Structured("s<", {"d>a<", "d>"}, "<d>?");
-  const PreparedChunked structured = Prepare();
+  const Prepared structured = Prepare();
   EXPECT_EQ(structured.sequence.tokens, sequence.tokens);
   EXPECT_EQ(structured.sequence.segments, sequence.segments);
   EXPECT_EQ(structured.sequence.reads, sequence.reads);
@@ -136,7 +146,7 @@ TEST_F(ChunkedPreparation, WithoutTheFlagOrTwoSeparatorsAPromptIsPlain) {
         std::pair{true, "question"}}) {
     options_.chunks.enable_chunk_aware = enabled;
     request_.prompt = prompt;
-    const PreparedChunked prepared = Prepare();
+    const Prepared prepared = Prepare();
     const Ids tokens = WithBos(prompt);
     EXPECT_EQ(prepared.sequence.tokens, tokens);
     EXPECT_THAT(prepared.sequence.segments, ElementsAre(Prefix(tokens.size())));
@@ -177,7 +187,7 @@ TEST_F(ChunkedPreparation, AnEmptySystemPromptIsBosWhereTextHasOne) {
 TEST_F(ChunkedPreparation, NothingIsAddedToIds) {
   request_.chunks = {Ids{1, 2}};
   request_.question = Ids{3};
-  const PreparedChunked prepared = Prepare();
+  const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.tokens, ElementsAre(1, 2, 3));
   EXPECT_THAT(prepared.sequence.segments, ElementsAre(Block(2, 0), Suffix(1, 2)));
 }
@@ -225,7 +235,7 @@ TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtOnePlace) {
   request_.chunks = {"ab", "cde"};
   request_.questions = {"?", "why?"};
   request_.max_new_tokens = 4;
-  const PreparedChunked prepared = Prepare();
+  const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.segments,
               ElementsAre(Prefix(2), Block(2, 2), Block(3, 2), Suffix(1, 5), Suffix(4, 5)));
   EXPECT_THAT(prepared.sequence.reads,
@@ -237,26 +247,26 @@ TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtOnePlace) {
     EXPECT_EQ(prepared.generations[i].segment, 3 + i);
     EXPECT_EQ(prepared.generations[i].max_new_tokens, 4);
   }
-  EXPECT_THAT(prepared.contexts, ElementsAre(Bytes("?"), Bytes("why?")));
+  EXPECT_THAT(QuestionContexts(prepared.sequence), ElementsAre(Bytes("?"), Bytes("why?")));
 }
 
-TEST_F(ChunkedPreparation, AnAnswerToAPlainPromptIsItsSuffix) {
+TEST_F(ChunkedPreparation, ACompletionOfAPlainPromptIsItsSuffix) {
   request_.prompt = "a plain prompt of some length";
   request_.max_new_tokens = 3;
-  const PreparedChunked prepared = Prepare();
+  const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.segments, ElementsAre(Prefix(30), Suffix(0, 30)));
   EXPECT_EQ(prepared.sequence.rows(), 30);
   ASSERT_THAT(prepared.generations, SizeIs(1));
   EXPECT_EQ(prepared.generations[0].segment, 1U);
-  EXPECT_THAT(prepared.contexts, ElementsAre(Bytes("t of some length")))
+  EXPECT_THAT(QuestionContexts(prepared.sequence), ElementsAre(Bytes("t of some length")))
       << "the last sixteen tokens";
 }
 
-TEST_F(ChunkedPreparation, AnAnswerNeedsNoLabels) {
+TEST_F(ChunkedPreparation, ACompletionNeedsNoLabels) {
   Structured("s", {"ab"}, "?");
   request_.label_token_ids.reset();
   request_.max_new_tokens = 1;
-  PreparedChunked prepared = Prepare();
+  Prepared prepared = Prepare();
   EXPECT_FALSE(prepared.readout.reads_rows);
   EXPECT_THAT(prepared.sequence.reads, IsEmpty());
   EXPECT_THAT(prepared.generations, SizeIs(1));
@@ -275,7 +285,7 @@ TEST_F(ChunkedPreparation, OnlyWhatIsAskedForIsRead) {
   request_.labels = {" yes", " no"};
   request_.apply_softmax = true;
   request_.label_temperature = 0.5;
-  const PreparedChunked prepared = Prepare();
+  const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.reads, ElementsAre(RowRead{4, 0, false, 0}));
   EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(ElementsAre(257, 258)));
   EXPECT_EQ(prepared.readout.row.temperature, 0.5);
@@ -283,22 +293,22 @@ TEST_F(ChunkedPreparation, OnlyWhatIsAskedForIsRead) {
   EXPECT_THAT(Prepare().sequence.reads, ElementsAre(RowRead{4, 0, true, 0}));
 }
 
-TEST_F(ChunkedPreparation, WhatEndsAnAnswer) {
+TEST_F(ChunkedPreparation, WhatEndsACompletion) {
   Structured("s", {"ab"}, "?");
   request_.max_new_tokens = 5;
   request_.sampling = {.temperature = 0.5, .top_p = 0.75, .top_k = 3, .seed = 11};
   request_.stop = {"\n"};
   request_.stop_token_ids = {1, 2};
-  AnswerOptions answer = Prepare().answer;
-  EXPECT_EQ(answer.max_new_tokens, 5);
-  EXPECT_EQ(answer.sampling.temperature, 0.5);
-  EXPECT_EQ(answer.sampling.top_p, 0.75);
-  EXPECT_EQ(answer.sampling.top_k, 3);
-  EXPECT_EQ(answer.sampling.seed, 11U);
-  EXPECT_THAT(answer.stop, ElementsAre("\n"));
-  EXPECT_THAT(answer.stop_token_ids, ElementsAre(1, 2, 7, 8)) << "the model's EOS too";
+  AnswerOptions options = CompletionOptionsOf(request_, config_);
+  EXPECT_EQ(options.max_new_tokens, 5);
+  EXPECT_EQ(options.sampling.temperature, 0.5);
+  EXPECT_EQ(options.sampling.top_p, 0.75);
+  EXPECT_EQ(options.sampling.top_k, 3);
+  EXPECT_EQ(options.sampling.seed, 11U);
+  EXPECT_THAT(options.stop, ElementsAre("\n"));
+  EXPECT_THAT(options.stop_token_ids, ElementsAre(1, 2, 7, 8)) << "the model's EOS too";
   request_.ignore_eos = true;
-  EXPECT_THAT(Prepare().answer.stop_token_ids, ElementsAre(1, 2));
+  EXPECT_THAT(CompletionOptionsOf(request_, config_).stop_token_ids, ElementsAre(1, 2));
 }
 
 TEST_F(ChunkedPreparation, TheModelsNameIsTheRequestsOwnIfItHasOne) {

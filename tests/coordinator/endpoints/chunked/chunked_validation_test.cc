@@ -22,7 +22,7 @@ struct Server : CheckingServer {
   }
 
   Expected<PreparedChunked> Prepare(const std::string& body) const {
-    return PrepareBody(body, ChunkedRequestFromJson, PrepareChunked, context());
+    return PrepareBody(ChunkedEndpoint(), body, context());
   }
 };
 
@@ -51,8 +51,8 @@ std::string Ids(const std::string& fields) {
 std::string Labelled(const std::string& fields) {
   return "{" + fields + R"(,"label_token_ids":[5]})";
 }
-/// One that wants an answer, with these options.
-std::string Answered(const std::string& fields) { return Text(R"("max_new_tokens":2,)" + fields); }
+/// A request for a completion with these options.
+std::string Generated(const std::string& fields) { return Text(R"("max_new_tokens":2,)" + fields); }
 std::string Prompt(const std::string& prompt) { return Labelled(R"("prompt":")" + prompt + "\""); }
 std::string Letters(std::size_t n) { return std::string(n, 'x'); }
 
@@ -60,7 +60,7 @@ TEST_F(ChunkedValidation, TheRequestsUnderTestAreOtherwiseValid) {
   ExpectAccepted({}, Text(R"("labels":[" yes"," no"])"));
   ExpectAccepted({}, Ids(R"("label_token_ids":[5])"));
   ExpectAccepted({}, Labelled(R"("question":"?")"));
-  ExpectAccepted({}, Answered(R"("temperature":0)"));
+  ExpectAccepted({}, Generated(R"("temperature":0)"));
   ExpectAccepted({}, Prompt("s # # a # # ?"));
   ExpectAccepted({}, Labelled(R"("questions":["?","why?"])"));
 }
@@ -79,24 +79,24 @@ TEST_F(ChunkedValidation, WrongTypes) {
   ExpectRefused({}, Text(R"("label_token_ids":[[5]])"), "wrong_type", "label_token_ids[0]");
   ExpectRefused({}, Text(R"("chunk_groups":[1.5],"label_token_ids":[5])"), "wrong_type",
                 "chunk_groups[0]");
-  ExpectRefused({}, Answered(R"("stop":[7])"), "wrong_type", "stop[0]");
-  ExpectRefused({}, Answered(R"("stop":7)"), "wrong_type", "stop");
-  ExpectRefused({}, Answered(R"("stop_token_ids":7)"), "wrong_type", "stop_token_ids");
+  ExpectRefused({}, Generated(R"("stop":[7])"), "wrong_type", "stop[0]");
+  ExpectRefused({}, Generated(R"("stop":7)"), "wrong_type", "stop");
+  ExpectRefused({}, Generated(R"("stop_token_ids":7)"), "wrong_type", "stop_token_ids");
   for (const char* seed : {"-1", "1.5", "18446744073709551616", "\"1\""}) {
-    ExpectRefused({}, Answered(R"("seed":)" + std::string(seed)), "wrong_type", "seed");
+    ExpectRefused({}, Generated(R"("seed":)" + std::string(seed)), "wrong_type", "seed");
   }
   for (const char* field : {"stream", "ignore_eos", "apply_softmax", "return_token_logprobs"}) {
-    ExpectRefused({}, Answered("\"" + std::string(field) + "\":1"), "wrong_type", field);
+    ExpectRefused({}, Generated("\"" + std::string(field) + "\":1"), "wrong_type", field);
   }
   for (const char* field :
        {"chunk_temperature", "chunk_scale", "label_temperature", "temperature", "top_p"}) {
-    ExpectRefused({}, Answered("\"" + std::string(field) + "\":\"1\""), "wrong_type", field);
+    ExpectRefused({}, Generated("\"" + std::string(field) + "\":\"1\""), "wrong_type", field);
   }
   for (const char* field : {"top_logprobs", "top_k", "timeout_ms"}) {
-    ExpectRefused({}, Answered("\"" + std::string(field) + "\":1.5"), "wrong_type", field);
+    ExpectRefused({}, Generated("\"" + std::string(field) + "\":1.5"), "wrong_type", field);
   }
   for (const char* field : {"chunk_position_strategy", "model", "cache_salt"}) {
-    ExpectRefused({}, Answered("\"" + std::string(field) + "\":1"), "wrong_type", field);
+    ExpectRefused({}, Generated("\"" + std::string(field) + "\":1"), "wrong_type", field);
   }
 }
 
@@ -151,7 +151,7 @@ TEST_F(ChunkedValidation, TextNeedsATokenizer) {
 }
 
 TEST_F(ChunkedValidation, TextIsValidUtf8) {
-  // JSON's own parser refuses it before; a door of another kind may not.
+  // The JSON parser refuses it before; another form may not.
   ChunkedRequest request;
   request.label_token_ids = std::vector<TokenId>{5};
   request.question = "?";
@@ -174,7 +174,7 @@ TEST_F(ChunkedValidation, IdsAreInTheVocabulary) {
   ExpectRefused({}, Labelled(R"("chunks":["a<x>"],"question":"?")"), "token_out_of_vocabulary",
                 "chunks[0]");
   ExpectRefused({}, Prompt("a<x>"), "token_out_of_vocabulary", "prompt");
-  ExpectRefused({}, Answered(R"("stop_token_ids":[1,300])"), "token_out_of_vocabulary",
+  ExpectRefused({}, Generated(R"("stop_token_ids":[1,300])"), "token_out_of_vocabulary",
                 "stop_token_ids");
 }
 
@@ -220,30 +220,30 @@ TEST_F(ChunkedValidation, GroupsHoldAllChunks) {
 }
 
 TEST_F(ChunkedValidation, StrategyAndWeighting) {
-  ExpectAccepted({}, Answered(R"("chunk_position_strategy":"offset")"));
-  ExpectRefused({}, Answered(R"("chunk_position_strategy":"other")"), "unknown_position_strategy",
+  ExpectAccepted({}, Generated(R"("chunk_position_strategy":"offset")"));
+  ExpectRefused({}, Generated(R"("chunk_position_strategy":"other")"), "unknown_position_strategy",
                 "chunk_position_strategy", "other");
-  ExpectAccepted({}, Answered(R"("chunk_temperature":0.01,"chunk_scale":1e-6)"));
-  ExpectAccepted({}, Answered(R"("chunk_temperature":100,"chunk_scale":1e6)"));
+  ExpectAccepted({}, Generated(R"("chunk_temperature":0.01,"chunk_scale":1e-6)"));
+  ExpectAccepted({}, Generated(R"("chunk_temperature":100,"chunk_scale":1e6)"));
   for (const std::string field : {"chunk_temperature", "chunk_scale"}) {
     for (const char* value : {"0", "-1", "9e-7", "1.1e6"}) {
-      ExpectRefused({}, Answered("\"" + field + "\":" + value), field + "_out_of_range", field);
+      ExpectRefused({}, Generated("\"" + field + "\":" + value), field + "_out_of_range", field);
     }
   }
 }
 
 TEST_F(ChunkedValidation, CacheSalt) {
-  ExpectAccepted({}, Answered(R"("cache_salt":")" + std::string(256, 's') + "\""));
-  ExpectRefused({}, Answered(R"("cache_salt":")" + std::string(257, 's') + "\""),
+  ExpectAccepted({}, Generated(R"("cache_salt":")" + std::string(256, 's') + "\""));
+  ExpectRefused({}, Generated(R"("cache_salt":")" + std::string(257, 's') + "\""),
                 "cache_salt_too_long", "cache_salt", "257 > 256");
 }
 
 TEST_F(ChunkedValidation, Labels) {
   ExpectRefused({}, R"({"question":"?"})", "no_labels", "label_token_ids");
   ExpectRefused({}, Text(R"("top_logprobs":1)"), "no_labels", "label_token_ids");
-  ExpectRefused({}, Answered(R"("apply_softmax":true)"), "no_labels", "label_token_ids");
-  ExpectRefused({}, Answered(R"("return_token_logprobs":true)"), "no_labels", "label_token_ids");
-  ExpectAccepted({}, Answered(R"("top_logprobs":1)"));
+  ExpectRefused({}, Generated(R"("apply_softmax":true)"), "no_labels", "label_token_ids");
+  ExpectRefused({}, Generated(R"("return_token_logprobs":true)"), "no_labels", "label_token_ids");
+  ExpectAccepted({}, Generated(R"("top_logprobs":1)"));
   ExpectRefused({}, Text(R"("labels":["a"],"label_token_ids":[5])"), "labels_given_twice",
                 "labels");
   ExpectRefused({}, Text(R"("label_token_ids":[])"), "no_labels", "label_token_ids");
@@ -255,7 +255,7 @@ TEST_F(ChunkedValidation, Labels) {
                 "temperature_without_softmax", "label_temperature");
   ExpectRefused({}, Text(R"("label_token_ids":[5],"apply_softmax":true,"label_temperature":0)"),
                 "temperature_out_of_range", "label_temperature");
-  // That of the answer says nothing about labels.
+  // The temperature of the completion says nothing about labels.
   ExpectAccepted({}, Text(R"("label_token_ids":[5],"temperature":2)"));
   for (const char* value : {"-1", "51"}) {
     ExpectRefused({}, Text(R"("label_token_ids":[5],"top_logprobs":)" + std::string(value)),
@@ -265,41 +265,41 @@ TEST_F(ChunkedValidation, Labels) {
 
 TEST_F(ChunkedValidation, Sampling) {
   for (const char* value : {"-0.5", "100.5", "1e300"}) {
-    ExpectRefused({}, Answered(R"("temperature":)" + std::string(value)),
+    ExpectRefused({}, Generated(R"("temperature":)" + std::string(value)),
                   "temperature_out_of_range", "temperature");
   }
   for (const char* value : {"0", "1e-6", "0.01", "100"}) {
-    ExpectAccepted({}, Answered(R"("temperature":)" + std::string(value)));
+    ExpectAccepted({}, Generated(R"("temperature":)" + std::string(value)));
   }
   for (const char* value : {"0", "-1", "1.001"}) {
-    ExpectRefused({}, Answered(R"("top_p":)" + std::string(value)), "top_p_out_of_range", "top_p");
+    ExpectRefused({}, Generated(R"("top_p":)" + std::string(value)), "top_p_out_of_range", "top_p");
   }
-  ExpectAccepted({}, Answered(R"("top_p":1e-9)"));
-  ExpectRefused({}, Answered(R"("top_k":-1)"), "top_k_out_of_range", "top_k");
-  ExpectAccepted({}, Answered(R"("top_k":100000)"));
-  ExpectAccepted({}, Answered(R"("seed":18446744073709551615)"));
+  ExpectAccepted({}, Generated(R"("top_p":1e-9)"));
+  ExpectRefused({}, Generated(R"("top_k":-1)"), "top_k_out_of_range", "top_k");
+  ExpectAccepted({}, Generated(R"("top_k":100000)"));
+  ExpectAccepted({}, Generated(R"("seed":18446744073709551615)"));
 }
 
 TEST_F(ChunkedValidation, StopStrings) {
-  ExpectAccepted({}, Answered(R"("stop":"x")"));
-  ExpectAccepted({}, Answered(R"("stop":[])"));
-  ExpectRefused({}, Answered(R"("stop":["x",""])"), "empty_stop", "stop[1]");
+  ExpectAccepted({}, Generated(R"("stop":"x")"));
+  ExpectAccepted({}, Generated(R"("stop":[])"));
+  ExpectRefused({}, Generated(R"("stop":["x",""])"), "empty_stop", "stop[1]");
   std::string stops = R"(["x")";
   for (int i = 1; i < 16; ++i) {
     stops += R"(,"x")";
   }
-  ExpectAccepted({}, Answered(R"("stop":)" + stops + "]"));
-  ExpectRefused({}, Answered(R"("stop":)" + stops + R"(,"x"])"), "too_many_stops", "stop",
+  ExpectAccepted({}, Generated(R"("stop":)" + stops + "]"));
+  ExpectRefused({}, Generated(R"("stop":)" + stops + R"(,"x"])"), "too_many_stops", "stop",
                 "17 > 16");
-  ExpectAccepted({}, Answered(R"("stop":")" + Letters(256) + "\""));
-  ExpectRefused({}, Answered(R"("stop":["x",")" + Letters(257) + R"("])"), "stop_too_long",
+  ExpectAccepted({}, Generated(R"("stop":")" + Letters(256) + "\""));
+  ExpectRefused({}, Generated(R"("stop":["x",")" + Letters(257) + R"("])"), "stop_too_long",
                 "stop[1]", "257 > 256");
   std::string ids = "[1";
   for (int i = 1; i < 1024; ++i) {
     ids += ",1";
   }
-  ExpectAccepted({}, Answered(R"("stop_token_ids":)" + ids + "]"));
-  ExpectRefused({}, Answered(R"("stop_token_ids":)" + ids + ",1]"), "too_many_stops",
+  ExpectAccepted({}, Generated(R"("stop_token_ids":)" + ids + "]"));
+  ExpectRefused({}, Generated(R"("stop_token_ids":)" + ids + ",1]"), "too_many_stops",
                 "stop_token_ids", "1025 > 1024");
 }
 
@@ -337,8 +337,8 @@ TEST_F(ChunkedValidation, Positions) {
 }
 
 TEST_F(ChunkedValidation, Timeout) {
-  ExpectRefused({}, Answered(R"("timeout_ms":0)"), "timeout_out_of_range", "timeout_ms");
-  ExpectAccepted({}, Answered(R"("timeout_ms":9223372036854775807)"));
+  ExpectRefused({}, Generated(R"("timeout_ms":0)"), "timeout_out_of_range", "timeout_ms");
+  ExpectAccepted({}, Generated(R"("timeout_ms":9223372036854775807)"));
 }
 
 TEST_F(ChunkedValidation, Capacity) {
@@ -349,10 +349,10 @@ TEST_F(ChunkedValidation, Capacity) {
   const std::string chunk = "\"" + Letters(17) + "\"";
   ExpectRefused(small, Labelled(R"("chunks":[)" + chunk + "," + chunk + R"(],"question":)" + chunk),
                 "capacity", "chunks");
-  // An answer's rows are kept: a page of 64 for each of the four segments.
-  ExpectRefused(small, Answered(R"("temperature":0)"), "capacity", "chunks", "256 rows > 64");
+  // A completion keeps its rows: a page of 64 for each of the four segments.
+  ExpectRefused(small, Generated(R"("temperature":0)"), "capacity", "chunks", "256 rows > 64");
   small.limits_.kept_kv_rows = 256;
-  ExpectAccepted(small, Answered(R"("temperature":0)"));
+  ExpectAccepted(small, Generated(R"("temperature":0)"));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/value_messages.h"
+#include "proto/scorecast.pb.h"
+#include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -14,23 +16,14 @@ namespace {
 using ::testing::ElementsAre;
 using Ids = std::vector<TokenId>;
 
-ScoreRequest Read(const v1::ScoreRequest& message) {
-  auto request = ScoreRequestFromMessage(message);
-  if (!request) {
-    ADD_FAILURE() << request.error().message;
-    return {};
-  }
-  return std::move(request).value();
-}
-
 v1::ScoreRequest Smallest() {
   v1::ScoreRequest message;
   message.mutable_query()->set_text("q");
   return message;
 }
 
-TEST(ScoreRequestFromMessage, FieldsLeftOutHaveTheDoorsDefaults) {
-  const ScoreRequest request = Read(Smallest());
+TEST(ScoreRequestFromMessage, FieldsLeftOutHaveTheEndpointsDefaults) {
+  const ScoreRequest request = ValueOrFail(ScoreRequestFromMessage(Smallest()));
   const ScoreRequest defaults;
   EXPECT_EQ(std::get<std::string>(request.query), "q");
   EXPECT_TRUE(request.items.empty());
@@ -65,7 +58,7 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   message.set_timeout_ms(6);
   message.set_model("");
   message.set_cache_salt("tenant");
-  const ScoreRequest request = Read(message);
+  const ScoreRequest request = ValueOrFail(ScoreRequestFromMessage(message));
   EXPECT_THAT(std::get<Ids>(request.query), ElementsAre(1, 2));
   ASSERT_EQ(request.items.size(), 2U);
   EXPECT_EQ(std::get<std::string>(request.items[0]), "a");
@@ -85,12 +78,14 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
 TEST(ScoreRequestFromMessage, LabelsForAllOrPerItem) {
   v1::ScoreRequest message = Smallest();
   message.mutable_label_token_ids()->mutable_for_all()->add_ids(3);
-  EXPECT_THAT(std::get<Ids>(*Read(message).label_token_ids), ElementsAre(3));
+  EXPECT_THAT(std::get<Ids>(*ValueOrFail(ScoreRequestFromMessage(message)).label_token_ids),
+              ElementsAre(3));
   auto& lists = *message.mutable_label_token_ids()->mutable_per_item();
   lists.add_lists()->add_ids(4);
   lists.add_lists();
-  EXPECT_THAT(std::get<std::vector<Ids>>(*Read(message).label_token_ids),
-              ElementsAre(ElementsAre(4), ElementsAre()));
+  EXPECT_THAT(
+      std::get<std::vector<Ids>>(*ValueOrFail(ScoreRequestFromMessage(message)).label_token_ids),
+      ElementsAre(ElementsAre(4), ElementsAre()));
 }
 
 TEST(ScoreRequestFromMessage, NamesTheFieldThatHasNoValue) {
@@ -115,8 +110,9 @@ TEST(ScoreResponse, ComesThroughWhole) {
   response.item_first_ignored = true;
   response.usage = {.prompt_tokens = 11, .completion_tokens = 0, .cached_tokens = 3};
   response.timings = {.queue_ms = 1, .tokenize_ms = 2, .forward_ms = 3, .total_ms = 4};
-  v1::ScoreResponse message;
-  ToMessage(response, message);
+  v1::Response whole;
+  response.ToMessage(whole);
+  const v1::ScoreResponse& message = whole.score();
   EXPECT_EQ(message.usage().total_tokens(), 11);
 
   const ScoreResponse back = ScoreResponseFromMessage(message);
@@ -125,13 +121,13 @@ TEST(ScoreResponse, ComesThroughWhole) {
   EXPECT_EQ(back.token_logprobs, response.token_logprobs);
   EXPECT_EQ(back.query_token_logprobs, response.query_token_logprobs);
   EXPECT_EQ(back.top_logprobs, response.top_logprobs);
-  v1::ScoreResponse again;
-  ToMessage(back, again);
-  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(again, message));
+  v1::Response again;
+  back.ToMessage(again);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(again, whole));
 }
 
-/// The longest answer to a request, as the score door forms it.
-std::int64_t LongestAnswer(const ScoreRequest& request) {
+/// Bytes of the longest response to a request.
+std::int64_t LongestResponse(const ScoreRequest& request) {
   ScoreResponse response;
   const auto labels_of = [&](std::size_t item) {
     const auto* lists =
@@ -160,12 +156,12 @@ std::int64_t LongestAnswer(const ScoreRequest& request) {
   response.item_first_ignored = true;
   response.usage = {.prompt_tokens = 1'000'000, .cached_tokens = 1'000'000};
   response.timings = {.queue_ms = 1, .tokenize_ms = 1, .forward_ms = 1, .total_ms = 1};
-  v1::ScoreResponse message;
-  ToMessage(response, message);
-  return static_cast<std::int64_t>(message.ByteSizeLong());
+  v1::Response message;
+  response.ToMessage(message);
+  return static_cast<std::int64_t>(message.score().ByteSizeLong());
 }
 
-TEST(AnswerBytesBound, HoldsAndIsNotFarOff) {
+TEST(ResponseBytesBound, HoldsAndIsNotFarOff) {
   for (const std::size_t items : {1, 2, 100, 2000}) {
     for (const std::size_t labels : {1, 2, 300}) {
       for (const bool logprobs : {false, true}) {
@@ -181,9 +177,9 @@ TEST(AnswerBytesBound, HoldsAndIsNotFarOff) {
           request.label_token_ids = std::vector<Ids>(items, Ids(labels));
           forms.push_back(request);
           for (const ScoreRequest& form : forms) {
-            EXPECT_LE(LongestAnswer(form), AnswerBytesBound(form));
-            EXPECT_LT(AnswerBytesBound(form),
-                      4 * LongestAnswer(form) + static_cast<std::int64_t>(items) * 30 + 300);
+            EXPECT_LE(LongestResponse(form), form.ResponseBytesBound());
+            EXPECT_LT(form.ResponseBytesBound(),
+                      4 * LongestResponse(form) + static_cast<std::int64_t>(items) * 30 + 300);
           }
         }
       }
@@ -192,9 +188,9 @@ TEST(AnswerBytesBound, HoldsAndIsNotFarOff) {
 }
 
 TEST(ScoreResponse, WhatWasNotAskedForIsNotThere) {
-  v1::ScoreResponse message;
-  ToMessage(ScoreResponse{}, message);
-  const ScoreResponse back = ScoreResponseFromMessage(message);
+  v1::Response message;
+  ScoreResponse().ToMessage(message);
+  const ScoreResponse back = ScoreResponseFromMessage(message.score());
   EXPECT_FALSE(back.token_logprobs);
   EXPECT_FALSE(back.query_token_logprobs);
   EXPECT_FALSE(back.top_logprobs);

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/score/score_response.h"
+#include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/fake_tokenizer.h"
 
 namespace scorecast::coordinator {
@@ -20,6 +22,11 @@ using ::testing::IsEmpty;
 constexpr TokenId kBos = 259;
 using Ids = std::vector<TokenId>;
 
+struct Prepared {
+  std::vector<PackedSequence> sequences;
+  ScoreReadout readout;
+};
+
 class ScorePreparation : public ::testing::Test {
  protected:
   ScorePreparation() {
@@ -28,17 +35,17 @@ class ScorePreparation : public ::testing::Test {
     request_.label_token_ids = Ids{5, 6};
   }
 
-  PreparedScore Prepare(const Tokenizer* tokenizer = nullptr) {
-    auto prepared = PrepareScore(request_, {config_, tokenizer, options_, limits_});
-    if (!prepared) {
-      ADD_FAILURE() << prepared.error().message;
+  Prepared Prepare(const Tokenizer* tokenizer = nullptr) {
+    const PreparedRequest prepared =
+        ValueOrFail(PrepareScore(request_, {config_, tokenizer, options_, limits_}));
+    if (prepared.readout == nullptr) {
       return {};
     }
-    return std::move(prepared).value();
+    return {prepared.sequences, static_cast<const ScoreReadout&>(*prepared.readout)};
   }
 
   proto::ModelConfig config_;
-  ScoreOptions options_;
+  ServerOptions options_;
   proto::PlanLimits limits_{
       .max_rows = 1024, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
   ScoreRequest request_;
@@ -55,7 +62,7 @@ class WorkedExample : public ScorePreparation {
 };
 
 TEST_F(WorkedExample, HiddenComputesNoDelimiter) {
-  const PreparedScore prepared = Prepare();
+  const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 1u);
   const PackedSequence& sequence = prepared.sequences[0];
   EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
@@ -72,7 +79,7 @@ TEST_F(WorkedExample, HiddenComputesNoDelimiter) {
 TEST_F(WorkedExample, FirstPutsTheFirstDelimiterIntoThePrefix) {
   options_.delimiter_visibility = DelimiterVisibility::kFirst;
   request_.return_token_logprobs = true;
-  const PreparedScore prepared = Prepare();
+  const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 1u);
   const PackedSequence& sequence = prepared.sequences[0];
   // Items see the prefix, which is exactly query and first delimiter, and themselves.
@@ -88,7 +95,7 @@ TEST_F(WorkedExample, FirstPutsTheFirstDelimiterIntoThePrefix) {
 
 TEST_F(WorkedExample, OneByOneMakesAPromptOfEach) {
   options_.delimiter.reset();
-  const PreparedScore prepared = Prepare();
+  const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 3u);
   EXPECT_THAT(prepared.sequences[1].tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 22));
   EXPECT_THAT(prepared.sequences[1].segments, ElementsAre(Segment{SegmentKind::kPrefix, 8, 0}));
@@ -98,16 +105,16 @@ TEST_F(WorkedExample, OneByOneMakesAPromptOfEach) {
 
 TEST_F(WorkedExample, ItemFirstIsHonouredOneByOneAndIgnoredOtherwise) {
   request_.item_first = true;
-  const PreparedScore packed = Prepare();
+  const Prepared packed = Prepare();
   EXPECT_TRUE(packed.readout.item_first_ignored);
   EXPECT_EQ(packed.sequences[0].tokens.front(), 11);
   options_.delimiter.reset();
-  const PreparedScore prompts = Prepare();
+  const Prepared prompts = Prepare();
   EXPECT_FALSE(prompts.readout.item_first_ignored);
   EXPECT_THAT(prompts.sequences[2].tokens, ElementsAre(23, 11, 12, 13, 14, 15, 16, 17));
 }
 
-TEST_F(WorkedExample, OnlyWhatTheAnswerNeedsIsRead) {
+TEST_F(WorkedExample, OnlyRowsOfTheResponseAreRead) {
   struct Case {
     bool softmax, logprobs;
     std::int64_t top;
@@ -127,7 +134,7 @@ TEST_F(WorkedExample, OnlyWhatTheAnswerNeedsIsRead) {
     request_.top_logprobs = c.top;
     request_.label_token_ids =
         c.per_item ? LabelTokenIds(std::vector<Ids>{{5}, {6, 7}, {8}}) : LabelTokenIds(Ids{5, 6});
-    const PreparedScore prepared = Prepare();
+    const Prepared prepared = Prepare();
     const auto& reads = prepared.sequences[0].reads;
     ASSERT_EQ(reads.size(), c.query_row ? 4u : 3u);
     for (const RowRead& read : reads) {
@@ -143,12 +150,12 @@ TEST_F(ScorePreparation, AnEmptyItemIsReadAtTheLastPrefixRow) {
   request_.query = Ids{1, 2};
   request_.items = {Ids{}, Ids{3, 4}, Ids{}};
   options_.delimiter = 9;
-  const PreparedScore hidden = Prepare();
+  const Prepared hidden = Prepare();
   EXPECT_THAT(hidden.sequences[0].tokens, ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(hidden.sequences[0].reads,
               ElementsAre(RowRead{1, 0, true, 0}, RowRead{3, 0, true, 0}, RowRead{1, 0, true, 0}));
   options_.delimiter_visibility = DelimiterVisibility::kFirst;
-  const PreparedScore first = Prepare();
+  const Prepared first = Prepare();
   EXPECT_THAT(first.sequences[0].tokens, ElementsAre(1, 2, 9, 3, 4));
   EXPECT_THAT(first.sequences[0].reads,
               ElementsAre(RowRead{2, 0, true, 0}, RowRead{4, 0, true, 0}, RowRead{2, 0, true, 0}));
@@ -161,7 +168,7 @@ TEST_F(ScorePreparation, NoItemsComputeNothing) {
   for (const auto delimiter : {std::optional<TokenId>(), std::optional<TokenId>(9)}) {
     options_.delimiter = delimiter;
     options_.delimiter_visibility = DelimiterVisibility::kFirst;
-    const PreparedScore prepared = Prepare();
+    const Prepared prepared = Prepare();
     EXPECT_THAT(prepared.sequences, IsEmpty());
     EXPECT_EQ(prepared.readout.usage.prompt_tokens, delimiter ? 2 : 0);
   }
@@ -172,11 +179,11 @@ TEST_F(ScorePreparation, BosStandsOnceAtTheStartOfText) {
   request_.query = "xa";
   request_.items = {"b", ""};
   options_.delimiter = 256;
-  const PreparedScore packed = Prepare(&tokenizer);
+  const Prepared packed = Prepare(&tokenizer);
   EXPECT_THAT(packed.sequences[0].tokens, ElementsAre(kBos, 'x', 'a', 'b'));
   EXPECT_EQ(packed.readout.usage.prompt_tokens, 4);
   options_.delimiter.reset();
-  const PreparedScore prompts = Prepare(&tokenizer);
+  const Prepared prompts = Prepare(&tokenizer);
   EXPECT_THAT(prompts.sequences[0].tokens, ElementsAre(kBos, 'x', 257)) << "one text, one encoding";
   EXPECT_THAT(prompts.sequences[1].tokens, ElementsAre(kBos, 'x', 'a'));
   EXPECT_EQ(prompts.readout.usage.prompt_tokens, 6);
@@ -191,7 +198,7 @@ TEST_F(ScorePreparation, LabelsPerItemFollowTheirItems) {
   request_.query = Ids{1};
   request_.items = {Ids{2}, Ids{3}};
   request_.label_token_ids = std::vector<Ids>{{7}, {8, 9}};
-  const PreparedScore prompts = Prepare();
+  const Prepared prompts = Prepare();
   EXPECT_THAT(prompts.sequences[0].label_lists, ElementsAre(ElementsAre(7)));
   EXPECT_THAT(prompts.sequences[1].label_lists, ElementsAre(ElementsAre(8, 9)));
   options_.delimiter = 0;
@@ -204,7 +211,7 @@ TEST_F(ScorePreparation, LabelsByTextAndModelName) {
   request_.items = {"b"};
   request_.label_token_ids.reset();
   request_.labels = {" no", " yes"};
-  const PreparedScore prepared = Prepare(&tokenizer);
+  const Prepared prepared = Prepare(&tokenizer);
   EXPECT_THAT(prepared.sequences[0].label_lists, ElementsAre(ElementsAre(258, 257)));
   EXPECT_EQ(prepared.readout.model, "default");
   request_.model = "mine";

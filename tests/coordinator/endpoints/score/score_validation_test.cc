@@ -21,7 +21,7 @@ struct Server : CheckingServer {
   }
 
   Expected<PreparedScore> Prepare(const std::string& body) const {
-    return PrepareBody(body, ScoreRequestFromJson, PrepareScore, context());
+    return PrepareBody(ScoreEndpoint(), body, context());
   }
 };
 
@@ -264,7 +264,7 @@ TEST_F(ScoreValidation, Temperature) {
                   "temperature_out_of_range", "temperature",
                   "temperature must be finite and greater than zero");
   }
-  // JSON has no way to write what is not finite; other doors have.
+  // JSON has no way to write what is not finite; messages can.
   const Server server;
   ScoreRequest request;
   request.query = std::vector<TokenId>{1};

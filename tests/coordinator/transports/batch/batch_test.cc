@@ -1,17 +1,22 @@
 #include "coordinator/transports/batch/batch.h"
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <streambuf>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/coordinator/endpoints/fake_server.h"
 
@@ -39,7 +44,7 @@ BatchRun RunText(FakeServer& server, const std::string& input, const BatchOption
   std::istringstream in(input);
   std::ostringstream out;
   BatchRun run;
-  run.summary = RunBatch(in, out, server.doors, server.scheduler, options);
+  run.summary = RunBatch(in, out, server.service, options);
   server.scheduler.WaitIdle();
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) {
@@ -59,7 +64,7 @@ void ExpectErrorRecord(const json& record, const json& custom_id, int code,
   EXPECT_TRUE(record["error"]["message"].is_string());
 }
 
-TEST(Batch, AnswersInOpenAisFormat) {
+TEST(Batch, RespondsInOpenAisFormat) {
   FakeServer server;
   const BatchRun run = RunText(server, Line("a", Body(1, R"(,"model":"m","item_first":true)")));
   ASSERT_EQ(run.lines.size(), 1u);
@@ -237,50 +242,93 @@ TEST(Batch, LinesThatWaitTogetherShareAPass) {
   ReleasingInput releasing(input, server.cluster);
   std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatch(in, out, server.doors, server.scheduler, {}).answered, 20);
+  EXPECT_EQ(RunBatch(in, out, server.service, {}).answered, 20);
   server.scheduler.WaitIdle();
   // A line is 5 rows and a pass 64: the first one left alone, the others are 95 rows.
   EXPECT_EQ(server.cluster.plans().size(), 3u);
 }
 
-/// A door that answers when it is told to.
 TEST(Batch, KeepsTheOrderOfTheInputWhateverIsReadyFirst) {
   FakeServer server;
-  std::vector<std::pair<int, std::function<void(FinishJson)>>> waiting;
-  const auto answer_all_backwards = [&] {
-    for (auto it = waiting.rbegin(); it != waiting.rend(); ++it) {
-      it->second([n = it->first] { return JsonAnswer{200, n}; });
-    }
-    waiting.clear();
-  };
-  JsonDoors doors;
-  doors["/v1/score"] = [&](const json& body, Clock::time_point,
-                           const std::function<void(FinishJson)>& ready) {
-    waiting.emplace_back(body.get<int>(), ready);
-    if (waiting.size() == 10) {
-      answer_all_backwards();
-    }
-  };
+  server.cluster.Hold();
   std::string input;
   for (int i = 0; i < 50; ++i) {
-    input += Line(std::to_string(i), std::to_string(i)) + "not JSON\n";
+    // A line without items is ready at once, the others when the cluster may compute.
+    const std::string model = R"(,"model":")" + std::to_string(i) + R"(")";
+    input += Line(std::to_string(i),
+                  i % 3 == 0 ? Body(i, model)
+                             : R"({"query":[1],"items":[],"label_token_ids":[5])" + model + "}") +
+             "not JSON\n";
   }
-  std::istringstream in(input);
+  ReleasingInput releasing(input, server.cluster);
+  std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatch(in, out, doors, server.scheduler, {}).ExitCode(), 3);
+  EXPECT_EQ(RunBatch(in, out, server.service, {}).ExitCode(), 3);
+  server.scheduler.WaitIdle();
   std::istringstream lines(out.str());
   std::string line;
   for (int i = 0; i < 50; ++i) {
     ASSERT_TRUE(std::getline(lines, line));
-    EXPECT_EQ(json::parse(line)["response"]["body"], i);
+    const json body = json::parse(line)["response"]["body"];
+    EXPECT_EQ(body["model"], std::to_string(i));
+    EXPECT_EQ(body["scores"].size(), i % 3 == 0 ? 2u : 0u);
     ASSERT_TRUE(std::getline(lines, line));
     ExpectErrorRecord(json::parse(line), nullptr, 400, "invalid_json", 2 * i + 2);
   }
   EXPECT_FALSE(std::getline(lines, line));
 }
 
+/// An endpoint with nothing to compute, whose responses are formed by a function.
+class FormingEndpoint : public Endpoint {
+ public:
+  FormingEndpoint(std::function<void()> on_parse, std::function<void()> on_respond)
+      : on_parse_(std::move(on_parse)), on_respond_(std::move(on_respond)) {}
+
+  std::string_view name() const override { return "forming"; }
+  std::string_view url() const override { return "/v1/score"; }
+  int message_field() const override { return 0; }
+  ParsedRequest FromJson(const json&) const override {
+    on_parse_();
+    Request request;
+    request.on_respond = on_respond_;
+    return AsParsed(proto::Expected<Request>(request));
+  }
+  ParsedRequest FromMessage(const v1::Request&) const override { return FromJson(json()); }
+  void ToMessage(std::size_t, const AnswerDelta&, v1::Response&) const override {}
+
+ private:
+  struct Response : EndpointResponse {
+    OrderedJson ToJson() const override { return {}; }
+    void ToMessage(v1::Response&) const override {}
+  };
+
+  struct Responder : Readout {
+    std::function<void()> on_respond;
+
+    proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows&) const override {
+      on_respond();
+      return std::unique_ptr<EndpointResponse>(std::make_unique<Response>());
+    }
+  };
+
+  struct Request : EndpointRequest {
+    std::function<void()> on_respond;
+
+    proto::Expected<PreparedRequest> Prepare(const RequestContext&, const OnDelta&) const override {
+      auto readout = std::make_shared<Responder>();
+      readout->on_respond = on_respond;
+      PreparedRequest prepared;
+      prepared.readout = std::move(readout);
+      return prepared;
+    }
+    std::int64_t ResponseBytesBound() const override { return 0; }
+  };
+
+  const std::function<void()> on_parse_;
+  const std::function<void()> on_respond_;
+};
+
 TEST(Batch, NoMoreLinesAreTakenThanTheWindowHolds) {
-  FakeServer server;
   BatchOptions few_lines;
   few_lines.max_lines_in_flight = 2;
   BatchOptions few_bytes;  // Room for two of the three lines, each of 61 bytes.
@@ -288,26 +336,41 @@ TEST(Batch, NoMoreLinesAreTakenThanTheWindowHolds) {
   for (const BatchOptions& options : {few_lines, few_bytes}) {
     std::promise<void> third_taken;
     int taken = 0;
-    JsonDoors doors;
-    doors["/v1/score"] = [&](const json&, Clock::time_point,
-                             const std::function<void(FinishJson)>& ready) {
-      ++taken;
-      if (taken == 3) {
-        third_taken.set_value();
-      }
-      ready([&, first = taken == 1] {
-        // The first line is in the window for as long as its answer takes.
-        if (first) {
-          EXPECT_EQ(third_taken.get_future().wait_for(std::chrono::milliseconds(100)),
-                    std::future_status::timeout);
-        }
-        return JsonAnswer{200, nullptr};
-      });
-    };
+    bool first = true;
+    const FormingEndpoint endpoint(
+        [&] {
+          ++taken;
+          if (taken == 3) {
+            third_taken.set_value();
+          }
+        },
+        [&] {
+          // The first line is in the window while its response is formed.
+          if (std::exchange(first, false)) {
+            EXPECT_EQ(third_taken.get_future().wait_for(std::chrono::milliseconds(100)),
+                      std::future_status::timeout);
+          }
+        });
+    const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+    FakeServer server(FakeServer::MultiItem(), {}, endpoints);
     std::istringstream in(Line("1", "{}") + Line("2", "{}") + Line("3", "{}"));
     std::ostringstream out;
-    EXPECT_EQ(RunBatch(in, out, doors, server.scheduler, options).answered, 3);
+    EXPECT_EQ(RunBatch(in, out, server.service, options).answered, 3);
+    server.scheduler.WaitIdle();
   }
+}
+
+TEST(Batch, ALineDoesNotStream) {
+  FakeServer server;
+  const BatchRun run =
+      RunText(server, R"({"custom_id":"a","method":"POST","url":"/v1/chunked",)"
+                      R"("body":{"prompt":"p","max_new_tokens":3,"stream":true}})");
+  ASSERT_EQ(run.lines.size(), 1u);
+  const json& response = run.lines[0]["response"];
+  EXPECT_EQ(response["status_code"], 400);
+  EXPECT_EQ(response["body"]["reason"], "stream_not_here");
+  EXPECT_EQ(response["body"]["param"], "stream");
+  EXPECT_TRUE(server.cluster.plans().empty());
 }
 
 /// A stream that takes so many bytes and then is full.
@@ -332,7 +395,7 @@ TEST(Batch, AnOutputThatCannotBeWrittenEndsTheRun) {
     std::istringstream in(input);
     FullDisk disk(room);
     std::ostream out(&disk);
-    const BatchSummary summary = RunBatch(in, out, server.doors, server.scheduler, {});
+    const BatchSummary summary = RunBatch(in, out, server.service, {});
     server.scheduler.WaitIdle();
     EXPECT_EQ(summary.ExitCode(), 1);
     EXPECT_EQ(summary.failure, "the output could not be written");
@@ -358,7 +421,7 @@ TEST(Batch, AnInputThatCannotBeReadFailsTheRunAfterWhatWasRead) {
   BrokenInput broken(Line("a", Body(1)) + "{\"custom");
   std::istream in(&broken);
   std::ostringstream out;
-  const BatchSummary summary = RunBatch(in, out, server.doors, server.scheduler, {});
+  const BatchSummary summary = RunBatch(in, out, server.service, {});
   server.scheduler.WaitIdle();
   EXPECT_EQ(summary.ExitCode(), 1);
   EXPECT_EQ(summary.answered, 1);
@@ -366,21 +429,21 @@ TEST(Batch, AnInputThatCannotBeReadFailsTheRunAfterWhatWasRead) {
   EXPECT_EQ(summary.failure, "the input could not be read");
 }
 
-/// Input that is given one line at a time, each after the answer to the one before it.
+/// Input that gives one line at a time, each after the response to the line before.
 class Conversation : public std::streambuf {
  public:
   explicit Conversation(int lines) : lines_(lines) {}
 
-  void Answered() {
+  void Responded() {
     const std::lock_guard lock(mutex_);
-    ++answered_;
+    ++responded_;
     changed_.notify_all();
   }
 
  protected:
   int_type underflow() override {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return answered_ >= asked_; });
+    changed_.wait(lock, [&] { return responded_ >= asked_; });
     if (asked_ == lines_) {
       return traits_type::eof();
     }
@@ -395,20 +458,20 @@ class Conversation : public std::streambuf {
   std::mutex mutex_;
   std::condition_variable changed_;
   int asked_ = 0;
-  int answered_ = 0;
+  int responded_ = 0;
   std::string line_;
 };
 
-/// Counts a line as answered when it has been flushed.
-class Answers : public std::stringbuf {
+/// Counts a response when it has been flushed.
+class Responses : public std::stringbuf {
  public:
-  explicit Answers(Conversation& conversation) : conversation_(conversation) {}
+  explicit Responses(Conversation& conversation) : conversation_(conversation) {}
 
  protected:
   int sync() override {
     for (; flushed_ < str().size(); ++flushed_) {
       if (str()[flushed_] == '\n') {
-        conversation_.Answered();
+        conversation_.Responded();
       }
     }
     return 0;
@@ -419,13 +482,13 @@ class Answers : public std::stringbuf {
   std::size_t flushed_ = 0;
 };
 
-TEST(Batch, ALineIsAnsweredBeforeTheNextIsAsked) {
+TEST(Batch, ALineIsWrittenBeforeTheNextIsRead) {
   FakeServer server;
   Conversation conversation(5);
-  Answers answers(conversation);
+  Responses responses(conversation);
   std::istream in(&conversation);
-  std::ostream out(&answers);
-  EXPECT_EQ(RunBatch(in, out, server.doors, server.scheduler, {}).answered, 5);
+  std::ostream out(&responses);
+  EXPECT_EQ(RunBatch(in, out, server.service, {}).answered, 5);
   server.scheduler.WaitIdle();
 }
 

@@ -1,12 +1,10 @@
-// The chunked door through a connection.
+// The chunked endpoint through a connection.
 
-#include <future>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/chunked/chunked_messages.h"
 #include "tests/coordinator/transports/socket/connection_checks.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
@@ -28,20 +26,7 @@ v1::Request ChunkedRequestNumber(std::uint64_t number) {
   return request;
 }
 
-/// What the service answers, asked without a socket.
-v1::ChunkedResponse Answer(const v1::Request& request) {
-  FakeServer fake;
-  std::promise<ChunkedService::Finish> ready;
-  fake.chunked.Answer(ChunkedRequestFromMessage(request.chunked()).value(), Clock::now(),
-                      /*on_delta=*/{},
-                      [&](ChunkedService::Finish finish) { ready.set_value(std::move(finish)); });
-  v1::ChunkedResponse response;
-  ToMessage(ready.get_future().get()().value(), response);
-  fake.scheduler.WaitIdle();
-  return response;
-}
-
-TEST(ChunkedConnection, BothDoorsAnswerOnOne) {
+TEST(ChunkedConnection, ServesBothEndpoints) {
   FakeSocketServer server;
   const auto client = server.Connect();
   for (std::uint64_t number = 0; number < 20; ++number) {
@@ -54,7 +39,7 @@ TEST(ChunkedConnection, BothDoorsAnswerOnOne) {
       EXPECT_TRUE(response.has_score());
       continue;
     }
-    const v1::ChunkedResponse expected = Answer(ChunkedRequestNumber(number));
+    const v1::ChunkedResponse expected = server.ResponseTo(ChunkedRequestNumber(number)).chunked();
     ASSERT_EQ(response.chunked().scores_size(), 1);
     EXPECT_EQ(response.chunked().scores(0).SerializeAsString(),
               expected.scores(0).SerializeAsString());
@@ -76,7 +61,7 @@ TEST(ChunkedConnection, RefusesWhatIsNoGoodRequest) {
   ExpectError(client->Call(ChunkedRequestNumber(2)), 2, 503, "draining");
 }
 
-TEST(ChunkedConnection, AnAnswerThatIsTooLargeByItselfIsRefused) {
+TEST(ChunkedConnection, AResponseThatIsTooLargeByItselfIsRefused) {
   SocketOptions options = FakeSocketServer::Options();
   options.max_held_bytes = 70'000;
   FakeSocketServer server(options);

@@ -1,4 +1,4 @@
-// Answers that are streamed through a connection.
+// Completions that are streamed through a connection.
 
 #include <map>
 #include <memory>
@@ -30,12 +30,12 @@ v1::Request StreamingRequest(std::uint64_t number, std::int64_t max_new_tokens) 
 }
 
 Ids Greedy(std::uint64_t number, TokenId question, std::size_t n) {
-  return GreedyAnswer(PackChunks({}, {{{static_cast<TokenId>(100 + number)}}}, {{question}},
-                                 ChunkPositionStrategy::kShared),
-                      n, FakeServer::kVocabSize);
+  return GreedyCompletion(PackChunks({}, {{{static_cast<TokenId>(100 + number)}}}, {{question}},
+                                     ChunkPositionStrategy::kShared),
+                          n, FakeServer::kVocabSize);
 }
 
-/// What came of a request's answers so far.
+/// The parts of a request's completions that came so far.
 struct Received {
   std::map<std::uint32_t, v1::ChunkedOutput> outputs;
 
@@ -48,7 +48,7 @@ struct Received {
   }
 };
 
-TEST(ChunkedStream, DeltasComeBeforeTheAnswerAndAddUpToIt) {
+TEST(ChunkedStream, DeltasComeBeforeTheResponseAndAddUpToIt) {
   FakeSocketServer server;
   const auto client = server.Connect();
   constexpr std::uint64_t kRequests = 6;
@@ -57,14 +57,14 @@ TEST(ChunkedStream, DeltasComeBeforeTheAnswerAndAddUpToIt) {
     client->Send(StreamingRequest(number, kTokens));
   }
   std::map<std::uint64_t, Received> received;
-  for (std::uint64_t answers = 0; answers < kRequests;) {
+  for (std::uint64_t responses_received = 0; responses_received < kRequests;) {
     const v1::Response response = client->Receive();
     const std::uint64_t number = response.request_id();
     if (response.has_chunked_delta()) {
       received[number].Add(response.chunked_delta());
       continue;
     }
-    ++answers;
+    ++responses_received;
     ASSERT_EQ(response.chunked().outputs_size(), 2) << response.error().message();
     for (std::uint32_t i = 0; i < 2; ++i) {
       const v1::ChunkedOutput& output = response.chunked().outputs(static_cast<int>(i));
@@ -76,7 +76,7 @@ TEST(ChunkedStream, DeltasComeBeforeTheAnswerAndAddUpToIt) {
   }
 }
 
-TEST(ChunkedStream, WithoutStreamOnlyTheAnswerComes) {
+TEST(ChunkedStream, WithoutStreamOnlyTheResponseComes) {
   FakeSocketServer server;
   const auto client = server.Connect();
   v1::Request request = StreamingRequest(1, 5);

@@ -1,4 +1,4 @@
-// One client of the request socket: frames, errors, answers, leaving, reading slowly or not at all.
+// One client of the request socket: frames, errors, replies, leaving, reading slowly or not at all.
 
 #include "coordinator/transports/socket/connection.h"
 
@@ -33,14 +33,14 @@ std::string FrameOf(const std::string& message) {
   return frame;
 }
 
-TEST(Connection, AnswersWhatTheDoorAnswers) {
+TEST(Connection, RepliesWithTheResponseOfTheEndpoint) {
   FakeSocketServer server;
   const auto client = server.Connect();
   for (std::uint64_t number : {0, 1, 2, 3, 4}) {
     const v1::Request request = NumberedRequest(number);
     const v1::Response response = client->Call(request);
     EXPECT_EQ(response.request_id(), number);
-    EXPECT_EQ(ScoresOf(response.score()), ScoresOf(server.Answer(request)));
+    EXPECT_EQ(ScoresOf(response.score()), ScoresOf(server.ResponseTo(request).score()));
     EXPECT_EQ(response.score().scores_size(), request.score().items_size());
     EXPECT_GT(response.score().usage().prompt_tokens(), 0);
     EXPECT_GE(response.score().timings().total_ms(), response.score().timings().forward_ms());
@@ -59,14 +59,14 @@ TEST(Connection, TakesAFrameInAnyPieces) {
     many += proto::ToFrame(NumberedRequest(number));
   }
   WriteBytes(*client, many);
-  std::map<std::uint64_t, int> answers;
+  std::map<std::uint64_t, int> replies;
   for (int i = 0; i < 40; ++i) {
-    ++answers[client->Receive().request_id()];
+    ++replies[client->Receive().request_id()];
   }
-  EXPECT_EQ(answers.size(), 40U);
+  EXPECT_EQ(replies.size(), 40U);
 }
 
-TEST(Connection, AnswersInAnyOrder) {
+TEST(Connection, RespondsInAnyOrder) {
   FakeSocketServer server;
   server.cluster().Hold();
   const auto client = server.Connect();
@@ -88,10 +88,10 @@ TEST(Connection, GoesOnAfterBadFrames) {
   WriteBytes(*client, FrameOf("\xff\xff\xff"));
   ExpectError(client->Receive(), 0, 400, "not_a_message");
   WriteBytes(*client, FrameOf(""));
-  ExpectError(client->Receive(), 0, 400, "unknown_door");
+  ExpectError(client->Receive(), 0, 400, "unknown_endpoint");
   v1::Request request;
   request.set_request_id(77);
-  ExpectError(client->Call(request), 77, 400, "unknown_door");
+  ExpectError(client->Call(request), 77, 400, "unknown_endpoint");
   request = NumberedRequest(3);
   request.mutable_score()->clear_query();
   ExpectError(client->Call(request), 3, 400, "missing_field");
@@ -149,20 +149,20 @@ TEST(Connection, TellsOfADeadlineThatPassed) {
   ExpectError(client->Call(fault), 2, 400, "missing_field");
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   server.cluster().Release();
-  std::map<std::uint64_t, v1::Response> answers;
+  std::map<std::uint64_t, v1::Response> replies;
   for (int i = 0; i < 2; ++i) {
     const v1::Response response = client->Receive();
-    answers[response.request_id()] = response;
+    replies[response.request_id()] = response;
   }
-  EXPECT_TRUE(answers.at(0).has_score());
-  ExpectError(answers.at(1), 1, 504, "deadline_passed");
+  EXPECT_TRUE(replies.at(0).has_score());
+  ExpectError(replies.at(1), 1, 504, "deadline_passed");
   EXPECT_EQ(server.cluster().plans().size(), 1U);
 }
 
 TEST(Connection, AClientThatDoesNotReadCostsOthersNothing) {
   FakeSocketServer server;
   const auto slow = server.Connect();
-  // Answers of about 100 kB: far more of them than the server and the two sockets would hold.
+  // Replies of about 100 kB: far more of them than the server and the two sockets would hold.
   constexpr std::uint64_t kRequests = 400;
   std::thread sender([&] {
     for (std::uint64_t number = 0; number < kRequests; ++number) {
@@ -183,14 +183,14 @@ TEST(Connection, AClientThatDoesNotReadCostsOthersNothing) {
   EXPECT_TRUE(Eventually(is_stalled, std::chrono::seconds(120)));
   EXPECT_LT(server.cluster().plans().size(), kRequests * 3 / 4) << "it stopped before the end";
   EXPECT_EQ(ScoresOf(other->Call(NumberedRequest(4)).score()),
-            ScoresOf(server.Answer(NumberedRequest(4))));
-  std::map<std::uint64_t, int> answers;
+            ScoresOf(server.ResponseTo(NumberedRequest(4)).score()));
+  std::map<std::uint64_t, int> replies;
   for (std::uint64_t i = 0; i < kRequests; ++i) {
     const v1::Response response = slow->Receive();
     ASSERT_EQ(response.score().scores_size(), 121 + static_cast<int>(response.request_id() % 5));
-    ++answers[response.request_id()];
+    ++replies[response.request_id()];
   }
-  EXPECT_EQ(answers.size(), kRequests) << "none was lost";
+  EXPECT_EQ(replies.size(), kRequests) << "none was lost";
   sender.join();
 }
 
@@ -286,8 +286,9 @@ TEST(Connection, AHalfReadMessageIsRefusedWhereAllTogetherAreTooLarge) {
   })) << "what they held is free again";
 }
 
-/// Its answer is larger than a small one: 50 log-probabilities for each of the items and the query.
-v1::Request WithLargeAnswer(std::uint64_t number) {
+/// Its response is larger than a small one: 50 log-probabilities for each of the items and the
+/// query.
+v1::Request WithLargeResponse(std::uint64_t number) {
   v1::Request request = NumberedRequest(number);
   for (int item = 0; item < 120; ++item) {
     request.mutable_score()->add_items()->set_text("");
@@ -296,30 +297,30 @@ v1::Request WithLargeAnswer(std::uint64_t number) {
   return request;
 }
 
-TEST(Connection, ALargeAnswerIsRefusedWhereAllTogetherAreTooLarge) {
+TEST(Connection, ALargeResponseIsRefusedIfAllTogetherAreTooLarge) {
   SocketOptions options = FakeSocketServer::Options();
   options.max_held_bytes = 150'000;  // One of them, not two.
   FakeSocketServer server(options);
   server.cluster().Hold();
   const auto one = server.Connect();
-  one->Send(WithLargeAnswer(1));
+  one->Send(WithLargeResponse(1));
   ASSERT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
   const auto other = server.Connect();
-  const v1::Response refusal = other->Call(WithLargeAnswer(2));
+  const v1::Response refusal = other->Call(WithLargeResponse(2));
   ExpectError(refusal, 2, 503, "overloaded");
   EXPECT_EQ(refusal.error().retry_after_seconds(), 1);
   server.cluster().Release();
   EXPECT_TRUE(other->Call(NumberedRequest(3)).has_score()) << "a small one";
   EXPECT_TRUE(one->Receive().has_score());
-  EXPECT_TRUE(Eventually([&] { return other->Call(WithLargeAnswer(4)).has_score(); }));
+  EXPECT_TRUE(Eventually([&] { return other->Call(WithLargeResponse(4)).has_score(); }));
 }
 
-TEST(Connection, AnAnswerThatIsTooLargeByItselfIsRefused) {
+TEST(Connection, AResponseThatIsTooLargeByItselfIsRefused) {
   SocketOptions options = FakeSocketServer::Options();
   options.max_held_bytes = 100'000;
   FakeSocketServer server(options);
   const auto client = server.Connect();
-  ExpectError(client->Call(WithLargeAnswer(1)), 1, 413, "answer_too_large");
+  ExpectError(client->Call(WithLargeResponse(1)), 1, 413, "answer_too_large");
   EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score());
 }
 

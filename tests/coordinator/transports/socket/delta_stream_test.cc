@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
@@ -31,7 +33,7 @@ std::vector<v1::Response> ResponsesIn(const std::string& frames) {
   return responses;
 }
 
-/// A stream whose client reads when it is told to.
+/// A stream whose client reads when the test says so.
 class DeltaStreamTest : public ::testing::Test {
  protected:
   void Add(std::size_t question, const std::string& text, TokenId token,
@@ -44,7 +46,7 @@ class DeltaStreamTest : public ::testing::Test {
     io_.restart();
   }
 
-  /// What was replied since the last time is in the client's socket.
+  /// Takes the replies since the last call, as if they were in the client's socket.
   std::vector<v1::Response> Read() {
     std::vector<v1::Response> responses;
     for (Reply& reply : std::exchange(replies_, {})) {
@@ -60,15 +62,15 @@ class DeltaStreamTest : public ::testing::Test {
   }
 
   boost::asio::io_context io_;
-  HeldBytes answers_{1 << 20};
-  const std::shared_ptr<PendingRequest> pending_ = std::make_shared<PendingRequest>(answers_);
+  HeldBytes replies_held_{1 << 20};
+  const std::shared_ptr<PendingRequest> pending_ = std::make_shared<PendingRequest>(replies_held_);
   std::vector<Reply> replies_;
   const std::shared_ptr<DeltaStream> stream_ =
-      std::make_shared<DeltaStream>(7, pending_, io_.get_executor(),
+      std::make_shared<DeltaStream>(ChunkedEndpoint(), 7, pending_, io_.get_executor(),
                                     [this](Reply reply) { replies_.push_back(std::move(reply)); });
 };
 
-TEST_F(DeltaStreamTest, EveryTokenHasAFrameWhereTheClientReads) {
+TEST_F(DeltaStreamTest, EveryTokenHasAFrameIfTheClientReads) {
   for (const TokenId token : {1, 2, 3}) {
     Add(0, std::string(1, static_cast<char>('a' + token)), token);
     EXPECT_THAT(replies_, IsEmpty()) << "nothing is formed where it is added";
@@ -80,14 +82,14 @@ TEST_F(DeltaStreamTest, EveryTokenHasAFrameWhereTheClientReads) {
     EXPECT_EQ(responses[0].chunked_delta().finish_reason(), "");
     Run();
   }
-  EXPECT_EQ(answers_.bytes(), 0);
+  EXPECT_EQ(replies_held_.bytes(), 0);
 }
 
-TEST_F(DeltaStreamTest, WhatWaitsIsMergedToOneDeltaAQuestion) {
+TEST_F(DeltaStreamTest, WaitingDeltasAreMergedToOneForEachQuestion) {
   Add(1, "a", 1);
   Run();
   ASSERT_THAT(replies_, SizeIs(1));
-  EXPECT_EQ(answers_.bytes(), static_cast<std::int64_t>(replies_[0].frames.size()));
+  EXPECT_EQ(replies_held_.bytes(), static_cast<std::int64_t>(replies_[0].frames.size()));
   for (TokenId token = 2; token < 100; ++token) {
     Add(token % 2, "x", token);
     Run();
@@ -108,39 +110,39 @@ TEST_F(DeltaStreamTest, WhatWaitsIsMergedToOneDeltaAQuestion) {
   EXPECT_EQ(responses[1].chunked_delta().finish_reason(), "stop");
 }
 
-TEST_F(DeltaStreamTest, TheAnswerComesAfterAllDeltas) {
+TEST_F(DeltaStreamTest, TheResponseComesAfterAllDeltas) {
   std::vector<std::string> order;
   Add(0, "a", 1);
   Run();
   Add(0, "b", 2, FinishReason::kLength);
   stream_->Finish([&] {
     EXPECT_THAT(replies_, SizeIs(1)) << "the last delta was replied";
-    order.emplace_back("answer");
+    order.emplace_back("response");
   });
   Run();
   EXPECT_THAT(order, IsEmpty()) << "the first delta is not read yet";
   EXPECT_THAT(Read(), SizeIs(1));
   Run();
-  EXPECT_THAT(order, ElementsAre("answer"));
+  EXPECT_THAT(order, ElementsAre("response"));
   const auto responses = Read();
   ASSERT_THAT(responses, SizeIs(1));
   EXPECT_EQ(responses[0].chunked_delta().text(), "b");
   Run();
-  EXPECT_THAT(order, ElementsAre("answer")) << "once";
+  EXPECT_THAT(order, ElementsAre("response")) << "once";
 }
 
-TEST_F(DeltaStreamTest, AnAnswerWithoutDeltasComesAtOnce) {
-  bool answered = false;
-  stream_->Finish([&] { answered = true; });
-  EXPECT_FALSE(answered);
+TEST_F(DeltaStreamTest, AResponseWithoutDeltasComesAtOnce) {
+  bool responded = false;
+  stream_->Finish([&] { responded = true; });
+  EXPECT_FALSE(responded);
   Run();
-  EXPECT_TRUE(answered);
+  EXPECT_TRUE(responded);
 }
 
 TEST_F(DeltaStreamTest, NothingIsFormedForAClientThatLeft) {
   Add(0, "a", 1);
   pending_->Leave();
-  stream_->Finish([] { FAIL() << "there is nobody to answer"; });
+  stream_->Finish([] { FAIL() << "the client has left"; });
   Run();
   EXPECT_THAT(replies_, IsEmpty());
 }

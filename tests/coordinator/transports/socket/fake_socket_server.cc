@@ -1,11 +1,12 @@
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
-#include <future>
+#include <memory>
 #include <utility>
 
 #include <boost/asio/write.hpp>
 
-#include "coordinator/endpoints/score/score_messages.h"
+#include "coordinator/endpoints/endpoint.h"
+#include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
 
@@ -18,8 +19,7 @@ SocketOptions FakeSocketServer::Options() {
 FakeSocketServer::FakeSocketServer(const SocketOptions& options,
                                    const SchedulerOptions& scheduler_options)
     : fake_(FakeServer::MultiItem(), scheduler_options),
-      server_(std::make_unique<RequestServer>(
-          Services{fake_.service, fake_.chunked, fake_.scheduler}, options, 2)) {}
+      server_(std::make_unique<RequestServer>(fake_.service, options, 2)) {}
 
 FakeSocketServer::~FakeSocketServer() {
   fake_.cluster.Release();
@@ -31,13 +31,12 @@ std::unique_ptr<launcher::Client> FakeSocketServer::Connect() const {
   return std::make_unique<launcher::Client>("127.0.0.1:" + std::to_string(server_->port()));
 }
 
-v1::ScoreResponse FakeSocketServer::Answer(const v1::Request& request) {
-  const auto score = ScoreRequestFromMessage(request.score());
-  std::promise<ScoreService::Finish> ready;
-  fake_.service.Score(score.value(), Clock::now(),
-                      [&](ScoreService::Finish finish) { ready.set_value(std::move(finish)); });
-  v1::ScoreResponse response;
-  ToMessage(ready.get_future().get()().value(), response);
+v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
+  const auto sink = std::make_shared<AskingSink>();
+  const Endpoint& endpoint = *fake_.service.FindByMessageField(request.endpoint_case());
+  fake_.service.Begin(endpoint, endpoint.FromMessage(request), Clock::now(), sink);
+  v1::Response response;
+  sink->Wait().form().value()->ToMessage(response);
   return response;
 }
 

@@ -13,14 +13,14 @@
 
 namespace scorecast::coordinator {
 
-/// The request socket on a free port of loopback, before a FakeServer in multi-item mode.
+/// The request socket of a FakeServer in multi-item mode, on a free port of the loopback address.
 class FakeSocketServer {
  public:
   static SocketOptions Options();
 
   explicit FakeSocketServer(const SocketOptions& options = Options(),
                             const SchedulerOptions& scheduler_options = {});
-  /// Lets what is held go on, and waits until all is computed.
+  /// Releases the cluster, and waits until all is computed.
   ~FakeSocketServer();
 
   std::unique_ptr<launcher::Client> Connect() const;
@@ -30,8 +30,8 @@ class FakeSocketServer {
   Scheduler& scheduler() { return fake_.scheduler; }
   RequestServer& server() { return *server_; }
 
-  /// What the score door answers to a request, asked without a socket.
-  v1::ScoreResponse Answer(const v1::Request& request);
+  /// The response to a good request, without a socket.
+  v1::Response ResponseTo(const v1::Request& request);
 
  private:
   FakeServer fake_;

@@ -33,7 +33,7 @@ TEST(RequestServer, SaysWhyItCannotListen) {
   SocketOptions taken = FakeSocketServer::Options();
   taken.port = server.server().port();
   try {
-    const RequestServer second(Services{fake.service, fake.chunked, fake.scheduler}, taken, 1);
+    const RequestServer second(fake.service, taken, 1);
     FAIL() << "the port is taken";
   } catch (const proto::StartupError& fault) {
     EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(taken.port)));
@@ -41,8 +41,7 @@ TEST(RequestServer, SaysWhyItCannotListen) {
   }
   SocketOptions nowhere = FakeSocketServer::Options();
   nowhere.host = "not a host";
-  EXPECT_THROW(RequestServer(Services{fake.service, fake.chunked, fake.scheduler}, nowhere, 1),
-               proto::StartupError);
+  EXPECT_THROW(RequestServer(fake.service, nowhere, 1), proto::StartupError);
 }
 
 TEST(RequestServer, ACutAnywhereLeavesNothing) {
@@ -77,7 +76,7 @@ TEST(RequestServer, RefusesOneConnectionTooManyWithAMessage) {
   }));
 }
 
-TEST(RequestServer, AShutdownAnswersAllThatWasTaken) {
+TEST(RequestServer, AShutdownRepliesToEveryRequestTaken) {
   constexpr std::uint64_t kRequests = 50;
   FakeSocketServer server;
   server.cluster().Hold();
@@ -105,24 +104,24 @@ TEST(RequestServer, AShutdownAnswersAllThatWasTaken) {
     }
   })) << "no new connections";
 
-  // Unread bytes must not make the close a reset, which would take the answers with it.
+  // Unread bytes must not make the close a reset, which would lose the replies.
   WriteBytes(*client, std::string(100'000, '\0'));
   std::thread closing([&] {
     server.cluster().Release();
     server.scheduler().WaitIdle();
     server.server().CloseConnections(kPatience);
   });
-  std::map<std::uint64_t, int> answers;
+  std::map<std::uint64_t, int> replies;
   try {
     while (true) {
       const v1::Response response = client->Receive();
-      answers[response.request_id()] += response.has_score();
+      replies[response.request_id()] += response.has_score();
     }
   } catch (const std::runtime_error& end) {
     EXPECT_THAT(end.what(), HasSubstr("End of file")) << "no reset";
   }
   for (std::uint64_t number = 0; number < kRequests; ++number) {
-    EXPECT_EQ(answers[number], number == 0 ? answers[0] : 1) << number;
+    EXPECT_EQ(replies[number], number == 0 ? replies[0] : 1) << number;
   }
   EXPECT_THROW(idle->Receive(), std::runtime_error);
   closing.join();
@@ -150,8 +149,7 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
 
 TEST(RequestServer, ItsEndWaitsForAPassWhoseClientIsGone) {
   FakeServer fake;
-  auto server = std::make_unique<RequestServer>(
-      Services{fake.service, fake.chunked, fake.scheduler}, FakeSocketServer::Options(), 2);
+  auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2);
   launcher::Client client("127.0.0.1:" + std::to_string(server->port()));
   fake.cluster.Hold();
   client.Send(NumberedRequest(1));
@@ -162,7 +160,7 @@ TEST(RequestServer, ItsEndWaitsForAPassWhoseClientIsGone) {
     is_gone = true;
   });
   EXPECT_THROW(client.Receive(), std::runtime_error);
-  // The answer of the pass would find no thread to go to.
+  // The response of the pass would find no thread to form it.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_FALSE(is_gone);
   fake.cluster.Release();

@@ -1,5 +1,5 @@
 // Clients on many threads at once, that come, ask, break off and come back: for ThreadSanitizer's
-// eyes, and for the promise that everyone gets his own answers, each once.
+// eyes, and for the promise that every client gets its own replies, each once.
 
 #include <map>
 #include <random>
@@ -20,7 +20,7 @@ using launcher::Client;
 
 constexpr std::uint64_t kNumbers = 40;
 
-/// Sends so many requests on one connection and takes their answers.
+/// Sends so many requests on one connection and receives their replies.
 void AskAndCheck(Client& client, std::mt19937_64& random, const std::vector<Scores>& expected) {
   std::map<std::uint64_t, std::uint64_t> asked;  // request_id → number
   const std::uint64_t requests = 1 + random() % 20;
@@ -33,7 +33,7 @@ void AskAndCheck(Client& client, std::mt19937_64& random, const std::vector<Scor
   for (std::uint64_t i = 0; i < requests; ++i) {
     const v1::Response response = client.Receive();
     const auto entry = asked.find(response.request_id());
-    ASSERT_NE(entry, asked.end()) << "answered twice, or never asked";
+    ASSERT_NE(entry, asked.end()) << "two replies, or one without a request";
     ASSERT_TRUE(response.has_score()) << response.error().message();
     EXPECT_EQ(ScoresOf(response.score()), expected[entry->second]);
     asked.erase(entry);
@@ -60,11 +60,11 @@ void Misbehave(Client& client, std::mt19937_64& random) {
   WriteBytes(client, frame);
 }
 
-TEST(SocketStress, EveryoneGetsHisOwnAnswersOnce) {
+TEST(SocketStress, EveryClientGetsItsOwnRepliesOnce) {
   FakeSocketServer server;
   std::vector<Scores> expected;
   for (std::uint64_t number = 0; number < kNumbers; ++number) {
-    expected.push_back(ScoresOf(server.Answer(NumberedRequest(number))));
+    expected.push_back(ScoresOf(server.ResponseTo(NumberedRequest(number)).score()));
   }
   std::vector<std::thread> threads;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -87,13 +87,13 @@ TEST(SocketStress, EveryoneGetsHisOwnAnswersOnce) {
   server.scheduler().WaitIdle();
 }
 
-TEST(SocketStress, AShutdownAtAnyMomentLosesNothingThatIsAnswered) {
+TEST(SocketStress, AShutdownAtAnyMomentLosesNoReply) {
   for (int round = 0; round < 10; ++round) {
     FakeSocketServer server;
     std::vector<std::thread> threads;
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       threads.emplace_back([&] {
-        std::map<std::uint64_t, int> answers;
+        std::map<std::uint64_t, int> replies;
         try {
           const auto client = server.Connect();
           for (std::uint64_t id = 0; id < 50; ++id) {
@@ -101,12 +101,12 @@ TEST(SocketStress, AShutdownAtAnyMomentLosesNothingThatIsAnswered) {
           }
           for (std::uint64_t i = 0; i < 50; ++i) {
             const v1::Response response = client->Receive();
-            ++answers[response.request_id()];
+            ++replies[response.request_id()];
             EXPECT_TRUE(response.has_score() || response.error().code() == 503);
           }
         } catch (const std::runtime_error&) {  // The server has gone.
         }
-        for (const auto& [id, times] : answers) {
+        for (const auto& [id, times] : replies) {
           EXPECT_EQ(times, 1) << id;
         }
       });

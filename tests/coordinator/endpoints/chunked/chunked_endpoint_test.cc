@@ -1,14 +1,16 @@
-#include "coordinator/endpoints/chunked/chunked_service.h"
+#include "coordinator/endpoints/chunked/chunked_endpoint.h"
 
 #include <cmath>
-#include <future>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
-#include "coordinator/request/chunk_packing.h"
 #include "coordinator/endpoints/chunked/chunked_json.h"
+#include "coordinator/endpoints/chunked/chunked_response.h"
+#include "coordinator/request/chunk_packing.h"
+#include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 
 namespace scorecast::coordinator {
@@ -23,21 +25,14 @@ using Ids = std::vector<TokenId>;
 
 Expected<ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
                               Clock::time_point arrived = Clock::now()) {
-  std::promise<ChunkedService::Finish> ready;
-  server.chunked.Answer(request, arrived, /*on_delta=*/{},
-                        [&](ChunkedService::Finish finish) { ready.set_value(std::move(finish)); });
-  auto answer = ready.get_future().get()();
+  auto response =
+      coordinator::Ask<ChunkedResponse>(server.service, ChunkedEndpoint(), request, arrived);
   server.scheduler.WaitIdle();
-  return answer;
+  return response;
 }
 
-ChunkedResponse Answer(FakeServer& server, const ChunkedRequest& request) {
-  auto response = Ask(server, request);
-  if (!response) {
-    ADD_FAILURE() << response.error().message;
-    return {};
-  }
-  return std::move(response).value();
+ChunkedResponse ResponseTo(FakeServer& server, const ChunkedRequest& request) {
+  return ValueOrFail(Ask(server, request));
 }
 
 /// Label log-probabilities at a row of a sequence.
@@ -64,12 +59,12 @@ ChunkedRequest Example() {
   return request;
 }
 
-TEST(ChunkedService, AQuestionSeesAllAndAChunkSeesNoOther) {
+TEST(ChunkedEndpoint, AQuestionSeesAllAndAChunkSeesNoOther) {
   for (const auto strategy : {ChunkPositionStrategy::kShared, ChunkPositionStrategy::kOffset}) {
-    ScoreOptions options;
+    ServerOptions options;
     options.chunks.position_strategy = strategy;
     FakeServer server(options);
-    const ChunkedResponse response = Answer(server, Example());
+    const ChunkedResponse response = ResponseTo(server, Example());
     const PackedSequence expected =
         PackChunks({11, 12, 13}, {{{21, 22}}, {{23, 24, 25}}}, {{31, 32}}, strategy);
     EXPECT_THAT(*response.token_logprobs, ElementsAre(Logprobs(expected, 9, kLabels)));
@@ -85,20 +80,20 @@ TEST(ChunkedService, AQuestionSeesAllAndAChunkSeesNoOther) {
   }
 }
 
-TEST(ChunkedService, SeveralQuestionsDoNotSeeEachOther) {
+TEST(ChunkedEndpoint, SeveralQuestionsDoNotSeeEachOther) {
   FakeServer server;
   ChunkedRequest request = Example();
   request.question.reset();
   request.questions = {Ids{31, 32}, Ids{33}, Ids{31, 32}};
   request.top_logprobs = 2;
-  const ChunkedResponse together = Answer(server, request);
+  const ChunkedResponse together = ResponseTo(server, request);
   ASSERT_THAT(*together.scores, SizeIs(3));
   ASSERT_THAT(*together.top_logprobs, SizeIs(3));
   for (std::size_t i = 0; i < 3; ++i) {
     ChunkedRequest alone = request;
     alone.questions.reset();
     alone.question = request.questions->at(i);
-    const ChunkedResponse response = Answer(server, alone);
+    const ChunkedResponse response = ResponseTo(server, alone);
     EXPECT_EQ(together.token_logprobs->at(i), response.token_logprobs->at(0));
     EXPECT_EQ(together.scores->at(i), response.scores->at(0));
     EXPECT_EQ(together.top_logprobs->at(i), response.top_logprobs->at(0));
@@ -106,22 +101,22 @@ TEST(ChunkedService, SeveralQuestionsDoNotSeeEachOther) {
   EXPECT_NE(together.scores->at(0), together.scores->at(1));
 }
 
-TEST(ChunkedService, OneChunkAndOneQuestionAreAPlainPrompt) {
+TEST(ChunkedEndpoint, OneChunkAndOneQuestionAreAPlainPrompt) {
   FakeServer server;
   ChunkedRequest request;
   request.labels = {" yes", " no"};
   request.prompt = "system # # chunk # # question";
-  const ChunkedResponse split = Answer(server, request);
+  const ChunkedResponse split = ResponseTo(server, request);
   request.prompt = "systemchunkquestion";
-  EXPECT_EQ(Answer(server, request).scores, split.scores);
-  FakeServer plain{ScoreOptions{}};  // Without the flag the separators are text.
+  EXPECT_EQ(ResponseTo(server, request).scores, split.scores);
+  FakeServer plain{ServerOptions{}};  // Without the flag the separators are text.
   request.prompt = "system # # chunk # # question";
-  const ChunkedResponse whole = Answer(plain, request);
+  const ChunkedResponse whole = ResponseTo(plain, request);
   EXPECT_NE(whole.scores, split.scores);
   EXPECT_EQ(whole.usage.prompt_tokens, split.usage.prompt_tokens + 10);
 }
 
-TEST(ChunkedService, LongDocumentsTakeSeveralPasses) {
+TEST(ChunkedEndpoint, LongDocumentsTakeSeveralPasses) {
   FakeServer server;  // 64 rows in a pass.
   ChunkedRequest request = Example();
   std::vector<ChunkGroup> groups;
@@ -130,21 +125,21 @@ TEST(ChunkedService, LongDocumentsTakeSeveralPasses) {
     groups.push_back({Ids(50, 40 + i)});
     request.chunks->emplace_back(Ids(50, 40 + i));
   }
-  const ChunkedResponse response = Answer(server, request);
+  const ChunkedResponse response = ResponseTo(server, request);
   EXPECT_GT(server.cluster.plans().size(), 3U);
   const PackedSequence expected =
       PackChunks({11, 12, 13}, groups, {{31, 32}}, ChunkPositionStrategy::kShared);
   EXPECT_THAT(*response.token_logprobs, ElementsAre(Logprobs(expected, 254, kLabels)));
 }
 
-TEST(ChunkedService, SoftmaxOverTheLabels) {
+TEST(ChunkedEndpoint, SoftmaxOverTheLabels) {
   FakeServer server;
   ChunkedRequest request = Example();
-  const std::vector<double> logprobs = Answer(server, request).token_logprobs->at(0);
+  const std::vector<double> logprobs = ResponseTo(server, request).token_logprobs->at(0);
   request.return_token_logprobs = false;
   request.apply_softmax = true;
   request.label_temperature = 0.5;
-  const ChunkedResponse response = Answer(server, request);
+  const ChunkedResponse response = ResponseTo(server, request);
   EXPECT_FALSE(response.token_logprobs);
   double sum = 0;
   for (const double logprob : logprobs) {
@@ -156,7 +151,7 @@ TEST(ChunkedService, SoftmaxOverTheLabels) {
   }
 }
 
-TEST(ChunkedService, ABrokenModelIsA500ThatNamesTheQuestion) {
+TEST(ChunkedEndpoint, ABrokenModelIsA500ThatNamesTheQuestion) {
   FakeServer server;
   server.cluster.BreakToken(33);
   ChunkedRequest request = Example();
@@ -171,10 +166,10 @@ TEST(ChunkedService, ABrokenModelIsA500ThatNamesTheQuestion) {
   response = Ask(server, request);
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().param, "questions[1]");
-  EXPECT_THAT(*Answer(server, Example()).scores, SizeIs(1)) << "the server goes on";
+  EXPECT_THAT(*ResponseTo(server, Example()).scores, SizeIs(1)) << "the server goes on";
 }
 
-TEST(ChunkedService, ADeadlineCountsFromTheArrival) {
+TEST(ChunkedEndpoint, ADeadlineCountsFromTheArrival) {
   FakeServer server;
   ChunkedRequest request = Example();
   request.timeout_ms = 1000;
@@ -184,31 +179,28 @@ TEST(ChunkedService, ADeadlineCountsFromTheArrival) {
   EXPECT_THAT(server.cluster.plans(), IsEmpty());
 }
 
-JsonAnswer AskJson(FakeServer& server, const std::string& body) {
-  std::promise<FinishJson> ready;
-  server.doors.at("/v1/chunked")(ParseJson(body).value(), Clock::now(),
-                                 [&](FinishJson finish) { ready.set_value(std::move(finish)); });
-  JsonAnswer answer = ready.get_future().get()();
-  server.scheduler.WaitIdle();
-  return answer;
-}
-
-TEST(ChunkedDoor, AnswersInJson) {
+TEST(ChunkedJson, HasTheFieldsThatWereAskedFor) {
   FakeServer server;
-  const JsonAnswer answer =
-      AskJson(server, R"({"system_prompt":[11],"chunks":[[21,22]],"question":[31],)"
-                      R"("label_token_ids":[5,6],"return_token_logprobs":true,"top_logprobs":2,)"
-                      R"("model":"mine","cache_salt":"tenant"})");
-  ASSERT_EQ(answer.status_code, 200) << answer.body;
+  const auto sink = std::make_shared<AskingSink>();
+  const auto body =
+      ParseJson(R"({"system_prompt":[11],"chunks":[[21,22]],"question":[31],)"
+                R"("label_token_ids":[5,6],"return_token_logprobs":true,"top_logprobs":2,)"
+                R"("model":"mine","cache_salt":"tenant"})");
+  server.service.Begin(ChunkedEndpoint(), ChunkedEndpoint().FromJson(body.value()), Clock::now(),
+                       sink);
+  const auto response = sink->Wait().form();
+  server.scheduler.WaitIdle();
+  ASSERT_TRUE(response) << response.error().message;
+  const OrderedJson json = (*response)->ToJson();
   std::vector<std::string> fields;
-  for (const auto& [field, value] : answer.body.items()) {
+  for (const auto& [field, value] : json.items()) {
     fields.push_back(field);
   }
   EXPECT_THAT(fields, ElementsAre("object", "scores", "model", "usage", "token_logprobs",
                                   "top_logprobs", "timings"));
-  EXPECT_EQ(answer.body["object"], "chunked");
-  EXPECT_EQ(answer.body["model"], "mine");
-  EXPECT_EQ(answer.body["usage"].dump(),
+  EXPECT_EQ(json["object"], "chunked");
+  EXPECT_EQ(json["model"], "mine");
+  EXPECT_EQ(json["usage"].dump(),
             R"({"prompt_tokens":4,"total_tokens":4,"completion_tokens":0,"cached_tokens":0})");
   ChunkedRequest request;
   request.system_prompt = Ids{11};
@@ -217,33 +209,24 @@ TEST(ChunkedDoor, AnswersInJson) {
   request.label_token_ids = Ids{5, 6};
   request.return_token_logprobs = true;
   request.top_logprobs = 2;
-  const ChunkedResponse expected = Answer(server, request);
-  EXPECT_EQ(answer.body["scores"], JsonAnswerBody(*expected.scores));
-  EXPECT_EQ(answer.body["token_logprobs"], JsonAnswerBody(*expected.token_logprobs));
-  EXPECT_EQ(answer.body["top_logprobs"][0][1][0], expected.top_logprobs->at(0)[1].first);
-  EXPECT_EQ(answer.body["top_logprobs"][0][1][1], expected.top_logprobs->at(0)[1].second);
+  const ChunkedResponse expected = ResponseTo(server, request);
+  EXPECT_EQ(json["scores"], OrderedJson(*expected.scores));
+  EXPECT_EQ(json["token_logprobs"], OrderedJson(*expected.token_logprobs));
+  EXPECT_EQ(json["top_logprobs"][0][1][0], expected.top_logprobs->at(0)[1].first);
+  EXPECT_EQ(json["top_logprobs"][0][1][1], expected.top_logprobs->at(0)[1].second);
 }
 
-TEST(ChunkedDoor, WritesGeneratedAnswers) {
+TEST(ChunkedJson, HasCompletions) {
   ChunkedResponse response;
   response.outputs = {{"Paris.", {9, 8}, FinishReason::kStop}, {"", {7}, FinishReason::kLength}};
   response.usage = {.prompt_tokens = 5, .completion_tokens = 3, .cached_tokens = 2};
-  const JsonAnswerBody body = ChunkedResponseToJson(response);
+  const OrderedJson body = response.ToJson();
   EXPECT_FALSE(body.contains("scores"));
   EXPECT_EQ(body["outputs"].dump(),
             R"([{"text":"Paris.","token_ids":[9,8],"finish_reason":"stop"},)"
             R"({"text":"","token_ids":[7],"finish_reason":"length"}])");
   EXPECT_EQ(body["usage"].dump(),
             R"({"prompt_tokens":5,"total_tokens":8,"completion_tokens":3,"cached_tokens":2})");
-}
-
-TEST(ChunkedDoor, ALineOfABatchIsOneAnswer) {
-  FakeServer server;
-  const JsonAnswer answer = AskJson(server, R"({"prompt":"p","max_new_tokens":3,"stream":true})");
-  EXPECT_EQ(answer.status_code, 400);
-  EXPECT_EQ(answer.body["reason"], "stream_not_here");
-  EXPECT_EQ(answer.body["param"], "stream");
-  EXPECT_THAT(server.cluster.plans(), IsEmpty());
 }
 
 }  // namespace

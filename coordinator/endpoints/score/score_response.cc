@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/score/scores.h"
+#include "coordinator/endpoints/score/score_response.h"
 
 #include <cstddef>
 #include <string>
@@ -15,10 +15,10 @@ using proto::Expected;
 using proto::RowLogits;
 using proto::Unexpected;
 
-/// Takes the rows in their order.
-class Answer {
+/// Takes the rows in order.
+class ResponseBuilder {
  public:
-  explicit Answer(const ScoreReadout& readout) : readout_(readout) {
+  explicit ResponseBuilder(const ScoreReadout& readout) : readout_(readout) {
     response_.model = readout.model;
     response_.usage = readout.usage;
     response_.item_first_ignored = readout.item_first_ignored;
@@ -30,7 +30,7 @@ class Answer {
     }
   }
 
-  /// False where a number of the row is not finite.
+  /// False if a number of the row is not finite.
   bool AddQueryRow(const RowLogits& row) {
     RowReadout readout = readout_.row;
     readout.scores = false;
@@ -75,27 +75,34 @@ class Answer {
 
 }  // namespace
 
-Expected<ScoreResponse> ScoresFromRows(const ScoreReadout& readout,
-                                       const std::vector<std::vector<RowLogits>>& rows) {
-  Answer answer(readout);
+Expected<ScoreResponse> ScoresFromRows(const ScoreReadout& readout, const JobRows& rows) {
+  ResponseBuilder builder(readout);
   bool query_row = readout.query_row && readout.num_items > 0;
   for (const std::vector<RowLogits>& sequence : rows) {
     for (const RowLogits& row : sequence) {
       if (query_row) {
         query_row = false;
-        if (!answer.AddQueryRow(row)) {
+        if (!builder.AddQueryRow(row)) {
           return Unexpected(NotFinite("query"));
         }
         continue;
       }
-      const std::size_t item = answer.num_items();
-      if (!answer.AddItemRow(row)) {
+      const std::size_t item = builder.num_items();
+      if (!builder.AddItemRow(row)) {
         return Unexpected(NotFinite(At("items", item)));
       }
     }
   }
-  proto::Check(answer.num_items() == readout.num_items, "each item has a row");
-  return std::move(answer).Take();
+  proto::Check(builder.num_items() == readout.num_items, "each item has a row");
+  return std::move(builder).Take();
+}
+
+Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows& rows) const {
+  Expected<ScoreResponse> response = ScoresFromRows(*this, rows);
+  if (!response) {
+    return Unexpected(std::move(response).error());
+  }
+  return std::unique_ptr<EndpointResponse>(std::make_unique<ScoreResponse>(*std::move(response)));
 }
 
 }  // namespace scorecast::coordinator

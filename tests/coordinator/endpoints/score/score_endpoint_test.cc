@@ -1,7 +1,6 @@
-#include "coordinator/endpoints/score/score_service.h"
+#include "coordinator/endpoints/score/score_endpoint.h"
 
 #include <cmath>
-#include <future>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -9,6 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/score/score_request.h"
+#include "coordinator/endpoints/score/score_response.h"
+#include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 
 namespace scorecast::coordinator {
@@ -20,21 +22,13 @@ using ::testing::ElementsAre;
 using Ids = std::vector<TokenId>;
 
 Expected<ScoreResponse> Score(FakeServer& server, const ScoreRequest& request) {
-  std::promise<ScoreService::Finish> ready;
-  server.service.Score(request, Clock::now(),
-                       [&](ScoreService::Finish finish) { ready.set_value(std::move(finish)); });
-  auto answer = ready.get_future().get()();
+  auto response = Ask<ScoreResponse>(server.service, ScoreEndpoint(), request);
   server.scheduler.WaitIdle();
-  return answer;
+  return response;
 }
 
-ScoreResponse Answer(FakeServer& server, const ScoreRequest& request) {
-  auto response = Score(server, request);
-  if (!response) {
-    ADD_FAILURE() << response.error().message;
-    return {};
-  }
-  return std::move(response).value();
+ScoreResponse ResponseTo(FakeServer& server, const ScoreRequest& request) {
+  return ValueOrFail(Score(server, request));
 }
 
 /// Label log-probabilities at the end of plain causal ids.
@@ -51,10 +45,10 @@ std::vector<double> CausalLogprobs(const Ids& ids, const Ids& labels) {
   return logprobs;
 }
 
-ScoreOptions OneByOne() { return {}; }
+ServerOptions OneByOne() { return {}; }
 
-ScoreOptions First() {
-  ScoreOptions options = FakeServer::MultiItem();
+ServerOptions First() {
+  ServerOptions options = FakeServer::MultiItem();
   options.delimiter_visibility = DelimiterVisibility::kFirst;
   return options;
 }
@@ -68,10 +62,10 @@ ScoreRequest Example() {
   return request;
 }
 
-TEST(ScoreService, AnItemIsScoredAsIfItAloneFollowedTheQuery) {
+TEST(ScoreEndpoint, AnItemIsScoredAsIfItAloneFollowedTheQuery) {
   FakeServer server;
   const Ids labels = {5, 6, 7};
-  const ScoreResponse response = Answer(server, Example());
+  const ScoreResponse response = ResponseTo(server, Example());
   EXPECT_THAT(*response.token_logprobs,
               ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21}, labels),
                           CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 22, 23}, labels),
@@ -86,13 +80,13 @@ TEST(ScoreService, AnItemIsScoredAsIfItAloneFollowedTheQuery) {
   EXPECT_EQ(response.usage.prompt_tokens, 11);
   EXPECT_EQ(response.model, "default");
   FakeServer one_by_one(OneByOne());
-  EXPECT_EQ(Answer(one_by_one, Example()).scores, response.scores);
+  EXPECT_EQ(ResponseTo(one_by_one, Example()).scores, response.scores);
 }
 
-TEST(ScoreService, FirstLetsEveryItemSeeTheFirstDelimiterAndNoOther) {
+TEST(ScoreEndpoint, FirstLetsEveryItemSeeTheFirstDelimiterAndNoOther) {
   FakeServer server(First());
   const Ids labels = {5, 6, 7};
-  const ScoreResponse response = Answer(server, Example());
+  const ScoreResponse response = ResponseTo(server, Example());
   EXPECT_THAT(*response.token_logprobs,
               ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256, 21}, labels),
                           CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256, 22, 23}, labels),
@@ -102,14 +96,14 @@ TEST(ScoreService, FirstLetsEveryItemSeeTheFirstDelimiterAndNoOther) {
             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256}, labels));
 }
 
-TEST(ScoreService, ManyItemsOverSeveralPasses) {
+TEST(ScoreEndpoint, ManyItemsOverSeveralPasses) {
   FakeServer server;  // 64 rows in a pass.
   ScoreRequest request = Example();
   request.items.clear();
   for (int i = 0; i < 128; ++i) {
     request.items.emplace_back(Ids(static_cast<std::size_t>(i % 5), 30 + i));
   }
-  const ScoreResponse response = Answer(server, request);
+  const ScoreResponse response = ResponseTo(server, request);
   EXPECT_GT(server.cluster.plans().size(), 3u);
   ASSERT_EQ(response.scores.size(), 128u);
   for (int i = 0; i < 128; ++i) {
@@ -120,13 +114,13 @@ TEST(ScoreService, ManyItemsOverSeveralPasses) {
   }
 }
 
-TEST(ScoreService, LabelsPerItem) {
-  for (const ScoreOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
+TEST(ScoreEndpoint, LabelsPerItem) {
+  for (const ServerOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
     FakeServer server(options);
     ScoreRequest request = Example();
     request.label_token_ids = std::vector<Ids>{{5}, {9, 8}, {7, 5}, {1, 2, 3}};
     request.top_logprobs = 2;
-    const ScoreResponse response = Answer(server, request);
+    const ScoreResponse response = ResponseTo(server, request);
     EXPECT_THAT(*response.token_logprobs,
                 ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21}, {5}),
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 22, 23}, {9, 8}),
@@ -137,11 +131,11 @@ TEST(ScoreService, LabelsPerItem) {
   }
 }
 
-TEST(ScoreService, TopLogprobsAreTheVocabularysBest) {
+TEST(ScoreEndpoint, TopLogprobsAreTheVocabularysBest) {
   FakeServer server;
   ScoreRequest request = Example();
   request.top_logprobs = 50;
-  const ScoreResponse response = Answer(server, request);
+  const ScoreResponse response = ResponseTo(server, request);
   Ids all(FakeServer::kVocabSize);
   std::iota(all.begin(), all.end(), 0);
   std::vector<double> logprobs = CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 24}, all);
@@ -156,19 +150,19 @@ TEST(ScoreService, TopLogprobsAreTheVocabularysBest) {
   }
 }
 
-TEST(ScoreService, NoItemsAreAnsweredWithoutAPass) {
+TEST(ScoreEndpoint, NoItemsNeedNoPass) {
   FakeServer server;
   ScoreRequest request = Example();
   request.items.clear();
-  const ScoreResponse response = Answer(server, request);
+  const ScoreResponse response = ResponseTo(server, request);
   EXPECT_TRUE(response.scores.empty());
   EXPECT_TRUE(response.token_logprobs->empty());
   EXPECT_FALSE(response.query_token_logprobs);
   EXPECT_TRUE(server.cluster.plans().empty());
 }
 
-TEST(ScoreService, ABrokenModelIsA500AndTheServerGoesOn) {
-  for (const ScoreOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
+TEST(ScoreEndpoint, ABrokenModelIsA500AndTheServerGoesOn) {
+  for (const ServerOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
     FakeServer server(options);
     server.cluster.BreakToken(23);
     const auto response = Score(server, Example());
@@ -177,33 +171,31 @@ TEST(ScoreService, ABrokenModelIsA500AndTheServerGoesOn) {
     EXPECT_EQ(response.error().param, "items[1]");
     ScoreRequest request = Example();
     request.items = {Ids{21}};
-    EXPECT_EQ(Answer(server, request).scores.size(), 1u);
+    EXPECT_EQ(ResponseTo(server, request).scores.size(), 1u);
   }
 }
 
-TEST(ScoreService, ADeadlineCountsFromTheArrival) {
+TEST(ScoreEndpoint, ADeadlineCountsFromTheArrival) {
   FakeServer server;
   ScoreRequest request = Example();
   request.timeout_ms = 1000;
-  std::promise<ScoreService::Finish> ready;
-  server.service.Score(request, Clock::now() - std::chrono::seconds(2),
-                       [&](ScoreService::Finish finish) { ready.set_value(std::move(finish)); });
-  const auto response = ready.get_future().get()();
+  const auto response = Ask<ScoreResponse>(server.service, ScoreEndpoint(), request,
+                                           Clock::now() - std::chrono::seconds(2));
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code, 504);
   EXPECT_TRUE(server.cluster.plans().empty());
 }
 
-TEST(ScoreService, TimingsAddUp) {
+TEST(ScoreEndpoint, TimingsAddUp) {
   FakeServer server;
-  const Timings timings = Answer(server, Example()).timings;
+  const Timings timings = ResponseTo(server, Example()).timings;
   EXPECT_GE(timings.queue_ms, 0);
   EXPECT_GE(timings.tokenize_ms, 0);
   EXPECT_GT(timings.forward_ms, 0);
   EXPECT_GE(timings.total_ms + 1e-6, timings.queue_ms + timings.tokenize_ms + timings.forward_ms);
 }
 
-TEST(ScoreService, RequestsFromManyThreadsAreNotMixedUp) {
+TEST(ScoreEndpoint, RequestsFromManyThreadsAreNotMixedUp) {
   FakeServer server;
   FakeServer alone;
   std::vector<std::thread> threads;
@@ -216,11 +208,8 @@ TEST(ScoreService, RequestsFromManyThreadsAreNotMixedUp) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20; ++i) {
-        std::promise<ScoreService::Finish> ready;
-        server.service.Score(request(t, i), Clock::now(), [&](ScoreService::Finish finish) {
-          ready.set_value(std::move(finish));
-        });
-        together[static_cast<std::size_t>(t)].push_back(ready.get_future().get()().value());
+        together[static_cast<std::size_t>(t)].push_back(
+            Ask<ScoreResponse>(server.service, ScoreEndpoint(), request(t, i)).value());
       }
     });
   }
@@ -232,7 +221,7 @@ TEST(ScoreService, RequestsFromManyThreadsAreNotMixedUp) {
     for (int i = 0; i < 20; ++i) {
       const ScoreResponse& response =
           together[static_cast<std::size_t>(t)][static_cast<std::size_t>(i)];
-      EXPECT_EQ(response.scores, Answer(alone, request(t, i)).scores) << t << " " << i;
+      EXPECT_EQ(response.scores, ResponseTo(alone, request(t, i)).scores) << t << " " << i;
     }
   }
 }

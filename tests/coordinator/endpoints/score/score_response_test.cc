@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/score/scores.h"
+#include "coordinator/endpoints/score/score_response.h"
 
 #include <cmath>
 #include <limits>

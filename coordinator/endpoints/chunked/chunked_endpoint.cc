@@ -1,0 +1,35 @@
+#include "coordinator/endpoints/chunked/chunked_endpoint.h"
+
+#include "coordinator/endpoints/chunked/chunked_json.h"
+#include "coordinator/endpoints/chunked/chunked_messages.h"
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+class Chunked : public Endpoint {
+ public:
+  std::string_view name() const override { return "chunked"; }
+  std::string_view url() const override { return "/v1/chunked"; }
+  int message_field() const override { return v1::Request::kChunkedFieldNumber; }
+
+  ParsedRequest FromJson(const nlohmann::json& body) const override {
+    return AsParsed(ChunkedRequestFromJson(body));
+  }
+  ParsedRequest FromMessage(const v1::Request& message) const override {
+    return AsParsed(ChunkedRequestFromMessage(message.chunked()));
+  }
+  void ToMessage(std::size_t output, const AnswerDelta& delta,
+                 v1::Response& message) const override {
+    coordinator::ToMessage(output, delta, *message.mutable_chunked_delta());
+  }
+};
+
+}  // namespace
+
+const Endpoint& ChunkedEndpoint() {
+  static const Chunked endpoint;
+  return endpoint;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/generate/answer_generator.h"
+#include "coordinator/request/row_scores.h"
+#include "coordinator/request/values.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+struct ChunkedResponse : EndpointResponse {
+  std::optional<std::vector<std::vector<double>>> scores;              ///< [questions][labels]
+  std::optional<std::vector<AnswerOutput>> outputs;                    ///< [questions]
+  std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [questions][labels]
+  std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [questions][k]
+
+  OrderedJson ToJson() const override;
+  void ToMessage(v1::Response& message) const override;
+};
+
+/// How the rows of a chunked request and its completions become the response.
+struct ChunkedReadout : Readout {
+  /// The questions' names in the request: "question", "questions[1]", "prompt".
+  std::vector<std::string> questions;
+  std::size_t num_chunks = 0;
+  bool reads_rows = false;  ///< One for each question, for `row`.
+  RowReadout row;
+  std::vector<std::shared_ptr<const AnswerGenerator>> completions;  ///< [questions], or none.
+  std::string model;
+  Usage usage;
+
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "coordinator/generate/answer_generator.h"
+#include "coordinator/json/json_text.h"
+#include "coordinator/request/request_context.h"
+#include "coordinator/request/request_options.h"
+#include "coordinator/request/values.h"
+#include "coordinator/schedule/job.h"
+#include "proto/base/expected.h"
+#include "proto/plan/packed_sequence.h"
+#include "proto/plan/row_logits.h"
+
+namespace scorecast::v1 {
+class Request;
+class Response;
+}  // namespace scorecast::v1
+
+namespace scorecast::coordinator {
+
+/// What an endpoint returns for one request. The endpoint's own fields are in a derived class.
+struct EndpointResponse {
+  virtual ~EndpointResponse() = default;
+
+  virtual OrderedJson ToJson() const = 0;
+  /// Sets the endpoint's own field of `message`.
+  virtual void ToMessage(v1::Response& message) const = 0;
+
+  std::string model;
+  Usage usage;
+  Timings timings;
+};
+
+/// [sequences][reads] of a job.
+using JobRows = std::vector<std::vector<proto::RowLogits>>;
+
+/// How the rows of a job become the response.
+struct Readout {
+  virtual ~Readout() = default;
+
+  /// Called once, after the job has ended and not on the computing thread. A 500 if a number is not
+  /// finite. The response lacks `usage.cached_tokens` and `timings`.
+  virtual proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const = 0;
+};
+
+/// A request that nothing but a failure of the machine or a broken checkpoint can refuse any more.
+struct PreparedRequest {
+  std::vector<proto::PackedSequence> sequences;
+  std::vector<Generation> generations;
+  std::shared_ptr<const Readout> readout;
+};
+
+/// Receives what is generated, one token at a time, on the computing thread. Must return soon.
+/// `output` is the index of the completion in the response.
+using OnDelta = std::function<void(std::size_t output, AnswerDelta delta)>;
+
+/// A request whose types are right and whose values are not checked yet. The endpoint's own fields
+/// are in a derived class.
+struct EndpointRequest : RequestOptions {
+  virtual ~EndpointRequest() = default;
+
+  /// Checks, tokenizes and packs. Every fault of the request that parsing did not see is found
+  /// here: a 400 with the field and its index. `on_delta` is empty unless the request streams.
+  virtual proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
+                                                   const OnDelta& on_delta) const = 0;
+
+  /// Upper bound on the bytes of the response as a message, and of the deltas that may wait beside
+  /// it. The model's name does not count.
+  virtual std::int64_t ResponseBytesBound() const = 0;
+
+  virtual bool streams() const { return false; }
+};
+
+using ParsedRequest = proto::Expected<std::unique_ptr<EndpointRequest>>;
+
+/// What a request can ask for. An endpoint has no state; it is a name and the forms of its
+/// requests.
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+
+  virtual std::string_view name() const = 0;  ///< In the log.
+  virtual std::string_view url() const = 0;
+  /// Number of the endpoint's field in v1::Request.
+  virtual int message_field() const = 0;
+
+  virtual ParsedRequest FromJson(const nlohmann::json& body) const = 0;
+  /// `message` has the endpoint's field.
+  virtual ParsedRequest FromMessage(const v1::Request& message) const = 0;
+
+  /// The message of a delta. Called only if a request of this endpoint streams.
+  virtual void ToMessage(std::size_t output, const AnswerDelta& delta,
+                         v1::Response& message) const = 0;
+};
+
+/// The request of an endpoint, as the endpoint's users hold it.
+template <typename Request>
+ParsedRequest AsParsed(proto::Expected<Request> request) {
+  if (!request) {
+    return proto::Unexpected(std::move(request).error());
+  }
+  return std::unique_ptr<EndpointRequest>(std::make_unique<Request>(*std::move(request)));
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <span>
+
+#include "coordinator/endpoints/endpoint.h"
+
+namespace scorecast::coordinator {
+
+using EndpointList = std::span<const Endpoint* const>;
+
+/// Every endpoint of this server, in the order of their URLs.
+EndpointList Endpoints();
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,35 @@
+#include "coordinator/endpoints/score/score_endpoint.h"
+
+#include "coordinator/endpoints/score/score_json.h"
+#include "coordinator/endpoints/score/score_messages.h"
+#include "proto/base/check.h"
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+class Score : public Endpoint {
+ public:
+  std::string_view name() const override { return "score"; }
+  std::string_view url() const override { return "/v1/score"; }
+  int message_field() const override { return v1::Request::kScoreFieldNumber; }
+
+  ParsedRequest FromJson(const nlohmann::json& body) const override {
+    return AsParsed(ScoreRequestFromJson(body));
+  }
+  ParsedRequest FromMessage(const v1::Request& message) const override {
+    return AsParsed(ScoreRequestFromMessage(message.score()));
+  }
+  void ToMessage(std::size_t, const AnswerDelta&, v1::Response&) const override {
+    proto::Check(false, "score requests do not stream");
+  }
+};
+
+}  // namespace
+
+const Endpoint& ScoreEndpoint() {
+  static const Score endpoint;
+  return endpoint;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/request/row_scores.h"
+#include "coordinator/request/values.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+struct ScoreResponse : EndpointResponse {
+  std::vector<std::vector<double>> scores;                             ///< [items][labels]
+  std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [items][labels]
+  std::optional<std::vector<double>> query_token_logprobs;             ///< [labels]
+  std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [rows][k], best first
+  bool item_first_ignored = false;
+
+  OrderedJson ToJson() const override;
+  void ToMessage(v1::Response& message) const override;
+};
+
+/// How the rows of a score request become its response.
+struct ScoreReadout : Readout {
+  std::size_t num_items = 0;
+  bool query_row = false;  ///< The first row read is the query's; those of the items follow.
+  RowReadout row;
+  bool query_token_logprobs = false;
+  bool item_first_ignored = false;
+  std::string model;
+  Usage usage;
+
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+};
+
+/// The response from the rows that PrepareScore asked for. A 500 "not_finite" if a number is not
+/// finite, with the item as its `param`.
+proto::Expected<ScoreResponse> ScoresFromRows(const ScoreReadout& readout, const JobRows& rows);
+
+}  // namespace scorecast::coordinator

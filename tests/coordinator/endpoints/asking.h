@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/endpoints/request_service.h"
+#include "coordinator/endpoints/response_sink.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// A transport of one request, whose response is waited for.
+class AskingSink : public ResponseSink {
+ public:
+  explicit AskingSink(OnDelta on_delta = {},
+                      std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max())
+      : on_delta_(std::move(on_delta)), held_bytes_(max_bytes) {}
+
+  HeldBytes& held_bytes() override { return held_bytes_; }
+  std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
+  void OnDelta(std::size_t output, AnswerDelta delta) override {
+    if (on_delta_) {
+      on_delta_(output, std::move(delta));
+    }
+  }
+  void OnDone(DeferredResponse response) override { done_.set_value(std::move(response)); }
+
+  DeferredResponse Wait() { return done_.get_future().get(); }
+
+ private:
+  const coordinator::OnDelta on_delta_;
+  HeldBytes held_bytes_;
+  std::promise<DeferredResponse> done_;
+};
+
+/// The response of `endpoint` to a request.
+template <typename Response, typename Request>
+proto::Expected<Response> Ask(RequestService& service, const Endpoint& endpoint,
+                              const Request& request, Clock::time_point arrived = Clock::now(),
+                              OnDelta on_delta = {}) {
+  const auto sink = std::make_shared<AskingSink>(std::move(on_delta));
+  service.Begin(endpoint, AsParsed(proto::Expected<Request>(request)), arrived, sink);
+  auto response = sink->Wait().form();
+  if (!response) {
+    return proto::Unexpected(std::move(response).error());
+  }
+  return std::move(static_cast<Response&>(**response));
+}
+
+/// The value, or a failure of the test and an empty value.
+template <typename Value>
+Value ValueOrFail(proto::Expected<Value> value) {
+  if (!value) {
+    ADD_FAILURE() << value.error().message;
+    return {};
+  }
+  return std::move(value).value();
+}
+
+}  // namespace scorecast::coordinator
