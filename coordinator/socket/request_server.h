@@ -15,6 +15,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "coordinator/socket/connection.h"
+#include "coordinator/socket/frame_protocol.h"
 #include "coordinator/socket/held_bytes.h"
 #include "coordinator/socket/request_handler.h"
 #include "coordinator/socket/socket_options.h"
@@ -57,6 +58,7 @@ class RequestServer {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   HeldBytes messages_;
   RequestHandler handler_;
+  FrameContext frames_;
   ConnectionContext context_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer accept_again_;
