@@ -147,7 +147,7 @@ void Connection::Send(Reply reply) {
 }
 
 void Connection::Write() {
-  asio::async_write(*stream_, asio::buffer(replies_.front().frames),
+  asio::async_write(*stream_, asio::buffer(replies_.front().bytes),
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       if (error || self->is_closed_) {
                         self->CloseNow();

@@ -64,9 +64,9 @@ void DeltaStream::Step() {
       v1::Response response;
       response.set_request_id(request_id_);
       ToMessage(question, delta, *response.mutable_chunked_delta());
-      reply.frames += proto::ToFrame(response);
+      reply.bytes += proto::ToFrame(response);
     }
-    reply.held = pending_->answers().Hold(static_cast<std::int64_t>(reply.frames.size()));
+    reply.held = pending_->answers().Hold(static_cast<std::int64_t>(reply.bytes.size()));
     reply.is_last = false;
     reply.written = [self = shared_from_this()] { self->Post(); };
     replied_(std::move(reply));

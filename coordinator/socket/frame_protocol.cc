@@ -5,7 +5,7 @@
 
 #include <boost/asio/read.hpp>
 
-#include "coordinator/socket/pending_request.h"
+#include "coordinator/socket/response_frames.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -1,24 +1,6 @@
 #include "coordinator/socket/pending_request.h"
 
-#include <utility>
-
-#include "coordinator/socket/value_messages.h"
-#include "proto/wire/frame.h"
-
 namespace scorecast::coordinator {
-
-Reply ToReply(const v1::Response& response, HeldBytes& answers) {
-  std::string frame = proto::ToFrame(response);
-  Held held = answers.Hold(static_cast<std::int64_t>(frame.size()));
-  return {std::move(frame), std::move(held)};
-}
-
-Reply ErrorReply(std::uint64_t request_id, const proto::Error& error, HeldBytes& answers) {
-  v1::Response answer;
-  answer.set_request_id(request_id);
-  ToMessage(error, *answer.mutable_error());
-  return ToReply(answer, answers);
-}
 
 Scheduler::Ticket PendingRequest::Leave() {
   const std::lock_guard lock(mutex_);

@@ -7,6 +7,7 @@
 #include "coordinator/doors/request_error.h"
 #include "coordinator/socket/chunked_messages.h"
 #include "coordinator/socket/delta_stream.h"
+#include "coordinator/socket/response_frames.h"
 #include "coordinator/socket/score_messages.h"
 
 namespace scorecast::coordinator {
