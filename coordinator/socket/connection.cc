@@ -157,11 +157,11 @@ void Connection::Write() {
                       const std::function<void()> written =
                           std::move(self->replies_.front().written);
                       self->replies_.pop_front();
-                      if (written) {
-                        written();
-                      }
                       if (!self->replies_.empty()) {
                         self->Write();
+                      }
+                      if (written) {
+                        written();  // Last, because it may send the next reply.
                       }
                       self->FinishIfDone();
                       self->ResumeReading();

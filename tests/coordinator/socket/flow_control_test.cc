@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -255,6 +256,21 @@ TEST_F(FlowControl, WritesRepliesInTheirOrderAndTellsOfEach) {
   EXPECT_EQ(Take(), "B2");
   EXPECT_THAT(written_, ElementsAre("B1", "A", "B2"));
   EXPECT_EQ(Take(), "") << "nothing else is written";
+}
+
+TEST_F(FlowControl, AReplyMayBeGivenWhenTheOneBeforeIsWritten) {
+  connection_->Start();
+  Request("a");
+  const auto reply = [&](const std::string& bytes, bool is_last, std::function<void()> written) {
+    requests_[0].replied({bytes, nullptr, is_last, std::move(written)});
+  };
+  reply("A1", /*is_last=*/false,
+        [&] { reply("A2", /*is_last=*/false, [&] { reply("A3", /*is_last=*/true, {}); }); });
+  Run();
+  EXPECT_EQ(Take(), "A1");
+  EXPECT_EQ(Take(), "A2");
+  EXPECT_EQ(Take(), "A3");
+  EXPECT_EQ(Take(), "");
 }
 
 TEST_F(FlowControl, ClosesWhenEveryReplyIsWritten) {
