@@ -116,7 +116,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer leaving_timer_;
 
   bool reading_paused_ = false;
-  bool beginning_ = false;  ///< A request was read whose `begun` was not called yet.
+  bool beginning_ = false;  ///< The last request read has not called `begun` yet.
   std::vector<char> discarded_;
 
   HeldBytes held_replies_;     ///< Of `replies_`, and of the requests in flight.
