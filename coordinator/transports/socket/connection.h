@@ -6,106 +6,124 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 
 #include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/schedule/scheduler.h"
+#include "coordinator/transports/socket/byte_stream.h"
 #include "coordinator/transports/socket/pending_request.h"
-#include "coordinator/transports/socket/request_handler.h"
-#include "coordinator/transports/socket/socket_options.h"
+#include "coordinator/transports/socket/protocol.h"
 #include "proto/base/error.h"
-#include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
 
 /// What all connections of a server share.
 struct ConnectionContext {
-  const SocketOptions& options;
-  RequestHandler& handler;
-  HeldBytes& messages;  ///< That are being read, or wait to be.
+  std::chrono::milliseconds idle_timeout;  ///< See SocketOptions.
+  const HeldBytes& replies;                ///< Replies of all connections.
+  /// Drops queued jobs whose client has left; from any thread.
+  std::function<void(std::vector<Scheduler::Ticket>)> cancel;
 };
 
-/// One client: reads frames, and writes the answers to each, in any order. Lives until both sides
-/// are done with it. All its work is done on its strand; what it holds in memory is bounded by one
-/// frame, kMaxInFlight requests and kMaxAnswerBytes of answers, whatever the client does; what all
-/// hold together by SocketOptions::max_held_bytes, and a small answer of each.
+/// Flow control of one client: says when the next request is read, writes replies in the order in
+/// which they are ready, and ends the connection. The Protocol knows what requests look like, and
+/// the ByteStream carries the bytes. Lives until both sides are done with it. All its work is done
+/// on the stream's executor, a strand.
+///
+/// Its memory is bounded whatever the client does: no further request is read while
+/// Protocol::max_in_flight requests are in flight or kMaxReplyBytes of replies are held. All
+/// connections together hold at most SocketOptions::max_held_bytes of replies, and a small reply
+/// each.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  using Socket = boost::asio::ip::tcp::socket;
   using Closed = std::function<void(std::uint64_t id)>;
 
-  /// `closed` is called once, when the socket is closed.
-  Connection(std::uint64_t id, Socket socket, ConnectionContext& context, Closed closed);
+  /// `closed` is called once, when the stream is closed.
+  Connection(std::uint64_t id, std::unique_ptr<ByteStream> stream,
+             std::unique_ptr<Protocol> protocol, const ConnectionContext& context, Closed closed);
 
+  // From any thread. Exactly one of the first two is called, once.
+
+  /// Begins to read requests.
   void Start();
   /// Tells the client why it is not served, and closes.
   void Refuse(proto::Error error);
-  /// Closes as soon as no request is in flight and every answer is written; from any thread.
+  /// Closes as soon as no request is in flight and every reply is written.
   void CloseWhenDone();
-  /// Closes now; from any thread.
   void Close();
 
- private:
-  /// Further requests wait in the client's socket while more than this is on its way back, be it
-  /// still to be computed or not read by the client.
-  static constexpr std::size_t kMaxInFlight = 256;
-  static constexpr std::int64_t kMaxAnswerBytes = std::int64_t{4} << 20;
-  /// A message is read in pieces, so that a length alone costs no memory.
-  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
-  /// How long a client has to close its side after this one: closing a socket with unread bytes in
-  /// it would reset the connection, and answers on their way would be lost.
-  static constexpr auto kLingerTime = std::chrono::seconds(1);
-  /// How often a client that is not read is looked at: nothing else would tell that it has left.
-  static constexpr auto kLeaveCheck = std::chrono::milliseconds(500);
+  // For the protocol, on the strand.
 
-  // Each continues on the strand.
-  void ReadHeader();
-  void ReadMessage(std::size_t length);
-  void SkipMessage(std::size_t length);
-  void Write();
-  void WatchIdle();
-  /// While reading is paused.
-  void WatchLeaving();
+  /// A request in flight, as its handler sees it.
+  struct InFlight {
+    std::shared_ptr<PendingRequest> pending;
+    /// To be called once, from any thread: the bytes that the reply may take now count as held.
+    /// No further request is read before.
+    std::function<void()> begun;
+    /// To be called for each reply, in order, from any thread. Does nothing after the client left.
+    std::function<void(Reply)> replied;
+  };
 
-  void HandleMessage();
-  void Deliver(std::uint64_t number, Reply reply);
-  void AnswerError(const proto::Error& error);
-  void Answer(Reply reply);
-  /// The condition on which a read or a write of all bytes goes on: it does, and was progress.
-  auto WithProgress();
-  void Progress();
-  bool MayRead() const;
-  void ResumeReading();
-  void ReleaseMessage();
-  /// Says that no further answer comes; what the client still sends is not looked at.
-  void Finish();
-  void FinishIfDone();
+  ByteStream& stream() { return *stream_; }
+  /// Bytes of this connection's replies, written or still to be computed.
+  HeldBytes& replies() { return held_replies_; }
+  /// Whether requests that still arrive are dropped.
+  bool is_ending() const { return is_closed_ || is_finishing_; }
+
+  InFlight BeginRequest();
+  /// Called when the protocol is done with a request's bytes. Reads the next one, at once or as
+  /// soon as the bounds allow.
+  void ReadNext();
+  /// Queues bytes that belong to no request in flight.
+  void Send(Reply reply);
+  /// Closes the stream and cancels the requests in flight.
   void CloseNow();
 
+ private:
+  static constexpr std::int64_t kMaxReplyBytes = std::int64_t{4} << 20;
+  static constexpr std::size_t kDiscardBytes = std::size_t{16} << 10;
+  /// How long the client has to close its side after this one did. Closing a stream with unread
+  /// bytes in it would reset the connection, and replies on their way would be lost.
+  static constexpr auto kLingerTime = std::chrono::seconds(1);
+  /// While reading is paused, no read would tell that the client has left; it is polled this often.
+  static constexpr auto kLeaveCheck = std::chrono::milliseconds(500);
+
+  bool MayRead() const;
+  void ResumeReading();
+  void DiscardInput();
+  void Deliver(std::uint64_t number, Reply reply);
+  void Write();
+  void WatchIdle();
+  /// Only while reading is paused.
+  void WatchLeaving();
+  /// When the idle timeout began: at the last transfer, or when the client last had a reason to be
+  /// silent.
+  Clock::time_point IdleSince() const;
+  /// Sends no more, and drops what the client still sends until it closes its side.
+  void Finish();
+  void FinishIfDone();
+
   const std::uint64_t id_;
-  Socket socket_;  // Its executor is the strand.
-  ConnectionContext& context_;
-  Closed closed_;
-  boost::asio::steady_timer idle_timer_;
-  Clock::time_point last_progress_ = Clock::now();
+  const std::unique_ptr<ByteStream> stream_;
+  const std::unique_ptr<Protocol> protocol_;
+  const ConnectionContext& context_;
+  const Closed closed_;
+  boost::asio::steady_timer idle_timer_;  ///< Also counts the linger time.
+  Clock::time_point last_excuse_ = Clock::now();
   boost::asio::steady_timer leaving_timer_;
 
-  proto::FrameHeader header_{};
-  std::string message_;
-  std::vector<Held> held_;  // A part of message_ each.
   bool reading_paused_ = false;
-  bool beginning_ = false;  // A message is being read that takes its time.
+  bool beginning_ = false;  ///< The last request read has not called `begun` yet.
+  std::vector<char> discarded_;
 
-  HeldBytes held_answers_;     // Of `answers_`, and of those in flight.
-  std::deque<Reply> answers_;  // The first is being written.
+  HeldBytes held_replies_;     ///< Of `replies_`, and of the requests in flight.
+  std::deque<Reply> replies_;  ///< The first is being written.
 
   std::uint64_t next_request_ = 0;
-  /// By our own number: nothing keeps a client from using one twice.
+  /// By a number of our own, because a client may use a number twice.
   std::unordered_map<std::uint64_t, std::shared_ptr<PendingRequest>> in_flight_;
   bool close_when_done_ = false;
   bool is_finishing_ = false;

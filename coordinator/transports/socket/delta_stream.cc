@@ -66,9 +66,9 @@ void DeltaStream::Step() {
       v1::Response response;
       response.set_request_id(request_id_);
       endpoint_.ToMessage(output, delta, response);
-      reply.frames += proto::ToFrame(response);
+      reply.bytes += proto::ToFrame(response);
     }
-    reply.held = pending_->replies().Hold(static_cast<std::int64_t>(reply.frames.size()));
+    reply.held = pending_->replies().Hold(static_cast<std::int64_t>(reply.bytes.size()));
     reply.is_last = false;
     reply.written = [self = shared_from_this()] { self->Post(); };
     replied_(std::move(reply));

@@ -1,31 +1,22 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
 
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/schedule/scheduler.h"
-#include "proto/base/error.h"
-
-namespace scorecast::v1 {
-class Response;
-}
 
 namespace scorecast::coordinator {
 
-/// One v1::Response as a frame, or several of one request.
+/// Bytes for the client: all of one request's response, or the next part of it.
 struct Reply {
-  std::string frames;
+  std::string bytes;
   Held held;
   bool is_last = true;  ///< No further reply comes for the request.
-  /// Called once the frames are in the client's socket, unless the client has left; may be empty.
+  /// Called once the bytes are in the client's socket, unless the client has left; may be empty.
   std::function<void()> written = {};
 };
-
-Reply ToReply(const v1::Response& response, HeldBytes& replies);
-Reply ErrorReply(std::uint64_t request_id, const proto::Error& error, HeldBytes& replies);
 
 /// A message that is being handled, as its connection sees it.
 class PendingRequest {

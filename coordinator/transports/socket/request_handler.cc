@@ -9,6 +9,7 @@
 #include "coordinator/endpoints/response_sink.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/socket/delta_stream.h"
+#include "coordinator/transports/socket/response_frames.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {

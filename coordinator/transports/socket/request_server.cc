@@ -8,6 +8,7 @@
 #include <boost/asio/strand.hpp>
 #include <spdlog/spdlog.h>
 
+#include "coordinator/transports/socket/tcp_stream.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -40,7 +41,9 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       work_(io_.get_executor()),
       messages_(std::max(options.max_held_bytes, options.max_request_bytes)),
       handler_(service, io_.get_executor(), options.max_held_bytes),
-      context_{options_, handler_, messages_},
+      frames_{handler_, messages_, options.max_request_bytes},
+      context_{options.idle_timeout, handler_.replies(),
+               [this](std::vector<Scheduler::Ticket> left) { handler_.Cancel(std::move(left)); }},
       acceptor_(asio::make_strand(io_)),
       accept_again_(acceptor_.get_executor()) {
   const tcp::endpoint endpoint = Resolve(io_, options_);
@@ -114,7 +117,8 @@ void RequestServer::Admit(tcp::socket socket) {
     }
     refused_ += is_one_too_many ? 1 : 0;
     const std::uint64_t id = next_id_++;
-    connection = std::make_shared<Connection>(id, std::move(socket), context_,
+    connection = std::make_shared<Connection>(id, std::make_unique<TcpStream>(std::move(socket)),
+                                              std::make_unique<FrameProtocol>(frames_), context_,
                                               [this, is_one_too_many](std::uint64_t closed_id) {
                                                 const std::lock_guard closing(mutex_);
                                                 connections_.erase(closed_id);

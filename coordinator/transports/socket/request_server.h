@@ -17,6 +17,7 @@
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/transports/socket/connection.h"
+#include "coordinator/transports/socket/frame_protocol.h"
 #include "coordinator/transports/socket/request_handler.h"
 #include "coordinator/transports/socket/socket_options.h"
 
@@ -60,6 +61,7 @@ class RequestServer {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   HeldBytes messages_;
   RequestHandler handler_;
+  FrameContext frames_;
   ConnectionContext context_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer accept_again_;

@@ -51,7 +51,7 @@ class DeltaStreamTest : public ::testing::Test {
     std::vector<v1::Response> responses;
     for (Reply& reply : std::exchange(replies_, {})) {
       EXPECT_FALSE(reply.is_last);
-      for (v1::Response& response : ResponsesIn(reply.frames)) {
+      for (v1::Response& response : ResponsesIn(reply.bytes)) {
         EXPECT_EQ(response.request_id(), 7U);
         responses.push_back(std::move(response));
       }
@@ -89,7 +89,7 @@ TEST_F(DeltaStreamTest, WaitingDeltasAreMergedToOneForEachQuestion) {
   Add(1, "a", 1);
   Run();
   ASSERT_THAT(replies_, SizeIs(1));
-  EXPECT_EQ(replies_held_.bytes(), static_cast<std::int64_t>(replies_[0].frames.size()));
+  EXPECT_EQ(replies_held_.bytes(), static_cast<std::int64_t>(replies_[0].bytes.size()));
   for (TokenId token = 2; token < 100; ++token) {
     Add(token % 2, "x", token);
     Run();

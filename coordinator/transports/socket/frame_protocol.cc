@@ -1,0 +1,113 @@
+#include "coordinator/transports/socket/frame_protocol.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/read.hpp>
+
+#include "coordinator/transports/socket/response_frames.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+namespace asio = boost::asio;
+
+proto::Error FrameTooLarge(std::size_t length, std::int64_t limit) {
+  return {413, "request_too_large",
+          "The request is too large: " + std::to_string(length) + " > " + std::to_string(limit) +
+              " bytes.",
+          ""};
+}
+
+proto::Error Overloaded() {
+  return {503, "overloaded", "The server is reading too many large requests.", "", 1};
+}
+
+}  // namespace
+
+Reply FrameProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) const {
+  return coordinator::ErrorReply(/*request_id=*/0, error, replies);
+}
+
+void FrameProtocol::SendError(Connection& connection, const proto::Error& error) const {
+  connection.Send(ErrorReply(error, connection.replies()));
+}
+
+template <typename Next>
+void FrameProtocol::Fill(const ConnectionPtr& connection, asio::mutable_buffer buffer, Next next) {
+  asio::async_read(connection->stream(), buffer,
+                   [this, connection, next = std::move(next)](
+                       const boost::system::error_code& error, std::size_t) {
+                     if (error) {
+                       ReleaseMessage();
+                       connection->CloseNow();
+                     } else if (connection->is_ending()) {
+                       ReleaseMessage();
+                       connection->ReadNext();
+                     } else {
+                       next();
+                     }
+                   });
+}
+
+void FrameProtocol::ReadRequest(ConnectionPtr connection) {
+  Fill(connection, asio::buffer(header_), [this, connection] {
+    const std::size_t length = proto::FrameLength(header_);
+    if (length > static_cast<std::size_t>(context_.max_message_bytes)) {
+      SendError(*connection, FrameTooLarge(length, context_.max_message_bytes));
+      SkipMessage(connection, length);
+    } else {
+      ReadMessage(connection, length);
+    }
+  });
+}
+
+void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t length) {
+  const std::size_t have = message_.size();
+  if (have == length) {
+    HandleMessage(connection);
+    return;
+  }
+  const std::size_t piece = std::min(length - have, kPieceBytes);
+  Held held = context_.messages.TryHold(static_cast<std::int64_t>(piece));
+  if (held == nullptr) {
+    ReleaseMessage();
+    SendError(*connection, Overloaded());
+    SkipMessage(connection, length - have);
+    return;
+  }
+  held_.push_back(std::move(held));
+  message_.resize(have + piece);
+  Fill(connection, asio::buffer(message_.data() + have, piece),
+       [this, connection, length] { ReadMessage(connection, length); });
+}
+
+void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t length) {
+  if (length == 0) {
+    ReleaseMessage();
+    connection->ReadNext();
+    return;
+  }
+  const std::size_t piece = std::min(length, kPieceBytes);
+  message_.resize(piece);
+  Fill(connection, asio::buffer(message_),
+       [this, connection, rest = length - piece] { SkipMessage(connection, rest); });
+}
+
+void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
+  auto held = std::make_shared<std::vector<Held>>(std::move(held_));
+  std::string message = std::move(message_);
+  ReleaseMessage();
+  const Connection::InFlight request = connection->BeginRequest();
+  context_.handler.Handle(std::move(message), std::move(held), request.pending, request.begun,
+                          request.replied);
+  connection->ReadNext();
+}
+
+void FrameProtocol::ReleaseMessage() {
+  // Swapped and not cleared, so that an idle connection does not keep the memory.
+  std::string().swap(message_);
+  held_.clear();
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/buffer.hpp>
+
+#include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/transports/socket/connection.h"
+#include "coordinator/transports/socket/protocol.h"
+#include "coordinator/transports/socket/request_handler.h"
+#include "proto/base/error.h"
+#include "proto/wire/frame.h"
+
+namespace scorecast::coordinator {
+
+/// What the frame protocols of all connections share.
+struct FrameContext {
+  RequestHandler& handler;
+  HeldBytes& messages;             ///< Messages that are being read or wait to be handled.
+  std::int64_t max_message_bytes;  ///< Upper bound on one message.
+};
+
+/// Requests and replies as frames: a length, then a protobuf message of that length. Replies carry
+/// the number of their request, so they may come in any order.
+class FrameProtocol : public Protocol {
+ public:
+  explicit FrameProtocol(const FrameContext& context) : context_(context) {}
+
+  void ReadRequest(std::shared_ptr<Connection> connection) override;
+  Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override;
+  std::size_t max_in_flight() const override { return kMaxInFlight; }
+
+ private:
+  static constexpr std::size_t kMaxInFlight = 256;
+  /// A message is read in pieces, so that a length alone costs no memory.
+  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+
+  using ConnectionPtr = std::shared_ptr<Connection>;
+
+  /// Fills `buffer`, then calls `next` unless the connection has ended or is ending.
+  template <typename Next>
+  void Fill(const ConnectionPtr& connection, boost::asio::mutable_buffer buffer, Next next);
+  /// Reads what `message_` lacks of `length` bytes, then handles it.
+  void ReadMessage(const ConnectionPtr& connection, std::size_t length);
+  /// Reads `length` bytes and drops them.
+  void SkipMessage(const ConnectionPtr& connection, std::size_t length);
+  void HandleMessage(const ConnectionPtr& connection);
+  void ReleaseMessage();
+  void SendError(Connection& connection, const proto::Error& error) const;
+
+  const FrameContext& context_;
+  proto::FrameHeader header_{};
+  std::string message_;
+  std::vector<Held> held_;  ///< One for each piece of `message_`.
+};
+
+}  // namespace scorecast::coordinator

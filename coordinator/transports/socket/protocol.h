@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/transports/socket/pending_request.h"
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+
+class Connection;
+
+/// How requests and replies look on the wire. One object per connection, which owns it; used only
+/// on the connection's strand.
+class Protocol {
+ public:
+  virtual ~Protocol() = default;
+
+  /// Reads one request from the connection's stream and begins it with Connection::BeginRequest,
+  /// or skips it. Then calls Connection::ReadNext, or Connection::CloseNow if the stream failed.
+  /// Never called while a previous call is under way. Handlers of reads hold `connection`, which
+  /// keeps this object alive.
+  virtual void ReadRequest(std::shared_ptr<Connection> connection) = 0;
+
+  /// A reply that reports a fault of the connection itself and not of one request.
+  virtual Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const = 0;
+
+  /// How many requests of a client may be in flight. 1 if replies must come in the order of the
+  /// requests.
+  virtual std::size_t max_in_flight() const = 0;
+};
+
+}  // namespace scorecast::coordinator

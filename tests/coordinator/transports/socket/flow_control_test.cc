@@ -1,0 +1,383 @@
+// The flow control of a connection, on a stream and a protocol without a socket.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/transports/socket/connection.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+/// Longer than any test takes. io_context::run_for returns earlier if nothing is left to run.
+constexpr auto kPatience = std::chrono::seconds(60);
+
+/// Both ends of a stream. The client takes a write's bytes only when it is told to.
+class FakeStream : public ByteStream {
+ public:
+  explicit FakeStream(asio::io_context& io) : io_(io) {}
+
+  // The server's end.
+  executor_type get_executor() override { return io_.get_executor(); }
+  bool HasUnread() override { return !unread_.empty(); }
+  bool HasHungUp() override { return client_hung_up_; }
+  void ShutDownSend() override { is_shut_down_ = true; }
+  void Close() override {
+    is_closed_ = true;
+    Complete(read_, asio::error::operation_aborted, 0);
+    Complete(write_, asio::error::operation_aborted, 0);
+  }
+
+  // The client's end.
+  void Send(const std::string& bytes) {
+    unread_ += bytes;
+    Deliver();
+  }
+  void HangUp() {
+    client_hung_up_ = true;
+    Deliver();
+  }
+  /// Returns the bytes of the write under way, which then completes.
+  std::string Take() {
+    std::string bytes(static_cast<const char*>(from_.data()), from_.size());
+    from_ = {};
+    Complete(write_, {}, bytes.size());
+    return bytes;
+  }
+
+  bool is_shut_down() const { return is_shut_down_; }
+  bool is_closed() const { return is_closed_; }
+  std::size_t unread() const { return unread_.size(); }
+
+ protected:
+  void ReadSome(asio::mutable_buffer into, Done done) override {
+    into_ = into;
+    read_ = std::move(done);
+    Deliver();
+  }
+  void WriteSome(asio::const_buffer from, Done done) override {
+    EXPECT_FALSE(is_closed_);
+    from_ = from;
+    write_ = std::move(done);
+  }
+
+ private:
+  void Deliver() {
+    if (read_ == nullptr) {
+      return;
+    }
+    if (!unread_.empty()) {
+      const std::size_t bytes = std::min(unread_.size(), into_.size());
+      std::memcpy(into_.data(), unread_.data(), bytes);
+      unread_.erase(0, bytes);
+      Complete(read_, {}, bytes);
+    } else if (client_hung_up_) {
+      Complete(read_, asio::error::eof, 0);
+    }
+  }
+
+  void Complete(Done& operation, const error_code& error, std::size_t bytes) {
+    if (operation != nullptr) {
+      asio::post(io_,
+                 [done = std::exchange(operation, nullptr), error, bytes] { done(error, bytes); });
+    }
+  }
+
+  asio::io_context& io_;
+  std::string unread_;
+  asio::mutable_buffer into_;
+  asio::const_buffer from_;
+  Done read_;
+  Done write_;
+  bool client_hung_up_ = false;
+  bool is_shut_down_ = false;
+  bool is_closed_ = false;
+};
+
+constexpr std::size_t kMaxInFlight = 3;
+
+/// Each byte is a request.
+class ByteProtocol : public Protocol {
+ public:
+  explicit ByteProtocol(std::vector<Connection::InFlight>& requests) : requests_(requests) {}
+
+  void ReadRequest(std::shared_ptr<Connection> connection) override {
+    asio::async_read(connection->stream(), asio::buffer(&byte_, 1),
+                     [this, connection](const boost::system::error_code& error, std::size_t) {
+                       if (error) {
+                         connection->CloseNow();
+                         return;
+                       }
+                       if (!connection->is_ending()) {
+                         requests_.push_back(connection->BeginRequest());
+                       }
+                       connection->ReadNext();
+                     });
+  }
+  Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override {
+    return {error.message, replies.Hold(static_cast<std::int64_t>(error.message.size()))};
+  }
+  std::size_t max_in_flight() const override { return kMaxInFlight; }
+
+ private:
+  std::vector<Connection::InFlight>& requests_;
+  char byte_ = 0;
+};
+
+class FlowControl : public ::testing::Test {
+ protected:
+  explicit FlowControl(milliseconds idle_timeout = kPatience)
+      : context_{idle_timeout, all_replies_,
+                 [this](std::vector<Scheduler::Ticket> tickets) { cancelled_ = tickets; }} {
+    auto stream = std::make_unique<FakeStream>(io_);
+    stream_ = stream.get();
+    connection_ = std::make_shared<Connection>(7, std::move(stream),
+                                               std::make_unique<ByteProtocol>(requests_), context_,
+                                               [this](std::uint64_t id) { closed_.push_back(id); });
+  }
+
+  ~FlowControl() override {
+    connection_->Close();
+    Run();
+    EXPECT_THAT(closed_, ElementsAre(7)) << "once";
+    requests_.clear();
+    EXPECT_EQ(connection_.use_count(), 1) << "nothing refers to it any more";
+  }
+
+  /// Runs what is ready.
+  void Run() {
+    io_.restart();
+    io_.poll();
+  }
+  /// Runs up to `time`, or until nothing is left.
+  void RunFor(milliseconds time) {
+    io_.restart();
+    io_.run_for(time);
+  }
+
+  /// The client sends `requests`, and each that is read begins.
+  void Request(const std::string& requests) {
+    stream_->Send(requests);
+    for (std::size_t begun = requests_.size(); Run(), begun < requests_.size(); ++begun) {
+      requests_[begun].begun();
+    }
+  }
+  void Answer(std::size_t request, const std::string& bytes, bool is_last = true) {
+    requests_[request].replied(
+        {bytes, requests_[request].pending->replies().Hold(static_cast<std::int64_t>(bytes.size())),
+         is_last, [this, bytes] { written_.push_back(bytes); }});
+    Run();
+  }
+  /// The client reads what is being written.
+  std::string Take() {
+    std::string bytes = stream_->Take();
+    Run();
+    return bytes;
+  }
+
+  asio::io_context io_;
+  HeldBytes all_replies_{std::int64_t{1} << 30};
+  std::vector<Scheduler::Ticket> cancelled_;
+  ConnectionContext context_;
+  std::vector<Connection::InFlight> requests_;
+  std::vector<std::uint64_t> closed_;
+  std::vector<std::string> written_;
+  FakeStream* stream_ = nullptr;
+  std::shared_ptr<Connection> connection_;
+};
+
+TEST_F(FlowControl, ReadsNoMoreThanMayBeInFlight) {
+  connection_->Start();
+  Request("abcde");
+  EXPECT_THAT(requests_, SizeIs(kMaxInFlight));
+  EXPECT_EQ(stream_->unread(), 2U);
+  Answer(1, "B");
+  EXPECT_THAT(requests_, SizeIs(3)) << "the client has not read the reply";
+  EXPECT_EQ(Take(), "B");
+  EXPECT_THAT(requests_, SizeIs(4));
+  EXPECT_EQ(stream_->unread(), 1U);
+}
+
+TEST_F(FlowControl, ReadsTheNextRequestWhenTheLastOneHasBegun) {
+  connection_->Start();
+  stream_->Send("ab");
+  Run();
+  ASSERT_THAT(requests_, SizeIs(1));
+  requests_[0].begun();
+  Run();
+  EXPECT_THAT(requests_, SizeIs(2));
+}
+
+TEST_F(FlowControl, ReadsNothingWhileTooManyReplyBytesAreHeld) {
+  connection_->Start();
+  Request("a");
+  Held room = requests_[0].pending->replies().Hold(std::int64_t{4} << 20);
+  Request("bc");
+  EXPECT_THAT(requests_, SizeIs(2)) << "the read of the second was under way";
+  EXPECT_EQ(all_replies_.bytes(), std::int64_t{4} << 20);
+  room.reset();
+  Answer(0, "A");
+  EXPECT_EQ(all_replies_.bytes(), 1);
+  EXPECT_EQ(Take(), "A");
+  EXPECT_THAT(requests_, SizeIs(3));
+  EXPECT_EQ(all_replies_.bytes(), 0);
+}
+
+TEST_F(FlowControl, WritesRepliesInTheirOrderAndTellsOfEach) {
+  connection_->Start();
+  Request("ab");
+  Answer(1, "B1", /*is_last=*/false);
+  Answer(0, "A");
+  Answer(1, "B2");
+  EXPECT_THAT(written_, IsEmpty());
+  EXPECT_EQ(Take(), "B1");
+  EXPECT_THAT(written_, ElementsAre("B1"));
+  EXPECT_EQ(Take(), "A");
+  EXPECT_EQ(Take(), "B2");
+  EXPECT_THAT(written_, ElementsAre("B1", "A", "B2"));
+  EXPECT_EQ(Take(), "") << "nothing else is written";
+}
+
+TEST_F(FlowControl, AReplyMayBeGivenWhenTheOneBeforeIsWritten) {
+  connection_->Start();
+  Request("a");
+  const auto reply = [&](const std::string& bytes, bool is_last, std::function<void()> written) {
+    requests_[0].replied({bytes, nullptr, is_last, std::move(written)});
+  };
+  reply("A1", /*is_last=*/false,
+        [&] { reply("A2", /*is_last=*/false, [&] { reply("A3", /*is_last=*/true, {}); }); });
+  Run();
+  EXPECT_EQ(Take(), "A1");
+  EXPECT_EQ(Take(), "A2");
+  EXPECT_EQ(Take(), "A3");
+  EXPECT_EQ(Take(), "");
+}
+
+TEST_F(FlowControl, ClosesWhenEveryReplyIsWritten) {
+  connection_->Start();
+  Request("ab");
+  connection_->CloseWhenDone();
+  Answer(0, "A");
+  EXPECT_EQ(Take(), "A");
+  EXPECT_FALSE(stream_->is_shut_down()) << "a request is in flight";
+  Answer(1, "B");
+  EXPECT_FALSE(stream_->is_shut_down()) << "its reply is not written";
+  EXPECT_EQ(Take(), "B");
+  EXPECT_TRUE(stream_->is_shut_down());
+  stream_->Send(std::string(100'000, 'x'));
+  Run();
+  EXPECT_THAT(requests_, SizeIs(2)) << "no more is handled";
+  EXPECT_EQ(stream_->unread(), 0U) << "but it is read";
+  EXPECT_FALSE(stream_->is_closed());
+  stream_->HangUp();
+  Run();
+  EXPECT_TRUE(stream_->is_closed());
+  EXPECT_THAT(cancelled_, IsEmpty());
+}
+
+TEST_F(FlowControl, ClosesByItselfIfTheClientDoesNot) {
+  connection_->Start();
+  connection_->CloseWhenDone();
+  Run();
+  EXPECT_TRUE(stream_->is_shut_down());
+  EXPECT_FALSE(stream_->is_closed());
+  RunFor(kPatience);
+  EXPECT_TRUE(stream_->is_closed());
+}
+
+TEST_F(FlowControl, ARefusedClientIsToldSoAndNotRead) {
+  stream_->Send("abc");
+  connection_->Refuse({503, "full", "No room.", ""});
+  Run();
+  EXPECT_EQ(stream_->unread(), 3U);
+  EXPECT_EQ(Take(), "No room.");
+  EXPECT_TRUE(stream_->is_shut_down());
+  EXPECT_EQ(stream_->unread(), 0U) << "dropped";
+  EXPECT_THAT(requests_, IsEmpty());
+  stream_->HangUp();
+  Run();
+  EXPECT_TRUE(stream_->is_closed());
+}
+
+TEST_F(FlowControl, CancelsTheRequestsOfAClientThatLeft) {
+  connection_->Start();
+  Request("ab");
+  EXPECT_TRUE(requests_[0].pending->Queued(11));
+  EXPECT_TRUE(requests_[1].pending->Queued(12));
+  stream_->HangUp();
+  Run();
+  EXPECT_TRUE(stream_->is_closed());
+  EXPECT_THAT(cancelled_, UnorderedElementsAre(11, 12));
+  EXPECT_TRUE(requests_[0].pending->HasLeft());
+  Answer(0, "A");
+  EXPECT_EQ(Take(), "");
+  EXPECT_THAT(written_, IsEmpty());
+}
+
+TEST_F(FlowControl, ForgetsTheRepliesOfAClientThatLeft) {
+  connection_->Start();
+  Request("ab");
+  Answer(0, "A");
+  Answer(1, "B");
+  stream_->HangUp();
+  Run();
+  EXPECT_TRUE(stream_->is_closed());
+  EXPECT_THAT(written_, IsEmpty());
+  EXPECT_EQ(all_replies_.bytes(), 0);
+}
+
+TEST_F(FlowControl, NoticesThatAClientLeftThatIsNotRead) {
+  connection_->Start();
+  Request("abcde");
+  stream_->HangUp();
+  Run();
+  EXPECT_FALSE(stream_->is_closed()) << "it is looked at from time to time";
+  RunFor(kPatience);
+  EXPECT_TRUE(stream_->is_closed());
+  EXPECT_EQ(stream_->unread(), 2U);
+}
+
+class IdleFlowControl : public FlowControl {
+ protected:
+  IdleFlowControl() : FlowControl(milliseconds(50)) {}
+};
+
+TEST_F(IdleFlowControl, AClientIsIdleWithoutARequest) {
+  connection_->Start();
+  RunFor(kPatience);
+  EXPECT_TRUE(stream_->is_closed());
+}
+
+TEST_F(IdleFlowControl, AClientIsIdleIfItDoesNotReadButNotWhileItWaits) {
+  connection_->Start();
+  Request("a");
+  RunFor(milliseconds(300));
+  EXPECT_FALSE(stream_->is_closed()) << "its request is being computed";
+  Answer(0, "A");
+  RunFor(kPatience);
+  EXPECT_TRUE(stream_->is_closed()) << "its reply is not read";
+  EXPECT_THAT(written_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator
