@@ -51,6 +51,9 @@ struct Readout {
   /// Called once, after the job has ended and not on the computing thread. A 500 if a number is not
   /// finite. The response lacks `usage.cached_tokens` and `timings`.
   virtual proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const = 0;
+
+  /// What the request consisted of, for the log: "3 items".
+  virtual std::string Summary() const = 0;
 };
 
 /// A request that nothing but a failure of the machine or a broken checkpoint can refuse any more.

@@ -8,7 +8,7 @@
 namespace scorecast::coordinator {
 
 EndpointList Endpoints() {
-  static const std::array<const Endpoint*, 2> endpoints = {
+  static const std::array endpoints = {
       &ChunkedEndpoint(),
       &ScoreEndpoint(),
   };

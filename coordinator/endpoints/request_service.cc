@@ -51,7 +51,7 @@ Expected<Response> Respond(const Endpoint& endpoint, const Readout& readout,
   }
   (*response)->usage.cached_tokens = result.cached_tokens;
   (*response)->timings = TimingsOf(times, result);
-  LogResponse(endpoint.name(), (*response)->usage, (*response)->timings);
+  LogResponse(endpoint.name(), readout.Summary(), (*response)->usage, (*response)->timings);
   return response;
 }
 

@@ -9,11 +9,13 @@ void LogRefusal(std::string_view endpoint, const proto::Error& error) {
   spdlog::log(level, "{}: {} {}: {}", endpoint, error.code, error.reason, error.message);
 }
 
-void LogResponse(std::string_view endpoint, const Usage& usage, const Timings& timings) {
+void LogResponse(std::string_view endpoint, std::string_view summary, const Usage& usage,
+                 const Timings& timings) {
   spdlog::debug(
-      "{}: {} tokens, {} cached, {} generated, tokenize {:.2f} ms, queue {:.2f} ms, forward {:.2f} "
+      "{}: {}, {} tokens, {} cached, {} generated, tokenize {:.2f} ms, queue {:.2f} ms, forward "
+      "{:.2f} "
       "ms",
-      endpoint, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens,
+      endpoint, summary, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens,
       timings.tokenize_ms, timings.queue_ms, timings.forward_ms);
 }
 

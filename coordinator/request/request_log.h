@@ -12,6 +12,7 @@ namespace scorecast::coordinator {
 /// Faults of the server (500) are logged as errors, all others for debugging.
 void LogRefusal(std::string_view endpoint, const proto::Error& error);
 
-void LogResponse(std::string_view endpoint, const Usage& usage, const Timings& timings);
+void LogResponse(std::string_view endpoint, std::string_view summary, const Usage& usage,
+                 const Timings& timings);
 
 }  // namespace scorecast::coordinator

@@ -36,6 +36,10 @@ struct ChunkedReadout : Readout {
   Usage usage;
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+  std::string Summary() const override {
+    return std::to_string(num_chunks) + " chunks, " + std::to_string(questions.size()) +
+           " questions";
+  }
 };
 
 }  // namespace scorecast::coordinator

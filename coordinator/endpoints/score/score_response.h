@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
@@ -34,6 +35,7 @@ struct ScoreReadout : Readout {
   Usage usage;
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+  std::string Summary() const override { return std::to_string(num_items) + " items"; }
 };
 
 /// The response from the rows that PrepareScore asked for. A 500 "not_finite" if a number is not

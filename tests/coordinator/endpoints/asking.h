@@ -21,7 +21,7 @@ namespace scorecast::coordinator {
 /// A transport of one request, whose response is waited for.
 class AskingSink : public ResponseSink {
  public:
-  explicit AskingSink(OnDelta on_delta = {},
+  explicit AskingSink(coordinator::OnDelta on_delta = {},
                       std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max())
       : on_delta_(std::move(on_delta)), held_bytes_(max_bytes) {}
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/endpoints/chunked/chunked_json.h"
+#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/request/chunk_packing.h"
 #include "tests/coordinator/endpoints/asking.h"

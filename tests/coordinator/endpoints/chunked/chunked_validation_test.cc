@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/chunked/chunked_json.h"
-#include "coordinator/endpoints/chunked/chunked_preparation.h"
+#include "coordinator/endpoints/chunked/chunked_endpoint.h"
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
@@ -21,7 +20,7 @@ struct Server : CheckingServer {
     options_.chunks.max_chunk_len = 20;
   }
 
-  Expected<PreparedChunked> Prepare(const std::string& body) const {
+  Expected<PreparedRequest> Prepare(const std::string& body) const {
     return PrepareBody(ChunkedEndpoint(), body, context());
   }
 };

@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/score/score_json.h"
-#include "coordinator/endpoints/score/score_preparation.h"
+#include "coordinator/endpoints/score/score_endpoint.h"
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
@@ -20,7 +19,7 @@ struct Server : CheckingServer {
     options_.max_multi_item_seq_len = 100;
   }
 
-  Expected<PreparedScore> Prepare(const std::string& body) const {
+  Expected<PreparedRequest> Prepare(const std::string& body) const {
     return PrepareBody(ScoreEndpoint(), body, context());
   }
 };

@@ -309,6 +309,7 @@ class FormingEndpoint : public Endpoint {
       on_respond();
       return std::unique_ptr<EndpointResponse>(std::make_unique<Response>());
     }
+    std::string Summary() const override { return "nothing"; }
   };
 
   struct Request : EndpointRequest {
