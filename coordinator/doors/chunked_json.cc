@@ -70,7 +70,7 @@ JsonAnswerBody ChunkedResponseToJson(const ChunkedResponse& response) {
   }
   if (response.outputs) {
     JsonAnswerBody& outputs = body["outputs"] = JsonAnswerBody::array();
-    for (const AnswerOutput& output : *response.outputs) {
+    for (const CompletionOutput& output : *response.outputs) {
       JsonAnswerBody& json = outputs.emplace_back();
       json["text"] = output.text;
       json["token_ids"] = output.token_ids;

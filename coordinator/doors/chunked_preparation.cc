@@ -119,8 +119,9 @@ std::optional<Error> PositionFault(const PackedSequence& sequence, const Chunked
                     FieldPast(limit, sequence, request, tokens));
 }
 
-AnswerOptions AnswerOptionsOf(const ChunkedRequest& request, const proto::ModelConfig& config) {
-  AnswerOptions options;
+CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
+                                      const proto::ModelConfig& config) {
+  CompletionOptions options;
   options.max_new_tokens = request.max_new_tokens;
   options.sampling = request.sampling;
   options.stop = request.stop;
@@ -199,7 +200,7 @@ Expected<PreparedChunked> PrepareChunked(const ChunkedRequest& request,
   const std::vector<QuestionEnd> questions = QuestionEnds(prepared.sequence);
   AddReads(questions, *std::move(labels), request, prepared);
   if (request.max_new_tokens > 0) {
-    prepared.answer = AnswerOptionsOf(request, context.config);
+    prepared.answer = CompletionOptionsOf(request, context.config);
     AddGenerations(questions, tokens->is_plain(), prepared);
   }
   if (auto fault = CapacityFault(prepared.sequence, context.limits, prepared.generations)) {

@@ -8,7 +8,7 @@
 #include "coordinator/doors/door_values.h"
 #include "coordinator/doors/request_context.h"
 #include "coordinator/doors/row_scores.h"
-#include "coordinator/generate/answer_options.h"
+#include "coordinator/generate/completion_options.h"
 #include "coordinator/schedule/job.h"
 #include "proto/base/expected.h"
 #include "proto/plan/packed_sequence.h"
@@ -33,7 +33,7 @@ struct PreparedChunked {
   std::vector<Generation> generations;
   /// The last tokens before each answer, at most kContextTokens.
   std::vector<std::vector<TokenId>> contexts;
-  AnswerOptions answer;  ///< The same for all questions, the seed too.
+  CompletionOptions answer;  ///< The same for all questions, the seed too.
   ChunkedReadout readout;
 };
 

@@ -7,8 +7,8 @@
 
 #include "coordinator/doors/door_values.h"
 #include "coordinator/doors/request_options.h"
-#include "coordinator/generate/answer_generator.h"
-#include "coordinator/generate/answer_options.h"
+#include "coordinator/generate/completion_generator.h"
+#include "coordinator/generate/completion_options.h"
 
 namespace scorecast::coordinator {
 
@@ -44,7 +44,7 @@ struct ChunkedRequest : RequestOptions {
 struct ChunkedResponse {
   std::string model;
   std::optional<std::vector<std::vector<double>>> scores;              ///< [questions][labels]
-  std::optional<std::vector<AnswerOutput>> outputs;                    ///< [questions]
+  std::optional<std::vector<CompletionOutput>> outputs;                ///< [questions]
   std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [questions][labels]
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [questions][k]
   Usage usage;

@@ -20,7 +20,7 @@ using proto::Unexpected;
 constexpr const char* kDoor = "chunked";
 
 /// [questions], or none.
-using Generators = std::vector<std::shared_ptr<AnswerGenerator>>;
+using Generators = std::vector<std::shared_ptr<CompletionGenerator>>;
 
 /// [questions], or the 500 of one whose row is not finite.
 std::optional<Error> AddScores(const ChunkedReadout& readout,
@@ -126,11 +126,11 @@ Scheduler::Ticket ChunkedService::Answer(const ChunkedRequest& request, Clock::t
   }
   Generators generators;
   for (std::size_t i = 0; i < prepared->generations.size(); ++i) {
-    AnswerGenerator::OnDelta on_own_delta;
+    CompletionGenerator::OnDelta on_own_delta;
     if (request.stream && on_delta) {
-      on_own_delta = [on_delta, i](AnswerDelta delta) { on_delta(i, std::move(delta)); };
+      on_own_delta = [on_delta, i](CompletionDelta delta) { on_delta(i, std::move(delta)); };
     }
-    generators.push_back(std::make_shared<AnswerGenerator>(
+    generators.push_back(std::make_shared<CompletionGenerator>(
         tokenizer_, config_.vocab_size, std::move(prepared->contexts[i]), prepared->answer,
         std::move(on_own_delta)));
     prepared->generations[i].chooser = generators.back();

@@ -6,7 +6,7 @@
 #include "coordinator/doors/chunked_request.h"
 #include "coordinator/doors/deferred_answer.h"
 #include "coordinator/doors/score_options.h"
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/generate/completion_generator.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/expected.h"
@@ -22,7 +22,7 @@ class ChunkedService {
   using Ready = coordinator::Ready<ChunkedResponse>;
   /// What was generated for one of the questions, on the computing thread and before Ready. Must
   /// return soon.
-  using OnDelta = std::function<void(std::size_t question, AnswerDelta)>;
+  using OnDelta = std::function<void(std::size_t question, CompletionDelta)>;
 
   /// All are outlived by the arguments; `tokenizer` may be null.
   ChunkedService(const proto::ModelConfig& config, const Tokenizer* tokenizer,

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "coordinator/generate/answer_options.h"
+#include "coordinator/generate/completion_options.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
 

@@ -176,7 +176,7 @@ void ToMessage(const ChunkedResponse& response, v1::ChunkedResponse& message) {
     ToMessages(*response.scores, *message.mutable_scores());
   }
   if (response.outputs) {
-    for (const AnswerOutput& output : *response.outputs) {
+    for (const CompletionOutput& output : *response.outputs) {
       v1::ChunkedOutput& to = *message.add_outputs();
       to.set_text(output.text);
       to.mutable_token_ids()->Assign(output.token_ids.begin(), output.token_ids.end());
@@ -193,7 +193,7 @@ void ToMessage(const ChunkedResponse& response, v1::ChunkedResponse& message) {
   ToMessage(response.timings, *message.mutable_timings());
 }
 
-void ToMessage(std::size_t question, const AnswerDelta& delta, v1::ChunkedDelta& message) {
+void ToMessage(std::size_t question, const CompletionDelta& delta, v1::ChunkedDelta& message) {
   message.set_question(static_cast<std::uint32_t>(question));
   message.set_text(delta.text);
   message.mutable_token_ids()->Assign(delta.token_ids.begin(), delta.token_ids.end());

@@ -25,6 +25,6 @@ inline constexpr std::int64_t kTextBytesPerToken = 16;
 ChunkedResponse ChunkedResponseFromMessage(const v1::ChunkedResponse& message);
 
 void ToMessage(const ChunkedResponse& response, v1::ChunkedResponse& message);
-void ToMessage(std::size_t question, const AnswerDelta& delta, v1::ChunkedDelta& message);
+void ToMessage(std::size_t question, const CompletionDelta& delta, v1::ChunkedDelta& message);
 
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-void Append(AnswerDelta delta, AnswerDelta& to) {
+void Append(CompletionDelta delta, CompletionDelta& to) {
   to.text += delta.text;
   to.token_ids.insert(to.token_ids.end(), delta.token_ids.begin(), delta.token_ids.end());
   to.finish_reason = delta.finish_reason;
@@ -25,7 +25,7 @@ DeltaStream::DeltaStream(std::uint64_t request_id, std::shared_ptr<PendingReques
       executor_(std::move(executor)),
       replied_(std::move(replied)) {}
 
-void DeltaStream::Add(std::size_t question, AnswerDelta delta) {
+void DeltaStream::Add(std::size_t question, CompletionDelta delta) {
   const std::lock_guard lock(mutex_);
   Append(std::move(delta), waiting_[question]);
   if (!std::exchange(is_busy_, true)) {
@@ -46,7 +46,7 @@ void DeltaStream::Post() {
 }
 
 void DeltaStream::Step() {
-  std::map<std::size_t, AnswerDelta> deltas;
+  std::map<std::size_t, CompletionDelta> deltas;
   std::function<void()> answer;
   {
     const std::lock_guard lock(mutex_);

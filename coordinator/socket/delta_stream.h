@@ -9,7 +9,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/generate/completion_generator.h"
 #include "coordinator/socket/pending_request.h"
 
 namespace scorecast::coordinator {
@@ -27,7 +27,7 @@ class DeltaStream : public std::enable_shared_from_this<DeltaStream> {
               boost::asio::any_io_executor executor, Replied replied);
 
   /// Returns at once: the computing thread forms nothing.
-  void Add(std::size_t question, AnswerDelta delta);
+  void Add(std::size_t question, CompletionDelta delta);
   /// Calls `answer` when all that was added is on its way; nothing is added any more.
   void Finish(std::function<void()> answer);
 
@@ -42,7 +42,7 @@ class DeltaStream : public std::enable_shared_from_this<DeltaStream> {
   const Replied replied_;
 
   std::mutex mutex_;
-  std::map<std::size_t, AnswerDelta> waiting_;  ///< By question.
+  std::map<std::size_t, CompletionDelta> waiting_;  ///< By question.
   std::function<void()> answer_;
   bool is_busy_ = false;  ///< A step will come: it was posted, or follows the reply being written.
 };

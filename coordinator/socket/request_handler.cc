@@ -126,7 +126,7 @@ Scheduler::Ticket RequestHandler::Ask(const ChunkedRequest& request, const Asked
   return services_.chunked.Answer(
       request, asked.arrived,
       // What is generated knows the stream while the job lives, which the answer below is part of.
-      [weak = std::weak_ptr(stream)](std::size_t question, AnswerDelta delta) {
+      [weak = std::weak_ptr(stream)](std::size_t question, CompletionDelta delta) {
         if (const auto own = weak.lock()) {
           own->Add(question, std::move(delta));
         }

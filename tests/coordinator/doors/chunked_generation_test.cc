@@ -31,7 +31,7 @@ Expected<ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
   return answer;
 }
 
-std::vector<AnswerOutput> Outputs(FakeServer& server, const ChunkedRequest& request) {
+std::vector<CompletionOutput> Outputs(FakeServer& server, const ChunkedRequest& request) {
   auto response = Ask(server, request);
   if (!response) {
     ADD_FAILURE() << response.error().message;
@@ -72,7 +72,7 @@ TEST(ChunkedGeneration, EachQuestionHasItsOwnAnswer) {
   ASSERT_THAT(*response->outputs, SizeIs(2));
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string question = i == 0 ? "why?" : "who?";
-    const AnswerOutput& output = response->outputs->at(i);
+    const CompletionOutput& output = response->outputs->at(i);
     EXPECT_EQ(output.token_ids, Greedy(question, 9));
     EXPECT_EQ(output.text, TextBehind(server, question, output.token_ids));
     EXPECT_EQ(output.finish_reason, FinishReason::kLength);
@@ -117,7 +117,7 @@ TEST(ChunkedGeneration, AStopTokenEndsAnAnswer) {
   const Ids whole = Greedy("why?", 9);
   const auto end = std::find(whole.begin(), whole.end(), whole[4]);
   request.stop_token_ids = {whole[4]};
-  const AnswerOutput output = Outputs(server, request).at(0);
+  const CompletionOutput output = Outputs(server, request).at(0);
   EXPECT_EQ(output.token_ids, Ids(whole.begin(), end + 1));
   EXPECT_EQ(output.text, TextBehind(server, "why?", Ids(whole.begin(), end)));
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
@@ -156,9 +156,9 @@ TEST(ChunkedGeneration, DeltasAddUpToTheAnswer) {
   FakeServer server;
   ChunkedRequest request = Example();
   request.stream = true;
-  std::map<std::size_t, AnswerDelta> deltas;
-  const auto response = Ask(server, request, [&](std::size_t question, AnswerDelta delta) {
-    AnswerDelta& sum = deltas[question];
+  std::map<std::size_t, CompletionDelta> deltas;
+  const auto response = Ask(server, request, [&](std::size_t question, CompletionDelta delta) {
+    CompletionDelta& sum = deltas[question];
     EXPECT_THAT(delta.token_ids, SizeIs(1));
     EXPECT_FALSE(sum.finish_reason) << "that was the last one";
     sum.text += delta.text;

@@ -289,7 +289,7 @@ TEST_F(ChunkedPreparation, WhatEndsAnAnswer) {
   request_.sampling = {.temperature = 0.5, .top_p = 0.75, .top_k = 3, .seed = 11};
   request_.stop = {"\n"};
   request_.stop_token_ids = {1, 2};
-  AnswerOptions answer = Prepare().answer;
+  CompletionOptions answer = Prepare().answer;
   EXPECT_EQ(answer.max_new_tokens, 5);
   EXPECT_EQ(answer.sampling.temperature, 0.5);
   EXPECT_EQ(answer.sampling.top_p, 0.75);

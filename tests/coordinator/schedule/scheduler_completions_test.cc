@@ -22,7 +22,7 @@ using ::testing::Each;
 constexpr PlanLimits kLimits{
     .max_rows = 32, .max_reads = 64, .pass_kv_rows = 512, .kept_kv_rows = 64 * 64};
 
-TEST(SchedulerAnswers, AnswersAreThoseOfTheSequenceAlone) {
+TEST(SchedulerCompletions, AnswersAreThoseOfTheSequenceAlone) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   Pending plain(scheduler, PlainRequest(Text(1, 10), {70}));
@@ -36,7 +36,7 @@ TEST(SchedulerAnswers, AnswersAreThoseOfTheSequenceAlone) {
   ExpectAllPagesAreFree(scheduler);
 }
 
-TEST(SchedulerAnswers, OneTokenNeedsNoRowOfItsOwn) {
+TEST(SchedulerCompletions, OneTokenNeedsNoRowOfItsOwn) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   Request request = PlainRequest({7, 8, 9}, {1});
@@ -49,7 +49,7 @@ TEST(SchedulerAnswers, OneTokenNeedsNoRowOfItsOwn) {
   EXPECT_EQ(cluster.plans()[0].tokens.size(), 3u);
 }
 
-TEST(SchedulerAnswers, SeveralAnswersBeginBehindTheSamePlainPrompt) {
+TEST(SchedulerCompletions, SeveralAnswersBeginBehindTheSamePlainPrompt) {
   for (const int prompt : {5, 64, 100}) {
     FakeCluster cluster(kLimits, kVocabSize);
     Scheduler scheduler(cluster, {.cached_pages = 20});
@@ -60,7 +60,7 @@ TEST(SchedulerAnswers, SeveralAnswersBeginBehindTheSamePlainPrompt) {
   }
 }
 
-TEST(SchedulerAnswers, AnswersJoinAndLeaveBetweenSteps) {
+TEST(SchedulerCompletions, AnswersJoinAndLeaveBetweenSteps) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   HeldAnswer first(cluster, 40, 10);
@@ -81,7 +81,7 @@ TEST(SchedulerAnswers, AnswersJoinAndLeaveBetweenSteps) {
   EXPECT_EQ(plans.back().tokens.size(), 1u);
 }
 
-TEST(SchedulerAnswers, ASequenceOfWhichNothingIsReadIsComputedEachTime) {
+TEST(SchedulerCompletions, ASequenceOfWhichNothingIsReadIsComputedEachTime) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster, {.cached_pages = 20});
   for (const int rows : {30, 64, 100}) {
@@ -94,7 +94,7 @@ TEST(SchedulerAnswers, ASequenceOfWhichNothingIsReadIsComputedEachTime) {
   }
 }
 
-TEST(SchedulerAnswers, TakeHalfOfAPassAtMostWhileOthersWait) {
+TEST(SchedulerCompletions, TakeHalfOfAPassAtMostWhileOthersWait) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   cluster.Hold();
@@ -131,7 +131,7 @@ TEST(SchedulerAnswers, TakeHalfOfAPassAtMostWhileOthersWait) {
   scheduler.WaitIdle();
 }
 
-TEST(SchedulerAnswers, DoNotKeepOutAScoreThatFillsAPass) {
+TEST(SchedulerCompletions, DoNotKeepOutAScoreThatFillsAPass) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   HeldAnswer first(cluster, 300, 5);
@@ -149,7 +149,7 @@ TEST(SchedulerAnswers, DoNotKeepOutAScoreThatFillsAPass) {
   scheduler.WaitIdle();
 }
 
-TEST(SchedulerAnswers, DoNotKeepOutScoresThatFillPassesNorALongOneBesideThem) {
+TEST(SchedulerCompletions, DoNotKeepOutScoresThatFillPassesNorALongOneBesideThem) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   HeldAnswer first(cluster, 300, 5);
@@ -171,7 +171,7 @@ TEST(SchedulerAnswers, DoNotKeepOutScoresThatFillPassesNorALongOneBesideThem) {
   scheduler.WaitIdle();
 }
 
-TEST(SchedulerAnswers, GoOnWhileScoresFillPasses) {
+TEST(SchedulerCompletions, GoOnWhileScoresFillPasses) {
   FakeCluster cluster(kLimits, kVocabSize);
   Scheduler scheduler(cluster);
   HeldAnswer first(cluster, 10, 2);
@@ -188,7 +188,7 @@ TEST(SchedulerAnswers, GoOnWhileScoresFillPasses) {
   scheduler.WaitIdle();
 }
 
-TEST(SchedulerAnswers, GoOnInPassesOfOneRow) {
+TEST(SchedulerCompletions, GoOnInPassesOfOneRow) {
   FakeCluster cluster({.max_rows = 1, .max_reads = 2, .pass_kv_rows = 16, .kept_kv_rows = 640},
                       kVocabSize);
   Scheduler scheduler(cluster);
@@ -213,7 +213,7 @@ TEST(SchedulerAnswers, GoOnInPassesOfOneRow) {
 constexpr PlanLimits kThreePages{
     .max_rows = 32, .max_reads = 64, .pass_kv_rows = 512, .kept_kv_rows = 3 * 64};
 
-TEST(SchedulerAnswers, ThoseThatWaitForPagesDoNotHoldUpScores) {
+TEST(SchedulerCompletions, ThoseThatWaitForPagesDoNotHoldUpScores) {
   FakeCluster cluster(kThreePages, kVocabSize);
   Scheduler scheduler(cluster, {.cached_pages = 1});
   HeldAnswer first(cluster, 60, 5);
@@ -240,7 +240,7 @@ TEST(SchedulerAnswers, ThoseThatWaitForPagesDoNotHoldUpScores) {
   ExpectAllPagesAreFree(scheduler);
 }
 
-TEST(SchedulerAnswers, ALongPromptThatWaitsForPagesDoesNotHoldUpScoresThatNeedNone) {
+TEST(SchedulerCompletions, ALongPromptThatWaitsForPagesDoesNotHoldUpScoresThatNeedNone) {
   FakeCluster cluster(kThreePages, kVocabSize);
   Scheduler scheduler(cluster);
   HeldAnswer first(cluster, 60, 5);

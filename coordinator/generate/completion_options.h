@@ -20,7 +20,7 @@ struct SamplingOptions {
 };
 
 /// What an answer is to be, and where it ends.
-struct AnswerOptions {
+struct CompletionOptions {
   std::int64_t max_new_tokens = 0;  ///< At least 1 where an answer is generated.
   SamplingOptions sampling;
   std::vector<std::string> stop;        ///< UTF-8; the text ends before the first of them.
