@@ -35,9 +35,9 @@ struct Scheduler::ActiveJob {
   void Finish(Clock::time_point now) { finished = now; }
 
   bool late(Clock::time_point now) const { return deadline && *deadline <= now; }
-  bool is_riding() const {
+  bool is_in_pass() const {
     return std::any_of(runs.begin(), runs.end(),
-                       [](const auto& run) { return run != nullptr && run->is_riding(); });
+                       [](const auto& run) { return run != nullptr && run->is_in_pass(); });
   }
 
   void CallDone() {

@@ -150,7 +150,7 @@ void Scheduler::DropWhere(Condition condition, const proto::Error& error) {
       mark(of.job);
     }
     for (const OfJob& of : riding_) {
-      if (of.run().has_answers()) {  // Of which there is more to come than this pass.
+      if (of.run().has_active_completions()) {  // Of which there is more to come than this pass.
         mark(of.job);
       }
     }
@@ -190,7 +190,7 @@ void Scheduler::DropFaulty(Clock::time_point now, Step& step) {
       job->error = DeadlinePassed();
     }
     // What rides comes back first.
-    if (!job->error || job->is_riding()) {
+    if (!job->error || job->is_in_pass()) {
       return false;
     }
     if (!job->dropped) {
@@ -236,7 +236,7 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
     cache_.PassDone();
     std::span<RowLogits> left = rows;
     for (const OfJob& of : std::exchange(riding_, {})) {
-      const std::size_t reads = of.run().added_reads();
+      const std::size_t reads = of.run().reads_in_pass();
       Check(reads <= left.size(), "a pass answers each of its reads");
       of.run().Take(left.first(reads));
       left = left.subspan(reads);

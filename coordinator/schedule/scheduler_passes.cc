@@ -138,7 +138,7 @@ SequenceRun::Outcome Scheduler::AddInTurn(PassBuilder& pass, Long& work, Clock::
 void Scheduler::AddAnswers(PassBuilder& pass, std::int64_t most_rows, Clock::time_point now) {
   for (std::size_t i = 0; i < generating_.size() && most_rows > 0 && !pass.full(); ++i) {
     const OfJob of = generating_[i];
-    if (of.run().is_riding()) {
+    if (of.run().is_in_pass()) {
       continue;
     }
     auto outcome = AddPart(pass, of, most_rows, now);
@@ -154,7 +154,7 @@ void Scheduler::AddAnswers(PassBuilder& pass, std::int64_t most_rows, Clock::tim
 
 bool Scheduler::PreemptTheYoungest() {
   const auto youngest = std::find_if(generating_.rbegin(), generating_.rend(),
-                                     [](const OfJob& of) { return !of.run().is_riding(); });
+                                     [](const OfJob& of) { return !of.run().is_in_pass(); });
   if (youngest == generating_.rend()) {
     return false;
   }
@@ -207,7 +207,7 @@ void Scheduler::Planned(const OfJob& of, Clock::time_point now) {
   riding_.push_back(of);
   std::int64_t& waiting = job.waiting_rows[of.sequence];
   const std::int64_t added = of.run().added_rows();
-  const std::int64_t gone = of.run().is_prompt_stored() ? waiting : std::min(waiting, added);
+  const std::int64_t gone = of.run().is_prompt_added() ? waiting : std::min(waiting, added);
   waiting -= gone;
   waiting_rows_ -= gone;
   pass_rows_ += added;

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/pass_builder.h"
 #include "tests/coordinator/fake_cluster.h"
 #include "tests/coordinator/schedule/sample_requests.h"
 
@@ -53,7 +55,7 @@ class Bench {
     cache.PassDone();
     std::span<RowLogits> left = rows;
     for (SequenceRun* run : runs) {
-      const std::size_t reads = run->added_reads();
+      const std::size_t reads = run->reads_in_pass();
       run->Take(left.first(reads));
       left = left.subspan(reads);
     }
@@ -181,7 +183,7 @@ TEST(SequenceRun, CutsBeforeTheRowWhoseReadsDoNotFit) {
   }
   const auto run = bench.Begin(request);
   EXPECT_THAT(bench.ComputePart(*run).tokens, SizeIs(12));
-  EXPECT_EQ(run->added_reads(), 0u) << "they are back";
+  EXPECT_EQ(run->reads_in_pass(), 0u) << "they are back";
   EXPECT_THAT(bench.ComputePart(*run, 5).tokens, SizeIs(5));
   EXPECT_THAT(bench.ComputePart(*run).tokens, SizeIs(13));
   Bench::ExpectResults(request, *run);
@@ -319,7 +321,7 @@ TEST(SequenceRun, PagesThatAnotherHasCachedInTheMeantimeAreGivenBack) {
   bench.Whole(ItemsRequest(Text(1, 100), {}));
   bench.ComputePart(*slow, 50);
   bench.ComputePart(*slow);
-  EXPECT_TRUE(slow->is_prompt_stored());
+  EXPECT_TRUE(slow->is_prompt_added());
   EXPECT_EQ(bench.cache.available_pages(), 40 - 4) << "two of the prefix, a chunk's, an answer's";
   while (!slow->is_done()) {
     bench.ComputePart(*slow);
