@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/scheduler.h"
 #include "tests/coordinator/fake_cluster.h"
 #include "tests/coordinator/schedule/pending_requests.h"

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/schedule/capacity.h"
 #include "tests/coordinator/fake_cluster.h"
 
 namespace scorecast::coordinator {
