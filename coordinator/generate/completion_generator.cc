@@ -7,7 +7,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Whether all that was returned of a row is finite; what was not asked for is 0.
+/// Whether all values returned for a row are finite. Values that were not asked for are 0.
 bool IsFinite(const proto::RowLogits& row) {
   return std::isfinite(row.max) && std::isfinite(row.sum_exp) && std::isfinite(row.drawn.second) &&
          std::all_of(row.top.begin(), row.top.end(),

@@ -15,46 +15,46 @@
 
 namespace scorecast::coordinator {
 
-/// Why an answer ended.
+/// Why a completion ended.
 enum class FinishReason {
-  kStop,    ///< A stop token (EOS among them), or a stop string.
-  kLength,  ///< `max_new_tokens`.
+  kStop,    ///< A stop token, such as EOS, or a stop string.
+  kLength,  ///< It has `max_new_tokens` tokens.
 };
 
-/// "stop", "length".
+/// "stop" or "length".
 const char* Name(FinishReason reason);
 
-/// What one more token adds to an answer. The text may lag behind the tokens.
+/// What was generated since the last delta. The text may lag behind the tokens.
 struct CompletionDelta {
-  std::string text;  ///< Whole characters; may be empty.
+  std::string text;  ///< Whole characters. May be empty.
   std::vector<TokenId> token_ids;
-  std::optional<FinishReason> finish_reason;  ///< In the last one.
+  std::optional<FinishReason> finish_reason;  ///< Set in the last delta.
 };
 
 struct CompletionOutput {
-  std::string text;                ///< Ends before the stop string or stop token.
-  std::vector<TokenId> token_ids;  ///< All that were chosen, with the one that ended the answer.
+  std::string text;                ///< Ends before the stop string or the stop token.
+  std::vector<TokenId> token_ids;  ///< Includes the stop token.
   FinishReason finish_reason = FinishReason::kLength;
 };
 
-/// The TokenChooser of one answer.
+/// The TokenChooser of one completion: samples its tokens, decodes them, and ends it.
 class CompletionGenerator : public TokenChooser {
  public:
-  /// Called on the computing thread, once a token; the last one has a finish_reason, but for an
-  /// answer that is not finite, which has no last one.
+  /// Called on the computing thread, once for each token. The last delta has a finish_reason. A
+  /// completion that is not finite has no last delta.
   using OnDelta = std::function<void(CompletionDelta)>;
 
-  /// `tokenizer` may be null: the text stays empty then, and no stop string is found. `context`:
-  /// the last tokens before the answer, whose text the answer's continues. `on_delta` may be empty.
+  /// `tokenizer` may be null: the text then stays empty, and no stop string is found. `context` are
+  /// the last tokens before the completion, whose text it continues. `on_delta` may be empty.
   CompletionGenerator(const Tokenizer* tokenizer, std::int64_t vocab_size,
                       std::vector<TokenId> context, CompletionOptions options, OnDelta on_delta);
 
   proto::RowRead Wanted() const override;
   Choice Take(const proto::RowLogits& row) override;
 
-  /// false where a row was not finite: the answer ended there.
+  /// False if a row was not finite. The completion ended there.
   bool is_finite() const { return is_finite_; }
-  /// Once the job is done.
+  /// Complete when the job is done.
   const CompletionOutput& output() const { return output_; }
 
  private:

@@ -19,7 +19,7 @@ namespace {
 using Ids = std::vector<TokenId>;
 using Kind = TokenChooser::Choice::Kind;
 
-/// What a greedy read gives of a row whose best token this is.
+/// What a greedy read returns for a row with this best token.
 proto::RowLogits RowOf(TokenId best) {
   proto::RowLogits row;
   row.max = 2.5f;
@@ -34,7 +34,7 @@ struct Streamed {
   std::vector<std::optional<FinishReason>> reasons;
 };
 
-/// Gives the generator `tokens` until it ends; deltas are added up.
+/// Gives the generator `tokens` until it ends. Adds up its deltas.
 CompletionOutput Generate(const Tokenizer* tokenizer, const Ids& context,
                           const CompletionOptions& options, const Ids& tokens, Streamed& streamed) {
   CompletionGenerator generator(tokenizer, 1000, context, options, [&](CompletionDelta delta) {
@@ -72,7 +72,7 @@ CompletionOutput Generate(const Tokenizer* tokenizer, const Ids& context,
   return Generate(tokenizer, context, options, tokens, streamed);
 }
 
-/// Where a plain search, character by character, ends the text.
+/// The text up to the stop string that a plain search, character by character, finds first.
 std::optional<std::string> BeforeFirstStop(const std::string& text,
                                            const std::vector<std::string>& stops) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
@@ -92,7 +92,7 @@ std::optional<std::string> BeforeFirstStop(const std::string& text,
 
 class CompletionGeneratorOf : public testing::TestWithParam<std::string> {};
 
-TEST_P(CompletionGeneratorOf, EndsWhereTheWholeTextWould) {
+TEST_P(CompletionGeneratorOf, EndsAsIfTheWholeTextWereSearched) {
   const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer(GetParam());
   ASSERT_NE(tokenizer, nullptr);
   HardTokens hard(*tokenizer, 41);
@@ -110,7 +110,7 @@ TEST_P(CompletionGeneratorOf, EndsWhereTheWholeTextWould) {
 
     CompletionOptions options;
     options.max_new_tokens = static_cast<std::int64_t>(tokens.size());
-    // Parts of the text, from one character's beginning to another's, and some that begin so.
+    // Substrings of the text, in whole characters. Some have a character added that may not follow.
     std::vector<std::size_t> bounds;
     for (std::size_t i = 0; i <= text.size(); ++i) {
       if (i == text.size() || (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
@@ -171,14 +171,14 @@ TEST_F(CompletionGeneratorTest, ATokenThatStopsHasNoText) {
   EXPECT_EQ(output.token_ids, tokens);
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
 
-  // As the last one too.
+  // The same for the last token allowed.
   const CompletionOutput last =
       Generate(tokenizer_.get(), context_, {.max_new_tokens = 1, .stop_token_ids = {2}}, {2});
   EXPECT_EQ(last.text, "");
   EXPECT_EQ(last.token_ids, Ids{2});
   EXPECT_EQ(last.finish_reason, FinishReason::kStop);
 
-  // Where it does not stop, it has.
+  // If the token does not stop, it has text.
   const CompletionOutput other =
       Generate(tokenizer_.get(), context_,
                {.max_new_tokens = static_cast<std::int64_t>(tokens.size())}, tokens);
@@ -245,7 +245,7 @@ TEST_F(CompletionGeneratorTest, ARowThatIsNotFiniteEndsIt) {
   }
 }
 
-// Through all that a row may be read for: a row of which one logit is broken.
+// A row with one broken logit, for each way in which a row may be read.
 TEST_F(CompletionGeneratorTest, ABrokenLogitOfAWholeRowIsSeen) {
   std::vector<float> logits(200, 0.5f);
   for (const SamplingOptions& sampling : {SamplingOptions{},
@@ -289,7 +289,7 @@ TEST_F(CompletionGeneratorTest, StepsCountTokensNotReads) {
   }
 }
 
-TEST(FinishReasonName, IsThatOfTheAnswer) {
+TEST(FinishReasonName, IsThatOfTheResponse) {
   EXPECT_STREQ(Name(FinishReason::kStop), "stop");
   EXPECT_STREQ(Name(FinishReason::kLength), "length");
 }
