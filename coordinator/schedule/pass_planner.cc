@@ -194,7 +194,7 @@ Outcome PassPlanner::AddInTurn(PassBuilder& pass, LongJob& long_job, Clock::time
 }
 
 void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, Clock::time_point now) {
-  // By index: preemption erases from the end.
+  // By index, because preemption erases elements.
   for (std::size_t i = 0; i < running_.size() && max_rows > 0 && !pass.full(); ++i) {
     const SequenceRef ref = running_[i];
     if (ref.run().is_in_pass()) {

@@ -34,8 +34,8 @@ class PassPlanner {
   /// Queues a job, which has sequences and the largest ticket so far.
   void Add(const JobPointer& job);
 
-  /// Takes jobs that are late, or have an error, out of the queues, and returns them. A job with
-  /// rows in the pass in flight stays until the pass is over.
+  /// Removes jobs that are late or have an error from the queues, and returns them. A job with rows
+  /// in the pass in flight stays until that pass is over.
   std::vector<JobPointer> TakeDropped(Clock::time_point now);
 
   /// The next pass, or nothing if no rows wait. No pass may be in flight.
@@ -87,7 +87,7 @@ class PassPlanner {
   BlockCache cache_;
   std::deque<SequenceRef> waiting_;   ///< Sequences of jobs that fit one pass, in arrival order.
   std::deque<LongJob> long_;          ///< Jobs that do not. The first one may have begun.
-  std::vector<SequenceRef> running_;  ///< Sequences whose completions are generated, likewise.
+  std::vector<SequenceRef> running_;  ///< Sequences that generate completions, in arrival order.
   std::vector<SequenceRef> in_pass_;  ///< Sequences in the pass in flight, in order of their reads.
   std::optional<JobTicket> page_waiter_;  ///< The oldest job that found no pages to begin with.
   bool long_led_last_pass_ = false;

@@ -19,8 +19,9 @@ class PassBuilder;
 /// Parts are named by their index.
 class SequencePages {
  public:
-  /// `takes_several_passes`: K/V that outlives a pass needs pages. Otherwise a page is taken only
-  /// for what is worth caching, and only if one is free. `parts` and `cache` outlive the object.
+  /// With `takes_several_passes`, K/V that must be kept is stored in pages. Otherwise pages are
+  /// taken only for K/V that is worth caching, and only while some are free. `parts` and `cache`
+  /// outlive the object.
   SequencePages(const std::vector<SequencePart>& parts, bool takes_several_passes, std::string salt,
                 BlockCache& cache);
   ~SequencePages() { Release(); }
@@ -34,7 +35,7 @@ class SequencePages {
   /// Takes the pages that the sequence will need for the tokens it has so far. False, with nothing
   /// taken, if fewer than these and `spare_pages` more are available.
   bool Reserve(std::int64_t spare_pages);
-  /// Adds to the pass the copies of rows that the cache has in pages that differ further on.
+  /// Adds copies to the pass: of rows at the beginning of a cached page that differs further on.
   void CopyOverlaps(PassBuilder& pass);
   /// Counts the lookup in the cache's counters. Returns the number of rows stored so far.
   std::int64_t CountLookup();
@@ -42,10 +43,11 @@ class SequencePages {
   /// Page `index` of a part, which is taken if the part has only the pages before it. Nothing if
   /// the rows from there on belong into pass-local storage.
   std::optional<std::int32_t> PageOf(std::size_t part, std::size_t index);
-  /// The pass stores K/V of a part's rows up to `end`: what is complete is put into the cache.
+  /// The pass stores the K/V of a part's rows up to `end`. Puts complete pages of shared parts into
+  /// the cache.
   void Store(std::size_t part, std::int32_t end);
-  /// The pass is over. Gives back copied pages and duplicates, and puts the pages of finished
-  /// chains that no other row sees back into the reserve.
+  /// The pass is over. Releases the pages that it copied from, returns duplicates of cached pages,
+  /// and puts the pages of finished chains that no other row sees back into the reserve.
   void PassDone();
   /// Gives everything back. Rows that a later row may see are no longer stored.
   void Release();
@@ -64,7 +66,7 @@ class SequencePages {
  private:
   struct Page {
     std::int32_t page = -1;
-    BlockCache::Node* node = nullptr;  ///< Null if the page's rows are not in the cache.
+    BlockCache::Node* node = nullptr;  ///< Null if the rows of the page are not in the cache.
     bool is_own = false;               ///< The page belongs to this sequence, not to the cache.
   };
 
@@ -98,7 +100,7 @@ class SequencePages {
   BlockCache::Node* root_ = nullptr;
   std::vector<std::int32_t> reserve_;      // Pages taken and not used yet.
   std::vector<BlockCache::Node*> copied_;  // Held until the pass that copies from them is over.
-  bool has_duplicates_ = false;            // Some own pages have a node with a page of its own.
+  bool has_duplicates_ = false;            // Some own pages have a node, whose page is another one.
 };
 
 }  // namespace scorecast::coordinator

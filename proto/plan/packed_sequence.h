@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -35,17 +34,6 @@ struct Segment {
 
   bool operator==(const Segment&) const = default;
 };
-
-/// Where the chain of segments begins that segment `index` continues, or `index` itself. A row of
-/// it sees the segments from there on, whole, and its own up to itself; of those before, what Sees
-/// says. `segments` have `continues`.
-template <typename Segments>
-std::size_t ChainBegin(const Segments& segments, std::size_t index) {
-  while (segments[index].continues) {
-    --index;
-  }
-  return index;
-}
 
 /// How suffix rows weigh blocks against the rest, after APE (arXiv 2502.05431): with scores s
 /// against all keys of blocks, o = softmax(s / T) V with weight T logsumexp(s / T) + ln S, merged by

@@ -12,7 +12,7 @@ namespace scorecast::shard {
 struct RowPlace {
   std::int32_t sequence = 0;
   std::int32_t segment = 0;         ///< Within the sequence.
-  std::int32_t chain_begin = 0;     ///< proto::ChainBegin of it.
+  std::int32_t chain_begin = 0;     ///< First segment of its chain: see proto::Segment::continues.
   std::int32_t row_in_segment = 0;  ///< Its key's row in the segment's K/V.
   std::int32_t position = 0;
 };

@@ -16,8 +16,8 @@
 namespace scorecast::shard {
 
 /// Masked attention over this rank's query heads. The mask is never a matrix: what a row sees
-/// follows from its segment (proto::Sees, proto::ChainBegin). Memory does not depend on how many
-/// keys there are.
+/// follows from its segment (proto::Sees, proto::Segment::continues). Memory does not depend on how
+/// many keys there are.
 ///
 /// A row reduces over its keys in tiles of kTileKeys counted from each segment's first row, segment
 /// by segment in the plan's order, so its bits depend on neither the other rows nor on which of its

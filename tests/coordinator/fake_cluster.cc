@@ -8,6 +8,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/gumbel.h"
+#include "tests/proto/plan/chain_begin.h"
 
 namespace scorecast::coordinator {
 namespace {
