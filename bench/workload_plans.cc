@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/pass_builder.h"
 #include "coordinator/schedule/sequence_run.h"
 #include "proto/base/check.h"
 #include "proto/plan/packed_sequence.h"

@@ -5,7 +5,7 @@
 
 namespace scorecast::launcher {
 
-/// What the cache of keys and values was good for, in one line; none where it is off.
+/// Logs one line about the hits, the size and the evictions of the K/V cache. No line if it is off.
 void LogCache(const coordinator::BlockCacheCounters& counters, const Engine& engine);
 
 }  // namespace scorecast::launcher

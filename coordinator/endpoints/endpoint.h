@@ -11,7 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/generate/completion_generator.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/request_options.h"
@@ -65,7 +65,7 @@ struct PreparedRequest {
 
 /// Receives what is generated, one token at a time, on the computing thread. Must return soon.
 /// `output` is the index of the completion in the response.
-using OnDelta = std::function<void(std::size_t output, AnswerDelta delta)>;
+using OnDelta = std::function<void(std::size_t output, CompletionDelta delta)>;
 
 /// A request whose types are right and whose values are not checked yet. The endpoint's own fields
 /// are in a derived class.
@@ -102,7 +102,7 @@ class Endpoint {
   virtual ParsedRequest FromMessage(const v1::Request& message) const = 0;
 
   /// The message of a delta. Called only if a request of this endpoint streams.
-  virtual void ToMessage(std::size_t output, const AnswerDelta& delta,
+  virtual void ToMessage(std::size_t output, const CompletionDelta& delta,
                          v1::Response& message) const = 0;
 };
 

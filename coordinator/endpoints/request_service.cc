@@ -106,7 +106,7 @@ Scheduler::Ticket RequestService::Begin(const Endpoint& endpoint, ParsedRequest 
   if (request.streams()) {
     // The job, which holds the sink, lives for as long as anything is generated. What generates may
     // live longer, in the sink.
-    on_delta = [weak = std::weak_ptr(sink)](std::size_t output, AnswerDelta delta) {
+    on_delta = [weak = std::weak_ptr(sink)](std::size_t output, CompletionDelta delta) {
       if (const auto own = weak.lock()) {
         own->OnDelta(output, std::move(delta));
       }

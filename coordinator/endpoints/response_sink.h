@@ -39,7 +39,7 @@ class ResponseSink {
   virtual std::optional<proto::Error> StreamFault() const = 0;
 
   /// Called on the computing thread, before OnDone, if the request streams. Must return soon.
-  virtual void OnDelta(std::size_t output, AnswerDelta delta) = 0;
+  virtual void OnDelta(std::size_t output, CompletionDelta delta) = 0;
 
   /// Called once: on the computing thread, or on the thread that begins or cancels the request.
   /// Must return soon.

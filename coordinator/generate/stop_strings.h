@@ -8,30 +8,30 @@
 
 namespace scorecast::coordinator {
 
-/// Ends a text that comes in pieces before the first stop string in it: the first one that is
-/// complete, and of those complete at the same place the longest. That does not depend on how the
-/// text is cut into pieces.
+/// Ends a text, which arrives in pieces, before its first stop string. That is the one that is
+/// complete first; of several that end at the same place, the longest. It does not depend on how
+/// the text is cut into pieces.
 class StopStrings {
  public:
-  /// Each is valid UTF-8, of less than 65536 bytes; an empty one stops nothing.
+  /// Each is valid UTF-8 of less than 65536 bytes. Empty ones are ignored.
   explicit StopStrings(std::vector<std::string> stops);
 
-  /// What may be shown after `piece`, in whole characters if the pieces are: nothing of a stop
-  /// string, and nothing that may still become one. Linear in the piece's length.
+  /// The text that can be shown after `piece`: no part of a stop string, and nothing that may still
+  /// become one. Whole characters, if the pieces are. Takes time linear in the length of the piece.
   std::string Push(std::string_view piece);
 
-  /// What was held back, where no piece comes any more.
+  /// The text that was held back. No piece follows.
   std::string Finish();
 
-  /// Whether a stop string was there; nothing is shown after it.
+  /// Whether a stop string was found. Nothing is shown after it.
   bool found() const { return found_; }
 
  private:
-  /// One stop string, searched for with Knuth, Morris and Pratt's algorithm.
+  /// The search for one stop string, by the algorithm of Knuth, Morris and Pratt.
   struct Search {
     std::string stop;
-    std::vector<std::uint16_t> border;  ///< [i]: the longest proper border of the first i bytes.
-    std::size_t matched = 0;            ///< How much of `stop` the text ends with.
+    std::vector<std::uint16_t> border;  ///< [i]: length of the longest border of the first i bytes.
+    std::size_t matched = 0;  ///< Length of the beginning of `stop` that the text ends with.
   };
 
   std::vector<Search> searches_;

@@ -10,16 +10,17 @@ namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
 
-/// What a character of four bytes may lack its last one of; each is a U+FFFD in SentencePiece.
+/// Bytes of a four-byte character that lacks its last byte. SentencePiece decodes each as U+FFFD.
 constexpr int kOpenBytes = 3;
 
-/// A window of more tokens is cut to its last kKeptTokens with text. Wherever bytes begin to be
-/// decoded, from the fourth on they mean the same; so 3 + 9 bytes are enough for the text of the
-/// open ones (at most kOpenBytes U+FFFD, each of up to three bytes) to be what it was.
+/// A window of more than kMostTokens is cut to its last kKeptTokens tokens that have text. Wherever
+/// decoding starts in a text, it gives the same characters from the fourth byte on. The text that
+/// is still open is at most kOpenBytes U+FFFD, each for up to three bytes. So the last 3 + 9 bytes
+/// decode to the same open text.
 constexpr std::size_t kMostTokens = 32;
 constexpr std::size_t kKeptTokens = 16;
 
-/// The beginning of `text` that no further token changes.
+/// Length of the beginning of `text` that no further token changes.
 std::size_t CertainLength(std::string_view text) {
   for (int i = 0; i < kOpenBytes && text.ends_with(kReplacement); ++i) {
     text.remove_suffix(kReplacement.size());
@@ -27,7 +28,7 @@ std::size_t CertainLength(std::string_view text) {
   return text.size();
 }
 
-/// Bytes of the characters that both texts begin with.
+/// Number of bytes of the characters that both texts begin with.
 std::size_t SharedLength(std::string_view a, std::string_view b) {
   std::size_t length = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
   while (length < a.size() && length > 0 &&
@@ -43,7 +44,7 @@ std::vector<TokenId> Together(std::span<const TokenId> a, std::span<const TokenI
   return both;
 }
 
-/// Tokens that lose a space where a text begins with them; none where the tokenizer has no such.
+/// Tokens that lose a space at the beginning of a text; empty if the tokenizer has no such tokens.
 std::vector<TokenId> TokensThatLoseASpace(const Tokenizer& tokenizer) {
   const std::vector<TokenId> ids = tokenizer.Encode("q x");
   const std::string text = tokenizer.Decode(ids);
@@ -124,7 +125,7 @@ void TextStream::Shorten(const std::string& text) {
   window_ = std::move(kept);
   is_led_ = begun_ && !lead_.empty();
   const std::string shortened = DecodeWindow();
-  proto::Check(shortened.size() >= open, "the open bytes are in the tokens kept");
+  proto::Check(shortened.size() >= open, "the tokens kept have the open bytes");
   done_ = shortened.size() - open;
   before_ = shortened.substr(0, shortened.size() - still_to_come);
 }

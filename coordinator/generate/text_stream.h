@@ -9,39 +9,41 @@
 
 namespace scorecast::coordinator {
 
-/// The text of tokens that come one by one, as it continues the text of those before them: all of
-/// it together is Decode(context + tokens) after what that shares with Decode(context), in whole
-/// characters. The cost of a token does not grow with the number of those before it.
+/// Decodes tokens that arrive one by one into the text that continues the text of a context. The
+/// pieces together are Decode(context + tokens) without the whole characters at its beginning that
+/// Decode(context) begins with, too. The cost of a token does not grow with the number of tokens
+/// before it.
 class TextStream {
  public:
   /// `tokenizer` outlives the stream.
   TextStream(const Tokenizer& tokenizer, std::span<const TokenId> context);
 
-  /// What is certain of the text by now and was not returned before: valid UTF-8. Bytes of a
-  /// character that is not complete wait, and so do the last three U+FFFD, which may be such.
+  /// The text that no later token can change and that was not returned before, as valid UTF-8. It
+  /// holds back the bytes of an incomplete character, and up to three U+FFFD at the end, which may
+  /// stand for such bytes.
   std::string Push(TokenId token);
 
-  /// The rest, where no token comes any more.
+  /// The rest of the text. No token follows.
   std::string Finish();
 
  private:
-  /// The text of the tokens that stand for all so far.
+  /// The text of the window, whose tokens stand for all tokens so far.
   std::string DecodeWindow() const;
-  /// Of the window's text, where the answer's goes on.
+  /// Offset in the window's text of the text that was not returned yet.
   std::size_t Begin(const std::string& text) const;
-  /// Drops tokens that cannot change the text of later ones. `text` is the window's.
+  /// Drops tokens that cannot change the text of later ones. `text` is the text of the window.
   void Shorten(const std::string& text);
 
   const Tokenizer& tokenizer_;
-  /// Tokens that lose a space at the beginning of a text. Where they do not, a text has begun, and
-  /// they may stand in place of what it began with. Empty where tokens have the same text
-  /// everywhere.
+  /// Tokens that lose a space at the beginning of a text. If they keep it after some tokens, these
+  /// have begun the text, and lead_ may replace them. Empty if the tokenizer gives a token the same
+  /// text everywhere.
   std::vector<TokenId> lead_;
-  bool begun_;           ///< Whether lead_, after the tokens so far, loses nothing.
+  bool begun_;           ///< lead_ keeps its space after the tokens so far.
   bool is_led_ = false;  ///< lead_ stands before the window.
   std::vector<TokenId> window_;
-  std::string before_;    ///< What the window's text began with before the answer's.
-  std::size_t done_ = 0;  ///< Of the window's text: what is certain and was looked at.
+  std::string before_;    ///< The beginning of the window's text that the context has.
+  std::size_t done_ = 0;  ///< Length of the window's text that was returned or skipped.
 };
 
 }  // namespace scorecast::coordinator

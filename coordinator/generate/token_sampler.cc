@@ -12,16 +12,17 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Below it the best token is as good as certain: it is taken.
+/// Below this temperature the best token is all but certain, and is taken.
 constexpr double kLeastTemperature = 0.01;
 
-/// Best tokens that are read at first, and by how much more where their mass is too small.
+/// Number of best tokens to read first, and the factor by which it grows if their mass is too
+/// small.
 constexpr std::int64_t kFirstRead = 64;
 constexpr std::int64_t kReadFactor = 8;
 
-/// How many of the best `tokens` it takes until their mass is `top_p` of `total` (both as sums of
-/// exp(logit - max)); nothing where all of them are not enough. Added up from the best on, so that
-/// what comes out does not depend on how many there are.
+/// Number of the best `tokens` whose mass reaches `top_p` of `total`, both as sums of
+/// exp(logit - max); nothing if all of them together do not reach it. Adds up from the best on, so
+/// that the result does not depend on the number of tokens given.
 std::optional<std::size_t> NucleusSize(std::span<const std::pair<TokenId, float>> tokens, float max,
                                        double total, double top_p) {
   double mass = 0;
@@ -86,14 +87,14 @@ std::optional<TokenId> TokenSampler::Take(const proto::RowLogits& row, std::uint
       }
     }
     const std::optional<std::size_t> nucleus = NucleusSize(row.top, row.max, total, top_p_);
-    // Of the whole vocabulary all is enough, though rounding may say otherwise.
+    // The whole vocabulary is always enough, even if rounding makes its mass too small.
     if (!nucleus && candidates_ == Candidates::kNucleus && read_ < vocab_size_) {
       read_ = std::min(read_ * kReadFactor, vocab_size_);
       return std::nullopt;
     }
     size = nucleus.value_or(size);
   }
-  // Of equal ones the smallest id, as the ranks draw.
+  // Of equal values the smallest id wins, as on the ranks.
   std::pair<double, TokenId> best = {-std::numeric_limits<double>::infinity(), 0};
   for (const auto& [id, logit] : std::span(row.top).first(size)) {
     best = std::max(best, {logit + proto::GumbelNoise(seed_, step, id), -id});

@@ -3,33 +3,33 @@
 #include <cstdint>
 #include <optional>
 
-#include "coordinator/generate/answer_options.h"
+#include "coordinator/generate/completion_options.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 
-/// Chooses tokens from what the ranks return of a row: its best, or what they drew. What it chooses
-/// depends on the row, the seed and the step only: the noise of a token is GumbelNoise(seed, step,
-/// id), whoever adds it.
+/// Chooses tokens from what the ranks return for a row: its best tokens, or the token they drew.
+/// The choice depends only on the row, the seed and the step. The noise of a token is
+/// GumbelNoise(seed, step, id), whether the ranks or this class add it.
 class TokenSampler {
  public:
   TokenSampler(const SamplingOptions& options, std::int64_t vocab_size);
 
-  /// What to read of the row at `step`, the number of tokens chosen before.
+  /// What to read of the row at `step`, which is the number of tokens chosen before.
   proto::RowRead Wanted(std::uint32_t step) const;
 
-  /// The token of the row at `step`, read as Wanted said; nothing where more of the row is needed,
-  /// which Wanted says from then on. The row is finite.
+  /// The token for the row at `step`, which was read as Wanted returned. Nothing if more of the row
+  /// must be read, which Wanted then returns. The row is finite.
   std::optional<TokenId> Take(const proto::RowLogits& row, std::uint32_t step);
 
  private:
-  /// What the candidates of a row are.
+  /// The tokens of a row that may be chosen.
   enum class Candidates {
-    kBest,     ///< The best token alone.
-    kAll,      ///< All tokens: the ranks draw.
+    kBest,     ///< The best token.
+    kAll,      ///< All tokens. The ranks draw one.
     kTop,      ///< The `top_k` best.
-    kNucleus,  ///< Of all tokens those that `top_p` leaves.
+    kNucleus,  ///< The tokens that `top_p` keeps of all.
   };
 
   Candidates candidates_;
@@ -37,7 +37,7 @@ class TokenSampler {
   double top_p_;
   std::uint64_t seed_;
   std::int64_t vocab_size_;
-  std::int64_t read_ = 0;  ///< How many best tokens are read.
+  std::int64_t read_ = 0;  ///< Number of best tokens to read.
 };
 
 }  // namespace scorecast::coordinator

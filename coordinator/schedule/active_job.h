@@ -1,60 +1,63 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
+#include "coordinator/schedule/capacity.h"
 #include "coordinator/schedule/job.h"
-#include "coordinator/schedule/scheduler.h"
 #include "coordinator/schedule/sequence_run.h"
 #include "proto/base/error.h"
+#include "proto/plan/forward_plan.h"
 #include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 
-/// A job from its submission to its answer. For the scheduler's own files.
-struct Scheduler::ActiveJob {
+class BlockCache;
+
+/// A job from its submission to its result. The fields are guarded by the scheduler's lock; a job
+/// that has left the planner belongs to the thread that calls it back.
+struct ActiveJob {
+  /// The cache and the limits outlive the job. Neither is read or changed here, so no lock is
+  /// needed.
+  ActiveJob(Job job, BlockCache& cache, const proto::PlanLimits& limits);
+
+  bool is_late(Clock::time_point now) const { return deadline && *deadline <= now; }
+  /// Some of its rows are in the pass in flight.
+  bool is_in_pass() const;
+
+  /// Hands the result, or the error, to `done`.
+  void CallDone();
+
   std::optional<Clock::time_point> deadline;
   std::function<void(JobResult)> done;
-  Ticket ticket = kNoTicket;                        ///< Order of arrival.
-  std::vector<std::unique_ptr<SequenceRun>> runs;   ///< [sequences]; null when it is over.
-  std::vector<std::int64_t> waiting_rows;           ///< [sequences]: in no pass yet.
+  JobTicket ticket = 0;
+  PassCost cost;                                    ///< Of a single pass that computes all of it.
+  std::vector<std::unique_ptr<SequenceRun>> runs;   ///< [sequences]; null when it is done.
+  std::vector<std::int64_t> waiting_rows;           ///< [sequences]: prompt rows in no pass yet.
   std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads]
   std::int64_t cached_tokens = 0;
-  std::size_t unfinished = 0;  ///< Sequences.
+  std::size_t unfinished_sequences = 0;
   std::optional<Clock::time_point> started;
   Clock::time_point finished;
-  std::optional<proto::Error> error;  ///< Dropped, or to be as soon as nothing rides.
-  bool dropped = false;
-
-  void Finish(Clock::time_point now) { finished = now; }
-
-  bool late(Clock::time_point now) const { return deadline && *deadline <= now; }
-  bool is_riding() const {
-    return std::any_of(runs.begin(), runs.end(),
-                       [](const auto& run) { return run != nullptr && run->is_riding(); });
-  }
-
-  void CallDone() {
-    using Rows = decltype(JobResult::rows);
-    const auto call = std::move(done);
-    call(JobResult{error ? Rows(proto::Unexpected(*std::move(error))) : Rows(std::move(rows)),
-                   cached_tokens, started.value_or(finished), finished});
-  }
+  /// Why the job is dropped, which happens as soon as none of its rows is in a pass.
+  std::optional<proto::Error> error;
+  bool is_dropped = false;
 };
 
-/// Behind those whose jobs came before, or with it.
-template <typename OfJob, typename Queue>
-void InsertByArrival(const OfJob& of, Queue& queue) {
-  queue.insert(
-      std::upper_bound(queue.begin(), queue.end(), of,
-                       [](const OfJob& a, const OfJob& b) { return a.ticket() < b.ticket(); }),
-      of);
-}
+using JobPointer = std::shared_ptr<ActiveJob>;
+
+/// One sequence of a job.
+struct SequenceRef {
+  JobPointer job;
+  std::size_t sequence = 0;
+
+  SequenceRun& run() const { return *job->runs[sequence]; }
+  JobTicket ticket() const { return job->ticket; }
+  bool operator==(const SequenceRef&) const = default;
+};
 
 }  // namespace scorecast::coordinator

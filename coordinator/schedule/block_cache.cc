@@ -10,7 +10,8 @@ namespace scorecast::coordinator {
 using proto::Check;
 using proto::TokenId;
 
-/// By position, then by tokens, so that the child with the longest common beginning is a neighbour.
+/// Orders children by position, then by tokens, so that the child with the longest common beginning
+/// is a neighbour.
 struct ChildOrder {
   using is_transparent = void;
   template <typename A, typename B>
@@ -24,8 +25,8 @@ struct ChildOrder {
 class BlockCache::Node {
  public:
   Node* parent = nullptr;             // Null for a root.
-  const std::string* salt = nullptr;  // A root's.
-  Children::const_iterator self;      // Among the parent's children.
+  const std::string* salt = nullptr;  // Set for a root.
+  Children::const_iterator self;      // Its place among the parent's children.
   Children children;
   std::int32_t page = -1;
   bool is_stored = false;
@@ -48,7 +49,8 @@ std::int32_t CommonBeginning(std::span<const TokenId> a, std::span<const TokenId
 
 BlockCache::BlockCache(std::int32_t pages, std::int32_t budget)
     : budget_(budget), free_(static_cast<std::size_t>(pages)) {
-  std::iota(free_.rbegin(), free_.rend(), 0);  // Low numbers first: high ones are never touched.
+  // Pages with low numbers are taken first. Those with high numbers may then never be touched.
+  std::iota(free_.rbegin(), free_.rend(), 0);
 }
 
 BlockCache::~BlockCache() = default;
@@ -78,8 +80,9 @@ BlockCache::Node* BlockCache::HoldChild(Node& parent, std::int32_t first_positio
 BlockCache::Overlap BlockCache::HoldLongestOverlap(Node& parent, std::int32_t first_position,
                                                    std::span<const TokenId> tokens) {
   Overlap best;
-  // Children are in the order of their tokens: the further off, the less they have in common. False
-  // where the next one in that direction can have no more than the best.
+  // Children are ordered by their tokens: the further from `next`, the shorter the common
+  // beginning. Returns false if the next child in the same direction cannot share more than the
+  // best one.
   const auto consider = [&](Children::const_iterator child) {
     const auto& [position, own] = child->first;
     if (position != first_position) {
@@ -116,7 +119,7 @@ BlockCache::Node* BlockCache::Insert(Node& parent, std::int32_t first_position,
   node.parent = &parent;
   node.self = place;
   node.page = page;
-  node.holders = 2;  // Whoever inserts it, and the pass.
+  node.holders = 2;  // The caller, and the pass being formed.
   ++cached_pages_;
   pending_.push_back(&node);
   return &node;
@@ -129,7 +132,7 @@ void BlockCache::Hold(Node& node) {
 }
 
 void BlockCache::Release(Node& node) {
-  Check(node.holders > 0, "a node is released by who holds it");
+  Check(node.holders > 0, "a node that is released is held");
   if (--node.holders == 0) {
     node.last_held = ++clock_;
     idle_pages_ += node.page < 0 ? 0 : 1;
@@ -143,7 +146,7 @@ void BlockCache::NoteIdle(Node& node) {
     return;
   }
   if (node.parent == nullptr) {
-    roots_.erase(roots_.find(*node.salt));  // A salt that has nothing is forgotten.
+    roots_.erase(roots_.find(*node.salt));  // A salt without pages is forgotten.
     return;
   }
   idle_leaves_.emplace(node.last_held, &node);

@@ -16,30 +16,33 @@
 
 namespace scorecast::coordinator {
 
-/// What became of the cache so far.
+/// Counters since the cache was made.
 struct BlockCacheCounters {
-  std::int64_t asked_tokens = 0;   ///< Of prefixes and blocks that were looked up.
-  std::int64_t hit_tokens = 0;     ///< Of these, those that were there.
-  std::int64_t evicted_pages = 0;  ///< Made room for others.
-  std::int64_t cached_pages = 0;   ///< Now.
+  std::int64_t asked_tokens = 0;   ///< Tokens of prefixes and blocks that were looked up.
+  std::int64_t hit_tokens = 0;     ///< Those of them that were found.
+  std::int64_t evicted_pages = 0;  ///< Pages evicted to make room for others.
+  std::int64_t cached_pages = 0;   ///< Pages in the cache now.
 };
 
-/// Which pages of kept K/V hold what: rank 0's index over the pages of all ranks, and the only one
-/// who deals them out. K/V of a page follows from the tokens that its rows see, which are its own
-/// and those of the chain of pages that it stands in. So prefixes and blocks are chains of nodes:
-/// a node's parent is the page before it, that of a block's first page the prefix's end, that of a
-/// grouped chunk's the end of the chunk before it, that of a prefix the root of its salt. A node is
-/// known by its parent, the position of its first row and its tokens, which are compared, not
-/// hashed. Boundaries between query, items and chunks are boundaries of pages: no hit crosses one.
+/// Rank 0's index of the pages of kept K/V, which are the same on all ranks, and their allocator.
 ///
-/// Pages that nobody holds stay, up to a budget, until somebody needs room: the least recently used
-/// goes first, never one before those that continue it. Not safe for several threads.
+/// The K/V in a page depends only on the page's tokens and on the tokens of the pages before it in
+/// its chain. Prefixes and blocks are therefore chains of nodes. The parent of a node is the page
+/// before it; of a block's first page, the end of the prefix; of the first page of a grouped chunk,
+/// the end of the chunk before it; of a prefix's first page, the root of its salt. A node is found
+/// by its parent, the position of its first row and its tokens, which are compared, not hashed.
+/// Queries, items and chunks begin on a new page, so that no hit crosses their boundaries.
+///
+/// A holder of a node keeps its page from being evicted. Unreferenced pages stay cached up to a
+/// budget. Eviction is least recently used, leaves before parents.
+///
+/// Not safe for several threads.
 class BlockCache {
  public:
   class Node;
 
-  /// `pages` in all, numbered from 0, of which at most `budget` stay cached when nobody holds
-  /// them; with 0 nothing is ever cached.
+  /// `pages` is the number of all pages, which are numbered from 0. At most `budget` of them stay
+  /// cached while unreferenced; with a budget of 0 nothing is ever cached.
   BlockCache(std::int32_t pages, std::int32_t budget);
   ~BlockCache();
 
@@ -48,10 +51,10 @@ class BlockCache {
 
   bool is_enabled() const { return budget_ > 0; }
 
-  /// Where a salt's chains begin. It has no page. Held.
+  /// Holds and returns the root of a salt's chains. It has no page.
   Node* HoldRoot(const std::string& salt);
-  /// The node behind `parent` with just these tokens, of which there are at most kKvPageRows.
-  /// Held; null where there is none. It may be one whose K/V the pass that is being formed stores.
+  /// Holds and returns the child of `parent` with exactly these tokens, at most kKvPageRows of
+  /// them; null if there is none. Its K/V may be stored only by the pass that is being formed.
   Node* HoldChild(Node& parent, std::int32_t first_position,
                   std::span<const proto::TokenId> tokens);
 
@@ -59,29 +62,30 @@ class BlockCache {
     Node* node = nullptr;
     std::int32_t rows = 0;
   };
-  /// The node behind `parent` that begins with the most of these tokens, and how many: those rows
-  /// can be copied from its page. Only nodes whose K/V earlier passes stored. Held, where there is
-  /// one.
+  /// Holds and returns the child of `parent` that shares the longest beginning with these tokens,
+  /// and the length of that beginning: so many rows can be copied from its page. Only nodes whose
+  /// K/V earlier passes have stored are considered. The node is null if no token is shared.
   Overlap HoldLongestOverlap(Node& parent, std::int32_t first_position,
                              std::span<const proto::TokenId> tokens);
 
-  /// Puts a page, which was taken, behind `parent`, which has no such child. Held.
+  /// Makes a page that was taken a child of `parent`, which has no child with these tokens. Returns
+  /// the node, held.
   Node* Insert(Node& parent, std::int32_t first_position, std::span<const proto::TokenId> tokens,
                std::int32_t page);
 
   void Hold(Node& node);
   void Release(Node& node);
 
-  /// A page that is nobody's, or that nobody holds.
+  /// A free page, or one that is evicted; nothing if all are held.
   std::optional<std::int32_t> TakePage();
   void ReturnPage(std::int32_t page);
-  /// The same for K/V that could do without one: none while somebody waits for pages.
+  /// The same for K/V that is stored only to be cached: nothing while a job waits for pages.
   std::optional<std::int32_t> TakePageToCache();
   void SetAwaited(bool is_awaited) { is_awaited_ = is_awaited; }
-  /// How many pages TakePage would give now.
+  /// Number of pages that TakePage would return now.
   std::int64_t available_pages() const;
 
-  /// The pass that was being formed is over: what was inserted for it is stored.
+  /// The pass that was being formed is over: the K/V of nodes inserted for it is stored.
   void PassDone();
 
   void Count(std::int64_t asked_tokens, std::int64_t hit_tokens);
@@ -94,7 +98,7 @@ class BlockCache {
                             std::unique_ptr<Node>, struct ChildOrder>;
 
   void Evict(Node& node);
-  /// A node that nobody holds and nothing continues may go.
+  /// Makes a node without holders and children evictable.
   void NoteIdle(Node& node);
   void NoteUsed(Node& node);
   void KeepBudget();
@@ -102,12 +106,12 @@ class BlockCache {
   const std::int64_t budget_;
   std::vector<std::int32_t> free_;
   std::map<std::string, std::unique_ptr<Node>> roots_;
-  std::int64_t cached_pages_ = 0;  ///< Of all nodes.
-  std::int64_t idle_pages_ = 0;    ///< Of nodes that nobody holds.
+  std::int64_t cached_pages_ = 0;  ///< Pages of all nodes.
+  std::int64_t idle_pages_ = 0;    ///< Pages of nodes without holders.
   std::uint64_t clock_ = 0;
   bool is_awaited_ = false;
-  std::set<std::pair<std::uint64_t, Node*>> idle_leaves_;  ///< By when they were last held.
-  std::vector<Node*> pending_;                             ///< Held until the pass is done.
+  std::set<std::pair<std::uint64_t, Node*>> idle_leaves_;  ///< By the time of their last release.
+  std::vector<Node*> pending_;  ///< Inserted for the pass being formed, which holds them.
   BlockCacheCounters counters_;
 };
 

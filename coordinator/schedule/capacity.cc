@@ -34,36 +34,36 @@ bool FitsPass(const PassCost& cost, const PlanLimits& limits) {
 }
 
 std::optional<proto::Error> CapacityFault(const PackedSequence& sequence, const PlanLimits& limits,
-                                          std::span<const Generation> answers) {
+                                          std::span<const Generation> generations) {
   std::vector<std::int32_t> rows;
   rows.reserve(sequence.reads.size());
   for (const RowRead& read : sequence.reads) {
     rows.push_back(read.row);
   }
-  for (const Generation& answer : answers) {
-    rows.push_back(FirstReadRow(sequence, answer));
+  for (const Generation& generation : generations) {
+    rows.push_back(FirstReadRow(sequence, generation));
   }
   std::sort(rows.begin(), rows.end());
   for (auto first = rows.begin(); first != rows.end();) {
     const auto last = std::upper_bound(first, rows.end(), *first);
     if (last - first > limits.max_reads) {
       return proto::Error{400, "capacity",
-                          "Too many answers from one token: " + std::to_string(last - first) +
-                              " > " + std::to_string(limits.max_reads) + ".",
+                          "Too many reads of one token: " + std::to_string(last - first) + " > " +
+                              std::to_string(limits.max_reads) + ".",
                           ""};
     }
     first = last;
   }
-  if (answers.empty() && FitsPass(CostOf(sequence), limits)) {
+  if (generations.empty() && FitsPass(CostOf(sequence), limits)) {
     return std::nullopt;
   }
-  const std::int64_t pages = KeptPages(sequence, limits, answers);
+  const std::int64_t pages = KeptPages(sequence, limits, generations);
   const std::int64_t room = limits.kept_kv_rows / proto::kKvPageRows;
   if (pages > room) {
     return proto::Error{
         400, "capacity",
         "Too long for the memory of this server: " + std::to_string(sequence.rows()) + " tokens" +
-            (answers.empty() ? "" : " and the answer") + " need K/V for " +
+            (generations.empty() ? "" : " and the completion") + " need K/V for " +
             std::to_string(pages * proto::kKvPageRows) + " rows > " +
             std::to_string(room * proto::kKvPageRows) + " (and one pass computes " +
             std::to_string(limits.max_rows) + " tokens).",

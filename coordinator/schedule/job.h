@@ -17,27 +17,30 @@ namespace scorecast::coordinator {
 
 using Clock = std::chrono::steady_clock;
 
-/// What became of a job.
+/// Names a job. Jobs that arrive later have larger tickets.
+using JobTicket = std::uint64_t;
+
+/// The outcome of a job.
 struct JobResult {
-  /// [sequences][reads], in the order of the job's sequences and of each one's reads; or why not
-  /// all of it was computed: a 429, 499, 503 or 504.
+  /// [sequences][reads], in the order of the job's sequences and of their reads; or the error that
+  /// kept some of it from being computed: a 429, 499, 503 or 504.
   proto::Expected<std::vector<std::vector<proto::RowLogits>>> rows;
-  /// Of the sequences' tokens, those whose keys and values were there already, by the first pass.
+  /// Number of prompt tokens whose K/V the first pass of their sequence found in the cache.
   std::int64_t cached_tokens = 0;
-  Clock::time_point started;   ///< When its first pass began; `finished` where there was none.
+  Clock::time_point started;   ///< When its first pass began; `finished` if there was none.
   Clock::time_point finished;  ///< When its last pass ended.
 };
 
-/// Chooses the tokens of an answer one by one. `Take` is called on the computing thread, `Wanted`
-/// on any that forms a pass, never two at a time. Both must return soon, and not call the
-/// scheduler.
+/// Chooses the tokens of a completion one by one. `Take` is called on the computing thread,
+/// `Wanted` on any thread that forms a pass; the calls never overlap. Both must return soon, and
+/// must not call the scheduler.
 class TokenChooser {
  public:
   struct Choice {
     enum class Kind {
-      kToken,      ///< `token` comes next, and then another.
-      kReadAgain,  ///< The row is to be read once more, for what Wanted says by now.
-      kEnd,        ///< Nothing more is to be computed for this answer.
+      kToken,      ///< `token` is the next one, and another follows it.
+      kReadAgain,  ///< The same row is to be read once more, for what Wanted now returns.
+      kEnd,        ///< The completion has ended.
     };
     Kind kind = Kind::kEnd;
     proto::TokenId token = 0;
@@ -45,32 +48,33 @@ class TokenChooser {
 
   virtual ~TokenChooser() = default;
 
-  /// What to read of the row before the next token. `row` and `label_list` are not looked at: no
-  /// labels are read.
+  /// What to read of the row before the next token. `row` and `label_list` are ignored: no labels
+  /// are read.
   virtual proto::RowRead Wanted() const = 0;
   virtual Choice Take(const proto::RowLogits& row) = 0;
 };
 
-/// An answer that is generated at the end of a suffix, each token of it a further row.
+/// A completion to generate at the end of a suffix. Each of its tokens is one more row.
 struct Generation {
-  std::size_t sequence = 0;  ///< Of the job's.
-  /// Of the sequence's segments: a suffix. Where it is empty, the first token is read from the last
-  /// row of the prefix, and there are no blocks.
+  std::size_t sequence = 0;  ///< Index into the job's sequences.
+  /// Index into the sequence's segments, of a suffix. If the suffix is empty, the first token is
+  /// read from the last row of the prefix, and there must be no blocks.
   std::size_t segment = 0;
-  std::int64_t max_new_tokens = 0;  ///< `chooser` gives no more.
+  std::int64_t max_new_tokens = 0;  ///< Upper bound on the tokens that `chooser` chooses.
   std::shared_ptr<TokenChooser> chooser;
 };
 
 /// What the scheduler computes for one request.
 struct Job {
-  /// Each passed `CapacityFault`; may be empty.
+  /// Each has passed `CapacityFault`. May be empty.
   std::vector<proto::PackedSequence> sequences;
   std::vector<Generation> generations;
-  /// K/V is shared with requests of the same salt only.
+  /// Cached K/V is shared only among jobs with the same salt.
   std::string cache_salt;
   std::optional<Clock::time_point> deadline;
-  /// Called once: on the computing thread, or, where there is nothing to compute, on the thread
-  /// that submits. Must return soon; may call Scheduler::Submit.
+  /// Called once: on the computing thread, on the thread that drops the job, or, if the job is
+  /// refused or has nothing to compute, on the thread that submits it. Must return soon. May call
+  /// Scheduler::Submit.
   std::function<void(JobResult)> done;
 };
 

@@ -11,7 +11,7 @@ using proto::PackedSequence;
 using proto::Segment;
 using proto::SegmentKind;
 
-/// Segments [begin, end), each but the first of which continues the one before it.
+/// Segments [begin, end). Each but the first continues the one before it.
 struct Chain {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -38,30 +38,31 @@ std::vector<Chain> ChainsOf(const PackedSequence& sequence) {
   return chains;
 }
 
-/// Whether later segments, or later rows of an answer, see the chain.
+/// Whether later segments, or later rows of a completion, see the chain.
 bool IsSeenLater(const PackedSequence& sequence, const Chain& chain,
-                 std::span<const Generation> answers) {
+                 std::span<const Generation> generations) {
   switch (sequence.segments[chain.begin].kind) {
     case SegmentKind::kPrefix:
       return true;
     case SegmentKind::kBlock:
       return sequence.segments.back().kind == SegmentKind::kSuffix;
     case SegmentKind::kSuffix:
-      return std::any_of(answers.begin(), answers.end(), [&](const Generation& answer) {
-        return chain.begin <= answer.segment && answer.segment < chain.end;
+      return std::any_of(generations.begin(), generations.end(), [&](const Generation& generation) {
+        return chain.begin <= generation.segment && generation.segment < chain.end;
       });
   }
   return true;
 }
 
 std::int64_t PagesOf(const PackedSequence& sequence, const Chain& chain,
-                     std::span<const Generation> answers) {
+                     std::span<const Generation> generations) {
   std::int64_t pages = 0;
   for (std::size_t i = chain.begin; i < chain.end; ++i) {
     std::int64_t rows = sequence.segments[i].length;
-    for (const Generation& answer : answers) {
-      // Nothing comes after the last token, so its row is not computed.
-      rows += answer.segment == i ? std::max<std::int64_t>(answer.max_new_tokens - 1, 0) : 0;
+    for (const Generation& generation : generations) {
+      // The row of the last token is not computed, since no token follows it.
+      rows +=
+          generation.segment == i ? std::max<std::int64_t>(generation.max_new_tokens - 1, 0) : 0;
     }
     pages += KvPages(rows);
   }
@@ -71,10 +72,10 @@ std::int64_t PagesOf(const PackedSequence& sequence, const Chain& chain,
 }  // namespace
 
 std::vector<bool> MustBeKept(const PackedSequence& sequence, const proto::PlanLimits& limits,
-                             std::span<const Generation> answers) {
+                             std::span<const Generation> generations) {
   std::vector<bool> kept(sequence.segments.size());
   for (const Chain& chain : ChainsOf(sequence)) {
-    if (IsSeenLater(sequence, chain, answers) || !FitsPass(chain.cost, limits)) {
+    if (IsSeenLater(sequence, chain, generations) || !FitsPass(chain.cost, limits)) {
       std::fill(kept.begin() + static_cast<std::ptrdiff_t>(chain.begin),
                 kept.begin() + static_cast<std::ptrdiff_t>(chain.end), true);
     }
@@ -83,12 +84,12 @@ std::vector<bool> MustBeKept(const PackedSequence& sequence, const proto::PlanLi
 }
 
 std::int64_t KeptPages(const PackedSequence& sequence, const proto::PlanLimits& limits,
-                       std::span<const Generation> answers) {
+                       std::span<const Generation> generations) {
   std::int64_t seen_later = 0;
   std::int64_t one_at_a_time = 0;
   for (const Chain& chain : ChainsOf(sequence)) {
-    const std::int64_t pages = PagesOf(sequence, chain, answers);
-    if (IsSeenLater(sequence, chain, answers)) {
+    const std::int64_t pages = PagesOf(sequence, chain, generations);
+    if (IsSeenLater(sequence, chain, generations)) {
       seen_later += pages;
     } else if (!FitsPass(chain.cost, limits)) {
       one_at_a_time = std::max(one_at_a_time, pages);
@@ -97,9 +98,9 @@ std::int64_t KeptPages(const PackedSequence& sequence, const proto::PlanLimits& 
   return seen_later + one_at_a_time;
 }
 
-std::int32_t FirstReadRow(const PackedSequence& sequence, const Generation& answer) {
+std::int32_t FirstReadRow(const PackedSequence& sequence, const Generation& generation) {
   std::int32_t end = 0;
-  for (std::size_t i = 0; i <= answer.segment; ++i) {
+  for (std::size_t i = 0; i <= generation.segment; ++i) {
     end += sequence.segments[i].length;
   }
   return end - 1;

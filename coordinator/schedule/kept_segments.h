@@ -10,17 +10,18 @@
 
 namespace scorecast::coordinator {
 
-/// [segments]: of which K/V must outlive a pass, where a sequence does not fit one or has answers:
-/// prefixes, what suffixes see, suffixes that answers are generated into, and what is longer than
-/// a pass by itself. The rest is computed whole within one of the passes.
+/// [segments]: whether K/V of the segment must outlive a pass if the sequence does not fit into one
+/// or has completions. That holds for prefixes, for blocks that suffixes see, for suffixes that
+/// completions are generated into, and for chains that do not fit into a pass by themselves. Every
+/// other chain is computed whole within one of the passes.
 std::vector<bool> MustBeKept(const proto::PackedSequence& sequence, const proto::PlanLimits& limits,
-                             std::span<const Generation> answers);
+                             std::span<const Generation> generations);
 
-/// The most pages that such a sequence holds at a time, its answers included.
+/// Upper bound on the pages that such a sequence holds at a time, its completions included.
 std::int64_t KeptPages(const proto::PackedSequence& sequence, const proto::PlanLimits& limits,
-                       std::span<const Generation> answers);
+                       std::span<const Generation> generations);
 
-/// The row from which an answer's first token is read.
-std::int32_t FirstReadRow(const proto::PackedSequence& sequence, const Generation& answer);
+/// The row of the sequence from which a completion's first token is read.
+std::int32_t FirstReadRow(const proto::PackedSequence& sequence, const Generation& generation);
 
 }  // namespace scorecast::coordinator

@@ -24,19 +24,19 @@ void PassBuilder::BeginSequence(const std::vector<std::vector<proto::TokenId>>& 
 proto::KvPlace PassBuilder::TakePlaces(std::int32_t rows) {
   const proto::KvPlace place{false, pass_kv_rows_};
   pass_kv_rows_ += proto::KvRows(rows);
-  Check(pass_kv_rows_ <= limits_.pass_kv_rows, "a pass has places for its K/V");
+  Check(pass_kv_rows_ <= limits_.pass_kv_rows, "a pass has storage for its K/V");
   return place;
 }
 
 void PassBuilder::AddSegment(const proto::PlanSegment& segment,
                              std::span<const proto::TokenId> computed) {
-  Check(static_cast<std::int64_t>(computed.size()) <= rows(), "a pass keeps its rows");
+  Check(static_cast<std::int64_t>(computed.size()) <= rows(), "a pass has room for its rows");
   plan_.sequences.back().segments.push_back(segment);
   plan_.tokens.insert(plan_.tokens.end(), computed.begin(), computed.end());
 }
 
 void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read) {
-  Check(reads() > 0, "a pass keeps its reads");
+  Check(reads() > 0, "a pass has room for its reads");
   plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(read.label_list),
                          read.normalizer, read.top_k, read.temperature, read.draw});
 }

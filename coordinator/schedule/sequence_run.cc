@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/capacity.h"
-#include "coordinator/schedule/kept_segments.h"
+#include "coordinator/schedule/pass_builder.h"
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
@@ -14,189 +15,164 @@ using proto::kKvPageRows;
 using proto::KvRows;
 using proto::PackedSequence;
 using proto::PlanSegment;
-using proto::Segment;
 using proto::SegmentKind;
 
 namespace {
 
-/// Of a part of which nothing is to be computed or read in a pass.
+/// End of a part of which a pass computes and reads nothing.
 constexpr std::int32_t kUntouched = -1;
 
 std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRows; }
 
 }  // namespace
 
-SequenceRun::SequenceRun(PackedSequence sequence, std::vector<Generation> answers, std::string salt,
-                         BlockCache& cache, const proto::PlanLimits& limits)
-    : cache_(cache),
-      limits_(limits),
-      salt_(std::move(salt)),
+SequenceRun::SequenceRun(PackedSequence sequence, std::vector<Generation> generations,
+                         std::string salt, BlockCache& cache, const proto::PlanLimits& limits)
+    : limits_(limits),
       label_lists_(std::move(sequence.label_lists)),
       weighting_(sequence.block_weighting),
       score_reads_(sequence.reads),
-      results_(sequence.reads.size()) {
-  const std::vector<bool> must_be_kept = MustBeKept(sequence, limits, answers);
-  const bool has_suffix =
-      !sequence.segments.empty() && sequence.segments.back().kind == SegmentKind::kSuffix;
-  auto token = sequence.tokens.cbegin();
-  std::vector<std::int32_t> begins;
-  for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
-    Part& part = parts_.emplace_back();
-    part.segment = sequence.segments[i];
-    begins.push_back(static_cast<std::int32_t>(token - sequence.tokens.cbegin()));
-    part.tokens.assign(token, token + part.segment.length);
-    token += part.segment.length;
-    part.must_be_kept = must_be_kept[i];
-    prefix_parts_ += part.segment.kind == SegmentKind::kPrefix ? 1 : 0;
-    part.is_shared = part.segment.kind == SegmentKind::kPrefix ||
-                     (part.segment.kind == SegmentKind::kBlock && has_suffix);
+      results_(sequence.reads.size()),
+      parts_(PartsOf(sequence, limits, generations)),
+      takes_several_passes_(!generations.empty() || !FitsPass(CostOf(sequence), limits)),
+      pages_(parts_, takes_several_passes_, std::move(salt), cache) {
+  for (Generation& generation : generations) {
+    completions_.push_back({std::move(generation)});
   }
-  for (std::size_t i = 0; i < score_reads_.size(); ++i) {
-    const std::int32_t row = score_reads_[i].row;
-    const auto part = std::upper_bound(begins.begin(), begins.end(), row) - begins.begin() - 1;
-    parts_[static_cast<std::size_t>(part)].reads.push_back(
-        {row - begins[static_cast<std::size_t>(part)], static_cast<std::int32_t>(i)});
-  }
-  for (Part& part : parts_) {
-    std::stable_sort(part.reads.begin(), part.reads.end(),
-                     [](const Read& a, const Read& b) { return a.row < b.row; });
-  }
-  for (Generation& answer : answers) {
-    parts_[answer.segment].is_answered = true;
-    answers_.push_back({std::move(answer)});
-  }
-  takes_several_ = !answers_.empty() || !FitsEmptyPass();
 }
 
 bool SequenceRun::FitsEmptyPass() const {
   PassCost cost;
-  for (const Part& part : parts_) {
-    if (part.is_left()) {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const SequencePart& part = parts_[i];
+    if (pages_.is_left(i)) {
       cost += {part.rows(), static_cast<std::int64_t>(part.reads.size()), KvRows(part.rows())};
     }
   }
-  cost.reads += static_cast<std::int64_t>(answers_.size());
+  cost.reads += static_cast<std::int64_t>(completions_.size());
   return FitsPass(cost, limits_);
 }
 
 bool SequenceRun::has_rows_left() const {
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [](const Part& part) { return part.is_left(); }) ||
-         std::any_of(answers_.begin(), answers_.end(), [](const Answer& answer) {
-           return answer.is_active && !answer.is_read_placed;
-         });
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (pages_.is_left(i)) {
+      return true;
+    }
+  }
+  return std::any_of(completions_.begin(), completions_.end(), [](const Completion& completion) {
+    return completion.is_active && !completion.is_read_placed;
+  });
 }
 
-bool SequenceRun::has_answers() const {
-  return std::any_of(answers_.begin(), answers_.end(),
-                     [](const Answer& answer) { return answer.is_active; });
+bool SequenceRun::has_active_completions() const {
+  return std::any_of(completions_.begin(), completions_.end(),
+                     [](const Completion& completion) { return completion.is_active; });
 }
 
-bool SequenceRun::is_done() const { return !has_rows_left() && in_flight_.empty(); }
-
-std::int64_t SequenceRun::RowsTo(const Part& part, std::int32_t end) const {
-  std::int64_t rows = std::max(end - part.stored, 0);
+std::int64_t SequenceRun::RowsTo(std::size_t index, std::int32_t end) const {
+  const std::int32_t stored = pages_.stored(index);
+  std::int64_t rows = std::max(end - stored, 0);
   std::int32_t page_begin = -1;
-  for (const Read& read : part.reads) {
-    if (read.row < std::min(part.stored, end) && PageBegin(read.row) != page_begin) {
+  for (const SequencePart::Read& read : parts_[index].reads) {
+    if (read.row < std::min(stored, end) && PageBegin(read.row) != page_begin) {
       page_begin = PageBegin(read.row);
-      rows += std::min(page_begin + kKvPageRows, part.stored) - read.row;
+      rows += std::min(page_begin + kKvPageRows, stored) - read.row;
     }
   }
   return rows;
 }
 
-std::int64_t SequenceRun::ReadsTo(const Part& part, std::int32_t end) {
-  return std::count_if(part.reads.begin(), part.reads.end(),
-                       [&](const Read& read) { return read.row < end; });
-}
-
-std::size_t SequenceRun::ChainEnd(std::size_t part) const {
-  std::size_t end = part + 1;
-  while (end < parts_.size() && parts_[end].segment.continues) {
-    ++end;
-  }
-  return end;
+std::int64_t SequenceRun::ReadsTo(std::size_t index, std::int32_t end) const {
+  const auto& reads = parts_[index].reads;
+  return std::count_if(reads.begin(), reads.end(),
+                       [&](const SequencePart::Read& read) { return read.row < end; });
 }
 
 void SequenceRun::PlaceReads() {
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    Answer& answer = answers_[i];
-    if (!answer.is_active || answer.is_read_placed) {
+  for (std::size_t i = 0; i < completions_.size(); ++i) {
+    Completion& completion = completions_[i];
+    if (!completion.is_active || completion.is_read_placed) {
       continue;
     }
-    const std::size_t segment = answer.generation.segment;
-    Part& part = parts_[parts_[segment].rows() > 0 ? segment : prefix_parts_ - 1];
+    const std::size_t segment = completion.generation.segment;
+    // An empty suffix continues the prefix's last row.
+    SequencePart& part = parts_[parts_[segment].rows() > 0 ? segment : PrefixParts(parts_) - 1];
     part.reads.push_back({part.rows() - 1, static_cast<std::int32_t>(score_reads_.size() + i)});
-    answer.is_read_placed = true;
+    completion.is_read_placed = true;
   }
 }
 
-SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare_pages) {
-  const bool was_open = is_open_;
-  Open();
+void SequenceRun::Begin() {
+  if (state_ == State::kWaiting) {
+    // If a sequence without reads were found whole, a pass would have nothing to compute.
+    pages_.Open(/*look_up=*/!score_reads_.empty() || !completions_.empty());
+    state_ = State::kPrefill;
+  }
   PlaceReads();
+}
+
+SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare_pages) {
+  const bool begins = state_ == State::kWaiting;
+  Begin();
   std::int64_t rows = 0;
   std::int64_t reads = 0;
   std::int64_t kv_rows = 0;
   std::vector<std::int32_t> ends;
-  for (const Part& part : parts_) {
-    ends.push_back(part.is_left() ? part.rows() : kUntouched);
-    rows += RowsTo(part, part.rows());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const SequencePart& part = parts_[i];
+    ends.push_back(pages_.is_left(i) ? part.rows() : kUntouched);
+    rows += RowsTo(i, part.rows());
     reads += static_cast<std::int64_t>(part.reads.size());
-    if (part.stored < part.rows() && !(takes_several_ && part.must_be_kept)) {
-      kv_rows += KvRows(part.rows() - PageBegin(part.stored));
+    if (pages_.stored(i) < part.rows() && !(takes_several_passes_ && part.must_be_kept)) {
+      kv_rows += KvRows(part.rows() - PageBegin(pages_.stored(i)));
     }
   }
   const bool fits = rows <= pass.rows() && reads <= pass.reads() && kv_rows <= pass.pass_kv_rows();
-  if (!fits || (takes_several_ && !Reserve(was_open ? 0 : spare_pages))) {
-    if (!was_open) {
+  if (!fits || (takes_several_passes_ && !pages_.Reserve(begins ? spare_pages : 0))) {
+    if (begins) {
       ReleasePages();
     }
     return fits ? Outcome::kNoPages : Outcome::kNoRoom;
   }
-  CopyOverlaps(pass);
+  pages_.CopyOverlaps(pass);
   Emit(pass, ends);
   return Outcome::kAdded;
 }
 
-SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t most_rows,
+SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t max_rows,
                                           std::int64_t spare_pages) {
-  const bool was_open = is_open_;
-  if (std::min(pass.rows(), most_rows) == 0) {
+  if (std::min(pass.rows(), max_rows) == 0) {
     return Outcome::kNoRoom;
   }
-  Open();
-  PlaceReads();
-  if (!Reserve(was_open ? 0 : spare_pages)) {
-    if (!was_open) {
+  const bool begins = state_ == State::kWaiting;
+  Begin();
+  if (!pages_.Reserve(begins ? spare_pages : 0)) {
+    if (begins) {
       ReleasePages();
     }
     return Outcome::kNoPages;
   }
-  CopyOverlaps(pass);
-  const std::vector<std::int32_t> ends = EndsInPart(pass, most_rows);
-  const std::int64_t before = pass.computed_rows();
-  Emit(pass, ends);
-  return pass.computed_rows() > before ? Outcome::kAdded : Outcome::kNoRoom;
+  pages_.CopyOverlaps(pass);
+  Emit(pass, EndsInPart(pass, max_rows));
+  return is_in_pass() ? Outcome::kAdded : Outcome::kNoRoom;
 }
 
 std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
-                                                  std::int64_t most_rows) const {
-  std::int64_t rows = std::min(pass.rows(), most_rows);
+                                                  std::int64_t max_rows) const {
+  std::int64_t rows = std::min(pass.rows(), max_rows);
   std::int64_t reads = pass.reads();
   std::int64_t kv_rows = pass.pass_kv_rows();
-  bool one_at_a_time_is_used = false;
+  bool has_unseen_chain = false;
   std::vector<std::int32_t> ends(parts_.size(), kUntouched);
   for (std::size_t begin = 0; begin < parts_.size();) {
-    const std::size_t chain_end = ChainEnd(begin);
-    PassCost left;  // Of a chain that is computed whole.
+    const std::size_t chain_end = ChainEnd(parts_, begin);
+    PassCost left;  // What the chain takes if it is computed whole.
     bool is_left = false;
     for (std::size_t i = begin; i < chain_end; ++i) {
-      const Part& part = parts_[i];
-      left += {RowsTo(part, part.rows()), static_cast<std::int64_t>(part.reads.size()),
+      const SequencePart& part = parts_[i];
+      left += {RowsTo(i, part.rows()), static_cast<std::int64_t>(part.reads.size()),
                KvRows(part.rows())};
-      is_left = is_left || part.is_left();
+      is_left = is_left || pages_.is_left(i);
     }
     if (!is_left) {
       begin = chain_end;
@@ -215,27 +191,27 @@ std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
       begin = chain_end;
       continue;
     }
-    if (!parts_[begin].is_shared && !parts_[begin].is_answered) {
-      if (one_at_a_time_is_used) {
-        return ends;  // The pages of the one before it are free when this pass is over.
+    if (!parts_[begin].is_shared && !parts_[begin].is_growing) {
+      if (has_unseen_chain) {
+        return ends;  // It needs the pages of the one before it, which this pass still uses.
       }
-      one_at_a_time_is_used = true;
+      has_unseen_chain = true;
     }
     for (std::size_t i = begin; i < chain_end; ++i) {
-      const Part& part = parts_[i];
-      const std::int64_t again = RowsTo(part, part.stored);
-      const std::int64_t read_again = ReadsTo(part, part.stored);
-      if (again > rows || read_again > reads) {
+      const SequencePart& part = parts_[i];
+      const std::int32_t stored = pages_.stored(i);
+      const std::int64_t rows_again = RowsTo(i, stored);
+      if (rows_again > rows || ReadsTo(i, stored) > reads) {
         return ends;
       }
-      std::int32_t end = part.stored + static_cast<std::int32_t>(std::min<std::int64_t>(
-                                           rows - again, part.rows() - part.stored));
-      if (ReadsTo(part, end) > reads) {
+      std::int32_t end = stored + static_cast<std::int32_t>(std::min<std::int64_t>(
+                                      rows - rows_again, part.rows() - stored));
+      if (ReadsTo(i, end) > reads) {
         end = part.reads[static_cast<std::size_t>(reads)].row;
       }
       ends[i] = end;
-      rows -= RowsTo(part, end);
-      reads -= ReadsTo(part, end);
+      rows -= RowsTo(i, end);
+      reads -= ReadsTo(i, end);
       if (end < part.rows()) {
         return ends;
       }
@@ -247,32 +223,27 @@ std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
 
 void SequenceRun::AddPieces(PassBuilder& pass, std::size_t index, std::int32_t end,
                             std::vector<Piece>& pieces) {
-  Part& part = parts_[index];
+  const SequencePart& part = parts_[index];
   const bool is_prefix = part.segment.kind == SegmentKind::kPrefix;
-  const std::int32_t present = std::max(end, part.pages.empty() ? 0 : part.stored);
+  const std::int32_t stored = pages_.stored(index);
+  const std::int32_t present = std::max(end, pages_.stored_in_pages(index));
   for (std::int32_t begin = 0; begin < present;) {
-    const auto page_index = static_cast<std::size_t>(begin / kKvPageRows);
-    if (page_index == part.pages.size()) {
-      if (const auto page = NewPage(part)) {
-        part.pages.push_back({*page, nullptr, true});
-      }
-    }
     std::int32_t rows = part.rows() - begin;
     Piece piece;
     PlanSegment& segment = piece.segment;
-    if (page_index < part.pages.size()) {
+    if (const auto page = pages_.PageOf(index, static_cast<std::size_t>(begin / kKvPageRows))) {
       rows = std::min(rows, kKvPageRows);
-      segment.kv = {true, part.pages[page_index].page * kKvPageRows};
+      segment.kv = {true, *page * kKvPageRows};
     } else {
       segment.kv = pass.TakePlaces(rows);
     }
     segment.kind = part.segment.kind;
     segment.continues = !is_prefix && (part.segment.continues || begin > 0);
     segment.first_position = part.segment.first_position + begin;
-    segment.stored = std::clamp(part.stored - begin, 0, rows);
+    segment.stored = std::clamp(stored - begin, 0, rows);
     segment.compute_end = std::clamp(present - begin, 0, rows);
     segment.compute_begin = segment.stored;
-    for (const Read& read : part.reads) {
+    for (const SequencePart::Read& read : part.reads) {
       if (begin <= read.row && read.row < std::min(end, begin + rows)) {
         segment.compute_begin = std::min(segment.compute_begin, read.row - begin);
         break;
@@ -286,7 +257,7 @@ void SequenceRun::AddPieces(PassBuilder& pass, std::size_t index, std::int32_t e
 }
 
 std::vector<bool> SequenceRun::NeededPieces(const std::vector<Piece>& pieces) {
-  // From behind: who comes later and computes.
+  // Backwards: a piece is needed if its own rows, or later ones that see it, are computed.
   std::vector<bool> needed(pieces.size());
   bool any = false;
   bool any_suffix = false;
@@ -316,13 +287,7 @@ std::vector<bool> SequenceRun::NeededPieces(const std::vector<Piece>& pieces) {
 
 void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends) {
   if (!cached_rows_) {
-    cached_rows_ = 0;
-    std::int64_t asked = 0;
-    for (const Part& part : parts_) {
-      *cached_rows_ += part.stored;
-      asked += part.is_shared && root_ != nullptr ? part.rows() : 0;
-    }
-    cache_.Count(asked, *cached_rows_);
+    cached_rows_ = pages_.CountLookup();
   }
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -332,7 +297,6 @@ void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends)
   added_rows_ = 0;
   if (std::any_of(needed.begin(), needed.end(), [](bool is_needed) { return is_needed; })) {
     pass.BeginSequence(label_lists_, weighting_);
-    is_riding_ = true;
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (needed[i]) {
@@ -340,16 +304,17 @@ void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends)
     }
   }
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    Part& part = parts_[i];
-    std::erase_if(part.reads, [&](const Read& read) { return read.row < ends[i]; });
-    part.stored = std::max(part.stored, ends[i]);
-    CachePages(i);
+    std::erase_if(parts_[i].reads,
+                  [&](const SequencePart::Read& read) { return read.row < ends[i]; });
+    pages_.Store(i, ends[i]);
   }
-  is_prompt_stored_ = is_prompt_stored_ || !has_rows_left();
+  if (!has_rows_left()) {
+    state_ = State::kDecode;
+  }
 }
 
 void SequenceRun::AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t end) {
-  const Part& part = parts_[piece.part];
+  const SequencePart& part = parts_[piece.part];
   const PlanSegment& segment = piece.segment;
   const std::int64_t first_computed = pass.computed_rows();
   pass.AddSegment(segment,
@@ -357,59 +322,62 @@ void SequenceRun::AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t e
                       .subspan(static_cast<std::size_t>(piece.first_row + segment.compute_begin),
                                static_cast<std::size_t>(segment.computed())));
   added_rows_ += segment.computed();
-  for (const Read& read : part.reads) {
+  for (const SequencePart::Read& read : part.reads) {
     const std::int32_t row = read.row - piece.first_row;
     if (read.row >= end || row < segment.compute_begin || row >= segment.compute_end) {
       continue;
     }
     const auto target = static_cast<std::size_t>(read.target);
-    const bool is_answers = target >= score_reads_.size();
-    proto::RowRead wanted =
-        is_answers ? answers_[target - score_reads_.size()].generation.chooser->Wanted()
-                   : score_reads_[target];
-    if (is_answers) {
+    proto::RowRead wanted;
+    if (target < score_reads_.size()) {
+      wanted = score_reads_[target];
+    } else {
+      wanted = completions_[target - score_reads_.size()].generation.chooser->Wanted();
       wanted.label_list = PassBuilder::kNoLabels;
     }
     pass.AddRead(first_computed + row - segment.compute_begin, wanted);
-    in_flight_.push_back(read.target);
+    targets_in_pass_.push_back(read.target);
   }
 }
 
 void SequenceRun::Take(std::span<proto::RowLogits> rows) {
-  Check(rows.size() == in_flight_.size(), "a pass answers each of its reads");
-  is_riding_ = false;
-  for (BlockCache::Node* source : std::exchange(sources_, {})) {
-    cache_.Release(*source);
-  }
-  ReturnTwins();
-  const std::vector<std::int32_t> targets = std::exchange(in_flight_, {});
+  Check(rows.size() == targets_in_pass_.size(), "a pass returns a row for each of its reads");
+  added_rows_ = 0;
+  const std::vector<std::int32_t> targets = std::exchange(targets_in_pass_, {});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto target = static_cast<std::size_t>(targets[i]);
     if (target < results_.size()) {
       results_[target] = std::move(rows[i]);
     } else {
-      TakeAnswer(answers_[target - results_.size()], rows[i]);
+      TakeToken(completions_[target - results_.size()], rows[i]);
     }
   }
-  for (std::size_t begin = 0; begin < parts_.size(); begin = ChainEnd(begin)) {
-    ReturnPagesIfOver(begin);
+  pages_.PassDone();
+  if (!has_rows_left()) {
+    state_ = State::kDone;
   }
 }
 
-void SequenceRun::TakeAnswer(Answer& answer, const proto::RowLogits& row) {
-  answer.is_read_placed = false;
-  const TokenChooser::Choice choice = answer.generation.chooser->Take(row);
+void SequenceRun::TakeToken(Completion& completion, const proto::RowLogits& row) {
+  completion.is_read_placed = false;
+  SequencePart& part = parts_[completion.generation.segment];
+  const TokenChooser::Choice choice = completion.generation.chooser->Take(row);
   switch (choice.kind) {
     case TokenChooser::Choice::Kind::kToken:
-      parts_[answer.generation.segment].tokens.push_back(choice.token);
+      part.tokens.push_back(choice.token);
       break;
     case TokenChooser::Choice::Kind::kReadAgain:
       break;
     case TokenChooser::Choice::Kind::kEnd:
-      answer.is_active = false;
-      parts_[answer.generation.segment].is_answered = false;
+      completion.is_active = false;
+      part.is_growing = false;
       break;
   }
+}
+
+void SequenceRun::ReleasePages() {
+  pages_.Release();
+  state_ = State::kWaiting;
 }
 
 }  // namespace scorecast::coordinator

@@ -2,179 +2,135 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/job.h"
-#include "coordinator/schedule/pass_builder.h"
+#include "coordinator/schedule/sequence_pages.h"
+#include "coordinator/schedule/sequence_parts.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 
-/// How far one sequence and its answers have come: which rows are stored, in which pages, and what
-/// is left to compute. A row that an answer's token adds is like any other.
+class BlockCache;
+class PassBuilder;
+
+/// Progress of one sequence and its completions: which rows remain to be computed or read, and
+/// which of them are in the pass in flight. A generated token is just one more row.
 ///
-/// Prefixes, and blocks that a suffix sees, are looked up in the cache and put into it. K/V that
-/// no later pass needs lies in the pass's own places; so does, of a sequence that fits one pass,
-/// what no page is free for.
+/// K/V that only the current pass needs goes into pass-local storage. A sequence that fits into one
+/// pass also falls back to it when no page is free.
 class SequenceRun {
  public:
-  /// `answers` are this sequence's, and passed CapacityFault with it. All arguments by reference
+  /// `generations` are those of the sequence; both passed CapacityFault. The cache and the limits
   /// outlive the run.
-  SequenceRun(proto::PackedSequence sequence, std::vector<Generation> answers, std::string salt,
+  SequenceRun(proto::PackedSequence sequence, std::vector<Generation> generations, std::string salt,
               BlockCache& cache, const proto::PlanLimits& limits);
-  ~SequenceRun() { ReleasePages(); }
 
   SequenceRun(const SequenceRun&) = delete;
   SequenceRun& operator=(const SequenceRun&) = delete;
 
   enum class Outcome {
-    kAdded,    ///< In AddPart: some rows or all.
-    kNoRoom,   ///< The pass has not enough left: no row was added.
-    kNoPages,  ///< Others hold the pages that it needs: no row was added.
+    kAdded,    ///< AddWhole added all rows left, AddPart at least one.
+    kNoRoom,   ///< The pass has not enough left: nothing was added.
+    kNoPages,  ///< No free pages: nothing was added.
   };
-  // A run that needs pages of its own begins only where `spare_pages` more are left.
+  // A run that begins, or begins again, takes pages only if `spare_pages` more are available.
 
-  /// Adds all rows that are left, for a run that fits a pass.
+  /// Adds all rows that are left. The run fits an empty pass.
   Outcome AddWhole(PassBuilder& pass, std::int64_t spare_pages = 0);
-  /// Adds as many rows as fit, `most_rows` at most, from the first that is left on.
-  Outcome AddPart(PassBuilder& pass, std::int64_t most_rows, std::int64_t spare_pages = 0);
-  /// How many reads of the pass are this run's, by the last Add; they follow each other.
-  std::size_t added_reads() const { return in_flight_.size(); }
+  /// Adds the next rows that are left, as many as fit, and at most `max_rows`.
+  Outcome AddPart(PassBuilder& pass, std::int64_t max_rows, std::int64_t spare_pages = 0);
+  /// Number of rows that the last Add added.
   std::int64_t added_rows() const { return added_rows_; }
+  /// Number of the pass's reads that belong to this run. They follow each other.
+  std::size_t reads_in_pass() const { return targets_in_pass_.size(); }
 
-  /// What came back for them: answers go on or end.
+  /// The pass is over, and `rows` are what its reads of this run returned. Completions go on or
+  /// end.
   void Take(std::span<proto::RowLogits> rows);
-
-  /// Whether all that is left would fit an empty pass if nothing were cached.
-  bool FitsEmptyPass() const;
-  bool has_rows_left() const;
-  /// The prompt is stored, and answers are being generated.
-  bool is_generating() const { return is_prompt_stored_ && has_rows_left(); }
-  /// Answers have not ended.
-  bool has_answers() const;
-  bool is_prompt_stored() const { return is_prompt_stored_; }
-  /// It holds pages that it needs in later passes.
-  bool is_under_way() const { return is_open_; }
-  /// Rows of it were added to a pass, which is not over.
-  bool is_riding() const { return is_riding_; }
-  /// It needs pages of its own before it can begin.
-  bool takes_several_passes() const { return takes_several_; }
-  bool is_done() const;
-  /// Of the prompt's rows, those that its first pass found stored.
-  std::int64_t cached_rows() const { return cached_rows_.value_or(0); }
-  std::vector<proto::RowLogits>& results() { return results_; }
-
-  /// Gives all pages back. What was stored is computed again when the run is next added.
+  /// Gives all pages back. The rows that were stored are computed again when the run is next added.
   void ReleasePages();
 
+  /// Whether all rows that are left would fit an empty pass if nothing were cached.
+  bool FitsEmptyPass() const;
+  bool has_rows_left() const;
+  /// Some completions have not ended.
+  bool has_active_completions() const;
+  /// All prompt rows were added to passes.
+  bool is_prompt_added() const { return state_ == State::kDecode || state_ == State::kDone; }
+  /// The prompt is computed, and completions are being generated.
+  bool is_generating() const { return is_prompt_added() && has_rows_left(); }
+  /// It has begun, and holds the pages that it needs in later passes.
+  bool is_under_way() const { return state_ != State::kWaiting; }
+  /// Some of its rows are in the pass in flight, or in the one that is being formed.
+  bool is_in_pass() const { return added_rows_ > 0; }
+  /// It needs pages of its own before it can begin.
+  bool takes_several_passes() const { return takes_several_passes_; }
+  bool is_done() const { return state_ == State::kDone; }
+  /// Number of prompt rows found in the cache by the first pass.
+  std::int64_t cached_rows() const { return cached_rows_.value_or(0); }
+  /// [score reads]
+  std::vector<proto::RowLogits>& results() { return results_; }
+
  private:
-  /// Where some rows of a segment lie.
-  struct Page {
-    std::int32_t page = -1;
-    /// What the rows are known as in the cache; null where they are not, or not yet.
-    BlockCache::Node* node = nullptr;
-    bool is_own = false;  ///< The page was taken and belongs to no node.
+  /// kWaiting -> kPrefill when the run is looked up in the cache, in order to be added to a pass.
+  /// kPrefill -> kDecode when the last prompt row has been added to a pass.
+  /// kDecode -> kDone when a pass is over, and nothing is left to compute or read.
+  /// Any but kWaiting -> kWaiting in ReleasePages, which is how a run is preempted.
+  enum class State {
+    kWaiting,  ///< Holds no pages.
+    kPrefill,  ///< Prompt rows are left.
+    kDecode,   ///< Only rows of generated tokens are left, if any.
+    kDone,
   };
 
-  struct Read {
-    std::int32_t row = 0;     ///< Of the segment.
-    std::int32_t target = 0;  ///< Index of results, or, behind these, of an answer.
-  };
-
-  struct Part {
-    proto::Segment segment;  ///< Its length is not looked at.
-    std::vector<proto::TokenId> tokens;
-    std::vector<Read> reads;      ///< Still to come, by row.
-    bool must_be_kept = false;    ///< Where the run takes several passes.
-    bool is_shared = false;       ///< Other parts see it, and other sequences may have it too.
-    bool is_answered = false;     ///< An answer is being generated into it.
-    std::vector<Page> pages;      ///< From the first row on.
-    std::int32_t stored = 0;      ///< Rows; all where nobody needs the K/V any more.
-    BlockCache::Overlap overlap;  ///< Whence rows of the first missing page can be copied.
-
-    std::int32_t rows() const { return static_cast<std::int32_t>(tokens.size()); }
-    /// Something of it is to be computed.
-    bool is_left() const { return stored < rows() || !reads.empty(); }
-  };
-
-  struct Answer {
+  struct Completion {
     Generation generation;
     bool is_active = true;
-    bool is_read_placed = false;  ///< Among the reads of a part, or in flight.
+    bool is_read_placed = false;  ///< Its next read is among those of a part, or in a pass.
   };
 
-  /// One segment of the plan to be: a page, or a run of rows in the pass's own places.
+  /// A segment of the plan: the rows of a part that lie in one page or in pass-local storage.
   struct Piece {
     proto::PlanSegment segment;
     std::size_t part = 0;
-    std::int32_t first_row = 0;  ///< Of the part.
+    std::int32_t first_row = 0;  ///< Within the part.
   };
 
-  // Pages.
-  void Open();
-  void Match(std::size_t part);
-  bool ReadsWhatIsStored() const;
-  /// Takes what pages the run still needs for what it has so far; false where they are not there.
-  bool Reserve(std::int64_t spare_pages);
-  /// For the rows of a part behind its last page; none where they lie in the pass's own places.
-  std::optional<std::int32_t> NewPage(const Part& part);
-  void CopyOverlaps(PassBuilder& pass);
-  /// Puts pages that are full, or the last of their part, into the cache.
-  void CachePages(std::size_t part);
-  /// Pages of its own whose K/V a page of the cache holds too, when no pass uses them any more.
-  void ReturnTwins();
-  void ReleasePart(Part& part);
-  void ReleaseOverlaps();
-  /// Of a chain that nobody sees any more.
-  void ReturnPagesIfOver(std::size_t chain);
-  /// What the part's first page, or its last, is known behind, or as; null where it is not.
-  BlockCache::Node* ParentOf(std::size_t part) const;
-  BlockCache::Node* EndOf(std::size_t part) const;
-  std::size_t ChainEnd(std::size_t part) const;
-
-  // Into a pass.
+  /// Looks the sequence up if it is waiting, and places the next reads of completions.
+  void Begin();
   void PlaceReads();
-  /// Rows to compute of a part up to row `end`, with those that are stored but read, and behind
-  /// them in their page.
-  std::int64_t RowsTo(const Part& part, std::int32_t end) const;
-  static std::int64_t ReadsTo(const Part& part, std::int32_t end);
-  /// [parts]: up to which row each is computed in a pass, or kUntouched.
-  std::vector<std::int32_t> EndsInPart(const PassBuilder& pass, std::int64_t most_rows) const;
+  /// Rows computed of a part if it is computed up to row `end`: those not stored, those that are
+  /// read, and those between a read one and the end of its page.
+  std::int64_t RowsTo(std::size_t part, std::int32_t end) const;
+  std::int64_t ReadsTo(std::size_t part, std::int32_t end) const;
+  /// [parts]: the row up to which the pass computes each, or kUntouched.
+  std::vector<std::int32_t> EndsInPart(const PassBuilder& pass, std::int64_t max_rows) const;
   void Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends);
   void AddPieces(PassBuilder& pass, std::size_t part, std::int32_t end, std::vector<Piece>& pieces);
   void AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t end);
   static std::vector<bool> NeededPieces(const std::vector<Piece>& pieces);
-  void TakeAnswer(Answer& answer, const proto::RowLogits& row);
+  void TakeToken(Completion& completion, const proto::RowLogits& row);
 
-  BlockCache& cache_;
   const proto::PlanLimits& limits_;
-  const std::string salt_;
   const std::vector<std::vector<proto::TokenId>> label_lists_;
   const proto::BlockWeighting weighting_;
-  std::vector<proto::RowRead> score_reads_;
+  const std::vector<proto::RowRead> score_reads_;
   std::vector<proto::RowLogits> results_;  // [score_reads_]
-  std::vector<Answer> answers_;
-  std::vector<Part> parts_;       // [segments]
-  std::size_t prefix_parts_ = 0;  // The first ones.
-  std::optional<std::int64_t> cached_rows_;
+  std::vector<Completion> completions_;
+  std::vector<SequencePart> parts_;  // [segments]
+  const bool takes_several_passes_;
+  SequencePages pages_;
 
-  bool takes_several_ = false;  ///< Passes.
-  bool is_open_ = false;        ///< Looked up, and holding what was found.
-  bool is_prompt_stored_ = false;
-  bool is_riding_ = false;
-  bool has_twins_ = false;  ///< See ReturnTwins.
-  BlockCache::Node* root_ = nullptr;
-  std::vector<std::int32_t> reserve_;       // Pages taken and not used yet.
-  std::vector<BlockCache::Node*> sources_;  // Of copies of the pass in flight.
-  std::vector<std::int32_t> in_flight_;     // Targets of the reads added.
-  std::int64_t added_rows_ = 0;
+  State state_ = State::kWaiting;
+  std::optional<std::int64_t> cached_rows_;
+  std::vector<std::int32_t> targets_in_pass_;  // See SequencePart::Read::target.
+  std::int64_t added_rows_ = 0;                // 0 when no pass has rows of this run.
 };
 
 }  // namespace scorecast::coordinator

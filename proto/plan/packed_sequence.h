@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -36,17 +35,6 @@ struct Segment {
 
   bool operator==(const Segment&) const = default;
 };
-
-/// Index of the first segment of the chain that segment `index` continues; `index` if it continues
-/// none. A row of segment `index` sees the segments from there on, whole, and its own up to itself.
-/// What it sees of those before, Sees tells. `segments` have `continues`.
-template <typename Segments>
-std::size_t ChainBegin(const Segments& segments, std::size_t index) {
-  while (segments[index].continues) {
-    --index;
-  }
-  return index;
-}
 
 /// How suffix rows weigh blocks against the rest, after APE (arXiv 2502.05431). With the scores s
 /// against all keys of blocks, o = softmax(s / T) V has the weight T logsumexp(s / T) + ln S. It is

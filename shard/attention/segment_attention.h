@@ -16,8 +16,8 @@
 namespace scorecast::shard {
 
 /// Masked attention over this rank's query heads. No mask matrix exists: what a row sees follows
-/// from its segment (proto::Sees, Segment::continues). Memory does not depend on the number of
-/// keys.
+/// from its segment (proto::Sees, proto::Segment::continues). Memory does not depend on the number
+/// of keys.
 ///
 /// A row reduces over its keys in tiles of kTileKeys, counted from each segment's first row,
 /// segment by segment in the plan's order. Its bits therefore depend neither on the other rows nor

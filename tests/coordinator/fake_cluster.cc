@@ -8,6 +8,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/gumbel.h"
+#include "tests/proto/plan/chain_begin.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -30,7 +31,7 @@ std::uint64_t Mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Of the rows seen, in their order.
+/// A hash of the rows seen, in their order.
 class Digest {
  public:
   void See(std::int32_t position, TokenId token) {
@@ -50,8 +51,8 @@ class Digest {
 
 /// `read` is a RowRead or a PlanRead.
 template <typename Read>
-RowLogits Answer(const Digest& digest, const std::vector<TokenId>& labels, const Read& read,
-                 std::int64_t vocab_size) {
+RowLogits ReadRow(const Digest& digest, const std::vector<TokenId>& labels, const Read& read,
+                  std::int64_t vocab_size) {
   RowLogits row;
   for (const TokenId id : labels) {
     row.label_logits.push_back(digest.Logit(id) / read.temperature);
@@ -81,11 +82,11 @@ RowLogits Answer(const Digest& digest, const std::vector<TokenId>& labels, const
   return row;
 }
 
-/// A computed row: whose it is.
+/// The segment that a computed row belongs to.
 struct Owner {
   const PlanSequence* sequence = nullptr;
   std::size_t segment = 0;
-  std::int32_t row = 0;  ///< Of the segment.
+  std::int32_t row = 0;  ///< Within the segment.
 };
 
 std::vector<Owner> Owners(const ForwardPlan& plan) {
@@ -191,7 +192,7 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
               read.label_list < static_cast<std::int64_t>(plan.label_lists.size()),
           "label list");
     Check(read.normalizer || (read.top_k == 0 && !read.draw && read.temperature == 1),
-          "what needs the normalizer");
+          "top_k, draw and temperature need the normalizer");
     Check(read.top_k <= vocab_size_, "top_k in vocabulary");
   }
   std::vector<bool> kept_written(static_cast<std::size_t>(limits_.kept_kv_rows));
@@ -200,7 +201,8 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
     Check(0 < copy.rows && copy.rows <= proto::kKvPageRows, "a copy is of a page's rows");
     Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0, "pages");
     for (const std::int32_t page : {copy.from, copy.to}) {
-      Check(0 <= page && page + proto::kKvPageRows <= limits_.kept_kv_rows, "a copy's room");
+      Check(0 <= page && page + proto::kKvPageRows <= limits_.kept_kv_rows,
+            "a copy lies in the kept rows");
     }
     for (std::int32_t row = 0; row < copy.rows; ++row) {
       Check(!kept_written[static_cast<std::size_t>(copy.to + row)], "copies overlap");
@@ -214,14 +216,15 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
                 segment.stored <= segment.compute_end,
             "rows");
       Check(segment.compute_end > 0, "no empty segment");
-      Check(segment.kv.kept || segment.stored == 0, "only kept rows are stored before");
+      Check(segment.kv.kept || segment.stored == 0, "only kept rows are stored by earlier passes");
       Check(segment.kv.first % (segment.kv.kept ? proto::kKvPageRows : proto::kKvGranule) == 0,
             "place");
       Check(!segment.kv.kept || segment.compute_end <= proto::kKvPageRows, "a page's rows");
       computed += segment.computed();
       std::vector<bool>& written = segment.kv.kept ? kept_written : pass_written;
       const std::int32_t end = segment.kv.first + KvRows(segment.compute_end);
-      Check(0 <= segment.kv.first && end <= static_cast<std::int64_t>(written.size()), "K/V room");
+      Check(0 <= segment.kv.first && end <= static_cast<std::int64_t>(written.size()),
+            "a segment lies in the K/V rows");
       for (std::int32_t i = segment.kv.first + segment.stored; i < end; ++i) {
         Check(segment.stored == segment.compute_end || !written[static_cast<std::size_t>(i)],
               "two segments write the same K/V places");
@@ -251,7 +254,7 @@ std::vector<RowLogits> FakeCluster::Compute(const ForwardPlan& plan) {
       place(segment, owners[i].row) = {segment.first_position + owners[i].row, plan.tokens[i]};
     }
   }
-  std::vector<RowLogits> answers;
+  std::vector<RowLogits> results;
   for (const PlanRead& read : plan.reads) {
     const Owner& owner = owners[static_cast<std::size_t>(read.row)];
     const auto& segments = owner.sequence->segments;
@@ -259,7 +262,7 @@ std::vector<RowLogits> FakeCluster::Compute(const ForwardPlan& plan) {
     const auto see = [&](const PlanSegment& segment, std::int32_t rows) {
       for (std::int32_t row = 0; row < rows; ++row) {
         const StoredRow& stored = place(segment, row);
-        Check(stored.position == segment.first_position + row, "K/V read was stored");
+        Check(stored.position == segment.first_position + row, "K/V that is read was stored");
         digest.See(stored.position, stored.token);
       }
     };
@@ -272,11 +275,11 @@ std::vector<RowLogits> FakeCluster::Compute(const ForwardPlan& plan) {
     see(segments[owner.segment], owner.row + 1);
     Check(place(segments[owner.segment], owner.row).token ==
               plan.tokens[static_cast<std::size_t>(read.row)],
-          "a row that is computed again is what was stored");
-    answers.push_back(Answer(digest, plan.label_lists[static_cast<std::size_t>(read.label_list)],
-                             read, vocab_size_));
+          "a row that is computed again has the token that was stored");
+    results.push_back(ReadRow(digest, plan.label_lists[static_cast<std::size_t>(read.label_list)],
+                              read, vocab_size_));
   }
-  return answers;
+  return results;
 }
 
 RowLogits ExpectedRow(const PackedSequence& sequence, const RowRead& read,
@@ -299,11 +302,11 @@ RowLogits ExpectedRow(const PackedSequence& sequence, const RowRead& read,
     }
   }
   static const std::vector<TokenId> kNone;
-  return Answer(digest,
-                sequence.label_lists.empty()
-                    ? kNone
-                    : sequence.label_lists[static_cast<std::size_t>(read.label_list)],
-                read, vocab_size);
+  return ReadRow(digest,
+                 sequence.label_lists.empty()
+                     ? kNone
+                     : sequence.label_lists[static_cast<std::size_t>(read.label_list)],
+                 read, vocab_size);
 }
 
 }  // namespace scorecast::coordinator

@@ -14,10 +14,11 @@
 
 namespace scorecast::coordinator {
 
-/// A cluster whose "model" is a hash: the logits of a row follow from the positions and tokens that
-/// it sees, and from nothing else. It keeps K/V as a real one does, by places, forgets what is not
-/// kept when a pass ends, and aborts on a plan that breaks its limits or reads what nobody stored.
-/// So a wrong row, label, position or place, or two requests mixed up, gives wrong numbers.
+/// A cluster whose "model" is a hash: the logits of a row depend on the positions and tokens that
+/// it sees, and on nothing else. Like a real cluster, it stores K/V by place and forgets pass-local
+/// K/V when a pass ends. It aborts on a plan that breaks its limits or reads K/V that was never
+/// stored. A wrong row, label, position or place, or two requests mixed up, therefore give wrong
+/// numbers.
 class FakeCluster : public proto::Cluster {
  public:
   FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size);
@@ -26,19 +27,19 @@ class FakeCluster : public proto::Cluster {
   void Submit(proto::ForwardPlan plan, PlanDone done) override;
   const proto::PlanLimits& limits() const override { return limits_; }
 
-  /// Plans that come wait, until they are released.
+  /// Submitted plans wait until Release is called.
   void Hold();
   void Release();
 
-  /// Rows of this token give NaN.
+  /// From now on rows of this token give NaN.
   void BreakToken(proto::TokenId token);
 
-  /// Every plan that came, in order.
+  /// All plans submitted since ForgetPlans, in order.
   std::vector<proto::ForwardPlan> plans() const;
   void ForgetPlans();
 
  private:
-  /// A row as K/V remembers it; position -1: never stored.
+  /// The row whose K/V a place has. Position -1 stands for none.
   struct StoredRow {
     std::int32_t position = -1;
     proto::TokenId token = 0;
@@ -63,7 +64,7 @@ class FakeCluster : public proto::Cluster {
   std::thread thread_;
 };
 
-/// What FakeCluster must answer for a read, from the sequence itself by the rule of who sees whom.
+/// What FakeCluster must return for a read, computed from the sequence by itself: see proto::Sees.
 proto::RowLogits ExpectedRow(const proto::PackedSequence& sequence, const proto::RowRead& read,
                              std::int64_t vocab_size);
 

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/pass_builder.h"
 #include "coordinator/schedule/sequence_run.h"
 
 namespace scorecast::testing {
@@ -73,7 +75,7 @@ std::vector<std::vector<RowLogits>> Engine::RunTogether(
   std::span<RowLogits> left = rows;
   for (const auto& run : runs) {
     if (is_root()) {
-      const std::size_t reads = run->added_reads();
+      const std::size_t reads = run->reads_in_pass();
       run->Take(left.first(reads));
       left = left.subspan(reads);
       results.push_back(std::move(run->results()));
@@ -91,7 +93,7 @@ std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence) {
       throw std::logic_error("the test's sequence does not fit the engine");
     }
     std::vector<RowLogits> rows = Run(std::move(pass).Take());
-    rows.resize(run.added_reads());  // Ranks other than 0 have no rows.
+    rows.resize(run.reads_in_pass());  // Ranks other than 0 have no rows.
     run.Take(rows);
     pages.PassDone();
   }

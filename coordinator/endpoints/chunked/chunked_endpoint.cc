@@ -19,7 +19,7 @@ class Chunked : public Endpoint {
   ParsedRequest FromMessage(const v1::Request& message) const override {
     return AsParsed(ChunkedRequestFromMessage(message.chunked()));
   }
-  void ToMessage(std::size_t output, const AnswerDelta& delta,
+  void ToMessage(std::size_t output, const CompletionDelta& delta,
                  v1::Response& message) const override {
     coordinator::ToMessage(output, delta, *message.mutable_chunked_delta());
   }

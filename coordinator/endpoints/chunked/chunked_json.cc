@@ -75,7 +75,7 @@ OrderedJson ChunkedResponse::ToJson() const {
   }
   if (outputs) {
     OrderedJson& json_outputs = body["outputs"] = OrderedJson::array();
-    for (const AnswerOutput& output : *outputs) {
+    for (const CompletionOutput& output : *outputs) {
       OrderedJson& json = json_outputs.emplace_back();
       json["text"] = output.text;
       json["token_ids"] = output.token_ids;

@@ -119,7 +119,7 @@ void ChunkedResponse::ToMessage(v1::Response& response) const {
     ToMessages(*scores, *message.mutable_scores());
   }
   if (outputs) {
-    for (const AnswerOutput& output : *outputs) {
+    for (const CompletionOutput& output : *outputs) {
       v1::ChunkedOutput& to = *message.add_outputs();
       to.set_text(output.text);
       to.mutable_token_ids()->Assign(output.token_ids.begin(), output.token_ids.end());
@@ -136,7 +136,7 @@ void ChunkedResponse::ToMessage(v1::Response& response) const {
   coordinator::ToMessage(timings, *message.mutable_timings());
 }
 
-void ToMessage(std::size_t question, const AnswerDelta& delta, v1::ChunkedDelta& message) {
+void ToMessage(std::size_t question, const CompletionDelta& delta, v1::ChunkedDelta& message) {
   message.set_question(static_cast<std::uint32_t>(question));
   message.set_text(delta.text);
   message.mutable_token_ids()->Assign(delta.token_ids.begin(), delta.token_ids.end());

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/generate/completion_generator.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::v1 {
@@ -16,6 +16,6 @@ namespace scorecast::coordinator {
 /// A 400 if a value is missing that a message must have. PrepareChunked checks all else.
 proto::Expected<ChunkedRequest> ChunkedRequestFromMessage(const v1::ChunkedRequest& message);
 
-void ToMessage(std::size_t question, const AnswerDelta& delta, v1::ChunkedDelta& message);
+void ToMessage(std::size_t question, const CompletionDelta& delta, v1::ChunkedDelta& message);
 
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include "coordinator/endpoints/chunked/chunked_checks.h"
 #include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/endpoints/chunked/chunked_tokens.h"
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/generate/completion_generator.h"
 #include "coordinator/request/chunk_packing.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
@@ -155,16 +155,16 @@ void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
   if (prepared.generations.empty()) {
     return;
   }
-  const AnswerOptions options = CompletionOptionsOf(request, context.config);
+  const CompletionOptions options = CompletionOptionsOf(request, context.config);
   std::vector<std::vector<TokenId>> contexts = QuestionContexts(prepared.sequences.front());
   for (std::size_t i = 0; i < prepared.generations.size(); ++i) {
-    AnswerGenerator::OnDelta on_own_delta;
+    CompletionGenerator::OnDelta on_own_delta;
     if (on_delta) {
-      on_own_delta = [on_delta, i](AnswerDelta delta) { on_delta(i, std::move(delta)); };
+      on_own_delta = [on_delta, i](CompletionDelta delta) { on_delta(i, std::move(delta)); };
     }
-    auto generator =
-        std::make_shared<AnswerGenerator>(context.tokenizer, context.config.vocab_size,
-                                          std::move(contexts[i]), options, std::move(on_own_delta));
+    auto generator = std::make_shared<CompletionGenerator>(
+        context.tokenizer, context.config.vocab_size, std::move(contexts[i]), options,
+        std::move(on_own_delta));
     readout.completions.push_back(generator);
     prepared.generations[i].chooser = std::move(generator);
   }
@@ -172,8 +172,9 @@ void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
 
 }  // namespace
 
-AnswerOptions CompletionOptionsOf(const ChunkedRequest& request, const proto::ModelConfig& config) {
-  AnswerOptions options;
+CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
+                                      const proto::ModelConfig& config) {
+  CompletionOptions options;
   options.max_new_tokens = request.max_new_tokens;
   options.sampling = request.sampling;
   options.stop = request.stop;

@@ -5,7 +5,7 @@
 
 #include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/generate/answer_options.h"
+#include "coordinator/generate/completion_options.h"
 #include "coordinator/request/request_context.h"
 #include "proto/base/expected.h"
 #include "proto/model/model_config.h"
@@ -20,7 +20,8 @@ proto::Expected<PreparedRequest> PrepareChunked(const ChunkedRequest& request,
                                                 const OnDelta& on_delta);
 
 /// The same for every question, the seed too.
-AnswerOptions CompletionOptionsOf(const ChunkedRequest& request, const proto::ModelConfig& config);
+CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
+                                      const proto::ModelConfig& config);
 
 /// More than an unfinished character, or a rule about spaces, reaches back.
 inline constexpr std::size_t kContextTokens = 16;

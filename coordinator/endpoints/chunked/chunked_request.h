@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/generate/answer_options.h"
+#include "coordinator/generate/completion_options.h"
 #include "coordinator/request/values.h"
 
 namespace scorecast::coordinator {

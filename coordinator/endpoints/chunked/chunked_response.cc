@@ -50,7 +50,7 @@ std::optional<Error> AddOutputs(const ChunkedReadout& readout, ChunkedResponse& 
   }
   response.outputs.emplace();
   for (std::size_t i = 0; i < readout.completions.size(); ++i) {
-    const AnswerGenerator& completion = *readout.completions[i];
+    const CompletionGenerator& completion = *readout.completions[i];
     if (!completion.is_finite()) {
       return NotFinite(readout.questions[i]);
     }

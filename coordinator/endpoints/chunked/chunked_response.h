@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/generate/completion_generator.h"
 #include "coordinator/request/row_scores.h"
 #include "coordinator/request/values.h"
 #include "proto/base/expected.h"
@@ -16,7 +16,7 @@ namespace scorecast::coordinator {
 
 struct ChunkedResponse : EndpointResponse {
   std::optional<std::vector<std::vector<double>>> scores;              ///< [questions][labels]
-  std::optional<std::vector<AnswerOutput>> outputs;                    ///< [questions]
+  std::optional<std::vector<CompletionOutput>> outputs;                ///< [questions]
   std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [questions][labels]
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [questions][k]
 
@@ -31,7 +31,7 @@ struct ChunkedReadout : Readout {
   std::size_t num_chunks = 0;
   bool reads_rows = false;  ///< One for each question, for `row`.
   RowReadout row;
-  std::vector<std::shared_ptr<const AnswerGenerator>> completions;  ///< [questions], or none.
+  std::vector<std::shared_ptr<const CompletionGenerator>> completions;  ///< [questions], or none.
   std::string model;
   Usage usage;
 

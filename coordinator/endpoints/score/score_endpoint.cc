@@ -20,7 +20,7 @@ class Score : public Endpoint {
   ParsedRequest FromMessage(const v1::Request& message) const override {
     return AsParsed(ScoreRequestFromMessage(message.score()));
   }
-  void ToMessage(std::size_t, const AnswerDelta&, v1::Response&) const override {
+  void ToMessage(std::size_t, const CompletionDelta&, v1::Response&) const override {
     proto::Check(false, "score requests do not stream");
   }
 };

@@ -169,7 +169,7 @@ class LineSink : public ResponseSink {
                       "stream");
   }
 
-  void OnDelta(std::size_t, AnswerDelta) override {
+  void OnDelta(std::size_t, CompletionDelta) override {
     proto::Check(false, "requests that stream are refused");
   }
 

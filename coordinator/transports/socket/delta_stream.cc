@@ -10,7 +10,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-void Append(AnswerDelta delta, AnswerDelta& to) {
+void Append(CompletionDelta delta, CompletionDelta& to) {
   to.text += delta.text;
   to.token_ids.insert(to.token_ids.end(), delta.token_ids.begin(), delta.token_ids.end());
   to.finish_reason = delta.finish_reason;
@@ -27,7 +27,7 @@ DeltaStream::DeltaStream(const Endpoint& endpoint, std::uint64_t request_id,
       executor_(std::move(executor)),
       replied_(std::move(replied)) {}
 
-void DeltaStream::Add(std::size_t output, AnswerDelta delta) {
+void DeltaStream::Add(std::size_t output, CompletionDelta delta) {
   const std::lock_guard lock(mutex_);
   Append(std::move(delta), waiting_[output]);
   if (!std::exchange(is_busy_, true)) {
@@ -48,7 +48,7 @@ void DeltaStream::Post() {
 }
 
 void DeltaStream::Step() {
-  std::map<std::size_t, AnswerDelta> deltas;
+  std::map<std::size_t, CompletionDelta> deltas;
   std::function<void()> respond;
   {
     const std::lock_guard lock(mutex_);

@@ -28,7 +28,7 @@ class DeltaStream : public std::enable_shared_from_this<DeltaStream> {
               Replied replied);
 
   /// Returns at once: nothing is formed on the computing thread.
-  void Add(std::size_t output, AnswerDelta delta);
+  void Add(std::size_t output, CompletionDelta delta);
   /// Calls `respond` when all deltas are on their way. No delta may be added any more.
   void Finish(std::function<void()> respond);
 
@@ -44,7 +44,7 @@ class DeltaStream : public std::enable_shared_from_this<DeltaStream> {
   const Replied replied_;
 
   std::mutex mutex_;
-  std::map<std::size_t, AnswerDelta> waiting_;  ///< By output.
+  std::map<std::size_t, CompletionDelta> waiting_;  ///< By output.
   std::function<void()> respond_;
   bool is_busy_ = false;  ///< A step will come: it was posted, or follows the reply being written.
 };

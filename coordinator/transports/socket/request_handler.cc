@@ -51,7 +51,7 @@ class ReplySink : public ResponseSink {
   HeldBytes& held_bytes() override { return client_.pending->replies(); }
   std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
 
-  void OnDelta(std::size_t output, AnswerDelta delta) override {
+  void OnDelta(std::size_t output, CompletionDelta delta) override {
     stream_->Add(output, std::move(delta));
   }
 

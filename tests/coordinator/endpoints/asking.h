@@ -27,7 +27,7 @@ class AskingSink : public ResponseSink {
 
   HeldBytes& held_bytes() override { return held_bytes_; }
   std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
-  void OnDelta(std::size_t output, AnswerDelta delta) override {
+  void OnDelta(std::size_t output, CompletionDelta delta) override {
     if (on_delta_) {
       on_delta_(output, std::move(delta));
     }

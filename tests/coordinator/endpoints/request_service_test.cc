@@ -49,7 +49,7 @@ TEST(RequestService, FindsEndpoints) {
 TEST(RequestService, StreamsARequestFromJson) {
   FakeServer server;
   std::map<std::size_t, std::vector<TokenId>> deltas;
-  const auto sink = std::make_shared<AskingSink>([&](std::size_t output, AnswerDelta delta) {
+  const auto sink = std::make_shared<AskingSink>([&](std::size_t output, CompletionDelta delta) {
     deltas[output].insert(deltas[output].end(), delta.token_ids.begin(), delta.token_ids.end());
   });
   Begin(server, "/v1/chunked", std::string(kPrompt) + R"(,"stream":true})", sink);

@@ -13,7 +13,7 @@
 
 namespace scorecast::coordinator {
 
-/// What the ranks would return of a row whose logits are these; labels are not read.
+/// What the ranks would return for a row with these logits. Labels are not read.
 inline proto::RowLogits ReadFullRow(std::span<const float> logits, const proto::RowRead& read) {
   proto::RowLogits row;
   if (!read.normalizer) {
@@ -25,7 +25,7 @@ inline proto::RowLogits ReadFullRow(std::span<const float> logits, const proto::
   }
   row.max = tokens.front().second;
   for (const auto& [id, logit] : tokens) {
-    // Not std::max, which would lose what is no number.
+    // std::max would lose a NaN.
     row.max = logit <= row.max ? row.max : logit;
   }
   for (const auto& [id, logit] : tokens) {

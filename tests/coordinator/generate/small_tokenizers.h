@@ -33,10 +33,10 @@ std::string NameOfTokenizer(const Info& info) {
   return name;
 }
 
-/// `all` after the characters that it shares with `before`: what tokens add to a text.
+/// `all` without the whole characters at its beginning that `before` begins with, too.
 inline std::string TextAfter(const std::string& before, const std::string& all) {
   std::size_t shared = 0;
-  // A character at a time: its first byte, then all that continue it.
+  // One character at a time: its first byte, then the bytes that continue it.
   while (shared < before.size() && shared < all.size()) {
     std::size_t end = shared + 1;
     while (end < all.size() && (static_cast<unsigned char>(all[end]) & 0xC0) == 0x80) {
@@ -50,8 +50,8 @@ inline std::string TextAfter(const std::string& before, const std::string& all) 
   return all.substr(shared);
 }
 
-/// Token sequences that are hard on a decoder: texts, broken bytes, special tokens, spaces, and ids
-/// that are none.
+/// Token sequences that are hard to decode: texts, incomplete characters, special tokens, spaces,
+/// and ids outside the vocabulary.
 class HardTokens {
  public:
   HardTokens(const Tokenizer& tokenizer, unsigned seed) : tokenizer_(tokenizer), random_(seed) {
@@ -69,7 +69,7 @@ class HardTokens {
     }
   }
 
-  /// Up to `most` tokens, all of one kind or of all kinds.
+  /// Up to `most` tokens, either of one kind or of all kinds.
   std::vector<TokenId> Next(std::size_t most) {
     const std::size_t size = Below(most + 1);
     const std::size_t only = Below(9);
@@ -108,13 +108,13 @@ class HardTokens {
   std::size_t Below(std::size_t bound) { return random_() % bound; }
 
  private:
-  /// Where the tokenizer has no such tokens, one that is none.
+  /// Adds one of `some`, or an id outside the vocabulary if there are none.
   void AddOneOf(const std::vector<TokenId>& some, std::vector<TokenId>& ids) {
     ids.push_back(some.empty() ? -1 : some[Below(some.size())]);
   }
 
-  /// The beginning of a character, again and again: bytes that stay open for long, with tokens
-  /// without text among them; rarely a whole one.
+  /// Adds beginnings of a character, again and again, so that bytes stay open for long. Rarely adds
+  /// the whole character, and sometimes tokens without text.
   void AddBeginnings(std::vector<TokenId>& ids) {
     const std::vector<TokenId> text = tokenizer_.Encode("x\U00010384");
     const std::size_t size = std::min<std::size_t>(text.size(), 4);

@@ -12,7 +12,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-/// The text in pieces of `size` bytes.
+/// What is shown of a text that arrives in pieces of `size` bytes.
 std::string Cut(const Strings& stops, const std::string& text, std::size_t size) {
   StopStrings stop_strings(stops);
   std::string shown;
@@ -31,14 +31,14 @@ TEST(StopStrings, EndTheTextBeforeTheFirst) {
     EXPECT_EQ(Cut({"some text"}, "some text", size), "");
     EXPECT_EQ(Cut({"some text "}, "some text", size), "some text");
     EXPECT_EQ(Cut({"xt", "m"}, "some text", size), "so");
-    // One begins another.
+    // One is the beginning of another.
     EXPECT_EQ(Cut({"me", "me t", "m"}, "some text", size), "so");
     EXPECT_EQ(Cut({"tex!", "te!"}, "some text", size), "some text");
-    // One ends another: the longer one is complete at the same place.
+    // One is the end of another: both are complete at the same place, and the longer one counts.
     EXPECT_EQ(Cut({"e t", "ome t"}, "some text", size), "s");
-    // One lies inside another, and so is complete before it.
+    // One lies inside another, and is complete before it.
     EXPECT_EQ(Cut({"ome t", "me"}, "some text", size), "so");
-    // What looks like one begins again inside itself.
+    // A match that fails overlaps with one that succeeds.
     EXPECT_EQ(Cut({"aab"}, "aaaab", size), "aa");
     EXPECT_EQ(Cut({"abab!"}, "abababab!", size), "abab");
   }
@@ -64,7 +64,7 @@ TEST(StopStrings, ShowWhatWasHeldBackAtTheEnd) {
   EXPECT_FALSE(stop_strings.found());
 }
 
-// Against a plain search, after every piece of random texts.
+// Compared with a plain search, after every piece of random texts.
 TEST(StopStrings, AreFoundWhereAPlainSearchFindsThem) {
   std::mt19937 random(21);
   const auto text_of = [&](std::size_t characters) {

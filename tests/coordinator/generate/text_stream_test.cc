@@ -28,13 +28,13 @@ class TextStreamOf : public testing::TestWithParam<std::string> {
     ASSERT_NE(tokenizer_, nullptr);
   }
 
-  /// Every delta against the text of all tokens together.
-  void ExpectExact(const Ids& context, const Ids& answer) {
+  /// Compares every delta with the text of all tokens together.
+  void ExpectExact(const Ids& context, const Ids& completion) {
     const std::string before = tokenizer_->Decode(context);
     TextStream stream(*tokenizer_, context);
     std::string streamed;
     Ids all = context;
-    for (const TokenId id : answer) {
+    for (const TokenId id : completion) {
       all.push_back(id);
       const std::string delta = stream.Push(id);
       ASSERT_TRUE(IsValidUtf8(delta));
@@ -56,9 +56,9 @@ TEST_P(TextStreamOf, GivesTheTextOfAllTokensTogether) {
   HardTokens tokens(*tokenizer_, 11);
   for (int i = 0; i < 600; ++i) {
     const Ids context = tokens.Next(i % 3 == 0 ? 2 : 90);
-    const Ids answer = tokens.Next(i % 2 == 0 ? 8 : 120);
-    SCOPED_TRACE(testing::PrintToString(context) + " | " + testing::PrintToString(answer));
-    ASSERT_NO_FATAL_FAILURE(ExpectExact(context, answer));
+    const Ids completion = tokens.Next(i % 2 == 0 ? 8 : 120);
+    SCOPED_TRACE(testing::PrintToString(context) + " | " + testing::PrintToString(completion));
+    ASSERT_NO_FATAL_FAILURE(ExpectExact(context, completion));
   }
 }
 
@@ -97,9 +97,9 @@ class CountingTokenizer : public Tokenizer {
   mutable std::size_t decoded_ = 0;
 };
 
-// The same tokens again and again cost the same again and again; if a token cost as much as there
-// are tokens before it, the second half would cost three times the first.
-TEST_P(TextStreamOf, CostsNoMoreTheLongerTheAnswer) {
+// Repeated tokens cost the same each time. If the cost of a token grew with the number of tokens
+// before it, the second half would cost three times the first.
+TEST_P(TextStreamOf, CostOfATokenDoesNotGrow) {
   constexpr std::size_t kHalf = 2000;
   HardTokens tokens(*tokenizer_, 12);
   for (int i = 0; i < 40; ++i) {
@@ -126,7 +126,7 @@ TEST(TextStream, WaitsForTheLastByteOfACharacter) {
   for (const std::string name : {"sentencepiece-bpe", "nfc"}) {
     SCOPED_TRACE(name);
     const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer(name);
-    // A character that no merge knows: a token a byte, but for SentencePiece's space before it.
+    // A character without merges: each byte is a token, besides SentencePiece's space before it.
     const Ids ids = tokenizer->Encode("x\U00010384");
     const Ids bytes(ids.end() - 4, ids.end());
     TextStream stream(*tokenizer, std::span(ids).first(ids.size() - 4));

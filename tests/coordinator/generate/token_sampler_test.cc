@@ -36,7 +36,7 @@ TokenId Choose(const SamplingOptions& options, const Logits& logits, std::uint32
   return Choose(sampler, logits, step);
 }
 
-/// The tokens that the options leave, and the weight of each, from the definitions.
+/// The tokens that the options keep, and the weight of each, computed from the definitions.
 std::vector<std::pair<TokenId, double>> Candidates(const SamplingOptions& options,
                                                    const Logits& logits) {
   std::vector<std::pair<TokenId, double>> tokens;
@@ -66,7 +66,7 @@ std::vector<std::pair<TokenId, double>> Candidates(const SamplingOptions& option
   return tokens;
 }
 
-/// Their Gumbel-max.
+/// The candidate with the largest logit plus noise.
 TokenId Expected(const SamplingOptions& options, const Logits& logits, std::uint32_t step) {
   std::pair<double, TokenId> best = {-INFINITY, -1};
   for (const auto& [id, weight] : Candidates(options, logits)) {
@@ -97,7 +97,7 @@ TEST(TokenSampler, GreedyTakesTheSmallestOfTheBest) {
   EXPECT_FALSE(sampler.Wanted(3).draw);
 }
 
-TEST(TokenSampler, LeavesTheDrawToTheRanksWhereAllTokensAreCandidates) {
+TEST(TokenSampler, LeavesTheDrawToTheRanksIfAllTokensAreCandidates) {
   for (const SamplingOptions& options :
        {SamplingOptions{.temperature = 0.7, .seed = 9},
         {.temperature = 0.7, .top_k = 50, .seed = 9},
@@ -114,7 +114,7 @@ TEST(TokenSampler, LeavesTheDrawToTheRanksWhereAllTokensAreCandidates) {
   }
 }
 
-TEST(TokenSampler, ReadsTheBestWhereTheyAreEnough) {
+TEST(TokenSampler, ReadsOnlyTheBestIfTheyAreEnough) {
   const TokenSampler sampler({.temperature = 2, .top_p = 0.5, .top_k = 30}, 1000);
   EXPECT_EQ(sampler.Wanted(0).top_k, 30);
   EXPECT_EQ(sampler.Wanted(0).temperature, 2);
@@ -124,7 +124,7 @@ TEST(TokenSampler, ReadsTheBestWhereTheyAreEnough) {
   EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5, .top_k = 20}, 20).Wanted(0).top_k, 20);
 }
 
-// Each token is that of the definition, computed from the whole row, after whatever was read
+// Each token is the one that follows from the definitions and the whole row, whatever was read
 // before.
 TEST(TokenSampler, ChoosesWhatTheWholeRowWould) {
   std::mt19937 random(31);
@@ -163,10 +163,10 @@ TEST(TokenSampler, ReadsOnUntilTheMassIsProven) {
     token = sampler.Take(ReadFullRow(flat, sampler.Wanted(0)), 0);
   }
   EXPECT_EQ(reads, (std::vector<std::int32_t>{64, 512, 4096}));
-  // Half of equal ones: the smaller half.
+  // Of equal tokens, those with the smaller ids are kept.
   EXPECT_LT(*token, 2500);
   EXPECT_EQ(*token, Expected(options, flat, 0));
-  // What sufficed is read at once from then on, and changes no token.
+  // From then on as many are read at once, which changes no token.
   EXPECT_EQ(sampler.Wanted(1).top_k, 4096);
   std::mt19937 random(32);
   for (std::uint32_t step = 1; step < 50; ++step) {
@@ -178,13 +178,13 @@ TEST(TokenSampler, ReadsOnUntilTheMassIsProven) {
   }
 }
 
-TEST(TokenSampler, TakesAllWhereRoundingLeavesTheMassUnproven) {
+TEST(TokenSampler, TakesAllIfRoundingLeavesTheMassUnproven) {
   const Logits logits(100, 0.f);
   TokenSampler sampler({.temperature = 1, .top_p = std::nextafter(1.0, 0.0)}, SizeOf(logits));
   ASSERT_FALSE(sampler.Take(ReadFullRow(logits, sampler.Wanted(0)), 0));
   proto::RowLogits row = ReadFullRow(logits, sampler.Wanted(0));
   ASSERT_EQ(row.top.size(), 100u);
-  row.sum_exp *= 1 + 1e-12;  // The ranks add up in another order.
+  row.sum_exp *= 1 + 1e-12;  // As if the ranks had added up in another order.
   EXPECT_TRUE(sampler.Take(row, 0));
 }
 
@@ -199,7 +199,7 @@ TEST(TokenSampler, ExtremesLeaveTheBestOrAll) {
     EXPECT_EQ(Choose({.temperature = 1.5, .top_k = 1}, logits, step), best);
     EXPECT_EQ(Choose({.temperature = 0.0099}, logits, step), best);
     EXPECT_EQ(Choose({.temperature = 1e-300}, logits, step), best);
-    // Logits mean nothing any more: the noise alone chooses.
+    // A top_k of the whole vocabulary or more keeps all tokens.
     EXPECT_EQ(Choose({.temperature = 0.9, .top_k = 300, .seed = 8}, logits, step),
               Choose({.temperature = 0.9, .seed = 8}, logits, step));
     EXPECT_EQ(Choose({.temperature = 0.9, .top_k = INT64_MAX, .seed = 8}, logits, step),
@@ -208,14 +208,14 @@ TEST(TokenSampler, ExtremesLeaveTheBestOrAll) {
   EXPECT_EQ(Choose({.temperature = 1, .top_p = 0.3}, {2}), 0);
 }
 
-/// What chi-square of so many degrees of freedom exceeds once in 3.5 million times (5 sigma): the
-/// approximation of Wilson and Hilferty (1931).
+/// The value that chi-square with so many degrees of freedom exceeds once in 3.5 million times (5
+/// sigma), by the approximation of Wilson and Hilferty (1931).
 double ChiSquareBound(double degrees) {
   const double variance = 2 / (9 * degrees);
   return degrees * std::pow(1 - variance + 5 * std::sqrt(variance), 3);
 }
 
-/// Draws of `options` against the exact distribution.
+/// Compares draws with `options` with the exact distribution.
 void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bool by_seed) {
   constexpr int kDraws = 30'000;
   std::vector<int> counts(logits.size());

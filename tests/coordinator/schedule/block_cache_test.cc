@@ -16,14 +16,14 @@ using proto::TokenId;
 using Node = BlockCache::Node;
 using Tokens = std::vector<TokenId>;
 
-/// As a pass does it: a page behind `parent`, stored, and held by the caller.
+/// Stores a page behind `parent`, as a pass does. The caller holds it.
 Node* Store(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
   Node* node = cache.Insert(parent, position, tokens, cache.TakePage().value());
   cache.PassDone();
   return node;
 }
 
-/// The same, and then nobody's.
+/// The same, but nothing holds it afterwards.
 void StoreIdle(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
   cache.Release(*Store(cache, parent, position, tokens));
 }
@@ -80,7 +80,7 @@ TEST(BlockCache, FindsTheLongestOverlapAmongNeighbours) {
   EXPECT_EQ(overlap(3, {1, 2}), std::pair(0, -1));
 }
 
-TEST(BlockCache, WhatThePassInFormationStoresIsFoundButNotCopied) {
+TEST(BlockCache, PagesOfThePassBeingFormedAreFoundButNotCopied) {
   BlockCache cache(8, 8);
   Node* root = cache.HoldRoot("");
   Node* node = cache.Insert(*root, 0, Tokens{1, 2, 3}, cache.TakePage().value());
@@ -90,7 +90,7 @@ TEST(BlockCache, WhatThePassInFormationStoresIsFoundButNotCopied) {
   EXPECT_EQ(cache.HoldLongestOverlap(*root, 0, Tokens{1, 2}).node, node);
 }
 
-TEST(BlockCache, LooksForOverlapPastWhatThePassInFormationStores) {
+TEST(BlockCache, LooksForOverlapPastPagesOfThePassBeingFormed) {
   BlockCache cache(16, 16);
   Node* root = cache.HoldRoot("");
   Node* low = Store(cache, *root, 0, {1, 2, 1});
@@ -106,13 +106,13 @@ TEST(BlockCache, LooksForOverlapPastWhatThePassInFormationStores) {
   EXPECT_EQ(cache.HoldLongestOverlap(*root, 0, Tokens{1, 2, 5, 5}).rows, 3);
 }
 
-TEST(BlockCache, TheLeastRecentlyUsedGoesFirst) {
+TEST(BlockCache, TheLeastRecentlyUsedIsEvictedFirst) {
   BlockCache cache(3, 3);
   Node* root = cache.HoldRoot("");
   for (const TokenId token : {1, 2, 3}) {
     StoreIdle(cache, *root, 0, {token});
   }
-  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // Which uses it.
+  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This uses it.
   EXPECT_EQ(cache.TakePage(), 1);
   EXPECT_FALSE(IsCached(cache, *root, 0, {2}));
   EXPECT_EQ(cache.TakePage(), 2);
@@ -122,7 +122,7 @@ TEST(BlockCache, TheLeastRecentlyUsedGoesFirst) {
   EXPECT_EQ(cache.counters().cached_pages, 0);
 }
 
-TEST(BlockCache, NoNodeGoesBeforeThoseThatContinueItNorWhileItIsHeld) {
+TEST(BlockCache, NoNodeIsEvictedBeforeItsChildrenNorWhileItIsHeld) {
   BlockCache cache(4, 4);
   Node* root = cache.HoldRoot("");
   Node* query = Store(cache, *root, 0, {1});
@@ -143,7 +143,7 @@ TEST(BlockCache, NoNodeGoesBeforeThoseThatContinueItNorWhileItIsHeld) {
   EXPECT_EQ(cache.TakePage(), 3);
 }
 
-TEST(BlockCache, KeepsItsBudgetWhenNobodyHoldsMore) {
+TEST(BlockCache, KeepsItsBudgetOfUnreferencedPages) {
   BlockCache cache(10, 2);
   Node* root = cache.HoldRoot("");
   std::vector<Node*> nodes;
@@ -160,7 +160,7 @@ TEST(BlockCache, KeepsItsBudgetWhenNobodyHoldsMore) {
   EXPECT_TRUE(IsCached(cache, *root, 0, {4}));
 }
 
-TEST(BlockCache, WithABudgetOfNoneItDealsOutPagesOnly) {
+TEST(BlockCache, WithABudgetOfNoneItOnlyAllocatesPages) {
   BlockCache cache(2, 0);
   EXPECT_FALSE(cache.is_enabled());
   EXPECT_EQ(cache.TakePage(), 0);
@@ -171,7 +171,7 @@ TEST(BlockCache, WithABudgetOfNoneItDealsOutPagesOnly) {
   EXPECT_EQ(cache.TakePage(), 0);
 }
 
-TEST(BlockCache, NothingIsCachedAnewWhileSomebodyWaitsForPages) {
+TEST(BlockCache, TakesNoPageToCacheWhileAJobWaitsForPages) {
   BlockCache cache(2, 2);
   cache.SetAwaited(true);
   EXPECT_EQ(cache.TakePageToCache(), std::nullopt);
@@ -209,7 +209,7 @@ TEST(BlockCache, CountsWhatWasAskedForAndFound) {
   EXPECT_EQ(cache.counters().hit_tokens, 64);
 }
 
-/// What the cache must hold, kept without any index: entries by their chain of keys.
+/// What the cache must hold, without any index: entries by their chain of keys.
 class Model {
  public:
   using Key = std::pair<std::int32_t, Tokens>;
@@ -228,7 +228,8 @@ class Model {
              std::equal(chain.begin(), chain.end(), entry.first.begin());
     });
   }
-  /// The page of the idle leaf that was released before all others, which it drops.
+  /// Evicts the idle leaf that was released before all others, and returns its page; -1 if there is
+  /// none.
   std::int32_t Evict() {
     auto oldest = entries_.end();
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
@@ -259,7 +260,7 @@ class Model {
   std::uint64_t clock_ = 0;
 };
 
-TEST(BlockCache, IsWhatANaiveModelSays) {
+TEST(BlockCache, BehavesLikeANaiveModel) {
   std::mt19937 random(20261122);
   const auto pick = [&](int low, int high) {
     return std::uniform_int_distribution(low, high)(random);
@@ -272,7 +273,7 @@ TEST(BlockCache, IsWhatANaiveModelSays) {
     for (int page = pages; page-- > 0;) {
       model.free_.push_back(page);
     }
-    /// A run: nodes from the root on, and pages of its own.
+    /// What a sequence holds: nodes from the root on, and pages of its own.
     struct Holder {
       Node* root;
       std::vector<std::pair<Node*, Model::Chain>> nodes;
@@ -338,7 +339,7 @@ TEST(BlockCache, IsWhatANaiveModelSays) {
       const auto idle = std::count_if(model.entries_.begin(), model.entries_.end(),
                                       [](const auto& entry) { return entry.second.holders == 0; });
       ASSERT_EQ(cache.available_pages(), static_cast<std::int64_t>(model.free_.size()) + idle);
-      if (pick(0, 9) == 0) {  // So many are really given.
+      if (pick(0, 9) == 0) {  // Check that so many are available.
         std::vector<std::int32_t> taken;
         const std::int64_t available = cache.available_pages();
         while (const auto page = cache.TakePage()) {

@@ -29,7 +29,7 @@ Request Items(int query, const std::vector<int>& items) {
   return ItemsRequest(Text(1, query), texts);
 }
 
-TEST(Capacity, CountsKeptPagesWhereOnePassIsNotEnough) {
+TEST(Capacity, CountsKeptPagesIfOnePassIsNotEnough) {
   EXPECT_FALSE(Fault(Items(32, {}))) << "one pass";
   EXPECT_FALSE(Fault(Items(128, {}))) << "several";
   const auto fault = Fault(Items(129, {}));
@@ -47,7 +47,7 @@ TEST(Capacity, ItemsOfLongRequestsNeedNoPagesUnlessTheyAreLongerThanAPass) {
   EXPECT_TRUE(Fault(Items(64, {33, 65})));
 }
 
-TEST(Capacity, CountsGranulesOfPlacesInAPass) {
+TEST(Capacity, CountsGranulesOfPassLocalStorage) {
   const PlanLimits no_pages{.max_rows = 32, .max_reads = 9, .pass_kv_rows = 96, .kept_kv_rows = 0};
   EXPECT_FALSE(Fault(Items(5, {1, 1, 1, 1, 1}), no_pages));
   EXPECT_TRUE(Fault(Items(5, {1, 1, 1, 1, 1, 1}), no_pages));
@@ -61,39 +61,40 @@ TEST(Capacity, ReadsOfOneRowStayInOnePass) {
   EXPECT_FALSE(Fault(request));
   sequence.reads.push_back(sequence.reads[0]);
   ASSERT_TRUE(Fault(request));
-  EXPECT_THAT(Fault(request)->message, HasSubstr("Too many answers from one token: 5 > 4."));
+  EXPECT_THAT(Fault(request)->message, HasSubstr("Too many reads of one token: 5 > 4."));
   EXPECT_FALSE(Fault(Items(3, {1, 1, 1, 1, 1})));
 }
 
-TEST(Capacity, ReadsOfAnswersCountWithTheScores) {
+TEST(Capacity, ReadsOfCompletionsCountWithTheScores) {
   EXPECT_FALSE(Fault(PlainRequest(Text(1, 3), {1, 1, 1, 1})));
   EXPECT_TRUE(Fault(PlainRequest(Text(1, 3), {1, 1, 1, 1, 1})));
 }
 
-TEST(Capacity, AnswersTakePagesWithTheirPrompt) {
+TEST(Capacity, CompletionsTakePagesWithTheirPrompt) {
   EXPECT_FALSE(Fault(PlainRequest(Text(1, 64), {65}))) << "the last token has no row";
   const auto fault = Fault(PlainRequest(Text(1, 64), {66}));
   ASSERT_TRUE(fault);
-  EXPECT_THAT(fault->message, HasSubstr("64 tokens and the answer need K/V for 192 rows > 128"));
+  EXPECT_THAT(fault->message,
+              HasSubstr("64 tokens and the completion need K/V for 192 rows > 128"));
   EXPECT_TRUE(Fault(PlainRequest(Text(1, 65), {2})));
   EXPECT_FALSE(Fault(PlainRequest(Text(1, 128), {1})));
   EXPECT_FALSE(Fault(ChunksRequest({}, {Text(1, 3)}, {Text(2, 3)}, 62)));
   EXPECT_TRUE(Fault(ChunksRequest({}, {Text(1, 3)}, {Text(2, 3)}, 63)));
 }
 
-TEST(Capacity, KeepsWhatIsSeenLater) {
+TEST(Capacity, KeepsSegmentsThatLaterRowsSee) {
   const Request scored = ChunksRequest(Text(1, 20), {Text(2, 9)}, {Text(3, 3), Text(4, 40)});
   EXPECT_THAT(MustBeKept(scored.sequences[0], kLimits, {}), ElementsAre(true, true, false, true));
   EXPECT_EQ(KeptPages(scored.sequences[0], kLimits, {}), 3);
-  const Request answered = ChunksRequest(Text(1, 20), {Text(2, 9)}, {Text(3, 3), Text(4, 40)}, 9);
-  EXPECT_THAT(MustBeKept(answered.sequences[0], kLimits, answered.generations),
+  const Request generating = ChunksRequest(Text(1, 20), {Text(2, 9)}, {Text(3, 3), Text(4, 40)}, 9);
+  EXPECT_THAT(MustBeKept(generating.sequences[0], kLimits, generating.generations),
               ElementsAre(true, true, true, true));
-  EXPECT_EQ(KeptPages(answered.sequences[0], kLimits, answered.generations), 4);
+  EXPECT_EQ(KeptPages(generating.sequences[0], kLimits, generating.generations), 4);
   EXPECT_THAT(MustBeKept(Items(40, {33, 9}).sequences[0], kLimits, {}),
               ElementsAre(true, true, false));
 }
 
-TEST(Capacity, TheFirstTokenIsReadFromTheEndOfWhatComesBefore) {
+TEST(Capacity, TheFirstTokenIsReadFromTheLastRowBeforeIt) {
   const Request plain = PlainRequest(Text(1, 7), {2, 2});
   EXPECT_EQ(FirstReadRow(plain.sequences[0], plain.generations[0]), 6);
   EXPECT_EQ(FirstReadRow(plain.sequences[0], plain.generations[1]), 6);

@@ -66,6 +66,15 @@ void ReadLast(PackedSequence& sequence) {
   sequence.reads.push_back({static_cast<std::int32_t>(sequence.rows()) - 1, 0, true, 2});
 }
 
+PackedSequence ScoredPrompt(int rows, TokenId token) {
+  PackedSequence sequence;
+  sequence.label_lists = {{token, 1}};
+  Append(sequence, SegmentKind::kPrefix,
+         std::vector<TokenId>(static_cast<std::size_t>(rows), token), 0);
+  ReadLast(sequence);
+  return sequence;
+}
+
 Request ItemsRequest(const std::vector<TokenId>& query,
                      const std::vector<std::vector<TokenId>>& items) {
   PackedSequence sequence;
@@ -81,7 +90,7 @@ Request ItemsRequest(const std::vector<TokenId>& query,
 
 namespace {
 
-void AddAnswer(Request& request, std::size_t segment, std::int64_t count) {
+void AddCompletion(Request& request, std::size_t segment, std::int64_t count) {
   request.choosers.push_back(std::make_shared<Greedy>(count));
   request.generations.push_back({0, segment, count, request.choosers.back()});
 }
@@ -91,7 +100,7 @@ void AddAnswer(Request& request, std::size_t segment, std::int64_t count) {
 Request ChunksRequest(const std::vector<TokenId>& system,
                       const std::vector<std::vector<TokenId>>& chunks,
                       const std::vector<std::vector<TokenId>>& questions,
-                      std::int64_t answer_tokens) {
+                      std::int64_t completion_tokens) {
   Request request;
   PackedSequence& sequence = request.sequences.emplace_back();
   sequence.label_lists = {{4, 5}};
@@ -107,34 +116,38 @@ Request ChunksRequest(const std::vector<TokenId>& system,
   for (const auto& question : questions) {
     Append(sequence, SegmentKind::kSuffix, question, behind_system + longest);
     ReadLast(sequence);
-    if (answer_tokens > 0) {
-      AddAnswer(request, sequence.segments.size() - 1, answer_tokens);
+    if (completion_tokens > 0) {
+      AddCompletion(request, sequence.segments.size() - 1, completion_tokens);
     }
   }
   return request;
 }
 
 Request PlainRequest(const std::vector<TokenId>& prompt,
-                     const std::vector<std::int64_t>& answer_tokens) {
+                     const std::vector<std::int64_t>& completion_tokens) {
   Request request;
   PackedSequence& sequence = request.sequences.emplace_back();
   Append(sequence, SegmentKind::kPrefix, prompt, 0);
-  for (const std::int64_t count : answer_tokens) {
+  for (const std::int64_t count : completion_tokens) {
     Append(sequence, SegmentKind::kSuffix, {}, static_cast<std::int32_t>(prompt.size()));
-    AddAnswer(request, sequence.segments.size() - 1, count);
+    AddCompletion(request, sequence.segments.size() - 1, count);
   }
   return request;
 }
 
 void ExpectResult(const Request& request, const JobResult& result) {
   ASSERT_TRUE(result.rows.has_value()) << result.rows.error().message;
+  ASSERT_EQ(result.rows.value().size(), request.sequences.size());
+  EXPECT_LE(result.started, result.finished);
   for (std::size_t i = 0; i < request.sequences.size(); ++i) {
     const PackedSequence& sequence = request.sequences[i];
     ASSERT_EQ(result.rows.value()[i].size(), sequence.reads.size());
     for (std::size_t j = 0; j < sequence.reads.size(); ++j) {
       const RowLogits expected = ExpectedRow(sequence, sequence.reads[j], kVocabSize);
-      EXPECT_EQ(result.rows.value()[i][j].label_logits, expected.label_logits);
-      EXPECT_EQ(result.rows.value()[i][j].top, expected.top);
+      const RowLogits& row = result.rows.value()[i][j];
+      EXPECT_EQ(row.label_logits, expected.label_logits) << i << " " << j;
+      EXPECT_EQ(row.sum_exp, expected.sum_exp) << i << " " << j;
+      EXPECT_EQ(row.top, expected.top) << i << " " << j;
     }
     EXPECT_LE(result.cached_tokens, sequence.rows());
   }
@@ -158,7 +171,7 @@ Request RequestMaker::Make() {
 
 std::vector<TokenId> RequestMaker::Piece(int longest) {
   const int text = Pick(0, 5);
-  const int shared = text < 3 ? 40 : 70;  // Two families of texts that begin alike.
+  const int shared = text < 3 ? 40 : 70;  // There are two families of texts that begin alike.
   std::vector<TokenId> tokens;
   for (int i = 0, n = Pick(0, 3) == 0 ? longest : Pick(1, longest); i < n; ++i) {
     tokens.push_back(i < shared ? (i * 7 + text / 3) % 64 : (i * 5 + text * 11) % 64);

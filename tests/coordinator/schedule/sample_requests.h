@@ -16,7 +16,7 @@ namespace scorecast::coordinator {
 
 inline constexpr std::int64_t kVocabSize = 64;
 
-/// The tokens with the largest logits, `count` of them; asks again now and then.
+/// Chooses the token with the largest logit, `count` times. Now and then it reads a row twice.
 class Greedy : public TokenChooser {
  public:
   explicit Greedy(std::int64_t count) : left_(count) {}
@@ -31,11 +31,11 @@ class Greedy : public TokenChooser {
   std::vector<proto::TokenId> tokens_;
 };
 
-/// What Greedy must choose, from the sequence itself with the tokens so far.
+/// The tokens that Greedy must choose, computed from the sequence by itself.
 std::vector<proto::TokenId> ExpectedTokens(proto::PackedSequence sequence, std::size_t segment,
                                            std::int64_t count);
 
-/// A job, and what must come of it.
+/// A job, with what its result is compared with.
 struct Request {
   std::vector<proto::PackedSequence> sequences;
   std::vector<Generation> generations;
@@ -45,36 +45,38 @@ struct Request {
   Job MakeJob(std::function<void(JobResult)> done) const;
 };
 
-/// `count` tokens of text number `text`; texts of other numbers differ from the first token on.
+/// The first `count` tokens of text number `text`. Texts differ from their first token on.
 std::vector<proto::TokenId> Text(int text, int count);
 void Append(proto::PackedSequence& sequence, proto::SegmentKind kind,
             const std::vector<proto::TokenId>& tokens, std::int32_t position,
             bool continues = false);
-/// Reads the last row so far.
+/// Adds a read of the last row so far.
 void ReadLast(proto::PackedSequence& sequence);
+/// A causal prompt of one token, repeated, that is scored at its end.
+proto::PackedSequence ScoredPrompt(int rows, proto::TokenId token);
 /// Query and items, each read at its end.
 Request ItemsRequest(const std::vector<proto::TokenId>& query,
                      const std::vector<std::vector<proto::TokenId>>& items);
-/// Chunks at shared positions and questions: each one's last row is read, and, where there are
-/// tokens to choose, an answer generated.
+/// Chunks at shared positions, and questions. The last row of each question is read. If
+/// `completion_tokens` is not 0, a completion of so many tokens follows each question.
 Request ChunksRequest(const std::vector<proto::TokenId>& system,
                       const std::vector<std::vector<proto::TokenId>>& chunks,
                       const std::vector<std::vector<proto::TokenId>>& questions,
-                      std::int64_t answer_tokens = 0);
-/// Answers to a plain prompt.
+                      std::int64_t completion_tokens = 0);
+/// A plain prompt with completions of so many tokens.
 Request PlainRequest(const std::vector<proto::TokenId>& prompt,
-                     const std::vector<std::int64_t>& answer_tokens);
+                     const std::vector<std::int64_t>& completion_tokens);
 
-/// Every row and every token as the sequences give them by themselves.
+/// Compares every row and every token with those of the sequences by themselves.
 void ExpectResult(const Request& request, const JobResult& result);
 
-/// Requests whose texts are drawn from few pieces, so that much of them is met again.
+/// Makes random requests whose texts are drawn from few pieces, so that the cache is hit often.
 class RequestMaker {
  public:
   RequestMaker(std::uint64_t seed, const proto::PlanLimits& limits)
       : random_(seed), limits_(limits) {}
 
-  /// One that passes CapacityFault.
+  /// A request that passes CapacityFault.
   Request Make();
 
  private:

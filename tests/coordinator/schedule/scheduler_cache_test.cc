@@ -1,4 +1,4 @@
-// Scheduler with a cache and with answers, against what each sequence gives by itself.
+// Scheduler with a cache and with completions, compared with each sequence by itself.
 
 #include <algorithm>
 #include <atomic>
@@ -10,18 +10,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/scheduler.h"
-#include "tests/coordinator/fake_cluster.h"
-#include "tests/coordinator/schedule/pending_requests.h"
+#include "coordinator/schedule/block_cache.h"
 #include "tests/coordinator/schedule/sample_requests.h"
+#include "tests/coordinator/schedule/scheduler_bench.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using proto::PlanLimits;
 
-/// FakeCluster aborts on a plan that breaks a limit, reads K/V that is not there, or writes twice.
-TEST(SchedulerCache, RandomRequestsAreAnsweredAsIfAlone) {
+/// FakeCluster aborts on a plan that breaks a limit, reads K/V that is not stored, or writes K/V
+/// twice.
+TEST(SchedulerCache, RandomRequestsAreComputedAsIfAlone) {
   std::mt19937_64 seeds(20261122);
   for (int round = 0; round < 40; ++round) {
     const auto pick = [&](int low, int high) {
@@ -32,9 +32,8 @@ TEST(SchedulerCache, RandomRequestsAreAnsweredAsIfAlone) {
                             .max_reads = pick(3, 40),
                             .pass_kv_rows = 16 * pick(1, 60),
                             .kept_kv_rows = 64 * pages};
-    FakeCluster cluster(limits, kVocabSize);
-    Scheduler scheduler(cluster, {.cached_pages = pick(0, 4) == 0 ? 0 : pick(1, pages)});
-    std::atomic<int> answered = 0;
+    SchedulerBench bench(limits, {.cached_pages = pick(0, 4) == 0 ? 0 : pick(1, pages)});
+    std::atomic<int> done = 0;
     std::atomic<std::int64_t> cached = 0;
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t) {
@@ -42,8 +41,8 @@ TEST(SchedulerCache, RandomRequestsAreAnsweredAsIfAlone) {
         RequestMaker maker(seed, limits);
         for (int i = 0; i < 30; ++i) {
           auto request = std::make_shared<Request>(maker.Make());
-          scheduler.Submit(request->MakeJob([&, request](JobResult result) {
-            ++answered;
+          bench.scheduler.Submit(request->MakeJob([&, request](JobResult result) {
+            ++done;
             cached += result.cached_tokens;
             ExpectResult(*request, result);
           }));
@@ -53,22 +52,21 @@ TEST(SchedulerCache, RandomRequestsAreAnsweredAsIfAlone) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    scheduler.WaitIdle();
-    EXPECT_EQ(answered, 90);
-    EXPECT_EQ(scheduler.cache_counters().hit_tokens, cached);
+    bench.scheduler.WaitIdle();
+    EXPECT_EQ(done, 90);
+    EXPECT_EQ(bench.scheduler.cache_counters().hit_tokens, cached);
   }
 }
 
 constexpr PlanLimits kLimits{
     .max_rows = 64, .max_reads = 64, .pass_kv_rows = 1024, .kept_kv_rows = 40 * 64};
 
-TEST(SchedulerCache, CachedTokensAreThoseThatWereThere) {
-  FakeCluster cluster(kLimits, kVocabSize);
-  Scheduler scheduler(cluster, {.cached_pages = 30});
+TEST(SchedulerCache, CachedTokensAreThoseFoundByTheFirstPass) {
+  SchedulerBench bench(kLimits, {.cached_pages = 30});
   const auto cached = [&](const Request& request) {
-    return Pending(scheduler, request).ExpectAnswer().cached_tokens;
+    return Pending(bench.scheduler, request).ExpectComputed().cached_tokens;
   };
-  // In one pass, and in several.
+  // Queries of one pass, and of several.
   for (const int query : {30, 300}) {
     const auto ask = [&](int tokens, int item) {
       return cached(ItemsRequest(Text(1, tokens), {Text(item, 9)}));
@@ -78,45 +76,41 @@ TEST(SchedulerCache, CachedTokensAreThoseThatWereThere) {
     EXPECT_EQ(ask(query + 10, 3), query);
     EXPECT_EQ(ask(query - 10, 3), query - 10);
   }
-  const auto chunks = [](std::int64_t answer) {
-    return ChunksRequest(Text(4, 20), {Text(5, 70), Text(6, 30)}, {Text(7, 5)}, answer);
+  const auto chunks = [](std::int64_t completion_tokens) {
+    return ChunksRequest(Text(4, 20), {Text(5, 70), Text(6, 30)}, {Text(7, 5)}, completion_tokens);
   };
   EXPECT_EQ(cached(chunks(0)), 0);
   EXPECT_EQ(cached(chunks(0)), 120);
   EXPECT_EQ(cached(chunks(30)), 120) << "by the first pass";
-  scheduler.WaitIdle();
-  EXPECT_EQ(scheduler.cache_counters().evicted_pages, 0);
+  bench.scheduler.WaitIdle();
+  EXPECT_EQ(bench.scheduler.cache_counters().evicted_pages, 0);
 }
 
-TEST(SchedulerCache, ADocumentIsComputedOnceForAnswersThatComeTogether) {
-  FakeCluster cluster(kLimits, kVocabSize);
-  Scheduler scheduler(cluster, {.cached_pages = 30});
-  cluster.Hold();
-  Pending before(scheduler, ItemsRequest(Text(1, 1), {}));
-  ManyPending answers;
+TEST(SchedulerCache, ADocumentIsComputedOnceForQuestionsThatComeTogether) {
+  SchedulerBench bench(kLimits, {.cached_pages = 30});
+  bench.cluster.Hold();
+  Pending in_flight(bench.scheduler, ItemsRequest(Text(1, 1), {}));
+  ManyPending questions;
   for (int i = 10; i < 15; ++i) {
-    answers.push_back(
-        std::make_unique<Pending>(scheduler, ChunksRequest({}, {Text(2, 40)}, {Text(i, 4)}, 8)));
+    questions.emplace_back(bench.scheduler, ChunksRequest({}, {Text(2, 40)}, {Text(i, 4)}, 8));
   }
-  cluster.Release();
-  for (const auto& answer : answers) {
-    answer->ExpectAnswer();
+  bench.cluster.Release();
+  for (Pending& question : questions) {
+    question.ExpectComputed();
   }
-  before.ExpectAnswer();
-  scheduler.WaitIdle();
-  EXPECT_EQ(cluster.plans()[1].tokens.size(), 40u + 5 * 4);
-  EXPECT_EQ(scheduler.cache_counters().hit_tokens, 4 * 40);
+  in_flight.ExpectComputed();
+  bench.scheduler.WaitIdle();
+  EXPECT_EQ(bench.cluster.plans()[1].tokens.size(), 40u + 5 * 4);
+  EXPECT_EQ(bench.scheduler.cache_counters().hit_tokens, 4 * 40);
 }
 
-/// Whether nothing of the cache shows in an answer. Every score is compared with that of the
-/// sequence by itself.
-TEST(SchedulerCache, UnderPressureTenThousandRequestsAreAnsweredAsIfUncached) {
+/// The cache changes no result: every row is compared with that of the sequence by itself.
+TEST(SchedulerCache, UnderPressureTenThousandRequestsAreComputedAsIfUncached) {
   const PlanLimits limits{
       .max_rows = 256, .max_reads = 64, .pass_kv_rows = 1024, .kept_kv_rows = 20 * 64};
-  FakeCluster cluster(limits, kVocabSize);
-  Scheduler scheduler(cluster, {.cached_pages = 12});
+  SchedulerBench bench(limits, {.cached_pages = 12});
   RequestMaker maker(11, limits);
-  std::atomic<int> answered = 0;
+  std::atomic<int> done = 0;
   std::int64_t most_cached = 0;
   for (int i = 0; i < 10000; ++i) {
     auto request = std::make_shared<Request>(maker.Make());
@@ -124,23 +118,23 @@ TEST(SchedulerCache, UnderPressureTenThousandRequestsAreAnsweredAsIfUncached) {
       request->generations.clear();
       request->choosers.clear();
     }
-    scheduler.Submit(request->MakeJob([&, request](JobResult result) {
-      ++answered;
+    bench.scheduler.Submit(request->MakeJob([&, request](JobResult result) {
+      ++done;
       ExpectResult(*request, result);
     }));
-    scheduler.WaitForRoom();
+    bench.scheduler.WaitForRoom();
     if (i % 100 == 99) {
-      cluster.ForgetPlans();
-      scheduler.WaitIdle();
-      most_cached = std::max(most_cached, scheduler.cache_counters().cached_pages);
+      bench.cluster.ForgetPlans();
+      bench.scheduler.WaitIdle();
+      most_cached = std::max(most_cached, bench.scheduler.cache_counters().cached_pages);
     }
   }
-  EXPECT_EQ(answered, 10000);
+  EXPECT_EQ(done, 10000);
   EXPECT_EQ(most_cached, 12) << "within its budget, and using it";
-  const BlockCacheCounters counters = scheduler.cache_counters();
+  const BlockCacheCounters counters = bench.scheduler.cache_counters();
   EXPECT_GT(counters.evicted_pages, 1000);
   EXPECT_GT(counters.hit_tokens, counters.asked_tokens / 10);
-  ExpectAllPagesAreFree(scheduler);
+  bench.ExpectAllPagesAreFree();
 }
 
 }  // namespace

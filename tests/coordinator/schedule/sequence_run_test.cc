@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/pass_builder.h"
 #include "tests/coordinator/fake_cluster.h"
 #include "tests/coordinator/schedule/sample_requests.h"
 
@@ -34,7 +36,7 @@ constexpr PlanLimits kSmall{
 constexpr PlanLimits kLarge{
     .max_rows = 600, .max_reads = 50, .pass_kv_rows = 1600, .kept_kv_rows = 40 * 64};
 
-/// Runs sequences, pass by pass, on a FakeCluster, which aborts on a wrong plan.
+/// Computes sequences, pass by pass, on a FakeCluster, which aborts on a wrong plan.
 class Bench {
  public:
   explicit Bench(const PlanLimits& of_pass, std::int32_t cached_pages = 0)
@@ -44,7 +46,7 @@ class Bench {
     return std::make_unique<SequenceRun>(request.sequences[0], request.generations, request.salt,
                                          cache, limits);
   }
-  /// The pass that has the rows of these, which take what comes back.
+  /// Computes a pass that has rows of these runs, in this order. They take what it returns.
   ForwardPlan Compute(PassBuilder pass, const std::vector<SequenceRun*>& runs) {
     ForwardPlan plan = std::move(pass).Take();
     std::promise<std::vector<RowLogits>> computed;
@@ -53,7 +55,7 @@ class Bench {
     cache.PassDone();
     std::span<RowLogits> left = rows;
     for (SequenceRun* run : runs) {
-      const std::size_t reads = run->added_reads();
+      const std::size_t reads = run->reads_in_pass();
       run->Take(left.first(reads));
       left = left.subspan(reads);
     }
@@ -65,7 +67,7 @@ class Bench {
     EXPECT_EQ(run.AddPart(pass, most_rows), Outcome::kAdded);
     return Compute(std::move(pass), {&run});
   }
-  /// A sequence in a pass of its own. Its results are checked.
+  /// Computes a sequence in a pass of its own, and checks its results.
   ForwardPlan Whole(const Request& request) {
     const auto run = Begin(request);
     PassBuilder pass(limits);
@@ -97,7 +99,7 @@ Request Items(int query, const std::vector<int>& items) {
   return ItemsRequest(Text(1, query), texts);
 }
 
-TEST(SequenceRun, AddsWholeSequencesWithPlacesInGranules) {
+TEST(SequenceRun, AddsWholeSequencesWithStorageInGranules) {
   Bench bench(kSmall);
   Request first = Items(5, {17, 1});
   Request second = Items(3, {2});
@@ -107,7 +109,7 @@ TEST(SequenceRun, AddsWholeSequencesWithPlacesInGranules) {
   const auto b = bench.Begin(second);
   PassBuilder pass(kSmall);
   ASSERT_EQ(a->AddWhole(pass), Outcome::kAdded);
-  // 16 + 32 + 16 places are taken, and 16 + 16 left.
+  // 16 + 32 + 16 rows of pass-local storage are taken, and 16 + 16 left.
   ASSERT_EQ(b->AddWhole(pass), Outcome::kAdded);
   const ForwardPlan plan = bench.Compute(std::move(pass), {a.get(), b.get()});
   ASSERT_THAT(plan.sequences, SizeIs(2));
@@ -128,7 +130,7 @@ TEST(SequenceRun, AddsWholeSequencesWithPlacesInGranules) {
   Bench::ExpectResults(second, *b);
 }
 
-TEST(SequenceRun, RefusesWhatDoesNotFitTheRest) {
+TEST(SequenceRun, RefusesASequenceThatDoesNotFitTheRest) {
   Bench bench(kSmall);
   const auto refuse_beside = [&](const Request& taken, const Request& request) {
     PassBuilder pass(kSmall);
@@ -148,7 +150,7 @@ TEST(SequenceRun, RefusesWhatDoesNotFitTheRest) {
   EXPECT_EQ(refuse_beside(Items(1, {17, 1}), places), Outcome::kNoRoom) << "places";
 }
 
-TEST(SequenceRun, CutsAtThePassesEndAndKeepsWhatComesLaterNeeds) {
+TEST(SequenceRun, CutsAtThePassesEndAndKeepsWhatLaterRowsSee) {
   Bench bench(kSmall);
   const Request request = Items(20, {40, 6});
   const auto run = bench.Begin(request);
@@ -181,7 +183,7 @@ TEST(SequenceRun, CutsBeforeTheRowWhoseReadsDoNotFit) {
   }
   const auto run = bench.Begin(request);
   EXPECT_THAT(bench.ComputePart(*run).tokens, SizeIs(12));
-  EXPECT_EQ(run->added_reads(), 0u) << "they are back";
+  EXPECT_EQ(run->reads_in_pass(), 0u) << "the pass is over";
   EXPECT_THAT(bench.ComputePart(*run, 5).tokens, SizeIs(5));
   EXPECT_THAT(bench.ComputePart(*run).tokens, SizeIs(13));
   Bench::ExpectResults(request, *run);
@@ -193,11 +195,11 @@ TEST(SequenceRun, ACachedQueryComputesItsItemsOnly) {
               SizeIs(164));
   EXPECT_EQ(bench.cached_rows, 0);
   const ForwardPlan warm = bench.Whole(ItemsRequest(Text(1, 150), {Text(4, 7), Text(2, 9)}));
-  EXPECT_THAT(warm.tokens, SizeIs(1 + 16)) << "and the row of the query that is read";
+  EXPECT_THAT(warm.tokens, SizeIs(1 + 16)) << "the items, and the row of the query that is read";
   EXPECT_EQ(bench.cached_rows, 150) << "items are not cached";
   const PlanSegment& end = warm.sequences[0].segments[2];
   EXPECT_EQ(std::tuple(end.compute_begin, end.stored, end.compute_end), std::tuple(21, 22, 22))
-      << "which is not stored again";
+      << "that row is not stored again";
   EXPECT_THAT(bench.Whole(ItemsRequest(Text(1, 150), {})).tokens, SizeIs(1));
   EXPECT_EQ(bench.cache.counters().cached_pages, 3);
   EXPECT_EQ(bench.cache.counters().asked_tokens, 450);
@@ -250,7 +252,8 @@ TEST(SequenceRun, BlocksWithoutAPrefixAreCachedToo) {
   EXPECT_EQ(bench.cached_rows, 79);
 }
 
-/// Chunks at positions one after the other, those of `grouped` each in the group of the one before.
+/// Chunks at positions one after the other. Each with `grouped` belongs to the group of the chunk
+/// before it.
 Request Offset(const std::vector<Tokens>& chunks, const std::vector<bool>& grouped) {
   Request request;
   PackedSequence& sequence = request.sequences.emplace_back();
@@ -276,15 +279,15 @@ TEST(SequenceRun, AtOffsetPositionsOnlyTheSamePlaceHits) {
   EXPECT_EQ(bench.cached_rows, 10 + 30) << "behind another chunk that is as long";
 }
 
-TEST(SequenceRun, ChunksOfAGroupAreKnownWithTheChainBeforeThem) {
+TEST(SequenceRun, ChunksOfAGroupHitOnlyBehindTheSameChunks) {
   Bench bench(kLarge, 20);
   const Tokens a = Text(2, 20);
   const Tokens b = Text(3, 30);
   bench.Whole(Offset({a, b}, {false, true}));
   bench.Whole(Offset({a, b}, {false, false}));
-  EXPECT_EQ(bench.cached_rows, 10 + 20) << "b has not seen a";
+  EXPECT_EQ(bench.cached_rows, 10 + 20) << "the cached b has seen a";
   bench.Whole(Offset({Text(4, 20), b}, {false, true}));
-  EXPECT_EQ(bench.cached_rows, 10) << "b has seen another";
+  EXPECT_EQ(bench.cached_rows, 10) << "the cached b has seen other chunks";
   bench.Whole(Offset({a, b, Text(5, 8)}, {false, true, true}));
   EXPECT_EQ(bench.cached_rows, 10 + 20 + 30);
 }
@@ -311,7 +314,7 @@ TEST(SequenceRun, TheSameRequestTwiceInAPassIsComputedOnce) {
   Bench::ExpectResults(request, *b);
 }
 
-TEST(SequenceRun, PagesThatAnotherHasCachedInTheMeantimeAreGivenBack) {
+TEST(SequenceRun, DuplicatesOfPagesCachedInTheMeantimeAreGivenBack) {
   Bench bench(kLarge, 20);
   const Request request = ChunksRequest(Text(1, 100), {Text(2, 9)}, {Text(5, 5)}, 40);
   const auto slow = bench.Begin(request);
@@ -319,8 +322,9 @@ TEST(SequenceRun, PagesThatAnotherHasCachedInTheMeantimeAreGivenBack) {
   bench.Whole(ItemsRequest(Text(1, 100), {}));
   bench.ComputePart(*slow, 50);
   bench.ComputePart(*slow);
-  EXPECT_TRUE(slow->is_prompt_stored());
-  EXPECT_EQ(bench.cache.available_pages(), 40 - 4) << "two of the prefix, a chunk's, an answer's";
+  EXPECT_TRUE(slow->is_prompt_added());
+  EXPECT_EQ(bench.cache.available_pages(), 40 - 4)
+      << "two of the prefix, a chunk's, a completion's";
   while (!slow->is_done()) {
     bench.ComputePart(*slow);
   }
@@ -329,7 +333,7 @@ TEST(SequenceRun, PagesThatAnotherHasCachedInTheMeantimeAreGivenBack) {
   EXPECT_EQ(bench.cache.available_pages(), 40);
 }
 
-TEST(SequenceRun, WithoutAFreePageItUsesThePassesOwnPlaces) {
+TEST(SequenceRun, WithoutAFreePageItUsesPassLocalStorage) {
   Bench bench({.max_rows = 600, .max_reads = 50, .pass_kv_rows = 1600, .kept_kv_rows = 3 * 64}, 3);
   const std::int32_t held = bench.cache.TakePage().value();
   const ForwardPlan plan = bench.Whole(ChunksRequest(Text(1, 200), {Text(2, 9)}, {Text(5, 5)}));
@@ -345,10 +349,10 @@ TEST(SequenceRun, WithoutAFreePageItUsesThePassesOwnPlaces) {
   bench.cache.SetAwaited(true);
   EXPECT_THAT(bench.Whole(ItemsRequest(Text(3, 10), {})).sequences[0].segments,
               ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 0, 0, 10, {false, 0}}))
-      << "others wait for pages";
+      << "a job waits for pages";
 }
 
-TEST(SequenceRun, ReleasedInTheMiddleOfAnAnswerItGoesOnWhereItWas) {
+TEST(SequenceRun, ReleasedInTheMiddleOfACompletionItGoesOnWhereItWas) {
   for (const std::int32_t cached_pages : {0, 20}) {
     Bench bench(kLarge, cached_pages);
     const Request request = ChunksRequest(Text(1, 10), {Text(2, 70)}, {Text(5, 5)}, 40);
@@ -362,7 +366,7 @@ TEST(SequenceRun, ReleasedInTheMiddleOfAnAnswerItGoesOnWhereItWas) {
       bench.ComputePart(*run);
     }
     Bench::ExpectResults(request, *run);
-    EXPECT_EQ(run->cached_rows(), 0) << "by its first pass";
+    EXPECT_EQ(run->cached_rows(), 0) << "in its first pass";
   }
 }
 

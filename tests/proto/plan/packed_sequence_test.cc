@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/proto/plan/chain_begin.h"
 #include "tests/reference/dense_mask.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/random_checkpoint.h"

@@ -32,8 +32,8 @@ Expected<ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
   return response;
 }
 
-std::vector<AnswerOutput> Outputs(FakeServer& server, const ChunkedRequest& request) {
-  return ValueOrFail(Ask(server, request)).outputs.value_or(std::vector<AnswerOutput>());
+std::vector<CompletionOutput> Outputs(FakeServer& server, const ChunkedRequest& request) {
+  return ValueOrFail(Ask(server, request)).outputs.value_or(std::vector<CompletionOutput>());
 }
 
 /// The fake tokenizer's ids.
@@ -68,7 +68,7 @@ TEST(ChunkedGeneration, EachQuestionHasItsOwnCompletion) {
   ASSERT_THAT(*response->outputs, SizeIs(2));
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string question = i == 0 ? "why?" : "who?";
-    const AnswerOutput& output = response->outputs->at(i);
+    const CompletionOutput& output = response->outputs->at(i);
     EXPECT_EQ(output.token_ids, Greedy(question, 9));
     EXPECT_EQ(output.text, TextBehind(server, question, output.token_ids));
     EXPECT_EQ(output.finish_reason, FinishReason::kLength);
@@ -114,7 +114,7 @@ TEST(ChunkedGeneration, AStopTokenEndsACompletion) {
   const Ids whole = Greedy("why?", 9);
   const auto end = std::find(whole.begin(), whole.end(), whole[4]);
   request.stop_token_ids = {whole[4]};
-  const AnswerOutput output = Outputs(server, request).at(0);
+  const CompletionOutput output = Outputs(server, request).at(0);
   EXPECT_EQ(output.token_ids, Ids(whole.begin(), end + 1));
   EXPECT_EQ(output.text, TextBehind(server, "why?", Ids(whole.begin(), end)));
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
@@ -153,9 +153,9 @@ TEST(ChunkedGeneration, DeltasAddUpToTheCompletion) {
   FakeServer server;
   ChunkedRequest request = Example();
   request.stream = true;
-  std::map<std::size_t, AnswerDelta> deltas;
-  const auto response = Ask(server, request, [&](std::size_t question, AnswerDelta delta) {
-    AnswerDelta& sum = deltas[question];
+  std::map<std::size_t, CompletionDelta> deltas;
+  const auto response = Ask(server, request, [&](std::size_t question, CompletionDelta delta) {
+    CompletionDelta& sum = deltas[question];
     EXPECT_THAT(delta.token_ids, SizeIs(1));
     EXPECT_FALSE(sum.finish_reason) << "that was the last one";
     sum.text += delta.text;

@@ -200,7 +200,7 @@ TEST(ResponseBytesBound, NoResponseIsLonger) {
   response.top_logprobs.emplace(
       3, std::vector<TokenLogprob>(static_cast<std::size_t>(kMaxTopLogprobs), {kLargest, kNumber}));
   const std::string text(300 * static_cast<std::size_t>(kTextBytesPerToken), 'x');
-  response.outputs.emplace(3, AnswerOutput{text, Ids(300, kLargest), FinishReason::kLength});
+  response.outputs.emplace(3, CompletionOutput{text, Ids(300, kLargest), FinishReason::kLength});
   response.usage = {.prompt_tokens = 1 << 30, .completion_tokens = 900, .cached_tokens = 1 << 30};
   response.timings = {.queue_ms = kNumber, .tokenize_ms = 1, .forward_ms = 1, .total_ms = 1};
   v1::Response message;

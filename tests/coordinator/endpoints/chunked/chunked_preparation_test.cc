@@ -299,7 +299,7 @@ TEST_F(ChunkedPreparation, WhatEndsACompletion) {
   request_.sampling = {.temperature = 0.5, .top_p = 0.75, .top_k = 3, .seed = 11};
   request_.stop = {"\n"};
   request_.stop_token_ids = {1, 2};
-  AnswerOptions options = CompletionOptionsOf(request_, config_);
+  CompletionOptions options = CompletionOptionsOf(request_, config_);
   EXPECT_EQ(options.max_new_tokens, 5);
   EXPECT_EQ(options.sampling.temperature, 0.5);
   EXPECT_EQ(options.sampling.top_p, 0.75);

@@ -1,4 +1,4 @@
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/generate/completion_generator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 using Ids = std::vector<TokenId>;
 using Kind = TokenChooser::Choice::Kind;
 
-/// What a greedy read gives of a row whose best token this is.
+/// What a greedy read returns for a row with this best token.
 proto::RowLogits RowOf(TokenId best) {
   proto::RowLogits row;
   row.max = 2.5f;
@@ -34,10 +34,10 @@ struct Streamed {
   std::vector<std::optional<FinishReason>> reasons;
 };
 
-/// Gives the generator `tokens` until it ends; deltas are added up.
-AnswerOutput Generate(const Tokenizer* tokenizer, const Ids& context, const AnswerOptions& options,
-                      const Ids& tokens, Streamed& streamed) {
-  AnswerGenerator generator(tokenizer, 1000, context, options, [&](AnswerDelta delta) {
+/// Gives the generator `tokens` until it ends. Adds up its deltas.
+CompletionOutput Generate(const Tokenizer* tokenizer, const Ids& context,
+                          const CompletionOptions& options, const Ids& tokens, Streamed& streamed) {
+  CompletionGenerator generator(tokenizer, 1000, context, options, [&](CompletionDelta delta) {
     EXPECT_TRUE(IsValidUtf8(delta.text));
     EXPECT_EQ(delta.token_ids.size(), 1u);
     streamed.text += delta.text;
@@ -66,13 +66,13 @@ AnswerOutput Generate(const Tokenizer* tokenizer, const Ids& context, const Answ
   return generator.output();
 }
 
-AnswerOutput Generate(const Tokenizer* tokenizer, const Ids& context, const AnswerOptions& options,
-                      const Ids& tokens) {
+CompletionOutput Generate(const Tokenizer* tokenizer, const Ids& context,
+                          const CompletionOptions& options, const Ids& tokens) {
   Streamed streamed;
   return Generate(tokenizer, context, options, tokens, streamed);
 }
 
-/// Where a plain search, character by character, ends the text.
+/// The text up to the stop string that a plain search, character by character, finds first.
 std::optional<std::string> BeforeFirstStop(const std::string& text,
                                            const std::vector<std::string>& stops) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
@@ -90,9 +90,9 @@ std::optional<std::string> BeforeFirstStop(const std::string& text,
   return std::nullopt;
 }
 
-class AnswerGeneratorOf : public testing::TestWithParam<std::string> {};
+class CompletionGeneratorOf : public testing::TestWithParam<std::string> {};
 
-TEST_P(AnswerGeneratorOf, EndsWhereTheWholeTextWould) {
+TEST_P(CompletionGeneratorOf, EndsAsIfTheWholeTextWereSearched) {
   const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer(GetParam());
   ASSERT_NE(tokenizer, nullptr);
   HardTokens hard(*tokenizer, 41);
@@ -108,9 +108,9 @@ TEST_P(AnswerGeneratorOf, EndsWhereTheWholeTextWould) {
     all.insert(all.end(), tokens.begin(), tokens.end());
     const std::string text = TextAfter(tokenizer->Decode(context), tokenizer->Decode(all));
 
-    AnswerOptions options;
+    CompletionOptions options;
     options.max_new_tokens = static_cast<std::int64_t>(tokens.size());
-    // Parts of the text, from one character's beginning to another's, and some that begin so.
+    // Substrings of the text, in whole characters. Some have a character added that may not follow.
     std::vector<std::size_t> bounds;
     for (std::size_t i = 0; i <= text.size(); ++i) {
       if (i == text.size() || (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
@@ -128,7 +128,7 @@ TEST_P(AnswerGeneratorOf, EndsWhereTheWholeTextWould) {
     }
     SCOPED_TRACE(testing::PrintToString(context) + " | " + testing::PrintToString(tokens) +
                  " until " + testing::PrintToString(options.stop));
-    const AnswerOutput output = Generate(tokenizer.get(), context, options, tokens);
+    const CompletionOutput output = Generate(tokenizer.get(), context, options, tokens);
     const std::optional<std::string> before = BeforeFirstStop(text, options.stop);
     ASSERT_EQ(output.text, before.value_or(text));
     ASSERT_EQ(output.finish_reason, before ? FinishReason::kStop : FinishReason::kLength);
@@ -139,22 +139,22 @@ TEST_P(AnswerGeneratorOf, EndsWhereTheWholeTextWould) {
   EXPECT_GT(at_length, 50);
 }
 
-INSTANTIATE_TEST_SUITE_P(Small, AnswerGeneratorOf, testing::ValuesIn(SmallTokenizers()),
+INSTANTIATE_TEST_SUITE_P(Small, CompletionGeneratorOf, testing::ValuesIn(SmallTokenizers()),
                          NameOfTokenizer<testing::TestParamInfo<std::string>>);
 
-class AnswerGeneratorTest : public testing::Test {
+class CompletionGeneratorTest : public testing::Test {
  protected:
   std::unique_ptr<Tokenizer> tokenizer_ = SmallTokenizer("sentencepiece-bpe");
   Ids context_ = tokenizer_->Encode("one");
 };
 
-TEST_F(AnswerGeneratorTest, EndsAtMaxNewTokens) {
+TEST_F(CompletionGeneratorTest, EndsAtMaxNewTokens) {
   const Ids tokens = tokenizer_->Encode("two three");
   for (std::size_t size = 1; size <= tokens.size(); ++size) {
     const Ids first(tokens.begin(), tokens.begin() + size);
     Ids all = context_;
     all.insert(all.end(), first.begin(), first.end());
-    const AnswerOutput output = Generate(
+    const CompletionOutput output = Generate(
         tokenizer_.get(), context_, {.max_new_tokens = static_cast<std::int64_t>(size)}, tokens);
     EXPECT_EQ(output.token_ids, first);
     EXPECT_EQ(output.text, tokenizer_->Decode(all).substr(3));
@@ -162,64 +162,64 @@ TEST_F(AnswerGeneratorTest, EndsAtMaxNewTokens) {
   }
 }
 
-TEST_F(AnswerGeneratorTest, ATokenThatStopsHasNoText) {
+TEST_F(CompletionGeneratorTest, ATokenThatStopsHasNoText) {
   Ids tokens = tokenizer_->Encode("two");
   tokens.push_back(2);
-  const AnswerOptions options = {.max_new_tokens = 100, .stop_token_ids = {7, 2}};
-  const AnswerOutput output = Generate(tokenizer_.get(), context_, options, tokens);
+  const CompletionOptions options = {.max_new_tokens = 100, .stop_token_ids = {7, 2}};
+  const CompletionOutput output = Generate(tokenizer_.get(), context_, options, tokens);
   EXPECT_EQ(output.text, " two");
   EXPECT_EQ(output.token_ids, tokens);
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
 
-  // As the last one too.
-  const AnswerOutput last =
+  // The same for the last token allowed.
+  const CompletionOutput last =
       Generate(tokenizer_.get(), context_, {.max_new_tokens = 1, .stop_token_ids = {2}}, {2});
   EXPECT_EQ(last.text, "");
   EXPECT_EQ(last.token_ids, Ids{2});
   EXPECT_EQ(last.finish_reason, FinishReason::kStop);
 
-  // Where it does not stop, it has.
-  const AnswerOutput other =
+  // If the token does not stop, it has text.
+  const CompletionOutput other =
       Generate(tokenizer_.get(), context_,
                {.max_new_tokens = static_cast<std::int64_t>(tokens.size())}, tokens);
   EXPECT_EQ(other.text, " two" + tokenizer_->Decode(Ids{2}));
 }
 
-TEST_F(AnswerGeneratorTest, ShowsWhatWasHeldBackWhenATokenStops) {
+TEST_F(CompletionGeneratorTest, ShowsWhatWasHeldBackWhenATokenStops) {
   Ids tokens = tokenizer_->Encode("two");
   tokens.push_back(2);
-  const AnswerOptions options = {
+  const CompletionOptions options = {
       .max_new_tokens = 100, .stop = {"two!", "wo!"}, .stop_token_ids = {2}};
   Streamed streamed;
-  const AnswerOutput output = Generate(tokenizer_.get(), context_, options, tokens, streamed);
+  const CompletionOutput output = Generate(tokenizer_.get(), context_, options, tokens, streamed);
   EXPECT_EQ(output.text, " two");
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
 }
 
-TEST_F(AnswerGeneratorTest, AStopStringEndsItWithItsToken) {
+TEST_F(CompletionGeneratorTest, AStopStringEndsItWithItsToken) {
   const Ids tokens = tokenizer_->Encode("two three four");
   Ids all = context_;
   std::size_t needed = 0;
   while (tokenizer_->Decode(all).find("thr") == std::string::npos) {
     all.push_back(tokens[needed++]);
   }
-  const AnswerOutput output =
+  const CompletionOutput output =
       Generate(tokenizer_.get(), context_, {.max_new_tokens = 100, .stop = {"thr"}}, tokens);
   EXPECT_EQ(output.text, " two ");
   EXPECT_EQ(output.token_ids, Ids(tokens.begin(), tokens.begin() + needed));
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
 }
 
-TEST_F(AnswerGeneratorTest, WithoutATokenizerThereAreTokensOnly) {
-  const AnswerOptions options = {.max_new_tokens = 3, .stop = {"two"}, .stop_token_ids = {9}};
-  const AnswerOutput output = Generate(nullptr, context_, options, {4, 5, 6});
+TEST_F(CompletionGeneratorTest, WithoutATokenizerThereAreTokensOnly) {
+  const CompletionOptions options = {.max_new_tokens = 3, .stop = {"two"}, .stop_token_ids = {9}};
+  const CompletionOutput output = Generate(nullptr, context_, options, {4, 5, 6});
   EXPECT_EQ(output.text, "");
   EXPECT_EQ(output.token_ids, (Ids{4, 5, 6}));
   EXPECT_EQ(output.finish_reason, FinishReason::kLength);
   EXPECT_EQ(Generate(nullptr, {}, options, {4, 9}).finish_reason, FinishReason::kStop);
 }
 
-TEST_F(AnswerGeneratorTest, ARowThatIsNotFiniteEndsIt) {
+TEST_F(CompletionGeneratorTest, ARowThatIsNotFiniteEndsIt) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   std::vector<proto::RowLogits> rows(8, RowOf(4));
@@ -234,8 +234,8 @@ TEST_F(AnswerGeneratorTest, ARowThatIsNotFiniteEndsIt) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE(i);
     int deltas = 0;
-    AnswerGenerator generator(tokenizer_.get(), 1000, context_, {.max_new_tokens = 100},
-                              [&](const AnswerDelta&) { ++deltas; });
+    CompletionGenerator generator(tokenizer_.get(), 1000, context_, {.max_new_tokens = 100},
+                                  [&](const CompletionDelta&) { ++deltas; });
     EXPECT_EQ(generator.Take(RowOf(6)).kind, Kind::kToken);
     EXPECT_TRUE(generator.is_finite());
     EXPECT_EQ(generator.Take(rows[i]).kind, Kind::kEnd);
@@ -245,32 +245,33 @@ TEST_F(AnswerGeneratorTest, ARowThatIsNotFiniteEndsIt) {
   }
 }
 
-// Through all that a row may be read for: a row of which one logit is broken.
-TEST_F(AnswerGeneratorTest, ABrokenLogitOfAWholeRowIsSeen) {
+// A row with one broken logit, for each way in which a row may be read.
+TEST_F(CompletionGeneratorTest, ABrokenLogitOfAWholeRowIsSeen) {
   std::vector<float> logits(200, 0.5f);
   for (const SamplingOptions& sampling : {SamplingOptions{},
                                           {.temperature = 1},
                                           {.temperature = 1, .top_k = 3},
                                           {.temperature = 1, .top_p = 0.5}}) {
-    AnswerGenerator generator(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling}, {});
+    CompletionGenerator generator(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling},
+                                  {});
     EXPECT_EQ(generator.Take(ReadFullRow(logits, generator.Wanted())).kind,
               sampling.top_p < 1 ? Kind::kReadAgain : Kind::kToken);
     for (const float broken :
          {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       std::vector<float> row = logits;
       row[150] = broken;
-      AnswerGenerator other(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling}, {});
+      CompletionGenerator other(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling}, {});
       EXPECT_EQ(other.Take(ReadFullRow(row, other.Wanted())).kind, Kind::kEnd);
       EXPECT_FALSE(other.is_finite());
     }
   }
 }
 
-TEST_F(AnswerGeneratorTest, StepsCountTokensNotReads) {
+TEST_F(CompletionGeneratorTest, StepsCountTokensNotReads) {
   const std::vector<float> flat(300, 1.f);
   std::vector<float> peaked = flat;
   peaked[7] = 50;
-  AnswerGenerator generator(
+  CompletionGenerator generator(
       nullptr, 300, {}, {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.9}}, {});
   EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kReadAgain);
   EXPECT_EQ(generator.Wanted().top_k, 300);
@@ -280,15 +281,15 @@ TEST_F(AnswerGeneratorTest, StepsCountTokensNotReads) {
   EXPECT_EQ(choice.token, 7);
   EXPECT_EQ(generator.output().token_ids.size(), 2u);
 
-  AnswerGenerator drawing(nullptr, 300, {},
-                          {.max_new_tokens = 9, .sampling = {.temperature = 1, .seed = 6}}, {});
+  CompletionGenerator drawing(nullptr, 300, {},
+                              {.max_new_tokens = 9, .sampling = {.temperature = 1, .seed = 6}}, {});
   for (std::uint32_t step = 0; step < 5; ++step) {
     EXPECT_EQ(drawing.Wanted().draw, (proto::Draw{6, step}));
     drawing.Take(ReadFullRow(flat, drawing.Wanted()));
   }
 }
 
-TEST(FinishReasonName, IsThatOfTheAnswer) {
+TEST(FinishReasonName, IsThatOfTheResponse) {
   EXPECT_STREQ(Name(FinishReason::kStop), "stop");
   EXPECT_STREQ(Name(FinishReason::kLength), "length");
 }

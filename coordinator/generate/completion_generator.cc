@@ -1,4 +1,4 @@
-#include "coordinator/generate/answer_generator.h"
+#include "coordinator/generate/completion_generator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Whether all that was returned of a row is finite; what was not asked for is 0.
+/// Whether all values returned for a row are finite. Values that were not asked for are 0.
 bool IsFinite(const proto::RowLogits& row) {
   return std::isfinite(row.max) && std::isfinite(row.sum_exp) && std::isfinite(row.drawn.second) &&
          std::all_of(row.top.begin(), row.top.end(),
@@ -18,9 +18,9 @@ bool IsFinite(const proto::RowLogits& row) {
 
 const char* Name(FinishReason reason) { return reason == FinishReason::kStop ? "stop" : "length"; }
 
-AnswerGenerator::AnswerGenerator(const Tokenizer* tokenizer, std::int64_t vocab_size,
-                                 std::vector<TokenId> context, AnswerOptions options,
-                                 OnDelta on_delta)
+CompletionGenerator::CompletionGenerator(const Tokenizer* tokenizer, std::int64_t vocab_size,
+                                         std::vector<TokenId> context, CompletionOptions options,
+                                         OnDelta on_delta)
     : options_(std::move(options)),
       on_delta_(std::move(on_delta)),
       sampler_(options_.sampling, vocab_size),
@@ -30,11 +30,11 @@ AnswerGenerator::AnswerGenerator(const Tokenizer* tokenizer, std::int64_t vocab_
   }
 }
 
-proto::RowRead AnswerGenerator::Wanted() const {
+proto::RowRead CompletionGenerator::Wanted() const {
   return sampler_.Wanted(static_cast<std::uint32_t>(output_.token_ids.size()));
 }
 
-TokenChooser::Choice AnswerGenerator::Take(const proto::RowLogits& row) {
+TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
   if (!IsFinite(row)) {
     is_finite_ = false;
     return {Choice::Kind::kEnd, 0};
@@ -66,7 +66,8 @@ TokenChooser::Choice AnswerGenerator::Take(const proto::RowLogits& row) {
   return reason ? Choice{Choice::Kind::kEnd, 0} : Choice{Choice::Kind::kToken, *token};
 }
 
-void AnswerGenerator::Give(std::string text, TokenId token, std::optional<FinishReason> reason) {
+void CompletionGenerator::Give(std::string text, TokenId token,
+                               std::optional<FinishReason> reason) {
   output_.text += text;
   output_.token_ids.push_back(token);
   output_.finish_reason = reason.value_or(FinishReason::kLength);

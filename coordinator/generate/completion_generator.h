@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/generate/completion_options.h"
+#include "coordinator/generate/stop_strings.h"
+#include "coordinator/generate/text_stream.h"
+#include "coordinator/generate/token_sampler.h"
+#include "coordinator/schedule/job.h"
+#include "coordinator/text/tokenizer.h"
+
+namespace scorecast::coordinator {
+
+/// Why a completion ended.
+enum class FinishReason {
+  kStop,    ///< A stop token, such as EOS, or a stop string.
+  kLength,  ///< It has `max_new_tokens` tokens.
+};
+
+/// "stop" or "length".
+const char* Name(FinishReason reason);
+
+/// What was generated since the last delta. The text may lag behind the tokens.
+struct CompletionDelta {
+  std::string text;  ///< Whole characters. May be empty.
+  std::vector<TokenId> token_ids;
+  std::optional<FinishReason> finish_reason;  ///< Set in the last delta.
+};
+
+struct CompletionOutput {
+  std::string text;                ///< Ends before the stop string or the stop token.
+  std::vector<TokenId> token_ids;  ///< Includes the stop token.
+  FinishReason finish_reason = FinishReason::kLength;
+};
+
+/// The TokenChooser of one completion: samples its tokens, decodes them, and ends it.
+class CompletionGenerator : public TokenChooser {
+ public:
+  /// Called on the computing thread, once for each token. The last delta has a finish_reason. A
+  /// completion that is not finite has no last delta.
+  using OnDelta = std::function<void(CompletionDelta)>;
+
+  /// `tokenizer` may be null: the text then stays empty, and no stop string is found. `context` are
+  /// the last tokens before the completion, whose text it continues. `on_delta` may be empty.
+  CompletionGenerator(const Tokenizer* tokenizer, std::int64_t vocab_size,
+                      std::vector<TokenId> context, CompletionOptions options, OnDelta on_delta);
+
+  proto::RowRead Wanted() const override;
+  Choice Take(const proto::RowLogits& row) override;
+
+  /// False if a row was not finite. The completion ended there.
+  bool is_finite() const { return is_finite_; }
+  /// Complete when the job is done.
+  const CompletionOutput& output() const { return output_; }
+
+ private:
+  void Give(std::string text, TokenId token, std::optional<FinishReason> reason);
+
+  CompletionOptions options_;
+  OnDelta on_delta_;
+  TokenSampler sampler_;
+  std::optional<TextStream> text_stream_;
+  StopStrings stop_strings_;
+  bool is_finite_ = true;
+  CompletionOutput output_;
+};
+
+}  // namespace scorecast::coordinator

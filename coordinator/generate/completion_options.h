@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "proto/model/model_config.h"
+
+namespace scorecast::coordinator {
+
+using proto::TokenId;
+
+/// How each token of a completion is chosen. The temperature divides the logits. Then the `top_k`
+/// best tokens are kept, and of these the fewest best ones whose probabilities add up to `top_p`.
+struct SamplingOptions {
+  double temperature = 0;  ///< At least 0. With 0, the best token is chosen.
+  double top_p = 1;        ///< Above 0. From 1 on, all tokens are kept.
+  std::int64_t top_k = 0;  ///< With 0, all tokens are kept.
+  std::uint64_t seed = 0;
+};
+
+/// How a completion is generated, and when it ends.
+struct CompletionOptions {
+  std::int64_t max_new_tokens = 0;  ///< At least 1 if a completion is generated.
+  SamplingOptions sampling;
+  std::vector<std::string> stop;        ///< UTF-8. The text ends before the first of them.
+  std::vector<TokenId> stop_token_ids;  ///< Include the model's EOS ids, unless these are ignored.
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "coordinator/schedule/job.h"
+#include "proto/plan/forward_plan.h"
+#include "proto/plan/packed_sequence.h"
+
+namespace scorecast::coordinator {
+
+/// One segment of a sequence with its tokens so far and its reads still to come.
+struct SequencePart {
+  struct Read {
+    std::int32_t row = 0;  ///< Within the part.
+    /// Index of a score read, or number of score reads + index of a completion.
+    std::int32_t target = 0;
+  };
+
+  proto::Segment segment;  ///< `length` is that of the prompt: generated tokens do not count.
+  std::vector<proto::TokenId> tokens;  ///< The prompt's, then the generated ones.
+  std::vector<Read> reads;             ///< In order of their rows.
+  /// K/V outlives the pass that computes it, if the sequence takes several passes.
+  bool must_be_kept = false;
+  bool is_shared = false;   ///< Other parts see it, and other sequences may contain it.
+  bool is_growing = false;  ///< A completion is generated into it.
+
+  std::int32_t rows() const { return static_cast<std::int32_t>(tokens.size()); }
+};
+
+/// One part for each segment, with the sequence's score reads. `generations` are those of the
+/// sequence.
+std::vector<SequencePart> PartsOf(const proto::PackedSequence& sequence,
+                                  const proto::PlanLimits& limits,
+                                  std::span<const Generation> generations);
+
+/// Number of prefix parts. They are the first ones.
+std::size_t PrefixParts(std::span<const SequencePart> parts);
+
+/// End of the chain of parts that begins with part `begin`: the parts that continue it follow it.
+std::size_t ChainEnd(std::span<const SequencePart> parts, std::size_t begin);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+namespace scorecast::proto {
+
+/// Index of the first segment of the chain that segment `index` belongs to: the one that it
+/// continues, directly or through others, or `index` itself. A row of the segment sees the chain's
+/// segments before its own, whole, and its own segment up to itself. What it sees of the segments
+/// before the chain follows from Sees. `segments` have `continues`.
+template <typename Segments>
+std::size_t ChainBegin(const Segments& segments, std::size_t index) {
+  while (segments[index].continues) {
+    --index;
+  }
+  return index;
+}
+
+}  // namespace scorecast::proto
