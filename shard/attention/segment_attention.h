@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,18 +16,18 @@
 
 namespace scorecast::shard {
 
-/// Masked attention over this rank's query heads. The mask is never a matrix: what a row sees
-/// follows from its segment (proto::Sees, proto::ChainBegin). Memory does not depend on how many
-/// keys there are.
+/// Masked attention over this rank's query heads. The mask is never a matrix: the keys that a row
+/// sees follow from its segment (proto::Sees, proto::ChainBegin) and from the layer's sliding
+/// window. Memory does not depend on the number of keys.
 ///
 /// A row reduces over its keys in tiles of kTileKeys counted from each segment's first row, segment
-/// by segment in the plan's order, so its bits depend on neither the other rows nor on which of its
-/// keys were computed in this pass. The rows of a tile and all query heads of a K/V head are one
-/// matrix for the kernel.
+/// by segment in the plan's order. A window masks keys of a tile but does not move tiles. A row's
+/// bits therefore depend neither on the other rows nor on which of its keys were computed in this
+/// pass. The rows of a tile and all query heads of a K/V head are one matrix for the kernel.
 ///
-/// Where a sequence weighs blocks apart (proto::BlockWeighting), a suffix row reduces twice: over
-/// the keys of blocks, with its query divided by T, and over the others. The two results are merged
-/// by their weights.
+/// If a sequence weighs blocks apart (proto::BlockWeighting), a suffix row reduces twice: over the
+/// keys of blocks, with its query divided by T, and over the others. The two results are merged by
+/// their weights.
 class SegmentAttention {
  public:
   /// `heads` and `kv_heads` are this rank's; a query head h uses K/V head h / group_size.
@@ -34,9 +35,11 @@ class SegmentAttention {
                    std::int64_t head_dim, int threads);
 
   /// Reads rotated queries [rows, heads · head_dim] of the map's rows, writes [rows, heads ·
-  /// head_dim]. Every key that a row sees is in `store` already.
+  /// head_dim]. Every key that a row sees is in `store` already. `window` is the layer's, see
+  /// LayerConfig.
   void Forward(const proto::ForwardPlan& plan, const RowMap& map, std::int64_t layer,
-               KvStore& store, Rows<const float> queries, Rows<float> output, ThreadPool& pool);
+               std::optional<std::int64_t> window, KvStore& store, Rows<const float> queries,
+               Rows<float> output, ThreadPool& pool);
 
  private:
   /// Query rows of a tile, one for each row and head, and what they have of their keys so far.
@@ -47,10 +50,14 @@ class SegmentAttention {
   };
   /// What one thread works on.
   struct Scratch {
-    Reduction keys;            // All keys, or those that are not of blocks weighed apart.
-    Reduction block_keys;      // The keys of blocks weighed apart.
-    std::vector<int> end;      // [query rows]: keys of the present segment that it sees
-    std::vector<int> visible;  // [query rows]: of these, in the present tile of keys
+    Reduction keys;        // All keys, or those that are not of blocks weighed apart.
+    Reduction block_keys;  // The keys of blocks weighed apart.
+    // [query rows]: the row sees keys [begin, end) of the present segment, and [hidden, visible) of
+    // the present tile. begin and hidden are used only with a window.
+    std::vector<int> begin;
+    std::vector<int> end;
+    std::vector<int> hidden;
+    std::vector<int> visible;
   };
   /// This rank's query heads of a K/V head, the first one counted from this rank's first.
   struct HeadGroup {
@@ -62,6 +69,7 @@ class SegmentAttention {
   struct TileRows {
     const proto::PlanSequence& sequence;
     std::span<const RowPlace> places;  // [rows]
+    std::optional<std::int64_t> window;
     HeadGroup group;
     std::int64_t kv_head = 0;
     std::int32_t first_row = 0;       // Among the map's rows.
@@ -72,23 +80,23 @@ class SegmentAttention {
 
   HeadGroup GroupOf(std::int64_t kv_head) const;
   TileRows RowsOf(const proto::ForwardPlan& plan, const RowMap& map, const RowTile& tile,
-                  std::int64_t kv_head) const;
+                  std::optional<std::int64_t> window, std::int64_t kv_head) const;
   void AttendTile(const TileRows& tile, std::int64_t layer, KvStore& store,
                   Rows<const float> queries, Rows<float> output, Scratch& scratch) const;
-  /// Rows [first_row, tile.rows()) with nothing of their keys yet.
+  /// Starts rows [first_row, tile.rows()), which have reduced over no keys yet.
   void Begin(const TileRows& tile, std::int32_t first_row, float scale, const KvStore& store,
              Rows<const float> queries, Reduction& reduction) const;
   /// All segments for the rows that see them: with `weighted` the blocks that are weighed apart,
   /// else all others.
   void AttendSegments(const TileRows& tile, bool weighted, std::int64_t layer, KvStore& store,
                       Scratch& scratch, Reduction& reduction) const;
-  /// Query rows [first, end) against the first scratch.end[r] keys of a segment.
-  void AttendSegment(const KvStore& store, KvStore::View segment, int first, int end,
-                     Scratch& scratch, Reduction& reduction) const;
+  /// Query rows [first, end) against keys [scratch.begin[r], scratch.end[r]) of a segment.
+  void AttendSegment(const KvStore& store, KvStore::View segment, bool has_window, int first,
+                     int end, Scratch& scratch, Reduction& reduction) const;
   /// What a query row's reduction comes to, [head_dim].
   void Finish(const Reduction& reduction, int query_row, std::int64_t value_stride,
               float* out) const;
-  /// The same where its keys of blocks are weighed apart.
+  /// The same if its keys of blocks are weighed apart.
   void FinishWeighted(const Scratch& scratch, const proto::BlockWeighting& weighting, int query_row,
                       std::int64_t value_stride, float* out) const;
 

@@ -78,7 +78,9 @@ ReferenceConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
     if (model.model_type != "mistral") {
       throw std::runtime_error("the oracle knows windows of every layer only, as mistral has them");
     }
-    result.sliding_window = config.at("sliding_window").get<std::int64_t>();
+    for (proto::LayerConfig& layer : model.layers) {
+      layer.sliding_window = config.at("sliding_window").get<std::int64_t>();
+    }
   }
   return result;
 }
