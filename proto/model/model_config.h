@@ -22,7 +22,9 @@ struct RopeConfig {
 /// Options that may differ from layer to layer.
 struct LayerConfig {
   std::size_t rope_table = 0;  ///< Index into ModelConfig::rope_tables.
-  bool qk_norm = false;        ///< q_norm and k_norm over head_dim, before RoPE.
+  /// A row at position p sees positions above p - sliding_window only; all if there is none.
+  std::optional<std::int64_t> sliding_window;
+  bool qk_norm = false;  ///< q_norm and k_norm over head_dim, before RoPE.
   /// The attention's output, summed over ranks, is normalised before it is added to the residual
   /// stream.
   bool post_attention_norm = false;

@@ -7,7 +7,7 @@
 namespace scorecast::shard {
 namespace {
 
-/// Number of keys of segment `s` that the row sees.
+/// The number of keys of segment `s` that the row sees without a window: the first ones.
 std::int32_t VisibleKeys(const RowPlace& row, const std::vector<proto::PlanSegment>& segments,
                          std::int32_t s) {
   const proto::PlanSegment& segment = segments[static_cast<std::size_t>(s)];
@@ -19,6 +19,13 @@ std::int32_t VisibleKeys(const RowPlace& row, const std::vector<proto::PlanSegme
       (s >= row.chain_begin ||
        proto::Sees(segments[static_cast<std::size_t>(row.segment)].kind, segment.kind));
   return sees ? segment.compute_end : 0;
+}
+
+/// The first of these keys that the window shows, or their number if it shows none.
+std::int32_t FirstInWindow(const RowPlace& row, const proto::PlanSegment& segment,
+                           std::int32_t keys, std::int64_t window) {
+  const std::int64_t first = row.position - window + 1 - segment.first_position;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(first, 0, keys));
 }
 
 float SumOfState(const float* state) { return std::accumulate(state + 1, state + kRowState, 0.0F); }
@@ -42,18 +49,21 @@ SegmentAttention::SegmentAttention(proto::Range heads, proto::Range kv_heads,
       reduction->output = AlignedBuffer<float>(rows * value_stride);
       reduction->state = AlignedBuffer<float>(rows * kRowState);
     }
-    scratch.end.resize(rows);
-    scratch.visible.resize(rows);
+    for (std::vector<int>* keys :
+         {&scratch.begin, &scratch.end, &scratch.hidden, &scratch.visible}) {
+      keys->resize(rows);
+    }
   }
 }
 
 void SegmentAttention::Forward(const proto::ForwardPlan& plan, const RowMap& map,
-                               std::int64_t layer, KvStore& store, Rows<const float> queries,
-                               Rows<float> output, ThreadPool& pool) {
+                               std::int64_t layer, std::optional<std::int64_t> window,
+                               KvStore& store, Rows<const float> queries, Rows<float> output,
+                               ThreadPool& pool) {
   const auto tiles = static_cast<std::int64_t>(map.tiles().size());
   pool.ParallelFor(tiles * kv_heads_.size(), [&](std::int64_t task, int thread) {
     const RowTile& tile = map.tiles()[static_cast<std::size_t>(task % tiles)];
-    AttendTile(RowsOf(plan, map, tile, task / tiles), layer, store, queries, output,
+    AttendTile(RowsOf(plan, map, tile, window, task / tiles), layer, store, queries, output,
                scratch_[static_cast<std::size_t>(thread)]);
   });
 }
@@ -68,6 +78,7 @@ SegmentAttention::HeadGroup SegmentAttention::GroupOf(std::int64_t kv_head) cons
 
 SegmentAttention::TileRows SegmentAttention::RowsOf(const proto::ForwardPlan& plan,
                                                     const RowMap& map, const RowTile& tile,
+                                                    std::optional<std::int64_t> window,
                                                     std::int64_t kv_head) const {
   const auto places = map.rows().subspan(static_cast<std::size_t>(tile.first_row),
                                          static_cast<std::size_t>(tile.rows));
@@ -83,7 +94,7 @@ SegmentAttention::TileRows SegmentAttention::RowsOf(const proto::ForwardPlan& pl
     first_weighted =
         static_cast<std::int32_t>(std::ranges::find_if(places, is_suffix) - places.begin());
   }
-  return {sequence, places, GroupOf(kv_head), kv_head, tile.first_row, first_weighted};
+  return {sequence, places, window, GroupOf(kv_head), kv_head, tile.first_row, first_weighted};
 }
 
 void SegmentAttention::AttendTile(const TileRows& tile, std::int64_t layer, KvStore& store,
@@ -153,7 +164,13 @@ void SegmentAttention::AttendSegments(const TileRows& tile, bool weighted, std::
     int first = tile.rows() * tile.group.size;
     int end = 0;
     for (std::int32_t row = first_row; row < end_row; ++row) {
-      const int keys = VisibleKeys(tile.places[static_cast<std::size_t>(row)], segments, s);
+      const RowPlace& place = tile.places[static_cast<std::size_t>(row)];
+      int keys = VisibleKeys(place, segments, s);
+      if (tile.window) {
+        const int begin = FirstInWindow(place, segment, keys, *tile.window);
+        std::fill_n(scratch.begin.begin() + row * tile.group.size, tile.group.size, begin);
+        keys = begin < keys ? keys : 0;
+      }
       std::fill_n(scratch.end.begin() + row * tile.group.size, tile.group.size, keys);
       if (keys > 0) {
         first = std::min(first, row * tile.group.size);
@@ -161,27 +178,39 @@ void SegmentAttention::AttendSegments(const TileRows& tile, bool weighted, std::
       }
     }
     if (first < end) {
-      AttendSegment(store, store.At(layer, tile.kv_head, segment.kv), first, end, scratch,
-                    reduction);
+      AttendSegment(store, store.At(layer, tile.kv_head, segment.kv), tile.window.has_value(),
+                    first, end, scratch, reduction);
     }
   }
 }
 
-void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment, int first,
-                                     int end, Scratch& scratch, Reduction& reduction) const {
+void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment, bool has_window,
+                                     int first, int end, Scratch& scratch,
+                                     Reduction& reduction) const {
+  const int* begins = scratch.begin.data();
   const int* ends = scratch.end.data();
   const int keys = *std::max_element(ends + first, ends + end);
+  const int first_key = has_window ? *std::min_element(begins + first, begins + end) : 0;
   AttentionTile tile;
   tile.head_dim = head_dim_;
   tile.value_stride = store.value_stride();
-  for (int key = 0; key < keys; key += kTileKeys) {
-    // Within its own segment a row sees no key of a later row. The first rows therefore drop out as
+  for (int key = first_key / kTileKeys * kTileKeys; key < keys; key += kTileKeys) {
+    // Within its own segment a row sees no key of a later row, so that leading rows drop out as
     // `key` advances.
     while (ends[first] <= key) {
       ++first;
     }
     for (int r = first; r < end; ++r) {
       scratch.visible[static_cast<std::size_t>(r)] = std::clamp(ends[r] - key, 0, kTileKeys);
+    }
+    if (has_window) {
+      for (int r = first; r < end; ++r) {
+        int& hidden = scratch.hidden[static_cast<std::size_t>(r)];
+        int& visible = scratch.visible[static_cast<std::size_t>(r)];
+        hidden = std::clamp(begins[r] - key, 0, kTileKeys);
+        visible = hidden < visible ? visible : 0;
+      }
+      tile.hidden = scratch.hidden.data() + first;
     }
     const KvStore::View view = store.From(segment, key);
     tile.keys = view.keys;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,28 +16,30 @@
 
 namespace scorecast::shard {
 
-/// Masked attention over this rank's query heads. No mask matrix exists: what a row sees follows
-/// from its segment (proto::Sees, proto::Segment::continues). Memory does not depend on the number
-/// of keys.
+/// Masked attention over this rank's query heads. The mask is never a matrix: the keys that a row
+/// sees follow from its segment (proto::Sees, proto::Segment::continues) and from the layer's
+/// sliding window. Memory does not depend on the number of keys.
 ///
-/// A row reduces over its keys in tiles of kTileKeys, counted from each segment's first row,
-/// segment by segment in the plan's order. Its bits therefore depend neither on the other rows nor
-/// on which of its keys were computed in this pass. The rows of a tile and all query heads of a K/V
-/// head form one matrix for the kernel.
+/// A row reduces over its keys in tiles of kTileKeys counted from each segment's first row, segment
+/// by segment in the plan's order. A window masks keys of a tile but does not move tiles. A row's
+/// bits therefore depend neither on the other rows nor on which of its keys were computed in this
+/// pass. The rows of a tile and all query heads of a K/V head are one matrix for the kernel.
 ///
 /// If a sequence weighs blocks separately (proto::BlockWeighting), a suffix row reduces twice: over
-/// the keys of blocks, with its query divided by T, and over all other keys. The two results are
-/// merged by their weights.
+/// the keys of blocks, with its query divided by T, and over the others. The two results are merged
+/// by their weights.
 class SegmentAttention {
  public:
   /// `heads` and `kv_heads` are those of this rank. Query head h uses K/V head h / group_size.
   SegmentAttention(proto::Range heads, proto::Range kv_heads, std::int64_t group_size,
                    std::int64_t head_dim, int threads);
 
-  /// Reads rotated queries [rows, heads · head_dim] of the map's rows and writes [rows, heads ·
-  /// head_dim]. All keys that the rows see must already be in `store`.
+  /// Reads rotated queries [rows, heads · head_dim] of the map's rows, writes [rows, heads ·
+  /// head_dim]. Every key that a row sees is in `store` already. `window` is the layer's, see
+  /// LayerConfig.
   void Forward(const proto::ForwardPlan& plan, const RowMap& map, std::int64_t layer,
-               KvStore& store, Rows<const float> queries, Rows<float> output, ThreadPool& pool);
+               std::optional<std::int64_t> window, KvStore& store, Rows<const float> queries,
+               Rows<float> output, ThreadPool& pool);
 
  private:
   /// Query rows of a tile, one for each row and head, and their sums so far.
@@ -47,10 +50,14 @@ class SegmentAttention {
   };
   /// One thread's working memory.
   struct Scratch {
-    Reduction keys;            // Over all keys, or those outside of separately weighed blocks.
-    Reduction block_keys;      // Over the keys of separately weighed blocks.
-    std::vector<int> end;      // [query rows]: visible keys of the current segment
-    std::vector<int> visible;  // [query rows]: visible keys of the current tile of keys
+    Reduction keys;        // All keys, or those that are not of blocks weighed separately.
+    Reduction block_keys;  // The keys of blocks weighed separately.
+    // [query rows]: the row sees keys [begin, end) of the present segment, and [hidden, visible) of
+    // the present tile. begin and hidden are used only with a window.
+    std::vector<int> begin;
+    std::vector<int> end;
+    std::vector<int> hidden;
+    std::vector<int> visible;
   };
   /// This rank's query heads of one K/V head. `first` counts from this rank's first query head.
   struct HeadGroup {
@@ -62,6 +69,7 @@ class SegmentAttention {
   struct TileRows {
     const proto::PlanSequence& sequence;
     std::span<const RowPlace> places;  // [rows]
+    std::optional<std::int64_t> window;
     HeadGroup group;
     std::int64_t kv_head = 0;
     std::int32_t first_row = 0;       // Index into the map's rows.
@@ -72,7 +80,7 @@ class SegmentAttention {
 
   HeadGroup GroupOf(std::int64_t kv_head) const;
   TileRows RowsOf(const proto::ForwardPlan& plan, const RowMap& map, const RowTile& tile,
-                  std::int64_t kv_head) const;
+                  std::optional<std::int64_t> window, std::int64_t kv_head) const;
   void AttendTile(const TileRows& tile, std::int64_t layer, KvStore& store,
                   Rows<const float> queries, Rows<float> output, Scratch& scratch) const;
   /// Scales the queries of rows [first_row, tile.rows()) and clears their sums.
@@ -82,13 +90,13 @@ class SegmentAttention {
   /// separately, else all others.
   void AttendSegments(const TileRows& tile, bool weighted, std::int64_t layer, KvStore& store,
                       Scratch& scratch, Reduction& reduction) const;
-  /// Attends query rows [first, end); row r sees the first scratch.end[r] keys of the segment.
-  void AttendSegment(const KvStore& store, KvStore::View segment, int first, int end,
-                     Scratch& scratch, Reduction& reduction) const;
-  /// Writes the result of a query row, [head_dim].
+  /// Query rows [first, end) against keys [scratch.begin[r], scratch.end[r]) of a segment.
+  void AttendSegment(const KvStore& store, KvStore::View segment, bool has_window, int first,
+                     int end, Scratch& scratch, Reduction& reduction) const;
+  /// What a query row's reduction comes to, [head_dim].
   void Finish(const Reduction& reduction, int query_row, std::int64_t value_stride,
               float* out) const;
-  /// The same for a row that weighs blocks separately.
+  /// The same if its keys of blocks are weighed separately.
   void FinishWeighted(const Scratch& scratch, const proto::BlockWeighting& weighting, int query_row,
                       std::int64_t value_stride, float* out) const;
 

@@ -228,6 +228,13 @@ void AttendRows(const AttentionTile& tile, std::int64_t first, std::int64_t rows
     }
   });
 
+  if (tile.hidden != nullptr) {
+    // The lowest score has the weight 0, because a row that sees any key has a larger maximum.
+    for (std::int64_t r = 0; r < rows; ++r) {
+      std::fill_n(scores[r], tile.hidden[first + r], kNoScore);
+    }
+  }
+
   T weights[kRowBlock][kTileKeys];
   float factors[kRowBlock];
   for (std::int64_t r = 0; r < rows; ++r) {

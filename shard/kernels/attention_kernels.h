@@ -22,10 +22,12 @@ struct AttentionTile {
   const std::byte* values = nullptr;  ///< T [tile keys / pair][value_stride][pair]
   std::int64_t value_stride = 0;      ///< head_dim rounded up to 16; the padding is zero.
   std::int64_t rows = 0;
-  const std::byte* queries = nullptr;  ///< T [rows][head_dim], already scaled.
-  const int* visible = nullptr;        ///< [rows]: row r sees keys [0, visible[r]) of the tile.
-  float* outputs = nullptr;            ///< [rows][value_stride]: weighted values so far.
-  float* states = nullptr;             ///< [rows][kRowState]
+  const std::byte* queries = nullptr;  ///< T [rows][head_dim], scaled already.
+  const int* visible = nullptr;        ///< [rows]: a row sees keys [hidden, visible) of the tile.
+  /// [rows]: less than `visible` unless that is 0. Null if no row has hidden keys.
+  const int* hidden = nullptr;
+  float* outputs = nullptr;  ///< [rows][value_stride]: weighted values so far.
+  float* states = nullptr;   ///< [rows][kRowState]; see there.
 };
 
 /// A row's state: the maximum so far, and the sum of exponentials so far in 16 parts.

@@ -174,7 +174,7 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
 
   return Layer{
       .index = index,
-      .rope_table = config.layers[static_cast<std::size_t>(index)].rope_table,
+      .options = config.layers[static_cast<std::size_t>(index)],
       .input_norm = std::move(input_norm),
       .qkv = PackRows(checkpoint, packing, qkv_chunks, hidden, input_factors),
       .query_chunks = query_chunks,

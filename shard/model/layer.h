@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -17,7 +16,7 @@ namespace scorecast::shard {
 /// have it.
 struct Layer {
   std::int64_t index = 0;
-  std::size_t rope_table = 0;      ///< See LayerConfig.
+  proto::LayerConfig options;
   std::vector<float> input_norm;   ///< [h]
   Linear qkv;                      ///< [q + 2 kv, h]: queries, keys, values; whole heads a chunk.
   std::int64_t query_chunks = 0;   ///< Chunks of queries in qkv; those of keys and values follow.

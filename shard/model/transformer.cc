@@ -192,7 +192,7 @@ void Transformer::Project(const Pass& pass, const Layer& layer, const PassRows& 
 
 void Transformer::StoreQkv(const Pass& pass, const Layer& layer, const RowMap& map,
                            const ProductTile& tile) {
-  const RopeTable& rope = rope_tables_[layer.rope_table];
+  const RopeTable& rope = rope_tables_[layer.options.rope_table];
   const std::int64_t head_dim = config_.head_dim;
   const std::int64_t first_key = partition_.heads.size() * head_dim;
   const std::int64_t first_value = first_key + partition_.kv_heads.size() * head_dim;
@@ -235,7 +235,7 @@ void Transformer::StoreQkv(const Pass& pass, const Layer& layer, const RowMap& m
 }
 
 void Transformer::Attend(const Pass& pass, const Layer& layer, const PassRows& rows) {
-  attention_.Forward(pass.plan(), rows.map, layer.index, kv_store_,
+  attention_.Forward(pass.plan(), rows.map, layer.index, layer.options.sliding_window, kv_store_,
                      {work_.queries.data, work_.queries.stride}, work_.attended, pool_);
   times_.End(Phase::kAttention);
   Round(rows.size(), work_.attended, work_.output_input);

@@ -170,9 +170,9 @@ TEST(EngineOutliers, DoNotReduceThePrecisionOfOtherChannels) {
   ExpectErrorsOfRounding(dir.path(), Precision::kInt8);
 }
 
-// Layers that alternate in norms and RoPE tables, as no family of today has them: with and without
-// norms behind attention and behind feed-forward, on the first layer, on inner ones and on the
-// last, which computes only the rows that are read.
+// Layers that alternate in windows, norms and RoPE tables, which no family has yet: with and
+// without norms behind attention and behind feed-forward, on the first layer, on inner ones and on
+// the last, which computes only the rows that are read.
 TEST(EngineLayers, HaveOptionsOfTheirOwn) {
   const reference::TempDirectory dir;  // Each rank its own, with the same weights.
   reference::RandomCheckpoint checkpoint;
@@ -180,9 +180,12 @@ TEST(EngineLayers, HaveOptionsOfTheirOwn) {
   checkpoint.config.rope_tables = {{.theta = 1e4}, {.theta = 100.0}};
   checkpoint.config.layers = {
       {.rope_table = 1, .post_attention_norm = true, .post_feedforward_norm = true},
-      {.rope_table = 0, .qk_norm = true},
+      {.rope_table = 0, .sliding_window = 20, .qk_norm = true},
       {.rope_table = 1, .post_feedforward_norm = true},
-      {.rope_table = 0, .post_attention_norm = true, .post_feedforward_norm = true}};
+      {.rope_table = 0,
+       .sliding_window = 70,
+       .post_attention_norm = true,
+       .post_feedforward_norm = true}};
   checkpoint.config.attention_output_bias = true;  // Added to the sum before it is normalised.
   checkpoint.config.mlp_bias = true;
   reference::WriteRandomWeights(dir.path(), checkpoint);

@@ -79,7 +79,9 @@ ReferenceConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
       throw std::runtime_error(
           "the oracle only knows windows that apply to every layer, as in mistral");
     }
-    result.sliding_window = config.at("sliding_window").get<std::int64_t>();
+    for (proto::LayerConfig& layer : model.layers) {
+      layer.sliding_window = config.at("sliding_window").get<std::int64_t>();
+    }
   }
   return result;
 }

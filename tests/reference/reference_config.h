@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "proto/model/model_config.h"
@@ -23,7 +22,6 @@ struct RopeScaling {
 struct ReferenceConfig {
   proto::ModelConfig model;
   RopeScaling rope_scaling;
-  std::optional<std::int64_t> sliding_window;  ///< In positions; applies to every layer.
 };
 
 /// Reads config.json of a Hugging Face model directory, independently of production code. Supports

@@ -130,7 +130,7 @@ ReferenceModel::Layer ReferenceModel::TakeLayer(Tensors& tensors, std::int64_t i
   layer.k_proj = linear("self_attn.k_proj", kv_size, c.hidden_size, c.attention_bias);
   layer.v_proj = linear("self_attn.v_proj", kv_size, c.hidden_size, c.attention_bias);
   const proto::LayerConfig& options = c.layers[static_cast<std::size_t>(index)];
-  layer.rope = options.rope_table;
+  layer.options = options;
   if (options.qk_norm) {
     layer.q_norm = norm("self_attn.q_norm", c.head_dim);
     layer.k_norm = norm("self_attn.k_norm", c.head_dim);
@@ -155,7 +155,7 @@ std::vector<std::vector<double>> ReferenceModel::Logits(
     std::span<const proto::TokenId> tokens, std::span<const proto::Segment> segments,
     std::span<const std::int32_t> rows, const proto::BlockWeighting& weighting) const {
   const std::vector<std::int32_t> positions = RowPositions(segments);
-  Mask mask = {DenseMask(segments, config_.sliding_window), {}, weighting};
+  Mask mask = {{}, {}, weighting};
   for (const proto::Segment& segment : segments) {
     mask.kinds.insert(mask.kinds.end(), static_cast<std::size_t>(segment.length), segment.kind);
   }
@@ -169,6 +169,7 @@ std::vector<std::vector<double>> ReferenceModel::Logits(
     x.emplace_back(begin, begin + embed_tokens_.in);
   }
   for (const Layer& layer : layers_) {
+    mask.sees = DenseMask(segments, layer.options.sliding_window);
     for (const bool is_mlp : {false, true}) {
       Rows added = is_mlp ? Mlp(layer, RmsNormed(x, layer.pre_feedforward_norm))
                           : Attention(layer, RmsNormed(x, layer.input_layernorm), positions, mask);
@@ -260,7 +261,7 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
         if (!norm.empty()) {
           RmsNorm(head, norm);
         }
-        ropes_[layer.rope].Rotate(head, positions[row]);
+        ropes_[layer.options.rope_table].Rotate(head, positions[row]);
       }
     }
   };

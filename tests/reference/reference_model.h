@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -64,7 +63,7 @@ class ReferenceModel {
     Linear up_proj;                             // [intermediate_size][hidden_size]
     Linear down_proj;                           // [hidden_size][intermediate_size]
     std::vector<double> post_feedforward_norm;  // [hidden_size], or empty
-    std::size_t rope = 0;                       // Index into ropes_.
+    proto::LayerConfig options;
   };
 
   void RoundWeights();

@@ -136,7 +136,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     for (const proto::Segment& segment : whole.segments) {
       for (std::int32_t begin = 0; begin < segment.length; begin += proto::kKvPageRows) {
         cut.segments.push_back({segment.kind, std::min(segment.length - begin, proto::kKvPageRows),
-                                0, begin > 0 || segment.continues});
+                                segment.first_position + begin, begin > 0 || segment.continues});
       }
     }
     GivePlaces(cut);
@@ -249,8 +249,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     SegmentAttention attention(partition.heads, partition.kv_heads, heads.group_size(),
                                heads.head_dim, threads);
     ThreadPool pool(threads);
-    attention.Forward(plan, map, layer, store, {queries.data(), stride}, {output.data(), stride},
-                      pool);
+    attention.Forward(plan, map, layer, window_, store, {queries.data(), stride},
+                      {output.data(), stride}, pool);
 
     outputs.resize(static_cast<std::size_t>(rows));
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -313,7 +313,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
   void ExpectDense(const Part& part, std::size_t first_output, const Outputs& outputs) const {
     const Heads heads = GetParam();
     const Sequence& sequence = *part.sequence;
-    const auto sees = reference::DenseMask(sequence.segments, std::nullopt);
+    const auto sees = reference::DenseMask(sequence.segments, window_);
     std::vector<proto::SegmentKind> kinds;
     for (const proto::Segment& segment : sequence.segments) {
       kinds.insert(kinds.end(), static_cast<std::size_t>(segment.length), segment.kind);
@@ -373,6 +373,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
   }
 
   std::mt19937 random_{9};
+  std::optional<std::int64_t> window_;
   std::int32_t kept_rows_ = 16;
   std::int32_t pass_rows_ = 16;
 };

@@ -41,6 +41,32 @@ TEST_P(SegmentAttentionTest, AgreesWithDenseMask) {
   }
 }
 
+// Positions go on from segment to segment, overlap or leave gaps. Windows are of one row up to more
+// than all. Ranks, parts and pages change no bit.
+TEST_P(SegmentAttentionTest, WindowsAreThoseOfTheDenseMask) {
+  for (const std::int64_t window : {1, 5, 63, 64, 65, 130, 1000}) {
+    SCOPED_TRACE("window " + std::to_string(window));
+    window_ = window;
+    Sequence sequence = RandomSequence(window % 2 == 0);
+    std::int32_t position = 0;
+    for (proto::Segment& segment : sequence.segments) {
+      segment.first_position = std::max(0, position + RandomInt(random_, -40, 40));
+      position = segment.first_position + segment.length;
+    }
+    const std::vector<Part> whole = {{&sequence, 0, sequence.rows()}};
+    const Outputs outputs = Forward(1, 2, whole);
+    ASSERT_NO_FATAL_FAILURE(ExpectDense(whole[0], 0, outputs));
+    ExpectSameBits(Forward(2, 1, whole), outputs);
+    const std::int32_t cut = RandomInt(random_, 1, std::max(1, sequence.rows() - 1));
+    Outputs in_parts = Forward(1, 1, std::vector<Part>{{&sequence, 0, cut}});
+    const Outputs rest = Forward(1, 1, std::vector<Part>{{&sequence, cut, sequence.rows()}});
+    in_parts.insert(in_parts.end(), rest.begin(), rest.end());
+    ExpectSameBits(in_parts, outputs);
+    const Sequence in_pages = InPages(sequence);
+    ExpectSameBits(Forward(1, 1, std::vector<Part>{{&in_pages, 0, sequence.rows()}}), outputs);
+  }
+}
+
 // Heads are split over every number of ranks, some of which share a K/V head, with several numbers
 // of threads.
 TEST_P(SegmentAttentionTest, RanksAndThreadsChangeNoBits) {

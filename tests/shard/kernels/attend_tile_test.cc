@@ -123,7 +123,8 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
   }
 
   /// Attends `rows` in one call of the kernel, in arrays of exactly their size.
-  void Attend(const Tile& tile, std::span<Row> rows, std::span<const int> visible) {
+  void Attend(const Tile& tile, std::span<Row> rows, std::span<const int> visible,
+              std::span<const int> hidden = {}) {
     const std::int64_t head_dim = tile.head_dim;
     std::vector<std::byte> queries(rows.size() * static_cast<std::size_t>(head_dim * type_.size()));
     std::vector<float> outputs;
@@ -145,6 +146,8 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
     attended.rows = static_cast<std::int64_t>(rows.size());
     attended.queries = queries.data();
     attended.visible = seen.data();
+    const std::vector<int> unseen(hidden.begin(), hidden.end());
+    attended.hidden = unseen.empty() ? nullptr : unseen.data();
     attended.outputs = outputs.data();
     attended.states = states.data();
     kernels_.attend(attended);
@@ -174,8 +177,9 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
     }
   }
 
-  static void Append(const Tile& tile, int visible, std::vector<testing::VisibleKey>& keys) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(visible); ++i) {
+  static void Append(const Tile& tile, int visible, std::vector<testing::VisibleKey>& keys,
+                     int hidden = 0) {
+    for (auto i = static_cast<std::size_t>(hidden); i < static_cast<std::size_t>(visible); ++i) {
       keys.push_back({tile.plain_keys[i].data(), tile.plain_values[i].data()});
     }
   }
@@ -342,6 +346,37 @@ TEST_P(AttendTile, CompanyChangesNoBits) {
           ASSERT_TRUE(rows[r].SameSums(alone[order[r]]))
               << "head_dim " << head_dim << ", row " << r << ", calls of up to " << longest;
         }
+      }
+    }
+  }
+}
+
+// Rows see keys [hidden, visible) of two tiles; the key that all of them have hidden is broken.
+TEST_P(AttendTile, HiddenKeysStayUnseen) {
+  for (const std::int64_t head_dim : kHeadDims) {
+    std::vector<Row> rows = RandomRows(40, head_dim, 8.0F);
+    std::vector<std::vector<testing::VisibleKey>> seen(rows.size());
+    std::vector<Tile> tiles;  // Outlive `seen`.
+    tiles.reserve(2);
+    for (const float bad : {kNan, kInfinity}) {
+      std::vector<int> visible;
+      std::vector<int> hidden;
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        visible.push_back(RandomInt(random_, 0, 3) == 0 ? 0 : RandomInt(random_, 2, kTileKeys));
+        hidden.push_back(RandomInt(random_, 1, std::max(visible[r] - 1, 1)));
+      }
+      Tile& tile = tiles.emplace_back(RandomTile(head_dim));
+      tile.plain_keys[0].assign(static_cast<std::size_t>(head_dim), bad);
+      tile.Pack();
+      Attend(tile, rows, visible, hidden);
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        Append(tile, visible[r], seen[r], hidden[r]);
+      }
+    }
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (!seen[r].empty()) {
+        SCOPED_TRACE("row " + std::to_string(r));
+        ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(rows[r], seen[r], 2));
       }
     }
   }
