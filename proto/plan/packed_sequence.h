@@ -48,8 +48,8 @@ std::size_t ChainBegin(const Segments& segments, std::size_t index) {
 }
 
 /// How suffix rows weigh blocks against the rest, after APE (arXiv 2502.05431): with scores s
-/// against all keys of blocks, o = softmax(s / T) V with weight T logsumexp(s / T) + ln S, merged by
-/// softmax over the weights with prefix and own keys, whose T and S are 1.
+/// against all keys of blocks, o = softmax(s / T) V with weight T logsumexp(s / T) + ln S, merged
+/// by softmax over the weights with prefix and own keys, whose T and S are 1.
 struct BlockWeighting {
   float temperature = 1;  ///< T, > 0
   float scale = 1;        ///< S, > 0
@@ -84,19 +84,17 @@ struct RowRead {
 /// A request in the form in which it is computed: a prefix, then blocks that never see each other,
 /// then suffixes that see all of it but each other. The only source of mask and positions.
 struct PackedSequence {
-  std::vector<TokenId> tokens;    ///< [rows]
+  std::vector<TokenId> tokens;  ///< [rows]
   /// Prefixes, then blocks, then suffixes; lengths add up to rows. Only a suffix may be empty: one
   /// that an answer is generated into.
   std::vector<Segment> segments;
-  std::vector<RowRead> reads;     ///< In the order in which the answer wants them.
+  std::vector<RowRead> reads;  ///< In the order in which the answer wants them.
   std::vector<std::vector<TokenId>> label_lists;
   BlockWeighting block_weighting;
 
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
   /// The largest position + 1; 0 for an empty sequence. It is this that a model's limit bounds.
   std::int64_t PositionLimit() const;
-  /// Position of every row: [rows].
-  std::vector<std::int32_t> Positions() const;
 };
 
 /// Query and items as multi-item scoring computes them: the prefix, then a block per item at

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace scorecast::shard {
@@ -13,19 +12,6 @@ namespace scorecast::shard {
 enum class Dtype : std::uint8_t { kF32, kF16, kBF16 };
 
 constexpr std::int64_t ItemSize(Dtype dtype) { return dtype == Dtype::kF32 ? 4 : 2; }
-
-/// As safetensors spells it.
-constexpr std::string_view DtypeName(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kF32:
-      return "F32";
-    case Dtype::kF16:
-      return "F16";
-    case Dtype::kBF16:
-      return "BF16";
-  }
-  return "";
-}
 
 /// A tensor in a mapped file: row-major, of any alignment. Does not own its bytes.
 struct TensorView {
