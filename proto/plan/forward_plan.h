@@ -32,10 +32,11 @@ struct KvPlace {
   bool operator==(const KvPlace&) const = default;
 };
 
-/// A segment, or a page of one, as a pass sees it: rows of [compute_begin, compute_end) are computed
-/// now, and any later ones do not exist yet. K/V of the rows before `stored` is there already (or
-/// another sequence of the same pass stores it) and is not written: rows from compute_begin to
-/// `stored` are computed for what is read of them. compute_begin <= stored <= compute_end.
+/// A segment, or a page of one, as a pass sees it: rows of [compute_begin, compute_end) are
+/// computed now, and any later ones do not exist yet. K/V of the rows before `stored` is there
+/// already (or another sequence of the same pass stores it) and is not written: rows from
+/// compute_begin to `stored` are computed for what is read of them. compute_begin <= stored <=
+/// compute_end.
 struct PlanSegment {
   SegmentKind kind = SegmentKind::kPrefix;
   bool continues = false;           ///< As Segment's; pages of a block or a suffix do, too.
@@ -81,8 +82,11 @@ struct KvCopy {
 /// One pass over the model: a batch of packed sequences, or of parts of them. Everything that the
 /// ranks do follows from it; it is broadcast once and cannot be refused.
 struct ForwardPlan {
-  std::uint32_t bucket = 0;             ///< Capacity for computed rows: TokenBucket(tokens.size()).
-  std::uint32_t read_bucket = 0;        ///< The same for the rows read.
+  /// Rows that the ranks' buffers have room for in this pass: TokenBucket(tokens.size()), or a
+  /// larger bucket. It decides how the buffers are laid out, and neither what is computed nor any
+  /// bit of the result.
+  std::uint32_t bucket = 0;
+  std::uint32_t read_bucket = 0;        ///< The same for reads.
   std::vector<TokenId> tokens;          ///< Of the computed rows, sequence by sequence.
   std::vector<PlanSequence> sequences;  ///< Computed rows add up to tokens.size().
   std::vector<KvCopy> copies;
@@ -95,6 +99,10 @@ struct ForwardPlan {
 /// The smallest of 32, 64, 128, … that is at least `rows`.
 std::uint32_t TokenBucket(std::int64_t rows);
 
+/// The largest bucket whose buffers are touched at start-up, so that its first pass is as fast as
+/// later ones. A smaller bucket uses a part of the same memory.
+inline constexpr std::uint32_t kTouchedBucket = 1024;
+
 /// The limits that a plan keeps and that the ranks' buffers are made for.
 struct PlanLimits {
   std::int32_t max_rows = 0;      ///< Rows computed in one pass.
@@ -102,5 +110,14 @@ struct PlanLimits {
   std::int32_t pass_kv_rows = 0;  ///< Places for K/V that one pass needs only, in rows.
   std::int32_t kept_kv_rows = 0;  ///< Places for K/V that outlive a pass, in rows: whole pages.
 };
+
+/// What a plan of this bucket, for rows and for reads, can use of buffers that were made for
+/// `limits`. A row takes a granule of the pass's K/V places at most. There are no kept places, as
+/// they belong to no pass.
+PlanLimits LimitsOfBucket(const PlanLimits& limits, std::uint32_t bucket);
+
+/// A broken invariant (Check) unless the plan has no more rows and reads than its buckets and than
+/// `limits`, and its buckets are buckets of these limits.
+void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits);
 
 }  // namespace scorecast::proto

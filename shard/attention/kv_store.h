@@ -46,6 +46,9 @@ class KvStore {
   /// rows are copied, which is what a place has room for.
   void Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool);
 
+  /// Touches the first `rows` places for K/V of one pass, in every head.
+  void TouchPass(std::int64_t rows, ThreadPool& pool);
+
   const AttentionKernels& kernels() const { return kernels_; }
   std::int64_t value_stride() const { return value_stride_; }
 

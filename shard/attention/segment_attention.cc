@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "shard/runtime/touch_pages.h"
+
 namespace scorecast::shard {
 namespace {
 
@@ -44,6 +46,16 @@ SegmentAttention::SegmentAttention(proto::Range heads, proto::Range kv_heads,
     }
     scratch.end.resize(rows);
     scratch.visible.resize(rows);
+  }
+}
+
+void SegmentAttention::Touch(ThreadPool& pool) {
+  for (Scratch& scratch : scratch_) {
+    for (Reduction* reduction : {&scratch.keys, &scratch.block_keys}) {
+      TouchPages(reduction->query.span(), pool);
+      TouchPages(std::as_writable_bytes(reduction->output.span()), pool);
+      TouchPages(std::as_writable_bytes(reduction->state.span()), pool);
+    }
   }
 }
 

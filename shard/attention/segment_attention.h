@@ -38,6 +38,9 @@ class SegmentAttention {
   void Forward(const proto::ForwardPlan& plan, const RowMap& map, std::int64_t layer,
                KvStore& store, Rows<const float> queries, Rows<float> output, ThreadPool& pool);
 
+  /// Touches what the threads work on.
+  void Touch(ThreadPool& pool);
+
  private:
   /// Query rows of a tile, one for each row and head, and what they have of their keys so far.
   struct Reduction {

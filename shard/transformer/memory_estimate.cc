@@ -1,7 +1,10 @@
 #include "shard/transformer/memory_estimate.h"
 
+#include <algorithm>
+
 #include "shard/attention/kv_store.h"
 #include "shard/transformer/lm_head.h"
+#include "shard/transformer/rope_table.h"
 #include "shard/transformer/workspace.h"
 
 namespace scorecast::shard {
@@ -23,11 +26,31 @@ std::int64_t LayerParameters(const proto::ModelConfig& config, std::int64_t head
   return n;
 }
 
+/// Buffers that one pass of a plan of these limits uses beside its K/V.
+std::int64_t ActivationBytes(const proto::ModelConfig& config, const proto::Partition& partition,
+                             const proto::PlanLimits& limits, Precision precision) {
+  const bool is_alone = partition.heads.size() == config.num_attention_heads;
+  const std::int64_t h = config.hidden_size;
+  return Workspace::Bytes(config, partition, limits, precision) +
+         kFloat * std::min<std::int64_t>(limits.max_reads, LmHead::kRowsAtOnce) *
+             (h + partition.vocabulary.size()) +
+         RopeTable::Bytes(config.head_dim, limits.max_rows) +
+         // Summands and rows that the ranks share; other ranks' summands.
+         kFloat * limits.max_rows * h * (is_alone ? 2 : 3);
+}
+
+/// K/V of plans of these limits.
+std::int64_t KvBytes(const proto::ModelConfig& config, const proto::Partition& partition,
+                     const proto::PlanLimits& limits, Precision precision) {
+  return KvStore::Bytes(KvElementSize(precision), config.num_hidden_layers,
+                        partition.kv_heads.size(), config.head_dim, limits.kept_kv_rows,
+                        limits.pass_kv_rows);
+}
+
 }  // namespace
 
 MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Partition& partition,
                               const proto::PlanLimits& limits, Precision precision) {
-  const bool is_alone = partition.heads.size() == config.num_attention_heads;
   const std::int64_t h = config.hidden_size;
   MemoryEstimate estimate;
   estimate.weights = ElementSize(precision) * config.num_hidden_layers *
@@ -35,13 +58,11 @@ MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Par
                                          partition.intermediate.size()) +
                      ElementSize(precision == Precision::kInt8 ? Precision::kFloat32 : precision) *
                          partition.vocabulary.size() * h;
-  estimate.activations = Workspace::Bytes(config, partition, limits, precision) +
-                         kFloat * LmHead::kRowsAtOnce * (h + partition.vocabulary.size()) +
-                         // Summands and rows that the ranks share; other ranks' summands.
-                         kFloat * limits.max_rows * h * (is_alone ? 2 : 3);
-  estimate.kv =
-      KvStore::Bytes(KvElementSize(precision), config.num_hidden_layers, partition.kv_heads.size(),
-                     config.head_dim, limits.kept_kv_rows, limits.pass_kv_rows);
+  estimate.activations = ActivationBytes(config, partition, limits, precision);
+  estimate.kv = KvBytes(config, partition, limits, precision);
+  const proto::PlanLimits touched = proto::LimitsOfBucket(limits, proto::kTouchedBucket);
+  estimate.touched = ActivationBytes(config, partition, touched, precision) +
+                     KvBytes(config, partition, touched, precision);
   return estimate;
 }
 

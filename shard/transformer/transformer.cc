@@ -90,19 +90,35 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       read_rows_(limits.max_rows) {
   // From here on single rows of it are read, if any.
   checkpoint.Release(LmHeadWeight(config, checkpoint));
-  std::byte* rows = exchange_.shared_rows();
-  auto* scales =
-      reinterpret_cast<float*>(rows + RoundUpRows(limits.max_rows) * config.hidden_size * kFloat);
-  normed_ = {arithmetic.layers(), config.hidden_size, rows,
-             arithmetic.layers() == Precision::kInt8 ? scales : nullptr};
-  final_rows_ = {Precision::kFloat32, config.hidden_size, rows, nullptr};
+  normed_ = {arithmetic.layers(), config.hidden_size, exchange_.shared_rows(), nullptr};
+  final_rows_ = {Precision::kFloat32, config.hidden_size, exchange_.shared_rows(), nullptr};
+}
+
+void Transformer::Touch(std::uint32_t bucket) {
+  const proto::PlanLimits limits = proto::LimitsOfBucket(limits_, bucket);
+  work_.Touch(limits.max_rows, pool_);
+  exchange_.Touch(RoundUpRows(limits.max_rows), pool_);
+  kv_store_.TouchPass(limits.pass_kv_rows, pool_);
+  lm_head_.Touch(limits.max_reads);
+  tiles_.Touch(pool_);
+  attention_.Touch(pool_);
+  rope_.Extend(limits.max_rows);
+}
+
+void Transformer::LayOut(std::uint32_t bucket) {
+  const std::int64_t rows = proto::LimitsOfBucket(limits_, bucket).max_rows;
+  work_.LayOut(rows);
+  if (normed_.precision == Precision::kInt8) {
+    // Behind the rows, which may take as much as floats.
+    normed_.scales = reinterpret_cast<float*>(exchange_.shared_rows() +
+                                              RoundUpRows(rows) * config_.hidden_size * kFloat);
+  }
 }
 
 std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
-  proto::Check(static_cast<std::int64_t>(plan.tokens.size()) <= limits_.max_rows &&
-                   static_cast<std::int64_t>(plan.reads.size()) <= limits_.max_reads,
-               "a plan keeps its limits");
+  proto::CheckBuckets(plan, limits_);
   times_.Begin();
+  LayOut(plan.bucket);
   FindRows(plan);
   kv_store_.Copy(plan.copies, pool_);
   const Scope all = {all_rows_, all_owners_, {}};

@@ -51,6 +51,10 @@ class Transformer {
               Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
               const proto::PlanLimits& limits, const Progress& progress);
 
+  /// Collective, before the first plan: touches the memory that plans of this bucket, or a smaller
+  /// one, use.
+  void Touch(std::uint32_t bucket);
+
   /// Computes the plan together with the other ranks and returns this rank's answer (answer.h).
   std::vector<std::byte> Forward(const proto::ForwardPlan& plan);
 
@@ -72,6 +76,8 @@ class Transformer {
     }
   };
 
+  /// Divides the buffers among their arrays as the plan's bucket says.
+  void LayOut(std::uint32_t bucket);
   void FindRows(const proto::ForwardPlan& plan);
   void Embed(const proto::ForwardPlan& plan);
   /// Keys and values of all rows into the store, and queries of `scope`.

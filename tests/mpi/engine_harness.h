@@ -52,10 +52,19 @@ class Engine {
   /// One RowLogits for each of the plan's reads; on rank 0 only.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
 
-  /// Computes sequences together in one pass: [sequences][reads]; on rank 0 only. A `bucket` other
-  /// than 0 replaces the plan's.
+  /// Token buckets in place of a plan's own, unless 0.
+  struct Buckets {
+    std::uint32_t rows = 0;
+    std::uint32_t reads = 0;
+  };
+
+  /// Computes sequences together in one pass: [sequences][reads]; on rank 0 only.
   std::vector<std::vector<proto::RowLogits>> RunTogether(
-      const std::vector<proto::PackedSequence>& sequences, std::uint32_t bucket = 0);
+      const std::vector<proto::PackedSequence>& sequences) {
+    return RunTogether(sequences, Buckets());
+  }
+  std::vector<std::vector<proto::RowLogits>> RunTogether(
+      const std::vector<proto::PackedSequence>& sequences, Buckets buckets);
 
   /// Computes one sequence in as many passes as the limits make of it: [reads]; on rank 0 only.
   std::vector<proto::RowLogits> RunInParts(const proto::PackedSequence& sequence);
