@@ -60,17 +60,20 @@ void PrintTokenizer(const coordinator::Tokenizer* tokenizer) {
 
 void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits,
                     shard::ProductPrecisions precisions) {
-  std::printf("\npartition over %d rank%s; memory in MiB, %s, at the largest pass\n", ranks,
-              ranks == 1 ? "" : "s", std::string(shard::Name(precisions.layers)).c_str());
-  std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s\n", "rank", "heads", "K/V heads",
-              "intermediate", "vocabulary", "weights", "activations", "K/V");
+  std::printf(
+      "\npartition over %d rank%s; memory in MiB, %s, at the largest pass; touched: the part of "
+      "activations and K/V that is touched at start, for passes of up to %u rows\n",
+      ranks, ranks == 1 ? "" : "s", std::string(shard::Name(precisions.layers)).c_str(),
+      proto::kTouchedBucket);
+  std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s %10s\n", "rank", "heads", "K/V heads",
+              "intermediate", "vocabulary", "weights", "activations", "K/V", "touched");
   for (int rank = 0; rank < ranks; ++rank) {
     const proto::Partition part = proto::MakePartition(config, rank, ranks);
     const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, precisions);
-    std::printf("  %4d  %-12s %-12s %-16s %-18s %10.1f %12.1f %10.1f\n", rank,
+    std::printf("  %4d  %-12s %-12s %-16s %-18s %10.1f %12.1f %10.1f %10.1f\n", rank,
                 Text(part.heads).c_str(), Text(part.kv_heads).c_str(),
                 Text(part.intermediate).c_str(), Text(part.vocabulary).c_str(), Mib(memory.weights),
-                Mib(memory.activations), Mib(memory.kv));
+                Mib(memory.activations), Mib(memory.kv), Mib(memory.touched));
   }
 }
 
@@ -88,9 +91,8 @@ int RunInspectCommand(const InspectFlags& flags) {
   if (instruction_set != shard::DetectInstructionSet()) {
     shard::LimitOneDnn(instruction_set);
   }
-  const shard::ArithmeticChoice products =
-      shard::ChooseArithmetic(PrecisionFromFlag(flags.engine.dtype)
-                                  .value_or(shard::DefaultPrecision(instruction_set)));
+  const shard::ArithmeticChoice products = shard::ChooseArithmetic(
+      PrecisionFromFlag(flags.engine.dtype).value_or(shard::DefaultPrecision(instruction_set)));
   const shard::ProductPrecisions precisions = {products.layers, products.lm_head};
   // The ranks may run on several hosts; the limits assume a host for each.
   const EngineLimits limits = MakeEngineLimits(flags.engine, config, precisions, flags.ranks,

@@ -20,11 +20,12 @@ from bench.passes.memory import run_memory
 from bench.passes.pass_bench import PassBench
 from bench.passes.report import Figures
 from bench.passes.scaling import layouts, run_scaling
+from bench.passes.start import run_start
 from bench.worker_process import WorkerFailed
 
 PASS_WORKLOADS = ["300+10x10", "300+100x10", "300+128x50"]
 SCALING_WORKLOADS = ["300+10x10", "300+100x10"]
-BENCHES = ["all", "pass", "scaling", "memory", "documents"]
+BENCHES = ["all", "pass", "scaling", "memory", "documents", "start"]
 
 
 def parse_flags() -> argparse.Namespace:
@@ -58,7 +59,7 @@ def parse_flags() -> argparse.Namespace:
 
 def run(flags: argparse.Namespace, figures: Figures) -> None:
     def wanted(bench: str) -> bool:
-        return flags.bench in ("all", bench)
+        return flags.bench == bench or flags.bench == "all" and bench != "start"
 
     def jobs(stack: ExitStack) -> Jobs:
         return Jobs(flags.scorecast_worker, flags.models, flags.shape, flags.work / "logs", refused, stack)
@@ -81,6 +82,10 @@ def run(flags: argparse.Namespace, figures: Figures) -> None:
     if wanted("documents"):
         with ExitStack() as stack:
             figures.documents = DocumentsBench(jobs(stack), flags.scorecast).run(flags.dtype, one_rank, flags.rounds)
+    if wanted("start"):
+        with ExitStack() as stack:
+            most_ranks = max(flags.layouts, key=lambda each: (each.ranks, each.threads))
+            figures.start = run_start(jobs(stack), flags.dtype, list(dict.fromkeys([one_rank, most_ranks])), flags.rounds)
     figures.not_run = refused.reasons
 
 

@@ -15,6 +15,7 @@ from bench.passes.memory import MemoryFigures
 from bench.passes.pass_bench import PassFigures
 from bench.passes.plot import Bar, Chart, svg
 from bench.passes.scaling import ScalingFigures, speedup
+from bench.passes.start import StartFigures
 
 
 def _cpu() -> str:
@@ -37,6 +38,7 @@ class Figures:
     scaling: list[ScalingFigures] = field(default_factory=list)
     memory: list[MemoryFigures] = field(default_factory=list)
     documents: list[DocumentsFigures] = field(default_factory=list)
+    start: list[StartFigures] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
 
     def markdown(self) -> str:
@@ -59,6 +61,8 @@ class Figures:
             parts += ["## Memory", "Totals of all ranks; shared pages count for each rank.", tables.memory(self.memory)]
         if self.documents:
             parts += documents_tables.sections(self.documents)
+        if self.start:
+            parts += ["## Start", "Each size in a fresh job; milliseconds of its passes; CPU time and page faults of rank 0.", tables.start(self.start)]
         if self.not_run:
             parts.append("\n".join(f"- Not run: {reason}" for reason in self.not_run))
         return "\n\n".join(parts)

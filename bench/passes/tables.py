@@ -9,6 +9,7 @@ from bench.passes.jobs import title
 from bench.passes.memory import MemoryFigures
 from bench.passes.pass_bench import PassFigures
 from bench.passes.scaling import ScalingFigures, speedup
+from bench.passes.start import PASSES, StartFigures
 from bench.samples import spread
 
 MIB = 1024 * 1024
@@ -111,3 +112,13 @@ def memory(all_figures: Sequence[MemoryFigures]) -> str:
              for f in all_figures]
     return table(["dtype", "ranks x threads", "after", "packed weights, MiB", "anonymous", "shared", "peak of both",
                    "both / weights", "both - weights", "file"], rows) + "\n\n" + "\n".join(added)
+
+
+def start(all_figures: Sequence[StartFigures]) -> str:
+    rows = []
+    for f in all_figures:
+        passes = [spread([1000 * seconds for seconds in f.of(name, "t")], 1) for name in PASSES]
+        faults = " ".join(f"{median(f.of(name, 'page_faults')):.0f}" for name in PASSES)
+        rows.append([f.dtype, str(f.layout), str(f.rows), spread(f.start_seconds, 2), *passes,
+                     spread(f.first_over_tenth("t"), 2), spread(f.first_over_tenth("cpu"), 2), faults])
+    return table(["dtype", "ranks x threads", "rows", "start, s", *PASSES, "first / tenth", "the same of CPU time", "page faults"], rows)

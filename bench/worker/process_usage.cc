@@ -5,12 +5,20 @@
 #include <stdexcept>
 #include <string>
 
+#include <sys/resource.h>
+
 namespace scorecast::bench {
 
 double ProcessCpuSeconds() {
   timespec time = {};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+std::int64_t ProcessPageFaults() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
 }
 
 ResidentMemory ProcessMemory() {

@@ -7,6 +7,9 @@ namespace scorecast::bench {
 /// CPU seconds of all threads of this process.
 double ProcessCpuSeconds();
 
+/// Pages that this process has touched for the first time so far, and that needed no disk.
+std::int64_t ProcessPageFaults();
+
 /// Resident memory of this process, in bytes.
 struct ResidentMemory {
   std::int64_t anonymous = 0;

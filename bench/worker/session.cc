@@ -150,13 +150,16 @@ std::vector<Product> Session::ProductsOf(const proto::ForwardPlan& plan) {
 json Session::Pass(const Workload& workload) {
   const proto::ForwardPlan& plan = PlanOf(workload);
   const MpiCost mpi_before = MpiCostSoFar();
+  const std::int64_t faults_before = ProcessPageFaults();
   const double cpu_before = ProcessCpuSeconds();
   std::vector<proto::RowLogits> rows;
   const double seconds = Seconds([&] { rows = engine_.runner().Run(plan); });
   const double cpu = ProcessCpuSeconds() - cpu_before;
+  const std::int64_t faults = ProcessPageFaults() - faults_before;
   const MpiCost mpi = MpiCostSoFar() - mpi_before;
   return {{"t", seconds},
           {"cpu", cpu},
+          {"page_faults", faults},
           {"tokens", plan.tokens.size()},
           {"operations", OperationsOf(ProductsOf(plan))},
           {"memory", MemoryJson()},

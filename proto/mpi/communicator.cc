@@ -113,7 +113,7 @@ void StartupPhase(const Communicator& group, const std::function<void()>& phase)
   if (first == sizes.end()) {
     return;
   }
-  // The first rank that failed tells the root, which tells all.
+  // The first rank that failed sends its message to the root, which sends it to all.
   const int failed_rank = static_cast<int>(first - sizes.begin());
   std::vector<int> counts(sizes.size(), 0);
   counts[static_cast<std::size_t>(failed_rank)] = *first;
@@ -123,7 +123,7 @@ void StartupPhase(const Communicator& group, const std::function<void()>& phase)
   group.GatherToRoot(std::as_bytes(std::span(mine)), counts,
                      std::as_writable_bytes(std::span(message)));
   group.Broadcast(std::as_writable_bytes(std::span(message)));
-  // Where rank 0 did not fail, the fault is one of the host that a rank runs on.
+  // A fault that rank 0 does not have may be one of the other rank's host, so the rank is named.
   throw StartupError(failed_rank == 0 ? message
                                       : "rank " + std::to_string(failed_rank) + ": " + message);
 }

@@ -10,11 +10,12 @@
 
 namespace scorecast::proto {
 
-/// A group of ranks that compute together. Owns its MPI_Comm. Every call is collective, is made by
-/// the one thread that calls MPI, and costs nothing in a group of one. An MPI failure ends the job.
+/// A group of ranks that compute together. Owns its MPI_Comm. Every call is collective, must be
+/// made by the one thread that calls MPI, and costs nothing in a group of one. An MPI failure ends
+/// the job.
 class Communicator {
  public:
-  /// All ranks of the job, on a communicator of its own. Needs an MpiEnvironment.
+  /// All ranks of the job, with their own communicator. Needs an MpiEnvironment.
   static Communicator World();
 
   ~Communicator();
@@ -25,22 +26,22 @@ class Communicator {
   int size() const { return size_; }
   bool is_root() const { return rank_ == 0; }
 
-  /// Rank 0's bytes to all; the size must be known everywhere.
+  /// Sends rank 0's bytes to all ranks, which must know their number.
   void Broadcast(std::span<std::byte> bytes) const;
 
-  /// Concatenates every rank's bytes on rank 0: `counts` [size] says how many each sends, and must
-  /// be the same everywhere; `all` is used on rank 0 only.
+  /// Concatenates every rank's bytes on rank 0. `counts` [size] are the bytes that each rank sends,
+  /// and must be the same on every rank; `all` is used on rank 0 only.
   void GatherToRoot(std::span<const std::byte> mine, std::span<const int> counts,
                     std::span<std::byte> all) const;
 
-  /// One value of every rank, on all ranks: [size].
+  /// Every rank's value, on all ranks: [size].
   std::vector<int> AllGather(int value) const;
   int Min(int value) const;
 
-  /// How many ranks of this group run on this host.
+  /// The number of ranks of this group that run on this host.
   int RanksOnThisHost() const;
 
-  /// A communicator of the same ranks, for the messages of one object, which frees it.
+  /// A communicator of the same ranks, for the messages of one object. The caller frees it.
   MPI_Comm Duplicate() const;
 
  private:
@@ -51,8 +52,8 @@ class Communicator {
   int size_ = 1;
 };
 
-/// Runs one phase of start-up on every rank and agrees on its success. Where any rank threw, every
-/// rank throws StartupError with the message of the first that did.
+/// Runs one phase of start-up on every rank, which then agree on its success. If any rank threw,
+/// every rank throws StartupError with the message of the first rank that did.
 void StartupPhase(const Communicator& group, const std::function<void()>& phase);
 
 }  // namespace scorecast::proto

@@ -14,7 +14,7 @@ int world_rank = 0;
 
 void PrintAndEndJob(const char* message) {
   std::fprintf(stderr, "scorecast: rank %d: %s\n", world_rank, message);
-  // Any code but 0: mpirun reports it modulo 256, and 0 as success.
+  // Not 0 modulo 256, which mpirun would report as success.
   MPI_Abort(MPI_COMM_WORLD, 70);
 }
 
@@ -27,10 +27,10 @@ bool StartedByLauncher() {
 
 MpiEnvironment::MpiEnvironment() {
   if (!StartedByLauncher()) {
-    // A world of one needs no daemon: Open MPI would fork one and keep it for the process's life.
+    // A world of one needs no daemon; Open MPI would fork one and keep it as long as the process.
     setenv("OMPI_MCA_ess_singleton_isolated", "1", /*overwrite=*/0);
-    // Nor a directory: all such worlds of a user would share one, which each removes at its end, be
-    // it under another that is just starting, which would fail.
+    // It needs no session directory either. All such worlds of a user would share one, and each
+    // removes it at its end, which makes another that is just starting fail.
     setenv("OMPI_MCA_orte_create_session_dirs", "0", /*overwrite=*/0);
   }
   int provided = MPI_THREAD_SINGLE;

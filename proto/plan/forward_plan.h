@@ -83,8 +83,11 @@ struct KvCopy {
 /// One pass over the model: a batch of packed sequences, or of parts of them. Everything that the
 /// ranks do follows from it. It is broadcast once; no rank can refuse it.
 struct ForwardPlan {
-  std::uint32_t bucket = 0;             ///< Capacity for computed rows: TokenBucket(tokens.size()).
-  std::uint32_t read_bucket = 0;        ///< The same for the rows read.
+  /// Rows for which the ranks' buffers have room in this pass: TokenBucket(tokens.size()), or a
+  /// larger bucket. It decides how the buffers are laid out. What is computed and the bits of the
+  /// result do not depend on it.
+  std::uint32_t bucket = 0;
+  std::uint32_t read_bucket = 0;        ///< The same for reads.
   std::vector<TokenId> tokens;          ///< Tokens of the computed rows, sequence by sequence.
   std::vector<PlanSequence> sequences;  ///< Their computed rows add up to tokens.size().
   std::vector<KvCopy> copies;
@@ -97,6 +100,10 @@ struct ForwardPlan {
 /// The smallest of 32, 64, 128, … that is at least `rows`.
 std::uint32_t TokenBucket(std::int64_t rows);
 
+/// The largest bucket whose buffers are touched at start-up, so that its first pass is as fast as
+/// later ones. A smaller bucket uses a part of the same memory.
+inline constexpr std::uint32_t kTouchedBucket = 1024;
+
 /// Limits that every plan observes and for which the ranks' buffers are made.
 struct PlanLimits {
   std::int32_t max_rows = 0;      ///< Most rows computed in one pass.
@@ -104,5 +111,14 @@ struct PlanLimits {
   std::int32_t pass_kv_rows = 0;  ///< Rows of K/V storage that one pass may use only for itself.
   std::int32_t kept_kv_rows = 0;  ///< Rows of K/V storage that outlive a pass: whole pages.
 };
+
+/// What a plan of this bucket, for rows and for reads, can use of buffers that were made for
+/// `limits`. A row takes a granule of the pass's K/V places at most. There are no kept places, as
+/// they belong to no pass.
+PlanLimits LimitsOfBucket(const PlanLimits& limits, std::uint32_t bucket);
+
+/// A broken invariant (Check) unless the plan has no more rows and reads than its buckets and than
+/// `limits`, and its buckets are buckets of these limits.
+void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits);
 
 }  // namespace scorecast::proto

@@ -14,17 +14,6 @@ std::int64_t PackedSequence::PositionLimit() const {
   return limit;
 }
 
-std::vector<std::int32_t> PackedSequence::Positions() const {
-  std::vector<std::int32_t> positions;
-  positions.reserve(tokens.size());
-  for (const Segment& segment : segments) {
-    for (std::int32_t i = 0; i < segment.length; ++i) {
-      positions.push_back(segment.first_position + i);
-    }
-  }
-  return positions;
-}
-
 PackedSequence PackItems(const std::vector<TokenId>& prefix,
                          const std::vector<std::vector<TokenId>>& items) {
   PackedSequence sequence;

@@ -88,8 +88,6 @@ struct PackedSequence {
   /// The largest position + 1, or 0 for an empty sequence. This is what a model's position limit
   /// bounds.
   std::int64_t PositionLimit() const;
-  /// Position of each row: [rows].
-  std::vector<std::int32_t> Positions() const;
 };
 
 /// The layout of multi-item scoring: the prefix, which holds the query, then one block for each

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "proto/base/check.h"
+#include "shard/runtime/touch_pages.h"
 
 namespace scorecast::shard {
 namespace {
@@ -75,6 +76,18 @@ void KvStore::Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool) {
       std::memcpy(to.values, from.values, static_cast<std::size_t>(behind.values - from.values));
     }
   });
+}
+
+void KvStore::TouchPass(std::int64_t rows, ThreadPool& pool) {
+  if (pass_.rows == 0) {
+    return;
+  }
+  for (std::int64_t head = 0; head < kv_heads_; ++head) {
+    const View begin = At(0, head, {.kept = false, .first = 0});
+    const View end = From(begin, RoundUp(rows));
+    TouchPages({begin.keys, end.keys}, pool);
+    TouchPages({begin.values, end.values}, pool);
+  }
 }
 
 std::int64_t KvStore::Bytes(std::int64_t element_size, std::int64_t layers, std::int64_t kv_heads,

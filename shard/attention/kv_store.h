@@ -47,6 +47,9 @@ class KvStore {
   /// granules of 16 rows, which every place has room for.
   void Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool);
 
+  /// Touches the first `rows` places for K/V of one pass, in every head.
+  void TouchPass(std::int64_t rows, ThreadPool& pool);
+
   const AttentionKernels& kernels() const { return kernels_; }
   std::int64_t value_stride() const { return value_stride_; }
 

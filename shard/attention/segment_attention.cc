@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "shard/runtime/touch_pages.h"
+
 namespace scorecast::shard {
 namespace {
 
@@ -52,6 +54,16 @@ SegmentAttention::SegmentAttention(proto::Range heads, proto::Range kv_heads,
     for (std::vector<int>* keys :
          {&scratch.begin, &scratch.end, &scratch.hidden, &scratch.visible}) {
       keys->resize(rows);
+    }
+  }
+}
+
+void SegmentAttention::Touch(ThreadPool& pool) {
+  for (Scratch& scratch : scratch_) {
+    for (Reduction* reduction : {&scratch.keys, &scratch.block_keys}) {
+      TouchPages(reduction->query.span(), pool);
+      TouchPages(std::as_writable_bytes(reduction->output.span()), pool);
+      TouchPages(std::as_writable_bytes(reduction->state.span()), pool);
     }
   }
 }

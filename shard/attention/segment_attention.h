@@ -41,6 +41,9 @@ class SegmentAttention {
                std::optional<std::int64_t> window, KvStore& store, Rows<const float> queries,
                Rows<float> output, ThreadPool& pool);
 
+  /// Touches what the threads work on.
+  void Touch(ThreadPool& pool);
+
  private:
   /// Query rows of a tile, one for each row and head, and their sums so far.
   struct Reduction {

@@ -10,41 +10,68 @@
 #include "shard/exchange/row_messages.h"
 #include "shard/exchange/shared_window.h"
 #include "shard/runtime/aligned_buffer.h"
+#include "shard/runtime/touch_pages.h"
 
 namespace scorecast::shard {
 namespace {
 
-/// A group of one: its summands are all there are.
+std::span<std::byte> BytesOf(std::byte* data, std::int64_t size) {
+  return {data, static_cast<std::size_t>(size)};
+}
+
+/// A group of one rank, whose summands are all there are.
 class OneRank : public RowTransport {
  public:
   explicit OneRank(const RowSizes& sizes)
-      : summands_(static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes)),
+      : sizes_(sizes),
+        summands_(static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes)),
         shared_rows_(static_cast<std::size_t>(sizes.max_rows * sizes.shared_bytes)) {}
 
   std::byte* summands() override { return summands_.data(); }
   std::byte* shared_rows() override { return shared_rows_.data(); }
   const std::byte* part(int /*rank*/) const override { return summands_.data(); }
+  void Touch(std::int64_t rows, ThreadPool& pool) override {
+    TouchPages(BytesOf(summands(), rows * sizes_.summand_bytes), pool);
+    TouchPages(BytesOf(shared_rows(), rows * sizes_.shared_bytes), pool);
+  }
   void ExchangeSummands(const RowSlices& /*owners*/) override {}
   void ShareRows(const RowSlices& /*owners*/, std::span<const RowPlane> /*planes*/) override {}
 
  private:
+  RowSizes sizes_;
   AlignedBuffer<std::byte> summands_;
   AlignedBuffer<std::byte> shared_rows_;
 };
 
-/// Rows that stand in a window, each rank's summands in pages of its own and the shared rows once.
-/// One barrier a call is enough. Summands are read between the barrier of ExchangeSummands and that
-/// of ShareRows, and written outside of it; shared rows are written there, and read outside. So
-/// between a rank's reading and another's next writing there is always one of the two barriers.
+/// Rows in a window: the summands of each rank in pages of its own, and the shared rows once. One
+/// barrier a call is enough. Summands are read between the barriers of ExchangeSummands and
+/// ShareRows, and written outside of that time; shared rows are written in that time and read
+/// outside of it. So there is always a barrier between one rank's reading and another's writing.
 class RowWindow : public RowTransport {
  public:
-  RowWindow(std::unique_ptr<SharedWindow> window, int rank, std::int64_t summand_bytes)
-      : window_(std::move(window)), rank_(rank), summand_bytes_(summand_bytes) {}
+  RowWindow(std::unique_ptr<SharedWindow> window, int rank, int ranks, const RowSizes& sizes)
+      : window_(std::move(window)), rank_(rank), ranks_(ranks), sizes_(sizes) {}
 
   std::byte* summands() override { return window_->of(rank_); }
   std::byte* shared_rows() override { return window_->common(); }
   const std::byte* part(int rank) const override {
-    return window_->of(rank) + first_own_row_ * summand_bytes_;
+    return window_->of(rank) + first_own_row_ * sizes_.summand_bytes;
+  }
+  /// The first touch puts a page near the rank that writes it: summands near their rank, and shared
+  /// rows near the owners that they have in a pass of so many rows. Then each rank reads the rest,
+  /// because its own page table has no entry for a page that only others have touched.
+  void Touch(std::int64_t rows, ThreadPool& pool) override {
+    TouchPages(BytesOf(summands(), rows * sizes_.summand_bytes), pool);
+    const std::int64_t shared_bytes = rows * sizes_.shared_bytes;
+    const std::int64_t begin = shared_bytes * rank_ / ranks_;
+    const std::int64_t end = shared_bytes * (rank_ + 1) / ranks_;
+    TouchPagesToRead(BytesOf(shared_rows() + begin, end - begin), pool);
+    window_->Barrier();
+    for (int rank = 0; rank < ranks_; ++rank) {
+      TouchPagesToRead(BytesOf(window_->of(rank), rows * sizes_.summand_bytes), pool);
+    }
+    TouchPagesToRead(BytesOf(shared_rows(), shared_bytes), pool);
+    window_->Barrier();
   }
   void ExchangeSummands(const RowSlices& owners) override {
     first_own_row_ = owners.Of(rank_).begin;
@@ -57,7 +84,8 @@ class RowWindow : public RowTransport {
  private:
   std::unique_ptr<SharedWindow> window_;
   int rank_;
-  std::int64_t summand_bytes_;
+  int ranks_;
+  RowSizes sizes_;
   std::int64_t first_own_row_ = 0;
 };
 
@@ -72,7 +100,7 @@ RowExchange::RowExchange(const proto::Communicator& group, std::int64_t max_rows
   proto::Check(0 <= max_rows && max_rows <= INT_MAX && 0 < summand_row_bytes &&
                    summand_row_bytes <= INT_MAX && 0 < shared_row_bytes &&
                    shared_row_bytes <= INT_MAX,
-               "rows have bytes, and neither they nor their number pass int");
+               "rows have bytes, and neither these nor the number of rows exceed INT_MAX");
   if (ranks_ == 1) {
     transport_ = std::make_unique<OneRank>(sizes_);
     description_ = "one rank";
@@ -86,7 +114,7 @@ RowExchange::RowExchange(const proto::Communicator& group, std::int64_t max_rows
           SharedWindow::Make(group, static_cast<std::size_t>(max_rows * summand_row_bytes),
                              static_cast<std::size_t>(max_rows * shared_row_bytes));
       if (window) {
-        transport_ = std::make_unique<RowWindow>(std::move(*window), rank_, summand_row_bytes);
+        transport_ = std::make_unique<RowWindow>(std::move(*window), rank_, ranks_, sizes_);
         uses_shared_memory_ = true;
         description_ = "shared window";
         return;
@@ -123,8 +151,13 @@ void RowExchange::CheckRows(const RowSlices& owners) const {
                "every row has one owner, and the rows fit the exchange's buffers");
 }
 
+void RowExchange::Touch(std::int64_t rows, ThreadPool& pool) {
+  proto::Check(rows <= sizes_.max_rows, "rows that are touched fit the exchange's buffers");
+  transport_->Touch(rows, pool);
+}
+
 void RowExchange::ExchangeSummands(const RowSlices& owners) {
-  proto::Check(!has_exchanged_, "ExchangeSummands and ShareRows take turns");
+  proto::Check(!has_exchanged_, "ExchangeSummands and ShareRows alternate");
   CheckRows(owners);
   has_exchanged_ = true;
   Timed([&] { transport_->ExchangeSummands(owners); });
@@ -132,7 +165,7 @@ void RowExchange::ExchangeSummands(const RowSlices& owners) {
 }
 
 void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
-  proto::Check(has_exchanged_, "ExchangeSummands and ShareRows take turns");
+  proto::Check(has_exchanged_, "ExchangeSummands and ShareRows alternate");
   CheckRows(owners);
   has_exchanged_ = false;
   Timed([&] { transport_->ShareRows(owners, planes); });

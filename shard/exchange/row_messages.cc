@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "proto/base/check.h"
+#include "shard/runtime/touch_pages.h"
 
 namespace scorecast::shard {
 namespace {
@@ -12,7 +13,7 @@ int Count(std::int64_t n) {
   return static_cast<int>(n);
 }
 
-/// A row as one element, so that counts and offsets are rows and messages may pass 2 GiB.
+/// One row as an MPI element, so that counts and offsets are in rows and messages may exceed 2 GiB.
 MPI_Datatype RowType(std::int64_t bytes) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_contiguous(Count(bytes), MPI_BYTE, &type);
@@ -52,12 +53,22 @@ RowMessages::~RowMessages() {
   MPI_Comm_free(&comm_);
 }
 
+void RowMessages::Touch(std::int64_t rows, ThreadPool& pool) {
+  const auto touch = [&pool](AlignedBuffer<std::byte>& buffer, std::int64_t bytes) {
+    TouchPages(buffer.span().first(static_cast<std::size_t>(bytes)), pool);
+  };
+  const std::int64_t most_own_rows = (rows + ranks_ - 1) / ranks_;
+  touch(summands_, rows * sizes_.summand_bytes);
+  touch(shared_rows_, rows * sizes_.shared_bytes);
+  touch(received_, ranks_ * most_own_rows * sizes_.summand_bytes);
+}
+
 void RowMessages::ExchangeSummands(const RowSlices& owners) {
   const proto::Range own = owners.Of(rank_);
   for (int r = 0; r < ranks_; ++r) {
     const auto i = static_cast<std::size_t>(r);
     const proto::Range slice = owners.Of(r);
-    // A rank's part of its own rows stays where it is.
+    // A rank's summands of its own rows stay where they are.
     send_counts_[i] = r == rank_ ? 0 : Count(slice.size());
     send_offsets_[i] = Count(slice.begin);
     receive_counts_[i] = r == rank_ ? 0 : Count(own.size());
@@ -66,7 +77,7 @@ void RowMessages::ExchangeSummands(const RowSlices& owners) {
                            : received_.data() + r * own.size() * sizes_.summand_bytes;
   }
   proto::Check(own.size() <= (sizes_.max_rows + ranks_ - 1) / ranks_,
-               "no rank owns more rows than its even share of the most");
+               "no rank owns more rows than its even share of the largest number");
   if (owners.rows() > 0) {
     MPI_Alltoallv(summands_.data(), send_counts_.data(), send_offsets_.data(), summand_row_,
                   received_.data(), receive_counts_.data(), receive_offsets_.data(), summand_row_,

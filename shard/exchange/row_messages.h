@@ -14,10 +14,10 @@
 
 namespace scorecast::shard {
 
-/// Rows that are sent: for ranks on several hosts.
+/// Rows that travel as MPI messages: for ranks on several hosts.
 class RowMessages : public RowTransport {
  public:
-  /// Collective. Throws StartupError, on every rank, where one lacks the memory.
+  /// Collective. Throws StartupError, on every rank, if one of them lacks the memory.
   RowMessages(const proto::Communicator& group, const RowSizes& sizes);
   ~RowMessages() override;
   RowMessages(const RowMessages&) = delete;
@@ -26,6 +26,7 @@ class RowMessages : public RowTransport {
   std::byte* summands() override { return summands_.data(); }
   std::byte* shared_rows() override { return shared_rows_.data(); }
   const std::byte* part(int rank) const override { return parts_[static_cast<std::size_t>(rank)]; }
+  void Touch(std::int64_t rows, ThreadPool& pool) override;
   void ExchangeSummands(const RowSlices& owners) override;
   void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) override;
 
@@ -37,13 +38,13 @@ class RowMessages : public RowTransport {
   int ranks_;
   AlignedBuffer<std::byte> summands_;
   AlignedBuffer<std::byte> shared_rows_;
-  AlignedBuffer<std::byte>
-      received_;  // [ranks][own rows] of summands; a rank's place for its own is not used.
+  /// [ranks][own rows] of summands; a rank's place for its own is not used.
+  AlignedBuffer<std::byte> received_;
   std::vector<const std::byte*> parts_;
   std::vector<int> send_counts_, send_offsets_, receive_counts_, receive_offsets_;  // In rows.
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Datatype summand_row_ = MPI_DATATYPE_NULL;
-  std::map<std::int64_t, MPI_Datatype> shared_rows_of_;  // By their bytes.
+  std::map<std::int64_t, MPI_Datatype> shared_rows_of_;  // By the bytes of a row.
 };
 
 }  // namespace scorecast::shard

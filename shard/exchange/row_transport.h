@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/base/range.h"
+#include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
@@ -15,7 +16,7 @@ struct RowSizes {
   std::int64_t shared_bytes = 0;   ///< Of one finished row, at most.
 };
 
-/// Who owns which of some rows: rank r those of [bounds[r], bounds[r + 1]), in rank order.
+/// The owner of each row: rank r owns rows [bounds[r], bounds[r + 1]).
 struct RowSlices {
   std::vector<std::int64_t> bounds;  ///< [ranks + 1]
 
@@ -26,19 +27,22 @@ struct RowSlices {
   }
 };
 
-/// A part of every shared row: rows of it lie dense in the shared memory.
+/// One part of every shared row, such as its data or its scale. The parts of consecutive rows
+/// follow each other in the shared memory.
 struct RowPlane {
   std::byte* data = nullptr;
   std::int64_t row_bytes = 0;
 };
 
-/// How a RowExchange's rows get from rank to rank: its buffers and its two calls.
+/// Moves the rows of a RowExchange from rank to rank, and owns their buffers. The calls are those
+/// of RowExchange, which describes them.
 class RowTransport {
  public:
   virtual ~RowTransport() = default;
   virtual std::byte* summands() = 0;
   virtual std::byte* shared_rows() = 0;
   virtual const std::byte* part(int rank) const = 0;
+  virtual void Touch(std::int64_t rows, ThreadPool& pool) = 0;
   virtual void ExchangeSummands(const RowSlices& owners) = 0;
   virtual void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) = 0;
 };

@@ -20,13 +20,13 @@ namespace scorecast::shard {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-/// Some 0.3 ms: longer than ranks that have a core each are usually apart.
+/// About 0.3 ms. Ranks that have a core each usually arrive within less.
 constexpr int kSpins = 10'000;
-/// Where they have not, who spins may keep from its core the very rank that it waits for.
+/// If ranks share cores, a rank that spins may take the core from the rank it waits for.
 constexpr int kSpinsOversubscribed = 200;
-/// After so long a sleeping rank looks after MPI's messages.
+/// A sleeping rank wakes this often to let MPI's messages make progress.
 constexpr long kNapNanoseconds = 1'000'000;
-/// What the file of Open MPI's own messages may still grow to, for each rank.
+/// The size to which the file of Open MPI's own messages may still grow, for each rank.
 constexpr std::size_t kMessageFileBytes = std::size_t{4} << 20U;
 
 std::size_t PageSize() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
@@ -36,8 +36,8 @@ std::size_t WholePages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-/// Where this process sees a rank's segment, from its first whole page on: Open MPI 4.1 begins
-/// segments inside of one, the same for all ranks as they map the same file.
+/// The address of a rank's segment in this process, from its first whole page on. Open MPI 4.1
+/// begins segments inside a page, at the same place for all ranks because they map the same file.
 std::byte* SegmentOf(MPI_Win window, int rank) {
   MPI_Aint size = 0;
   int unit = 0;
@@ -47,16 +47,16 @@ std::byte* SegmentOf(MPI_Win window, int rank) {
   return static_cast<std::byte*>(base) + (inside == 0 ? 0 : PageSize() - inside);
 }
 
-/// The directory of the window's file. Open MPI would say it too, through MPI_T, which takes 0.2 s
-/// to start. Without a writable /dev/shm it would take its session's directory.
+/// The directory of the window's file. Open MPI can tell it through MPI_T, but that takes 0.2 s to
+/// start. If /dev/shm is not writable, Open MPI takes its session's directory.
 std::string BackingDirectory() {
   const char* told = std::getenv("OMPI_MCA_osc_sm_backing_directory");
   return told != nullptr ? told : "/dev/shm";
 }
 
-/// Why there can be no window of so many bytes; empty where there can. Open MPI 4.1 would notice
-/// the lack of space on the rank that makes the file, and leave the others waiting; and where the
-/// space were gone later, a rank would die of SIGBUS at the first page that it lacks.
+/// The reason why there can be no window of so many bytes; empty if there can. Open MPI 4.1 notices
+/// a lack of space only on the rank that makes the file, and leaves the others waiting. If space
+/// runs out later, a rank dies of SIGBUS at the first page that is missing.
 std::string Obstacle(std::size_t bytes, int ranks) {
   const std::string directory = BackingDirectory();
   struct statfs system {};
@@ -64,9 +64,9 @@ std::string Obstacle(std::size_t bytes, int ranks) {
     return directory + " cannot be written";
   }
   if (system.f_type != TMPFS_MAGIC) {
-    return directory + " is not in memory";  // The pages of a disk's file would be written to it.
+    return directory + " is not in memory";  // A disk's file would be written to the disk.
   }
-  // Open MPI wants 5 % more than the window.
+  // Open MPI asks for 5 % more than the window.
   const std::size_t wanted =
       bytes + bytes / 16 + static_cast<std::size_t>(ranks) * kMessageFileBytes;
   const std::size_t free =
@@ -78,7 +78,7 @@ std::string Obstacle(std::size_t bytes, int ranks) {
   return "";
 }
 
-/// Rank 0's text, on all ranks.
+/// Rank 0's text on all ranks.
 std::string OfRoot(const proto::Communicator& group, std::string text) {
   text.resize(static_cast<std::size_t>(group.AllGather(static_cast<int>(text.size())).front()));
   group.Broadcast(std::as_writable_bytes(std::span(text)));
@@ -110,7 +110,7 @@ using Word = std::uint32_t;
 
 std::atomic_ref<Word> Atomic(Word& word) { return std::atomic_ref(word); }
 
-/// Sleeps while `word` is `value`, until WakeAll or the end of a nap.
+/// Sleeps while `word` is `value`, at most until WakeAll or the end of a nap.
 void SleepWhile(Word& word, Word value) {
   const timespec nap = {0, kNapNanoseconds};
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &nap, nullptr, 0);
@@ -120,10 +120,10 @@ void WakeAll(Word& word) { syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullpt
 
 }  // namespace
 
-/// Zero at first, as the window is; each word in a cache line of its own.
+/// The barrier's state. It is zero at first, as the window is. Each word has its own cache line.
 struct SharedWindow::Gate {
-  alignas(kCacheLine) Word arrived;  // Ranks that are in the barrier.
-  alignas(kCacheLine) Word round;    // Barriers that all have reached.
+  alignas(kCacheLine) Word arrived;  // Ranks that have reached this barrier.
+  alignas(kCacheLine) Word round;    // Barriers that all ranks have reached.
   alignas(kCacheLine) Word asleep;   // Ranks that want to be woken.
 };
 
@@ -131,7 +131,8 @@ proto::Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(
     const proto::Communicator& group, std::size_t bytes_a_rank, std::size_t common_bytes) {
   const auto ranks = static_cast<std::size_t>(group.size());
   const std::size_t own = WholePages(bytes_a_rank);
-  // In rank 0's segment, behind its own bytes; and each segment has a page to begin on a whole one.
+  // The common bytes lie in rank 0's segment, behind its own. Each segment has one more page, so
+  // that it can begin on a whole one.
   const std::size_t common = WholePages(common_bytes) + WholePages(sizeof(Gate));
   const std::size_t all = ranks * (own + PageSize()) + common;
   std::string obstacle = OfRoot(group, group.is_root() ? Obstacle(all, group.size()) : "");
@@ -159,7 +160,7 @@ proto::Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(
     return proto::Unexpected("MPI makes no shared window: " + OfRoot(group, ErrorText(code)));
   }
   if (number_made < ranks) {
-    // A window that some lack cannot be freed either.
+    // A window that some ranks lack cannot be freed either.
     throw proto::StartupError("MPI made a shared window of " + std::to_string(all >> 20U) +
                               " MiB on " + std::to_string(number_made) + " ranks of " +
                               std::to_string(ranks));
@@ -182,7 +183,7 @@ SharedWindow::SharedWindow(MPI_Comm comm, MPI_Win window) : comm_(comm), window_
   for (int r = 0; r < ranks; ++r) {
     bases_.push_back(SegmentOf(window_, r));
   }
-  MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);  // MPI_Win_sync wants an epoch.
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);  // MPI_Win_sync needs an epoch.
 }
 
 SharedWindow::~SharedWindow() {
@@ -191,13 +192,13 @@ SharedWindow::~SharedWindow() {
   MPI_Comm_free(&comm_);
 }
 
-// Not MPI_Barrier: on a machine with more to do than cores that takes twice as long where it
-// yields, and more where mpirun did not tell it to.
+// Not MPI_Barrier: on a machine that has more to do than it has cores, that takes twice as long if
+// it yields, and longer if mpirun did not tell it to yield.
 void SharedWindow::Barrier() {
   MPI_Win_sync(window_);
   const Word round = Atomic(gate_->round).load();
   if (Atomic(gate_->arrived).fetch_add(1) + 1 == bases_.size()) {
-    // Before the round, which lets the others go on to the next barrier.
+    // This must come before the new round, which lets the others enter the next barrier.
     Atomic(gate_->arrived).store(0);
     Atomic(gate_->round).fetch_add(1);
     if (Atomic(gate_->asleep).load() != 0) {
@@ -217,12 +218,12 @@ void SharedWindow::WaitForRound(std::uint32_t round) {
     }
     SpinOnce();
   }
-  // Counted before it looks at the round once more, as who ends the round looks after that: one of
-  // the two sees the other.
+  // A rank counts itself as asleep and then looks at the round; the last rank ends the round and
+  // then looks at the count. So at least one of them sees the other.
   Atomic(gate_->asleep).fetch_add(1);
   while (Atomic(gate_->round).load() == round) {
-    // A message that this rank has sent may want its help to leave, and the rank waited for may be
-    // waiting for that.
+    // A message that this rank has sent may need this rank's help to leave, and the rank it waits
+    // for may be waiting for that message.
     int is_there = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &is_there, MPI_STATUS_IGNORE);
     SleepWhile(gate_->round, round);

@@ -13,14 +13,15 @@
 
 namespace scorecast::shard {
 
-/// Memory that the ranks of a group on one host have in common, and a barrier in it. Zeroed pages
-/// that are touched only when used. It has no name in a file system once it is made, so that
-/// nothing of it stays whatever ends the ranks.
+/// Memory that the ranks of a group on one host share, and a barrier in it. Its pages are zero, and
+/// take memory when they are used first. Once it is made it has no name in any file system, so that
+/// nothing of it remains, however the ranks end.
 class SharedWindow {
  public:
-  /// Collective, of ranks that all run on one host: page-aligned `bytes_a_rank` for each of them,
-  /// and `common_bytes` once. An error says why this host has none for so much; it is every rank's.
-  /// Throws StartupError, on every rank, where MPI made it on some of them only.
+  /// Collective; all ranks must run on one host. Makes `bytes_a_rank` for each rank and
+  /// `common_bytes` once, all page-aligned. An error, the same on every rank, says why this host
+  /// cannot share so much memory. Throws StartupError, on every rank, if MPI made the window on
+  /// some of them only.
   static proto::Expected<std::unique_ptr<SharedWindow>, std::string> Make(
       const proto::Communicator& group, std::size_t bytes_a_rank, std::size_t common_bytes);
   ~SharedWindow();
@@ -30,7 +31,7 @@ class SharedWindow {
   std::byte* of(int rank) const { return bases_[static_cast<std::size_t>(rank)]; }
   std::byte* common() const { return common_; }
 
-  /// Collective: what any rank wrote before it, every rank reads after it.
+  /// Collective. Every rank then sees everything that any rank wrote before.
   void Barrier();
 
  private:

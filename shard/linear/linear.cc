@@ -1,6 +1,7 @@
 #include "shard/linear/linear.h"
 
 #include "proto/base/check.h"
+#include "shard/runtime/touch_pages.h"
 
 namespace scorecast::shard {
 
@@ -9,6 +10,10 @@ void TileScratch::Reserve(std::int64_t columns) {
     columns_ = columns;
     tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads_ * kMostTileRows * columns));
   }
+}
+
+void TileScratch::Touch(ThreadPool& pool) {
+  TouchPages(std::as_writable_bytes(tiles_.span()), pool);
 }
 
 Linear::Linear(GemmBackend& backend, Precision precision, const WeightSource& source,

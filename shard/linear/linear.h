@@ -20,6 +20,7 @@ class TileScratch {
 
   /// Makes room for tiles of up to this many columns.
   void Reserve(std::int64_t columns);
+  void Touch(ThreadPool& pool);
   float* Of(int thread) { return tiles_.data() + thread * kMostTileRows * columns_; }
 
  private:

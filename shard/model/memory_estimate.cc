@@ -1,11 +1,13 @@
 #include "shard/model/memory_estimate.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include "shard/attention/kv_store.h"
 #include "shard/linear/packing.h"
+#include "shard/model/rope_table.h"
 #include "shard/model/tensors.h"
 #include "shard/model/workspace.h"
 #include "shard/readout/lm_head.h"
@@ -36,23 +38,41 @@ std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
   return 0;
 }
 
+/// Buffers, besides its K/V, that one pass of a plan of these limits uses.
+std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& partition,
+                             const proto::PlanLimits& limits, Precision layers) {
+  const bool is_alone = partition.heads.size() == config.num_attention_heads;
+  const std::int64_t h = config.hidden_size;
+  return Workspace::Bytes(config, partition, limits, layers) +
+         kFloat * std::min<std::int64_t>(limits.max_reads, LmHead::kRowsAtOnce) *
+             (h + partition.vocabulary.size()) +
+         static_cast<std::int64_t>(config.rope_tables.size()) *
+             RopeTable::Bytes(config.head_dim, limits.max_rows) +
+         // Summands and rows that the ranks share; other ranks' summands.
+         kFloat * limits.max_rows * h * (is_alone ? 2 : 3);
+}
+
+/// K/V of plans of these limits.
+std::int64_t KvBytes(const ModelConfig& config, const proto::Partition& partition,
+                     const proto::PlanLimits& limits, Precision layers) {
+  return KvStore::Bytes(KvElementSize(layers), config.num_hidden_layers(),
+                        partition.kv_heads.size(), config.head_dim, limits.kept_kv_rows,
+                        limits.pass_kv_rows);
+}
+
 }  // namespace
 
 MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition& partition,
                               const proto::PlanLimits& limits, ProductPrecisions precisions) {
-  const bool is_alone = partition.heads.size() == config.num_attention_heads;
-  const std::int64_t h = config.hidden_size;
   MemoryEstimate estimate;
   for (const TensorSpec& tensor : AllTensors(config)) {
     estimate.weights += StoredBytes(tensor, config, partition, precisions);
   }
-  estimate.activations = Workspace::Bytes(config, partition, limits, precisions.layers) +
-                         kFloat * LmHead::kRowsAtOnce * (h + partition.vocabulary.size()) +
-                         // Summands and rows that the ranks share; other ranks' summands.
-                         kFloat * limits.max_rows * h * (is_alone ? 2 : 3);
-  estimate.kv = KvStore::Bytes(KvElementSize(precisions.layers), config.num_hidden_layers(),
-                               partition.kv_heads.size(), config.head_dim, limits.kept_kv_rows,
-                               limits.pass_kv_rows);
+  estimate.activations = ActivationBytes(config, partition, limits, precisions.layers);
+  estimate.kv = KvBytes(config, partition, limits, precisions.layers);
+  const proto::PlanLimits touched = proto::LimitsOfBucket(limits, proto::kTouchedBucket);
+  estimate.touched = ActivationBytes(config, partition, touched, precisions.layers) +
+                     KvBytes(config, partition, touched, precisions.layers);
   return estimate;
 }
 

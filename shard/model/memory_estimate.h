@@ -17,6 +17,9 @@ struct MemoryEstimate {
   std::int64_t weights = 0;      ///< The rank's slices, as packed, and vectors.
   std::int64_t activations = 0;  ///< Buffers for the largest plan.
   std::int64_t kv = 0;           ///< Keys and values of one pass and those kept between passes.
+  /// The part of activations and K/V that is touched at start-up, for buckets up to
+  /// proto::kTouchedBucket.
+  std::int64_t touched = 0;
 
   std::int64_t total() const { return weights + activations + kv; }
 };

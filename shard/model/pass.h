@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "shard/exchange/row_exchange.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/attention/row_map.h"
+#include "shard/exchange/row_exchange.h"
 
 namespace scorecast::shard {
 
@@ -15,7 +15,7 @@ struct PassRows {
   explicit PassRows(std::int64_t max_rows) : map(max_rows) {}
 
   RowMap map;                        ///< Their places in the plan.
-  RowSlices owners;           ///< The rank that owns each.
+  RowSlices owners;                  ///< The rank that owns each.
   std::vector<std::int32_t> origin;  ///< [rows]: index among all rows; empty if these are all.
 
   std::int64_t size() const { return static_cast<std::int64_t>(map.rows().size()); }

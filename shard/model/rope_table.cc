@@ -5,6 +5,15 @@
 
 namespace scorecast::shard {
 
+namespace {
+
+/// Tables grow by doubling.
+std::int64_t PositionsFor(std::int64_t end) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(end)));
+}
+
+}  // namespace
+
 RopeTable::RopeTable(const proto::RopeConfig& config, std::int64_t head_dim) : half_(head_dim / 2) {
   const auto theta = static_cast<float>(config.theta);
   for (std::int64_t i = 0; i < half_; ++i) {
@@ -20,7 +29,7 @@ void RopeTable::Extend(std::int64_t end) {
   if (end <= known) {
     return;
   }
-  const auto grown = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(end)));
+  const std::int64_t grown = PositionsFor(end);
   cosine_.resize(static_cast<std::size_t>(grown * half_));
   sine_.resize(static_cast<std::size_t>(grown * half_));
   for (std::int64_t position = known; position < grown; ++position) {
@@ -31,6 +40,11 @@ void RopeTable::Extend(std::int64_t end) {
       sine_[at] = static_cast<float>(std::sin(static_cast<double>(angle)));
     }
   }
+}
+
+std::int64_t RopeTable::Bytes(std::int64_t head_dim, std::int64_t end) {
+  // A cosine and a sine for each pair of a head's elements.
+  return PositionsFor(end) * head_dim * static_cast<std::int64_t>(sizeof(float));
 }
 
 }  // namespace scorecast::shard

@@ -17,6 +17,9 @@ class RopeTable {
   /// Adds the positions below `end` that are missing.
   void Extend(std::int64_t end);
 
+  /// What a table takes that was extended to `end`.
+  static std::int64_t Bytes(std::int64_t head_dim, std::int64_t end);
+
   const float* cosine(std::int64_t position) const { return cosine_.data() + position * half_; }
   const float* sine(std::int64_t position) const { return sine_.data() + position * half_; }
 

@@ -65,10 +65,9 @@ constexpr std::int64_t kRowsPerTask = 4;
 
 }  // namespace
 
-RowExchange Transformer::MakeExchange(const proto::Communicator& group,
-                                             const ModelConfig& config, Precision precision,
-                                             const proto::PlanLimits& limits,
-                                             RowExchange::Transport transport) {
+RowExchange Transformer::MakeExchange(const proto::Communicator& group, const ModelConfig& config,
+                                      Precision precision, const proto::PlanLimits& limits,
+                                      RowExchange::Transport transport) {
   // A shared row has at most h floats and a scale.
   return {group, RoundUpRows(limits.max_rows),
           config.hidden_size * (SummandsAreBf16(group.size(), precision) ? kFloat / 2 : kFloat),
@@ -103,29 +102,49 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       exchange_(exchange) {
   // From now on only single rows of it are read.
   checkpoint.Release(ModelTensor(checkpoint, config, TensorRole::kLmHead));
-  std::byte* rows = exchange_.shared_rows();
-  auto* scales =
-      reinterpret_cast<float*>(rows + RoundUpRows(limits.max_rows) * config.hidden_size * kFloat);
-  normed_ = {arithmetic.layers(), config.hidden_size, rows,
-             arithmetic.layers() == Precision::kInt8 ? scales : nullptr};
-  final_rows_ = {Precision::kFloat32, config.hidden_size, rows, nullptr};
+  normed_ = {arithmetic.layers(), config.hidden_size, exchange_.shared_rows(), nullptr};
+  final_rows_ = {Precision::kFloat32, config.hidden_size, exchange_.shared_rows(), nullptr};
+}
+
+void Transformer::Touch(std::uint32_t bucket) {
+  const proto::PlanLimits limits = proto::LimitsOfBucket(limits_, bucket);
+  work_.Touch(limits.max_rows, pool_);
+  exchange_.Touch(RoundUpRows(limits.max_rows), pool_);
+  kv_store_.TouchPass(limits.pass_kv_rows, pool_);
+  lm_head_.Touch(limits.max_reads);
+  tiles_.Touch(pool_);
+  attention_.Touch(pool_);
+  ExtendRopeTables(limits.max_rows);
 }
 
 std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
-  proto::Check(static_cast<std::int64_t>(plan.tokens.size()) <= limits_.max_rows &&
-                   static_cast<std::int64_t>(plan.reads.size()) <= limits_.max_reads,
-               "a plan keeps its limits");
+  proto::CheckBuckets(plan, limits_);
   times_.Begin();
+  LayOut(plan.bucket);
   const Pass pass(plan, exchange_, pass_buffers_);
-  for (RopeTable& table : rope_tables_) {
-    table.Extend(pass.position_limit());
-  }
+  ExtendRopeTables(pass.position_limit());
   kv_store_.Copy(plan.copies, pool_);
   Embed(pass);
   for (const Layer& layer : layers_) {
     ForwardLayer(pass, layer);
   }
   return ReadOut(pass);
+}
+
+void Transformer::LayOut(std::uint32_t bucket) {
+  const std::int64_t rows = proto::LimitsOfBucket(limits_, bucket).max_rows;
+  work_.LayOut(rows);
+  if (normed_.precision == Precision::kInt8) {
+    // Behind the rows, which may take as many bytes as floats.
+    normed_.scales = reinterpret_cast<float*>(exchange_.shared_rows() +
+                                              RoundUpRows(rows) * config_.hidden_size * kFloat);
+  }
+}
+
+void Transformer::ExtendRopeTables(std::int64_t end) {
+  for (RopeTable& table : rope_tables_) {
+    table.Extend(end);
+  }
 }
 
 void Transformer::ForwardLayer(const Pass& pass, const Layer& layer) {

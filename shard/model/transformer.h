@@ -46,9 +46,13 @@ class Transformer {
   /// Reads this rank's slices. `checkpoint` stays mapped, because embedding rows are read from it.
   /// `exchange` was made by MakeExchange for the same model, precision and limits.
   /// StartupError as CheckTensors says.
-  Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint,
-              RowExchange& exchange, Arithmetic& arithmetic, const Kernels& kernels,
-              ThreadPool& pool, const proto::PlanLimits& limits, const Progress& progress);
+  Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint, RowExchange& exchange,
+              Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
+              const proto::PlanLimits& limits, const Progress& progress);
+
+  /// Collective, before the first plan: touches the memory that plans of this bucket, or of a
+  /// smaller one, use.
+  void Touch(std::uint32_t bucket);
 
   /// Computes the plan together with the other ranks. Returns this rank's partial logits
   /// (partial_logits.h).
@@ -59,6 +63,10 @@ class Transformer {
   const RowExchange& exchange() const { return exchange_; }
 
  private:
+  /// Divides the buffers among their arrays for a plan of this bucket.
+  void LayOut(std::uint32_t bucket);
+  void ExtendRopeTables(std::int64_t end);
+
   // The steps of a pass. `rows` are those that the step computes.
   /// Embeddings of all rows -> the residual stream of own rows.
   void Embed(const Pass& pass);

@@ -1,5 +1,8 @@
 #include "shard/model/workspace.h"
 
+#include "proto/base/check.h"
+#include "shard/runtime/touch_pages.h"
+
 namespace scorecast::shard {
 namespace {
 
@@ -31,44 +34,59 @@ class Room {
   std::int64_t bytes_ = 0;
 };
 
-void LayOut(Room& room, const proto::ModelConfig& config, const proto::Partition& partition,
-            const proto::PlanLimits& limits, Precision precision, int threads, Workspace& work) {
-  const std::int64_t rows = RoundUpRows(limits.max_rows);
-  const std::int64_t h = config.hidden_size;
-  const std::int64_t q = partition.heads.size() * config.head_dim;
-  const std::int64_t i = partition.intermediate.size();
-  room.Take(rows, h, work.hidden);
-  room.Take(rows, q, work.queries);
-  room.Take(rows, q, work.attended);
-  room.Take(precision == Precision::kBfloat16 ? 0 : rows, i, work.activated);
-  room.Take(rows, h, precision, work.selected);
-  if (precision == Precision::kFloat32) {
-    work.output_input = {precision, q, reinterpret_cast<std::byte*>(work.attended.data), nullptr};
-    work.down_input = {precision, i, reinterpret_cast<std::byte*>(work.activated.data), nullptr};
-  } else {
-    room.Take(rows, q, precision, work.output_input);
-    room.Take(rows, i, precision, work.down_input);
-  }
-  room.Take(threads, h, work.thread_row);
-}
-
 }  // namespace
 
+Workspace::Shape Workspace::ShapeOf(const proto::ModelConfig& config,
+                                    const proto::Partition& partition, Precision precision,
+                                    int threads) {
+  return {.h = config.hidden_size,
+          .q = partition.heads.size() * config.head_dim,
+          .i = partition.intermediate.size(),
+          .precision = precision,
+          .threads = threads};
+}
+
 Workspace::Workspace(const proto::ModelConfig& config, const proto::Partition& partition,
-                     const proto::PlanLimits& limits, Precision precision, int threads) {
-  Room counted(nullptr);
-  LayOut(counted, config, partition, limits, precision, threads, *this);
-  buffer_ = AlignedBuffer<std::byte>(static_cast<std::size_t>(counted.bytes()));
-  Room room(buffer_.data());
-  LayOut(room, config, partition, limits, precision, threads, *this);
+                     const proto::PlanLimits& limits, Precision precision, int threads)
+    : shape_(ShapeOf(config, partition, precision, threads)),
+      buffer_(static_cast<std::size_t>(LayOut(limits.max_rows, nullptr))) {
+  LayOut(limits.max_rows);
+}
+
+void Workspace::LayOut(std::int64_t rows) {
+  proto::Check(LayOut(rows, buffer_.data()) <= static_cast<std::int64_t>(buffer_.size()),
+               "the workspace has room for the rows of a pass");
+}
+
+std::int64_t Workspace::LayOut(std::int64_t max_rows, std::byte* begin) {
+  const std::int64_t rows = RoundUpRows(max_rows);
+  const auto& [h, q, i, precision, threads] = shape_;
+  Room room(begin);
+  room.Take(rows, h, hidden);
+  room.Take(rows, q, queries);
+  room.Take(rows, q, attended);
+  room.Take(precision == Precision::kBfloat16 ? 0 : rows, i, activated);
+  room.Take(rows, h, precision, selected);
+  if (precision == Precision::kFloat32) {
+    output_input = {precision, q, reinterpret_cast<std::byte*>(attended.data), nullptr};
+    down_input = {precision, i, reinterpret_cast<std::byte*>(activated.data), nullptr};
+  } else {
+    room.Take(rows, q, precision, output_input);
+    room.Take(rows, i, precision, down_input);
+  }
+  room.Take(threads, h, thread_row);
+  return room.bytes();
+}
+
+void Workspace::Touch(std::int64_t rows, ThreadPool& pool) {
+  const auto bytes = static_cast<std::size_t>(Workspace(shape_).LayOut(rows, nullptr));
+  TouchPages(buffer_.span().first(bytes), pool);
 }
 
 std::int64_t Workspace::Bytes(const proto::ModelConfig& config, const proto::Partition& partition,
                               const proto::PlanLimits& limits, Precision precision) {
-  Workspace counted;
-  Room room(nullptr);
-  LayOut(room, config, partition, limits, precision, /*threads=*/1, counted);
-  return room.bytes();
+  return Workspace(ShapeOf(config, partition, precision, /*threads=*/1))
+      .LayOut(limits.max_rows, nullptr);
 }
 
 }  // namespace scorecast::shard

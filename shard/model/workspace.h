@@ -8,16 +8,27 @@
 #include "proto/plan/forward_plan.h"
 #include "shard/linear/activations.h"
 #include "shard/runtime/aligned_buffer.h"
+#include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
-/// Activations of the largest plan that no other rank sees. A smaller plan uses their first rows.
-/// h is hidden_size; q and i are the widths of the rank's query heads and its intermediate range.
-/// In float32, output_input and down_input are attended and activated themselves, not copies.
+/// Activations of a pass that no other rank sees. One allocation has room for the largest plan, and
+/// each pass divides it among its arrays by its token bucket. h is hidden_size; q and i are the
+/// widths of the rank's query heads and its intermediate range. In float32, output_input and
+/// down_input are attended and activated themselves, not copies.
 class Workspace {
  public:
+  /// Laid out for limits.max_rows.
   Workspace(const proto::ModelConfig& config, const proto::Partition& partition,
             const proto::PlanLimits& limits, Precision precision, int threads);
+
+  /// Gives each array room for `rows` rows, at most limits.max_rows; what they held is lost. The
+  /// arrays follow each other from the beginning of the allocation, so they reach as many of its
+  /// bytes as Bytes() has for `rows`, and fewer rows reach a part of these.
+  void LayOut(std::int64_t rows);
+
+  /// Touches what LayOut reaches for `rows` rows or fewer.
+  void Touch(std::int64_t rows, ThreadPool& pool);
 
   static std::int64_t Bytes(const proto::ModelConfig& config, const proto::Partition& partition,
                             const proto::PlanLimits& limits, Precision precision);
@@ -32,8 +43,21 @@ class Workspace {
   Rows<float> thread_row;    ///< [threads, h]
 
  private:
-  Workspace() = default;
+  struct Shape {
+    std::int64_t h = 0;
+    std::int64_t q = 0;
+    std::int64_t i = 0;
+    Precision precision = Precision::kFloat32;
+    int threads = 1;
+  };
 
+  explicit Workspace(const Shape& shape) : shape_(shape) {}
+  static Shape ShapeOf(const proto::ModelConfig& config, const proto::Partition& partition,
+                       Precision precision, int threads);
+  /// Lays the arrays out from `begin` on, or only counts if it is null: their bytes.
+  std::int64_t LayOut(std::int64_t rows, std::byte* begin);
+
+  Shape shape_;
   AlignedBuffer<std::byte> buffer_;
 };
 

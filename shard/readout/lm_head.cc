@@ -9,6 +9,7 @@
 #include "shard/checkpoint/slices.h"
 #include "shard/readout/draw.h"
 #include "shard/readout/partial_logits.h"
+#include "shard/runtime/touch_pages.h"
 
 namespace scorecast::shard {
 namespace {
@@ -83,6 +84,15 @@ LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView&
       thread_row_(static_cast<std::size_t>(pool_.threads()),
                   std::vector<float>(static_cast<std::size_t>(hidden_size_))) {
   proto::Check(packing.precision != Precision::kInt8, "the lm-head is not int8");
+}
+
+void LmHead::Touch(std::int64_t reads) {
+  const std::int64_t rows = std::min(reads, kRowsAtOnce);
+  const auto touch = [&](std::span<std::byte> bytes) {
+    TouchPages(bytes.first(bytes.size() / kRowsAtOnce * static_cast<std::size_t>(rows)), pool_);
+  };
+  touch(input_data_.span());
+  touch(std::as_writable_bytes(logits_.span()));
 }
 
 std::vector<std::byte> LmHead::ReadOut(const proto::ForwardPlan& plan,

@@ -37,6 +37,9 @@ class LmHead {
   std::vector<std::byte> ReadOut(const proto::ForwardPlan& plan,
                                  std::span<const std::int32_t> row_of, Rows<const float> rows);
 
+  /// Touches what `reads` reads or fewer use.
+  void Touch(std::int64_t reads);
+
  private:
   struct Input {
     const proto::ForwardPlan& plan;

@@ -29,7 +29,7 @@ PageBlock::~PageBlock() {
 
 void PageBlock::PreferHugePages() const {
   if (data_ != nullptr) {
-    madvise(data_, bytes_, MADV_HUGEPAGE);  // Where there are none, it goes without.
+    madvise(data_, bytes_, MADV_HUGEPAGE);  // An error only means that pages stay small.
   }
 }
 

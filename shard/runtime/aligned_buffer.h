@@ -7,12 +7,12 @@
 
 namespace scorecast::shard {
 
-/// Zeroed pages from the system, touched only when used: a buffer may be made for the largest case
-/// and costs what the cases that occur need.
+/// Zeroed pages from the system. A page takes memory when it is used first, so a buffer may be made
+/// for the largest case and costs only what is used of it.
 class PageBlock {
  public:
   PageBlock() = default;
-  /// Throws StartupError where the system has no address space or memory for it.
+  /// Throws StartupError if the system lacks the address space or the memory.
   explicit PageBlock(std::size_t bytes);
   ~PageBlock();
   PageBlock(PageBlock&& other) noexcept
@@ -25,7 +25,7 @@ class PageBlock {
 
   void* data() const { return data_; }
 
-  /// For what is read from end to end again and again: the system may use larger pages.
+  /// Lets the system use larger pages, which helps memory that is read from end to end repeatedly.
   void PreferHugePages() const;
 
  private:
@@ -47,7 +47,7 @@ class AlignedBuffer {
   void PreferHugePages() const { pages_.PreferHugePages(); }
 
  private:
-  /// What does not fit a size_t is more than any system has.
+  /// A size that does not fit size_t is more than any system has.
   static constexpr std::size_t Bytes(std::size_t size) {
     constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
     return size > kMost / sizeof(T) ? kMost : size * sizeof(T);

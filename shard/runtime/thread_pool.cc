@@ -11,8 +11,8 @@
 namespace scorecast::shard {
 namespace {
 
-// A pass is a chain of short parallel loops. Between two of them a worker polls for about this long
-// before it sleeps, which spares a wake-up per loop; between passes it sleeps.
+// A pass is a chain of short parallel loops. After a loop, a worker polls for about this long
+// before it sleeps, which saves waking it for each loop. Between passes it sleeps.
 constexpr auto kPollTime = std::chrono::microseconds(100);
 
 void Pause() {
@@ -23,7 +23,7 @@ void Pause() {
 #endif
 }
 
-/// Polls until `ready` for a while; true when it became so.
+/// Polls for a while until `ready`; true if it became ready.
 template <typename Ready>
 bool Poll(Ready ready) {
   const auto end = std::chrono::steady_clock::now() + kPollTime;
@@ -47,7 +47,7 @@ ThreadPool::ThreadPool(int threads) {
       workers_.emplace_back([this, t] { Work(t); });
     }
   } catch (const std::system_error& fault) {
-    StopWorkers();  // They are joined as this object is given up.
+    StopWorkers();  // They are joined when the members are destroyed.
     throw proto::StartupError("cannot start " + std::to_string(threads) +
                               " threads: " + fault.what());
   }

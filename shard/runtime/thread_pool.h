@@ -11,11 +11,12 @@
 
 namespace scorecast::shard {
 
-/// The threads of one rank, the calling one among them. Tasks are dealt out in any order, so a
-/// task's result must not depend on which thread runs it, or beside what.
+/// The threads of one rank, including the calling one. Any thread may run any task, in any order,
+/// so a task's result must not depend on the thread that runs it or on the tasks that run beside
+/// it.
 class ThreadPool {
  public:
-  /// `threads` ≥ 1, the caller included. StartupError where the system gives no more threads.
+  /// `threads` ≥ 1 includes the caller. StartupError if the system gives no more threads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -24,8 +25,8 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   /// Calls task(i, thread) for every i in [0, count), thread in [0, threads()), and returns when
-  /// all are done. Where tasks threw, it throws what the first of them did, once none runs any
-  /// more. Not reentrant; called by one thread only. Allocates nothing.
+  /// all are done. If tasks throw, it throws the first exception again, after the last task has
+  /// ended. Not reentrant; called by one thread only. Allocates nothing.
   template <typename Task>
   void ParallelFor(std::int64_t count, Task&& task) {
     using Plain = std::remove_reference_t<Task>;
@@ -55,7 +56,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::exception_ptr fault_;  // Of this round; under mutex_.
   std::condition_variable start_;
-  std::vector<std::jthread> workers_;  // Last, so that they end before what they wait on does.
+  std::vector<std::jthread> workers_;  // Last, so that the threads end before the members they use.
 };
 
 }  // namespace scorecast::shard

@@ -25,15 +25,16 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// For the last ring, where this rank leaves before it.
+/// How long this rank waits for the last ring before it leaves.
 constexpr auto kLastRingTime = std::chrono::seconds(5);
-/// mpirun, where it sees a rank's end first, sleeps for a second before it sends the others
-/// SIGTERM, and for another before SIGKILL. The end of a child cuts a sleep short, if it has begun:
-/// so the others end a moment later and in two waves, and the job is gone in a fraction of a
-/// second.
+/// If mpirun sees one rank end first, it sleeps for a second before it sends the others SIGTERM,
+/// and for another second before SIGKILL. The end of another child cuts a sleep short if the sleep
+/// has begun. Therefore the other ranks end a moment later and in two waves, and the job is gone in
+/// a fraction of a second.
 constexpr auto kEndWave = std::chrono::milliseconds(100);
 
-/// What follows from the last ring on is no loss: rank 0 sets `ended` before it rings.
+/// Tells a lost rank from the end of the job: from the last ring on, a closed connection is no
+/// loss. Rank 0 sets `ended` before it rings.
 struct Watch {
   RankLost rank_lost;
   std::atomic<bool> ended = false;
@@ -55,7 +56,8 @@ class RingingDoorbell : public Doorbell {
 
   ~RingingDoorbell() override {
     if (!watch_.ended) {
-      RingAll(0);  // Start-up failed later, or something was thrown: the others may go too.
+      RingAll(
+          0);  // A later part of start-up failed, or something was thrown: the others may end too.
     }
     context_->stop();
     watcher_.join();
@@ -81,7 +83,7 @@ class RingingDoorbell : public Doorbell {
   }
 
  private:
-  /// The others never send: anything that arrives is their end.
+  /// The other ranks never send, so the read ends only when the connection does.
   void WatchSocket(std::size_t i) {
     asio::async_read(sockets_[i], asio::buffer(unexpected_), [this, i](error_code, std::size_t) {
       if (!watch_.ended) {
@@ -109,8 +111,8 @@ class WaitingDoorbell : public Doorbell {
     reader_ = std::thread([this] { context_->run(); });
   }
 
-  /// Leaves after the last ring: before it, rank 0 would take this for a death. Where none comes,
-  /// rank 0 is right.
+  /// Waits for the last ring, because rank 0 would take a connection that closes earlier for a lost
+  /// rank. If no last ring comes, rank 0 is right to.
   ~WaitingDoorbell() override {
     {
       std::unique_lock lock(mutex_);
@@ -133,7 +135,7 @@ class WaitingDoorbell : public Doorbell {
   }
 
  private:
-  /// Reading ahead is what notices rank 0's death in the middle of a pass.
+  /// Reads ahead, and so notices the death of rank 0 in the middle of a pass.
   void ReadRing() {
     asio::async_read(socket_, asio::buffer(&incoming_, sizeof(incoming_)),
                      [this](error_code error, std::size_t) {
@@ -166,14 +168,14 @@ class WaitingDoorbell : public Doorbell {
   std::thread reader_;
 };
 
-/// One rank has nobody to ring.
+/// For a group of one rank, which has no other to wake.
 class SilentDoorbell : public Doorbell {
  public:
   void RingAll(std::uint64_t) override {}
   Ring Wait() override { return {}; }
 };
 
-/// Ranks before this one that are not `lost`; 0 where no mpirun says which one this is.
+/// The number of ranks before this one that are not `lost`; 0 if no mpirun says which rank this is.
 int SurvivorsBefore(int lost) {
   const char* own = std::getenv("OMPI_COMM_WORLD_RANK");
   const int rank = own == nullptr ? 0 : std::atoi(own);
@@ -186,7 +188,7 @@ void EndProcessFor(int rank) {
   std::fprintf(stderr, "scorecast: rank %d is gone: the job ends\n", rank);
   std::fflush(stderr);
   std::this_thread::sleep_for(kEndWave * (1 + SurvivorsBefore(rank) % 2));
-  // Not exit or MPI_Abort: another thread may be in MPI, waiting for that rank for ever.
+  // Not exit or MPI_Abort: another thread may be in MPI, waiting for the lost rank forever.
   _exit(70);
 }
 

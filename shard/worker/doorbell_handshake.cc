@@ -24,7 +24,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// Before another try, where an address refused or this process has no descriptor left.
+/// Time before another attempt if an address refused or this process has no descriptor left.
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
 
 Token RandomToken() {
@@ -35,7 +35,7 @@ Token RandomToken() {
   return token;
 }
 
-/// Does not stop at the first byte that differs.
+/// Takes the same time wherever the tokens differ.
 bool SameToken(const Token& a, const Token& b) {
   std::uint8_t difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -84,7 +84,7 @@ std::string Seconds(std::chrono::milliseconds time) {
   return std::to_string((time.count() + 999) / 1000) + " s";
 }
 
-/// Small messages at once; and a host that is gone is noticed.
+/// Small messages leave at once, and the loss of the other host is noticed.
 void SetOptions(tcp::socket& socket) {
   socket.set_option(tcp::no_delay(true));
   socket.set_option(asio::socket_base::keep_alive(true));
@@ -98,7 +98,7 @@ void SetOptions(tcp::socket& socket) {
   socket.set_option(UserTimeout(10'000));
 }
 
-/// Rank 0's side. Closing is what ends Run: then no operation is left.
+/// Rank 0's side. Run ends when closing has left no operation.
 class Gate {
  public:
   Gate(asio::io_context& context, tcp::acceptor& acceptor, const Invitation& invitation, int ranks,
@@ -133,7 +133,7 @@ class Gate {
   }
 
  private:
-  /// Somebody who has connected and not said a hello yet.
+  /// A connection that has not sent its hello yet.
   struct Visitor {
     explicit Visitor(tcp::socket accepted)
         : socket(std::move(accepted)), timer(socket.get_executor()) {}
@@ -180,7 +180,7 @@ class Gate {
                      });
   }
 
-  /// Who is not one of us, or comes twice, is closed.
+  /// Drops a connection that is not from a rank, or from one that is connected already.
   void Admit(Visitor& visitor) {
     const auto index = static_cast<std::size_t>(visitor.hello.rank) - 1;
     if (!SameToken(visitor.hello.token, invitation_.token) || index >= proven_.size() ||
@@ -188,7 +188,7 @@ class Gate {
       return;
     }
     error_code error;
-    asio::write(visitor.socket, asio::buffer(invitation_.answer), error);
+    asio::write(visitor.socket, asio::buffer(invitation_.root_token), error);
     if (error) {
       return;
     }
@@ -235,7 +235,7 @@ class Gate {
   bool closed_ = false;
 };
 
-/// Another rank's side. As in Gate, closing is what ends Run.
+/// Another rank's side. As in Gate, Run ends when closing has left no operation.
 class Approach {
  public:
   Approach(asio::io_context& context, const Invitation& invitation, int rank,
@@ -262,7 +262,7 @@ class Approach {
     if (!connected_) {
       throw proto::StartupError("cannot connect to rank 0's doorbell (" + Where(invitation_) +
                                 ") within " + Seconds(times_.all_ranks) + ": " +
-                                (last_error_ ? last_error_.message() : "no answer"));
+                                (last_error_ ? last_error_.message() : "no reply"));
     }
     return std::move(*connected_);
   }
@@ -274,7 +274,7 @@ class Approach {
     tcp::endpoint root;
     tcp::socket socket;
     asio::steady_timer pause;
-    Token answer{};
+    Token root_token{};
   };
 
   void Try(Attempt& attempt) {
@@ -286,9 +286,9 @@ class Approach {
         TryAgain(attempt, error);
         return;
       }
-      asio::async_read(attempt.socket, asio::buffer(attempt.answer),
+      asio::async_read(attempt.socket, asio::buffer(attempt.root_token),
                        [this, &attempt](error_code read_error, std::size_t) {
-                         if (read_error || !SameToken(attempt.answer, invitation_.answer)) {
+                         if (read_error || !SameToken(attempt.root_token, invitation_.root_token)) {
                            TryAgain(attempt, read_error);
                          } else if (!closed_) {
                            SetOptions(attempt.socket);
@@ -348,7 +348,7 @@ Invitation Invite(const proto::Communicator& group, tcp::acceptor& acceptor) {
     if (group.is_root()) {
       invitation.addresses = OwnAddresses(one_host);
       invitation.token = RandomToken();
-      invitation.answer = RandomToken();
+      invitation.root_token = RandomToken();
       acceptor.open(tcp::v4());
       acceptor.bind({one_host ? asio::ip::address_v4::loopback() : asio::ip::address_v4::any(), 0});
       acceptor.listen();
@@ -356,7 +356,7 @@ Invitation Invite(const proto::Communicator& group, tcp::acceptor& acceptor) {
     }
   });
   BroadcastValue(group, invitation.token);
-  BroadcastValue(group, invitation.answer);
+  BroadcastValue(group, invitation.root_token);
   BroadcastValue(group, invitation.port);
   auto count = static_cast<std::uint32_t>(invitation.addresses.size());
   BroadcastValue(group, count);

@@ -15,35 +15,37 @@ namespace scorecast::shard {
 
 using Token = std::array<std::uint8_t, 16>;
 
-/// Where rank 0 listens, and what each side proves itself with. Goes to the other ranks over MPI,
-/// so that nobody else knows it.
+/// Where rank 0 listens, and the token that each side proves itself with. It goes to the other
+/// ranks over MPI, so that no other program knows it.
 struct Invitation {
-  Token token{};   ///< Said by a rank that connects.
-  Token answer{};  ///< Said by rank 0 then: a rank may reach a stranger at one of its addresses.
+  Token token{};  ///< Sent by a rank that connects.
+  /// Then sent by rank 0, because another program may be listening at one of its addresses.
+  Token root_token{};
   std::uint16_t port = 0;
-  std::vector<std::array<char, 16>> addresses;  ///< IPv4 in dots, with zeros behind.
+  std::vector<std::array<char, 16>> addresses;  ///< IPv4 in dots, padded with zeros.
 };
 
-/// What a rank says first. All ranks run the same build on one kind of machine.
+/// The first bytes that a rank sends. All ranks run the same build on one kind of machine.
 struct Hello {
   Token token{};
   std::int32_t rank = 0;
 };
 
-/// Collective. Rank 0 listens, on loopback where all ranks are on its host, and tells the others.
-/// `acceptor` is opened on rank 0 only. StartupError, on every rank, where it cannot.
+/// Collective. Rank 0 listens, on loopback if all ranks are on its host, and sends its invitation
+/// to the others. Opens `acceptor` on rank 0 only. StartupError, on every rank, if it cannot
+/// listen.
 Invitation Invite(const proto::Communicator& group, boost::asio::ip::tcp::acceptor& acceptor);
 
-/// Rank 0: accepts until every other rank has proved itself: [ranks - 1], in rank order. All
-/// handshakes go on at once, so that strangers delay nobody. Closes the acceptor. StartupError
-/// where a rank does not come.
+/// On rank 0: accepts connections until every other rank has proved itself, and returns them in
+/// rank order: [ranks - 1]. All handshakes run at the same time, so that a foreign connection
+/// delays no rank. Closes the acceptor. StartupError if a rank does not connect.
 std::vector<boost::asio::ip::tcp::socket> AcceptRanks(boost::asio::io_context& context,
                                                       boost::asio::ip::tcp::acceptor& acceptor,
                                                       const Invitation& invitation, int ranks,
                                                       const HandshakeTimes& times);
 
-/// The others: tries all addresses at once, and takes the connection on which rank 0 proves itself.
-/// StartupError where none does.
+/// On the other ranks: tries all addresses at the same time, and returns the connection on which
+/// rank 0 proves itself. StartupError if there is none.
 boost::asio::ip::tcp::socket ConnectToRoot(boost::asio::io_context& context,
                                            const Invitation& invitation, int rank,
                                            const HandshakeTimes& times);

@@ -59,7 +59,7 @@ std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
   try {
     mine = transformer_.Forward(plan);
   } catch (const std::exception& fault) {
-    // The other ranks wait for this one in the midst of the pass: only the job's end frees them.
+    // The other ranks wait for this one in the middle of the pass; only the job's end frees them.
     proto::Check(false, fault.what());
   }
   std::vector<int> counts;

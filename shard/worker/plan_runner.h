@@ -18,14 +18,16 @@ class PlanRunner {
   PlanRunner(proto::Communicator& group, const proto::ModelConfig& config, Transformer& transformer,
              Doorbell& doorbell);
 
-  /// Rank 0: broadcasts the plan, computes its share and gathers: one RowLogits for each read.
+  /// On rank 0: broadcasts the plan, computes its share and gathers the others': one RowLogits for
+  /// each read.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
-  /// Rank 0: ends the other ranks' Follow, for good.
+  /// On rank 0: ends the other ranks' Follow for good.
   void StopFollowers();
 
-  /// The other ranks: compute what rank 0 broadcasts, asleep in between, until it stops them.
+  /// On the other ranks: computes the plans that rank 0 broadcasts, and sleeps between them, until
+  /// rank 0 stops it.
   void Follow();
-  /// One plan of it; false where rank 0 has stopped them.
+  /// The same for one plan; false if rank 0 has stopped this rank.
   bool FollowOne();
 
  private:

@@ -10,7 +10,7 @@
 
 namespace scorecast::shard {
 
-/// The real Cluster, on rank 0: any thread submits, and the one thread that calls MPI runs.
+/// The real Cluster, on rank 0. Any thread submits plans; the one thread that calls MPI runs them.
 class QueuedCluster : public proto::Cluster {
  public:
   QueuedCluster(PlanRunner& runner, const proto::PlanLimits& limits)
@@ -30,7 +30,7 @@ class QueuedCluster : public proto::Cluster {
     PlanDone done;
   };
 
-  /// Waits for an entry; none when there will be no more.
+  /// Waits for an entry; none if there will be no more.
   std::optional<Entry> Next();
 
   PlanRunner& runner_;

@@ -32,6 +32,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
                                                  kernels, *pool_, options.limits, options.progress);
   });
+  transformer_->Touch(proto::kTouchedBucket);
   doorbell_ = Doorbell::Connect(group);
   runner_ = std::make_unique<PlanRunner>(group, config, *transformer_, *doorbell_);
 }

@@ -19,14 +19,14 @@
 
 namespace scorecast::shard {
 
-/// What the ranks of a group compute with: the least that every one of them has.
+/// What the ranks of a group compute with: the most that every one of them has.
 struct AgreedArithmetic {
   InstructionSet instruction_set = InstructionSet::kGeneric;
   ArithmeticChoice products;
 };
 
-/// Collective; `most` is the instruction set that this rank may use. Without a precision it is
-/// DefaultPrecision. To be called before anything of oneDNN.
+/// Collective. `most` is the instruction set that this rank may use. Without a precision, it is
+/// DefaultPrecision of the set that is agreed on. Must be called before anything of oneDNN.
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
                                    std::optional<Precision> precision);
 
@@ -38,11 +38,11 @@ struct RankEngineOptions {
   Transformer::Progress progress = [](std::int64_t, std::int64_t) {};
 };
 
-/// Everything that a rank computes passes with, from the weights to the runner of plans. Made and
-/// used by all ranks of the group together.
+/// Everything that a rank needs to compute passes, from the weights to the runner of plans. All
+/// ranks of the group make and use it together.
 class RankEngine {
  public:
-  /// StartupError, on every rank, where it cannot be made on one.
+  /// StartupError, on every rank, if one of them cannot make it.
   RankEngine(proto::Communicator& group, const std::filesystem::path& model_dir,
              const proto::ModelConfig& config, const RankEngineOptions& options);
 

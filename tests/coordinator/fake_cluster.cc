@@ -9,6 +9,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/gumbel.h"
 #include "tests/proto/plan/chain_begin.h"
+#include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -289,7 +290,7 @@ RowLogits ExpectedRow(const PackedSequence& sequence, const RowRead& read,
     segment_of_row.insert(segment_of_row.end(),
                           static_cast<std::size_t>(sequence.segments[i].length), i);
   }
-  const std::vector<std::int32_t> positions = sequence.Positions();
+  const std::vector<std::int32_t> positions = reference::RowPositions(sequence.segments);
   const auto row = static_cast<std::size_t>(read.row);
   const std::size_t own = segment_of_row[row];
   const std::size_t chain = proto::ChainBegin(sequence.segments, own);

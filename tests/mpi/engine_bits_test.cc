@@ -59,17 +59,6 @@ class EngineBits : public ::testing::TestWithParam<Precision> {
 
 TEST_P(EngineBits, RunsAreEqual) { ExpectSameBits(Score(items_), Score(items_)); }
 
-TEST_P(EngineBits, LargerBucketsChangeNothing) {
-  const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
-  const std::vector<RowLogits> expected = Score(items_);
-  for (const std::uint32_t bucket : {512U, 1024U, 8192U}) {
-    const auto results = engine_.RunTogether({sequence}, bucket);
-    if (engine_.is_root()) {
-      ExpectSameBits(results[0], expected);
-    }
-  }
-}
-
 TEST_P(EngineBits, OtherItemsChangeNothing) {
   const std::vector<RowLogits> expected = Score(items_);
   const auto read_of = [](std::size_t item) { return item + 1; };

@@ -10,6 +10,7 @@
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
+#include "tests/reference/dense_mask.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/random_checkpoint.h"
 
@@ -86,7 +87,7 @@ TEST_P(ChunkGolden, WholeAndInPagesAndGreedy) {
                                      chunk_case.strategy),
              WeightingOf(chunk_case));
     ReadLastRow(chunk_case.label_token_ids, 5, sequence);
-    EXPECT_EQ(sequence.Positions(), chunk_case.positions);
+    EXPECT_EQ(reference::RowPositions(sequence.segments), chunk_case.positions);
 
     PlanMaker whole;
     whole.AddWhole(sequence);

@@ -55,7 +55,7 @@ std::vector<RowLogits> Engine::Run(const ForwardPlan& plan) {
 }
 
 std::vector<std::vector<RowLogits>> Engine::RunTogether(
-    const std::vector<PackedSequence>& sequences, std::uint32_t bucket) {
+    const std::vector<PackedSequence>& sequences, Buckets buckets) {
   coordinator::BlockCache no_cache(0, 0);
   coordinator::PassBuilder pass(limits_);
   std::vector<std::unique_ptr<coordinator::SequenceRun>> runs;
@@ -67,8 +67,11 @@ std::vector<std::vector<RowLogits>> Engine::RunTogether(
     }
   }
   ForwardPlan plan = std::move(pass).Take();
-  if (bucket != 0) {
-    plan.bucket = bucket;
+  if (buckets.rows != 0) {
+    plan.bucket = buckets.rows;
+  }
+  if (buckets.reads != 0) {
+    plan.read_bucket = buckets.reads;
   }
   std::vector<RowLogits> rows = Run(plan);
   std::vector<std::vector<RowLogits>> results;

@@ -55,10 +55,19 @@ class Engine {
   /// Returns one RowLogits for each read of the plan; empty on ranks other than 0.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
 
-  /// Computes sequences together in one pass: [sequences][reads]; empty on ranks other than 0. A
-  /// `bucket` other than 0 replaces the plan's.
+  /// Token buckets in place of a plan's own, unless 0.
+  struct Buckets {
+    std::uint32_t rows = 0;
+    std::uint32_t reads = 0;
+  };
+
+  /// Computes sequences together in one pass: [sequences][reads]; empty on ranks other than 0.
   std::vector<std::vector<proto::RowLogits>> RunTogether(
-      const std::vector<proto::PackedSequence>& sequences, std::uint32_t bucket = 0);
+      const std::vector<proto::PackedSequence>& sequences) {
+    return RunTogether(sequences, Buckets());
+  }
+  std::vector<std::vector<proto::RowLogits>> RunTogether(
+      const std::vector<proto::PackedSequence>& sequences, Buckets buckets);
 
   /// Computes one sequence in as many passes as the limits require: [reads]; empty on ranks other
   /// than 0.

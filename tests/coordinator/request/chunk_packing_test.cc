@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/reference/dense_mask.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -45,7 +47,7 @@ TEST(PackChunks, TheSeedsExample) {
   }
   const Ids question = Tokens(9, 20);
   positions.insert(positions.end(), question.begin(), question.end());
-  EXPECT_EQ(sequence.Positions(), positions);
+  EXPECT_EQ(reference::RowPositions(sequence.segments), positions);
   EXPECT_EQ(sequence.PositionLimit(), 29);
 }
 

@@ -18,6 +18,61 @@ TEST(TokenBucket, IsTheSmallestThatHolds) {
   }
 }
 
+constexpr PlanLimits kLimits = {
+    .max_rows = 5000, .max_reads = 300, .pass_kv_rows = 12000, .kept_kv_rows = 640};
+
+TEST(LimitsOfBucket, AreTheBucketsRowsOrTheLimits) {
+  const PlanLimits small = LimitsOfBucket(kLimits, 128);
+  EXPECT_EQ(small.max_rows, 128);
+  EXPECT_EQ(small.max_reads, 128);
+  EXPECT_EQ(small.pass_kv_rows, 128 * kKvGranule);
+  EXPECT_EQ(small.kept_kv_rows, 0);
+  const PlanLimits large = LimitsOfBucket(kLimits, 8192);
+  EXPECT_EQ(large.max_rows, 5000);
+  EXPECT_EQ(large.max_reads, 300);
+  EXPECT_EQ(large.pass_kv_rows, 12000);
+  EXPECT_EQ(large.kept_kv_rows, 0);
+}
+
+/// So many rows and reads in buckets of their own.
+ForwardPlan PlanOf(std::size_t rows, std::size_t reads) {
+  ForwardPlan plan;
+  plan.tokens.resize(rows);
+  plan.reads.resize(reads);
+  plan.bucket = TokenBucket(static_cast<std::int64_t>(rows));
+  plan.read_bucket = TokenBucket(static_cast<std::int64_t>(reads));
+  return plan;
+}
+
+TEST(CheckBuckets, TakesPlansThatFitTheirBuckets) {
+  for (const std::size_t rows : {1U, 32U, 33U, 4096U, 5000U}) {
+    ForwardPlan plan = PlanOf(rows, 300);
+    CheckBuckets(plan, kLimits);
+    plan.bucket = 8192;
+    CheckBuckets(plan, kLimits);
+  }
+  CheckBuckets(PlanOf(32, 0), kLimits);
+}
+
+TEST(CheckBucketsDeath, AnyOtherPlanIsABrokenInvariant) {
+  const auto expect_death = [](std::size_t rows, std::size_t reads, std::uint32_t bucket,
+                               std::uint32_t read_bucket, const char* message) {
+    ForwardPlan plan = PlanOf(rows, reads);
+    plan.bucket = bucket;
+    plan.read_bucket = read_bucket;
+    EXPECT_DEATH(CheckBuckets(plan, kLimits), message) << bucket << ", " << read_bucket;
+  };
+  expect_death(33, 1, 32, 32, "fit its buckets");
+  expect_death(33, 33, 64, 32, "fit its buckets");
+  expect_death(1, 1, 0, 32, "buckets are those of the engine");
+  expect_death(1, 1, 32, 0, "buckets are those of the engine");
+  expect_death(1, 1, 48, 32, "buckets are those of the engine");
+  expect_death(1, 1, 16384, 32, "buckets are those of the engine");
+  expect_death(1, 1, 32, 1024, "buckets are those of the engine");
+  expect_death(5001, 1, 8192, 32, "keeps its limits");
+  expect_death(1, 301, 32, 512, "keeps its limits");
+}
+
 TEST(KvRows, AreWholeGranules) {
   EXPECT_EQ(KvRows(0), 0);
   EXPECT_EQ(KvRows(1), 16);

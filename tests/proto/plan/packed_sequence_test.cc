@@ -57,7 +57,8 @@ TEST(PackItems, WorkedExampleWithHiddenDelimiters) {
   const PackedSequence sequence = PackItems(kQuery, kCities);
   EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
   EXPECT_EQ(sequence.rows(), 10);
-  EXPECT_THAT(sequence.Positions(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 7, 7));
+  EXPECT_THAT(reference::RowPositions(sequence.segments),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 7, 7));
   EXPECT_EQ(sequence.PositionLimit(), 8);
   EXPECT_THAT(LastRowOfEachItem(7, kCities), ElementsAre(7, 8, 9));
   EXPECT_THAT(KeysSeenBy(sequence, 8), ElementsAre(0, 1, 2, 3, 4, 5, 6, 8));
@@ -69,7 +70,8 @@ TEST(PackItems, WorkedExampleWithTheFirstDelimiter) {
   prefix.push_back(kDelimiter);
   const PackedSequence sequence = PackItems(prefix, kCities);
   EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 99, 21, 22, 23));
-  EXPECT_THAT(sequence.Positions(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8));
+  EXPECT_THAT(reference::RowPositions(sequence.segments),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8));
   EXPECT_EQ(sequence.PositionLimit(), 9);
   EXPECT_THAT(LastRowOfEachItem(8, kCities), ElementsAre(8, 9, 10));
   // Its row sees exactly the query, the first delimiter and itself.
@@ -87,7 +89,7 @@ TEST(PackItems, EmptyItemsHaveNoBlockAndAreReadAtTheLastPrefixRow) {
 
 TEST(PackItems, NoItemsLeaveThePrefix) {
   const PackedSequence sequence = PackItems({1, 2}, {});
-  EXPECT_THAT(sequence.Positions(), ElementsAre(0, 1));
+  EXPECT_THAT(reference::RowPositions(sequence.segments), ElementsAre(0, 1));
   EXPECT_EQ(sequence.PositionLimit(), 2);
   EXPECT_TRUE(LastRowOfEachItem(2, {}).empty());
 }
@@ -103,7 +105,7 @@ TEST(PackItems, IsLaidOutAndMaskedAsTheOracleSays) {
     const PackedSequence sequence = PackItems(prefix, items);
     const reference::PackedLayout layout = reference::LayOut(prefix, items);
     EXPECT_EQ(sequence.tokens, layout.tokens);
-    EXPECT_EQ(sequence.Positions(), reference::RowPositions(layout.segments));
+    EXPECT_EQ(reference::RowPositions(sequence.segments), reference::RowPositions(layout.segments));
     EXPECT_EQ(MaskOf(sequence.segments), reference::DenseMask(layout.segments, std::nullopt));
     const std::vector<std::int32_t> last_rows(layout.last_rows.begin() + 1, layout.last_rows.end());
     EXPECT_EQ(LastRowOfEachItem(static_cast<std::int32_t>(prefix.size()), items), last_rows);
@@ -165,7 +167,7 @@ TEST(PackedSequence, PositionsFollowTheSegments) {
                        {SegmentKind::kBlock, 3, 1},
                        {SegmentKind::kBlock, 0, 1},
                        {SegmentKind::kSuffix, 2, 40}};
-  EXPECT_THAT(sequence.Positions(), ElementsAre(0, 1, 2, 3, 40, 41));
+  EXPECT_THAT(reference::RowPositions(sequence.segments), ElementsAre(0, 1, 2, 3, 40, 41));
   EXPECT_EQ(sequence.PositionLimit(), 42);
 }
 

@@ -13,6 +13,7 @@
 #include "shard/kernels/kernels.h"
 #include "tests/shard/element_type.h"
 #include "tests/shard/random_floats.h"
+#include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
 namespace {
@@ -203,6 +204,30 @@ TEST(KvStore, MayKeepNothing) {
   KvStore store(Float32Kernels(), kLayers, kHeads, 8, 0, 16);
   EXPECT_NE(store.At(2, 1, {false, 0}).keys, nullptr);
   EXPECT_EQ(KvStore::Bytes(4, kLayers, kHeads, 8, 0, 16), 16 * kHeads * (8 + 16) * 4);
+}
+
+// The first places of one pass in every head, and nothing else.
+TEST(KvStore, TouchesThePlacesOfAPass) {
+  constexpr std::int64_t kHeadDim = 64;
+  constexpr std::int64_t kRows = 1024;
+  constexpr std::int64_t kTouched = 256;
+  constexpr auto kRowBytes = static_cast<std::size_t>(kHeadDim * 4);
+  ThreadPool pool(2);
+  KvStore store(Float32Kernels(), kLayers, kHeads, kHeadDim, kRows, kRows);
+  store.TouchPass(kTouched, pool);
+  for (std::int64_t head = 0; head < kHeads; ++head) {
+    for (const bool kept : {false, true}) {
+      const KvStore::View begin = store.At(0, head, {kept, 0});
+      for (const std::byte* of_head : {begin.keys, begin.values}) {
+        const testing::PageCount pages = testing::CountPages({of_head, kRows * kRowBytes});
+        EXPECT_EQ(pages.resident * kRows, kept ? 0U : pages.all * kTouched);
+        EXPECT_EQ(testing::CountPages({of_head, kTouched * kRowBytes}).resident,
+                  kept ? 0U : pages.resident);
+      }
+    }
+  }
+  KvStore none(Float32Kernels(), kLayers, kHeads, kHeadDim, kRows, 0);
+  none.TouchPass(0, pool);
 }
 
 TEST(KvStoreDeath, PlacesOutsideAreABrokenInvariant) {

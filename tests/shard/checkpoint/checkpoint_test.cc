@@ -53,7 +53,7 @@ float At(const TensorView& tensor, std::int64_t row, std::int64_t col) {
 
 std::vector<float> Vector(const TensorView& tensor) {
   std::vector<float> out(static_cast<std::size_t>(tensor.num_elements()));
-  ReadVector(tensor, {0, tensor.num_elements()}, out.data());
+  ReadRows(tensor, {0, tensor.num_elements()}, out.data());
   return out;
 }
 

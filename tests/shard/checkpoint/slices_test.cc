@@ -43,7 +43,7 @@ std::vector<std::uint16_t> AllHalves() {
 TEST(SlicesTest, EveryF16IsExact) {
   const std::vector<std::uint16_t> halves = AllHalves();
   std::vector<float> out(65536);
-  ReadVector(View(Dtype::kF16, {65536}, halves), {0, 65536}, out.data());
+  ReadRows(View(Dtype::kF16, {65536}, halves), {0, 65536}, out.data());
   for (int i = 0; i < 65536; ++i) {
     const double expected = Half(halves[i]);
     if (std::isnan(expected)) {
@@ -58,7 +58,7 @@ TEST(SlicesTest, EveryF16IsExact) {
 TEST(SlicesTest, EveryBf16IsTheUpperHalfOfItsFloat) {
   const std::vector<std::uint16_t> halves = AllHalves();
   std::vector<float> out(65536);
-  ReadVector(View(Dtype::kBF16, {65536}, halves), {0, 65536}, out.data());
+  ReadRows(View(Dtype::kBF16, {65536}, halves), {0, 65536}, out.data());
   for (std::uint32_t i = 0; i < 65536; ++i) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(out[i]), i << 16);
   }
@@ -68,7 +68,7 @@ TEST(SlicesTest, F32KeepsItsBits) {
   const std::vector<std::uint32_t> bits = {0x00000000, 0x80000000, 0x00000001, 0x7f800001,
                                            0xff800000, 0x3f800000, 0x7fc00123};
   std::vector<float> out(bits.size());
-  ReadVector(View(Dtype::kF32, {7}, bits), {0, 7}, out.data());
+  ReadRows(View(Dtype::kF32, {7}, bits), {0, 7}, out.data());
   EXPECT_EQ(std::memcmp(out.data(), bits.data(), 28), 0);
 }
 
@@ -163,7 +163,7 @@ TEST(SlicesTest, RowsWithoutColumnsAreNothingToRead) {
 
 TEST(SlicesTest, NoRowsOfATensorWithoutAny) {
   ReadRows(View(Dtype::kF32, {0, 4}, std::vector<float>{}), {0, 0}, nullptr);
-  ReadVector(View(Dtype::kBF16, {0}, std::vector<std::uint16_t>{}), {0, 0}, nullptr);
+  ReadRows(View(Dtype::kBF16, {0}, std::vector<std::uint16_t>{}), {0, 0}, nullptr);
 }
 
 TEST(SlicesDeathTest, PartsOutsideTheTensorAreABrokenInvariant) {
@@ -174,7 +174,6 @@ TEST(SlicesDeathTest, PartsOutsideTheTensorAreABrokenInvariant) {
   EXPECT_DEATH(ReadRows(matrix, {-1, 1}, out.data()), "broken invariant");
   EXPECT_DEATH(ReadBlock(matrix, {0, 2}, {1, 4}, out.data(), 4), "broken invariant");
   EXPECT_DEATH(ReadBlock(matrix, {0, 2}, {0, 3}, out.data(), 2), "broken invariant");
-  EXPECT_DEATH(ReadVector(matrix, {0, 1}, out.data()), "broken invariant");
 }
 
 }  // namespace

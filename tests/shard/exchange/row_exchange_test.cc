@@ -336,6 +336,27 @@ TEST_P(RowExchangeOver, TouchesOnlyThePagesThatAreUsed) {
   EXPECT_LT(Status("RssAnon") + Status("RssShmem") - before, most_touched);
 }
 
+// Rows up to those that were touched cost no new pages, in whosever memory they lie. Others do.
+TEST_P(RowExchangeOver, TouchesPagesBeforeTheyAreUsed) {
+  const Bytes bytes = {1024, {512}};
+  constexpr std::int64_t kTouched = 1024;
+  constexpr std::int64_t kMaxRows = 4 * kTouched;
+  ThreadPool pool(2);
+  RowExchange exchange(group_, kMaxRows, bytes.summand, bytes.AllShared(), GetParam());
+  const auto resident = [] { return Status("RssAnon") + Status("RssShmem"); };
+  const std::int64_t before = resident();
+  exchange.Touch(kTouched, pool);
+  const std::int64_t touched = resident();
+  EXPECT_GE(touched - before, kTouched * (bytes.summand + bytes.AllShared()) * 9 / 10);
+  for (const std::int64_t rows : {kTouched, std::int64_t{1}, kTouched / 2}) {
+    Round(exchange, rows, exchange.Even(rows), kTouched, bytes);
+  }
+  EXPECT_LT(resident() - touched, kTouched * bytes.AllShared() / 2);
+  const std::int64_t used = resident();
+  Round(exchange, 0, exchange.Even(kMaxRows), kMaxRows, bytes);
+  EXPECT_GT(resident() - used, kTouched * bytes.AllShared());
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, RowExchangeOver,
                          ::testing::Values(Transport::kFastest, Transport::kMessages),
                          [](const auto& param) {

@@ -103,6 +103,27 @@ TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   }
 }
 
+// The same bytes as those of plans that have the bucket's rows at most.
+TEST_P(MemoryEstimateTest, TouchedIsThePartOfTheLargestBucketThatStartUpTouches) {
+  constexpr std::int32_t kBucket = proto::kTouchedBucket;
+  const proto::PlanLimits limits = {
+      .max_rows = 8192, .max_reads = 9000, .pass_kv_rows = 40000, .kept_kv_rows = 640};
+  const proto::PlanLimits of_bucket = {.max_rows = kBucket,
+                                       .max_reads = kBucket,
+                                       .pass_kv_rows = kBucket * proto::kKvGranule,
+                                       .kept_kv_rows = 0};
+  for (const Precision precision : kPrecisions) {
+    for (int ranks = 1; ranks <= 2; ++ranks) {
+      const proto::Partition partition = proto::MakePartition(config_, 0, ranks);
+      const MemoryEstimate all = EstimateMemory(config_, partition, limits, precision);
+      const MemoryEstimate part = EstimateMemory(config_, partition, of_bucket, precision);
+      EXPECT_EQ(all.touched, part.activations + part.kv);
+      EXPECT_EQ(part.touched, part.activations + part.kv);
+      EXPECT_LT(all.touched, all.activations + all.kv);
+    }
+  }
+}
+
 TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 1);
   for (const Precision precision : kPrecisions) {

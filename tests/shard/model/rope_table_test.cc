@@ -70,5 +70,10 @@ TEST(RopeTable, GrowthChangesNoBits) {
   }
 }
 
+TEST(RopeTable, BytesAreThoseOfWhatItHolds) {
+  EXPECT_EQ(RopeTable::Bytes(16, 1024), 1024 * 16 * 4);
+  EXPECT_EQ(RopeTable::Bytes(16, 1025), 2048 * 16 * 4);
+}
+
 }  // namespace
 }  // namespace scorecast::shard

@@ -10,6 +10,8 @@
 
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
+#include "shard/runtime/thread_pool.h"
+#include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
 namespace {
@@ -114,6 +116,46 @@ TEST_P(WorkspaceTest, BytesAreThoseOfItsShapes) {
     bytes += 3 * lines(4 * kRows);
   }
   EXPECT_EQ(Workspace::Bytes(config_, partition_, kLimits, precision_), bytes);
+}
+
+// The parts of fewer rows lie closer together, in the first bytes of the same allocation.
+TEST_P(WorkspaceTest, ABucketIsLaidOutFromTheBeginning) {
+  proto::PlanLimits limits = {.max_rows = 1000, .max_reads = 5};
+  Workspace work(config_, partition_, limits, precision_, /*threads=*/1);
+  const std::byte* begin = reinterpret_cast<std::byte*>(work.hidden.data);
+  for (const std::int32_t rows : {32, 1000, 64, 512, 37}) {
+    work.LayOut(rows);
+    limits.max_rows = rows;
+    EXPECT_EQ(reinterpret_cast<std::byte*>(work.hidden.data), begin);
+    EXPECT_EQ(reinterpret_cast<std::byte*>(work.queries.data) - begin,
+              (4 * RoundUpRows(rows) * config_.hidden_size + 63) / 64 * 64);
+    // One thread's row is the last part.
+    const std::byte* end = reinterpret_cast<std::byte*>(work.thread_row[1]);
+    const std::int64_t bytes = Workspace::Bytes(config_, partition_, limits, precision_);
+    EXPECT_EQ((end - begin + 63) / 64 * 64, bytes);
+    EXPECT_LE(work.down_input.data + RoundUpRows(rows) * work.down_input.row_bytes(), end);
+  }
+}
+
+TEST_P(WorkspaceTest, TouchesWhatABucketReaches) {
+  ThreadPool pool(2);
+  proto::PlanLimits limits = {.max_rows = 5000, .max_reads = 5};
+  Workspace work(config_, partition_, limits, precision_, /*threads=*/1);
+  work.Touch(1024, pool);
+  const auto* begin = reinterpret_cast<std::byte*>(work.hidden.data);
+  const auto all =
+      static_cast<std::size_t>(Workspace::Bytes(config_, partition_, limits, precision_));
+  limits.max_rows = 1024;
+  const auto touched =
+      static_cast<std::size_t>(Workspace::Bytes(config_, partition_, limits, precision_));
+  const testing::PageCount of_bucket = testing::CountPages({begin, touched});
+  EXPECT_EQ(of_bucket.resident, of_bucket.all);
+  EXPECT_EQ(testing::CountPages({begin, all}).resident, of_bucket.all) << "and no more";
+}
+
+TEST_P(WorkspaceTest, MoreRowsThanItsLimitsAreABrokenInvariant) {
+  Workspace work(config_, partition_, kLimits, precision_, kThreads);
+  EXPECT_DEATH(work.LayOut(kRows + 1), "room for the rows");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WorkspaceTest,

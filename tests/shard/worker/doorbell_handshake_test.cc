@@ -36,7 +36,7 @@ class DoorbellHandshake : public ::testing::Test {
  protected:
   DoorbellHandshake() {
     invitation_.token.fill(1);
-    invitation_.answer.fill(2);
+    invitation_.root_token.fill(2);
     invitation_.port = acceptor_.local_endpoint().port();
     AddAddress("127.0.0.1");
   }
@@ -154,7 +154,7 @@ TEST_F(DoorbellHandshake, ARankComesOnce) {
   });
   shard::Token answer{};
   asio::read(first, asio::buffer(answer));
-  EXPECT_EQ(answer, invitation_.answer);
+  EXPECT_EQ(answer, invitation_.root_token);
   tcp::socket second = VisitWith(HelloOf(1));
   EXPECT_TRUE(IsClosed(second));
   tcp::socket other = VisitWith(HelloOf(2));

@@ -9,6 +9,7 @@
 #include "coordinator/endpoints/chunked/chunked_response.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/fake_tokenizer.h"
+#include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -109,7 +110,7 @@ TEST_F(ChunkedPreparation, TheSeedsExample) {
   for (int i = 0; i < 9; ++i) {
     positions.push_back(20 + i);
   }
-  EXPECT_EQ(prepared.sequence.Positions(), positions);
+  EXPECT_EQ(reference::RowPositions(prepared.sequence.segments), positions);
   EXPECT_THAT(prepared.sequence.reads, ElementsAre(RowRead{48, 0, true, 0}));
   EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(ElementsAre(5, 6)));
   EXPECT_EQ(prepared.readout.usage.prompt_tokens, 49);

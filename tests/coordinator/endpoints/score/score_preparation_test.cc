@@ -8,6 +8,7 @@
 #include "coordinator/endpoints/score/score_response.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/fake_tokenizer.h"
+#include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -69,7 +70,8 @@ TEST_F(WorkedExample, HiddenComputesNoDelimiter) {
   EXPECT_THAT(sequence.segments,
               ElementsAre(Segment{SegmentKind::kPrefix, 7, 0}, Segment{SegmentKind::kBlock, 1, 7},
                           Segment{SegmentKind::kBlock, 1, 7}, Segment{SegmentKind::kBlock, 1, 7}));
-  EXPECT_THAT(sequence.Positions(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 7, 7));
+  EXPECT_THAT(reference::RowPositions(sequence.segments),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 7, 7));
   EXPECT_THAT(sequence.reads,
               ElementsAre(RowRead{7, 0, true, 0}, RowRead{8, 0, true, 0}, RowRead{9, 0, true, 0}));
   EXPECT_THAT(sequence.label_lists, ElementsAre(ElementsAre(5, 6)));

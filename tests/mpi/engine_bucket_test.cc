@@ -1,0 +1,140 @@
+// A plan's token bucket decides how the ranks lay their buffers out. It is neither too small for
+// the plan nor seen in the results, and buffers of the usual buckets are in memory from start-up
+// on.
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "proto/base/check.h"
+#include "tests/mpi/engine_harness.h"
+#include "tests/reference/random_checkpoint.h"
+
+namespace scorecast::testing {
+namespace {
+
+using proto::PackedSequence;
+using proto::RowLogits;
+using proto::TokenId;
+using shard::Precision;
+using ::testing::HasSubstr;
+using Transport = shard::RowExchange::Transport;
+
+const std::filesystem::path kModel =
+    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
+constexpr std::int32_t kMaxRows = 8192;
+
+std::vector<TokenId> Tokens(std::uint64_t seed, std::size_t count) {
+  return reference::RandomTokens(seed, count, /*vocab_size=*/320);
+}
+
+/// A query of 70 tokens and items of 155 together.
+PackedSequence SomeItems() {
+  std::vector<std::vector<TokenId>> items;
+  for (const std::size_t length : {3U, 1U, 17U, 0U, 64U, 5U, 65U}) {
+    items.push_back(Tokens(100 + items.size(), length));
+  }
+  return ItemsSequence(Tokens(1, 70), items, {3, 7, 300}, 4);
+}
+
+/// So many rows, of which the last `reads` are read.
+PackedSequence Prompt(std::uint64_t seed, std::size_t rows, std::size_t reads) {
+  PackedSequence sequence = proto::PackItems(Tokens(seed, rows), {});
+  sequence.label_lists = {{3, 7}};
+  for (std::size_t row = rows - reads; row < rows; ++row) {
+    sequence.reads.push_back({static_cast<std::int32_t>(row), 0, true, 2});
+  }
+  return sequence;
+}
+
+class EngineBuckets : public ::testing::TestWithParam<Precision> {
+ protected:
+  Engine engine_{kModel, {.max_rows = kMaxRows, .precision = GetParam()}};
+};
+
+// Between two passes another one, of another bucket, leaves its numbers in all buffers.
+TEST_P(EngineBuckets, LargerBucketsChangeNothing) {
+  const PackedSequence sequence = SomeItems();
+  const auto expected = engine_.RunTogether({sequence});
+  for (const std::uint32_t rows : {256U, 512U, 1024U, 8192U}) {
+    for (const std::uint32_t reads : {32U, 64U, 8192U}) {
+      engine_.RunTogether({Prompt(rows + reads, 700, 50)});
+      const auto results = engine_.RunTogether({sequence}, {.rows = rows, .reads = reads});
+      for (std::size_t i = 0; engine_.is_root() && i < expected[0].size(); ++i) {
+        EXPECT_TRUE(SameBits(results[0][i], expected[0][i]))
+            << "read " << i << ", buckets " << rows << " and " << reads;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, EngineBuckets,
+                         ::testing::Values(Precision::kFloat32, Precision::kBfloat16,
+                                           Precision::kInt8),
+                         [](const auto& param) { return std::string(Name(param.param)); });
+
+/// A failed check as an exception, which each rank can see by itself.
+struct CheckFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// No rank has begun when the check fails, so the ranks stay together, and the engine goes on.
+TEST(EngineBucket, EveryRankRefusesAPlanThatItsBucketDoesNotHold) {
+  proto::SetCheckFailureHandler([](const char* message) { throw CheckFailure(message); });
+  Engine engine(kModel, {.max_rows = 512});
+  const auto fault_of = [&](std::size_t rows, std::size_t reads, Engine::Buckets buckets) {
+    std::string fault;
+    try {
+      engine.RunTogether({Prompt(1, rows, reads)}, buckets);
+    } catch (const CheckFailure& failure) {
+      fault = failure.what();
+    }
+    return fault;
+  };
+  EXPECT_EQ(fault_of(32, 32, {}), "");
+  EXPECT_EQ(fault_of(32, 32, {.rows = 32, .reads = 32}), "");
+  EXPECT_THAT(fault_of(33, 1, {.rows = 32}), HasSubstr("fit its buckets"));
+  EXPECT_THAT(fault_of(500, 1, {.rows = 256}), HasSubstr("fit its buckets"));
+  EXPECT_THAT(fault_of(40, 33, {.reads = 32}), HasSubstr("fit its buckets"));
+  EXPECT_THAT(fault_of(32, 1, {.rows = 1024}), HasSubstr("buckets are those of the engine"));
+  EXPECT_THAT(fault_of(32, 1, {.rows = 48}), HasSubstr("buckets are those of the engine"));
+  EXPECT_THAT(fault_of(32, 1, {.reads = 16}), HasSubstr("buckets are those of the engine"));
+  EXPECT_EQ(fault_of(33, 33, {}), "");
+}
+
+std::int64_t PageFaults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+class EngineFirstPass : public ::testing::TestWithParam<Transport> {};
+
+// The buffers of 1024 rows take some thousand pages; a plan, its partial logits and messages a few.
+TEST_P(EngineFirstPass, TouchesNoNewBuffers) {
+  constexpr std::size_t kRows = proto::kTouchedBucket;
+  Engine engine(kModel, {.max_rows = kMaxRows, .transport = GetParam()});
+  engine.RunTogether({Prompt(1, 16, 1)});  // What the libraries do once.
+  const std::int64_t before = PageFaults();
+  engine.RunTogether({Prompt(2, kRows, 40)});
+  const std::int64_t first = PageFaults() - before;
+  const std::int64_t between = PageFaults();
+  engine.RunTogether({Prompt(3, 4 * kRows, 40)});
+  const std::int64_t of_more_rows = PageFaults() - between;
+  EXPECT_LT(first, of_more_rows / 4) << "pages of a bucket that start-up does not touch";
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, EngineFirstPass,
+                         ::testing::Values(Transport::kFastest, Transport::kMessages),
+                         [](const auto& param) {
+                           return param.param == Transport::kFastest ? "Fastest" : "Messages";
+                         });
+
+}  // namespace
+}  // namespace scorecast::testing

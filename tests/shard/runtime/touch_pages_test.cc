@@ -1,0 +1,60 @@
+#include "shard/runtime/touch_pages.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include <gtest/gtest.h>
+
+#include "shard/runtime/aligned_buffer.h"
+#include "tests/shard/resident_pages.h"
+
+namespace scorecast::shard {
+namespace {
+
+using testing::CountPages;
+
+constexpr std::size_t kPage = 4096;
+
+// More pages than one task takes.
+TEST(TouchPages, BringsEveryPageIntoMemory) {
+  ThreadPool pool(3);
+  AlignedBuffer<std::byte> buffer(1000 * kPage);
+  EXPECT_EQ(CountPages(buffer.span()).resident, 0U);
+  TouchPages(buffer.span().first(700 * kPage), pool);
+  EXPECT_EQ(CountPages(buffer.span().first(700 * kPage)).resident, 700U);
+  EXPECT_EQ(CountPages(buffer.span().subspan(700 * kPage)).resident, 0U);
+}
+
+TEST(TouchPages, BeginsAndEndsInsideOfPages) {
+  ThreadPool pool(2);
+  AlignedBuffer<std::byte> buffer(10 * kPage);
+  TouchPages(buffer.span().subspan(2 * kPage - 1, 3 * kPage + 2), pool);
+  EXPECT_EQ(CountPages(buffer.span()).resident, 5U);
+  EXPECT_EQ(CountPages(buffer.span().subspan(kPage, 5 * kPage)).resident, 5U);
+}
+
+TEST(TouchPages, ChangesNothing) {
+  ThreadPool pool(2);
+  AlignedBuffer<std::byte> buffer(3 * kPage);
+  std::ranges::fill(buffer.span(), std::byte{7});
+  TouchPages(buffer.span(), pool);
+  TouchPagesToRead(buffer.span(), pool);
+  EXPECT_TRUE(std::ranges::all_of(buffer.span(), [](std::byte b) { return b == std::byte{7}; }));
+}
+
+TEST(TouchPages, OfNothing) {
+  ThreadPool pool(1);
+  TouchPages({}, pool);
+  TouchPagesToRead({}, pool);
+}
+
+TEST(TouchPagesToRead, BringsEveryPageIntoMemory) {
+  ThreadPool pool(2);
+  AlignedBuffer<std::byte> buffer(300 * kPage);
+  TouchPagesToRead(buffer.span(), pool);
+  EXPECT_EQ(CountPages(buffer.span()).resident, 300U);
+}
+
+}  // namespace
+}  // namespace scorecast::shard
