@@ -9,15 +9,16 @@
 
 namespace scorecast::shard {
 
-/// The token whose logit plus proto::GumbelNoise is the largest, of equal ones the smallest id, and
-/// that sum. `logits`, at least one and all finite, belong to the ids from `first_id` on.
+/// The token with the largest sum of logit and proto::GumbelNoise, the smallest id of equal ones,
+/// and that sum. `logits` are those of the ids from `first_id` on: at least one, and all finite.
 ///
-/// Noise is two logarithms: they are taken only of tokens whose u is so near 1 that they can win.
+/// Noise takes two logarithms. They are computed only for tokens whose u is close enough to 1 for
+/// the token to win.
 std::pair<proto::TokenId, double> BestDraw(const Kernels& kernels, const proto::Draw& draw,
                                            std::span<const float> logits, proto::TokenId first_id);
 
-/// Whether a draw counts before another one: what is not a number first, so that it is seen, then
-/// by the sum, then the smaller id.
+/// Whether draw `a` wins over draw `b`: the larger sum, and of equal sums the smaller id. NaN wins
+/// over every number, so that it is noticed.
 bool IsDrawnBefore(const std::pair<proto::TokenId, double>& a,
                    const std::pair<proto::TokenId, double>& b);
 

@@ -101,7 +101,7 @@ ModelConfig BiasedConfig() {
   return config;
 }
 
-/// A model directory of random weights, and what is in it by the oracle's reader.
+/// A model directory of random weights, and its tensors as the oracle's reader reads them.
 class Model {
  public:
   explicit Model(ModelConfig config) : config_(std::move(config)) {
@@ -131,7 +131,7 @@ class Model {
 
 using Matrix = std::vector<std::vector<float>>;
 
-/// What layers are packed with, once for many.
+/// Packs layers, and finds the weights that were packed.
 class Packer {
  public:
   explicit Packer(Precision precision)
@@ -195,7 +195,7 @@ void ExpectWeight(Precision precision, const Matrix& found, const Matrix& expect
   }
 }
 
-/// Columns times what int8 has folded into them.
+/// Columns times the norm that int8 folds into them.
 Matrix Folded(Matrix weight, Precision precision, const std::vector<float>& factors) {
   if (precision == Precision::kInt8) {
     for (std::vector<float>& row : weight) {
@@ -205,7 +205,7 @@ Matrix Folded(Matrix weight, Precision precision, const std::vector<float>& fact
   return weight;
 }
 
-/// Rows and columns of a tensor [rows, columns], appended below `block`.
+/// Appends rows and columns of a tensor [rows, columns] to `block`.
 void AppendBlock(const reference::Tensor& tensor, Range rows, Range columns, Matrix& block) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const auto begin = tensor.values.begin() + row * tensor.shape[1];
@@ -230,7 +230,7 @@ Matrix GateUp(const reference::Tensor& gate, const reference::Tensor& up, Range 
   return gate_up;
 }
 
-/// Which chunks are queries, and that heads are not cut in two.
+/// Expects that query_chunks are the queries, and that no chunk cuts a head in two.
 void ExpectWholeHeads(const Layer& layer, const ModelConfig& config, Range q, Packer& packer) {
   const std::int64_t head_dim = config.head_dim;
   const testing::DenseRows x(packer.precision(), kRowGranule, config.hidden_size);
@@ -323,7 +323,7 @@ class LoadLayerTest : public ::testing::TestWithParam<Precision> {};
 
 TEST_P(LoadLayerTest, ReadsTheRanksSlices) {
   ModelConfig narrow = reference::TinyConfig("llama");
-  narrow.intermediate_size = 40;      // Three grains: of six ranks three own nothing.
+  narrow.intermediate_size = 40;      // Three grains, so that three of six ranks own nothing.
   ModelConfig wide = BiasedConfig();  // Every weight in several chunks.
   wide.layers.resize(1);
   wide.hidden_size = 272;

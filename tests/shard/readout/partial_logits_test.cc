@@ -34,7 +34,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 /// [reads][vocab_size]
 using Logits = std::vector<std::vector<float>>;
 
-/// Of few different values, so that there are ties.
+/// Logits of few different values, so that there are ties.
 Logits RandomLogits(std::mt19937& random, std::size_t reads, std::int32_t vocab_size) {
   Logits logits(reads);
   for (std::vector<float>& row : logits) {
@@ -45,7 +45,7 @@ Logits RandomLogits(std::mt19937& random, std::size_t reads, std::int32_t vocab_
   return logits;
 }
 
-/// The order that is promised: by logit, then by id, numbers before what is none.
+/// The best by descending logit, then by ascending id; NaN last.
 std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, Range ids,
                                               std::int64_t k) {
   std::vector<std::pair<TokenId, float>> best;
@@ -59,7 +59,7 @@ std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, Ran
   return best;
 }
 
-/// As the kernel has it: a NaN is no maximum, but it shows in the sum.
+/// As the kernel does: a NaN is never the maximum, but it makes the sum NaN.
 void MaxAndSumExp(const std::vector<float>& row, Range ids, PartialLogits& part) {
   part.max = std::numeric_limits<float>::lowest();
   for (std::int64_t id = ids.begin; id < ids.end; ++id) {

@@ -12,9 +12,9 @@
 
 namespace scorecast::testing {
 
-/// A plan of reads only: `reads` of them, some with a normaliser, some of these with the best
-/// tokens, a draw, or a temperature too;
-/// label lists of any length and order, some shared, ids repeated across lists.
+/// A plan of `reads` reads only. Some have a normalizer, and some of these also the best tokens, a
+/// draw or a temperature. Label lists have any length and order; some are shared, and ids occur in
+/// several lists.
 inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
                                       std::int32_t vocab_size) {
   proto::ForwardPlan plan;
@@ -42,7 +42,7 @@ inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
   return plan;
 }
 
-/// [0, vocab_size) cut at random places into as many ranges as there are ranks; some are empty.
+/// [0, vocab_size) cut at random places into one range for each rank; some are empty.
 inline std::vector<proto::Range> RandomSplit(std::mt19937& random, std::int32_t vocab_size,
                                              int ranks) {
   std::vector<std::int64_t> cuts = {0, vocab_size};
