@@ -5,7 +5,7 @@
 
 namespace scorecast::launcher {
 
-/// What the cache of keys and values was good for, in one line; none where it is off.
+/// Logs one line with the hits, size and evictions of the K/V cache. Logs nothing if it is off.
 void LogCache(const coordinator::BlockCacheCounters& counters, const Engine& engine);
 
 }  // namespace scorecast::launcher

@@ -82,12 +82,12 @@ int RunInspectCommand(const InspectFlags& flags) {
   if (!flags.engine.delimiter.empty()) {
     coordinator::DelimiterFromFlag(flags.engine.delimiter, tokenizer.get(), config);
   }
-  // The weights' headers, so that a broken checkpoint is told here too.
+  // Reads the headers of the weights, so that a broken checkpoint is reported here too.
   shard::Checkpoint::Open(flags.engine.model);
   const shard::Precision precision =
-      PrecisionFromFlag(flags.engine.dtype)
+      shard::PrecisionFromName(flags.engine.dtype)
           .value_or(shard::DefaultPrecision(InstructionSetFromFlag(flags.engine.kernel)));
-  // The ranks may be meant for several hosts: each is taken to have one.
+  // The ranks may run on several hosts; each is assumed to have a host of its own.
   const EngineLimits limits = MakeEngineLimits(flags.engine, config, precision, flags.ranks,
                                                /*ranks_here=*/1, HostMemory());
   PrintModel(config);

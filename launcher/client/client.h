@@ -12,16 +12,16 @@
 namespace scorecast::launcher {
 
 /// A connection to a server's request socket. Calls block; one thread may send while another
-/// receives. Faults of the connection are thrown as std::runtime_error, one line.
+/// receives. If the connection fails they throw std::runtime_error with a message of one line.
 class Client {
  public:
   /// `address`: HOST:PORT, where HOST may be an IPv6 address in brackets.
   explicit Client(const std::string& address);
 
   void Send(const v1::Request& request);
-  /// The next answer, whosever it is.
+  /// The next reply, to whichever request.
   v1::Response Receive();
-  /// Sends a request and returns its answer; nothing else may be in flight.
+  /// Sends a request and returns its reply. No other request may be in flight.
   v1::Response Call(const v1::Request& request);
 
   boost::asio::ip::tcp::socket& socket() { return socket_; }

@@ -22,9 +22,9 @@ struct ScoreFlags {
   bool json = false;
 };
 
-/// Sends one request of text and prints a line an item with its label probabilities, or JSON with
-/// the whole answer. 0, or 1 where the server refused, which is told on standard error. Throws
-/// std::runtime_error where there is no server.
+/// Sends one request of text. Prints one line an item with its label probabilities, or the whole
+/// response as JSON. Returns 0, or 1 if the server refused the request, and then prints the error
+/// to standard error. Throws std::runtime_error if it cannot reach the server.
 int RunScoreCommand(const ScoreFlags& flags);
 
 }  // namespace scorecast::launcher

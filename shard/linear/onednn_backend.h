@@ -6,14 +6,17 @@
 #include <tuple>
 
 #include "shard/linear/gemm_backend.h"
-#include "shard/linear/onednn_product.h"
+#include "shard/linear/precision.h"
 
 namespace scorecast::shard {
+
+class OneDnnProduct;
 
 /// Products by oneDNN; those of a shape for which it has no kernel that suits, by `other`.
 class OneDnnBackend : public GemmBackend {
  public:
   OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& other);
+  ~OneDnnBackend() override;
 
   /// Whether this CPU, with what ONEDNN_MAX_CPU_ISA leaves of it, has instructions for products of
   /// this precision.
