@@ -1,24 +1,12 @@
 #include "bench/bench_engine.h"
 
+#include <optional>
+
 #include "proto/base/error.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/precision.h"
 
 namespace scorecast::bench {
-namespace {
-
-shard::Precision PrecisionOf(const std::string& dtype) {
-  for (const shard::Precision precision :
-       {shard::Precision::kFloat32, shard::Precision::kBfloat16, shard::Precision::kInt8}) {
-    if (shard::Name(precision) == dtype) {
-      return precision;
-    }
-  }
-  throw proto::StartupError("the engine does not compute in " + dtype);
-}
-
-}  // namespace
-
 const std::vector<std::string>& EngineDtypes() {
   static const std::vector<std::string> dtypes = {"f32", "bf16", "int8"};
   return dtypes;
@@ -28,9 +16,12 @@ BenchEngine::BenchEngine(const EngineOptions& options)
     : group_(proto::Communicator::World()),
       config_(proto::LoadModelConfig(options.model_dir)),
       limits_(options.limits) {
+  const std::optional<shard::Precision> precision = shard::PrecisionFromName(options.dtype);
+  if (!precision) {
+    throw proto::StartupError("the engine does not compute in " + options.dtype);
+  }
   shard::RankEngineOptions rank;
-  rank.arithmetic =
-      shard::AgreeOnArithmetic(group_, shard::DetectInstructionSet(), PrecisionOf(options.dtype));
+  rank.arithmetic = shard::AgreeOnArithmetic(group_, shard::DetectInstructionSet(), precision);
   products_ = rank.arithmetic.products;
   rank.threads = options.threads;
   rank.limits = options.limits;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 namespace scorecast::bench {
 
 const Shape& ModelFlags::shape() const {

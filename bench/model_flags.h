@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "bench/random_model.h"
+
+namespace CLI {
+class App;
+}
 
 namespace scorecast::bench {
 

@@ -1,5 +1,7 @@
 #include "bench/workload.h"
 
+#include <CLI/CLI.hpp>
+
 namespace scorecast::bench {
 
 void AddWorkloadFlags(CLI::App& app, Workload& workload) {

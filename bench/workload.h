@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "proto/plan/packed_sequence.h"
+
+namespace CLI {
+class App;
+}
 
 namespace scorecast::bench {
 

@@ -5,7 +5,7 @@
 
 namespace scorecast::launcher {
 
-/// Logs one line about the hits, the size and the evictions of the K/V cache. No line if it is off.
+/// Logs one line with the hits, size and evictions of the K/V cache. Logs nothing if it is off.
 void LogCache(const coordinator::BlockCacheCounters& counters, const Engine& engine);
 
 }  // namespace scorecast::launcher

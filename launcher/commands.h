@@ -8,8 +8,8 @@
 
 namespace scorecast::launcher {
 
-/// Exit codes of every command; `batch` and `tokenize` have 3 too: the run went through, but not
-/// every line was good.
+/// Exit codes of every command. `batch` and `tokenize` also exit with 3, if the run finished but
+/// some lines failed.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
 
@@ -21,7 +21,7 @@ struct BatchFlags {
 
 struct ServeFlags {
   EngineFlags engine;
-  coordinator::SocketOptions socket;  ///< `max_request_bytes` is the engine flags'.
+  coordinator::SocketOptions socket;  ///< The server takes `max_request_bytes` from `engine`.
   std::size_t max_queue = 1024;
   int io_threads = 2;
 };
@@ -36,11 +36,11 @@ struct TokenizeFlags {
   bool no_special = false;
 };
 
-// Each runs one command to its end and returns the exit code, or throws StartupError.
+// Each function runs one command and returns its exit code, or throws StartupError.
 
-/// On every rank of the job.
+/// Called on every rank of the job.
 int RunBatchCommand(const BatchFlags& flags);
-/// On every rank of the job, until a signal ends it.
+/// Called on every rank of the job. Returns after a signal has ended the server.
 int RunServeCommand(const ServeFlags& flags);
 int RunInspectCommand(const InspectFlags& flags);
 int RunTokenizeCommand(const TokenizeFlags& flags);

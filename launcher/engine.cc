@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A line every few seconds.
+/// Logs a line every few seconds.
 shard::Transformer::Progress LogProgress() {
   static constexpr auto kInterval = std::chrono::seconds(3);
   return [next = Clock::now() + kInterval](std::int64_t done, std::int64_t layers) mutable {
@@ -37,7 +37,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   proto::StartupPhase(group_, [&] { instruction_set = InstructionSetFromFlag(flags.kernel); });
   shard::RankEngineOptions options;
   options.arithmetic =
-      shard::AgreeOnArithmetic(group_, instruction_set, PrecisionFromFlag(flags.dtype));
+      shard::AgreeOnArithmetic(group_, instruction_set, shard::PrecisionFromName(flags.dtype));
   const shard::ProductPrecisions precisions = {options.arithmetic.products.layers,
                                                options.arithmetic.products.lm_head};
   const int ranks_here = group_.RanksOnThisHost();
@@ -48,13 +48,13 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
       prepare_root();
     }
   });
-  // Hosts may differ in memory, and rank 0 deals out places on all of them.
+  // Hosts may differ in memory, but rank 0 assigns the same pages on all of them.
   proto::PlanLimits& plan = limits_.plan;
   plan.kept_kv_rows = group_.Min(plan.kept_kv_rows);
   limits_.cached_pages =
       std::min(group_.Min(limits_.cached_pages), plan.kept_kv_rows / proto::kKvPageRows);
   if (is_root() && flags.kv_cache_mb.value_or(0) > 0 && limits_.cached_pages == 0) {
-    spdlog::warn("--kv-cache-mb {}: less than a page of {:.1f} MB, so that nothing is cached",
+    spdlog::warn("--kv-cache-mb {}: less than one page of {:.1f} MB, so nothing is cached",
                  *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
   options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(ranks_here);
@@ -80,7 +80,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
 }
 
 void Engine::Configure(const EngineFlags& flags) {
-  // "models/qwen3/" has no file name of its own.
+  // Canonical, because the path "models/qwen3/" has an empty file name.
   const std::filesystem::path dir = std::filesystem::weakly_canonical(flags.model);
   server_options_.model_name = dir.filename().string();
   tokenizer_ = coordinator::LoadTokenizer(flags.model);

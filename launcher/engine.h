@@ -14,26 +14,26 @@
 
 namespace scorecast::launcher {
 
-/// Everything that a rank holds while it computes. Made by all ranks together: after each phase of
-/// start-up they agree on its success, and all throw StartupError where one failed.
+/// Everything that a rank holds while it computes. All ranks construct it together: they agree on
+/// the success of each phase of start-up, and all throw StartupError if it failed on one of them.
 class Engine {
  public:
-  /// `prepare_root` is what a command does on rank 0 before any weight is read, such as opening its
-  /// files; its faults are faults of start-up.
+  /// `prepare_root` runs on rank 0 before any weight is read; a command opens its files there. An
+  /// exception from it fails the start-up of all ranks.
   Engine(const EngineFlags& flags, const std::function<void()>& prepare_root);
 
-  /// A further phase of start-up, on every rank.
+  /// Runs a further phase of start-up. Called on every rank.
   void StartupPhase(const std::function<void()>& phase) { proto::StartupPhase(group_, phase); }
 
   bool is_root() const { return group_.is_root(); }
   const proto::ModelConfig& config() const { return config_; }
   const proto::PlanLimits& limits() const { return limits_.plan; }
   std::int32_t cached_pages() const { return limits_.cached_pages; }
-  /// Of a page of K/V on this rank.
+  /// Bytes of one page of K/V on this rank.
   std::int64_t page_bytes() const { return limits_.page_bytes; }
-  /// On rank 0; null where the model directory has none.
+  /// Set on rank 0 only; null if the model directory has no tokenizer.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
-  /// On rank 0: the flags' options with the delimiter as an id and the model's name.
+  /// Set on rank 0 only: the flags' options, with the delimiter as an id and the model's name.
   const coordinator::ServerOptions& server_options() const { return server_options_; }
   shard::PlanRunner& runner() { return rank_->runner(); }
 

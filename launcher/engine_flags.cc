@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
 #include <sched.h>
 #include <unistd.h>
 
@@ -26,9 +27,9 @@ std::string SeparatorFault(const std::string& separator) {
 void AddChunkFlags(CLI::App& app, coordinator::ChunkOptions& chunks) {
   app.add_flag(
       "--enable-chunk-aware", chunks.enable_chunk_aware,
-      "A prompt with separators is taken apart: system prompt, chunks that do not see each "
-      "other, question");
-  app.add_option("--chunk-separator", chunks.separator, "What stands between these parts")
+      "Splits a prompt at its separators into a system prompt, chunks that do not attend to "
+      "each other, and a question");
+  app.add_option("--chunk-separator", chunks.separator, "Text between these parts")
       ->check(CLI::Validator(SeparatorFault, "TEXT"))
       ->capture_default_str();
   app.add_option_function<std::string>(
@@ -37,11 +38,11 @@ void AddChunkFlags(CLI::App& app, coordinator::ChunkOptions& chunks) {
            chunks.position_strategy =
                name == "offset" ? ChunkPositionStrategy::kOffset : ChunkPositionStrategy::kShared;
          },
-         "shared: every chunk begins behind the system prompt; offset: chunks stand behind each "
-         "other")
+         "Positions of the chunks. shared: each starts right after the system prompt; offset: each "
+         "starts where the chunk before it ends")
       ->check(CLI::IsMember({"shared", "offset"}))
       ->default_str("shared");
-  app.add_option("--max-chunk-len", chunks.max_chunk_len, "Tokens of one chunk")
+  app.add_option("--max-chunk-len", chunks.max_chunk_len, "Most tokens of one chunk")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
 }
@@ -53,9 +54,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Hugging Face model directory: config.json, *.safetensors and the tokenizer")
       ->required()
       ->type_name("DIR");
-  app.add_option("--multi-item-scoring-delimiter", flags.delimiter,
-                 "Turns multi-item mode on: all items of a request are scored in one pass. A token "
-                 "id (all digits), or text that is exactly one token; no query or item may hold it")
+  app.add_option(
+         "--multi-item-scoring-delimiter", flags.delimiter,
+         "Turns on multi-item mode, which scores all items of a request in one pass. A token id "
+         "(all digits), or text that is exactly one token; no query or item may contain it")
       ->type_name("ID|TEXT");
   app.add_option_function<std::string>(
          "--delimiter-visibility",
@@ -63,31 +65,31 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
            flags.score.delimiter_visibility =
                name == "first" ? DelimiterVisibility::kFirst : DelimiterVisibility::kHidden;
          },
-         "hidden: items are scored as if each alone followed the query; first: every item sees the "
-         "first delimiter")
+         "hidden: each item is scored as if it alone followed the query; first: each item also "
+         "attends to the first delimiter")
       ->check(CLI::IsMember({"hidden", "first"}))
       ->default_str("hidden");
   app.add_option("--max-items", flags.score.max_items,
-                 "Items of one request, or chunks, or questions")
+                 "Most items, chunks or questions of one request")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--max-multi-item-seq-len", flags.score.max_multi_item_seq_len,
-                 "Tokens computed for one request in multi-item mode")
+                 "Most tokens computed for one request in multi-item mode")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
   AddChunkFlags(app, flags.score.chunks);
   app.add_option("--max-batch-tokens", flags.max_batch_tokens,
-                 "Tokens of one forward pass: requests that wait share one, and a longer request "
+                 "Most tokens of one forward pass. Waiting requests share a pass; a longer request "
                  "takes several")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
-  app.add_option(
-         "--kv-cache-mb", flags.kv_cache_mb,
-         "MiB on each rank for keys and values that are kept for later requests: of queries, "
-         "prompts and document chunks; 0: off")
+  app.add_option("--kv-cache-mb", flags.kv_cache_mb,
+                 "MiB on each rank that cache the keys and values of queries, prompts and document "
+                 "chunks for later requests; 0: off")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
-      ->default_str("1024, or a quarter of the memory that is left");
-  app.add_option("--max-request-bytes", flags.max_request_bytes, "Bytes of one request or line")
+      ->default_str("1024, or a quarter of the free memory if that is less");
+  app.add_option("--max-request-bytes", flags.max_request_bytes,
+                 "Most bytes of one request or line")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->capture_default_str();
   app.add_option("--threads", flags.threads,
@@ -95,15 +97,15 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_option("--dtype", flags.dtype,
-                 "What weights and activations are rounded to in matrix products; auto: bf16 where "
-                 "the CPU has instructions for it, else f32")
+                 "Type of weights and activations in matrix products; auto: bf16 if every CPU has "
+                 "instructions for it, else f32")
       ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}))
       ->capture_default_str();
   app.add_option("--kernel", flags.kernel,
                  "Instruction set of the kernels; auto: the best that every rank's CPU has")
       ->check(CLI::IsMember({"auto", "avx512_bf16", "avx512", "avx2", "generic"}))
       ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "On standard error")
+  app.add_option("--log-level", flags.log_level, "Level of the log on standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
       ->capture_default_str();
 }
@@ -124,22 +126,12 @@ InstructionSet InstructionSetFromFlag(const std::string& kernel) {
   return best;
 }
 
-std::optional<shard::Precision> PrecisionFromFlag(const std::string& dtype) {
-  for (const shard::Precision precision :
-       {shard::Precision::kFloat32, shard::Precision::kBfloat16, shard::Precision::kInt8}) {
-    if (shard::Name(precision) == dtype) {
-      return precision;
-    }
-  }
-  return std::nullopt;
-}
-
 int DefaultThreads(int ranks_on_this_host) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const int allowed = sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : online;
-  // A launcher that binds gives each rank CPUs of its own; one that does not gives all to all.
+  // mpirun binds each rank to CPUs of its own, or lets all ranks run on all CPUs.
   const bool is_shared = allowed * ranks_on_this_host > online;
   return std::max(1, is_shared ? std::min(allowed, online / ranks_on_this_host) : allowed);
 }

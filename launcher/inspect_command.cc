@@ -91,8 +91,9 @@ int RunInspectCommand(const InspectFlags& flags) {
   if (instruction_set != shard::DetectInstructionSet()) {
     shard::LimitOneDnn(instruction_set);
   }
-  const shard::ArithmeticChoice products = shard::ChooseArithmetic(
-      PrecisionFromFlag(flags.engine.dtype).value_or(shard::DefaultPrecision(instruction_set)));
+  const shard::ArithmeticChoice products =
+      shard::ChooseArithmetic(shard::PrecisionFromName(flags.engine.dtype)
+                                  .value_or(shard::DefaultPrecision(instruction_set)));
   const shard::ProductPrecisions precisions = {products.layers, products.lm_head};
   // The ranks may run on several hosts; the limits assume a host for each.
   const EngineLimits limits = MakeEngineLimits(flags.engine, config, precisions, flags.ranks,

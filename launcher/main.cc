@@ -26,7 +26,7 @@ using scorecast::launcher::ScoreFlags;
 using scorecast::launcher::ServeFlags;
 using scorecast::launcher::TokenizeFlags;
 
-/// Runs a command, whose faults of start-up become one line.
+/// Runs a command. An exception from it is printed as one line, if `prints`.
 int Guarded(bool prints, const std::function<int()>& command) {
   try {
     return command();
@@ -38,19 +38,20 @@ int Guarded(bool prints, const std::function<int()>& command) {
   }
 }
 
-/// A command of all ranks: they agree on what failed, and rank 0 tells it.
+/// Runs a command on all ranks. They agree on what failed, and rank 0 prints it.
 int GuardedOnAllRanks(const std::function<int()>& command) {
   const scorecast::proto::MpiEnvironment mpi;
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }
 
-/// A fault of the command line, which every rank of a job sees, is told once and in one line too.
+/// Prints an error of the command line as one line. Every rank of a job finds it, but only one
+/// prints.
 int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
-  const auto tell = [&]() -> int {
+  const auto fail = [&]() -> int {
     throw scorecast::proto::StartupError(scorecast::proto::OneLine(fault.what(), 400) +
                                          " (see --help)");
   };
-  return on_all_ranks ? GuardedOnAllRanks(tell) : Guarded(true, tell);
+  return on_all_ranks ? GuardedOnAllRanks(fail) : Guarded(true, fail);
 }
 
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
@@ -59,11 +60,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--port", flags.socket.port, "Port of the request socket; 0: any free one")
       ->capture_default_str();
   app.add_option("--max-queue", flags.max_queue,
-                 "Requests that wait; a further one is answered with 429")
+                 "Most requests that wait; a further one is refused with 429")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
   app.add_option("--max-connections", flags.socket.max_connections,
-                 "Clients at once; a further one is answered with 503")
+                 "Most clients connected at once; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
   app.add_option_function<std::int64_t>(
@@ -71,44 +72,47 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
          [&flags](std::int64_t seconds) {
            flags.socket.idle_timeout = std::chrono::seconds(seconds);
          },
-         "Seconds without a byte after which a client is cut off whose requests are all answered, "
-         "or who does not read its answers")
+         "Seconds without a byte after which a client is disconnected that waits for no reply or "
+         "does not read its replies")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
       ->default_str(std::to_string(
           std::chrono::duration_cast<std::chrono::seconds>(flags.socket.idle_timeout).count()));
   app.add_option("--io-threads", flags.io_threads,
-                 "Threads of rank 0 that read, tokenize and answer requests")
+                 "Threads of rank 0 that read, tokenize and reply to requests")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
 }
 
 void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
-  app.add_option("--connect", flags.connect, "Where the server's request socket is")
+  app.add_option("--connect", flags.connect, "Address of the server's request socket")
       ->required()
       ->type_name("HOST:PORT");
-  app.add_option("--query", flags.query, "The query's text")->required();
-  app.add_option("--item", flags.items, "An item's text; once for each item")
+  app.add_option("--query", flags.query, "Text of the query")->required();
+  app.add_option("--item", flags.items, "Text of an item; repeat for each item")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--label", flags.labels, "A label's text, one token; once for each label")
+  app.add_option("--label", flags.labels, "Text of a label, one token; repeat for each label")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--label-token-id", flags.label_token_ids, "A label as a token id, instead")
+  app.add_option("--label-token-id", flags.label_token_ids,
+                 "Token id of a label, instead of --label")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("--apply-softmax", flags.apply_softmax,
                "Probabilities among the labels, not over the whole vocabulary");
-  app.add_flag("--item-first", flags.item_first, "Item before query, where items are scored alone");
-  app.add_option("--temperature", flags.temperature, "Of the labels' softmax")
+  app.add_flag("--item-first", flags.item_first,
+               "Puts the item before the query; ignored in multi-item mode");
+  app.add_option("--temperature", flags.temperature, "Temperature of the softmax")
       ->capture_default_str();
   app.add_flag("--return-token-logprobs", flags.return_token_logprobs,
-               "With --json: the labels' log-probabilities over the vocabulary too");
-  app.add_option("--top-logprobs", flags.top_logprobs, "With --json: so many best tokens too")
+               "With --json: also the labels' log-probabilities over the vocabulary");
+  app.add_option("--top-logprobs", flags.top_logprobs,
+                 "With --json: also this many most likely tokens")
       ->capture_default_str();
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");
-  app.add_flag("--json", flags.json, "Print the whole answer as JSON");
+  app.add_flag("--json", flags.json, "Prints the whole response as JSON");
 }
 
 void StartLogging(const std::string& level) {
@@ -128,48 +132,48 @@ int main(int argc, char** argv) {
   BatchFlags batch_flags;
   CLI::App* batch = app.add_subcommand(
       "batch",
-      "Scores a file of requests in OpenAI's batch format; under mpirun, or alone. Exit "
-      "code: 0 every line was answered with 200, 3 some were not, 1 the run failed");
+      "Runs a file of requests in OpenAI's batch format; under mpirun or alone. Exit code: "
+      "0 if every line has status 200, 3 if some do not, 1 if the run failed");
   AddEngineFlags(*batch, batch_flags.engine);
   batch
       ->add_option("--input", batch_flags.input,
-                   "Requests, a JSON object a line; -: standard input")
+                   "Requests, one JSON object a line; -: standard input")
       ->required()
       ->type_name("FILE");
   batch
       ->add_option("--output", batch_flags.output,
-                   "Answers, a line each in the order of the input; -: standard output")
+                   "Responses, one line each in the order of the input; -: standard output")
       ->required()
       ->type_name("FILE");
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(
       "serve",
-      "Listens for requests; under mpirun, or alone. SIGTERM, SIGINT or (through mpirun) "
-      "SIGUSR1 drain and end it");
+      "Listens for requests; under mpirun or alone. On SIGTERM, SIGINT or (through mpirun) "
+      "SIGUSR1 it finishes the requests it has, then exits");
   AddServeFlags(*serve, serve_flags);
 
   ScoreFlags score_flags;
   CLI::App* score = app.add_subcommand(
       "score",
-      "Sends one request to a server and prints a line an item: the label probabilities "
-      "in the labels' order, and the item");
+      "Sends one request to a server and prints one line an item: the label probabilities "
+      "in the labels' order, then the item");
   AddScoreFlags(*score, score_flags);
 
   TokenizeFlags tokenize_flags;
   CLI::App* tokenize = app.add_subcommand(
-      "tokenize", R"(Reads {"text":...} lines on standard input, prints {"ids":[...]} lines)");
+      "tokenize", R"(Reads {"text":...} lines from standard input and prints {"ids":[...]} lines)");
   tokenize
       ->add_option("--model", tokenize_flags.model,
                    "Directory with tokenizer.json or tokenizer.model; weights are not needed")
       ->required()
       ->type_name("DIR");
   tokenize->add_flag("--no-special", tokenize_flags.no_special,
-                     "Leave out what the tokenizer's own rule adds (BOS, EOS)");
+                     "Leaves out the tokens that the tokenizer adds by itself (BOS, EOS)");
 
   InspectFlags inspect_flags;
   CLI::App* inspect = app.add_subcommand(
-      "inspect", "Prints the model, how it is split over ranks, and the memory each needs");
+      "inspect", "Prints the model, its split over ranks, and the memory that each rank needs");
   AddEngineFlags(*inspect, inspect_flags.engine);
   inspect->add_option("--ranks", inspect_flags.ranks, "Ranks to split the model over")
       ->check(CLI::Range(1, 65536))

@@ -17,7 +17,7 @@ namespace {
 using proto::kKvGranule;
 using proto::kKvPageRows;
 
-/// The default of --kv-cache-mb if memory allows.
+/// Most MiB of the cache if --kv-cache-mb is not given.
 constexpr std::int64_t kDefaultKvCacheMb = 1024;
 
 std::string Gib(std::int64_t bytes) {
@@ -32,15 +32,15 @@ std::int64_t KvRowsOf(std::int64_t rows, std::int64_t segments) {
   return rows + (kKvGranule - 1) * segments + kKvGranule;
 }
 
-/// Rows of whole pages for a sequence that keeps two segments at a time: a prefix, and an item that
-/// is longer than a pass or a completion.
+/// Rows, in whole pages, for a sequence with two segments kept at a time: its prefix, and an item
+/// longer than a pass or a completion.
 std::int64_t KeptRowsOf(std::int64_t rows) {
   return (rows + 2 * kKvPageRows) / kKvPageRows * kKvPageRows;
 }
 
 std::int32_t Narrow(std::int64_t n) {
   if (n > std::numeric_limits<std::int32_t>::max()) {
-    throw proto::StartupError("the limits ask for " + std::to_string(n) +
+    throw proto::StartupError("the limits need " + std::to_string(n) +
                               " rows of K/V: lower --max-batch-tokens, --max-items, "
                               "--max-multi-item-seq-len or --kv-cache-mb");
   }
@@ -53,13 +53,14 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
                               shard::ProductPrecisions precisions, int ranks, int ranks_here,
                               std::int64_t host_bytes) {
   const bool multi_item = !flags.delimiter.empty();
-  // Items and the query before them go into one pass; other sequences may take several passes.
+  // In multi-item mode the query's prefix and all items are in one pass. In the other modes the
+  // segments that do not fit are left to later passes.
   const std::int64_t segments = multi_item ? flags.score.max_items + 1 : 1;
 
   EngineLimits limits;
   proto::PlanLimits& plan = limits.plan;
   plan.max_rows = Narrow(flags.max_batch_tokens);
-  // Several empty items read the same row, so that there can be more reads than rows.
+  // Several empty items are read at the same row, so there can be more reads than rows.
   plan.max_reads = Narrow(flags.max_batch_tokens + flags.score.max_items + 1);
   plan.pass_kv_rows = Narrow(KvRowsOf(2 * flags.max_batch_tokens, segments));
 
@@ -75,7 +76,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   const std::int64_t wanted_mb = std::min(kDefaultKvCacheMb, (room / 4) >> 20);
   const std::int64_t cached_pages =
       (flags.kv_cache_mb.value_or(wanted_mb) << 20) / limits.page_bytes;
-  // A chunk of any length takes at least one page of its own.
+  // Each chunk takes at least a page of its own, however short it is.
   const std::int64_t longest =
       KeptRowsOf(config.max_position_embeddings) + flags.score.max_items * kKvPageRows;
   const std::int64_t for_positions = std::min(longest, room / 2 / limits.page_bytes * kKvPageRows);

@@ -5,26 +5,27 @@
 #include "launcher/engine_flags.h"
 #include "proto/model/model_config.h"
 #include "proto/plan/forward_plan.h"
+#include "shard/linear/precision.h"
 
 namespace scorecast::launcher {
 
 struct EngineLimits {
   proto::PlanLimits plan;
-  /// Pages of K/V that stay cached: --kv-cache-mb, but not more than `plan` has.
+  /// Pages of K/V that may stay cached: as --kv-cache-mb says, but at most those of `plan`.
   std::int32_t cached_pages = 0;
-  std::int64_t page_bytes = 0;  ///< Bytes of a page on rank 0, over all layers.
+  std::int64_t page_bytes = 0;  ///< Bytes of one page on rank 0, all layers together.
 };
 
-/// The largest plan under these flags, for a group of `ranks` of which `ranks_here` share this
-/// host's `host_bytes` of memory. Every request that the flags admit fits.
+/// Limits of the largest plan under these flags, for a group of `ranks`, of which `ranks_here`
+/// share this host's `host_bytes` of memory.
 ///
-/// The flags bound a request in multi-item mode, so its K/V must fit. Other requests are bounded
-/// only by the model's positions. K/V kept between passes for them takes at most half of the memory
-/// that is left, and longer requests are refused one by one. The cache and running requests share
-/// pages. Without --kv-cache-mb the cache takes a quarter of the memory that is left, at most
-/// 1024 MB.
+/// The flags bound a request in multi-item mode, so there is always room for its K/V. Other
+/// requests are bounded by the model's positions only. The K/V kept between their passes takes at
+/// most half of the memory that weights and buffers leave; a request that needs more is refused.
+/// The cache and the running requests share these pages. Without --kv-cache-mb the cache takes a
+/// quarter of the memory that weights and buffers leave, and at most 1024 MB.
 ///
-/// StartupError, with the figures, if the buffers do not fit into memory.
+/// Throws StartupError with the figures if the buffers do not fit in memory.
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
                               shard::ProductPrecisions precisions, int ranks, int ranks_here,
                               std::int64_t host_bytes);

@@ -11,8 +11,8 @@
 
 namespace scorecast::launcher {
 
-/// A connection to the request socket of a server. Calls block; one thread may send while another
-/// receives. Faults of the connection are thrown as std::runtime_error with one line.
+/// A connection to a server's request socket. Calls block; one thread may send while another
+/// receives. If the connection fails they throw std::runtime_error with a message of one line.
 class Client {
  public:
   /// `address`: HOST:PORT; HOST may be an IPv6 address in brackets.
@@ -21,7 +21,7 @@ class Client {
   void Send(const v1::Request& request);
   /// The next reply, to whichever request.
   v1::Response Receive();
-  /// Sends a request and returns its reply; no other request may be in flight.
+  /// Sends a request and returns its reply. No other request may be in flight.
   v1::Response Call(const v1::Request& request);
 
   boost::asio::ip::tcp::socket& socket() { return socket_; }

@@ -39,7 +39,7 @@ v1::Request ToRequest(const ScoreFlags& flags) {
   return request;
 }
 
-/// Item and label probabilities in columns; control characters of an item do not break its line.
+/// Prints label probabilities and item in columns. Control characters of an item become spaces.
 void PrintLines(const ScoreFlags& flags, const v1::ScoreResponse& response) {
   for (int i = 0; i < response.scores_size(); ++i) {
     for (const double score : response.scores(i).values()) {
@@ -60,7 +60,8 @@ void PrintJson(const v1::ScoreResponse& response) {
 }  // namespace
 
 int RunScoreCommand(const ScoreFlags& flags) {
-  google::protobuf::SetLogHandler(nullptr);  // The server refuses text that is not valid UTF-8.
+  google::protobuf::SetLogHandler(
+      nullptr);  // Protobuf logs text that is not valid UTF-8; the server refuses it.
   Client client(flags.connect);
   const v1::Response response = client.Call(ToRequest(flags));
   if (!response.has_score()) {

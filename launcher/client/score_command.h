@@ -22,9 +22,9 @@ struct ScoreFlags {
   bool json = false;
 };
 
-/// Sends one request of text and prints a line for each item with its label probabilities, or the
-/// whole response as JSON. Returns 0; or 1 if the server refused, with the error on standard error.
-/// Throws std::runtime_error if there is no server.
+/// Sends one request of text. Prints one line an item with its label probabilities, or the whole
+/// response as JSON. Returns 0, or 1 if the server refused the request, and then prints the error
+/// to standard error. Throws std::runtime_error if it cannot reach the server.
 int RunScoreCommand(const ScoreFlags& flags);
 
 }  // namespace scorecast::launcher

@@ -2,6 +2,11 @@
 
 #include <cstdlib>
 
+#include <dnnl.hpp>
+
+#include "shard/linear/onednn_backend.h"
+#include "shard/linear/openblas_backend.h"
+
 namespace scorecast::shard {
 
 ArithmeticChoice ChooseArithmetic(Precision precision) {
@@ -38,8 +43,8 @@ void LimitOneDnn(InstructionSet set) {
 
 Arithmetic::Arithmetic(const Kernels& kernels, const ArithmeticChoice& choice, int threads)
     : choice_(choice),
-      openblas_(kernels, threads),
-      onednn_(kernels, threads, openblas_),
+      openblas_(std::make_unique<OpenBlasBackend>(kernels, threads)),
+      onednn_(std::make_unique<OneDnnBackend>(kernels, threads, *openblas_)),
       attention_(choice.layers == Precision::kFloat32 ? kernels.attention_f32
                                                       : kernels.attention_bf16) {}
 

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "shard/kernels/kernels.h"
 #include "shard/linear/gemm_backend.h"
-#include "shard/linear/onednn_backend.h"
-#include "shard/linear/openblas_backend.h"
+#include "shard/linear/precision.h"
 
 namespace scorecast::shard {
 
@@ -45,13 +45,11 @@ class Arithmetic {
   std::string Description();
 
  private:
-  GemmBackend& Backend(bool onednn) {
-    return onednn ? static_cast<GemmBackend&>(onednn_) : openblas_;
-  }
+  GemmBackend& Backend(bool onednn) { return onednn ? *onednn_ : *openblas_; }
 
   ArithmeticChoice choice_;
-  OpenBlasBackend openblas_;
-  OneDnnBackend onednn_;
+  std::unique_ptr<GemmBackend> openblas_;
+  std::unique_ptr<GemmBackend> onednn_;  // Falls back to `openblas_`.
   const AttentionKernels& attention_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "shard/linear/int8_weights.h"
+#include "shard/linear/onednn_product.h"
 #include "shard/runtime/aligned_buffer.h"
 
 namespace scorecast::shard {
@@ -50,6 +51,8 @@ class OneDnnWeight : public PackedWeight {
 
 OneDnnBackend::OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& other)
     : kernels_(kernels), threads_(threads), other_(other) {}
+
+OneDnnBackend::~OneDnnBackend() = default;
 
 bool OneDnnBackend::Supports(Precision precision) {
   constexpr std::int64_t kWidth = 64;

@@ -6,14 +6,17 @@
 #include <tuple>
 
 #include "shard/linear/gemm_backend.h"
-#include "shard/linear/onednn_product.h"
+#include "shard/linear/precision.h"
 
 namespace scorecast::shard {
+
+class OneDnnProduct;
 
 /// Products by oneDNN. Weights of a shape for which oneDNN has no suitable kernel go to `other`.
 class OneDnnBackend : public GemmBackend {
  public:
   OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& other);
+  ~OneDnnBackend() override;
 
   /// Whether this CPU, within the limit of ONEDNN_MAX_CPU_ISA, has instructions for products of
   /// this precision.

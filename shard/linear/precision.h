@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace scorecast::shard {
@@ -37,6 +38,16 @@ constexpr std::string_view Name(Precision precision) {
       return "int8";
   }
   return "";
+}
+
+/// The precision that --dtype spells as `name`; none for "auto".
+constexpr std::optional<Precision> PrecisionFromName(std::string_view name) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+    if (Name(precision) == name) {
+      return precision;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace scorecast::shard

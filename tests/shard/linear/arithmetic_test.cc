@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shard/linear/onednn_backend.h"
+
 namespace scorecast::shard {
 namespace {
 
