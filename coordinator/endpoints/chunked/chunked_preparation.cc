@@ -196,8 +196,10 @@ std::vector<std::vector<TokenId>> QuestionContexts(const PackedSequence& sequenc
   return contexts;
 }
 
-Expected<PreparedRequest> PrepareChunked(const ChunkedRequest& request,
-                                         const RequestContext& context, const OnDelta& on_delta) {
+/// There is one sequence, and the readout is a ChunkedReadout.
+Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
+                                                  const OnDelta& on_delta) const {
+  const ChunkedRequest& request = *this;
   if (auto fault = ChunkedFieldFault(request, context)) {
     return Unexpected(*std::move(fault));
   }
@@ -206,9 +208,9 @@ Expected<PreparedRequest> PrepareChunked(const ChunkedRequest& request,
   if (!strategy) {
     return Unexpected(strategy.error());
   }
-  Expected<std::vector<TokenId>> labels = Labels(request, context);
-  if (!labels) {
-    return Unexpected(std::move(labels).error());
+  Expected<std::vector<TokenId>> label_ids = Labels(request, context);
+  if (!label_ids) {
+    return Unexpected(std::move(label_ids).error());
   }
   Expected<ChunkedTokens> tokens = TokenizeChunked(request, context);
   if (!tokens) {
@@ -228,7 +230,7 @@ Expected<PreparedRequest> PrepareChunked(const ChunkedRequest& request,
   readout->questions = tokens->names;
   readout->model = request.model.value_or(context.options.model_name);
   readout->usage.prompt_tokens = sequence.rows();
-  AddReads(*std::move(labels), request, sequence, *readout);
+  AddReads(*std::move(label_ids), request, sequence, *readout);
   PreparedRequest prepared;
   if (request.max_new_tokens > 0) {
     prepared.generations = GenerationsOf(request.max_new_tokens, tokens->is_plain(), sequence);
@@ -241,11 +243,6 @@ Expected<PreparedRequest> PrepareChunked(const ChunkedRequest& request,
   AddGenerators(request, context, on_delta, prepared, *readout);
   prepared.readout = std::move(readout);
   return prepared;
-}
-
-Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
-                                                  const OnDelta& on_delta) const {
-  return PrepareChunked(*this, context, on_delta);
 }
 
 }  // namespace scorecast::coordinator

@@ -4,20 +4,11 @@
 #include <vector>
 
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/endpoints/endpoint.h"
 #include "coordinator/generate/completion_options.h"
-#include "coordinator/request/request_context.h"
-#include "proto/base/expected.h"
 #include "proto/model/model_config.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
-
-/// Takes apart, checks, tokenizes and packs a request, which gets one sequence and a
-/// ChunkedReadout.
-proto::Expected<PreparedRequest> PrepareChunked(const ChunkedRequest& request,
-                                                const RequestContext& context,
-                                                const OnDelta& on_delta);
 
 /// The same for every question, the seed too.
 CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,

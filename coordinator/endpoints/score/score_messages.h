@@ -11,7 +11,7 @@ class ScoreResponse;
 
 namespace scorecast::coordinator {
 
-/// A 400 if a value is missing that a message must have. PrepareScore checks all else.
+/// A 400 if a value is missing that a message must have. Prepare checks all else.
 proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& message);
 
 /// For clients.

@@ -1,5 +1,3 @@
-#include "coordinator/endpoints/score/score_preparation.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -12,6 +10,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/score_response.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
@@ -332,18 +331,23 @@ class OneByOnePreparation {
 
 }  // namespace
 
-Expected<PreparedRequest> PrepareScore(const ScoreRequest& request, const RequestContext& context) {
+/// The readout is a ScoreReadout. In multi-item mode there is one sequence, which reads the
+/// query's row if the response needs it, and then the last row of each item. One by one there is
+/// a sequence for each item, which reads its last row. Without items there is none.
+Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
+                                                const OnDelta& /*on_delta*/) const {
+  const ScoreRequest& request = *this;
   if (auto fault = FieldFault(request, context)) {
     return Unexpected(*std::move(fault));
   }
   if (auto fault = TextOrIdsFault(request, context)) {
     return Unexpected(*std::move(fault));
   }
-  Expected<LabelLists> labels =
+  Expected<LabelLists> label_lists =
       ResolveLabels(request.label_token_ids, request.labels, request.items.size(),
                     context.tokenizer, context.config.vocab_size);
-  if (!labels) {
-    return Unexpected(std::move(labels).error());
+  if (!label_lists) {
+    return Unexpected(std::move(label_lists).error());
   }
 
   const bool multi_item = context.options.delimiter.has_value();
@@ -353,10 +357,10 @@ Expected<PreparedRequest> PrepareScore(const ScoreRequest& request, const Reques
   readout->row = ReadoutOf(request);
   readout->item_first_ignored = multi_item && request.item_first;
   readout->model = request.model.value_or(context.options.model_name);
-  auto fault =
-      multi_item
-          ? MultiItemPreparation(request, *labels, context).Prepare(prepared.sequences, *readout)
-          : OneByOnePreparation(request, *labels, context).Prepare(prepared.sequences, *readout);
+  auto fault = multi_item ? MultiItemPreparation(request, *label_lists, context)
+                                .Prepare(prepared.sequences, *readout)
+                          : OneByOnePreparation(request, *label_lists, context)
+                                .Prepare(prepared.sequences, *readout);
   if (fault) {
     return Unexpected(*std::move(fault));
   }
@@ -365,11 +369,6 @@ Expected<PreparedRequest> PrepareScore(const ScoreRequest& request, const Reques
   }
   prepared.readout = std::move(readout);
   return prepared;
-}
-
-Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
-                                                const OnDelta& /*on_delta*/) const {
-  return PrepareScore(*this, context);
 }
 
 }  // namespace scorecast::coordinator

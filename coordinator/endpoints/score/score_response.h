@@ -38,7 +38,7 @@ struct ScoreReadout : Readout {
   std::string Summary() const override { return std::to_string(num_items) + " items"; }
 };
 
-/// The response from the rows that PrepareScore asked for. A 500 "not_finite" if a number is not
+/// The response from the rows that a prepared request reads. A 500 "not_finite" if a number is not
 /// finite, with the item as its `param`.
 proto::Expected<ScoreResponse> ScoresFromRows(const ScoreReadout& readout, const JobRows& rows);
 

@@ -69,7 +69,7 @@ class ChunkedPreparation : public ::testing::Test {
 
   Prepared Prepare() {
     const PreparedRequest prepared =
-        ValueOrFail(PrepareChunked(request_, {config_, tokenizer_, options_, limits_}, {}));
+        ValueOrFail(request_.Prepare({config_, tokenizer_, options_, limits_}, {}));
     if (prepared.sequences.size() != 1) {
       ADD_FAILURE() << "a chunked request is one sequence";
       return {};

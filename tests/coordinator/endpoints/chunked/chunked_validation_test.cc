@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
@@ -156,8 +157,7 @@ TEST_F(ChunkedValidation, TextIsValidUtf8) {
   request.question = "?";
   request.chunks = {"a", "\xff"};
   const Server server;
-  const auto prepared =
-      PrepareChunked(request, {server.config_, server.tokenizer_, server.options_, server.limits_});
+  const auto prepared = request.Prepare(server.context(), {});
   ASSERT_FALSE(prepared);
   EXPECT_EQ(prepared.error().reason, "invalid_utf8");
   EXPECT_EQ(prepared.error().param, "chunks[1]");

@@ -1,10 +1,9 @@
-#include "coordinator/endpoints/score/score_preparation.h"
-
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/score_response.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/fake_tokenizer.h"
@@ -38,7 +37,7 @@ class ScorePreparation : public ::testing::Test {
 
   Prepared Prepare(const Tokenizer* tokenizer = nullptr) {
     const PreparedRequest prepared =
-        ValueOrFail(PrepareScore(request_, {config_, tokenizer, options_, limits_}));
+        ValueOrFail(request_.Prepare({config_, tokenizer, options_, limits_}, {}));
     if (prepared.readout == nullptr) {
       return {};
     }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/score/score_endpoint.h"
+#include "coordinator/endpoints/score/score_request.h"
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
@@ -273,7 +274,7 @@ TEST_F(ScoreValidation, Temperature) {
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     request.temperature = value;
     const auto prepared =
-        PrepareScore(request, {server.config_, nullptr, server.options_, server.limits_});
+        request.Prepare({server.config_, nullptr, server.options_, server.limits_}, {});
     ASSERT_FALSE(prepared.has_value());
     EXPECT_EQ(prepared.error().reason, "temperature_out_of_range");
   }
@@ -320,8 +321,7 @@ TEST_F(ScoreValidation, InvalidUtf8) {
                 "");
   const Server server;
   const auto prepare = [&](const ScoreRequest& request) {
-    const auto prepared =
-        PrepareScore(request, {server.config_, server.tokenizer_, server.options_, server.limits_});
+    const auto prepared = request.Prepare(server.context(), {});
     return prepared ? "" : prepared.error().reason + " " + prepared.error().param;
   };
   ScoreRequest request;
