@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "shard/runtime/aligned_buffer.h"
 #include "tests/shard/resident_pages.h"
@@ -34,13 +36,35 @@ TEST(TouchPages, BeginsAndEndsInsideOfPages) {
   EXPECT_EQ(CountPages(buffer.span().subspan(kPage, 5 * kPage)).resident, 5U);
 }
 
-TEST(TouchPages, ChangesNothing) {
+TEST(TouchPages, LeavesZerosAsTheyAre) {
+  ThreadPool pool(2);
+  AlignedBuffer<std::byte> buffer(3 * kPage);
+  TouchPages(buffer.span(), pool);
+  EXPECT_TRUE(std::ranges::all_of(buffer.span(), [](std::byte b) { return b == std::byte{0}; }));
+}
+
+TEST(TouchPagesToRead, ChangesNothing) {
   ThreadPool pool(2);
   AlignedBuffer<std::byte> buffer(3 * kPage);
   std::ranges::fill(buffer.span(), std::byte{7});
-  TouchPages(buffer.span(), pool);
   TouchPagesToRead(buffer.span(), pool);
   EXPECT_TRUE(std::ranges::all_of(buffer.span(), [](std::byte b) { return b == std::byte{7}; }));
+}
+
+// One page fault a page: a second one would come if the page were read first.
+TEST(TouchPages, FaultsOnceAPage) {
+  constexpr std::int64_t kPages = 1000;
+  ThreadPool pool(1);
+  AlignedBuffer<std::byte> buffer(kPages * kPage);
+  const auto faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_minflt;
+  };
+  const std::int64_t before = faults();
+  TouchPages(buffer.span(), pool);
+  std::ranges::fill(buffer.span(), std::byte{1});
+  EXPECT_LT(faults() - before, kPages + kPages / 10);
 }
 
 TEST(TouchPages, OfNothing) {
