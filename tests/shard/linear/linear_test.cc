@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <ostream>
 #include <random>
 #include <span>
 #include <string>
@@ -47,6 +48,10 @@ struct Kind {
   /// The last backend widens to float32 what is narrower.
   bool widens() const { return backend == &Backends().back(); }
 };
+
+std::ostream& operator<<(std::ostream& out, const Kind& kind) {
+  return out << Name(kind.precision) << "_by_" << kind.backend->name;
+}
 
 const Kernels& BestKernels() { return KernelsFor(DetectInstructionSet()); }
 
@@ -475,16 +480,12 @@ std::vector<Kind> AllKinds(const std::vector<Precision>& precisions) {
   return kinds;
 }
 
-std::string KindName(const ::testing::TestParamInfo<Kind>& info) {
-  return std::string(Name(info.param.precision)) + "_by_" + std::string(info.param.backend->name);
-}
-
 INSTANTIATE_TEST_SUITE_P(All, LinearTest,
                          ::testing::ValuesIn(AllKinds({Precision::kFloat32, Precision::kBfloat16,
                                                        Precision::kInt8})),
-                         KindName);
+                         ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(All, Int8LinearTest, ::testing::ValuesIn(AllKinds({Precision::kInt8})),
-                         KindName);
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace scorecast::shard
