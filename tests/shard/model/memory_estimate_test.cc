@@ -116,8 +116,9 @@ TEST_P(MemoryEstimateTest, TouchedIsThePartOfTheLargestBucketThatStartUpTouches)
   for (const Precision precision : kPrecisions) {
     for (int ranks = 1; ranks <= 2; ++ranks) {
       const proto::Partition partition = proto::MakePartition(config_, 0, ranks);
-      const MemoryEstimate all = EstimateMemory(config_, partition, limits, precision);
-      const MemoryEstimate part = EstimateMemory(config_, partition, of_bucket, precision);
+      const MemoryEstimate all = EstimateMemory(config_, partition, limits, Products(precision));
+      const MemoryEstimate part =
+          EstimateMemory(config_, partition, of_bucket, Products(precision));
       EXPECT_EQ(all.touched, part.activations + part.kv);
       EXPECT_EQ(part.touched, part.activations + part.kv);
       EXPECT_LT(all.touched, all.activations + all.kv);
