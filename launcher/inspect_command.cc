@@ -10,6 +10,7 @@
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/arithmetic.h"
+#include "shard/linear/onednn_backend.h"
 #include "shard/model/memory_estimate.h"
 #include "shard/model/tensors.h"
 
@@ -93,7 +94,8 @@ int RunInspectCommand(const InspectFlags& flags) {
   }
   const shard::ArithmeticChoice products =
       shard::ChooseArithmetic(shard::PrecisionFromName(flags.engine.dtype)
-                                  .value_or(shard::DefaultPrecision(instruction_set)));
+                                  .value_or(shard::DefaultPrecision(instruction_set)),
+                              instruction_set);
   const shard::ProductPrecisions precisions = {products.layers, products.lm_head};
   // The ranks may run on several hosts; the limits assume a host for each.
   const EngineLimits limits = MakeEngineLimits(flags.engine, config, precisions, flags.ranks,

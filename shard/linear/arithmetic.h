@@ -1,9 +1,13 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "shard/kernels/kernels.h"
+#include "shard/linear/backends.h"
 #include "shard/linear/gemm_backend.h"
 #include "shard/linear/precision.h"
 
@@ -14,8 +18,8 @@ struct ArithmeticChoice {
   Precision layers = Precision::kFloat32;
   /// Never int8: few rows go through the lm-head, and every error in it shows in the scores.
   Precision lm_head = Precision::kFloat32;
-  bool layers_by_onednn = false;
-  bool lm_head_by_onednn = false;
+  const BackendEntry* layer_backend = &Backends().back();
+  const BackendEntry* lm_head_backend = &Backends().back();
 };
 
 /// bfloat16 if the instruction set has products of it, else float32.
@@ -23,12 +27,17 @@ constexpr Precision DefaultPrecision(InstructionSet set) {
   return set >= InstructionSet::kAvx512Bf16 ? Precision::kBfloat16 : Precision::kFloat32;
 }
 
-/// The best choice on this CPU for layers of `precision`.
-ArithmeticChoice ChooseArithmetic(Precision precision);
+/// Whether a backend can be used for products of a precision.
+using BackendSupport = std::function<bool(const BackendEntry& backend, Precision precision)>;
 
-/// Limits oneDNN to the instructions of `set`, for --kernel. Must be called before anything else of
-/// oneDNN. Does nothing if ONEDNN_MAX_CPU_ISA is set, which takes precedence.
-void LimitOneDnn(InstructionSet set);
+/// The best choice from `table` for layers of `precision`: for each precision the first backend
+/// that `supports` accepts, which must accept the last one for all of them. Which questions
+/// `supports` is asked depends only on `table`, `precision` and its own earlier results.
+ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, Precision precision,
+                                  const BackendSupport& supports);
+
+/// The best choice from Backends() on this CPU with the instructions of `set`.
+ArithmeticChoice ChooseArithmetic(Precision precision, InstructionSet set);
 
 /// The chosen backends. Keys and values are bfloat16 unless the layers are float32.
 class Arithmetic {
@@ -37,19 +46,17 @@ class Arithmetic {
 
   Precision layers() const { return choice_.layers; }
   Precision lm_head() const { return choice_.lm_head; }
-  GemmBackend& layer_backend() { return Backend(choice_.layers_by_onednn); }
-  GemmBackend& lm_head_backend() { return Backend(choice_.lm_head_by_onednn); }
+  GemmBackend& layer_backend() { return *backends_.at(choice_.layer_backend); }
+  GemmBackend& lm_head_backend() { return *backends_.at(choice_.lm_head_backend); }
   const AttentionKernels& attention() const { return attention_; }
 
   /// For the log, e.g. "bf16 by oneDNN 2.6.3 brgemm:avx512_core_bf16".
   std::string Description();
 
  private:
-  GemmBackend& Backend(bool onednn) { return onednn ? *onednn_ : *openblas_; }
-
   ArithmeticChoice choice_;
-  std::unique_ptr<GemmBackend> openblas_;
-  std::unique_ptr<GemmBackend> onednn_;  // Falls back to `openblas_`.
+  /// The chosen ones and their fallback.
+  std::map<const BackendEntry*, std::unique_ptr<GemmBackend>> backends_;
   const AttentionKernels& attention_;
 };
 

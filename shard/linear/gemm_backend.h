@@ -53,8 +53,8 @@ class GemmBackend {
   virtual std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                              ThreadPool& pool) = 0;
 
-  /// The library and kernel that compute products of this precision, for the log: e.g. "OpenBLAS
-  /// SkylakeX".
+  /// The kernel that computes products of this precision, for the log after the library's name:
+  /// e.g. "SkylakeX".
   virtual std::string Description(Precision precision) const = 0;
 };
 

@@ -1,6 +1,9 @@
 #include "shard/linear/onednn_backend.h"
 
+#include <cstdlib>
 #include <utility>
+
+#include <dnnl.hpp>
 
 #include "shard/linear/int8_weights.h"
 #include "shard/linear/onednn_product.h"
@@ -49,12 +52,31 @@ class OneDnnWeight : public PackedWeight {
 
 }  // namespace
 
+void LimitOneDnn(InstructionSet set) {
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr) {
+    return;
+  }
+  switch (set) {
+    case InstructionSet::kGeneric:
+      dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
+      return;
+    case InstructionSet::kAvx2:
+      dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+      return;
+    case InstructionSet::kAvx512:
+      dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_vnni);
+      return;
+    case InstructionSet::kAvx512Bf16:
+      return;  // oneDNN may use everything that the CPU has.
+  }
+}
+
 OneDnnBackend::OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& other)
     : kernels_(kernels), threads_(threads), other_(other) {}
 
 OneDnnBackend::~OneDnnBackend() = default;
 
-bool OneDnnBackend::Supports(Precision precision) {
+bool OneDnnBackend::Supports(Precision precision, InstructionSet /*set*/) {
   constexpr std::int64_t kWidth = 64;
   constexpr std::int64_t kDepth = 256;
   return OneDnnProduct(precision, kWidth, kDepth, 1).is_usable();
@@ -62,8 +84,8 @@ bool OneDnnBackend::Supports(Precision precision) {
 
 std::string OneDnnBackend::Description(Precision precision) const {
   const dnnl_version_t* version = dnnl_version();
-  std::string text = "oneDNN " + std::to_string(version->major) + "." +
-                     std::to_string(version->minor) + "." + std::to_string(version->patch);
+  std::string text = std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+                     std::to_string(version->patch);
   for (const auto& [shape, product] : products_) {
     if (std::get<Precision>(shape) == precision && product->is_usable()) {
       return text + " " + product->kernel();

@@ -12,6 +12,10 @@ namespace scorecast::shard {
 
 class OneDnnProduct;
 
+/// Limits oneDNN to the instructions of `set`, for --kernel. Must be called before anything else of
+/// oneDNN. Does nothing if ONEDNN_MAX_CPU_ISA is set, which takes precedence.
+void LimitOneDnn(InstructionSet set);
+
 /// Products by oneDNN. Weights of a shape for which oneDNN has no suitable kernel go to `other`.
 class OneDnnBackend : public GemmBackend {
  public:
@@ -19,8 +23,8 @@ class OneDnnBackend : public GemmBackend {
   ~OneDnnBackend() override;
 
   /// Whether this CPU, within the limit of ONEDNN_MAX_CPU_ISA, has instructions for products of
-  /// this precision.
-  static bool Supports(Precision precision);
+  /// this precision. The set of instructions has no effect: LimitOneDnn limits oneDNN to it.
+  static bool Supports(Precision precision, InstructionSet set);
 
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;

@@ -79,7 +79,7 @@ OpenBlasBackend::OpenBlasBackend(const Kernels& kernels, int threads)
 }
 
 std::string OpenBlasBackend::Description(Precision /*precision*/) const {
-  return std::string("OpenBLAS ") + openblas_get_corename();
+  return openblas_get_corename();
 }
 
 std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const WeightSource& source,

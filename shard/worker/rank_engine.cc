@@ -1,5 +1,7 @@
 #include "shard/worker/rank_engine.h"
 
+#include "shard/linear/onednn_backend.h"
+
 namespace scorecast::shard {
 
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
@@ -9,13 +11,13 @@ AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, Instruction
   if (agreed.instruction_set != DetectInstructionSet()) {
     LimitOneDnn(agreed.instruction_set);
   }
-  ArithmeticChoice& choice = agreed.products;
-  choice = ChooseArithmetic(precision.value_or(DefaultPrecision(agreed.instruction_set)));
-  // A library that lacks a kernel on one rank is used on none.
-  choice.layers_by_onednn = group.Min(choice.layers_by_onednn ? 1 : 0) == 1;
-  choice.lm_head = static_cast<Precision>(  // The ranks differ only where one lacks bfloat16.
-      group.Min(static_cast<int>(choice.lm_head)));
-  choice.lm_head_by_onednn = group.Min(choice.lm_head_by_onednn ? 1 : 0) == 1;
+  // A library that does not support a precision on one rank is used for it on none. All ranks ask
+  // the same questions, because each depends on the agreed results of those before.
+  agreed.products = ChooseArithmetic(
+      Backends(), precision.value_or(DefaultPrecision(agreed.instruction_set)),
+      [&](const BackendEntry& backend, Precision of_products) {
+        return group.Min(backend.supports(of_products, agreed.instruction_set) ? 1 : 0) == 1;
+      });
   return agreed;
 }
 

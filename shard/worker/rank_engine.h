@@ -26,7 +26,8 @@ struct AgreedArithmetic {
 };
 
 /// Collective. `most` is the instruction set that this rank may use. Without a precision, it is
-/// DefaultPrecision of the set that is agreed on. Must be called before anything of oneDNN.
+/// DefaultPrecision of the set that is agreed on; every rank must pass the same. Must be called
+/// before anything of oneDNN.
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
                                    std::optional<Precision> precision);
 

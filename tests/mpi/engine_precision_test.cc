@@ -139,6 +139,23 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precis
                          reference::ReadReferenceConfig(model), precision);
 }
 
+TEST(AgreeOnArithmetic, ChoosesTheSameOnEveryRank) {
+  const auto group = proto::Communicator::World();
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+    const auto [set, products] =
+        shard::AgreeOnArithmetic(group, shard::DetectInstructionSet(), precision);
+    EXPECT_EQ(products.layers, precision);
+    EXPECT_TRUE(products.layer_backend->supports(products.layers, set));
+    EXPECT_TRUE(products.lm_head_backend->supports(products.lm_head, set));
+    const shard::BackendEntry* first = shard::Backends().data();
+    for (const int value : {static_cast<int>(set), static_cast<int>(products.lm_head),
+                            static_cast<int>(products.layer_backend - first),
+                            static_cast<int>(products.lm_head_backend - first)}) {
+      EXPECT_THAT(group.AllGather(value), ::testing::Each(value));
+    }
+  }
+}
+
 class EnginePrecision : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {};
 
 TEST_P(EnginePrecision, ErrorIsThatOfTheRounding) {

@@ -19,6 +19,10 @@ namespace {
 
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
 
+bool Supports(Precision precision) {
+  return OneDnnBackend::Supports(precision, DetectInstructionSet());
+}
+
 bool IsHeldToAvx2() {
   const char* most = std::getenv("ONEDNN_MAX_CPU_ISA");
   return most != nullptr && std::string_view(most) == "AVX2";
@@ -31,7 +35,7 @@ TEST(OneDnnProduct, IsNotUsableWithoutAvx512) {
   }
   for (const Precision precision : kPrecisions) {
     EXPECT_FALSE(OneDnnProduct(precision, 64, 256, 1).is_usable()) << Name(precision);
-    EXPECT_FALSE(OneDnnBackend::Supports(precision)) << Name(precision);
+    EXPECT_FALSE(Supports(precision)) << Name(precision);
   }
 }
 
@@ -39,7 +43,7 @@ TEST(OneDnnProduct, IsNotUsableWithoutAvx512) {
 // kernel for a single float32 output.
 TEST(OneDnnProduct, IsUsableForEveryWidth) {
   for (const Precision precision : kPrecisions) {
-    if (!OneDnnBackend::Supports(precision)) {
+    if (!Supports(precision)) {
       continue;
     }
     for (const std::int64_t in : {1, 2, 17, 100, 576}) {
@@ -57,7 +61,7 @@ TEST(OneDnnProduct, IsUsableForEveryWidth) {
 
 // Sums of the largest bytes, which instructions with 16-bit sums would saturate.
 TEST(OneDnnProduct, Int8IsExact) {
-  if (!OneDnnBackend::Supports(Precision::kInt8)) {
+  if (!Supports(Precision::kInt8)) {
     GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no int8 by oneDNN";
   }
   for (const std::int64_t in : {2, 17, 100, 1000}) {
@@ -95,7 +99,7 @@ class CountingBackend : public GemmBackend {
 };
 
 TEST(OneDnnBackend, LeavesWhatItHasNoKernelForToAnother) {
-  if (!OneDnnBackend::Supports(Precision::kFloat32)) {
+  if (!Supports(Precision::kFloat32)) {
     GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no f32 by oneDNN";
   }
   CountingBackend other;

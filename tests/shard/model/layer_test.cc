@@ -136,7 +136,8 @@ class Packer {
  public:
   explicit Packer(Precision precision)
       : kernels_(KernelsFor(DetectInstructionSet())),
-        arithmetic_(kernels_, ChooseArithmetic(precision), pool_.threads()) {}
+        arithmetic_(kernels_, ChooseArithmetic(precision, DetectInstructionSet()),
+                    pool_.threads()) {}
 
   Precision precision() const { return arithmetic_.layers(); }
   Packing packing() { return {arithmetic_.layer_backend(), arithmetic_.layers(), pool_, scratch_}; }

@@ -64,7 +64,8 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     ThreadPool pool(threads);
     TileScratch scratch(threads);
     const Kernels& kernels = KernelsFor(DetectInstructionSet());
-    Arithmetic arithmetic(kernels, ChooseArithmetic(GetParam().precision), threads);
+    Arithmetic arithmetic(kernels, ChooseArithmetic(GetParam().precision, DetectInstructionSet()),
+                          threads);
     std::vector<std::byte> gathered;
     for (const Range& vocabulary : vocabularies) {
       LmHead head(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
