@@ -13,7 +13,7 @@ AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, Instruction
   choice = ChooseArithmetic(precision.value_or(DefaultPrecision(agreed.instruction_set)));
   // A library that lacks a kernel on one rank is used on none.
   choice.layers_by_onednn = group.Min(choice.layers_by_onednn ? 1 : 0) == 1;
-  choice.lm_head = static_cast<Precision>(  // The ranks differ only where one lacks bfloat16.
+  choice.lm_head = static_cast<Precision>(  // The ranks differ only if one lacks bfloat16.
       group.Min(static_cast<int>(choice.lm_head)));
   choice.lm_head_by_onednn = group.Min(choice.lm_head_by_onednn ? 1 : 0) == 1;
   return agreed;
