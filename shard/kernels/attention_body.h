@@ -9,7 +9,7 @@ namespace {
 static_assert(kKeyLanes == kLanes);
 constexpr int kVectorLanes = kKeyLanes;  // As an int, for comparisons with lane numbers.
 
-// Rows, and vectors of sums for each, that are held in registers at once. Which rows and columns
+// Rows that are held in registers at once, and vectors of sums for each row. Which rows and columns
 // are computed together does not change a bit: each sum runs over the depth alone.
 #if defined(__AVX512F__)
 constexpr int kRowsAtOnce = 6;
