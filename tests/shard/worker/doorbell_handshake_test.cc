@@ -152,9 +152,9 @@ TEST_F(DoorbellHandshake, ARankComesOnce) {
   std::future<std::vector<tcp::socket>> accepting = std::async(std::launch::async, [&] {
     return shard::AcceptRanks(root_context_, acceptor_, invitation_, 3, kPatient);
   });
-  shard::Token answer{};
-  asio::read(first, asio::buffer(answer));
-  EXPECT_EQ(answer, invitation_.root_token);
+  shard::Token received{};
+  asio::read(first, asio::buffer(received));
+  EXPECT_EQ(received, invitation_.root_token);
   tcp::socket second = VisitWith(HelloOf(1));
   EXPECT_TRUE(IsClosed(second));
   tcp::socket other = VisitWith(HelloOf(2));
