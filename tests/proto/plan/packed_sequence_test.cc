@@ -120,7 +120,7 @@ TEST(Sees, IsTheOraclesMaskForEveryKind) {
   EXPECT_EQ(MaskOf(segments), reference::DenseMask(segments, std::nullopt));
 }
 
-TEST(ChainBegin, IsWhereTheSegmentStandsThatContinuesNone) {
+TEST(ChainBegin, IsTheSegmentThatContinuesNone) {
   const auto segment = [](SegmentKind kind, bool continues) {
     return Segment{kind, 1, 0, continues};
   };
