@@ -1,4 +1,5 @@
-// The oracle's parts against results computed by hand, and the checkpoints that tests generate.
+// The oracle's parts, compared with results computed by hand, and the checkpoints that tests
+// generate.
 
 #include <cmath>
 #include <cstdint>
