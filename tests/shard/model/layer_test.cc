@@ -324,7 +324,7 @@ class LoadLayerTest : public ::testing::TestWithParam<Precision> {};
 
 TEST_P(LoadLayerTest, ReadsTheRanksSlices) {
   ModelConfig narrow = reference::TinyConfig("llama");
-  narrow.intermediate_size = 40;      // Three grains, so that three of six ranks own nothing.
+  narrow.intermediate_size = 40;      // Three grains, so three of six ranks own nothing.
   ModelConfig wide = BiasedConfig();  // Every weight has several chunks.
   wide.layers.resize(1);
   wide.hidden_size = 272;
