@@ -357,7 +357,7 @@ void ReadHeads(const Fields& fields, const Family& family, ModelConfig& config) 
   }
   if (config.head_dim % 2 != 0) {
     fields.Fail("head_dim is " + std::to_string(config.head_dim) +
-                ": it must be even, because RoPE turns pairs");
+                ": it must be even, because RoPE rotates pairs");
   }
 }
 

@@ -91,7 +91,7 @@ struct Bfloat16 {
 };
 
 /// A matrix stored in pairs along its depth. Vectors of 16 columns are `vector_stride` elements
-/// apart; the next pair of each is `depth_stride` elements on.
+/// apart. The next pair of a vector is `depth_stride` elements further.
 template <typename E>
 struct Panel {
   const typename E::T* data;

@@ -140,7 +140,7 @@ TEST_P(SegmentAttentionTest, OtherRowsChangeNoBits) {
 // Blocks do not see each other, so a block with NaN affects only itself and the suffixes, which see
 // it. If there is a suffix, only the block's keys are NaN: NaN values may also reach rows between
 // the block and the suffix, which is acceptable because they belong to the same request.
-TEST_P(SegmentAttentionTest, BrokenBlockStaysInIt) {
+TEST_P(SegmentAttentionTest, BrokenBlockAffectsNoOther) {
   for (const bool has_suffix : {false, true}) {
     Sequence sequence;
     sequence.segments = {{SegmentKind::kPrefix, 20, 0},

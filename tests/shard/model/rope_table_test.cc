@@ -24,7 +24,7 @@ float Angle(double theta, std::int64_t head_dim, std::int64_t i, std::int64_t po
 
 constexpr std::array<std::int64_t, 4> kPositions = {0, 1, 1000, 40959};
 
-TEST(RopeTable, IsTransformersInFloat32) {
+TEST(RopeTable, AgreesWithTransformersInFloat32) {
   for (const double theta : {1e4, 5e5, 1e6}) {
     for (const std::int64_t head_dim : {2, 8, 16, 80, 96, 128}) {
       RopeTable table({theta}, head_dim);

@@ -178,7 +178,7 @@ TEST_F(DoorbellHandshake, NamesTheRanksThatDoNotCome) {
 }
 
 // One of rank 0's addresses does not respond, one refuses, and one belongs to another program.
-TEST_F(DoorbellHandshake, FindsTheAddressThatIsRankZeros) {
+TEST_F(DoorbellHandshake, FindsTheAddressOfRankZero) {
   invitation_.addresses.clear();
   tcp::acceptor silent(context_, {asio::ip::make_address("127.0.0.2"), invitation_.port});
   AddAddress("127.0.0.2");
@@ -210,7 +210,7 @@ TEST_F(DoorbellHandshake, ConnectsAgainIfItWasClosed) {
   EXPECT_EQ(rank.get().local_endpoint(), accepted.at(0).remote_endpoint());
 }
 
-TEST_F(DoorbellHandshake, TellsIfRankZeroWasNotFound) {
+TEST_F(DoorbellHandshake, ReportsThatRankZeroWasNotFound) {
   // A port that is bound but not listened on, so that no other program can listen there either.
   const tcp::socket bound(context_, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
   invitation_.port = bound.local_endpoint().port();
