@@ -47,8 +47,8 @@ std::byte* SegmentOf(MPI_Win window, int rank) {
   return static_cast<std::byte*>(base) + (inside == 0 ? 0 : PageSize() - inside);
 }
 
-/// The directory of the window's file. Open MPI could report it through MPI_T, but MPI_T takes 0.2
-/// s to start. If /dev/shm is not writable, Open MPI uses its session's directory.
+/// The directory of the window's file. Open MPI could report it through MPI_T, which takes 0.2 s to
+/// start. If /dev/shm is not writable, Open MPI uses its session's directory.
 std::string BackingDirectory() {
   const char* told = std::getenv("OMPI_MCA_osc_sm_backing_directory");
   return told != nullptr ? told : "/dev/shm";
@@ -192,7 +192,7 @@ SharedWindow::~SharedWindow() {
   MPI_Comm_free(&comm_);
 }
 
-// MPI_Barrier is not used: if the machine has fewer cores than work, it takes twice as long if it
+// MPI_Barrier is not used: on a machine with more work than cores, it takes twice as long if it
 // yields, and longer still if mpirun did not tell it to yield.
 void SharedWindow::Barrier() {
   MPI_Win_sync(window_);

@@ -46,7 +46,7 @@ class Transformer {
 
   /// Reads this rank's slices. `checkpoint` stays mapped, because embedding rows are read from it.
   /// `exchange` was made by MakeExchange for the same model, precision and limits. StartupError if
-  /// CheckTensors throws it.
+  /// the checkpoint does not fit the configuration (see CheckTensors).
   Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint, RowExchange& exchange,
               Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
               const proto::PlanLimits& limits, const Progress& progress);

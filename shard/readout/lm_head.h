@@ -31,9 +31,8 @@ class LmHead {
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
          proto::Range vocabulary);
 
-  /// This rank's partial logits, laid out by LayOutPartialLogits. `rows` are normalised, [rows
-  /// read, hidden_size]; row_of [reads] is, for each read of the plan, the index of its row among
-  /// them.
+  /// This rank's partial logits, laid out by LayOutPartialLogits. `rows` [rows read, hidden_size]
+  /// are normalised. row_of [reads] is the index of each read's row among them.
   std::vector<std::byte> ReadOut(const proto::ForwardPlan& plan,
                                  std::span<const std::int32_t> row_of, Rows<const float> rows);
 
