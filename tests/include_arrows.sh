@@ -1,12 +1,13 @@
 #!/bin/sh
 # Holds every #include to the arrows of docs/architecture.md.
 #
-#   include_arrows.sh TREE          lists the includes against them; 1 if there are any
+#   include_arrows.sh TREE          lists the includes that break them; exit code 1 if there are any
 #   include_arrows.sh --self-check  plants one violation of each kind and expects to see it
 set -u
 
-# What files of a folder may include: folders, or single headers. A folder that is not here may not
-# include anything of ours, so that a new one gets its arrows before its first file.
+# set_allowed FILE: sets `allowed` to the folders and single headers that FILE may include. A folder
+# that is not listed here may include nothing of ours, so that a new folder gets its arrows before
+# its first file.
 set_allowed() {
   contracts='proto/base proto/model proto/plan'
   case $1 in
@@ -31,7 +32,7 @@ set_allowed() {
     shard/*) allowed='shard proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
     bench/*) allowed='bench launcher coordinator shard proto' ;;
-    # The oracle shares with what it judges only the description of its input.
+    # The oracle shares only the description of its input with the code that it judges.
     tests/reference/*)
       allowed='tests/reference proto/plan/packed_sequence.h proto/model/model_config.h' ;;
     tests/bench/*) allowed='tests bench proto' ;;
@@ -49,7 +50,7 @@ violates() {
         *) return 0 ;;
       esac ;;
     bench/* | coordinator/* | launcher/* | proto/* | shard/* | tests/*) ;;
-    # Ours are named from the root; what stands in angle brackets is not ours.
+    # Headers of ours are named from the root; other names in angle brackets are not ours.
     *)
       case $3 in
         *'"') return 0 ;;
@@ -68,7 +69,8 @@ violates() {
   return 0
 }
 
-# Prints FILE:LINE:#include … of every include that violates, and "seen" after the first include.
+# Prints FILE:LINE:#include … of every include that breaks the arrows, and "seen" after the first
+# include.
 list() {
   for folder in bench coordinator launcher proto shard tests; do
     test -d "$folder" || continue
@@ -106,7 +108,8 @@ check() (
   exit 1
 )
 
-# expect STATUS FILE LINE: of a tree of that one file, and one more that is blameless.
+# expect STATUS FILE LINE: checks a tree that has FILE with this line, and one more file without a
+# fault.
 expect() {
   rm -rf "${tree:?}"/*
   mkdir -p "$tree/proto/base" "$tree/${2%/*}"

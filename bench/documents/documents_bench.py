@@ -1,7 +1,7 @@
 """Documents that cannot see each other: the time that their cache saves, and the time of completions.
 
 Each dtype has a process of the product, and a worker that reads memory on the same number of threads.
-Figures are compared only within a dtype, so that dtypes run one after another; the rest runs in turns.
+Figures are compared only within a dtype, so dtypes run one after another, and everything else in turns.
 """
 from __future__ import annotations
 

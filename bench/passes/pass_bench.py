@@ -14,15 +14,15 @@ MOST_PROMPTS = 10  # Most prompts of a workload that are timed one by one. The t
 
 @dataclass
 class PassFigures:
-    """Figures of one dtype and workload, one value for each round. If the engine has not the dtype, there are no passes."""
+    """Figures of one dtype and workload, one value for each round. If the engine lacks the dtype, there are no passes."""
 
     dtype: str
     workload: str
     layout: Layout
     tokens: int = 0
-    seconds: list[float] = field(default_factory=list)  # Of the pass with all items.
+    seconds: list[float] = field(default_factory=list)  # Seconds of the pass with all items.
     ranks: list[list[dict[str, Any]]] = field(default_factory=list)  # [passes][ranks]: reports.
-    operations: float = 0  # Of the bare products.
+    operations: float = 0  # Operations of the bare products.
     gemm_seconds: dict[str, list[float]] = field(default_factory=dict)  # By library.
     gemm_versions: dict[str, str] = field(default_factory=dict)
     instructions: dict[str, list[float]] = field(default_factory=dict)  # Operations per second, all threads.

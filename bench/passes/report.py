@@ -62,7 +62,7 @@ class Figures:
         if self.documents:
             parts += documents_tables.sections(self.documents)
         if self.start:
-            parts += ["## Start", "Each size in a fresh job; milliseconds of its passes; CPU time and page faults of rank 0.", tables.start(self.start)]
+            parts += ["## Start", "A fresh job for each size. Passes in milliseconds; CPU time and page faults of rank 0.", tables.start(self.start)]
         if self.not_run:
             parts.append("\n".join(f"- Not run: {reason}" for reason in self.not_run))
         return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""How long a fresh job takes to start, and its first, second and tenth pass of each size."""
+"""Measures how long a fresh job takes to start, and the times of its first, second and tenth pass of each size."""
 from __future__ import annotations
 
 import time
@@ -10,13 +10,13 @@ from bench.passes.jobs import Jobs, Layout
 from bench.progress import progress
 
 ITEM_TOKENS = 16
-SIZES = [32, 64, 128, 256, 512, 1024, 2048]  # Token buckets; 1024 is the last that start-up prepares.
+SIZES = [32, 64, 128, 256, 512, 1024, 2048]  # Token buckets; 1024 is the largest that start-up touches.
 PASSES = {"first": 0, "second": 1, "tenth": 9}
 
 
 @dataclass
 class StartFigures:
-    """Of one dtype, layout and size; a value a start."""
+    """Figures of one dtype, layout and size, one value for each start."""
 
     dtype: str
     layout: Layout
@@ -25,7 +25,7 @@ class StartFigures:
     passes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {name: [] for name in PASSES})
 
     def of(self, name: str, figure: str) -> list[float]:
-        """A figure of the worker's answer for the "first" pass: "t", rank 0's "cpu" seconds or "page_faults"."""
+        """A figure of the "first", "second" or "tenth" pass: "t", its seconds; "cpu", rank 0's CPU seconds; or "page_faults"."""
         return [each[figure] for each in self.passes[name]]
 
     def first_over_tenth(self, figure: str) -> list[float]:
@@ -33,12 +33,12 @@ class StartFigures:
 
 
 def workload_of(rows: int) -> str:
-    """Half of the rows are a query, the others its items: each bucket is full to the last row."""
+    """A query of half of the rows, and items of the other half, so that the bucket is full to the last row."""
     return f"{rows // 2}+{rows // 2 // ITEM_TOKENS}x{ITEM_TOKENS}"
 
 
 def run_start(jobs: Jobs, dtypes: list[str], layouts: list[Layout], starts: int) -> list[StartFigures]:
-    """One job at a time, and a new one for each size: a process keeps the pages that it has touched."""
+    """Runs one job at a time, and a new one for each size, because a process keeps the pages that it has touched."""
     all_figures = [StartFigures(dtype, layout, rows) for dtype in dtypes for layout in layouts for rows in SIZES]
     jobs.write_model()
     for number in range(starts):
@@ -50,7 +50,7 @@ def run_start(jobs: Jobs, dtypes: list[str], layouts: list[Layout], starts: int)
                 if not job:
                     continue
                 figures.start_seconds.append(time.monotonic() - begin)
-                answers = [job.run(workload_of(figures.rows)) for _ in range(max(PASSES.values()) + 1)]
+                replies = [job.run(workload_of(figures.rows)) for _ in range(max(PASSES.values()) + 1)]
                 for name, index in PASSES.items():
-                    figures.passes[name].append({figure: answers[index][figure] for figure in ("t", "cpu", "page_faults")})
+                    figures.passes[name].append({figure: replies[index][figure] for figure in ("t", "cpu", "page_faults")})
     return [figures for figures in all_figures if figures.start_seconds]

@@ -121,4 +121,4 @@ def start(all_figures: Sequence[StartFigures]) -> str:
         faults = " ".join(f"{median(f.of(name, 'page_faults')):.0f}" for name in PASSES)
         rows.append([f.dtype, str(f.layout), str(f.rows), spread(f.start_seconds, 2), *passes,
                      spread(f.first_over_tenth("t"), 2), spread(f.first_over_tenth("cpu"), 2), faults])
-    return table(["dtype", "ranks x threads", "rows", "start, s", *PASSES, "first / tenth", "the same of CPU time", "page faults"], rows)
+    return table(["dtype", "ranks x threads", "rows", "start, s", *PASSES, "first / tenth", "first / tenth, CPU time", "page faults"], rows)

@@ -11,7 +11,7 @@ namespace scorecast::bench {
 std::int64_t BytesBeyondCaches();
 
 /// A buffer that the threads of a pool read once and sum up, divided among them like the weight of
-/// a product. Every step of a completion reads every weight once, so that this rate is its limit.
+/// a product. Every step of a completion reads every weight once, so this rate is its limit.
 class MemoryReads {
  public:
   /// `bytes` is rounded up to whole pieces.

@@ -23,8 +23,8 @@ using DataType = dnnl::memory::data_type;
 
 constexpr std::int64_t kMostRows = 128;
 constexpr std::int64_t kOutputs = 256;
-constexpr std::int64_t kRowGrain =
-    16;  // The rows of a panel, except the last, are a multiple of this.
+/// Every panel except the last has a multiple of this many rows.
+constexpr std::int64_t kRowGrain = 16;
 
 constexpr std::int64_t RoundUp(std::int64_t n, std::int64_t grain) {
   return (n + grain - 1) / grain * grain;

@@ -27,8 +27,8 @@ class RawGemms {
 std::unique_ptr<RawGemms> MakeOpenBlasGemms(int threads);
 
 /// oneDNN in "f32", "bf16" or "int8" (u8 · s8, summed in s32), in tasks of at most 128 rows and 256
-/// outputs on the pool's threads. Null if this CPU lacks instructions for the dtype, so that the
-/// library would not use its fast kernels or would compute in another dtype.
+/// outputs on the pool's threads. Null if this CPU lacks instructions for the dtype, because the
+/// library would then not use its fast kernels or would compute in another dtype.
 std::unique_ptr<RawGemms> MakeOneDnnGemms(const std::string& dtype, shard::ThreadPool& pool);
 
 }  // namespace scorecast::bench

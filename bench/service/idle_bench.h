@@ -37,7 +37,7 @@ struct RequestTime {
   double client_ms = 0;
   double queue_ms = 0;     ///< Before the pass.
   double forward_ms = 0;   ///< In the pass.
-  double cpu_wait_ms = 0;  ///< In which a rank waited for a CPU; the mean over ranks.
+  double cpu_wait_ms = 0;  ///< Time a rank waited for a CPU; mean over ranks.
 };
 
 struct WakeUpRound {
@@ -52,9 +52,9 @@ struct WakeUp {
   Samples Quick() const;
   /// Time of each round's first request minus the median of its others.
   Samples Difference() const;
-  /// The same for the time in the pass.
+  /// The same difference for the time in the pass.
   Samples ForwardDifference() const;
-  /// The same for the time in which ranks waited for a CPU.
+  /// The same difference for the time in which ranks waited for a CPU.
   Samples CpuWaitDifference() const;
 };
 

@@ -18,8 +18,8 @@ struct LoadOptions {
   Workload workload{.query_tokens = 300, .items = 10, .item_tokens = 20};
   std::int64_t vocab_size = 0;
   double seconds = 20;  ///< Duration of arrivals at each rate.
-  int service_rounds =
-      5;  ///< Number of requests, one at a time, by which the capacity is measured.
+  /// Number of requests, one at a time, by which the capacity is measured.
+  int service_rounds = 5;
   double first_rate = 0.3;  ///< As a share of the capacity.
   double growth = 1.3;      ///< Factor from each rate to the next.
   int max_rates = 12;
@@ -41,7 +41,7 @@ struct LoadStep {
   CpuDemand demand;  ///< Of the ranks.
 
   /// Milliseconds within which a share of all requests got a score. A request without a score
-  /// counts as infinitely late, so that there is no value if too few got one.
+  /// counts as infinitely late, so there is no value if too few got one.
   std::optional<double> LatencyMs(double share) const;
   std::int64_t Count(int code) const;
   /// Scored requests per second, from the first arrival to the last reply with a score.

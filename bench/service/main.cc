@@ -12,8 +12,8 @@
 
 namespace {
 
-using namespace scorecast::bench;  // NOLINT(google-build-using-namespace): this is a program of
-                                   // bench.
+// A program of its own, so this directive affects no other file.
+using namespace scorecast::bench;  // NOLINT(google-build-using-namespace)
 
 struct CommonFlags {
   ModelFlags model;
@@ -119,7 +119,8 @@ int main(int argc, char** argv) {
                "scorecast_service_bench"};
   app.require_subcommand(1);
   CommonFlags idle_flags{.model = {.shape_name = "0.1b"}};
-  // Small, so that a few cores keep the limit at some rates also if items are scored one by one.
+  // A small model, so that a few cores keep the limit at some rates even if items are scored one by
+  // one.
   CommonFlags load_flags{.model = {.shape_name = "0.01b"}};
   IdleBenchOptions idle_options;
   LoadOptions load_options;

@@ -7,7 +7,7 @@
 
 namespace scorecast::proto {
 
-/// What a client is told if its request is wrong or cannot be served.
+/// The error that a client gets if its request is wrong or cannot be served.
 struct Error {
   int code = 400;       ///< An HTTP status: 400, 413, 429, 499, 500, 503 or 504.
   std::string reason;   ///< A stable code, e.g. "delimiter_in_item".

@@ -7,7 +7,7 @@
 
 namespace scorecast::proto {
 
-/// What decides whether a projection has a bias.
+/// Whether a projection has a bias: never, or if config.json says so.
 enum class Bias { kNone, kAsConfigured };
 
 /// One row per architecture: the values that transformers' configuration class gives to absent
@@ -15,8 +15,8 @@ enum class Bias { kNone, kAsConfigured };
 struct Family {
   std::string_view architecture;
   std::string_view model_type;
-  std::optional<std::int64_t> num_key_value_heads;  ///< None: num_attention_heads.
-  std::optional<std::int64_t> head_dim;             ///< None: hidden_size / num_attention_heads.
+  std::optional<std::int64_t> num_key_value_heads;  ///< nullopt: num_attention_heads.
+  std::optional<std::int64_t> head_dim;             ///< nullopt: hidden_size / num_attention_heads.
   std::int64_t max_position_embeddings;
   double rms_norm_eps;
   double rope_theta;
@@ -62,11 +62,11 @@ inline constexpr std::array kFamilies = {
            .max_window_layers = 28},
 };
 
-/// An option that changes the scores of some models, and of which this transformer has one setting.
-/// That setting is also the default of an absent field.
+/// An option that changes the scores of some models, and of which the transformer supports one
+/// setting only. That setting is also the default of an absent field.
 struct FixedOption {
   std::string_view name;
-  std::string_view accepted;  ///< A JSON list.
+  std::string_view accepted;  ///< A JSON list of the values that mean this setting.
 };
 
 inline constexpr std::array kFixedOptions = {

@@ -105,7 +105,7 @@ class Fields {
     const bool too_large = value.is_number_unsigned() &&
                            value.get<std::uint64_t>() > static_cast<std::uint64_t>(bounds.most);
     if (too_large || value.get<std::int64_t>() < bounds.least) {
-      Refuse(name, value, "it must lie from " + range);
+      Refuse(name, value, "it must be from " + range);
     }
     return value.get<std::int64_t>();
   }
@@ -236,7 +236,7 @@ std::optional<double> RopeThetaOf(const Fields& fields, std::string_view name,
     fields.Refuse(name, *rope, "it must be an object or null");
   }
   const Fields rope_fields(*rope, origin, std::string(name) + ".");
-  // The type comes first, because the other fields are right for a type other than the default.
+  // The type is checked first: if it is not the default, the other fields are not at fault.
   for (const std::string_view key : {"rope_type", "type"}) {
     const Json* type = rope_fields.Find(key);
     if (type != nullptr && *type != "default") {
@@ -357,7 +357,7 @@ void ReadHeads(const Fields& fields, const Family& family, ModelConfig& config) 
   }
   if (config.head_dim % 2 != 0) {
     fields.Fail("head_dim is " + std::to_string(config.head_dim) +
-                ": it must be even, because RoPE turns pairs");
+                ": it must be even, because RoPE rotates pairs");
   }
 }
 

@@ -22,7 +22,7 @@ struct RopeConfig {
 /// Options that may differ from layer to layer.
 struct LayerConfig {
   std::size_t rope_table = 0;  ///< Index into ModelConfig::rope_tables.
-  /// A row at position p sees positions above p - sliding_window only; all if there is none.
+  /// A row at position p sees only positions above p - sliding_window. nullopt: no window.
   std::optional<std::int64_t> sliding_window;
   bool qk_norm = false;  ///< q_norm and k_norm over head_dim, before RoPE.
   /// The attention's output, summed over ranks, is normalised before it is added to the residual
@@ -57,7 +57,7 @@ struct ModelConfig {
   bool tie_word_embeddings = false;    ///< embed_tokens is also the lm-head's weight.
 
   std::string dtype;  ///< As stored: "float32", "float16", "bfloat16"; may be empty.
-  std::optional<TokenId> bos_token_id;  ///< Of config.json; a tokenizer has its own rule.
+  std::optional<TokenId> bos_token_id;  ///< From config.json; a tokenizer has its own rule.
   std::vector<TokenId> eos_token_ids;   ///< Tokens that end a completion.
 
   std::int64_t num_hidden_layers() const { return static_cast<std::int64_t>(layers.size()); }

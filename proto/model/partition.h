@@ -7,8 +7,8 @@
 
 namespace scorecast::proto {
 
-/// The part of the model that one rank of a tensor-parallel group holds. Every rank can compute
-/// that of every other.
+/// The part of the model that one rank of a tensor-parallel group holds. Every rank can compute the
+/// part of every other rank.
 struct Partition {
   Range heads;         ///< Query heads; never empty.
   Range kv_heads;      ///< K/V heads that `heads` use; neighbour ranks may share one.

@@ -123,7 +123,7 @@ void StartupPhase(const Communicator& group, const std::function<void()>& phase)
   group.GatherToRoot(std::as_bytes(std::span(mine)), counts,
                      std::as_writable_bytes(std::span(message)));
   group.Broadcast(std::as_writable_bytes(std::span(message)));
-  // A fault that rank 0 does not have may be one of the other rank's host, so the rank is named.
+  // The rank is named, because a fault that rank 0 does not have may concern only that rank's host.
   throw StartupError(failed_rank == 0 ? message
                                       : "rank " + std::to_string(failed_rank) + ": " + message);
 }

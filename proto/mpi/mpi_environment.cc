@@ -27,10 +27,11 @@ bool StartedByLauncher() {
 
 MpiEnvironment::MpiEnvironment() {
   if (!StartedByLauncher()) {
-    // A world of one needs no daemon; Open MPI would fork one and keep it as long as the process.
+    // A world of one needs no daemon, but Open MPI would fork one that lives as long as the
+    // process.
     setenv("OMPI_MCA_ess_singleton_isolated", "1", /*overwrite=*/0);
     // It needs no session directory either. All such worlds of a user would share one, and each
-    // removes it at its end, which makes another that is just starting fail.
+    // removes it at its end, so another world that is just starting would fail.
     setenv("OMPI_MCA_orte_create_session_dirs", "0", /*overwrite=*/0);
   }
   int provided = MPI_THREAD_SINGLE;

@@ -8,8 +8,8 @@
 
 namespace scorecast::proto {
 
-/// The coordinator's only interface to what computes plans: a tensor-parallel group, or a fake in
-/// tests.
+/// The coordinator's only interface to the computation of plans, by a tensor-parallel group or by a
+/// fake in tests.
 class Cluster {
  public:
   /// Receives one RowLogits for each of the plan's reads, in their order.

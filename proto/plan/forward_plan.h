@@ -13,8 +13,8 @@ namespace scorecast::proto {
 /// vectors of the attention kernel.
 inline constexpr std::int32_t kKvGranule = 16;
 
-/// Kept K/V places are assigned in pages of this many rows. Attention reduces over as many keys at
-/// a time, so that a segment cut into pages gives the same bits as a whole one.
+/// Kept K/V places are assigned in pages of this many rows. Attention reduces over the same number
+/// of keys at a time, so that a segment cut into pages gives the same bits as a whole one.
 inline constexpr std::int32_t kKvPageRows = 64;
 
 /// `rows` rounded up to whole granules.
@@ -22,7 +22,7 @@ constexpr std::int32_t KvRows(std::int32_t rows) {
   return (rows + kKvGranule - 1) / kKvGranule * kKvGranule;
 }
 
-/// Place of the K/V of a segment's first row; that of the other rows follows it.
+/// Place of the K/V of a segment's first row. The other rows follow it.
 struct KvPlace {
   /// If true, the K/V is kept for later passes and has storage in every layer. If false, only this
   /// pass needs it, and all layers share one layer's storage.
@@ -84,8 +84,8 @@ struct KvCopy {
 /// ranks do follows from it. It is broadcast once; no rank can refuse it.
 struct ForwardPlan {
   /// Rows for which the ranks' buffers have room in this pass: TokenBucket(tokens.size()), or a
-  /// larger bucket. It decides how the buffers are laid out. What is computed and the bits of the
-  /// result do not depend on it.
+  /// larger bucket. It decides how the buffers are laid out. Neither the work nor any bit of the
+  /// result depends on it.
   std::uint32_t bucket = 0;
   std::uint32_t read_bucket = 0;        ///< The same for reads.
   std::vector<TokenId> tokens;          ///< Tokens of the computed rows, sequence by sequence.
@@ -108,17 +108,17 @@ inline constexpr std::uint32_t kTouchedBucket = 1024;
 struct PlanLimits {
   std::int32_t max_rows = 0;      ///< Most rows computed in one pass.
   std::int32_t max_reads = 0;     ///< Most rows read in one pass.
-  std::int32_t pass_kv_rows = 0;  ///< Rows of K/V storage that one pass may use only for itself.
-  std::int32_t kept_kv_rows = 0;  ///< Rows of K/V storage that outlive a pass: whole pages.
+  std::int32_t pass_kv_rows = 0;  ///< Rows of pass-local K/V storage.
+  std::int32_t kept_kv_rows = 0;  ///< Rows of K/V storage kept between passes, in whole pages.
 };
 
-/// What a plan of this bucket, for rows and for reads, can use of buffers that were made for
-/// `limits`. A row takes a granule of the pass's K/V places at most. There are no kept places, as
-/// they belong to no pass.
+/// The part of buffers made for `limits` that a plan can use if `bucket` is its bucket of rows and
+/// of reads. A row takes at most one granule of pass-local K/V storage. Kept rows are 0, because
+/// they belong to no single pass.
 PlanLimits LimitsOfBucket(const PlanLimits& limits, std::uint32_t bucket);
 
-/// A broken invariant (Check) unless the plan has no more rows and reads than its buckets and than
-/// `limits`, and its buckets are buckets of these limits.
+/// Checks that the plan's rows and reads fit its buckets and `limits`, and that its buckets are
+/// ones that these limits can have. Anything else is a broken invariant.
 void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits);
 
 }  // namespace scorecast::proto

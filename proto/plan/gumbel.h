@@ -18,7 +18,7 @@ double GumbelNoise(std::uint64_t seed, std::uint32_t step, TokenId id);
 /// Of these 64 bits, u is the first 53, with the last one set, times 2⁻⁵³: never 0, never 1.
 double GumbelUniform(std::uint64_t seed, std::uint32_t step, TokenId id);
 
-/// The noise that belongs to a u.
+/// The noise for one u.
 double GumbelOf(double uniform);
 
 }  // namespace scorecast::proto

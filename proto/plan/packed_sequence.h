@@ -30,7 +30,8 @@ struct Segment {
   std::int32_t length = 0;
   std::int32_t first_position = 0;
   /// Whether it continues the segment before it, which is of the same kind. Its rows then also see
-  /// that segment and those that it continues. Every chunk of a group but the first does.
+  /// that segment and those that it continues. Every chunk of a group but the first continues the
+  /// one before it.
   bool continues = false;
 
   bool operator==(const Segment&) const = default;
@@ -58,7 +59,7 @@ struct Draw {
   bool operator==(const Draw&) const = default;
 };
 
-/// What is read from one row of a sequence.
+/// The results that are wanted from one row of a sequence.
 struct RowRead {
   std::int32_t row = 0;         ///< Index into the sequence's tokens.
   std::int32_t label_list = 0;  ///< Index into `PackedSequence::label_lists`.

@@ -13,8 +13,8 @@ namespace scorecast::shard {
 
 static_assert(proto::kKvGranule == kKeyLanes);
 static_assert(kTileKeys % kKeyLanes == 0);
-// A page is one tile of keys, so that a segment in pages is reduced over the same tiles as a whole
-// one.
+// A page is one tile of keys, so that attention reduces a segment in pages over the same tiles as a
+// whole segment.
 static_assert(proto::kKvPageRows == kTileKeys);
 
 /// Keys (after RoPE) and values of this rank's K/V heads in the layout that attention reads:

@@ -12,8 +12,8 @@ namespace scorecast::shard {
 struct RowPlace {
   std::int32_t sequence = 0;
   std::int32_t segment = 0;  ///< Index within the sequence.
-  std::int32_t chain_begin =
-      0;  ///< Index of the first segment of its chain: see proto::Segment::continues.
+  /// Index of the first segment of its chain: see proto::Segment::continues.
+  std::int32_t chain_begin = 0;
   std::int32_t row_in_segment = 0;  ///< Its row in the segment's K/V.
   std::int32_t position = 0;
 };

@@ -9,7 +9,8 @@
 namespace scorecast::shard {
 namespace {
 
-/// The number of keys of segment `s` that the row sees without a window: the first ones.
+/// The number of keys of segment `s` that the row would see without a window. They are the
+/// segment's first ones.
 std::int32_t VisibleKeys(const RowPlace& row, const std::vector<proto::PlanSegment>& segments,
                          std::int32_t s) {
   const proto::PlanSegment& segment = segments[static_cast<std::size_t>(s)];
@@ -207,8 +208,8 @@ void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment
   tile.head_dim = head_dim_;
   tile.value_stride = store.value_stride();
   for (int key = first_key / kTileKeys * kTileKeys; key < keys; key += kTileKeys) {
-    // Within its own segment a row sees no key of a later row, so that leading rows drop out as
-    // `key` advances.
+    // Within its own segment a row sees no key of a later row, so the first rows drop out as `key`
+    // advances.
     while (ends[first] <= key) {
       ++first;
     }

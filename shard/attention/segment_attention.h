@@ -41,7 +41,7 @@ class SegmentAttention {
                std::optional<std::int64_t> window, KvStore& store, Rows<const float> queries,
                Rows<float> output, ThreadPool& pool);
 
-  /// Touches what the threads work on.
+  /// Touches the threads' working memory.
   void Touch(ThreadPool& pool);
 
  private:
@@ -55,8 +55,8 @@ class SegmentAttention {
   struct Scratch {
     Reduction keys;        // All keys, or those that are not of blocks weighed separately.
     Reduction block_keys;  // The keys of blocks weighed separately.
-    // [query rows]: the row sees keys [begin, end) of the present segment, and [hidden, visible) of
-    // the present tile. begin and hidden are used only with a window.
+    // [query rows]: the row sees keys [begin, end) of the current segment, and [hidden, visible) of
+    // the current tile. begin and hidden are used only with a window.
     std::vector<int> begin;
     std::vector<int> end;
     std::vector<int> hidden;
@@ -93,13 +93,13 @@ class SegmentAttention {
   /// separately, else all others.
   void AttendSegments(const TileRows& tile, bool weighted, std::int64_t layer, KvStore& store,
                       Scratch& scratch, Reduction& reduction) const;
-  /// Query rows [first, end) against keys [scratch.begin[r], scratch.end[r]) of a segment.
+  /// Reduces query rows [first, end) over keys [scratch.begin[r], scratch.end[r]) of a segment.
   void AttendSegment(const KvStore& store, KvStore::View segment, bool has_window, int first,
                      int end, Scratch& scratch, Reduction& reduction) const;
-  /// What a query row's reduction comes to, [head_dim].
+  /// Writes the result of a query row's reduction, [head_dim].
   void Finish(const Reduction& reduction, int query_row, std::int64_t value_stride,
               float* out) const;
-  /// The same if its keys of blocks are weighed separately.
+  /// Like Finish, for a row that weighs keys of blocks separately.
   void FinishWeighted(const Scratch& scratch, const proto::BlockWeighting& weighting, int query_row,
                       std::int64_t value_stride, float* out) const;
 

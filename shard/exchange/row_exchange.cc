@@ -19,7 +19,7 @@ std::span<std::byte> BytesOf(std::byte* data, std::int64_t size) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-/// A group of one rank, whose summands are all there are.
+/// A group of one rank, in which nothing is exchanged.
 class OneRank : public RowTransport {
  public:
   explicit OneRank(const RowSizes& sizes)
@@ -44,7 +44,7 @@ class OneRank : public RowTransport {
 };
 
 /// Rows in a window: the summands of each rank in pages of its own, and the shared rows once. One
-/// barrier a call is enough. Summands are read between the barriers of ExchangeSummands and
+/// barrier in each call is enough. Summands are read between the barriers of ExchangeSummands and
 /// ShareRows, and written outside of that time; shared rows are written in that time and read
 /// outside of it. So there is always a barrier between one rank's reading and another's writing.
 class RowWindow : public RowTransport {

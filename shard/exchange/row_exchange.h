@@ -35,12 +35,12 @@ class RowExchange {
  public:
   enum class Transport {
     kFastest,   ///< Shared memory if all ranks are on one host that has enough of it.
-    kMessages,  ///< As between hosts.
+    kMessages,  ///< MPI messages, as between hosts.
   };
 
-  /// What all calls so far have cost this rank.
+  /// Cost of all calls so far on this rank.
   struct Cost {
-    std::int64_t bytes = 0;  ///< Of other ranks' rows that this rank received or read in place.
+    std::int64_t bytes = 0;  ///< Bytes of other ranks' rows that were received or read in place.
     /// Time of waiting for other ranks. If rows travel as messages, it is part of
     /// `transfer_seconds`, because telling the two apart would take one more message.
     double wait_seconds = 0;
@@ -70,7 +70,7 @@ class RowExchange {
   /// exchanges of up to `rows` rows, the other ranks' included, so that they cost no page faults.
   void Touch(std::int64_t rows, ThreadPool& pool);
 
-  /// No rank may own more rows than Even(max_rows) gives the last.
+  /// No rank may own more rows than max_rows / ranks, rounded up.
   void ExchangeSummands(const RowSlices& owners);
   /// `rank`'s [own rows][summand_row_bytes] of the last ExchangeSummands; valid until ShareRows.
   const std::byte* part(int rank) const { return transport_->part(rank); }

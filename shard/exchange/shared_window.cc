@@ -47,8 +47,8 @@ std::byte* SegmentOf(MPI_Win window, int rank) {
   return static_cast<std::byte*>(base) + (inside == 0 ? 0 : PageSize() - inside);
 }
 
-/// The directory of the window's file. Open MPI can tell it through MPI_T, but that takes 0.2 s to
-/// start. If /dev/shm is not writable, Open MPI takes its session's directory.
+/// The directory of the window's file. Open MPI could report it through MPI_T, which takes 0.2 s to
+/// start. If /dev/shm is not writable, Open MPI uses its session's directory.
 std::string BackingDirectory() {
   const char* told = std::getenv("OMPI_MCA_osc_sm_backing_directory");
   return told != nullptr ? told : "/dev/shm";
@@ -192,8 +192,8 @@ SharedWindow::~SharedWindow() {
   MPI_Comm_free(&comm_);
 }
 
-// Not MPI_Barrier: on a machine that has more to do than it has cores, that takes twice as long if
-// it yields, and longer if mpirun did not tell it to yield.
+// MPI_Barrier is not used: on a machine with more work than cores, it takes twice as long if it
+// yields, and longer still if mpirun did not tell it to yield.
 void SharedWindow::Barrier() {
   MPI_Win_sync(window_);
   const Word round = Atomic(gate_->round).load();
@@ -210,7 +210,7 @@ void SharedWindow::Barrier() {
   MPI_Win_sync(window_);
 }
 
-/// Until `round` is over.
+/// Returns when `round` is over.
 void SharedWindow::WaitForRound(std::uint32_t round) {
   for (int i = 0; i < most_spins_; ++i) {
     if (Atomic(gate_->round).load() != round) {

@@ -9,7 +9,7 @@ namespace {
 static_assert(kKeyLanes == kLanes);
 constexpr int kVectorLanes = kKeyLanes;  // As an int, for comparisons with lane numbers.
 
-// Rows, and vectors of sums for each, that are held in registers at once. Which rows and columns
+// Rows that are held in registers at once, and vectors of sums for each row. Which rows and columns
 // are computed together does not change a bit: each sum runs over the depth alone.
 #if defined(__AVX512F__)
 constexpr int kRowsAtOnce = 6;
@@ -91,7 +91,7 @@ struct Bfloat16 {
 };
 
 /// A matrix stored in pairs along its depth. Vectors of 16 columns are `vector_stride` elements
-/// apart; the next pair of each is `depth_stride` elements on.
+/// apart. The next pair of a vector is `depth_stride` elements further.
 template <typename E>
 struct Panel {
   const typename E::T* data;

@@ -139,9 +139,9 @@ inline void Multiply(Bits x, std::uint32_t factor, Bits* high, Bits* low) {
 }
 
 /// Bit i is set if logits[i] plus its noise may reach `least`. For that, the noise must be at least
-/// t = least - logit, so that u has -ln u <= exp(-t); and 1 - u <= -ln u. 1 - u is at least (2^32 -
-/// 1 - high) / 2^32, where `high` is the first 32 bits of u. The factors exceed the roundings of
-/// float32 and the error of Exp.
+/// t = least - logit, which means -ln u <= exp(-t), and so 1 - u <= exp(-t). The test uses a lower
+/// bound of 1 - u, (2^32 - 1 - high) / 2^32, where `high` is the first 32 bits of u. The factors
+/// exceed the roundings of float32 and the error of Exp.
 inline std::uint32_t Candidates(const float* logits, Bits high, float least) {
   const Floats most = Exp(Load(logits) - least) * 1.0005F;
   const Floats left = __builtin_convertvector(~high, Floats) * (0x1p-32F * 0.9995F);

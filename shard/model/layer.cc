@@ -57,7 +57,7 @@ struct RowBlock {
   Range rows;
 };
 
-/// Multiplies the columns of rows [count, n] by `factors` [n]; does nothing if it is empty.
+/// Multiplies the columns of rows [count, n] by `factors` [n]; does nothing if `factors` is empty.
 void ScaleColumns(const std::vector<float>& factors, std::int64_t count, float* rows) {
   const std::size_t n = factors.size();
   for (std::int64_t row = 0; n > 0 && row < count; ++row, rows += n) {
@@ -65,7 +65,7 @@ void ScaleColumns(const std::vector<float>& factors, std::int64_t count, float* 
   }
 }
 
-/// Packs rows of weights, stacked. `chunks` lists the rows of every chunk.
+/// Packs rows of weights, one below the other. `chunks` lists the rows of every chunk.
 Linear PackRows(const Checkpoint& checkpoint, const Packing& packing,
                 const std::vector<std::vector<RowBlock>>& chunks, std::int64_t in,
                 const std::vector<float>& column_factors) {

@@ -18,7 +18,7 @@ struct Layer {
   std::int64_t index = 0;
   proto::LayerConfig options;
   std::vector<float> input_norm;   ///< [h]
-  Linear qkv;                      ///< [q + 2 kv, h]: queries, keys, values; whole heads a chunk.
+  Linear qkv;                      ///< [q + 2 kv, h]: queries, keys, values, in chunks of heads.
   std::int64_t query_chunks = 0;   ///< Chunks of queries in qkv; those of keys and values follow.
   std::vector<float> qkv_bias;     ///< [q + 2 kv]
   std::vector<float> query_norm;   ///< [head_dim]
@@ -37,8 +37,8 @@ struct Layer {
 
 /// Reads the slices of layer `index` that `partition` owns, packs them, and releases their pages of
 /// the file. In int8, the weights of a norm before a product are multiplied into the product's
-/// columns, because a large one would take the bits of all others.
-/// StartupError if a tensor is missing or misshapen.
+/// columns, because a large weight in the activations would leave too few bits for the other
+/// channels. StartupError if a tensor is missing or misshapen.
 Layer LoadLayer(const Checkpoint& checkpoint, const proto::ModelConfig& config,
                 const proto::Partition& partition, std::int64_t index, const Packing& packing);
 

@@ -38,7 +38,7 @@ std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
   return 0;
 }
 
-/// Buffers, besides its K/V, that one pass of a plan of these limits uses.
+/// Bytes of the buffers, besides K/V, that plans of these limits use.
 std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& partition,
                              const proto::PlanLimits& limits, Precision layers) {
   const bool is_alone = partition.heads.size() == config.num_attention_heads;
@@ -52,7 +52,7 @@ std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& 
          kFloat * limits.max_rows * h * (is_alone ? 2 : 3);
 }
 
-/// K/V of plans of these limits.
+/// Bytes of K/V for plans of these limits.
 std::int64_t KvBytes(const ModelConfig& config, const proto::Partition& partition,
                      const proto::PlanLimits& limits, Precision layers) {
   return KvStore::Bytes(KvElementSize(layers), config.num_hidden_layers(),

@@ -27,7 +27,7 @@ struct PassRows {
 /// One forward pass: its plan, and the rows that follow from it.
 class Pass {
  public:
-  /// Storage that one pass after the other uses, so that none allocates.
+  /// Storage that is reused from pass to pass, so that no pass allocates.
   struct Buffers {
     explicit Buffers(std::int64_t max_rows) : all(max_rows), read(max_rows) {}
 
@@ -36,7 +36,7 @@ class Pass {
     std::vector<std::int32_t> read_index;
   };
 
-  /// All three must outlive the pass.
+  /// The arguments must outlive the pass.
   Pass(const proto::ForwardPlan& plan, const RowExchange& exchange, Buffers& buffers);
 
   const proto::ForwardPlan& plan() const { return plan_; }
@@ -45,7 +45,7 @@ class Pass {
   /// The rows that are read, each once and in ascending order. A row has the same owner as in
   /// all().
   const PassRows& read() const { return buffers_.read; }
-  /// [reads]: index in read() of the row that each of the plan's reads reads.
+  /// [reads]: for each read of the plan, the index of its row in read().
   std::span<const std::int32_t> read_index() const { return buffers_.read_index; }
   /// All positions are below this.
   std::int32_t position_limit() const { return position_limit_; }

@@ -6,7 +6,7 @@
 
 namespace scorecast::shard {
 
-/// What a rank spends the time of a pass on.
+/// The kinds of work in a pass, by which a rank's time is counted.
 enum class Phase : int { kGemm, kAttention, kOther, kCommunication };
 inline constexpr int kPhases = 4;
 
@@ -19,7 +19,7 @@ constexpr std::string_view Name(Phase phase) {
 /// Seconds of each phase, measured by the thread that runs the passes.
 class PhaseTimes {
  public:
-  /// Starts the clock: the time before it belongs to no phase.
+  /// Starts the clock. The time before this call belongs to no phase.
   void Begin() { last_ = Clock::now(); }
   /// Counts the time since the last Begin or End to `phase`.
   void End(Phase phase) {

@@ -17,7 +17,7 @@ class RopeTable {
   /// Adds the positions below `end` that are missing.
   void Extend(std::int64_t end);
 
-  /// What a table takes that was extended to `end`.
+  /// Bytes of a table that was extended to `end`.
   static std::int64_t Bytes(std::int64_t head_dim, std::int64_t end);
 
   const float* cosine(std::int64_t position) const { return cosine_.data() + position * half_; }

@@ -56,11 +56,12 @@ constexpr Entry kModelTable[] = {
     {Role::kFinalNorm, "model.norm.weight",         Dim::kHidden,     Dim::kNone,   Storage::kVector, Always},
     {Role::kLmHead,    "lm_head.weight",            Dim::kVocabulary, Dim::kHidden, Storage::kLmHead, Not<Tied>},
     {Role::kLmHead,    "model.embed_tokens.weight", Dim::kVocabulary, Dim::kHidden, Storage::kLmHead, Tied},
-    {Role::kUnused,    "lm_head.weight",            Dim::kNone,       Dim::kNone,   Storage::kUnused, Tied},  // A copy.
+    {Role::kUnused,    "lm_head.weight",            Dim::kNone,       Dim::kNone,   Storage::kUnused, Tied},  // A copy of the embedding.
 };
 
-/// Names follow "model.layers.N.". The norm before feed-forward has the name that the norm behind
-/// attention has in layers that have both, as in transformers.
+/// Names are those of transformers and follow "model.layers.N.". If a layer has no norm behind
+/// attention, the norm before feed-forward is called post_attention_layernorm; otherwise it is
+/// called pre_feedforward_layernorm.
 constexpr Entry kLayerTable[] = {
     {Role::kInputNorm,           "input_layernorm.weight",            Dim::kHidden,       Dim::kNone,         Storage::kVector,       Always},
     {Role::kQuery,               "self_attn.q_proj.weight",           Dim::kQueryHeads,   Dim::kHidden,       Storage::kLayerProduct, Always},

@@ -11,13 +11,13 @@
 
 namespace scorecast::shard {
 
-/// What a tensor of a checkpoint is to the model.
+/// The part that a tensor of a checkpoint plays in the model.
 enum class TensorRole : std::uint8_t {
-  // Outside of the layers.
+  // Tensors outside of the layers.
   kEmbedding,
   kFinalNorm,
   kLmHead,
-  // Of a layer.
+  // Tensors of a layer.
   kInputNorm,
   kQuery,
   kKey,
@@ -38,7 +38,7 @@ enum class TensorRole : std::uint8_t {
   kDown,
   kDownBias,
   kPostFeedforwardNorm,
-  // Of both: it may be there, but nothing is computed with it.
+  // In either place: the tensor may be there, but nothing is computed with it.
   kUnused,
 };
 
@@ -50,7 +50,7 @@ enum class Dim : std::uint8_t {
   kKvHeads,       ///< num_key_value_heads · head_dim; split by heads.
   kIntermediate,  ///< intermediate_size; split.
   kVocabulary,    ///< vocab_size; split.
-  kNone,          ///< In place of the second dimension of a vector.
+  kNone,          ///< No dimension: the second one of a vector.
 };
 
 /// How a rank holds its part of a tensor.
@@ -58,8 +58,8 @@ enum class Storage : std::uint8_t {
   kLayerProduct,  ///< Packed for products, in the precision of the layers.
   kLmHead,        ///< Packed for products, in the precision of the lm-head.
   kVector,        ///< As float32.
-  kMapped,        ///< Not in memory of its own: single rows are read from the mapped file.
-  kUnused,        ///< Not at all.
+  kMapped,        ///< Not copied: single rows are read from the mapped file.
+  kUnused,        ///< Not held.
 };
 
 /// One tensor of a checkpoint. It must be there unless it is unused.
@@ -67,7 +67,7 @@ struct TensorSpec {
   TensorRole role;
   std::string name;  ///< Hugging Face's, e.g. "model.layers.0.mlp.up_proj.weight".
   Dim out;           ///< The first dimension.
-  Dim in;            ///< The second dimension; kNone of a vector.
+  Dim in;            ///< The second dimension; kNone for a vector.
   Storage storage;
 };
 
@@ -75,8 +75,8 @@ struct TensorSpec {
 std::vector<TensorSpec> ModelTensors(const proto::ModelConfig& config);
 /// The tensors of one layer.
 std::vector<TensorSpec> LayerTensors(const proto::ModelConfig& config, std::int64_t index);
-/// Both. Loading, the check of a checkpoint, the memory estimate and the number of parameters
-/// follow from these lists.
+/// The tensors of both lists above, for all layers. Loading, the check of a checkpoint, the memory
+/// estimate and the number of parameters follow from these lists.
 std::vector<TensorSpec> AllTensors(const proto::ModelConfig& config);
 
 /// The tensor that has a role; null if the list has none.
@@ -92,8 +92,8 @@ const TensorView& Require(const Checkpoint& checkpoint, const TensorSpec& tensor
                           const proto::ModelConfig& config);
 
 /// StartupError if a tensor of the model is missing or has another shape, or if the checkpoint has
-/// a tensor that is not of the model (a bias, one layer more), because the scores would then be
-/// wrong.
+/// a tensor that the model does not have (a bias, one more layer), because scores computed without
+/// it would be wrong.
 void CheckTensors(const Checkpoint& checkpoint, const proto::ModelConfig& config);
 
 }  // namespace scorecast::shard

@@ -60,7 +60,7 @@ bool SummandsAreBf16(int ranks, Precision precision) {
   return ranks > 1 && precision != Precision::kFloat32;
 }
 
-/// Rows that one task of a row loop takes.
+/// Rows that one task of a row loop handles.
 constexpr std::int64_t kRowsPerTask = 4;
 
 }  // namespace
@@ -100,7 +100,7 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       pass_buffers_(limits.max_rows),
       summands_are_bf16_(SummandsAreBf16(exchange.ranks(), arithmetic.layers())),
       exchange_(exchange) {
-  // From now on only single rows of it are read.
+  // From now on only single rows of the lm-head are read.
   checkpoint.Release(ModelTensor(checkpoint, config, TensorRole::kLmHead));
   normed_ = {arithmetic.layers(), config.hidden_size, exchange_.shared_rows(), nullptr};
   final_rows_ = {Precision::kFloat32, config.hidden_size, exchange_.shared_rows(), nullptr};
@@ -135,7 +135,8 @@ void Transformer::LayOut(std::uint32_t bucket) {
   const std::int64_t rows = proto::LimitsOfBucket(limits_, bucket).max_rows;
   work_.LayOut(rows);
   if (normed_.precision == Precision::kInt8) {
-    // Behind the rows, which may take as many bytes as floats.
+    // The scales lie behind the rows, which take up to h floats each: final_rows_ uses the same
+    // memory.
     normed_.scales = reinterpret_cast<float*>(exchange_.shared_rows() +
                                               RoundUpRows(rows) * config_.hidden_size * kFloat);
   }
@@ -169,7 +170,7 @@ void Transformer::Embed(const Pass& pass) {
     ReadRows(embedding_, {id, id + 1}, work_.hidden[row]);
   });
   times_.End(Phase::kOther);
-  // Calls of the exchange take turns, but the first layer's norm has no summands.
+  // ExchangeSummands and ShareRows must alternate, but the first layer's norm has no summands.
   exchange_.ExchangeSummands(exchange_.Even(0));
   times_.End(Phase::kCommunication);
 }

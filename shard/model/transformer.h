@@ -34,7 +34,8 @@ namespace scorecast::shard {
 /// layer computes keys and values of all rows, and everything else only of the rows that are read.
 class Transformer {
  public:
-  /// The exchange that a Transformer needs. Collective, before any rank reads its weights.
+  /// Makes the exchange that a Transformer needs. Collective; called before any rank reads its
+  /// weights.
   static RowExchange MakeExchange(
       const proto::Communicator& group, const proto::ModelConfig& config, Precision precision,
       const proto::PlanLimits& limits,
@@ -44,21 +45,21 @@ class Transformer {
   using Progress = std::function<void(std::int64_t done, std::int64_t layers)>;
 
   /// Reads this rank's slices. `checkpoint` stays mapped, because embedding rows are read from it.
-  /// `exchange` was made by MakeExchange for the same model, precision and limits.
-  /// StartupError as CheckTensors says.
+  /// `exchange` was made by MakeExchange for the same model, precision and limits. StartupError if
+  /// the checkpoint does not fit the configuration (see CheckTensors).
   Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint, RowExchange& exchange,
               Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
               const proto::PlanLimits& limits, const Progress& progress);
 
-  /// Collective, before the first plan: touches the memory that plans of this bucket, or of a
-  /// smaller one, use.
+  /// Touches the memory that plans of this bucket or of a smaller one use. Collective; called
+  /// before the first plan.
   void Touch(std::uint32_t bucket);
 
   /// Computes the plan together with the other ranks. Returns this rank's partial logits
   /// (partial_logits.h).
   std::vector<std::byte> Forward(const proto::ForwardPlan& plan);
 
-  /// The sum over all passes so far.
+  /// Sums over all passes so far.
   const PhaseTimes& phase_times() const { return times_; }
   const RowExchange& exchange() const { return exchange_; }
 
@@ -86,14 +87,16 @@ class Transformer {
   /// The residual stream -> partial logits.
   std::vector<std::byte> ReadOut(const Pass& pass);
 
-  /// One tile of the QKV product: bias, norm and RoPE, then queries to the workspace, and keys and
-  /// values to the store. Attention may read those of any sequence only when the product is done.
+  /// Finishes one tile of the QKV product: applies bias, norm and RoPE, then writes queries to the
+  /// workspace, and keys and values to the store. Attention may read the store only when the whole
+  /// product is done.
   void StoreQkv(const Pass& pass, const Layer& layer, const RowMap& map, const ProductTile& tile);
-  /// One tile of a row-sharded product to the exchange, in the precision that ranks exchange.
+  /// Writes one tile of a row-sharded product to the exchange, in the precision of the summands.
   void StoreSummands(const ProductTile& tile);
-  /// sum [h] += the ranks' summands of an own row, which is the `own_row`th.
+  /// sum [h] += the ranks' summands of the `own_row`th row that this rank owns.
   void SumOverRanks(std::int64_t own_row, float* sum) const;
-  /// Rounds rows of floats to a product's input; nothing to do if that is the floats themselves.
+  /// Rounds rows of floats to a product's input. Does nothing if the input is the floats
+  /// themselves.
   void Round(std::int64_t rows, Rows<float> from, const Activations& to);
   /// Calls body(row, thread) for each row of a range.
   template <typename Body>
@@ -110,7 +113,7 @@ class Transformer {
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;  // [h]
   LmHead lm_head_;
-  std::vector<RopeTable> rope_tables_;  // As ModelConfig::rope_tables.
+  std::vector<RopeTable> rope_tables_;  // One for each of ModelConfig::rope_tables.
   KvStore kv_store_;
   SegmentAttention attention_;
   Workspace work_;

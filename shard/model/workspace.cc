@@ -6,7 +6,8 @@
 namespace scorecast::shard {
 namespace {
 
-/// Divides a buffer into parts of whole 64-byte lines. Only counts if the buffer is null.
+/// Divides a buffer into parts of whole 64-byte lines. If the buffer is null, only counts their
+/// bytes.
 class Room {
  public:
   explicit Room(std::byte* begin) : begin_(begin) {}

@@ -13,21 +13,21 @@
 namespace scorecast::shard {
 
 /// Activations of a pass that no other rank sees. One allocation has room for the largest plan, and
-/// each pass divides it among its arrays by its token bucket. h is hidden_size; q and i are the
-/// widths of the rank's query heads and its intermediate range. In float32, output_input and
-/// down_input are attended and activated themselves, not copies.
+/// each pass divides it among the arrays according to its token bucket. h is hidden_size; q and i
+/// are the widths of the rank's query heads and its intermediate range. In float32, output_input
+/// and down_input are attended and activated themselves, not copies.
 class Workspace {
  public:
   /// Laid out for limits.max_rows.
   Workspace(const proto::ModelConfig& config, const proto::Partition& partition,
             const proto::PlanLimits& limits, Precision precision, int threads);
 
-  /// Gives each array room for `rows` rows, at most limits.max_rows; what they held is lost. The
-  /// arrays follow each other from the beginning of the allocation, so they reach as many of its
-  /// bytes as Bytes() has for `rows`, and fewer rows reach a part of these.
+  /// Gives each array room for `rows` rows, at most limits.max_rows; their contents are lost. The
+  /// arrays follow each other from the beginning of the allocation, so `rows` rows use its first
+  /// Bytes() bytes, and fewer rows use a part of these.
   void LayOut(std::int64_t rows);
 
-  /// Touches what LayOut reaches for `rows` rows or fewer.
+  /// Touches the bytes that `rows` rows or fewer use.
   void Touch(std::int64_t rows, ThreadPool& pool);
 
   static std::int64_t Bytes(const proto::ModelConfig& config, const proto::Partition& partition,
@@ -54,7 +54,7 @@ class Workspace {
   explicit Workspace(const Shape& shape) : shape_(shape) {}
   static Shape ShapeOf(const proto::ModelConfig& config, const proto::Partition& partition,
                        Precision precision, int threads);
-  /// Lays the arrays out from `begin` on, or only counts if it is null: their bytes.
+  /// Lays the arrays out from `begin` on, and returns their bytes. If `begin` is null, only counts.
   std::int64_t LayOut(std::int64_t rows, std::byte* begin);
 
   Shape shape_;

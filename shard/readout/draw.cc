@@ -26,12 +26,12 @@ class Best {
         id, logit + proto::GumbelNoise(draw_.seed, draw_.step, id)};
     if (IsDrawnBefore(drawn, drawn_)) {
       drawn_ = drawn;
-      // Lower by more than the rounding errors of a sum and of the noise.
+      // Below the best sum by more than the rounding errors of a sum and of the noise.
       least_ = RoundDown(drawn.second - std::abs(drawn.second) * 0x1p-50 - 0x1p-30);
     }
   }
 
-  /// No sum below this is the best.
+  /// A sum below this cannot be the best.
   float least() const { return least_; }
   std::pair<TokenId, double> drawn() const { return drawn_; }
 
@@ -48,7 +48,7 @@ class Best {
   float least_ = std::numeric_limits<float>::lowest();
 };
 
-/// Tokens of one call of the kernel.
+/// Tokens that the kernel tests in one call.
 constexpr TokenId kGroup = 32;
 
 }  // namespace
@@ -56,7 +56,7 @@ constexpr TokenId kGroup = 32;
 std::pair<TokenId, double> BestDraw(const Kernels& kernels, const Draw& draw,
                                     std::span<const float> logits, TokenId first_id) {
   Best best(draw, logits, first_id);
-  // The sum of the largest logit is a good start.
+  // The token with the largest logit is a good first candidate.
   best.Offer(first_id + static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin()));
   const TokenId end = first_id + static_cast<TokenId>(logits.size());
   for (TokenId id = first_id; id < end;) {

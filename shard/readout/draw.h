@@ -9,16 +9,17 @@
 
 namespace scorecast::shard {
 
-/// The token with the largest sum of logit and proto::GumbelNoise, the smallest id of equal ones,
-/// and that sum. `logits` are those of the ids from `first_id` on: at least one, and all finite.
+/// Returns the token with the largest sum of logit and proto::GumbelNoise, and that sum. Of equal
+/// sums, the one with the smallest id wins. `logits` belong to the ids from `first_id` on; there is
+/// at least one, and all are finite.
 ///
 /// Noise takes two logarithms. They are computed only for tokens whose u is close enough to 1 for
 /// the token to win.
 std::pair<proto::TokenId, double> BestDraw(const Kernels& kernels, const proto::Draw& draw,
                                            std::span<const float> logits, proto::TokenId first_id);
 
-/// Whether draw `a` wins over draw `b`: the larger sum, and of equal sums the smaller id. NaN wins
-/// over every number, so that it is noticed.
+/// Whether draw `a` wins over draw `b`: the larger sum wins and, of equal sums, the smaller id. NaN
+/// wins over every number, so that it is noticed.
 bool IsDrawnBefore(const std::pair<proto::TokenId, double>& a,
                    const std::pair<proto::TokenId, double>& b);
 

@@ -28,7 +28,7 @@ WeightSource Slice(const TensorView& weight, proto::Range vocabulary) {
   return source;
 }
 
-/// The k best of logits[0 … n) by IsBetter. logits[0] is that of `first_id`.
+/// The k best of logits[0 … n) by IsBetter. logits[0] belongs to `first_id`.
 std::vector<std::pair<TokenId, float>> BestOf(const float* logits, std::int64_t n, TokenId first_id,
                                               std::int64_t k) {
   std::vector<std::pair<TokenId, float>> best;  // A heap; its front is the worst of the best.
@@ -36,7 +36,7 @@ std::vector<std::pair<TokenId, float>> BestOf(const float* logits, std::int64_t 
   best.reserve(static_cast<std::size_t>(k) + 1);
   for (std::int64_t i = 0; i < n && k > 0; ++i) {
     if (is_full() && logits[i] <= best.front().second) {
-      continue;  // The common case. Of equal logits the earlier id is the better.
+      continue;  // The common case. Ids ascend, and of equal logits the smaller id is better.
     }
     const std::pair<TokenId, float> entry = {first_id + static_cast<TokenId>(i), logits[i]};
     if (is_full() && !IsBetter(entry, best.front())) {

@@ -17,8 +17,8 @@
 
 namespace scorecast::shard {
 
-/// This rank's vocabulary slice of the lm-head. It computes the rows that are read, and returns of
-/// each only what the read asks for.
+/// This rank's vocabulary slice of the lm-head. It computes the logits of the rows that are read,
+/// and returns only what each read asks for.
 class LmHead {
  public:
   /// Rows whose logits of the whole slice are in memory at the same time.
@@ -31,13 +31,12 @@ class LmHead {
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
          proto::Range vocabulary);
 
-  /// This rank's partial logits, laid out by LayOutPartialLogits. `rows` are normalised,
-  /// [rows read, hidden_size]; row_of [reads] is the row among them that each of the plan's reads
-  /// reads.
+  /// This rank's partial logits, laid out by LayOutPartialLogits. `rows` [rows read, hidden_size]
+  /// are normalised. row_of [reads] is the index of each read's row among them.
   std::vector<std::byte> ReadOut(const proto::ForwardPlan& plan,
                                  std::span<const std::int32_t> row_of, Rows<const float> rows);
 
-  /// Touches what `reads` reads or fewer use.
+  /// Touches the buffers that `reads` reads or fewer use.
   void Touch(std::int64_t reads);
 
  private:
@@ -52,8 +51,8 @@ class LmHead {
   /// The reads with a normalizer: logits of the whole slice. Read i is written to out + offsets[i].
   void ReadWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
                           std::byte* out);
-  /// What a read needs of some columns of its row, except the labels. Divides these logits by the
-  /// read's temperature.
+  /// Computes the part of a read's result, except its labels, that follows from some columns of its
+  /// row. Divides these logits by the read's temperature.
   PartialLogits ReadColumns(const proto::PlanRead& read, proto::Range columns, float* row) const;
   /// The reads without a normalizer: label columns only, straight from the mapped weight.
   void ReadLabels(const Input& input, const std::vector<std::size_t>& offsets, std::byte* out);

@@ -16,8 +16,8 @@ namespace scorecast::shard {
 
 /// One rank's partial logits of one read: what its slice of the vocabulary contributes.
 struct PartialLogits {
-  std::vector<float> label_logits;  ///< Of the labels in the rank's slice, in list order.
-  // The others only if the read asks for the normalizer.
+  std::vector<float> label_logits;  ///< For the labels in the rank's slice, in list order.
+  // The fields below are set only if the read asks for the normalizer.
   float max = kNoScore;
   double sum_exp = 0;
   std::vector<std::pair<proto::TokenId, float>> top;  ///< The min(top_k, slice) best (id, logit).
@@ -25,7 +25,7 @@ struct PartialLogits {
   std::pair<proto::TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
 };
 
-/// Where the partial logits of each read stand in the bytes that a rank sends: the fields of
+/// The places of the reads' partial logits in the bytes that a rank sends: the fields of
 /// PartialLogits without gaps, in the order of the plan's reads. The layout follows from the plan
 /// and the rank's slice of the vocabulary, so it is not sent.
 struct PartialLogitsLayout {
@@ -38,7 +38,7 @@ PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::R
 /// Writes one read's partial logits to `bytes`.
 void WritePartialLogits(const proto::PlanRead& read, const PartialLogits& part, std::byte* bytes);
 
-/// Merges the partial logits of all ranks, concatenated in rank order, to one RowLogits per read.
+/// Merges the partial logits of all ranks, concatenated in rank order, into one RowLogits per read.
 /// Sums of exponentials are added in rank order.
 std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
                                                  std::span<const proto::Range> vocabularies,

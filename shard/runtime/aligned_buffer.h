@@ -7,8 +7,8 @@
 
 namespace scorecast::shard {
 
-/// Zeroed pages from the system. A page takes memory when it is used first, so a buffer may be made
-/// for the largest case and costs only what is used of it.
+/// Zeroed pages from the system. A page takes memory only when it is first used, so a buffer that
+/// is made for the largest case costs no more than the part that is used.
 class PageBlock {
  public:
   PageBlock() = default;
@@ -47,7 +47,7 @@ class AlignedBuffer {
   void PreferHugePages() const { pages_.PreferHugePages(); }
 
  private:
-  /// A size that does not fit size_t is more than any system has.
+  /// If the bytes overflow size_t, returns its largest value, which no system can allocate.
   static constexpr std::size_t Bytes(std::size_t size) {
     constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
     return size > kMost / sizeof(T) ? kMost : size * sizeof(T);

@@ -54,7 +54,7 @@ class ThreadPool {
   std::atomic<std::uint64_t> round_ = 0;  // Raised to start a round.
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
-  std::exception_ptr fault_;  // Of this round; under mutex_.
+  std::exception_ptr fault_;  // The first of this round; guarded by mutex_.
   std::condition_variable start_;
   std::vector<std::jthread> workers_;  // Last, so that the threads end before the members they use.
 };

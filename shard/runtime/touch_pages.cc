@@ -8,7 +8,8 @@
 namespace scorecast::shard {
 namespace {
 
-/// Calls touch(byte) for one byte of each page. A page takes a microsecond, a task some hundreds.
+/// Calls touch(byte) for one byte of each page. A page takes about a microsecond, so a task takes
+/// some hundreds.
 template <typename Byte, typename Touch>
 void ForEachPage(std::span<Byte> bytes, ThreadPool& pool, const Touch& touch) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -16,7 +17,7 @@ void ForEachPage(std::span<Byte> bytes, ThreadPool& pool, const Touch& touch) {
   if (bytes.empty()) {
     return;
   }
-  // From the beginning of the first page on, which may lie before the first byte.
+  // Tasks begin at whole pages. The first page may begin before the first byte.
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;
   const std::size_t size = offset + bytes.size();
   const auto tasks = static_cast<std::int64_t>((size + task_bytes - 1) / task_bytes);

@@ -8,12 +8,13 @@
 namespace scorecast::shard {
 
 /// Brings the pages of `bytes` into memory, so that using them later costs no page fault. Writes a
-/// zero into each page, so the bytes must be zero still, or what they hold must not matter: reading
-/// a new page first would cost a second fault when it is written. The pool's threads share the
-/// work, as they share the rows of a pass: which thread will use a page is not known beforehand.
+/// zero into each page, because a new page that was only read would fault again when it is written.
+/// The bytes must therefore still be zero, or their contents must not matter. The pool's threads
+/// share the work as they share the rows of a pass, because it is not known beforehand which thread
+/// will use a page.
 void TouchPages(std::span<std::byte> bytes, ThreadPool& pool);
 
-/// The same for memory that other processes share, which may be writing it: only reads it.
+/// Like TouchPages, but only reads: for memory that other processes share and may be writing.
 void TouchPagesToRead(std::span<const std::byte> bytes, ThreadPool& pool);
 
 }  // namespace scorecast::shard

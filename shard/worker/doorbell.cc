@@ -33,8 +33,8 @@ constexpr auto kLastRingTime = std::chrono::seconds(5);
 /// a fraction of a second.
 constexpr auto kEndWave = std::chrono::milliseconds(100);
 
-/// Tells a lost rank from the end of the job: from the last ring on, a closed connection is no
-/// loss. Rank 0 sets `ended` before it rings.
+/// Distinguishes the loss of a rank from the end of the job: after the last ring, connections close
+/// normally. Rank 0 sets `ended` before it rings.
 struct Watch {
   RankLost rank_lost;
   std::atomic<bool> ended = false;
@@ -56,8 +56,8 @@ class RingingDoorbell : public Doorbell {
 
   ~RingingDoorbell() override {
     if (!watch_.ended) {
-      RingAll(
-          0);  // A later part of start-up failed, or something was thrown: the others may end too.
+      // A later part of start-up failed, or something was thrown: the others may end too.
+      RingAll(0);
     }
     context_->stop();
     watcher_.join();
@@ -111,8 +111,8 @@ class WaitingDoorbell : public Doorbell {
     reader_ = std::thread([this] { context_->run(); });
   }
 
-  /// Waits for the last ring, because rank 0 would take a connection that closes earlier for a lost
-  /// rank. If no last ring comes, rank 0 is right to.
+  /// Waits for the last ring, because rank 0 would report this rank as lost if the connection
+  /// closed earlier. If no last ring comes in time, that report is right.
   ~WaitingDoorbell() override {
     {
       std::unique_lock lock(mutex_);
@@ -168,7 +168,7 @@ class WaitingDoorbell : public Doorbell {
   std::thread reader_;
 };
 
-/// For a group of one rank, which has no other to wake.
+/// For a group of one rank, in which there is no other rank to wake.
 class SilentDoorbell : public Doorbell {
  public:
   void RingAll(std::uint64_t) override {}

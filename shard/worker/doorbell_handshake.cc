@@ -98,7 +98,7 @@ void SetOptions(tcp::socket& socket) {
   socket.set_option(UserTimeout(10'000));
 }
 
-/// Rank 0's side. Run ends when closing has left no operation.
+/// Rank 0's side of the handshakes. Run returns after Close, when no operation is left.
 class Gate {
  public:
   Gate(asio::io_context& context, tcp::acceptor& acceptor, const Invitation& invitation, int ranks,
@@ -235,7 +235,7 @@ class Gate {
   bool closed_ = false;
 };
 
-/// Another rank's side. As in Gate, Run ends when closing has left no operation.
+/// Another rank's side. As in Gate, Run returns after Close, when no operation is left.
 class Approach {
  public:
   Approach(asio::io_context& context, const Invitation& invitation, int rank,

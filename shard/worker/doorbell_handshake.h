@@ -15,11 +15,11 @@ namespace scorecast::shard {
 
 using Token = std::array<std::uint8_t, 16>;
 
-/// Where rank 0 listens, and the token that each side proves itself with. It goes to the other
-/// ranks over MPI, so that no other program knows it.
+/// The addresses at which rank 0 listens, and the tokens by which each side proves itself. The
+/// other ranks get them over MPI, so that no other program knows the tokens.
 struct Invitation {
-  Token token{};  ///< Sent by a rank that connects.
-  /// Then sent by rank 0, because another program may be listening at one of its addresses.
+  Token token{};  ///< Sent first, by the rank that connects.
+  /// Sent back by rank 0, because another program may be listening at one of its addresses.
   Token root_token{};
   std::uint16_t port = 0;
   std::vector<std::array<char, 16>> addresses;  ///< IPv4 in dots, padded with zeros.

@@ -18,16 +18,16 @@ class PlanRunner {
   PlanRunner(proto::Communicator& group, const proto::ModelConfig& config, Transformer& transformer,
              Doorbell& doorbell);
 
-  /// On rank 0: broadcasts the plan, computes its share and gathers the others': one RowLogits for
-  /// each read.
+  /// On rank 0: broadcasts the plan, computes this rank's share and gathers the others'. Returns
+  /// one RowLogits for each read.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
-  /// On rank 0: ends the other ranks' Follow for good.
+  /// On rank 0: makes the other ranks return from Follow, for good.
   void StopFollowers();
 
   /// On the other ranks: computes the plans that rank 0 broadcasts, and sleeps between them, until
-  /// rank 0 stops it.
+  /// rank 0 stops the followers.
   void Follow();
-  /// The same for one plan; false if rank 0 has stopped this rank.
+  /// Follows one plan. Returns false if rank 0 has stopped the followers.
   bool FollowOne();
 
  private:

@@ -30,7 +30,7 @@ class QueuedCluster : public proto::Cluster {
     PlanDone done;
   };
 
-  /// Waits for an entry; none if there will be no more.
+  /// Waits for an entry. nullopt if there will be no more.
   std::optional<Entry> Next();
 
   PlanRunner& runner_;

@@ -19,15 +19,15 @@
 
 namespace scorecast::shard {
 
-/// What the ranks of a group compute with: the most that every one of them has.
+/// The arithmetic of all ranks of a group: the best that every one of them supports.
 struct AgreedArithmetic {
   InstructionSet instruction_set = InstructionSet::kGeneric;
   ArithmeticChoice products;
 };
 
-/// Collective. `most` is the instruction set that this rank may use. Without a precision, it is
-/// DefaultPrecision of the set that is agreed on; every rank must pass the same. Must be called
-/// before anything of oneDNN.
+/// Collective. `most` is the instruction set that this rank may use. `precision` is the same on every
+/// rank; if it is absent, it is DefaultPrecision of the agreed set. Must be called before oneDNN is
+/// first used.
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
                                    std::optional<Precision> precision);
 
@@ -52,7 +52,7 @@ class RankEngine {
   const RowExchange& exchange() const { return *exchange_; }
   PlanRunner& runner() { return *runner_; }
 
-  /// For the log: what computes, and how the ranks' sums travel.
+  /// For the log: the precision, libraries and kernels, and how the ranks exchange sums.
   std::string Description() const;
 
  private:

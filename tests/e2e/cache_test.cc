@@ -179,7 +179,7 @@ TEST_F(Cache, AChunkIsFoundOnlyAtItsPositionAndInItsGroup) {
   ExpectCached(run, {0, 20 + 11, 20 + 15, 20 + 15 + 15 + 11, 20 + 15 + 15, 20 + 15 + 15 + 11});
 }
 
-TEST_F(Cache, SaltsSeparate) {
+TEST_F(Cache, SaltsKeepRequestsApart) {
   const Tokens query = TokensFrom(1, 90);
   const std::vector<Tokens> items = {TokensFrom(10, 5)};
   Chunked chunked{query, {TokensFrom(11, 12)}, TokensFrom(12, 3)};

@@ -234,8 +234,8 @@ TEST(Sampling, TopKAndTopPCutTheTail) {
   }
 }
 
-// Every completion comes to need more pages than it began with, and there are too few for all, so
-// that some are preempted.
+// Every completion grows beyond the pages that it began with. There are too few pages for all, so
+// some completions are preempted.
 TEST(Sampling, PreemptedCompletionsAreTheSame) {
   const std::filesystem::path dir = MakeModel("");
   std::vector<EndpointRequest> requests;

@@ -171,8 +171,8 @@ class ChunkedOracle : public ::testing::Test {
     }
   }
 
-  // A request with completions keeps at least a page for each part of its prompt. Without a cache
-  // the number of pages follows from max_position_embeddings, so that 256 would be too few.
+  // A request with completions keeps at least a page for each part of its prompt. Without a cache,
+  // the number of pages follows from max_position_embeddings, and 256 would be too few.
   const std::filesystem::path dir_ = MakeModel("", 1024);
   const reference::ReferenceModel oracle_{dir_};
   std::vector<Prompt> prompts_;

@@ -127,7 +127,7 @@ TEST(Stream, DeltasAddUpToTheCompletion) {
     EXPECT_EQ(streamed.at(1).last.chunked().outputs(1).text(), " tower.");
     EXPECT_EQ(streamed.at(3).last.chunked().outputs(0).text(), " kitchen");
     // A completion comes in more than one delta. The service merges deltas that its client has not
-    // read yet, so that one try may see a single one.
+    // read yet, so one try may see a single delta.
     EXPECT_TRUE(Eventually([&] {
       json body = bodies[1];
       body["stream"] = true;
@@ -152,8 +152,8 @@ v1::Request LongCompletion(std::uint64_t id) {
 }
 
 TEST(Stream, AClientThatDisconnectsCancelsItsRequests) {
-  // There is room for few completions at a time, so that those of the clients that disconnected
-  // must end before others can go on.
+  // There is room for few completions at a time, so those of the disconnected clients must end
+  // before others can go on.
   Service service({MakeModel(""), {"--kv-cache-mb", "0"}, 2, ""});
   const auto stays = service.Connect();
   const v1::Response expected = [&] {

@@ -140,7 +140,8 @@ class Family : public ::testing::TestWithParam<Reference> {
 };
 
 TEST_P(Family, HiddenDelimiter) {
-  // A hidden delimiter is never computed, so that one which no case uses serves for all of them.
+  // A hidden delimiter is never computed, so one delimiter that no case contains serves for all of
+  // them.
   constexpr char kUnused[] = "2";
   std::vector<json> bodies;
   for (const MultiItemCase& one : golden_.multi_item) {

@@ -234,7 +234,7 @@ TEST(Dtypes, ErrorIsThatOfTheRounding) {
         EXPECT_LE(found, kTolerance);
         continue;
       }
-      // Each RMS has 100 independent samples, one for each item, and so scatters by 1/√200 = 7 %.
+      // Each RMS has 100 independent samples, one for each item, so it scatters by 1/√200 = 7 %.
       EXPECT_LE(found, 1.3 * of_rounding);
       EXPECT_GE(found, of_rounding / 1.3);
     }

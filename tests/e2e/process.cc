@@ -141,7 +141,7 @@ ProcessResult Process::Wait() {
   }
   ProcessResult result;
   int status = 0;
-  // The child has closed its outputs, so that it is about to end. The wait still has a deadline.
+  // The child has closed its outputs, so it is about to end. The wait still has a deadline.
   while (!timed_out_ && waitpid(pid_, &status, WNOHANG) == 0) {
     timed_out_ = Clock::now() >= deadline_;
     usleep(1000);

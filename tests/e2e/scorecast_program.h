@@ -78,12 +78,12 @@ std::string ScoreLine(const std::string& custom_id, const nlohmann::json& body);
 /// Runs `scorecast batch` on a file with this text.
 BatchRun RunBatchText(const BatchCommand& command, const std::string& input);
 
-/// Sends requests through a transport; `custom_id` is the request's index, "0", "1", …. Throws
+/// Sends requests through a transport. `custom_id` is the request's index, "0", "1", …. Throws
 /// std::invalid_argument if the transport is the socket and no message can express a body.
 BatchRun RunRequests(const BatchCommand& command, const std::vector<EndpointRequest>& requests,
                      Transport transport = TransportUnderTest());
 
-/// The same for bodies of /v1/score.
+/// Like the function above, for bodies of /v1/score.
 BatchRun RunBatch(const BatchCommand& command, const std::vector<nlohmann::json>& bodies,
                   Transport transport = TransportUnderTest());
 

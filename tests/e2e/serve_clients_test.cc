@@ -122,7 +122,7 @@ class IdleSockets {
   std::vector<int> fds_;
 };
 
-TEST(ServeClients, TenThousandIdleOnesChangeNothing) {
+TEST(ServeClients, TenThousandIdleClientsChangeNothing) {
   constexpr std::size_t kIdle = 10000;
   constexpr std::size_t kAskedAtOnce = 20;
   rlimit limit{};
@@ -198,7 +198,7 @@ class Flood {
 };
 
 // The memory that such a client can make the server hold is bounded, however much it sends.
-TEST(ServeClients, OneThatNeverReadsCostsTheOthersNothing) {
+TEST(ServeClients, OneThatNeverReadsDoesNotHarmTheOthers) {
   constexpr std::size_t kReplyBytes = 120 * 50 * 11;  // A lower bound, checked below.
   // 256 requests in flight, 4 MiB of replies, and the socket buffers of both sides.
   constexpr std::size_t kMayHold = 100U << 20U;

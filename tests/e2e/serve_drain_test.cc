@@ -52,8 +52,7 @@ Counts ReceiveToTheEnd(Client& client) {
 }
 
 /// Nearly as many requests as a service takes from one connection at once. With items of this
-/// length they take seconds to compute, so that a machine that stalls for one second changes
-/// nothing.
+/// length they take seconds to compute, so a machine that stalls for one second changes nothing.
 constexpr std::size_t kMany = 250;
 constexpr std::size_t kItemLength = 180;
 
@@ -65,7 +64,7 @@ void SendMany(Client& client) {
   EXPECT_TRUE(Eventually([&] { return HasReadAll(client); }));
 }
 
-// Passes take a few milliseconds, so that most requests are still queued when a signal comes.
+// Passes take a few milliseconds, so most requests are still queued when a signal comes.
 const std::vector<std::string> kShortPasses = {"--max-batch-tokens", "512",
                                                "--max-multi-item-seq-len", "20000"};
 
@@ -87,7 +86,7 @@ TEST(ServeDrain, RefusesNewRequestsWithA503AndNewConnections) {
   ASSERT_NE(service.process().ErrorLineWith("draining"), "");
   ASSERT_TRUE(Eventually([&] { return IsDrained(asks_meanwhile->Call(NumberedRequest(2))); }));
   const std::chrono::duration<double, std::milli> refused_after = steady_clock::now() - begin;
-  // Requests sent before are still being computed, so that the 503 came before the drain's end.
+  // Requests sent before are still being computed, so the 503 came before the drain's end.
   std::size_t replies = 1;
   v1::Response response;
   do {
@@ -108,9 +107,9 @@ TEST(ServeDrain, RefusesNewRequestsWithA503AndNewConnections) {
   ExpectStopped(service.process().Wait());
 }
 
-/// Sends a loaded service the same signal twice. False if it took as long, or computed as much, as
-/// after a single signal: a drain goes on computing queued requests for five seconds.
-bool HurriesAtTwo(int signal) {
+/// Sends a loaded service the same signal twice. False if it then takes as long or computes as much
+/// as after a single signal, when the drain goes on computing queued requests for five seconds.
+bool SecondSignalEndsTheDrainEarly(int signal) {
   Service service(NumberedCommand(0, kShortPasses));
   const auto client = service.Connect();
   SendMany(*client);
@@ -131,8 +130,10 @@ bool HurriesAtTwo(int signal) {
 class ServeDrainSignal : public ::testing::TestWithParam<int> {};
 
 // Three tries, because a busy machine may stall for seconds.
-TEST_P(ServeDrainSignal, TwiceHurries) {
-  EXPECT_TRUE(HurriesAtTwo(GetParam()) || HurriesAtTwo(GetParam()) || HurriesAtTwo(GetParam()));
+TEST_P(ServeDrainSignal, SentTwiceEndsTheDrainEarly) {
+  EXPECT_TRUE(SecondSignalEndsTheDrainEarly(GetParam()) ||
+              SecondSignalEndsTheDrainEarly(GetParam()) ||
+              SecondSignalEndsTheDrainEarly(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ServeDrainSignal, ::testing::Values(SIGTERM, SIGINT, SIGUSR1));
@@ -173,7 +174,7 @@ bool SigtermRepliesToAll() {
 }
 
 // mpirun gives its ranks about a second; a busy machine may stall for that long, hence three tries.
-TEST(ServeDrain, SigtermToMpirunRefusesWhatIsQueuedAndGoes) {
+TEST(ServeDrain, SigtermToMpirunRefusesQueuedRequestsAndEnds) {
   EXPECT_TRUE(SigtermRepliesToAll() || SigtermRepliesToAll() || SigtermRepliesToAll());
 }
 

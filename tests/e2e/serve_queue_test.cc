@@ -56,7 +56,7 @@ TEST(ServeQueue, RefusesMoreThanItsLimitWithARetryTime) {
   EXPECT_EQ(ScoresOf(client->Call(HeavyRequest(0))), expected) << "there is room again";
 }
 
-TEST(ServeQueue, ADeadlineThatPassesInItIsA504) {
+TEST(ServeQueue, ADeadlineThatPassesInTheQueueIsA504) {
   constexpr std::uint64_t kRequests = 10;
   const Service service(NumberedCommand(2));
   const auto client = service.Connect();

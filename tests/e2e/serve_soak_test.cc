@@ -281,8 +281,8 @@ void RunClients(Soak& soak, std::chrono::milliseconds time, std::uint32_t seed) 
 }
 
 TEST(ServeSoak, EndsWithTheResourcesOfItsBeginning) {
-  // The warm-up takes a third of the time. The heaps of all threads grow to their working size in
-  // it.
+  // The warm-up takes a third of the time, in which the heaps of all threads grow to their working
+  // size.
   constexpr int kWarmUpShare = 3;
   // The heaps still grow a little after the warm-up: by 0.2 MiB in the last 40 s of a minute, but
   // by up to 2.1 MiB in 5 s after a warm-up of 3 s. A leak of 60 bytes in each of the about 70 000

@@ -216,20 +216,20 @@ v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) 
 }
 
 std::string ToBatchLine(const v1::Response& response) {
-  coordinator::OrderedJson answer;
+  coordinator::OrderedJson batch_response;
   if (response.has_score()) {
-    answer["status_code"] = 200;
-    answer["body"] = coordinator::ScoreResponseFromMessage(response.score()).ToJson();
+    batch_response["status_code"] = 200;
+    batch_response["body"] = coordinator::ScoreResponseFromMessage(response.score()).ToJson();
   } else if (response.has_chunked()) {
-    answer["status_code"] = 200;
-    answer["body"] = coordinator::ChunkedResponseFromMessage(response.chunked()).ToJson();
+    batch_response["status_code"] = 200;
+    batch_response["body"] = coordinator::ChunkedResponseFromMessage(response.chunked()).ToJson();
   } else {
-    answer["status_code"] = response.error().code();
-    answer["body"] = coordinator::ErrorBody(ToError(response.error()));
+    batch_response["status_code"] = response.error().code();
+    batch_response["body"] = coordinator::ErrorBody(ToError(response.error()));
   }
   coordinator::OrderedJson line;
   line["custom_id"] = std::to_string(response.request_id());
-  line["response"] = std::move(answer);
+  line["response"] = std::move(batch_response);
   line["error"] = nullptr;
   return coordinator::ToJsonText(line);
 }

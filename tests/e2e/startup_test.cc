@@ -208,7 +208,7 @@ std::string LogOf(const ProcessResult& result) {
   return begin == std::string::npos ? "" : result.err.substr(begin, result.err.find('\n') - begin);
 }
 
-TEST_F(Startup, TheLogNamesWhatComputes) {
+TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
   for (const char* dtype : {"f32", "bf16", "int8"}) {
     EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", dtype})),
                 ContainsRegex(std::string("^dtype ") + dtype + " by (oneDNN [0-9.]+ |OpenBLAS )"));

@@ -61,7 +61,7 @@ TEST(Delimiter, ItsNumberAsTextIsPlainTextUnderLlama3) {
   EXPECT_THAT(run.Body(1).at("message").get<std::string>(), HasSubstr("128009"));
 }
 
-// SentencePiece never finds a control token's spelling in text, so that no text contains it.
+// SentencePiece never finds a control token's spelling in text, so no text contains it.
 TEST(Delimiter, ASentencePieceControlTokenCannotBeWritten) {
   const std::string tokenizer = "sentencepiece-bpe";
   const TextVector spelling = VectorOf(tokenizer, "</s>");
@@ -218,7 +218,7 @@ TEST_P(ResponseFields, TheQueryAndEachItemHaveTopLogProbabilities) {
   }
 }
 
-TEST_P(ResponseFields, TheRest) {
+TEST_P(ResponseFields, UsageAndTimings) {
   const BatchRun run = RunWith({request_});
   const json body = run.Body(0);
   EXPECT_EQ(body.at("object"), "scoring");

@@ -39,7 +39,7 @@ TEST(Doorbell, RingsReachEveryRankInOrder) {
   }
 }
 
-// As if a later part of start-up fails.
+// This happens if a later part of start-up fails.
 TEST(Doorbell, CanBeDestroyedWithoutARing) {
   const auto group = proto::Communicator::World();
   shard::Doorbell::Connect(group);

@@ -1,6 +1,6 @@
-// A plan's token bucket decides how the ranks lay their buffers out. It is neither too small for
-// the plan nor seen in the results, and buffers of the usual buckets are in memory from start-up
-// on.
+// A plan's token bucket decides how the ranks lay out their buffers. Every rank refuses a plan that
+// its bucket does not hold, results do not depend on the bucket, and the buffers of buckets up to
+// kTouchedBucket are in memory from start-up on.
 
 #include <cstdint>
 #include <filesystem>
@@ -34,7 +34,7 @@ std::vector<TokenId> Tokens(std::uint64_t seed, std::size_t count) {
   return reference::RandomTokens(seed, count, /*vocab_size=*/320);
 }
 
-/// A query of 70 tokens and items of 155 together.
+/// A query of 70 tokens, and items with 155 tokens in total.
 PackedSequence SomeItems() {
   std::vector<std::vector<TokenId>> items;
   for (const std::size_t length : {3U, 1U, 17U, 0U, 64U, 5U, 65U}) {
@@ -43,7 +43,7 @@ PackedSequence SomeItems() {
   return ItemsSequence(Tokens(1, 70), items, {3, 7, 300}, 4);
 }
 
-/// So many rows, of which the last `reads` are read.
+/// A prompt of so many rows, the last `reads` of which are read.
 PackedSequence Prompt(std::uint64_t seed, std::size_t rows, std::size_t reads) {
   PackedSequence sequence = proto::PackItems(Tokens(seed, rows), {});
   sequence.label_lists = {{3, 7}};
@@ -58,7 +58,7 @@ class EngineBuckets : public ::testing::TestWithParam<Precision> {
   Engine engine_{kModel, {.max_rows = kMaxRows, .precision = GetParam()}};
 };
 
-// Between two passes another one, of another bucket, leaves its numbers in all buffers.
+// Before each pass, another pass with more rows leaves its numbers in the buffers.
 TEST_P(EngineBuckets, LargerBucketsChangeNothing) {
   const PackedSequence sequence = SomeItems();
   const auto expected = engine_.RunTogether({sequence});
@@ -79,12 +79,13 @@ INSTANTIATE_TEST_SUITE_P(Precisions, EngineBuckets,
                                            Precision::kInt8),
                          [](const auto& param) { return std::string(Name(param.param)); });
 
-/// A failed check as an exception, which each rank can see by itself.
+/// A failed check, turned into an exception that each rank can catch by itself.
 struct CheckFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// No rank has begun when the check fails, so the ranks stay together, and the engine goes on.
+// The check fails before any rank begins the pass, so the ranks stay in step and the engine can be
+// used again.
 TEST(EngineBucket, EveryRankRefusesAPlanThatItsBucketDoesNotHold) {
   proto::SetCheckFailureHandler([](const char* message) { throw CheckFailure(message); });
   Engine engine(kModel, {.max_rows = 512});
@@ -116,18 +117,19 @@ std::int64_t PageFaults() {
 
 class EngineFirstPass : public ::testing::TestWithParam<Transport> {};
 
-// The buffers of 1024 rows take some thousand pages; a plan, its partial logits and messages a few.
+// The buffers of 1024 rows take some thousands of pages. A plan, its partial logits and its
+// messages take a few.
 TEST_P(EngineFirstPass, TouchesNoNewBuffers) {
   constexpr std::size_t kRows = proto::kTouchedBucket;
   Engine engine(kModel, {.max_rows = kMaxRows, .transport = GetParam()});
-  engine.RunTogether({Prompt(1, 16, 1)});  // What the libraries do once.
+  engine.RunTogether({Prompt(1, 16, 1)});  // Work that the libraries do only once.
   const std::int64_t before = PageFaults();
   engine.RunTogether({Prompt(2, kRows, 40)});
   const std::int64_t first = PageFaults() - before;
   const std::int64_t between = PageFaults();
   engine.RunTogether({Prompt(3, 4 * kRows, 40)});
   const std::int64_t of_more_rows = PageFaults() - between;
-  EXPECT_LT(first, of_more_rows / 4) << "pages of a bucket that start-up does not touch";
+  EXPECT_LT(first, of_more_rows / 4) << "a larger bucket is not touched at start-up";
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, EngineFirstPass,

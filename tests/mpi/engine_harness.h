@@ -37,7 +37,7 @@ class Engine {
 
   explicit Engine(const std::filesystem::path& model_dir) : Engine(model_dir, Options()) {}
   Engine(const std::filesystem::path& model_dir, Options options);
-  /// With options that need not be those of a config.json.
+  /// Takes a configuration, which need not be one that a config.json can express.
   Engine(const std::filesystem::path& model_dir, proto::ModelConfig config, Options options);
 
   const proto::ModelConfig& config() const { return config_; }
@@ -49,13 +49,13 @@ class Engine {
   int ranks() const { return group_.size(); }
   const proto::PlanLimits& limits() const { return limits_; }
   shard::PlanRunner& runner() { return rank_->runner(); }
-  /// The description in the log.
+  /// The engine's description, as in the log.
   std::string Description() const { return rank_->Description(); }
 
   /// Returns one RowLogits for each read of the plan; empty on ranks other than 0.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
 
-  /// Token buckets in place of a plan's own, unless 0.
+  /// Token buckets that replace a plan's own. 0 keeps the plan's.
   struct Buckets {
     std::uint32_t rows = 0;
     std::uint32_t reads = 0;

@@ -86,13 +86,13 @@ Errors ErrorsOf(const std::vector<double>& found, const std::vector<double>& exa
   return errors;
 }
 
-// Both errors have the same distribution and about 98 independent samples, one for each row. Their
-// RMS scatters by 1/√(2 · 98) = 7 %; this allows four times that.
+// Both errors have the same distribution and about 98 independent samples, one for each row. Each
+// RMS scatters by 1/√(2 · 98) = 7 %. This allows four times as much.
 constexpr double kMostRatio = 1.3;
 // The largest error of a sample scatters more.
 constexpr double kMostRatioOfLargest = 2;
 
-/// The same by the engine; on rank 0 only.
+/// The engine's log-probabilities, in the same order. Empty on ranks other than 0.
 std::vector<double> LogProbsOf(Engine& engine, const PackedSequence& sequence) {
   std::vector<double> found;
   for (const auto& rows : engine.RunTogether({sequence})) {
@@ -133,7 +133,8 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, const ModelConfi
   EXPECT_GE(of_engine.rms, of_rounding.rms / 2);
 }
 
-/// The same for a directory with a config.json, which engine and oracle read independently.
+/// Like the function above, for a directory with a config.json, which engine and oracle read
+/// independently.
 void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precision) {
   ExpectErrorsOfRounding(model, proto::LoadModelConfig(model),
                          reference::ReadReferenceConfig(model), precision);
@@ -187,11 +188,11 @@ TEST(EngineOutliers, DoNotReduceThePrecisionOfOtherChannels) {
   ExpectErrorsOfRounding(dir.path(), Precision::kInt8);
 }
 
-// Layers that alternate in windows, norms and RoPE tables, which no family has yet: with and
-// without norms behind attention and behind feed-forward, on the first layer, on inner ones and on
-// the last, which computes only the rows that are read.
+// Layers whose windows, norms and RoPE tables differ, which no family has yet. The first layer, an
+// inner one and the last have norms behind attention, behind feed-forward, or both. The last layer
+// computes only the rows that are read.
 TEST(EngineLayers, HaveOptionsOfTheirOwn) {
-  const reference::TempDirectory dir;  // Each rank its own, with the same weights.
+  const reference::TempDirectory dir;  // Each rank has its own, with the same weights.
   reference::RandomCheckpoint checkpoint;
   checkpoint.config = reference::TinyConfig("llama");
   checkpoint.config.rope_tables = {{.theta = 1e4}, {.theta = 100.0}};

@@ -41,8 +41,8 @@ struct SegmentRows {
   std::int32_t end = 0;
 };
 
-/// [segments] for a plan that computes rows [begin, end) of the sequence, if all rows before them
-/// are stored.
+/// [segments]: the rows for a plan that computes rows [begin, end) of the sequence, if all rows
+/// before them are stored.
 std::vector<SegmentRows> RowsBetween(const proto::PackedSequence& sequence, std::int32_t begin,
                                      std::int32_t end);
 

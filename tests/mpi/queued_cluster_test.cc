@@ -1,4 +1,4 @@
-// The Cluster of the product: any thread may submit plans; the thread that calls MPI computes them.
+// The real Cluster: any thread may submit plans, and the thread that calls MPI computes them.
 
 #include "shard/worker/queued_cluster.h"
 

@@ -1,4 +1,4 @@
-// The oracle against results of Hugging Face transformers, before the oracle judges anything else.
+// The oracle, compared with results of Hugging Face transformers before it judges anything else.
 
 #include <algorithm>
 #include <cmath>

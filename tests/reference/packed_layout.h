@@ -25,8 +25,8 @@ PackedLayout LayOut(const std::vector<proto::TokenId>& prefix,
                     const std::vector<proto::TokenId>& suffix = {},
                     PositionStrategy strategy = PositionStrategy::kShared);
 
-/// The same with groups of chunks as blocks, where each chunk is a segment that continues the one
-/// before it, and with any number of suffixes.
+/// Like LayOut, with any number of suffixes and with groups of chunks as blocks. Each chunk of a
+/// group is a segment that continues the one before it.
 PackedLayout LayOutGroups(const std::vector<proto::TokenId>& prefix,
                           const std::vector<std::vector<std::vector<proto::TokenId>>>& groups,
                           const std::vector<std::vector<proto::TokenId>>& suffixes,

@@ -26,7 +26,7 @@ class ReferenceModel {
   /// Reads a Hugging Face model directory. Throws std::runtime_error if a tensor is missing, has
   /// another shape, or would not be used.
   explicit ReferenceModel(const std::filesystem::path& model_dir, Rounding rounding = {});
-  /// The same with options that need not be those of a config.json.
+  /// Takes a configuration, which need not be one that a config.json can express.
   ReferenceModel(const std::filesystem::path& model_dir, ReferenceConfig config,
                  Rounding rounding = {});
 

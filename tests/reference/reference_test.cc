@@ -1,4 +1,5 @@
-// The oracle's parts against results computed by hand, and the checkpoints that tests generate.
+// The oracle's parts, compared with results computed by hand, and the checkpoints that tests
+// generate.
 
 #include <cmath>
 #include <cstdint>
@@ -59,7 +60,7 @@ TEST(DenseMask, OfEveryKindOfSegment) {
                                                                       "xxxxx..x"));
 }
 
-TEST(DenseMask, WindowCountsPositionsNotPlaces) {
+TEST(DenseMask, WindowCountsPositionsNotRows) {
   EXPECT_THAT(Drawn(DenseMask(kEveryKind, 2)), ElementsAre("x.......",  //
                                                            "xx......",  //
                                                            ".xx.....",  //
@@ -70,7 +71,7 @@ TEST(DenseMask, WindowCountsPositionsNotPlaces) {
                                                            "...x...x"));
 }
 
-TEST(DenseMask, WhatContinuesIsOneBlockOrOneSuffix) {
+TEST(DenseMask, ContinuedSegmentsAreOneBlockOrOneSuffix) {
   const std::vector<Segment> segments = {
       {SegmentKind::kPrefix, 1, 0},      {SegmentKind::kBlock, 2, 1},
       {SegmentKind::kBlock, 1, 3, true}, {SegmentKind::kBlock, 1, 1},

@@ -9,8 +9,8 @@ enum class Precision { kExact, kBfloat16, kInt8 };
 
 struct Rounding {
   Precision products = Precision::kExact;
-  /// Whether the summands that layers add to the residual stream are rounded to bfloat16, as they
-  /// are if several ranks exchange their parts of it.
+  /// Whether the summands that layers add to the residual stream are rounded to bfloat16. The
+  /// engine does that if there are several ranks.
   bool summands = false;
 };
 

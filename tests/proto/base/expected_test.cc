@@ -60,7 +60,7 @@ TEST(Expected, BothSidesMayBeMoveOnly) {
   EXPECT_EQ(*reason, 6);
 }
 
-TEST(ExpectedDeathTest, TheSideThatIsNotThereIsABrokenInvariant) {
+TEST(ExpectedDeathTest, TheMissingSideIsABrokenInvariant) {
   EXPECT_DEATH(static_cast<void>(Half(7).value()), "broken invariant.*not there");
   EXPECT_DEATH(static_cast<void>(Half(8).error()), "broken invariant.*not there");
 }

@@ -133,7 +133,7 @@ TEST(ModelConfigTest, ReadsBiasesAndUnevenHeads) {
   EXPECT_TRUE(Parse(With(Qwen3(), "attention_bias", true)).attention_output_bias);
 }
 
-TEST(ModelConfigTest, AbsentFieldsAreWhatTransformersTakesForThem) {
+TEST(ModelConfigTest, AbsentFieldsHaveTheDefaultsOfTransformers) {
   const ModelConfig llama = Parse(Without(Llama(), "num_key_value_heads"));
   EXPECT_EQ(llama.num_key_value_heads, 6);
   EXPECT_EQ(llama.head_dim, 8);

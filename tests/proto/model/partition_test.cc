@@ -46,7 +46,7 @@ void ExpectDealsOut(const std::vector<Partition>& parts, Range Partition::*range
   EXPECT_EQ(end, count);
 }
 
-TEST(PartitionTest, EveryHeadColumnAndWordIsOnExactlyOneRank) {
+TEST(PartitionTest, EveryHeadColumnAndTokenIsOnExactlyOneRank) {
   // Nine query and three K/V heads; the sizes are not multiples of the grain.
   const ModelConfig config = Config(9, 3, 117, 325);
   for (int size = 1; size <= 9; ++size) {

@@ -7,7 +7,7 @@
 namespace scorecast::proto {
 namespace {
 
-TEST(TokenBucket, IsTheSmallestThatHolds) {
+TEST(TokenBucket, IsTheSmallestThatHoldsTheRows) {
   EXPECT_EQ(TokenBucket(0), 32U);
   EXPECT_EQ(TokenBucket(1), 32U);
   EXPECT_EQ(TokenBucket(32), 32U);
@@ -34,7 +34,7 @@ TEST(LimitsOfBucket, AreTheBucketsRowsOrTheLimits) {
   EXPECT_EQ(large.kept_kv_rows, 0);
 }
 
-/// So many rows and reads in buckets of their own.
+/// A plan of so many rows and reads, in the smallest buckets that hold them.
 ForwardPlan PlanOf(std::size_t rows, std::size_t reads) {
   ForwardPlan plan;
   plan.tokens.resize(rows);

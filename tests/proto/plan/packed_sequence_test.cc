@@ -87,7 +87,7 @@ TEST(PackItems, EmptyItemsHaveNoBlockAndAreReadAtTheLastPrefixRow) {
   EXPECT_THAT(LastRowOfEachItem(3, items), ElementsAre(2, 4, 2, 5, 2));
 }
 
-TEST(PackItems, NoItemsLeaveThePrefix) {
+TEST(PackItems, WithoutItemsOnlyThePrefixIsLeft) {
   const PackedSequence sequence = PackItems({1, 2}, {});
   EXPECT_THAT(reference::RowPositions(sequence.segments), ElementsAre(0, 1));
   EXPECT_EQ(sequence.PositionLimit(), 2);
@@ -120,7 +120,7 @@ TEST(Sees, IsTheOraclesMaskForEveryKind) {
   EXPECT_EQ(MaskOf(segments), reference::DenseMask(segments, std::nullopt));
 }
 
-TEST(ChainBegin, IsWhereTheSegmentStandsThatContinuesNone) {
+TEST(ChainBegin, IsTheSegmentThatContinuesNone) {
   const auto segment = [](SegmentKind kind, bool continues) {
     return Segment{kind, 1, 0, continues};
   };
@@ -171,7 +171,7 @@ TEST(PackedSequence, PositionsFollowTheSegments) {
   EXPECT_EQ(sequence.PositionLimit(), 42);
 }
 
-TEST(PackedSequence, PositionLimitIsTheLongestItemsNotTheLastOnes) {
+TEST(PackedSequence, PositionLimitFollowsTheLongestItemNotTheLastOne) {
   EXPECT_EQ(PackItems({1, 2}, {{3, 4, 5}, {6}}).PositionLimit(), 5);
   EXPECT_EQ(PackedSequence{}.PositionLimit(), 0);
   PackedSequence at_the_end;

@@ -139,7 +139,7 @@ TEST_F(MalformedPlan, BytesLeftOverAreNoticed) {
   EXPECT_THROW(DecodePlan(bytes_), CheckFailure);
 }
 
-TEST_F(MalformedPlan, AListLongerThanTheBytesIsNoticedBeforeRoomIsMadeForIt) {
+TEST_F(MalformedPlan, AListLongerThanTheBytesIsNoticedBeforeItIsAllocated) {
   std::vector<std::byte> bytes = EncodePlan(ForwardPlan{});
   for (std::size_t list = 8; list < bytes.size(); list += 4) {
     std::vector<std::byte> lying = bytes;

@@ -1,4 +1,5 @@
-// Attention over random plans against a dense computation in float64 with the reference's mask.
+// Attention over random plans, compared with a dense computation in float64 with the reference's
+// mask.
 
 #include "shard/attention/segment_attention.h"
 
@@ -41,8 +42,8 @@ TEST_P(SegmentAttentionTest, AgreesWithDenseMask) {
   }
 }
 
-// Positions go on from segment to segment, overlap or leave gaps. Windows are of one row up to more
-// than all. Ranks, parts and pages change no bit.
+// Positions continue from segment to segment, overlap or leave gaps. Windows have from one row to
+// more than there are. Ranks, parts and pages change no bit.
 TEST_P(SegmentAttentionTest, WindowsAreThoseOfTheDenseMask) {
   for (const std::int64_t window : {1, 5, 63, 64, 65, 130, 1000}) {
     SCOPED_TRACE("window " + std::to_string(window));
@@ -139,7 +140,7 @@ TEST_P(SegmentAttentionTest, OtherRowsChangeNoBits) {
 // Blocks do not see each other, so a block with NaN affects only itself and the suffixes, which see
 // it. If there is a suffix, only the block's keys are NaN: NaN values may also reach rows between
 // the block and the suffix, which is acceptable because they belong to the same request.
-TEST_P(SegmentAttentionTest, BrokenBlockStaysInIt) {
+TEST_P(SegmentAttentionTest, BrokenBlockAffectsNoOther) {
   for (const bool has_suffix : {false, true}) {
     Sequence sequence;
     sequence.segments = {{SegmentKind::kPrefix, 20, 0},

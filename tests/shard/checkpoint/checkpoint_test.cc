@@ -259,7 +259,7 @@ std::int64_t ResidentFileBytes() {
   return sum;
 }
 
-TEST(CheckpointTest, OnlyWhatIsReadBecomesResident) {
+TEST(CheckpointTest, OnlyBytesThatAreReadBecomeResident) {
   constexpr std::int64_t kRows = 65536;
   constexpr std::int64_t kCols = 1024;  // 4 KiB a row, 256 MiB in all.
   constexpr std::int64_t kBytes = kRows * kCols * 4;

@@ -21,7 +21,7 @@ namespace {
 using Transport = RowExchange::Transport;
 
 /// A sequence of bytes that no other rank, row or round of a test has, so that misplaced bytes are
-/// seen.
+/// noticed.
 class Pattern {
  public:
   Pattern(std::int64_t round, int rank, std::int64_t row)
@@ -180,7 +180,7 @@ TEST_P(RowExchangeOver, EvenSlicesDifferByOneRowAtMost) {
 }
 
 // Fewer rows than ranks, no rows, and slices of different sizes. Few rows follow many, so that
-// bytes of an earlier round would be seen.
+// leftover bytes of an earlier round would be noticed.
 TEST_P(RowExchangeOver, BringsEveryRowToItsPlace) {
   constexpr std::int64_t kMaxRows = 67;
   const Bytes bytes = {61, {13}};  // Not multiples of each other, nor of a word.
@@ -194,7 +194,7 @@ TEST_P(RowExchangeOver, BringsEveryRowToItsPlace) {
   }
 }
 
-// As for the rows that a pass reads: each stays with its owner, so that slices may have any size.
+// The rows that a pass reads stay with their owners, so slices may have any size.
 TEST_P(RowExchangeOver, TakesOwnersOfAnyNumberOfRows) {
   constexpr std::int64_t kMostOwn = 9;
   const std::int64_t most = kMostOwn * group_.size();
@@ -336,7 +336,7 @@ TEST_P(RowExchangeOver, TouchesOnlyThePagesThatAreUsed) {
   EXPECT_LT(Status("RssAnon") + Status("RssShmem") - before, most_touched);
 }
 
-// Rows up to those that were touched cost no new pages, in whosever memory they lie. Others do.
+// Exchanges of no more rows than were touched cost no new pages on any rank. Larger ones do.
 TEST_P(RowExchangeOver, TouchesPagesBeforeTheyAreUsed) {
   const Bytes bytes = {1024, {512}};
   constexpr std::int64_t kTouched = 1024;

@@ -1,4 +1,4 @@
-// The attention kernel, tile by tile, against softmax(q · Kᵀ) · V in float64.
+// The attention kernel, tile by tile, compared with softmax(q · Kᵀ) · V in float64.
 
 #include <algorithm>
 #include <array>
@@ -246,7 +246,7 @@ TEST_P(AttendTile, ChainIsSoftmax) {
     std::vector<Row> rows = RandomRows(count, head_dim, count % 2 == 0 ? 1.0F : 8.0F);
     std::vector<std::vector<testing::VisibleKey>> seen(rows.size());
     const int tile_count = RandomInt(random_, 1, 3);
-    std::vector<Tile> tiles;  // Outlive `seen`.
+    std::vector<Tile> tiles;  // Must outlive `seen`.
     tiles.reserve(static_cast<std::size_t>(tile_count));
     for (int t = 0; t < tile_count; ++t) {
       const std::vector<int> visible = RandomVisible(rows.size(), kTileKeys);
@@ -351,12 +351,13 @@ TEST_P(AttendTile, CompanyChangesNoBits) {
   }
 }
 
-// Rows see keys [hidden, visible) of two tiles; the key that all of them have hidden is broken.
-TEST_P(AttendTile, HiddenKeysStayUnseen) {
+// Rows see keys [hidden, visible) of two tiles. The key that is hidden from all of them is not
+// finite.
+TEST_P(AttendTile, HiddenKeysHaveNoEffect) {
   for (const std::int64_t head_dim : kHeadDims) {
     std::vector<Row> rows = RandomRows(40, head_dim, 8.0F);
     std::vector<std::vector<testing::VisibleKey>> seen(rows.size());
-    std::vector<Tile> tiles;  // Outlive `seen`.
+    std::vector<Tile> tiles;  // Must outlive `seen`.
     tiles.reserve(2);
     for (const float bad : {kNan, kInfinity}) {
       std::vector<int> visible;
@@ -384,7 +385,7 @@ TEST_P(AttendTile, HiddenKeysStayUnseen) {
 
 // A key that is not finite does not affect rows that do not see it, even if other rows of the call
 // do.
-TEST_P(AttendTile, UnseenKeyStaysUnseen) {
+TEST_P(AttendTile, UnseenKeyHasNoEffect) {
   for (const std::int64_t head_dim : kHeadDims) {
     for (const float bad : {kNan, kInfinity, -kInfinity}) {
       Tile tile = RandomTile(head_dim);
@@ -408,7 +409,7 @@ TEST_P(AttendTile, UnseenKeyStaysUnseen) {
 
 // A value that a row does not see is multiplied by zero. If a row sees a value that is not finite,
 // its output shows that.
-TEST_P(AttendTile, UnseenValueCountsNothing) {
+TEST_P(AttendTile, UnseenValueHasNoEffect) {
   for (const std::int64_t head_dim : kHeadDims) {
     Tile tile = RandomTile(head_dim);
     const std::vector<int> visible = {20, 21, 64, 0, 19, 1, 20};
@@ -436,7 +437,7 @@ TEST_P(AttendTile, UnseenValueCountsNothing) {
   }
 }
 
-TEST_P(AttendTile, ScoreThatIsNotFiniteShows) {
+TEST_P(AttendTile, NonFiniteScoreShowsInTheOutput) {
   const std::int64_t head_dim = 16;
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
     for (const int visible : {1, 2, 40}) {

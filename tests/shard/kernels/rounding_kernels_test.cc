@@ -1,5 +1,5 @@
-// The kernels that convert rows to other precisions against plain code. Inputs are copied to arrays
-// of exactly their size, so that AddressSanitizer sees every access past an end.
+// The kernels that convert rows to other precisions, compared with plain code. Inputs are copied to
+// arrays of exactly their size, so that AddressSanitizer sees every access past an end.
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
-// The kernels of one row against float64 loops. Inputs are copied to arrays of exactly their size,
-// so that AddressSanitizer sees every access past an end.
+// The kernels of one row, compared with float64 loops. Inputs are copied to arrays of exactly their
+// size, so that AddressSanitizer sees every access past an end.
 
 #include <algorithm>
 #include <cmath>
@@ -63,7 +63,7 @@ TEST_P(RowKernels, RmsNorm) {
   }
 }
 
-TEST_P(RowKernels, RmsNormOfWhatIsNotFinite) {
+TEST_P(RowKernels, RmsNormOfNonFiniteNumbers) {
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
     for (const std::int64_t n : {1, 16, 19}) {
       std::vector<float> x = RandomFloats(random_, n);
@@ -171,7 +171,7 @@ TEST_P(RowKernels, SwiGluOfLargeNumbers) {
   }
 }
 
-TEST_P(RowKernels, SwiGluOfWhatIsNotFinite) {
+TEST_P(RowKernels, SwiGluOfNonFiniteNumbers) {
   const std::vector<float> gate = {kNan, kInfinity, -kInfinity, 1, 1, 1, -1000};
   const std::vector<float> up = {1, 1, 1, kNan, kInfinity, -kInfinity, kNan};
   std::vector<float> out(gate.size());
@@ -230,7 +230,7 @@ TEST_P(RowKernels, MaxAndSumExpOfNothing) {
   EXPECT_EQ(sum_exp, 0);
 }
 
-TEST_P(RowKernels, MaxAndSumExpOfWhatIsNotFinite) {
+TEST_P(RowKernels, MaxAndSumExpOfNonFiniteNumbers) {
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
     for (const std::int64_t n : {1, 5, 16, 50, 2000}) {
       for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {

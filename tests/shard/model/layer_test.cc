@@ -84,7 +84,7 @@ void WriteTensors(const StoredTensors& tensors, const std::filesystem::path& pat
   file << text << data;
 }
 
-/// Layers of different options, as no config.json says them.
+/// Layers with different options, which no config.json can express.
 ModelConfig MixedConfig() {
   ModelConfig config = reference::TinyConfig("llama");
   config.layers = {{.qk_norm = true, .post_feedforward_norm = true},
@@ -142,8 +142,8 @@ class Packer {
   Precision precision() const { return arithmetic_.layers(); }
   Packing packing() { return {arithmetic_.layer_backend(), arithmetic_.layers(), pool_, scratch_}; }
 
-  /// A weight [out, in], found by multiplying unit vectors: [out][in]. They are exact in every
-  /// precision but for a scale.
+  /// Recovers a weight [out, in] as [out][in] by multiplying it with unit vectors, which every
+  /// precision represents exactly, apart from a scale.
   Matrix WeightOf(const Linear& linear, std::int64_t in) {
     const auto width = static_cast<std::size_t>(in);
     const testing::DenseRows units(precision(), RoundUpRows(in), in);
@@ -177,10 +177,10 @@ double Norm(const std::vector<float>& x) {
   return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
 }
 
-/// The checkpoint is bfloat16, so that float32 and bfloat16 have its very numbers. int8 rounds a
-/// rotated row in steps of its largest / 127, which is at most the row's norm / 127; each element
-/// is off by half a step at most, and the rotation back keeps norms. Float32's own roundings are
-/// far below a hundredth of that.
+/// The checkpoint is bfloat16, so float32 and bfloat16 have exactly its numbers. int8 rounds a
+/// rotated row in steps of its largest element / 127, which is at most the row's norm / 127. Each
+/// element is off by half a step at most, and the rotation back keeps norms. Float32's own
+/// roundings are far below a hundredth of that.
 void ExpectWeight(Precision precision, const Matrix& found, const Matrix& expected) {
   if (precision != Precision::kInt8) {
     EXPECT_EQ(found, expected);
@@ -196,7 +196,7 @@ void ExpectWeight(Precision precision, const Matrix& found, const Matrix& expect
   }
 }
 
-/// Columns times the norm that int8 folds into them.
+/// In int8, the weight with the norm's `factors` folded into its columns. Else the weight itself.
 Matrix Folded(Matrix weight, Precision precision, const std::vector<float>& factors) {
   if (precision == Precision::kInt8) {
     for (std::vector<float>& row : weight) {
@@ -218,7 +218,7 @@ std::vector<float> Part(const reference::Tensor& tensor, Range range) {
   return {tensor.values.begin() + range.begin, tensor.values.begin() + range.end};
 }
 
-/// Gate and up of each chunk below each other, as `Layer` has them.
+/// The rows of Layer::gate_up: for each chunk, those of gate and then those of up.
 Matrix GateUp(const reference::Tensor& gate, const reference::Tensor& up, Range rows, Range all) {
   Matrix gate_up;
   std::int64_t begin = rows.begin;
@@ -231,7 +231,8 @@ Matrix GateUp(const reference::Tensor& gate, const reference::Tensor& up, Range 
   return gate_up;
 }
 
-/// Expects that query_chunks are the queries, and that no chunk cuts a head in two.
+/// Expects that the first query_chunks chunks are the queries, and that no chunk cuts a head in
+/// two.
 void ExpectWholeHeads(const Layer& layer, const ModelConfig& config, Range q, Packer& packer) {
   const std::int64_t head_dim = config.head_dim;
   const testing::DenseRows x(packer.precision(), kRowGranule, config.hidden_size);
@@ -324,8 +325,8 @@ class LoadLayerTest : public ::testing::TestWithParam<Precision> {};
 
 TEST_P(LoadLayerTest, ReadsTheRanksSlices) {
   ModelConfig narrow = reference::TinyConfig("llama");
-  narrow.intermediate_size = 40;      // Three grains, so that three of six ranks own nothing.
-  ModelConfig wide = BiasedConfig();  // Every weight in several chunks.
+  narrow.intermediate_size = 40;      // Three grains, so three of six ranks own nothing.
+  ModelConfig wide = BiasedConfig();  // Every weight has several chunks.
   wide.layers.resize(1);
   wide.hidden_size = 272;
   wide.head_dim = 96;
@@ -349,12 +350,13 @@ INSTANTIATE_TEST_SUITE_P(All, LoadLayerTest,
                                            Precision::kInt8),
                          [](const auto& param) { return std::string(Name(param.param)); });
 
-TEST(Chunks, AreOfOneWidthAndWhatRemains) {
+TEST(Chunks, HaveOneWidthExceptTheRemainder) {
   EXPECT_THAT(Chunks(0, 256), ElementsAre());
   EXPECT_THAT(Chunks(255, 256), ElementsAre(255));
   EXPECT_THAT(Chunks(256, 256), ElementsAre(256));
   EXPECT_THAT(Chunks(528, 256), ElementsAre(256, 256, 16));
-  EXPECT_THAT(Chunks(527, 256), ElementsAre(256, 271)) << "a chunk too narrow for a product";
+  EXPECT_THAT(Chunks(527, 256), ElementsAre(256, 271))
+      << "the remainder is too narrow for a chunk of its own";
   EXPECT_THAT(Chunks(15, 256), ElementsAre(15));
 }
 
@@ -374,7 +376,7 @@ std::string Fault(const Model& model) {
   return {};
 }
 
-TEST(LoadLayer, WholeCheckpointIsTaken) {
+TEST(LoadLayer, WholeCheckpointIsAccepted) {
   EXPECT_EQ(Fault(Model(BiasedConfig())), "");
   EXPECT_EQ(Fault(Model(reference::TinyConfig("qwen3"))), "");
   EXPECT_EQ(Fault(Model(MixedConfig())), "");
@@ -396,7 +398,7 @@ TEST(LoadLayer, EveryTensorOfALayerIsNeeded) {
   }
 }
 
-TEST(LoadLayer, EveryShapeOfALayerIsHeldToTheConfig) {
+TEST(LoadLayer, EveryShapeOfALayerMustFollowFromTheConfig) {
   for (const ModelConfig& config :
        {BiasedConfig(), reference::TinyConfig("qwen3"), MixedConfig()}) {
     const Model complete(config);
@@ -405,7 +407,7 @@ TEST(LoadLayer, EveryShapeOfALayerIsHeldToTheConfig) {
         continue;
       }
       const Model model(config);
-      // Of as many elements, but another shape: transposed, or with a dimension of one.
+      // The same number of elements in another shape: transposed, or with a dimension of one.
       model.Edit([&](StoredTensors& tensors) {
         json& shape = tensors[name].shape;
         if (shape.size() == 2 && shape[0] != shape[1]) {
@@ -442,7 +444,7 @@ TEST(CheckTensors, NameOfSeveralLinesIsShownInOne) {
   EXPECT_THAT(Fault(model), AllOf(HasSubstr("extra"), Not(HasSubstr("\n"))));
 }
 
-// As transformers does.
+// transformers ignores them too.
 TEST(CheckTensors, IgnoresTensorsThatFollowFromOthers) {
   ModelConfig config = reference::TinyConfig("llama");
   config.tie_word_embeddings = true;

@@ -43,7 +43,7 @@ ProductPrecisions Products(Precision layers) {
   return {layers, layers == Precision::kInt8 ? Precision::kBfloat16 : layers};
 }
 
-TEST_P(MemoryEstimateTest, WeightsAreWhatARankHolds) {
+TEST_P(MemoryEstimateTest, WeightsAreThoseThatARankHolds) {
   for (const Precision precision : kPrecisions) {
     ThreadPool pool(1);
     TileScratch scratch(1);
@@ -93,7 +93,7 @@ TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   for (const Precision precision : kPrecisions) {
     const MemoryEstimate estimate =
         EstimateMemory(config_, partition, kLimits, Products(precision));
-    // The workspace, the lm-head's rows and logits, and three times what ranks exchange.
+    // The workspace, the lm-head's rows and logits, and three buffers of exchanged rows.
     EXPECT_GE(estimate.activations, Workspace::Bytes(config_, partition, kLimits, precision) +
                                         4 * LmHead::kRowsAtOnce * partition.vocabulary.size() +
                                         3 * 1000 * config_.hidden_size * 4);
@@ -104,8 +104,8 @@ TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   }
 }
 
-// The same bytes as those of plans that have the bucket's rows at most.
-TEST_P(MemoryEstimateTest, TouchedIsThePartOfTheLargestBucketThatStartUpTouches) {
+// Expects the bytes of plans that have at most the bucket's rows.
+TEST_P(MemoryEstimateTest, TouchedIsThePartThatTheLargestTouchedBucketUses) {
   constexpr std::int32_t kBucket = proto::kTouchedBucket;
   const proto::PlanLimits limits = {
       .max_rows = 8192, .max_reads = 9000, .pass_kv_rows = 40000, .kept_kv_rows = 640};

@@ -24,7 +24,7 @@ float Angle(double theta, std::int64_t head_dim, std::int64_t i, std::int64_t po
 
 constexpr std::array<std::int64_t, 4> kPositions = {0, 1, 1000, 40959};
 
-TEST(RopeTable, IsTransformersInFloat32) {
+TEST(RopeTable, AgreesWithTransformersInFloat32) {
   for (const double theta : {1e4, 5e5, 1e6}) {
     for (const std::int64_t head_dim : {2, 8, 16, 80, 96, 128}) {
       RopeTable table({theta}, head_dim);
@@ -32,8 +32,8 @@ TEST(RopeTable, IsTransformersInFloat32) {
       for (const std::int64_t position : kPositions) {
         for (std::int64_t i = 0; i < head_dim / 2; ++i) {
           const long double angle = Angle(theta, head_dim, i, position);
-          // The nearest float32, or, as the cosine itself is only known to a float64, its
-          // neighbour.
+          // The nearest float32 or its neighbour, because the exact cosine is only known as a
+          // float64.
           const double cosine = static_cast<double>(std::cos(angle));
           const double sine = static_cast<double>(std::sin(angle));
           EXPECT_NEAR(table.cosine(position)[i], cosine, std::abs(cosine) * 0x1.00001p-24)
@@ -46,7 +46,7 @@ TEST(RopeTable, IsTransformersInFloat32) {
   }
 }
 
-TEST(RopeTable, PositionZeroTurnsNothing) {
+TEST(RopeTable, PositionZeroRotatesNothing) {
   RopeTable table({1e4}, 16);
   table.Extend(1);
   for (int i = 0; i < 8; ++i) {
@@ -70,7 +70,7 @@ TEST(RopeTable, GrowthChangesNoBits) {
   }
 }
 
-TEST(RopeTable, BytesAreThoseOfWhatItHolds) {
+TEST(RopeTable, BytesAreThoseOfTheGrownTable) {
   EXPECT_EQ(RopeTable::Bytes(16, 1024), 1024 * 16 * 4);
   EXPECT_EQ(RopeTable::Bytes(16, 1025), 2048 * 16 * 4);
 }

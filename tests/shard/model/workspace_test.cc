@@ -17,7 +17,7 @@ namespace scorecast::shard {
 namespace {
 
 constexpr proto::PlanLimits kLimits = {.max_rows = 37, .max_reads = 5};
-constexpr std::int64_t kRows = 48;  // In whole granules.
+constexpr std::int64_t kRows = 48;  // Whole granules.
 constexpr int kThreads = 3;
 
 proto::ModelConfig SmallConfig() {
@@ -55,7 +55,7 @@ class WorkspaceTest : public ::testing::TestWithParam<Precision> {
   const std::int64_t i_ = partition_.intermediate.size();
 };
 
-// Each part is as large as its shape says, begins a line, is zero and overlaps no other.
+// Each part is as large as its shape says, begins at a cache line, is zero and overlaps no other.
 TEST_P(WorkspaceTest, PartsLieApart) {
   const Workspace work(config_, partition_, kLimits, precision_, kThreads);
   EXPECT_EQ(work.hidden.stride, config_.hidden_size);
@@ -83,7 +83,7 @@ TEST_P(WorkspaceTest, PartsLieApart) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(parts[i].data) % 64, 0U) << "part " << i;
     EXPECT_TRUE(std::all_of(parts[i].data, parts[i].data + parts[i].bytes,
                             [](std::byte b) { return b == std::byte{0}; }))
-        << "part " << i << " is what an earlier one wrote";
+        << "part " << i << " overlaps an earlier one";
     std::memset(parts[i].data, static_cast<int>(i) + 1, static_cast<std::size_t>(parts[i].bytes));
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -137,7 +137,7 @@ TEST_P(WorkspaceTest, ABucketIsLaidOutFromTheBeginning) {
   }
 }
 
-TEST_P(WorkspaceTest, TouchesWhatABucketReaches) {
+TEST_P(WorkspaceTest, TouchesTheBytesThatABucketUses) {
   ThreadPool pool(2);
   proto::PlanLimits limits = {.max_rows = 5000, .max_reads = 5};
   Workspace work(config_, partition_, limits, precision_, /*threads=*/1);
@@ -150,7 +150,8 @@ TEST_P(WorkspaceTest, TouchesWhatABucketReaches) {
       static_cast<std::size_t>(Workspace::Bytes(config_, partition_, limits, precision_));
   const testing::PageCount of_bucket = testing::CountPages({begin, touched});
   EXPECT_EQ(of_bucket.resident, of_bucket.all);
-  EXPECT_EQ(testing::CountPages({begin, all}).resident, of_bucket.all) << "and no more";
+  EXPECT_EQ(testing::CountPages({begin, all}).resident, of_bucket.all)
+      << "no other page is touched";
 }
 
 TEST_P(WorkspaceTest, MoreRowsThanItsLimitsAreABrokenInvariant) {

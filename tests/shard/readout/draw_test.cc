@@ -1,4 +1,4 @@
-// Draws that skip what cannot win against those that skip nothing.
+// Draws that skip tokens that cannot win, compared with draws that skip none.
 
 #include "shard/readout/draw.h"
 
@@ -81,12 +81,12 @@ TEST(DrawCandidates, AreThoseThatCanWin) {
         const bool is_candidate = (found >> i & 1) != 0;
         ASSERT_TRUE(is_candidate || logit + proto::GumbelNoise(seed, step, id) < least);
         candidates += is_candidate ? 1 : 0;
-        // By the bound that the kernel takes; -ln u itself is at most 1 / u times that.
+        // By the kernel's bound, 1 - u. The exact one, -ln u, is at most 1 / u times as large.
         winners += 1 - proto::GumbelUniform(seed, step, id) <= std::exp(logit - least) ? 1 : 0;
       }
     }
     EXPECT_GE(candidates, winners);
-    // One more in a thousand, which scatters by its root.
+    // One candidate in a thousand more. Their number scatters by its square root.
     const double more = winners / 1000.0;
     EXPECT_LE(candidates, winners + more + 6 * std::sqrt(more) + 1);
   }
@@ -94,7 +94,7 @@ TEST(DrawCandidates, AreThoseThatCanWin) {
 
 TEST(IsDrawnBefore, TheLargerSumThenTheSmallerId) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  // Each before all that follow.
+  // Each is drawn before all that follow it.
   const std::vector<Drawn> order = {{3, nan}, {8, nan}, {9, 2}, {1, 1}, {2, 1}, {0, -5}};
   for (std::size_t a = 0; a < order.size(); ++a) {
     for (std::size_t b = 0; b < order.size(); ++b) {

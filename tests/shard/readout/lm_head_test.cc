@@ -85,8 +85,9 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     return rows;
   }
 
-  /// Logit of one token in float64 and how far the sum may be from it. With the normaliser it comes
-  /// from the product, whose factors are rounded; else from a float32 dot product.
+  /// Logit of one token in float64, and the tolerance of the computed one. With the normaliser, the
+  /// logit comes from the matrix product, whose factors are rounded. Without it, the logit is a
+  /// float32 dot product.
   struct Logit {
     double value = 0;
     double tolerance = 0;
@@ -117,7 +118,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
   TensorView tensor_;
 };
 
-// More reads than are given logits at once, with and without the normaliser, in any order.
+// More reads than kRowsAtOnce, with and without the normaliser, in any order.
 TEST_P(LmHeadTest, AgreesWithFloat64) {
   const std::int32_t vocab_size = GetParam().vocab_size;
   for (const std::int32_t reads : {1, 5, 64, 65, 150}) {
@@ -185,7 +186,7 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
   }
 }
 
-/// Reads of as many rows, each with every token as a label.
+/// A plan that reads so many rows, each with every token as a label.
 ForwardPlan WholeRows(std::int32_t reads, std::int32_t vocab_size) {
   ForwardPlan plan;
   plan.label_lists.emplace_back(static_cast<std::size_t>(vocab_size));
@@ -196,7 +197,7 @@ ForwardPlan WholeRows(std::int32_t reads, std::int32_t vocab_size) {
   return plan;
 }
 
-// A temperature divides the logits, and all else is made of these.
+// A temperature divides the logits, and every other result follows from the divided ones.
 TEST_P(LmHeadTest, TemperatureDividesTheLogits) {
   const std::int32_t vocab_size = GetParam().vocab_size;
   const std::vector<Range> split = {{0, vocab_size}};
@@ -211,7 +212,7 @@ TEST_P(LmHeadTest, TemperatureDividesTheLogits) {
   EXPECT_EQ(divided.max, plain.max / 0.7F);
 }
 
-// The draw is of the very logits that the labels have, on any split and with any threads.
+// A draw uses the same logits as the labels, for any split and any number of threads.
 TEST_P(LmHeadTest, DrawsTheLargestOfLogitsAndNoise) {
   const std::int32_t vocab_size = GetParam().vocab_size;
   const auto rows = RandomRows(20);
@@ -238,7 +239,7 @@ TEST_P(LmHeadTest, DrawsTheLargestOfLogitsAndNoise) {
   }
 }
 
-TEST_P(LmHeadTest, WhatIsNotANumberShowsInTheDraw) {
+TEST_P(LmHeadTest, NanShowsInTheDraw) {
   const std::int32_t vocab_size = GetParam().vocab_size;
   weight_[weight_.size() - 1] = std::numeric_limits<float>::quiet_NaN();
   ForwardPlan plan = WholeRows(2, vocab_size);
@@ -250,7 +251,7 @@ TEST_P(LmHeadTest, WhatIsNotANumberShowsInTheDraw) {
   }
 }
 
-// Tokens of equal weights have equal logits, and stand in the order of their ids.
+// Tokens with equal weights have equal logits, and are sorted by id.
 TEST_P(LmHeadTest, TiesAreByIdAcrossRanks) {
   const std::int32_t vocab_size = GetParam().vocab_size;
   const auto hidden = static_cast<std::ptrdiff_t>(GetParam().hidden_size);
@@ -261,7 +262,8 @@ TEST_P(LmHeadTest, TiesAreByIdAcrossRanks) {
   plan.label_lists = {{0}};
   plan.reads = {{0, 0, true, 7}};
   const auto rows = RandomRows(1);
-  // Ranges of a grain, as MakePartition cuts them: elsewhere a column's kernel may be another.
+  // Cuts at multiples of a grain, as MakePartition makes them. With other cuts, another kernel
+  // might compute a column.
   for (const std::int64_t cut : {std::int64_t{0}, std::int64_t{16}, std::int64_t{vocab_size}}) {
     const std::int64_t at = std::min<std::int64_t>(cut, vocab_size);
     const RowLogits row = ReadOut(plan, rows, {{0, at}, {at, vocab_size}}, 1)[0];

@@ -1,4 +1,4 @@
-// Partial logits of ranks that each own a slice of the vocabulary, merged, against the whole
+// Partial logits of ranks that each own a slice of the vocabulary, merged, compared with the whole
 // vocabulary.
 
 #include "shard/readout/partial_logits.h"
@@ -59,7 +59,7 @@ std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, Ran
   return best;
 }
 
-/// As the kernel does: a NaN is never the maximum, but it makes the sum NaN.
+/// Like the kernel: a NaN is never the maximum, but it makes the sum NaN.
 void MaxAndSumExp(const std::vector<float>& row, Range ids, PartialLogits& part) {
   part.max = std::numeric_limits<float>::lowest();
   for (std::int64_t id = ids.begin; id < ids.end; ++id) {
@@ -90,7 +90,8 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
                                        Range vocabulary) {
   const PartialLogitsLayout layout = LayOutPartialLogits(plan, vocabulary);
   EXPECT_EQ(layout.offsets.size(), plan.reads.size());
-  // No byte is left out, or written twice or past the end: each part fills what is up to the next.
+  // No byte is left out, written twice, or past the end: each part fills the bytes up to the next
+  // part.
   std::vector<std::byte> bytes(layout.bytes, std::byte{0xA5});
   for (std::size_t i = 0; i < plan.reads.size(); ++i) {
     const proto::PlanRead& read = plan.reads[i];
@@ -134,7 +135,7 @@ void ExpectSameTop(const std::vector<std::pair<TokenId, float>>& found,
   }
 }
 
-TEST(PartialLogits, MergedIsTheWholeVocabulary) {
+TEST(PartialLogits, MergeToTheWholeVocabulary) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     const std::int32_t vocab_size = RandomInt(random, 1, 300);
@@ -158,8 +159,8 @@ TEST(PartialLogits, MergedIsTheWholeVocabulary) {
       PartialLogits whole;
       MaxAndSumExp(logits[i], {0, vocab_size}, whole);
       EXPECT_EQ(rows[i].max, whole.max);
-      // Float64 throughout: the sums of ids, and for each rank two exponentials, two products (an
-      // argument of at most 20 is exact) and a sum.
+      // Float64 roundings: one for each token's addition and, for each rank, those of two
+      // exponentials, two products and a sum. (The arguments, at most 20, are exact.)
       const double error = 0x1p-53 * (vocab_size + ranks * 6);
       EXPECT_NEAR(rows[i].sum_exp, whole.sum_exp, whole.sum_exp * error);
       ExpectSameTop(rows[i].top, BestOf(logits[i], {0, vocab_size}, read.top_k));
@@ -170,7 +171,7 @@ TEST(PartialLogits, MergedIsTheWholeVocabulary) {
   }
 }
 
-TEST(PartialLogits, WhatIsNotFiniteShowsInTheSum) {
+TEST(PartialLogits, NonFiniteLogitsShowInTheSum) {
   std::mt19937 random(2);
   for (int round = 0; round < 300; ++round) {
     const std::int32_t vocab_size = RandomInt(random, 2, 400);
@@ -223,7 +224,7 @@ TEST(IsBetter, IsAStrictWeakOrder) {
   for (const auto& a : entries) {
     EXPECT_FALSE(IsBetter(a, a));
     for (const auto& b : entries) {
-      // Ids differ, so that of two one is better.
+      // Ids differ, so one of any two is better.
       EXPECT_EQ(IsBetter(a, b), a.first != b.first && !IsBetter(b, a));
       for (const auto& c : entries) {
         EXPECT_TRUE(!IsBetter(a, b) || !IsBetter(b, c) || IsBetter(a, c));

@@ -12,9 +12,9 @@
 
 namespace scorecast::testing {
 
-/// A plan of `reads` reads only. Some have a normalizer, and some of these also the best tokens, a
-/// draw or a temperature. Label lists have any length and order; some are shared, and ids occur in
-/// several lists.
+/// A plan that has `reads` reads and nothing else. Some have a normalizer, and some of these also
+/// the best tokens, a draw or a temperature. Label lists have any length and order; some are
+/// shared, and ids occur in several lists.
 inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
                                       std::int32_t vocab_size) {
   proto::ForwardPlan plan;

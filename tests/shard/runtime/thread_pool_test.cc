@@ -111,7 +111,7 @@ TEST(ThreadPool, RunsOnSeveralThreads) {
 }
 
 // An exception on any thread reaches the caller, and the pool remains usable.
-TEST(ThreadPool, ThrowsWhatATaskThrew) {
+TEST(ThreadPool, RethrowsATasksException) {
   for (const int threads : {1, 2, 4}) {
     ThreadPool pool(threads);
     for (int round = 0; round < 50; ++round) {

@@ -152,9 +152,9 @@ TEST_F(DoorbellHandshake, ARankComesOnce) {
   std::future<std::vector<tcp::socket>> accepting = std::async(std::launch::async, [&] {
     return shard::AcceptRanks(root_context_, acceptor_, invitation_, 3, kPatient);
   });
-  shard::Token answer{};
-  asio::read(first, asio::buffer(answer));
-  EXPECT_EQ(answer, invitation_.root_token);
+  shard::Token received{};
+  asio::read(first, asio::buffer(received));
+  EXPECT_EQ(received, invitation_.root_token);
   tcp::socket second = VisitWith(HelloOf(1));
   EXPECT_TRUE(IsClosed(second));
   tcp::socket other = VisitWith(HelloOf(2));
@@ -178,7 +178,7 @@ TEST_F(DoorbellHandshake, NamesTheRanksThatDoNotCome) {
 }
 
 // One of rank 0's addresses does not respond, one refuses, and one belongs to another program.
-TEST_F(DoorbellHandshake, FindsTheAddressThatIsRankZeros) {
+TEST_F(DoorbellHandshake, FindsTheAddressOfRankZero) {
   invitation_.addresses.clear();
   tcp::acceptor silent(context_, {asio::ip::make_address("127.0.0.2"), invitation_.port});
   AddAddress("127.0.0.2");
@@ -210,7 +210,7 @@ TEST_F(DoorbellHandshake, ConnectsAgainIfItWasClosed) {
   EXPECT_EQ(rank.get().local_endpoint(), accepted.at(0).remote_endpoint());
 }
 
-TEST_F(DoorbellHandshake, TellsIfRankZeroWasNotFound) {
+TEST_F(DoorbellHandshake, ReportsThatRankZeroWasNotFound) {
   // A port that is bound but not listened on, so that no other program can listen there either.
   const tcp::socket bound(context_, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
   invitation_.port = bound.local_endpoint().port();
