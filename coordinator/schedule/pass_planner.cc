@@ -16,7 +16,7 @@ using Outcome = SequenceRun::Outcome;
 
 namespace {
 
-/// While other rows wait, running completions get one row in so many of a pass first.
+/// While other rows wait, running completions first get one row in kCompletionsShare of a pass.
 constexpr std::int64_t kCompletionsShare = 2;
 
 /// Upper bound on the sequences that are looked up in the cache for one pass and then do not fit
@@ -238,7 +238,8 @@ void PassPlanner::Requeue(const SequenceRef& ref) {
 }
 
 Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now) {
-  // A page for each running completion stays free, so that what begins does not preempt them soon.
+  // Leaves a page free for each running completion, so that a new sequence does not soon preempt
+  // one.
   const Outcome outcome = ref.run().AddWhole(pass, static_cast<std::int64_t>(running_.size()));
   RecordOutcome(ref, outcome, now);
   return outcome;

@@ -127,7 +127,7 @@ void RequestHandler::Begin(const std::string& message, Clock::time_point arrived
   if (endpoint == nullptr) {
     replied(ErrorReply(
         request.request_id(),
-        BadRequest("unknown_endpoint", "The request asks for nothing that this server knows.", ""),
+        BadRequest("unknown_endpoint", "The request names no endpoint of this server.", ""),
         pending->replies()));
     return;
   }

@@ -294,7 +294,6 @@ class FormingEndpoint : public Endpoint {
     return AsParsed(proto::Expected<Request>(request));
   }
   ParsedRequest FromMessage(const v1::Request&) const override { return FromJson(json()); }
-  void ToMessage(std::size_t, const CompletionDelta&, v1::Response&) const override {}
 
  private:
   struct Response : EndpointResponse {
