@@ -85,7 +85,7 @@ TEST(Batch, RespondsInOpenAisFormat) {
   }
   EXPECT_FALSE(body.contains("token_logprobs"));
   EXPECT_FALSE(body.contains("top_logprobs"));
-  EXPECT_EQ(run.summary.answered, 1);
+  EXPECT_EQ(run.summary.succeeded, 1);
   EXPECT_EQ(run.summary.ExitCode(), 0);
 }
 
@@ -130,7 +130,7 @@ TEST(Batch, ARefusedRequestIsAResponse) {
   EXPECT_EQ(run.lines[1]["response"]["status_code"], 200);
   EXPECT_EQ(run.lines[2]["response"]["body"]["reason"], "wrong_type");
   EXPECT_EQ(run.lines[3]["response"]["body"]["reason"], "wrong_type");
-  EXPECT_EQ(run.summary.answered, 1);
+  EXPECT_EQ(run.summary.succeeded, 1);
   EXPECT_EQ(run.summary.refused, 3);
   EXPECT_EQ(run.summary.ExitCode(), 3);
 }
@@ -172,7 +172,7 @@ TEST(Batch, ALineThatIsNoRequestIsAnErrorRecordAndTheRunGoesOn) {
   ExpectErrorRecord(run.lines[10], nullptr, 400, "invalid_json", 13);
   EXPECT_EQ(run.lines[11]["custom_id"], "last");
   EXPECT_EQ(run.lines[11]["response"]["status_code"], 200);
-  EXPECT_EQ(run.summary.answered, 2);
+  EXPECT_EQ(run.summary.succeeded, 2);
   EXPECT_EQ(run.summary.error_records, 10);
   EXPECT_EQ(run.summary.ExitCode(), 3);
 }
@@ -242,7 +242,7 @@ TEST(Batch, LinesThatWaitTogetherShareAPass) {
   ReleasingInput releasing(input, server.cluster);
   std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).answered, 20);
+  EXPECT_EQ(RunBatch(in, out, server.service, {}).succeeded, 20);
   server.scheduler.WaitIdle();
   // A line is 5 rows and a pass 64: the first one left alone, the others are 95 rows.
   EXPECT_EQ(server.cluster.plans().size(), 3u);
@@ -355,7 +355,7 @@ TEST(Batch, NoMoreLinesAreTakenThanTheWindowHolds) {
     FakeServer server(FakeServer::MultiItem(), {}, endpoints);
     std::istringstream in(Line("1", "{}") + Line("2", "{}") + Line("3", "{}"));
     std::ostringstream out;
-    EXPECT_EQ(RunBatch(in, out, server.service, options).answered, 3);
+    EXPECT_EQ(RunBatch(in, out, server.service, options).succeeded, 3);
     server.scheduler.WaitIdle();
   }
 }
@@ -424,7 +424,7 @@ TEST(Batch, AnInputThatCannotBeReadFailsTheRunAfterWhatWasRead) {
   const BatchSummary summary = RunBatch(in, out, server.service, {});
   server.scheduler.WaitIdle();
   EXPECT_EQ(summary.ExitCode(), 1);
-  EXPECT_EQ(summary.answered, 1);
+  EXPECT_EQ(summary.succeeded, 1);
   EXPECT_EQ(summary.error_records, 0);
   EXPECT_EQ(summary.failure, "the input could not be read");
 }
@@ -488,7 +488,7 @@ TEST(Batch, ALineIsWrittenBeforeTheNextIsRead) {
   Responses responses(conversation);
   std::istream in(&conversation);
   std::ostream out(&responses);
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).answered, 5);
+  EXPECT_EQ(RunBatch(in, out, server.service, {}).succeeded, 5);
   server.scheduler.WaitIdle();
 }
 
