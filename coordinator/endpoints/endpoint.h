@@ -108,7 +108,7 @@ class Endpoint {
                          v1::Response& message) const;
 };
 
-/// Moves an endpoint's own request to where Endpoint's callers expect it, or passes the error on.
+/// Wraps an endpoint's own request for FromJson and FromMessage, or passes the error on.
 template <typename Request>
 ParsedRequest AsParsed(proto::Expected<Request> request) {
   if (!request) {

@@ -28,7 +28,7 @@ proto::Error DeadlinePassed() {
           "timeout_ms"};
 }
 
-/// Inserts behind the sequences of the same and of earlier jobs.
+/// Inserts after the sequences of the same job and of earlier jobs.
 template <typename Queue>
 void InsertByArrival(const SequenceRef& ref, Queue& queue) {
   queue.insert(std::upper_bound(queue.begin(), queue.end(), ref,

@@ -73,11 +73,11 @@ class Scheduler {
   void RefuseWaiting();
 
   /// Returns when no more rows wait than a few passes compute. That is enough to fill the next
-  /// passes, so a caller with many jobs need not queue all of them here. Not to be called from a
+  /// passes, so a caller with many jobs need not queue all of them here. Must not be called from a
   /// `done`.
   void WaitForRoom();
 
-  /// Returns when every job that was submitted is done and its `done` has returned. Not to be
+  /// Returns when every job that was submitted is done and its `done` has returned. Must not be
   /// called from a `done`.
   void WaitIdle();
   /// Like WaitIdle, but waits at most `time`. False if the time ran out.

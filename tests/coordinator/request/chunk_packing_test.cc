@@ -33,7 +33,7 @@ Segment Block(int length, int position, bool continues = false) {
 }
 Segment Suffix(int length, int position) { return {SegmentKind::kSuffix, length, position}; }
 
-TEST(PackChunks, TheSeedsExample) {
+TEST(PackChunks, SystemPromptThreeChunksAndAQuestion) {
   const PackedSequence sequence =
       PackChunks(Tokens(10, 0), {{Tokens(10, 10)}, {Tokens(10, 20)}, {Tokens(10, 30)}},
                  {Tokens(9, 40)}, kShared);

@@ -48,7 +48,7 @@ class Pending {
 /// Waits for the results of several requests: see Pending::ExpectComputed.
 void ExpectAllComputed(std::initializer_list<Pending*> requests);
 
-/// Several requests, whose addresses stay.
+/// Several requests with stable addresses.
 using ManyPending = std::deque<Pending>;
 
 /// A scheduler on a FakeCluster. Scored prompts have names, by which the rows of a pass are told

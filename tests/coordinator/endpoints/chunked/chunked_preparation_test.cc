@@ -95,7 +95,7 @@ class ChunkedPreparation : public ::testing::Test {
   ChunkedRequest request_;
 };
 
-TEST_F(ChunkedPreparation, TheSeedsExample) {
+TEST_F(ChunkedPreparation, SystemPromptThreeChunksAndAQuestion) {
   request_.system_prompt = Ids(10, 1);
   request_.chunks = {Ids(10, 2), Ids(10, 3), Ids(10, 4)};
   request_.question = Ids(9, 9);
