@@ -21,8 +21,8 @@
 namespace scorecast::launcher {
 namespace {
 
-/// The files that --input and --output name, opened before any weight is read. What an output file
-/// held is lost only when the run begins, and so not to a fault of start-up.
+/// The files that --input and --output name, opened before any weight is read. An output file is
+/// emptied only when the run begins, so a start-up fault loses nothing.
 class BatchStreams {
  public:
   explicit BatchStreams(const BatchFlags& flags) {
@@ -39,7 +39,8 @@ class BatchStreams {
       std::error_code absent;
       if (std::filesystem::is_regular_file(flags.output, absent) &&
           std::filesystem::equivalent(flags.input, flags.output, absent)) {
-        throw proto::StartupError("--output " + flags.output + " is the --input: it would be lost");
+        throw proto::StartupError("--output " + flags.output +
+                                  " is also the --input, which would be lost");
       }
       out_path_ = flags.output;
       out_file_.open(flags.output, std::ios::binary | std::ios::app);
@@ -64,7 +65,7 @@ class BatchStreams {
   std::ofstream out_file_;
 };
 
-/// On rank 0. Requests are read on a thread of their own; plans run on this one.
+/// Runs on rank 0: reads requests on a thread of their own, and runs plans on this one.
 int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) {
   shard::QueuedCluster cluster(engine.runner(), engine.limits());
   coordinator::Scheduler scheduler(cluster, {.cached_pages = engine.cached_pages()});
@@ -93,7 +94,7 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
   if (!summary.failure.empty()) {
     throw std::runtime_error(summary.failure);
   }
-  spdlog::info("{} answered, {} refused, {} error records", summary.answered, summary.refused,
+  spdlog::info("{} answered, {} refused, {} error records", summary.succeeded, summary.refused,
                summary.error_records);
   LogCache(scheduler.cache_counters(), engine);
   return summary.ExitCode();

@@ -28,7 +28,7 @@ shard::Transformer::Progress LogProgress() {
 }  // namespace
 
 Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
-    : group_(proto::Communicator::World()), server_options_(flags.score) {
+    : group_(proto::Communicator::World()), server_options_(flags.server) {
   proto::StartupPhase(group_, [&] {
     config_ = proto::LoadModelConfig(flags.model);
     proto::MakePartition(config_, group_.rank(), group_.size());

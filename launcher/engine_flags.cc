@@ -62,22 +62,22 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
   app.add_option_function<std::string>(
          "--delimiter-visibility",
          [&flags](const std::string& name) {
-           flags.score.delimiter_visibility =
+           flags.server.delimiter_visibility =
                name == "first" ? DelimiterVisibility::kFirst : DelimiterVisibility::kHidden;
          },
          "hidden: each item is scored as if it alone followed the query; first: each item also "
          "attends to the first delimiter")
       ->check(CLI::IsMember({"hidden", "first"}))
       ->default_str("hidden");
-  app.add_option("--max-items", flags.score.max_items,
+  app.add_option("--max-items", flags.server.max_items,
                  "Most items, chunks or questions of one request")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
-  app.add_option("--max-multi-item-seq-len", flags.score.max_multi_item_seq_len,
+  app.add_option("--max-multi-item-seq-len", flags.server.max_multi_item_seq_len,
                  "Most tokens computed for one request in multi-item mode")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
-  AddChunkFlags(app, flags.score.chunks);
+  AddChunkFlags(app, flags.server.chunks);
   app.add_option("--max-batch-tokens", flags.max_batch_tokens,
                  "Most tokens of one forward pass. Waiting requests share a pass; a longer request "
                  "takes several")

@@ -17,11 +17,12 @@ namespace scorecast::launcher {
 /// Flags of every command that starts an engine. docs/requests.md documents them.
 struct EngineFlags {
   std::filesystem::path model;
-  std::string delimiter;             ///< As given: an id or text. Empty if multi-item mode is off.
-  coordinator::ServerOptions score;  ///< `delimiter` and `model_name` are set by the engine.
+  std::string delimiter;              ///< As given: an id or text. Empty if multi-item mode is off.
+  coordinator::ServerOptions server;  ///< `delimiter` and `model_name` are set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
-  std::optional<std::int64_t> kv_cache_mb;  ///< MiB a rank; 0: off; unset: by the host's memory.
+  std::optional<std::int64_t>
+      kv_cache_mb;  ///< MiB on each rank; 0: off; unset: depends on the host's memory.
   int threads = 0;  ///< 0: this rank's share of the CPUs that it may run on.
   std::string dtype = "auto";
   std::string kernel = "auto";

@@ -26,7 +26,8 @@ using scorecast::launcher::ScoreFlags;
 using scorecast::launcher::ServeFlags;
 using scorecast::launcher::TokenizeFlags;
 
-/// Runs a command. An exception from it is printed as one line, if `prints`.
+/// Runs a command and returns its exit code. If it throws, returns kExitFailed, and prints the
+/// message as one line if `prints`.
 int Guarded(bool prints, const std::function<int()>& command) {
   try {
     return command();
@@ -38,14 +39,14 @@ int Guarded(bool prints, const std::function<int()>& command) {
   }
 }
 
-/// Runs a command on all ranks. They agree on what failed, and rank 0 prints it.
+/// Runs a command on all ranks. The ranks agree on what failed, and rank 0 prints it.
 int GuardedOnAllRanks(const std::function<int()>& command) {
   const scorecast::proto::MpiEnvironment mpi;
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }
 
-/// Prints an error of the command line as one line. Every rank of a job finds it, but only one
-/// prints.
+/// Prints an error of the command line as one line. Every rank of a job finds the error, but only
+/// one prints it.
 int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
   const auto fail = [&]() -> int {
     throw scorecast::proto::StartupError(scorecast::proto::OneLine(fault.what(), 400) +
@@ -72,7 +73,7 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
          [&flags](std::int64_t seconds) {
            flags.socket.idle_timeout = std::chrono::seconds(seconds);
          },
-         "Seconds without a byte after which a client is disconnected that waits for no reply or "
+         "Seconds without a byte after which a client is disconnected, if it waits for no reply or "
          "does not read its replies")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
       ->default_str(std::to_string(
@@ -132,31 +133,31 @@ int main(int argc, char** argv) {
   BatchFlags batch_flags;
   CLI::App* batch = app.add_subcommand(
       "batch",
-      "Runs a file of requests in OpenAI's batch format; under mpirun or alone. Exit code: "
+      "Runs a file of requests in OpenAI's batch format, under mpirun or alone. Exit code: "
       "0 if every line has status 200, 3 if some do not, 1 if the run failed");
   AddEngineFlags(*batch, batch_flags.engine);
   batch
       ->add_option("--input", batch_flags.input,
-                   "Requests, one JSON object a line; -: standard input")
+                   "Requests, one JSON object per line; -: standard input")
       ->required()
       ->type_name("FILE");
   batch
       ->add_option("--output", batch_flags.output,
-                   "Responses, one line each in the order of the input; -: standard output")
+                   "Responses, one line each, in the order of the input; -: standard output")
       ->required()
       ->type_name("FILE");
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(
       "serve",
-      "Listens for requests; under mpirun or alone. On SIGTERM, SIGINT or (through mpirun) "
+      "Listens for requests, under mpirun or alone. On SIGTERM, SIGINT or (through mpirun) "
       "SIGUSR1 it finishes the requests it has, then exits");
   AddServeFlags(*serve, serve_flags);
 
   ScoreFlags score_flags;
   CLI::App* score = app.add_subcommand(
       "score",
-      "Sends one request to a server and prints one line an item: the label probabilities "
+      "Sends one request to a server and prints one line per item: the label probabilities "
       "in the labels' order, then the item");
   AddScoreFlags(*score, score_flags);
 

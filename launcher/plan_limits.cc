@@ -17,7 +17,7 @@ namespace {
 using proto::kKvGranule;
 using proto::kKvPageRows;
 
-/// Most MiB of the cache if --kv-cache-mb is not given.
+/// Upper bound on the MiB of the cache if --kv-cache-mb is not given.
 constexpr std::int64_t kDefaultKvCacheMb = 1024;
 
 std::string Gib(std::int64_t bytes) {
@@ -55,13 +55,13 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   const bool multi_item = !flags.delimiter.empty();
   // In multi-item mode the query's prefix and all items are in one pass. In the other modes the
   // segments that do not fit are left to later passes.
-  const std::int64_t segments = multi_item ? flags.score.max_items + 1 : 1;
+  const std::int64_t segments = multi_item ? flags.server.max_items + 1 : 1;
 
   EngineLimits limits;
   proto::PlanLimits& plan = limits.plan;
   plan.max_rows = Narrow(flags.max_batch_tokens);
   // Several empty items are read at the same row, so there can be more reads than rows.
-  plan.max_reads = Narrow(flags.max_batch_tokens + flags.score.max_items + 1);
+  plan.max_reads = Narrow(flags.max_batch_tokens + flags.server.max_items + 1);
   plan.pass_kv_rows = Narrow(KvRowsOf(2 * flags.max_batch_tokens, segments));
 
   // No rank holds more than rank 0.
@@ -78,11 +78,11 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
       (flags.kv_cache_mb.value_or(wanted_mb) << 20) / limits.page_bytes;
   // Each chunk takes at least a page of its own, however short it is.
   const std::int64_t longest =
-      KeptRowsOf(config.max_position_embeddings) + flags.score.max_items * kKvPageRows;
+      KeptRowsOf(config.max_position_embeddings) + flags.server.max_items * kKvPageRows;
   const std::int64_t for_positions = std::min(longest, room / 2 / limits.page_bytes * kKvPageRows);
   std::int64_t kept = std::max(cached_pages * kKvPageRows, for_positions);
-  if (multi_item && flags.score.max_multi_item_seq_len > flags.max_batch_tokens) {
-    kept = std::max(kept, KeptRowsOf(flags.score.max_multi_item_seq_len));
+  if (multi_item && flags.server.max_multi_item_seq_len > flags.max_batch_tokens) {
+    kept = std::max(kept, KeptRowsOf(flags.server.max_multi_item_seq_len));
   }
   plan.kept_kv_rows = Narrow(kept);
   limits.cached_pages = Narrow(cached_pages);

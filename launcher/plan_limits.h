@@ -11,7 +11,7 @@ namespace scorecast::launcher {
 
 struct EngineLimits {
   proto::PlanLimits plan;
-  /// Pages of K/V that may stay cached: as --kv-cache-mb says, but at most those of `plan`.
+  /// Pages of K/V that may stay cached: as many as --kv-cache-mb says, but at most those of `plan`.
   std::int32_t cached_pages = 0;
   std::int64_t page_bytes = 0;  ///< Bytes of one page on rank 0, all layers together.
 };

@@ -26,12 +26,12 @@
 namespace scorecast::launcher {
 namespace {
 
-/// How long a drain computes what is queued before it refuses the rest, so that the service ends
-/// within seconds.
+/// How long a drain computes queued requests before it refuses the rest. Short, so that the service
+/// ends within seconds.
 constexpr auto kDrainTime = std::chrono::seconds(5);
 /// How long a client has to read its last replies.
 constexpr auto kLastRepliesTime = std::chrono::seconds(2);
-/// The same if mpirun was told to end: it leaves the ranks about a second.
+/// The same if mpirun was told to end, which leaves the ranks about a second.
 constexpr auto kHurriedRepliesTime = std::chrono::milliseconds(500);
 
 enum class Drain { kOrderly, kHurried };
@@ -39,18 +39,18 @@ enum class Drain { kOrderly, kHurried };
 /// mpirun sends SIGTERM to every rank, and SIGKILL a second later.
 bool IsUnderMpirun() { return std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr; }
 
-/// Waits for the signals that end a service. The first says how; a second one hurries; those that
-/// come later, while the process ends, are passed over.
+/// Waits for the signals that end a service. The first signal says how the service ends, and a
+/// second one hurries it. Later ones, while the process ends, are ignored.
 class DrainSignals {
  public:
-  /// The process's own, up to its end: without it a signal would kill.
+  /// The only instance. It is never destroyed, because a signal would then kill the process.
   static DrainSignals& Get() {
     static auto* const signals = new DrainSignals;
     return *signals;
   }
 
   Drain First() { return first_.get_future().get(); }
-  /// True where a second signal came within `time`.
+  /// Waits for a second signal, at most `time`. True if it came.
   bool SecondWithin(std::chrono::milliseconds time) {
     return second_future_.wait_for(time) == std::future_status::ready;
   }
@@ -85,11 +85,11 @@ class DrainSignals {
   std::thread thread_;
 };
 
-/// What the process opens beside its clients' connections, generously.
+/// Generous upper bound on the files that the process opens besides its clients' connections.
 constexpr rlim_t kOtherDescriptors = 256;
 
-/// Every connection is a file descriptor: raises the limit of them, and lowers `max_connections` to
-/// what it leaves.
+/// Raises the process's limit of file descriptors, because every connection takes one, and lowers
+/// `max_connections` to what the limit leaves.
 void FitConnectionsToDescriptors(std::size_t& max_connections) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -105,7 +105,8 @@ void FitConnectionsToDescriptors(std::size_t& max_connections) {
   }
 }
 
-/// What is in flight is finished; what is queued is computed while there is time, and then refused.
+/// Finishes the pass in flight. Computes queued requests while there is time, then refuses the
+/// rest.
 void DrainScheduler(coordinator::Scheduler& scheduler, Drain drain, DrainSignals& signals) {
   const auto deadline =
       coordinator::Clock::now() + (drain == Drain::kHurried ? std::chrono::seconds(0) : kDrainTime);
@@ -115,12 +116,12 @@ void DrainScheduler(coordinator::Scheduler& scheduler, Drain drain, DrainSignals
       break;
     }
   }
-  do {  // A request may still come that was being read.
+  do {  // A request that was being read may still arrive.
     scheduler.RefuseWaiting();
   } while (!scheduler.WaitIdleFor(std::chrono::milliseconds(50)));
 }
 
-/// What rank 0 serves clients with.
+/// The objects with which rank 0 serves clients.
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
       : cluster(engine.runner(), engine.limits()),
@@ -141,8 +142,8 @@ struct Service {
   std::optional<coordinator::RequestServer> server;
 };
 
-/// What clients connect to: where the service listens on every address, the host's name. An IPv6
-/// address stands in brackets, before its port.
+/// The host that clients connect to: the host's name if the service listens on every address. An
+/// IPv6 address is put in brackets, because the port follows it.
 std::string ReachableHost(const std::string& host) {
   if (host == "0.0.0.0" || host == "::") {
     return boost::asio::ip::host_name();
@@ -150,7 +151,7 @@ std::string ReachableHost(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
-/// Rank 0: clients are served on threads of their own, plans run on this one.
+/// Runs on rank 0: serves clients on threads of their own, and runs plans on this one.
 void RunService(const ServeFlags& flags, Service& service) {
   DrainSignals& signals = DrainSignals::Get();
   spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
@@ -170,7 +171,7 @@ void RunService(const ServeFlags& flags, Service& service) {
   spdlog::info("stopped");
 }
 
-/// The other ranks end when rank 0 tells them to, or when it is gone.
+/// Ignores the signals on the other ranks. These end when rank 0 tells them to, or when it is gone.
 void LeaveSignalsToRankZero() {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     std::signal(signal, SIG_IGN);
@@ -184,7 +185,8 @@ int RunServeCommand(const ServeFlags& flags) {
   std::optional<Service> service;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
-      google::protobuf::SetLogHandler(nullptr);  // A client's bad message is told to the client.
+      google::protobuf::SetLogHandler(
+          nullptr);  // A bad message is reported to its client, not logged.
       service.emplace(flags, engine);
     } else {
       LeaveSignalsToRankZero();

@@ -48,32 +48,33 @@ using JobRows = std::vector<std::vector<proto::RowLogits>>;
 struct Readout {
   virtual ~Readout() = default;
 
-  /// Called once, after the job has ended and not on the computing thread. A 500 if a number is not
-  /// finite. The response lacks `usage.cached_tokens` and `timings`.
+  /// Called once, after the job has ended, and not on the computing thread. Returns a 500 if a
+  /// number is not finite. The caller sets `usage.cached_tokens` and `timings` of the response.
   virtual proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const = 0;
 
-  /// What the request consisted of, for the log: "3 items".
+  /// The size of the request for the log, such as "3 items".
   virtual std::string Summary() const = 0;
 };
 
-/// A request that nothing but a failure of the machine or a broken checkpoint can refuse any more.
+/// A request that has passed all checks of its content. A client can no longer be told that its
+/// request is wrong, only that the server could not compute it.
 struct PreparedRequest {
   std::vector<proto::PackedSequence> sequences;
   std::vector<Generation> generations;
   std::shared_ptr<const Readout> readout;
 };
 
-/// Receives what is generated, one token at a time, on the computing thread. Must return soon.
-/// `output` is the index of the completion in the response.
+/// Receives the deltas of completions, one for each token, on the computing thread. Must return
+/// soon. `output` is the index of the completion in the response.
 using OnDelta = std::function<void(std::size_t output, CompletionDelta delta)>;
 
-/// A request whose types are right and whose values are not checked yet. The endpoint's own fields
-/// are in a derived class.
+/// A parsed request. Its fields have the right types, but their values are not checked yet. The
+/// endpoint's own fields are in a derived class.
 struct EndpointRequest : RequestOptions {
   virtual ~EndpointRequest() = default;
 
-  /// Checks, tokenizes and packs. Every fault of the request that parsing did not see is found
-  /// here: a 400 with the field and its index. `on_delta` is empty unless the request streams.
+  /// Checks, tokenizes and packs the request. Finds every fault that parsing did not find: a 400
+  /// with the field and its index. `on_delta` is empty unless the request streams.
   virtual proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
                                                    const OnDelta& on_delta) const = 0;
 
@@ -81,13 +82,13 @@ struct EndpointRequest : RequestOptions {
   /// it. The model's name does not count.
   virtual std::int64_t ResponseBytesBound() const = 0;
 
+  /// Whether deltas are sent while completions are generated.
   virtual bool streams() const { return false; }
 };
 
 using ParsedRequest = proto::Expected<std::unique_ptr<EndpointRequest>>;
 
-/// What a request can ask for. An endpoint has no state; it is a name and the forms of its
-/// requests.
+/// What a request can ask for: a name, a URL, and how requests are parsed. Has no state.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
@@ -101,12 +102,13 @@ class Endpoint {
   /// `message` has the endpoint's field.
   virtual ParsedRequest FromMessage(const v1::Request& message) const = 0;
 
-  /// The message of a delta. Called only if a request of this endpoint streams.
+  /// Sets the field of `message` that holds a delta of completion `output`. Overridden by endpoints
+  /// whose requests can stream; the default is a broken invariant.
   virtual void ToMessage(std::size_t output, const CompletionDelta& delta,
-                         v1::Response& message) const = 0;
+                         v1::Response& message) const;
 };
 
-/// The request of an endpoint, as the endpoint's users hold it.
+/// Wraps an endpoint's own request for FromJson and FromMessage, or passes the error on.
 template <typename Request>
 ParsedRequest AsParsed(proto::Expected<Request> request) {
   if (!request) {

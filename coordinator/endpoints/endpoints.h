@@ -8,7 +8,7 @@ namespace scorecast::coordinator {
 
 using EndpointList = std::span<const Endpoint* const>;
 
-/// Every endpoint of this server, in the order of their URLs.
+/// Every endpoint of this server, ordered by URL.
 EndpointList Endpoints();
 
 }  // namespace scorecast::coordinator

@@ -30,7 +30,7 @@ Held HeldBytes::Hold(std::int64_t bytes) {
 }
 
 Held HeldBytes::Release(std::int64_t bytes) {
-  // The pointer is only a mark: null would say that there is no room.
+  // The deleter ignores its pointer. The pointer must not be null, because null means "no room".
   return {count_.get(),
           [bytes, own = count_, all = all_ == nullptr ? nullptr : all_->count_](void*) {
             *own -= bytes;

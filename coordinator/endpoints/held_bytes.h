@@ -6,24 +6,24 @@
 
 namespace scorecast::coordinator {
 
-/// Bytes that count as held while anything refers to this.
+/// Bytes that count as held as long as a copy of this pointer exists.
 using Held = std::shared_ptr<void>;
 
-/// Counts bytes held in memory against a limit, and in `all` too, if it is part of a larger count.
-/// Safe to use from any thread. What is held may outlive it.
+/// Counts bytes held in memory against a limit. If this count is part of a larger one, `all`, the
+/// bytes count there as well. Safe to use from any thread. A `Held` may outlive the count.
 class HeldBytes {
  public:
   explicit HeldBytes(std::int64_t limit, const HeldBytes* all = nullptr);
 
-  /// Whether more may be held here and in `all`, or nothing is held here.
+  /// True if nothing is held here, or if this count and `all` are both below their limits.
   bool HasRoom() const;
 
-  /// Null if it would be more than the limit.
+  /// Null if the count would exceed its limit. Ignores the limit of `all`.
   Held TryHold(std::int64_t bytes);
-  /// Even if it is more than the limit.
+  /// Counts the bytes even beyond the limit.
   Held Hold(std::int64_t bytes);
 
-  /// The count of all, of which this one is a part or the whole.
+  /// The larger count that this one is part of, or this one if there is none.
   const HeldBytes& all() const { return all_ == nullptr ? *this : *all_; }
   std::int64_t bytes() const { return *count_; }
   std::int64_t limit() const { return limit_; }

@@ -27,7 +27,8 @@ Error ResponseTooLarge(std::int64_t bytes, std::int64_t limit) {
           ""};
 }
 
-/// The fault of a long response that there is no room for. `bytes` of it are held already.
+/// The error if a response is long and there is no room for it. Its `bytes` already count in
+/// `held`.
 std::optional<Error> RoomFault(std::int64_t bytes, const HeldBytes& held) {
   if (bytes <= kLongBytes || held.bytes() <= held.limit()) {
     return std::nullopt;
@@ -104,8 +105,8 @@ Scheduler::Ticket RequestService::Begin(const Endpoint& endpoint, ParsedRequest 
   const Clock::time_point begin = Clock::now();
   OnDelta on_delta;
   if (request.streams()) {
-    // The job, which holds the sink, lives for as long as anything is generated. What generates may
-    // live longer, in the sink.
+    // Weak, because the sink may come to hold the generator, which holds this function. While
+    // tokens are generated, the job keeps the sink alive.
     on_delta = [weak = std::weak_ptr(sink)](std::size_t output, CompletionDelta delta) {
       if (const auto own = weak.lock()) {
         own->OnDelta(output, std::move(delta));

@@ -15,32 +15,32 @@
 
 namespace scorecast::coordinator {
 
-/// The one path from a request to its response, for every transport and every endpoint. Safe to
+/// The only path from a request to its response, for every transport and every endpoint. Safe to
 /// call from any number of threads.
 class RequestService {
  public:
-  /// The arguments outlive the service. `tokenizer` may be null. `options.delimiter`, if set, is in
-  /// the model's vocabulary.
+  /// The arguments must outlive the service. `tokenizer` may be null. `options.delimiter`, if set,
+  /// is in the model's vocabulary.
   RequestService(const proto::ModelConfig& config, const Tokenizer* tokenizer,
                  const ServerOptions& options, Scheduler& scheduler,
                  EndpointList endpoints = Endpoints());
 
   EndpointList endpoints() const { return endpoints_; }
-  /// Null if there is none.
+  // Both return null if no endpoint matches.
   const Endpoint* FindByUrl(std::string_view url) const;
   const Endpoint* FindByMessageField(int field) const;
 
   /// Checks, tokenizes and queues on the calling thread. The deadline and `total_ms` count from
-  /// `arrived`. A request without a fault is refused only if its response is long and there is no
-  /// room for it in `sink`'s held bytes: with a 503, or with a 413 if there can never be.
-  /// The ticket names the request for Cancel; it is kNoTicket if the response is ready already.
+  /// `arrived`. A request with a long response is refused if the held bytes of `sink` have no room
+  /// for it: with a 503, or with a 413 if they could never have room. Returns the ticket for
+  /// Cancel, or kNoTicket if the response is ready already.
   Scheduler::Ticket Begin(const Endpoint& endpoint, ParsedRequest parsed, Clock::time_point arrived,
                           const std::shared_ptr<ResponseSink>& sink);
 
-  /// Drops the requests that still wait to be computed; their response is a 499.
+  /// Drops those of the requests that still wait to be computed. Their response is a 499.
   void Cancel(std::vector<Scheduler::Ticket> tickets) { scheduler_.Cancel(std::move(tickets)); }
 
-  /// From here on a new request gets a 503.
+  /// From now on every new request gets a 503.
   void StartDraining() { draining_ = true; }
 
   /// See Scheduler.

@@ -15,27 +15,28 @@ namespace scorecast::coordinator {
 
 /// A response that is still to be formed from the rows.
 struct DeferredResponse {
-  /// Takes time: to be called once, not on the computing thread, while the service lives.
+  /// Takes time. Must be called once, while the service lives, and not on the computing thread.
   std::function<proto::Expected<std::unique_ptr<EndpointResponse>>()> form;
-  /// The room that the response's bytes take; may be null. To be kept until the formed response
-  /// counts by itself.
+  /// Holds the bound on the response's bytes; may be null. Must be kept until the bytes of the
+  /// formed response are counted.
   Held room;
-  bool is_long = false;  ///< May have more than kLongBytes, and so take long to form.
+  bool is_long =
+      false;  ///< The response may have more than kLongBytes, and then takes long to form.
 };
 
-/// Requests and responses of more bytes than this are long.
+/// Requests and responses with more bytes than this are long.
 inline constexpr std::int64_t kLongBytes = std::int64_t{64} << 10;
 
-/// Where a transport takes the response of one request. Of two transports the sinks differ, and
-/// nothing else of a request's way.
+/// Receives the deltas and the response of one request, for the transport that it came from. Apart
+/// from the sink, a request is handled in the same way for every transport.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
 
-  /// Where the response's bytes count from the request's begin on.
+  /// The count that the response's bytes belong to, from RequestService::Begin on.
   virtual HeldBytes& held_bytes() = 0;
 
-  /// The 400 of a request that streams, if this transport cannot.
+  /// The 400 for a request that streams, if this transport cannot stream.
   virtual std::optional<proto::Error> StreamFault() const = 0;
 
   /// Called on the computing thread, before OnDone, if the request streams. Must return soon.

@@ -12,15 +12,15 @@
 
 namespace scorecast::coordinator {
 
-// Parts of messages as the values that every transport shares, and back.
+// Conversions between parts of messages and the values of request/values.h.
 
 std::vector<TokenId> IdsOf(const v1::TokenIds& message);
 /// Empty if the message has no value.
 std::optional<TextOrIds> ValueOf(const v1::TextOrIds& message);
-/// A 400 that names the message without a value.
+/// A 400 that names the field if a message has no value.
 proto::Expected<std::vector<TextOrIds>> ValuesOf(
     const google::protobuf::RepeatedPtrField<v1::TextOrIds>& messages, const std::string& field);
-/// The 400 of a field without a value.
+/// The 400 for a field without a value.
 proto::Error MissingValue(const std::string& field);
 
 /// Reads the fields that the requests of every endpoint have.

@@ -41,11 +41,11 @@ struct CompletionOutput {
 class CompletionGenerator : public TokenChooser {
  public:
   /// Called on the computing thread, once for each token. The last delta has a finish_reason. A
-  /// completion that is not finite has no last delta.
+  /// completion that stops because a row is not finite has no such delta.
   using OnDelta = std::function<void(CompletionDelta)>;
 
   /// `tokenizer` may be null: the text then stays empty, and no stop string is found. `context` are
-  /// the last tokens before the completion, whose text it continues. `on_delta` may be empty.
+  /// the last tokens before the completion, which continues their text. `on_delta` may be empty.
   CompletionGenerator(const Tokenizer* tokenizer, std::int64_t vocab_size,
                       std::vector<TokenId> context, CompletionOptions options, OnDelta on_delta);
 

@@ -9,18 +9,19 @@
 namespace scorecast::coordinator {
 
 /// Ends a text, which arrives in pieces, before its first stop string. That is the one that is
-/// complete first; of several that end at the same place, the longest. It does not depend on how
-/// the text is cut into pieces.
+/// complete first; of several that end at the same place, the longest. The result does not depend
+/// on how the text is cut into pieces.
 class StopStrings {
  public:
   /// Each is valid UTF-8 of less than 65536 bytes. Empty ones are ignored.
   explicit StopStrings(std::vector<std::string> stops);
 
-  /// The text that can be shown after `piece`: no part of a stop string, and nothing that may still
-  /// become one. Whole characters, if the pieces are. Takes time linear in the length of the piece.
+  /// Adds a piece. Returns the text that can now be shown: no part of a stop string, and nothing
+  /// that may still become one. Returns whole characters if the pieces are whole characters. Takes
+  /// time linear in the length of the piece.
   std::string Push(std::string_view piece);
 
-  /// The text that was held back. No piece follows.
+  /// Returns the text that was held back. No piece may follow.
   std::string Finish();
 
   /// Whether a stop string was found. Nothing is shown after it.

@@ -13,8 +13,8 @@ constexpr std::string_view kReplacement = "\uFFFD";
 /// Bytes of a four-byte character that lacks its last byte. SentencePiece decodes each as U+FFFD.
 constexpr int kOpenBytes = 3;
 
-/// A window of more than kMostTokens is cut to its last kKeptTokens tokens that have text. Wherever
-/// decoding starts in a text, it gives the same characters from the fourth byte on. The text that
+/// A window of more than kMostTokens is cut to its last kKeptTokens tokens that have text. Decoding
+/// that starts anywhere in a text gives the same characters from the fourth byte on. The text that
 /// is still open is at most kOpenBytes U+FFFD, each for up to three bytes. So the last 3 + 9 bytes
 /// decode to the same open text.
 constexpr std::size_t kMostTokens = 32;

@@ -10,20 +10,20 @@
 namespace scorecast::coordinator {
 
 /// Decodes tokens that arrive one by one into the text that continues the text of a context. The
-/// pieces together are Decode(context + tokens) without the whole characters at its beginning that
-/// Decode(context) begins with, too. The cost of a token does not grow with the number of tokens
-/// before it.
+/// pieces joined are Decode(context + tokens) without the whole characters at its beginning that it
+/// shares with Decode(context). The cost of a token does not grow with the number of tokens before
+/// it.
 class TextStream {
  public:
   /// `tokenizer` outlives the stream.
   TextStream(const Tokenizer& tokenizer, std::span<const TokenId> context);
 
-  /// The text that no later token can change and that was not returned before, as valid UTF-8. It
-  /// holds back the bytes of an incomplete character, and up to three U+FFFD at the end, which may
-  /// stand for such bytes.
+  /// Adds a token. Returns the text that no later token can change and that was not returned
+  /// before, as valid UTF-8. Holds back the bytes of an incomplete character, and up to three
+  /// U+FFFD at the end, which may stand for such bytes.
   std::string Push(TokenId token);
 
-  /// The rest of the text. No token follows.
+  /// Returns the rest of the text. No token may follow.
   std::string Finish();
 
  private:
@@ -35,14 +35,14 @@ class TextStream {
   void Shorten(const std::string& text);
 
   const Tokenizer& tokenizer_;
-  /// Tokens that lose a space at the beginning of a text. If they keep it after some tokens, these
-  /// have begun the text, and lead_ may replace them. Empty if the tokenizer gives a token the same
-  /// text everywhere.
+  /// Tokens that lose a space at the beginning of a text. If they keep the space after other
+  /// tokens, those tokens have begun the text, and lead_ may stand in for them. Empty if the
+  /// tokenizer gives a token the same text everywhere.
   std::vector<TokenId> lead_;
   bool begun_;           ///< lead_ keeps its space after the tokens so far.
   bool is_led_ = false;  ///< lead_ stands before the window.
   std::vector<TokenId> window_;
-  std::string before_;    ///< The beginning of the window's text that the context has.
+  std::string before_;    ///< The beginning of the window's text that belongs to the context.
   std::size_t done_ = 0;  ///< Length of the window's text that was returned or skipped.
 };
 

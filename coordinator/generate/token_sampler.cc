@@ -94,7 +94,7 @@ std::optional<TokenId> TokenSampler::Take(const proto::RowLogits& row, std::uint
     }
     size = nucleus.value_or(size);
   }
-  // Of equal values the smallest id wins, as on the ranks.
+  // Among equal values the smallest id wins, as on the ranks.
   std::pair<double, TokenId> best = {-std::numeric_limits<double>::infinity(), 0};
   for (const auto& [id, logit] : std::span(row.top).first(size)) {
     best = std::max(best, {logit + proto::GumbelNoise(seed_, step, id), -id});

@@ -19,8 +19,8 @@ class TokenSampler {
   /// What to read of the row at `step`, which is the number of tokens chosen before.
   proto::RowRead Wanted(std::uint32_t step) const;
 
-  /// The token for the row at `step`, which was read as Wanted returned. Nothing if more of the row
-  /// must be read, which Wanted then returns. The row is finite.
+  /// Chooses the token for the row at `step`, which was read as Wanted returned. Returns nothing if
+  /// more of the row must be read; Wanted then returns what. The row must be finite.
   std::optional<TokenId> Take(const proto::RowLogits& row, std::uint32_t step);
 
  private:
@@ -29,7 +29,7 @@ class TokenSampler {
     kBest,     ///< The best token.
     kAll,      ///< All tokens. The ranks draw one.
     kTop,      ///< The `top_k` best.
-    kNucleus,  ///< The tokens that `top_p` keeps of all.
+    kNucleus,  ///< The tokens of the whole vocabulary that `top_p` keeps.
   };
 
   Candidates candidates_;

@@ -82,7 +82,7 @@ std::optional<LabelTokenIds> BodyReader::Labels(const std::string& field) {
   lists.reserve(value->size());
   for (std::size_t i = 0; i < value->size() && !error_; ++i) {
     if (!(*value)[i].is_array()) {
-      Fail(WrongType(At(field, i), "a list of token ids, as those before it"));
+      Fail(WrongType(At(field, i), "a list of token ids, like those before it"));
       break;
     }
     lists.push_back(ReadIds((*value)[i], At(field, i)));
@@ -231,7 +231,7 @@ TextOrIds BodyReader::ReadTextOrIds(const json& value, const std::string& field)
   return ReadIds(value, field);
 }
 
-/// A whole number that is not a TokenId is in no vocabulary. Other ids out of the vocabulary are
+/// Refuses whole numbers that do not fit a TokenId. Other ids that are outside the vocabulary are
 /// refused when the request is checked.
 std::vector<TokenId> BodyReader::ReadIds(const json& list, const std::string& field) {
   std::vector<TokenId> ids;

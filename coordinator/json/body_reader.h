@@ -14,9 +14,10 @@
 
 namespace scorecast::coordinator {
 
-/// Reads the fields of one body, which outlives the reader. Types are checked (400 "wrong_type"; a
-/// number with a fraction or an exponent is not an integer), values are not. A field that is null
-/// counts as absent. The first fault is kept; values read after it are of no use.
+/// Reads the fields of one body, which outlives the reader. Checks the types of fields, but not
+/// their values: a wrong type is a 400 "wrong_type". A number with a fraction or an exponent is not
+/// an integer. A field that is null counts as absent. The reader keeps the first fault; values read
+/// after it mean nothing.
 class BodyReader {
  public:
   /// A body that is not an object is a fault and has no fields.
@@ -29,12 +30,13 @@ class BodyReader {
   TextOrIds RequiredTextOrIds(const std::string& field);
   std::optional<std::vector<TextOrIds>> TextOrIdsList(const std::string& field);
   std::optional<std::vector<TokenId>> TokenIds(const std::string& field);
-  /// One list for all rows, or one for each.
+  /// One list for all rows, or one list for each row.
   std::optional<LabelTokenIds> Labels(const std::string& field);
   std::optional<std::vector<std::string>> Strings(const std::string& field);
   /// A single string counts as a list of one.
   std::optional<std::vector<std::string>> StringOrStrings(const std::string& field);
   std::optional<std::vector<std::int64_t>> Integers(const std::string& field);
+  // Bool and Number return `absent` if the field is absent.
   bool Bool(const std::string& field, bool absent);
   double Number(const std::string& field, double absent);
   std::optional<std::int64_t> Integer(const std::string& field);

@@ -14,8 +14,8 @@ using proto::Unexpected;
 
 constexpr int kMaxDepth = 32;
 
-/// Counts brackets outside strings. Parsed, a text of brackets alone would take a hundred times its
-/// size.
+/// Counts brackets outside strings. Called before parsing, because a text of nothing but brackets
+/// takes a hundred times its size when parsed.
 bool IsTooDeep(std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -66,7 +66,7 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text) {
   if (zero != std::string_view::npos) {
     return Unexpected(
         BadRequest("invalid_json",
-                   "The request is not JSON: see its byte " + std::to_string(zero + 1) + ".", ""));
+                   "The request is not JSON: error at byte " + std::to_string(zero + 1) + ".", ""));
   }
   if (IsTooDeep(text)) {
     return Unexpected(BadRequest(
@@ -77,10 +77,10 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text) {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     return Unexpected(BadRequest(
-        "invalid_json", "The request is not JSON: see its byte " + std::to_string(error.byte) + ".",
-        ""));
+        "invalid_json",
+        "The request is not JSON: error at byte " + std::to_string(error.byte) + ".", ""));
   } catch (const nlohmann::json::exception&) {
-    // A number out of the range of double.
+    // A number is outside the range of double.
     return Unexpected(BadRequest("invalid_json", "A number in the JSON is out of range.", ""));
   }
 }

@@ -10,11 +10,11 @@
 
 namespace scorecast::coordinator {
 
-/// Responses keep the order in which their fields are written.
+/// JSON that keeps the order in which its fields are written.
 using OrderedJson = nlohmann::ordered_json;
 
-/// Parses the JSON of a client. 400 "invalid_utf8" or "invalid_json"; the latter also for values
-/// that are nested more than 32 deep, as no request is. If a key is repeated, its last value
+/// Parses JSON from a client. A 400 "invalid_utf8" or "invalid_json"; the latter also if the JSON
+/// is nested more than 32 levels deep, which no request is. If a key is repeated, its last value
 /// counts, as in Python's json.
 proto::Expected<nlohmann::json> ParseJson(std::string_view text);
 

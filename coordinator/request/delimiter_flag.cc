@@ -29,8 +29,8 @@ std::int64_t IdOfText(std::string_view text, const Tokenizer* tokenizer) {
   if (!IsValidUtf8(text)) {
     throw StartupError(std::string(kFlag) + " is not valid UTF-8");
   }
-  // SentencePiece never finds the spelling of a control token in text, so that such a token is the
-  // safest delimiter. Here its spelling names it.
+  // SentencePiece never finds a control token in text, so a control token is the safest delimiter.
+  // The flag names it by its spelling.
   for (const SpecialToken& token : tokenizer->special_tokens()) {
     if (token.text == text) {
       return token.id;
@@ -39,7 +39,7 @@ std::int64_t IdOfText(std::string_view text, const Tokenizer* tokenizer) {
   const std::optional<TokenId> id = tokenizer->SingleToken(text);
   if (!id) {
     throw StartupError(quoted + " must be exactly one token, but it is " +
-                       std::to_string(tokenizer->Encode(text).size()));
+                       std::to_string(tokenizer->Encode(text).size()) + " tokens");
   }
   return *id;
 }

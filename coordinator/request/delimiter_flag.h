@@ -7,10 +7,10 @@
 
 namespace scorecast::coordinator {
 
-/// Reads the value of --multi-item-scoring-delimiter. All digits is an id; anything else is text
-/// that must be the spelling of a special token or exactly one token. Throws StartupError if it is
-/// neither, if it is text and `tokenizer` is null, or if the id is outside the vocabulary of the
-/// model.
+/// Reads the value of --multi-item-scoring-delimiter. A value of digits only is a token id. Any
+/// other value is text, which must be the spelling of a special token or exactly one token. Throws
+/// StartupError if it is neither, if it is text and `tokenizer` is null, or if the id is outside
+/// the model's vocabulary.
 TokenId DelimiterFromFlag(std::string_view value, const Tokenizer* tokenizer,
                           const proto::ModelConfig& config);
 

@@ -58,11 +58,11 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
     }
     const std::optional<TokenId> id = tokenizer->SingleToken(labels[i]);
     if (!id) {
-      return Unexpected(BadRequest("label_not_one_token",
-                                   "Each label must be exactly one token: " + Quoted(labels[i]) +
-                                       " is " +
-                                       std::to_string(tokenizer->Encode(labels[i]).size()) + ".",
-                                   At("labels", i)));
+      return Unexpected(
+          BadRequest("label_not_one_token",
+                     "Each label must be exactly one token: " + Quoted(labels[i]) + " is " +
+                         std::to_string(tokenizer->Encode(labels[i]).size()) + " tokens.",
+                     At("labels", i)));
     }
     ids.push_back(*id);
   }

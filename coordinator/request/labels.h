@@ -15,12 +15,12 @@ namespace scorecast::coordinator {
 /// The tokens whose probabilities a request wants.
 struct LabelLists {
   bool per_item = false;
-  std::vector<std::vector<TokenId>> lists;  ///< One, or with `per_item` one for each item.
+  std::vector<std::vector<TokenId>> lists;  ///< One list, or with `per_item` one for each item.
 };
 
-/// The labels of a request of `num_items` items, by id or by text. A 400 unless exactly one of the
-/// two is given, and each list has at least one label, none twice, all in [0, vocab_size).
-/// `tokenizer` may be null.
+/// Returns the labels of a request with `num_items` items, which are given by id or by text. A 400
+/// unless exactly one of the two is given, and each list has at least one label, no duplicates, and
+/// only ids in [0, vocab_size). `tokenizer` may be null.
 proto::Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
                                           const std::optional<std::vector<std::string>>& labels,
                                           std::size_t num_items, const Tokenizer* tokenizer,

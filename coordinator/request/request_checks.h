@@ -17,17 +17,19 @@ namespace scorecast::coordinator {
 /// "129 > 128"
 std::string Exceeds(std::int64_t value, std::int64_t limit);
 
-/// `field` is the temperature of the softmax over labels.
+/// The temperature of the softmax over labels must be finite and positive, and 1 without
+/// `apply_softmax`. `field` is its name in the request.
 std::optional<proto::Error> SoftmaxTemperatureFault(double temperature, bool apply_softmax,
                                                     const std::string& field);
 std::optional<proto::Error> TopLogprobsFault(std::int64_t top_logprobs, std::int64_t vocab_size);
 
-/// The ids come from a client, or from a tokenizer that may have more tokens than the model.
+/// Each id must be in [0, vocab_size). The ids come from a client, or from a tokenizer, which may
+/// have more tokens than the model.
 std::optional<proto::Error> VocabularyFault(const std::vector<TokenId>& ids,
                                             const std::string& field, std::int64_t vocab_size);
 
-/// The tokens of a text from its very start: BOS comes first if the rule of the tokenizer adds one,
-/// which it does nowhere else.
+/// Returns the tokens of a text that begins a sequence: BOS if the tokenizer adds one, then the
+/// tokens of the text.
 std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace scorecast::coordinator

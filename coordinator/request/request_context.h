@@ -7,7 +7,7 @@
 
 namespace scorecast::coordinator {
 
-/// What requests are checked against. `tokenizer` may be null: text is then a 400.
+/// What requests are checked against. `tokenizer` may be null; a request with text then gets a 400.
 struct RequestContext {
   const proto::ModelConfig& config;
   const Tokenizer* tokenizer = nullptr;

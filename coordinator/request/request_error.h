@@ -9,12 +9,13 @@
 
 namespace scorecast::coordinator {
 
-/// A 400.
+/// An error with code 400.
 proto::Error BadRequest(std::string reason, std::string message, std::string param);
 
-/// The 400 of a text if the model directory has no tokenizer.
+/// The 400 for a field with text if the model directory has no tokenizer.
 proto::Error NoTokenizer(std::string param);
 
+/// The 400 for a field with text that is not valid UTF-8.
 proto::Error InvalidUtf8(std::string param);
 
 /// "items[3]"

@@ -7,11 +7,12 @@
 
 namespace scorecast::coordinator {
 
-// `endpoint` is its name in the log.
+// `endpoint` is the endpoint's name in the log.
 
-/// Faults of the server (500) are logged as errors, all others for debugging.
+/// Logs a fault of the server (500) as an error, and any other error at debug level.
 void LogRefusal(std::string_view endpoint, const proto::Error& error);
 
+/// Logs a line at debug level.
 void LogResponse(std::string_view endpoint, std::string_view summary, const Usage& usage,
                  const Timings& timings);
 

@@ -12,7 +12,7 @@ namespace {
 
 /// A year: longer than any request takes, and short enough for the arithmetic of the clock.
 constexpr std::int64_t kMaxTimeoutMs = std::int64_t{1000} * 60 * 60 * 24 * 365;
-/// The cache keeps every salt of which it has a page.
+/// Bounded, because the cache keeps a salt for as long as it has one of its pages.
 constexpr std::size_t kMaxSaltBytes = 256;
 
 }  // namespace

@@ -19,8 +19,8 @@ struct RequestOptions {
 /// No error, or the 400 that names the field.
 std::optional<proto::Error> OptionsFault(const RequestOptions& options);
 
-/// A job with the salt and the deadline of `options`, which have no fault. The deadline counts from
-/// `arrived`.
+/// Returns a job with the salt and the deadline of `options`, which must have no fault. The
+/// deadline counts from `arrived`.
 Job JobWith(const RequestOptions& options, Clock::time_point arrived);
 
 }  // namespace scorecast::coordinator

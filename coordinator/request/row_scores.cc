@@ -22,7 +22,8 @@ std::vector<double> LabelLogProbabilities(const RowLogits& row) {
   return result;
 }
 
-/// Always from the logits, so that no bit depends on what else the response has.
+/// Computed from the logits even if log-probabilities are computed as well, so that no bit depends
+/// on the response's other fields.
 std::vector<double> Softmax(const std::vector<float>& logits, double temperature) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> result;
@@ -44,7 +45,7 @@ std::vector<TokenLogprob> TopLogProbabilities(const RowLogits& row) {
   for (const auto& [id, logit] : row.top) {
     result.emplace_back(id, LogProbability(row, logit));
   }
-  // Different logits may have the same log-probability. Their order is then that of the ids.
+  // Different logits may have the same log-probability. Such tokens are ordered by id.
   std::sort(result.begin(), result.end(), [](const TokenLogprob& a, const TokenLogprob& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
@@ -60,7 +61,7 @@ bool AllFinite(const std::vector<TokenLogprob>& values) {
                      [](const TokenLogprob& v) { return std::isfinite(v.second); });
 }
 
-/// Checked first, because a NaN has no place in the order of logits.
+/// Called before anything is sorted, because NaN has no place in an order.
 bool LogitsAreFinite(const RowLogits& row) {
   return std::all_of(row.label_logits.begin(), row.label_logits.end(),
                      [](float v) { return std::isfinite(v); }) &&

@@ -10,16 +10,16 @@
 
 namespace scorecast::coordinator {
 
-/// The numbers that a response wants of a row.
+/// Which numbers of a row a response needs.
 struct RowReadout {
   bool scores = true;
   bool apply_softmax = false;
-  double temperature = 1.0;  ///< Of the softmax.
+  double temperature = 1.0;  ///< Temperature of the softmax.
   bool token_logprobs = false;
   bool top_logprobs = false;
 
-  /// Whether the read of the row needs the normaliser. A softmax over the labels needs only their
-  /// logits.
+  /// Whether the row's normaliser (maximum and sum of exponentials) must be read. A softmax over
+  /// the labels needs only their logits.
   bool NeedsNormalizer() const {
     return (scores && !apply_softmax) || token_logprobs || top_logprobs;
   }
@@ -33,11 +33,12 @@ struct RowScores {
 };
 
 /// Log-probability = logit - max - log(sum_exp), in float64. The softmax is over the labels in
-/// their order, from the logits minus the largest of them, divided by the temperature. Empty if a
-/// number is not finite.
+/// their order, from the logits minus the largest of them, divided by the temperature. Returns
+/// nothing if a number is not finite.
 std::optional<RowScores> ScoresOfRow(const proto::RowLogits& row, const RowReadout& readout);
 
-/// The 500 of a row that is not finite; `field` is the part of the request that it belongs to.
+/// The 500 for a row with a number that is not finite. `field` is the part of the request that the
+/// row belongs to.
 proto::Error NotFinite(const std::string& field);
 
 }  // namespace scorecast::coordinator

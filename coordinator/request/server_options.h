@@ -14,19 +14,19 @@ enum class DelimiterVisibility {
   kFirst,   ///< The first delimiter ends the prefix, so that every item sees it.
 };
 
-/// How this server reads requests, and the limits of what it accepts.
+/// How this server interprets requests, and the limits of what it accepts.
 struct ServerOptions {
-  /// Turns multi-item mode on. Below the model's vocab_size: see DelimiterFromFlag.
+  /// Turns multi-item mode on if set. An id in the model's vocabulary: see DelimiterFromFlag.
   std::optional<proto::TokenId> delimiter;
   DelimiterVisibility delimiter_visibility = DelimiterVisibility::kHidden;
-  std::int64_t max_items = 128;  ///< Also of chunks, and of questions.
+  std::int64_t max_items = 128;  ///< Most items, chunks or questions of a request.
   std::int64_t max_multi_item_seq_len =
-      8192;                            ///< Tokens computed for a request in multi-item mode.
-  std::string model_name = "default";  ///< In the response if the request names no model.
+      8192;                            ///< Most tokens computed for a request in multi-item mode.
+  std::string model_name = "default";  ///< In the response to a request that names no model.
   ChunkOptions chunks;
 };
 
-/// Default of --max-request-bytes. A longer line, body or frame is a 413.
+/// Default of --max-request-bytes. A longer line, body or frame gets a 413.
 inline constexpr std::int64_t kDefaultMaxRequestBytes = std::int64_t{16} << 20;
 
 }  // namespace scorecast::coordinator

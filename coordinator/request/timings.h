@@ -8,8 +8,8 @@ namespace scorecast::coordinator {
 /// The times of a request before it was queued.
 struct RequestTimes {
   Clock::time_point arrived;
-  Clock::time_point begin;   ///< Of checking, tokenizing and packing.
-  Clock::time_point queued;  ///< End of the same.
+  Clock::time_point begin;   ///< When checking, tokenizing and packing began.
+  Clock::time_point queued;  ///< When that ended.
 };
 
 Timings TimingsOf(const RequestTimes& times, const JobResult& result);

@@ -21,12 +21,12 @@ class BlockCache;
 /// A job from its submission to its result. The fields are guarded by the scheduler's lock; a job
 /// that has left the planner belongs to the thread that calls it back.
 struct ActiveJob {
-  /// The cache and the limits outlive the job. Neither is read or changed here, so no lock is
-  /// needed.
+  /// The cache and the limits must outlive the job. The constructor neither reads nor changes them,
+  /// so it needs no lock.
   ActiveJob(Job job, BlockCache& cache, const proto::PlanLimits& limits);
 
   bool is_late(Clock::time_point now) const { return deadline && *deadline <= now; }
-  /// Some of its rows are in the pass in flight.
+  /// Whether some of its rows are in the pass in flight.
   bool is_in_pass() const;
 
   /// Hands the result, or the error, to `done`.
@@ -35,9 +35,9 @@ struct ActiveJob {
   std::optional<Clock::time_point> deadline;
   std::function<void(JobResult)> done;
   JobTicket ticket = 0;
-  PassCost cost;                                    ///< Of a single pass that computes all of it.
-  std::vector<std::unique_ptr<SequenceRun>> runs;   ///< [sequences]; null when it is done.
-  std::vector<std::int64_t> waiting_rows;           ///< [sequences]: prompt rows in no pass yet.
+  PassCost cost;  ///< What a single pass needs to compute the whole job.
+  std::vector<std::unique_ptr<SequenceRun>> runs;  ///< [sequences]; null when the sequence is done.
+  std::vector<std::int64_t> waiting_rows;          ///< [sequences]: prompt rows in no pass yet.
   std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads]
   std::int64_t cached_tokens = 0;
   std::size_t unfinished_sequences = 0;

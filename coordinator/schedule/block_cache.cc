@@ -49,7 +49,7 @@ std::int32_t CommonBeginning(std::span<const TokenId> a, std::span<const TokenId
 
 BlockCache::BlockCache(std::int32_t pages, std::int32_t budget)
     : budget_(budget), free_(static_cast<std::size_t>(pages)) {
-  // Pages with low numbers are taken first. Those with high numbers may then never be touched.
+  // Pages with low numbers are taken first, so the memory of the others may never be touched.
   std::iota(free_.rbegin(), free_.rend(), 0);
 }
 

@@ -19,19 +19,20 @@ namespace scorecast::coordinator {
 /// Counters since the cache was made.
 struct BlockCacheCounters {
   std::int64_t asked_tokens = 0;   ///< Tokens of prefixes and blocks that were looked up.
-  std::int64_t hit_tokens = 0;     ///< Those of them that were found.
+  std::int64_t hit_tokens = 0;     ///< Number of these that were found.
   std::int64_t evicted_pages = 0;  ///< Pages evicted to make room for others.
   std::int64_t cached_pages = 0;   ///< Pages in the cache now.
 };
 
-/// Rank 0's index of the pages of kept K/V, which are the same on all ranks, and their allocator.
+/// Rank 0's index and allocator of the K/V pages, which are the same on all ranks.
 ///
 /// The K/V in a page depends only on the page's tokens and on the tokens of the pages before it in
 /// its chain. Prefixes and blocks are therefore chains of nodes. The parent of a node is the page
-/// before it; of a block's first page, the end of the prefix; of the first page of a grouped chunk,
-/// the end of the chunk before it; of a prefix's first page, the root of its salt. A node is found
-/// by its parent, the position of its first row and its tokens, which are compared, not hashed.
-/// Queries, items and chunks begin on a new page, so that no hit crosses their boundaries.
+/// before it. The parent of a block's first page is the end of the prefix; of the first page of a
+/// grouped chunk, the end of the chunk before it; of a prefix's first page, the root of its salt. A
+/// node is found by its parent, the position of its first row and its tokens, which are compared,
+/// not hashed. Queries, items and chunks begin on a new page, so that no hit crosses their
+/// boundaries.
 ///
 /// A holder of a node keeps its page from being evicted. Unreferenced pages stay cached up to a
 /// budget. Eviction is least recently used, leaves before parents.
@@ -54,7 +55,8 @@ class BlockCache {
   /// Holds and returns the root of a salt's chains. It has no page.
   Node* HoldRoot(const std::string& salt);
   /// Holds and returns the child of `parent` with exactly these tokens, at most kKvPageRows of
-  /// them; null if there is none. Its K/V may be stored only by the pass that is being formed.
+  /// them; null if there is none. The K/V of a node that was inserted for the pass being formed is
+  /// stored by that pass.
   Node* HoldChild(Node& parent, std::int32_t first_position,
                   std::span<const proto::TokenId> tokens);
 
@@ -63,24 +65,27 @@ class BlockCache {
     std::int32_t rows = 0;
   };
   /// Holds and returns the child of `parent` that shares the longest beginning with these tokens,
-  /// and the length of that beginning: so many rows can be copied from its page. Only nodes whose
-  /// K/V earlier passes have stored are considered. The node is null if no token is shared.
+  /// and the length of that beginning, which is the number of rows that can be copied from its
+  /// page. Only nodes whose K/V earlier passes have stored are considered. The node is null if no
+  /// token is shared.
   Overlap HoldLongestOverlap(Node& parent, std::int32_t first_position,
                              std::span<const proto::TokenId> tokens);
 
-  /// Makes a page that was taken a child of `parent`, which has no child with these tokens. Returns
-  /// the node, held.
+  /// Adds a page, which was taken, as a child of `parent`, which must have no child with these
+  /// tokens. Returns the node, held.
   Node* Insert(Node& parent, std::int32_t first_position, std::span<const proto::TokenId> tokens,
                std::int32_t page);
 
   void Hold(Node& node);
   void Release(Node& node);
 
-  /// A free page, or one that is evicted; nothing if all are held.
+  /// Takes a free page, or evicts one. Returns nothing if all pages are held.
   std::optional<std::int32_t> TakePage();
   void ReturnPage(std::int32_t page);
-  /// The same for K/V that is stored only to be cached: nothing while a job waits for pages.
+  /// Like TakePage, for K/V that is stored only to be cached. Returns nothing while a job waits for
+  /// pages.
   std::optional<std::int32_t> TakePageToCache();
+  /// Says whether a job waits for pages.
   void SetAwaited(bool is_awaited) { is_awaited_ = is_awaited; }
   /// Number of pages that TakePage would return now.
   std::int64_t available_pages() const;

@@ -11,7 +11,7 @@
 
 namespace scorecast::coordinator {
 
-/// What rows take of a pass that computes all of them.
+/// What a single pass needs to compute a set of rows.
 struct PassCost {
   std::int64_t rows = 0;
   std::int64_t reads = 0;
@@ -22,7 +22,7 @@ struct PassCost {
 
 PassCost CostOf(const proto::PackedSequence& sequence);
 
-/// Whether `cost` fits an empty pass.
+/// Whether an empty pass has room for `cost`.
 bool FitsPass(const PassCost& cost, const proto::PlanLimits& limits);
 
 /// Number of pages for `rows` rows.

@@ -17,7 +17,7 @@ namespace scorecast::coordinator {
 std::vector<bool> MustBeKept(const proto::PackedSequence& sequence, const proto::PlanLimits& limits,
                              std::span<const Generation> generations);
 
-/// Upper bound on the pages that such a sequence holds at a time, its completions included.
+/// Upper bound on the pages that such a sequence holds at any time, its completions included.
 std::int64_t KeptPages(const proto::PackedSequence& sequence, const proto::PlanLimits& limits,
                        std::span<const Generation> generations);
 

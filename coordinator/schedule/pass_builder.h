@@ -14,7 +14,7 @@ class PassBuilder {
  public:
   explicit PassBuilder(const proto::PlanLimits& limits) : limits_(limits) {}
 
-  // What the pass has left.
+  // Room left in the pass.
   std::int64_t rows() const;
   std::int64_t reads() const;
   std::int64_t pass_kv_rows() const { return limits_.pass_kv_rows - pass_kv_rows_; }
@@ -22,7 +22,7 @@ class PassBuilder {
   /// The segments and reads that follow belong to this sequence. Its label lists outlive them.
   void BeginSequence(const std::vector<std::vector<proto::TokenId>>& label_lists,
                      const proto::BlockWeighting& weighting);
-  /// Pass-local K/V storage for so many rows.
+  /// Takes pass-local K/V storage for this many rows.
   proto::KvPlace TakePlaces(std::int32_t rows);
   /// `computed` are the tokens of the rows that the segment computes.
   void AddSegment(const proto::PlanSegment& segment, std::span<const proto::TokenId> computed);

@@ -16,7 +16,7 @@ using Outcome = SequenceRun::Outcome;
 
 namespace {
 
-/// While other rows wait, running completions get one row in so many of a pass first.
+/// While other rows wait, running completions first get one row in kCompletionsShare of a pass.
 constexpr std::int64_t kCompletionsShare = 2;
 
 /// Upper bound on the sequences that are looked up in the cache for one pass and then do not fit
@@ -28,7 +28,7 @@ proto::Error DeadlinePassed() {
           "timeout_ms"};
 }
 
-/// Inserts behind the sequences of the same and of earlier jobs.
+/// Inserts after the sequences of the same job and of earlier jobs.
 template <typename Queue>
 void InsertByArrival(const SequenceRef& ref, Queue& queue) {
   queue.insert(std::upper_bound(queue.begin(), queue.end(), ref,
@@ -238,7 +238,8 @@ void PassPlanner::Requeue(const SequenceRef& ref) {
 }
 
 Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now) {
-  // A page for each running completion stays free, so that what begins does not preempt them soon.
+  // Leaves a page free for each running completion, so that a new sequence does not soon preempt
+  // one.
   const Outcome outcome = ref.run().AddWhole(pass, static_cast<std::int64_t>(running_.size()));
   RecordOutcome(ref, outcome, now);
   return outcome;

@@ -38,7 +38,7 @@ class PassPlanner {
   /// in the pass in flight stays until that pass is over.
   std::vector<JobPointer> TakeDropped(Clock::time_point now);
 
-  /// The next pass, or nothing if no rows wait. No pass may be in flight.
+  /// Forms the next pass. Returns nothing if no rows wait. No pass may be in flight.
   std::optional<proto::ForwardPlan> FormPass(Clock::time_point now);
   /// The pass in flight has returned `rows`. Returns the jobs that are done.
   std::vector<JobPointer> PassDone(std::span<proto::RowLogits> rows, Clock::time_point now);

@@ -23,7 +23,7 @@ class PassPlanner;
 proto::Error Draining();
 
 struct SchedulerOptions {
-  /// Upper bound on the jobs of which nothing was computed yet. A further one gets a 429.
+  /// Upper bound on the jobs that wait for their first pass. A further job gets a 429.
   std::size_t max_queue = std::numeric_limits<std::size_t>::max();
   /// Upper bound on the pages of K/V that stay cached while no sequence uses them.
   std::int32_t cached_pages = 0;
@@ -54,7 +54,7 @@ class Scheduler {
  public:
   /// `cluster` outlives the scheduler.
   explicit Scheduler(proto::Cluster& cluster, SchedulerOptions options = {});
-  /// Nothing may wait or be in flight: see WaitIdle.
+  /// No job may wait or be in flight: see WaitIdle.
   ~Scheduler();
 
   Scheduler(const Scheduler&) = delete;
@@ -72,15 +72,15 @@ class Scheduler {
   /// Drops every job that still has rows waiting: its `done` gets a 503.
   void RefuseWaiting();
 
-  /// Returns when the waiting rows are no more than a few passes compute. That is enough to fill
-  /// the next passes, so a caller with many jobs need not queue all of them here. Not to be called
-  /// from a `done`.
+  /// Returns when no more rows wait than a few passes compute. That is enough to fill the next
+  /// passes, so a caller with many jobs need not queue all of them here. Must not be called from a
+  /// `done`.
   void WaitForRoom();
 
-  /// Returns when every job that was submitted is done and its `done` has returned. Not to be
+  /// Returns when every job that was submitted is done and its `done` has returned. Must not be
   /// called from a `done`.
   void WaitIdle();
-  /// The same for at most `time`. False if it ran out.
+  /// Like WaitIdle, but waits at most `time`. False if the time ran out.
   bool WaitIdleFor(Clock::duration time);
 
   const proto::PlanLimits& limits() const { return cluster_.limits(); }
@@ -88,7 +88,7 @@ class Scheduler {
   BlockCacheCounters cache_counters() const;
 
  private:
-  /// What is done after the lock is released: a pass to submit, and jobs to call back.
+  /// Work that is left until the lock is released: a pass to submit, and jobs to call back.
   struct Step;
 
   // These are called with `mutex_` held.
@@ -98,7 +98,8 @@ class Scheduler {
   std::int64_t RetryAfterSeconds() const;
 
   // These are called without it.
-  /// Sets the error of unfinished jobs that meet the condition, and drops those that it can.
+  /// Sets the error of unfinished jobs that meet the condition, and drops those with no rows in the
+  /// pass in flight.
   void DropIf(const std::function<bool(const ActiveJob&)>& condition, const proto::Error& error);
   void Run(Step step);
   void PassDone(std::vector<proto::RowLogits> rows);

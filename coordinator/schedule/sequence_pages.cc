@@ -52,8 +52,9 @@ void SequencePages::Open(bool look_up) {
       Match(i);
     }
   }
-  // A read of a stored row computes that row and those behind it in its page once more. A sequence
-  // of several passes cannot count on room for all of them in one pass, so it uses no hits then.
+  // A read of a stored row computes that row, and those after it in its page, once more. A sequence
+  // that takes several passes cannot count on a pass with room for all of these, so it then uses no
+  // hits.
   if (takes_several_passes_ && ReadsStoredRows()) {
     Release();
   }
@@ -92,7 +93,7 @@ bool SequencePages::ReadsStoredRows() const {
 
 std::int64_t SequencePages::MissingPages() const {
   std::int64_t missing = 0;
-  // Chains that no other row sees are computed one after the other, in the same pages: the one
+  // Chains that no other row sees are computed one after the other, in the same pages. Only the one
   // under way counts, or else the longest.
   std::int64_t longest_unseen = 0;
   std::optional<std::int64_t> unseen_under_way;
@@ -165,7 +166,7 @@ void SequencePages::CopyOverlaps(PassBuilder& pass) {
     BlockCache::Overlap overlap = std::exchange(held.overlap, {});
     copied_.push_back(overlap.node);
     if (takes_several_passes_ && !part.reads.empty() && part.reads.front().row + 1 < part.rows()) {
-      // As in Open: a row that is read is computed, and those behind it with it.
+      // As in Open: a row that is read is computed, together with those after it.
       overlap.rows = std::min(overlap.rows, part.reads.front().row - held.stored);
     }
     const auto page = overlap.rows > 0 ? NewPage(i) : std::nullopt;
@@ -275,8 +276,8 @@ void SequencePages::ReleaseCopied() {
 
 void SequencePages::Release() {
   ReleaseOverlaps();
-  // Children before their parents: no unreferenced page has a referenced one behind it, so that all
-  // of them can be evicted.
+  // Children are released before their parents. No unreferenced page then has a referenced child,
+  // and all of them can be evicted.
   for (std::size_t i = parts_.size(); i-- > 0;) {
     Held& held = held_[i];
     for (auto page = held.pages.rbegin(); page != held.pages.rend(); ++page) {

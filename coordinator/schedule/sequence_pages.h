@@ -29,27 +29,28 @@ class SequencePages {
   SequencePages(const SequencePages&) = delete;
   SequencePages& operator=(const SequencePages&) = delete;
 
-  /// Holds what the cache has of the shared parts. No page may be held yet. With `look_up` false
-  /// nothing is looked up, but the sequence's pages are put into the cache.
+  /// Looks the shared parts up in the cache, and holds what is found. No page may be held yet. With
+  /// `look_up` false nothing is looked up, but the sequence's pages are still put into the cache.
   void Open(bool look_up);
-  /// Takes the pages that the sequence will need for the tokens it has so far. False, with nothing
-  /// taken, if fewer than these and `spare_pages` more are available.
+  /// Takes the pages that the sequence will need for the tokens that it has so far. Takes none and
+  /// returns false unless these and `spare_pages` more are available.
   bool Reserve(std::int64_t spare_pages);
-  /// Adds copies to the pass: of rows at the beginning of a cached page that differs further on.
+  /// Adds copies to the pass: the first rows of cached pages that begin with the right tokens and
+  /// then differ.
   void CopyOverlaps(PassBuilder& pass);
   /// Counts the lookup in the cache's counters. Returns the number of rows stored so far.
   std::int64_t CountLookup();
 
-  /// Page `index` of a part, which is taken if the part has only the pages before it. Nothing if
-  /// the rows from there on belong into pass-local storage.
+  /// Returns page `index` of a part, and takes it first if the part has only the pages before it.
+  /// Returns nothing if the rows from there on belong in pass-local storage.
   std::optional<std::int32_t> PageOf(std::size_t part, std::size_t index);
-  /// The pass stores the K/V of a part's rows up to `end`. Puts complete pages of shared parts into
-  /// the cache.
+  /// Records that the pass stores the K/V of a part's rows up to `end`. Puts complete pages of
+  /// shared parts into the cache.
   void Store(std::size_t part, std::int32_t end);
   /// The pass is over. Releases the pages that it copied from, returns duplicates of cached pages,
   /// and puts the pages of finished chains that no other row sees back into the reserve.
   void PassDone();
-  /// Gives everything back. Rows that a later row may see are no longer stored.
+  /// Gives all pages back. Their rows count as not stored, except those that no row needs any more.
   void Release();
 
   /// Rows of a part whose K/V is stored, or needed by no row any more.
@@ -58,7 +59,7 @@ class SequencePages {
   std::int32_t stored_in_pages(std::size_t part) const {
     return held_[part].pages.empty() ? 0 : held_[part].stored;
   }
-  /// Rows of the part are still to be computed or read.
+  /// Whether rows of the part are still to be computed or read.
   bool is_left(std::size_t part) const {
     return held_[part].stored < parts_[part].rows() || !parts_[part].reads.empty();
   }
@@ -86,8 +87,8 @@ class SequencePages {
   void ReuseIfFinished(std::size_t chain_begin);
   void ReleaseOverlaps();
   void ReleaseCopied();
-  /// The node that the part's first page is a child of, and the node of its last page; null if
-  /// that is not in the cache.
+  /// The parent node of the part's first page, and the node of its last page. Null if that is not
+  /// in the cache.
   BlockCache::Node* ParentOf(std::size_t part) const;
   BlockCache::Node* EndOf(std::size_t part) const;
 
@@ -100,7 +101,7 @@ class SequencePages {
   BlockCache::Node* root_ = nullptr;
   std::vector<std::int32_t> reserve_;      // Pages taken and not used yet.
   std::vector<BlockCache::Node*> copied_;  // Held until the pass that copies from them is over.
-  bool has_duplicates_ = false;            // Some own pages have a node, whose page is another one.
+  bool has_duplicates_ = false;            // Some own pages duplicate the page of their node.
 };
 
 }  // namespace scorecast::coordinator

@@ -19,7 +19,7 @@ using proto::SegmentKind;
 
 namespace {
 
-/// End of a part of which a pass computes and reads nothing.
+/// Marks a part of which a pass computes and reads nothing.
 constexpr std::int32_t kUntouched = -1;
 
 std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRows; }
@@ -104,7 +104,8 @@ void SequenceRun::PlaceReads() {
 
 void SequenceRun::Begin() {
   if (state_ == State::kWaiting) {
-    // If a sequence without reads were found whole, a pass would have nothing to compute.
+    // A sequence without reads is not looked up. If all of it were cached, a pass would have
+    // nothing to compute.
     pages_.Open(/*look_up=*/!score_reads_.empty() || !completions_.empty());
     state_ = State::kPrefill;
   }
@@ -166,7 +167,7 @@ std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
   std::vector<std::int32_t> ends(parts_.size(), kUntouched);
   for (std::size_t begin = 0; begin < parts_.size();) {
     const std::size_t chain_end = ChainEnd(parts_, begin);
-    PassCost left;  // What the chain takes if it is computed whole.
+    PassCost left;  // What computing the whole chain takes.
     bool is_left = false;
     for (std::size_t i = begin; i < chain_end; ++i) {
       const SequencePart& part = parts_[i];
@@ -193,7 +194,7 @@ std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
     }
     if (!parts_[begin].is_shared && !parts_[begin].is_growing) {
       if (has_unseen_chain) {
-        return ends;  // It needs the pages of the one before it, which this pass still uses.
+        return ends;  // This chain needs the pages of the one before it, which the pass still uses.
       }
       has_unseen_chain = true;
     }

@@ -26,8 +26,8 @@ class PassBuilder;
 /// pass also falls back to it when no page is free.
 class SequenceRun {
  public:
-  /// `generations` are those of the sequence; both passed CapacityFault. The cache and the limits
-  /// outlive the run.
+  /// `generations` are those of the sequence. Together they passed CapacityFault. The cache and the
+  /// limits must outlive the run.
   SequenceRun(proto::PackedSequence sequence, std::vector<Generation> generations, std::string salt,
               BlockCache& cache, const proto::PlanLimits& limits);
 
@@ -41,7 +41,7 @@ class SequenceRun {
   };
   // A run that begins, or begins again, takes pages only if `spare_pages` more are available.
 
-  /// Adds all rows that are left. The run fits an empty pass.
+  /// Adds all rows that are left. They must fit an empty pass.
   Outcome AddWhole(PassBuilder& pass, std::int64_t spare_pages = 0);
   /// Adds the next rows that are left, as many as fit, and at most `max_rows`.
   Outcome AddPart(PassBuilder& pass, std::int64_t max_rows, std::int64_t spare_pages = 0);
@@ -59,17 +59,17 @@ class SequenceRun {
   /// Whether all rows that are left would fit an empty pass if nothing were cached.
   bool FitsEmptyPass() const;
   bool has_rows_left() const;
-  /// Some completions have not ended.
+  /// Whether some completions have not ended.
   bool has_active_completions() const;
-  /// All prompt rows were added to passes.
+  /// Whether all prompt rows were added to passes.
   bool is_prompt_added() const { return state_ == State::kDecode || state_ == State::kDone; }
-  /// The prompt is computed, and completions are being generated.
+  /// Whether the prompt is computed and completions are being generated.
   bool is_generating() const { return is_prompt_added() && has_rows_left(); }
-  /// It has begun, and holds the pages that it needs in later passes.
+  /// Whether the run has begun. It then holds the pages that it needs in later passes.
   bool is_under_way() const { return state_ != State::kWaiting; }
-  /// Some of its rows are in the pass in flight, or in the one that is being formed.
+  /// Whether some of its rows are in the pass in flight, or in the one that is being formed.
   bool is_in_pass() const { return added_rows_ > 0; }
-  /// It needs pages of its own before it can begin.
+  /// Whether the run needs pages of its own before it can begin.
   bool takes_several_passes() const { return takes_several_passes_; }
   bool is_done() const { return state_ == State::kDone; }
   /// Number of prompt rows found in the cache by the first pass.
@@ -105,8 +105,8 @@ class SequenceRun {
   /// Looks the sequence up if it is waiting, and places the next reads of completions.
   void Begin();
   void PlaceReads();
-  /// Rows computed of a part if it is computed up to row `end`: those not stored, those that are
-  /// read, and those between a read one and the end of its page.
+  /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
+  /// that are read, and rows between a read one and the end of its page.
   std::int64_t RowsTo(std::size_t part, std::int32_t end) const;
   std::int64_t ReadsTo(std::size_t part, std::int32_t end) const;
   /// [parts]: the row up to which the pass computes each, or kUntouched.

@@ -11,15 +11,15 @@
 
 namespace scorecast::launcher {
 
-/// A connection to a server's request socket. Calls block; one thread may send while another
-/// receives. If the connection fails they throw std::runtime_error with a message of one line.
+/// A connection to a server's request socket. Calls block. One thread may send while another
+/// receives. If the connection fails, calls throw std::runtime_error with a message of one line.
 class Client {
  public:
   /// `address`: HOST:PORT; HOST may be an IPv6 address in brackets.
   explicit Client(const std::string& address);
 
   void Send(const v1::Request& request);
-  /// The next reply, to whichever request.
+  /// Returns the next reply, to any of the requests in flight.
   v1::Response Receive();
   /// Sends a request and returns its reply. No other request may be in flight.
   v1::Response Call(const v1::Request& request);

@@ -39,7 +39,8 @@ v1::Request ToRequest(const ScoreFlags& flags) {
   return request;
 }
 
-/// Prints label probabilities and item in columns. Control characters of an item become spaces.
+/// Prints the label probabilities and the item in columns. Control characters of an item become
+/// spaces.
 void PrintLines(const ScoreFlags& flags, const v1::ScoreResponse& response) {
   for (int i = 0; i < response.scores_size(); ++i) {
     for (const double score : response.scores(i).values()) {

@@ -22,7 +22,7 @@ struct ScoreFlags {
   bool json = false;
 };
 
-/// Sends one request of text. Prints one line an item with its label probabilities, or the whole
+/// Sends one request of text. Prints one line per item with its label probabilities, or the whole
 /// response as JSON. Returns 0, or 1 if the server refused the request, and then prints the error
 /// to standard error. Throws std::runtime_error if it cannot reach the server.
 int RunScoreCommand(const ScoreFlags& flags);

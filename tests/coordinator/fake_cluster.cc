@@ -32,7 +32,7 @@ std::uint64_t Mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A hash of the rows seen, in their order.
+/// A hash of the rows that a row sees, in order.
 class Digest {
  public:
   void See(std::int32_t position, TokenId token) {
@@ -40,7 +40,7 @@ class Digest {
         Mix(value_ ^ Mix((static_cast<std::uint64_t>(static_cast<std::uint32_t>(position)) << 32) |
                          static_cast<std::uint32_t>(token)));
   }
-  /// In [-8, 8).
+  /// A number in [-8, 8).
   float Logit(TokenId id) const {
     const std::uint64_t bits = Mix(value_ + static_cast<std::uint32_t>(id)) >> 40;
     return static_cast<float>(bits) / static_cast<float>(1 << 20) - 8.0F;

@@ -17,8 +17,8 @@ namespace scorecast::coordinator {
 /// A cluster whose "model" is a hash: the logits of a row depend on the positions and tokens that
 /// it sees, and on nothing else. Like a real cluster, it stores K/V by place and forgets pass-local
 /// K/V when a pass ends. It aborts on a plan that breaks its limits or reads K/V that was never
-/// stored. A wrong row, label, position or place, or two requests mixed up, therefore give wrong
-/// numbers.
+/// stored. A wrong row, label, position or place, or a mix-up of two requests, therefore gives
+/// wrong numbers.
 class FakeCluster : public proto::Cluster {
  public:
   FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size);
@@ -39,7 +39,7 @@ class FakeCluster : public proto::Cluster {
   void ForgetPlans();
 
  private:
-  /// The row whose K/V a place has. Position -1 stands for none.
+  /// The row whose K/V is stored at a place. Position -1 means none.
   struct StoredRow {
     std::int32_t position = -1;
     proto::TokenId token = 0;

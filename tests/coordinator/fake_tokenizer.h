@@ -15,7 +15,8 @@
 
 namespace scorecast::coordinator {
 
-/// A token per byte (its value), but for the spellings it is given, which are found first.
+/// One token per byte, with the byte as its id, except for the spellings that it is given, which
+/// are matched first.
 class FakeTokenizer : public Tokenizer {
  public:
   using Spellings = std::vector<std::pair<std::string, TokenId>>;
@@ -74,7 +75,7 @@ class FakeTokenizer : public Tokenizer {
   std::vector<TokenId> added_suffix_ = {0};
 };
 
-/// A tokenizer that can be held up in texts of more than kLong bytes.
+/// A tokenizer that a test can block while it tokenizes a text of more than kLong bytes.
 class HoldingTokenizer : public FakeTokenizer {
  public:
   static constexpr std::size_t kLong = 10'000;

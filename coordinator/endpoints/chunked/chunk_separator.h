@@ -13,9 +13,9 @@ struct SplitPrompt {
   std::string_view question;
 };
 
-/// Splits `prompt` at the leftmost separators, which do not overlap; two in a row make an empty
-/// chunk. Empty if there are fewer than two separators: it is an ordinary prompt then. `separator`
-/// is not empty.
+/// Splits `prompt` at its separators, which are searched from left to right and do not overlap. Two
+/// separators in a row enclose an empty chunk. Returns nothing if there are fewer than two
+/// separators: the prompt is then an ordinary one. `separator` must not be empty.
 std::optional<SplitPrompt> SplitAtSeparators(std::string_view prompt, std::string_view separator);
 
 }  // namespace scorecast::coordinator

@@ -16,11 +16,12 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
+// Bounded, because every generated token is compared with all stop strings and stop tokens.
 constexpr std::size_t kMaxStopStrings = 16;
-// Each token of every completion is compared with all of them.
 constexpr std::size_t kMaxStopBytes = 256;
 constexpr std::size_t kMaxStopTokenIds = 1024;
-/// A lower temperature is as good as none, and logits divided by it may leave the range of float32.
+/// A lower temperature would change next to nothing, and logits divided by it could leave the range
+/// of float32.
 constexpr double kMinTemperature = 0.01;
 constexpr double kMaxTemperature = 100;
 constexpr double kMinChunkScale = 1e-6;
@@ -30,7 +31,7 @@ Error OutOfRange(const std::string& field, const std::string& range) {
   return BadRequest(field + "_out_of_range", field + " must be " + range + ".", field);
 }
 
-/// A request has exactly one form of prompt, with a question.
+/// A request must have exactly one form of prompt: `prompt`, or parts with a question.
 std::optional<Error> FormFault(const ChunkedRequest& request) {
   if (!request.prompt) {
     if (request.question && request.questions) {
@@ -50,8 +51,8 @@ std::optional<Error> FormFault(const ChunkedRequest& request) {
   for (const auto& [field, is_given] : parts) {
     if (is_given) {
       return BadRequest("prompt_given_twice",
-                        "prompt stands for system_prompt, chunks and question: " +
-                            std::string(field) + " must not be given beside it.",
+                        "prompt replaces system_prompt, chunks and question: " +
+                            std::string(field) + " must not be given as well.",
                         field);
     }
   }
@@ -59,7 +60,7 @@ std::optional<Error> FormFault(const ChunkedRequest& request) {
 }
 
 /// Attention computes in float32. Beyond these limits its scores, or the weights of keys, could
-/// leave the range of float32.
+/// leave that range.
 std::optional<Error> WeightingFault(const ChunkedRequest& request) {
   const double temperature = request.chunk_temperature;
   if (!(temperature >= kMinTemperature && temperature <= kMaxTemperature)) {

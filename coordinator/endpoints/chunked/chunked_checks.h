@@ -10,12 +10,13 @@
 
 namespace scorecast::coordinator {
 
-/// The first fault of a chunked request that shows without splitting its prompt: a value out of
-/// range, or fields that exclude each other.
+/// The first fault of a chunked request that can be found without splitting its prompt: a value out
+/// of range, or fields that exclude each other.
 std::optional<proto::Error> ChunkedFieldFault(const ChunkedRequest& request,
                                               const RequestContext& context);
 
-/// The strategy of the request, or that of the server. A 400 for any other word.
+/// The strategy that the request names, or the server's if it names none. A 400 for an unknown
+/// name.
 proto::Expected<ChunkPositionStrategy> PositionStrategy(const ChunkedRequest& request,
                                                         const ChunkOptions& options);
 

@@ -15,7 +15,7 @@ namespace {
 using proto::Expected;
 using proto::Unexpected;
 
-/// Empty if the field is not there.
+/// Empty if the field is absent.
 Expected<std::optional<TextOrIds>> OptionalValue(bool is_there, const v1::TextOrIds& message,
                                                  const std::string& field) {
   if (!is_there) {
@@ -28,7 +28,7 @@ Expected<std::optional<TextOrIds>> OptionalValue(bool is_there, const v1::TextOr
   return value;
 }
 
-/// Empty if the list is, which in a message means that it is absent.
+/// Empty if the list is empty, because a message cannot tell an empty list from an absent one.
 Expected<std::optional<std::vector<TextOrIds>>> OptionalValues(
     const google::protobuf::RepeatedPtrField<v1::TextOrIds>& messages, const std::string& field) {
   Expected<std::vector<TextOrIds>> values = ValuesOf(messages, field);

@@ -13,7 +13,7 @@ class ChunkedRequest;
 
 namespace scorecast::coordinator {
 
-/// A 400 if a value is missing that a message must have. Prepare checks all else.
+/// A 400 if a required value is missing. Prepare checks everything else.
 proto::Expected<ChunkedRequest> ChunkedRequestFromMessage(const v1::ChunkedRequest& message);
 
 void ToMessage(std::size_t question, const CompletionDelta& delta, v1::ChunkedDelta& message);

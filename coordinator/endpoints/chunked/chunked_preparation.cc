@@ -27,7 +27,7 @@ using proto::RowRead;
 using proto::SegmentKind;
 using proto::Unexpected;
 
-/// Labels may be left out if a completion is wanted and no other field is about labels.
+/// Labels may be omitted if the request wants a completion and no other field needs labels.
 bool WantsLabels(const ChunkedRequest& request) {
   return request.label_token_ids || request.labels || request.max_new_tokens == 0 ||
          request.apply_softmax || request.return_token_logprobs;
@@ -64,11 +64,11 @@ RowReadout ReadoutOf(const ChunkedRequest& request) {
 /// The end of a question.
 struct QuestionEnd {
   std::size_t segment = 0;
-  std::int32_t row = 0;  ///< Its last.
+  std::int32_t row = 0;  ///< The question's last row.
 };
 
-/// The ends of the suffixes, or of the prefix if the request is an ordinary prompt, whose suffix,
-/// if it has one, is empty.
+/// The ends of the suffixes that are not empty. For an ordinary prompt, which has no such suffix,
+/// the end of the prefix.
 std::vector<QuestionEnd> QuestionEnds(const PackedSequence& sequence) {
   std::vector<QuestionEnd> ends;
   std::int32_t end = 0;
@@ -85,7 +85,8 @@ std::vector<QuestionEnd> QuestionEnds(const PackedSequence& sequence) {
   return ends;
 }
 
-/// The field of the first part with positions past the limit, or else that of the completions.
+/// The field of the first part with positions past the limit, or "max_new_tokens" if only
+/// completions exceed it.
 std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
                       const ChunkedRequest& request, const ChunkedTokens& tokens) {
   auto question = tokens.names.begin();
@@ -103,8 +104,8 @@ std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
   return "max_new_tokens";
 }
 
-/// The largest position + 1 counts, with those of the completions. The last token of a completion
-/// is not computed.
+/// Compares the largest position + 1, completions included, with the limit. The last token of a
+/// completion is not computed, so it takes no position.
 std::optional<Error> PositionFault(const PackedSequence& sequence, const ChunkedTokens& tokens,
                                    const ChunkedRequest& request, std::int64_t limit) {
   const std::int64_t prompt = sequence.PositionLimit();
@@ -134,8 +135,8 @@ void AddReads(std::vector<TokenId> labels, const ChunkedRequest& request, Packed
   }
 }
 
-/// A completion continues its question, in the suffix of the question. That of an ordinary prompt
-/// is in a suffix of its own, which is empty at first.
+/// A completion extends the suffix of its question. The completion of an ordinary prompt has a
+/// suffix of its own, which is empty at first.
 std::vector<Generation> GenerationsOf(std::int64_t max_new_tokens, bool is_plain,
                                       PackedSequence& sequence) {
   std::vector<Generation> generations;

@@ -10,11 +10,12 @@
 
 namespace scorecast::coordinator {
 
-/// The same for every question, the seed too.
+/// The options are the same for every question, including the seed.
 CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
                                       const proto::ModelConfig& config);
 
-/// More than an unfinished character, or a rule about spaces, reaches back.
+/// How many tokens before a completion affect how it is decoded, at most. Unfinished characters and
+/// rules about spaces reach back fewer.
 inline constexpr std::size_t kContextTokens = 16;
 
 /// The last tokens of each question, at most kContextTokens.

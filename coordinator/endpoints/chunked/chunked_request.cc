@@ -9,11 +9,11 @@ namespace scorecast::coordinator {
 
 std::int64_t ChunkedRequest::ResponseBytesBound() const {
   constexpr std::int64_t kIdBytes = 5;
-  /// More new tokens than a model has positions are refused later.
+  // A request for more new tokens than the model has positions is refused later.
   constexpr std::int64_t kMostNewTokens = std::int64_t{1} << 30;
-  /// Tags and lengths of an output. Those of a delta and of its frame are no more.
+  // Tags and lengths of an output; also an upper bound on those of a delta and its frame.
   constexpr std::int64_t kOutputBytes = 64;
-  /// More questions than this are refused later.
+  // A request with more questions is refused later.
   constexpr std::int64_t kMostQuestions = std::int64_t{1} << 20;
   const auto num_questions = std::min(
       kMostQuestions, static_cast<std::int64_t>(questions ? questions->size() : std::size_t{1}));

@@ -40,7 +40,7 @@ struct ChunkedRequest : EndpointRequest {
 
   proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
                                            const OnDelta& on_delta) const override;
-  /// Texts that are longer than kTextBytesPerToken a token do not count.
+  /// Counts kTextBytesPerToken for each new token, although its text may be longer.
   std::int64_t ResponseBytesBound() const override;
   bool streams() const override { return stream; }
 };

@@ -10,7 +10,7 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
-/// Adds a row of scores for each question; the 500 of a row that is not finite.
+/// Adds a row of scores for each question. Returns a 500 if a row is not finite.
 std::optional<Error> AddScores(const ChunkedReadout& readout,
                                const std::vector<proto::RowLogits>& rows,
                                ChunkedResponse& response) {

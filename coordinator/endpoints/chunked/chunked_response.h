@@ -29,9 +29,9 @@ struct ChunkedReadout : Readout {
   /// The questions' names in the request: "question", "questions[1]", "prompt".
   std::vector<std::string> questions;
   std::size_t num_chunks = 0;
-  bool reads_rows = false;  ///< One for each question, for `row`.
+  bool reads_rows = false;  ///< Whether one row is read for each question, as `row` says.
   RowReadout row;
-  std::vector<std::shared_ptr<const CompletionGenerator>> completions;  ///< [questions], or none.
+  std::vector<std::shared_ptr<const CompletionGenerator>> completions;  ///< [questions], or empty.
   std::string model;
   Usage usage;
 

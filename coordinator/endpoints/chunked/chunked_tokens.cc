@@ -21,7 +21,7 @@ using proto::Unexpected;
 struct Parts {
   TextOrIds system_prompt;
   std::vector<TextOrIds> chunks;
-  std::vector<TextOrIds> questions;  ///< None for an ordinary prompt.
+  std::vector<TextOrIds> questions;  ///< Empty for an ordinary prompt.
   std::vector<std::string> names;
 };
 
@@ -87,10 +87,10 @@ std::optional<Error> GroupsFault(const std::vector<std::int64_t>& groups, std::s
           At("chunk_groups", i));
     }
     if (groups[i] > left) {
-      return BadRequest(
-          "bad_chunk_groups",
-          "chunk_groups are of more chunks than there are: " + std::to_string(num_chunks) + ".",
-          At("chunk_groups", i));
+      return BadRequest("bad_chunk_groups",
+                        "chunk_groups add up to more than the number of chunks, " +
+                            std::to_string(num_chunks) + ".",
+                        At("chunk_groups", i));
     }
     left -= groups[i];
   }
@@ -142,7 +142,7 @@ class PartsTokenizer {
   std::string SystemField() const { return request_.prompt ? "prompt" : "system_prompt"; }
   std::string ChunkField(std::size_t chunk) const { return At("chunks", chunk); }
 
-  /// Text and ids mixed, or text that cannot be tokenized.
+  /// The fault of parts that mix text and ids, or whose text cannot be tokenized.
   std::optional<Error> TypeFault() const {
     if (auto fault = TypeFault(parts_.system_prompt, SystemField())) {
       return fault;
@@ -174,7 +174,7 @@ class PartsTokenizer {
       return std::nullopt;
     }
     if (context_.tokenizer == nullptr) {
-      return NoTokenizer(parts_.names.front());  // Always given; the field may not be.
+      return NoTokenizer(parts_.names.front());  // It is always given; `field` may be absent.
     }
     return IsValidUtf8(Text(part)) ? std::nullopt : std::optional(InvalidUtf8(field));
   }
@@ -205,10 +205,9 @@ class PartsTokenizer {
                                      const std::string& field) const {
     if (question.empty()) {
       return BadRequest("empty_question",
-                        request_.prompt
-                            ? "The question, behind the prompt's last separator, has no "
-                              "token."
-                            : field + " has no token.",
+                        request_.prompt ? "The question, after the prompt's last separator, has no "
+                                          "token."
+                                        : field + " has no token.",
                         field);
     }
     return VocabularyFault(question, field, context_.config.vocab_size);
@@ -245,7 +244,7 @@ Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
   const std::int64_t max_items = context.options.max_items;
   const std::size_t chunks = request.chunks ? request.chunks->size() : 0;
   const std::size_t questions = request.questions ? request.questions->size() : 1;
-  // Checked before millions of parts are copied.
+  // Checked first, so that millions of parts are never copied.
   if (auto fault = CountFault(chunks, questions, request, max_items)) {
     return Unexpected(*std::move(fault));
   }

@@ -12,20 +12,21 @@ namespace scorecast::coordinator {
 
 /// The parts of a chunked request as tokens.
 struct ChunkedTokens {
-  std::vector<TokenId> prefix;  ///< With BOS if it begins a text.
+  std::vector<TokenId> prefix;  ///< With BOS if it is text and the tokenizer adds one.
   std::vector<ChunkGroup> groups;
   /// Empty if the request is an ordinary prompt, which is all prefix.
   std::vector<std::vector<TokenId>> questions;
-  /// The fields of the questions in the request; that of an ordinary prompt is "prompt".
+  /// The name of each question's field in the request; "prompt" for an ordinary prompt.
   std::vector<std::string> names;
 
   bool is_plain() const { return questions.empty(); }
   std::size_t num_chunks() const;
 };
 
-/// Splits a request whose fields have no fault, and tokenizes each part by itself. A 400 if text
-/// and ids are mixed, a part is missing, too long or one too many, the groups do not add up to the
-/// chunks, or an id is not in the vocabulary.
+/// Splits a request that has no ChunkedFieldFault, and tokenizes each part separately. A 400 if
+/// text and ids are mixed, if a question or an ordinary prompt is empty, if there are too many
+/// parts, if a chunk is too long, if the groups do not add up to the chunks, or if an id is not in
+/// the vocabulary.
 proto::Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
                                                const RequestContext& context);
 

@@ -2,7 +2,6 @@
 
 #include "coordinator/endpoints/score/score_json.h"
 #include "coordinator/endpoints/score/score_messages.h"
-#include "proto/base/check.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -19,9 +18,6 @@ class Score : public Endpoint {
   }
   ParsedRequest FromMessage(const v1::Request& message) const override {
     return AsParsed(ScoreRequestFromMessage(message.score()));
-  }
-  void ToMessage(std::size_t, const CompletionDelta&, v1::Response&) const override {
-    proto::Check(false, "score requests do not stream");
   }
 };
 

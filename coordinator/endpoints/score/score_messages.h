@@ -11,10 +11,10 @@ class ScoreResponse;
 
 namespace scorecast::coordinator {
 
-/// A 400 if a value is missing that a message must have. Prepare checks all else.
+/// A 400 if a required value is missing. Prepare checks everything else.
 proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& message);
 
-/// For clients.
+/// Used by clients.
 ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message);
 
 }  // namespace scorecast::coordinator

@@ -26,7 +26,7 @@ using proto::PackedSequence;
 using proto::RowRead;
 using proto::Unexpected;
 
-/// Faults that show without tokens.
+/// The first fault that can be found without tokenizing.
 std::optional<Error> FieldFault(const ScoreRequest& request, const RequestContext& context) {
   if (request.max_new_tokens != 0) {
     return BadRequest("max_new_tokens_not_zero",
@@ -53,7 +53,7 @@ std::optional<Error> FieldFault(const ScoreRequest& request, const RequestContex
   return std::nullopt;
 }
 
-/// Text and ids mixed, or text that cannot be tokenized.
+/// The fault of a request that mixes text and ids, or whose text cannot be tokenized.
 std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const RequestContext& context) {
   const bool text = IsText(request.query);
   for (std::size_t i = 0; i < request.items.size(); ++i) {
@@ -95,13 +95,13 @@ RowReadout ReadoutOf(const ScoreRequest& request) {
 void WarnOfItemFirst() {
   static std::atomic<bool> warned = false;
   if (!warned.exchange(true)) {
-    spdlog::warn("item_first is ignored in multi-item mode (said once)");
+    spdlog::warn("item_first is ignored in multi-item mode (logged once)");
   }
 }
 
 Error EmptyQuery() { return BadRequest("empty_query", "The query has no token.", "query"); }
 
-/// Packs query and items behind each other; each item sees the query and itself.
+/// Packs the query and the items one after the other. Each item sees the query and itself.
 class MultiItemPreparation {
  public:
   MultiItemPreparation(const ScoreRequest& request, const LabelLists& labels,
@@ -113,7 +113,7 @@ class MultiItemPreparation {
     if (auto fault = TokenFault()) {
       return fault;
     }
-    // Without items nothing is computed, so that there is no delimiter either.
+    // Without items nothing is computed, not even a delimiter.
     if (!items_.empty() && context_.options.delimiter_visibility == DelimiterVisibility::kFirst) {
       prefix_.push_back(*context_.options.delimiter);
     }
@@ -189,7 +189,7 @@ class MultiItemPreparation {
                         });
     if (rows > context_.options.max_multi_item_seq_len) {
       return BadRequest("sequence_too_long",
-                        "Query and items are too long together: " +
+                        "Query and items together are too long: " +
                             Exceeds(rows, context_.options.max_multi_item_seq_len) + " tokens.",
                         "items");
     }
@@ -303,7 +303,7 @@ class OneByOnePreparation {
   std::optional<Error> PromptFault(const PackedSequence& sequence, std::size_t item) const {
     const std::string field = At("items", item);
     if (sequence.rows() == 0) {
-      return BadRequest("empty_prompt", "The query and " + field + " have no token together.",
+      return BadRequest("empty_prompt", "The query and " + field + " together have no token.",
                         field);
     }
     const std::int64_t limit = context_.config.max_position_embeddings;
@@ -313,7 +313,7 @@ class OneByOnePreparation {
           "Too many positions: " + Exceeds(sequence.rows(), limit) + " (query and " + field + ").",
           field);
     }
-    // The token may span query and item, so that neither alone can be named.
+    // A token may span query and item, so the fault is that of the item.
     if (auto fault = VocabularyFault(sequence.tokens, field, context_.config.vocab_size)) {
       return fault;
     }
@@ -331,9 +331,9 @@ class OneByOnePreparation {
 
 }  // namespace
 
-/// The readout is a ScoreReadout. In multi-item mode there is one sequence, which reads the
-/// query's row if the response needs it, and then the last row of each item. One by one there is
-/// a sequence for each item, which reads its last row. Without items there is none.
+/// The readout is a ScoreReadout. In multi-item mode there is one sequence, which reads the query's
+/// row if the response needs it, and then the last row of each item. One by one, there is a
+/// sequence for each item, which reads its last row. Without items there is no sequence.
 Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
                                                 const OnDelta& /*on_delta*/) const {
   const ScoreRequest& request = *this;

@@ -9,8 +9,8 @@ namespace scorecast::coordinator {
 
 std::int64_t ScoreRequest::ResponseBytesBound() const {
   const auto num_items = static_cast<std::int64_t>(items.size());
-  std::int64_t of_largest =
-      0;  // Labels of the largest list: as many as the query's row has at most.
+  // Labels of the largest list. The query's row has no more.
+  std::int64_t of_largest = 0;
   std::int64_t of_all = 0;
   if (const auto* lists = label_token_ids
                               ? std::get_if<std::vector<std::vector<TokenId>>>(&*label_token_ids)

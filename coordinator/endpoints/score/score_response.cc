@@ -15,7 +15,7 @@ using proto::Expected;
 using proto::RowLogits;
 using proto::Unexpected;
 
-/// Takes the rows in order.
+/// Builds the response from the rows, which are added in order.
 class ResponseBuilder {
  public:
   explicit ResponseBuilder(const ScoreReadout& readout) : readout_(readout) {
@@ -46,6 +46,7 @@ class ResponseBuilder {
     return true;
   }
 
+  /// The same.
   bool AddItemRow(const RowLogits& row) {
     std::optional<RowScores> scores = ScoresOfRow(row, readout_.row);
     if (!scores) {

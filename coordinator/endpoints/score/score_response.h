@@ -27,7 +27,7 @@ struct ScoreResponse : EndpointResponse {
 /// How the rows of a score request become its response.
 struct ScoreReadout : Readout {
   std::size_t num_items = 0;
-  bool query_row = false;  ///< The first row read is the query's; those of the items follow.
+  bool query_row = false;  ///< The first row read is the query's. The items' rows follow it.
   RowReadout row;
   bool query_token_logprobs = false;
   bool item_first_ignored = false;

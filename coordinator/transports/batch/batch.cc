@@ -26,10 +26,10 @@ namespace {
 
 using proto::Error;
 
-/// One line of output, and how it counts.
+/// One line of output, and its kind for the summary.
 struct Record {
-  enum class Kind { kAnswered, kRefused, kErrorRecord };
-  Kind kind = Kind::kAnswered;
+  enum class Kind { kSucceeded, kRefused, kErrorRecord };
+  Kind kind = Kind::kSucceeded;
   OrderedJson json;
 };
 
@@ -49,7 +49,7 @@ Record ErrorRecord(OrderedJson custom_id, const Error& error, std::int64_t line_
 
 Record ResponseRecord(const std::string& custom_id, const DeferredResponse& deferred) {
   const auto response = deferred.form();
-  Record record{response ? Record::Kind::kAnswered : Record::Kind::kRefused, {}};
+  Record record{response ? Record::Kind::kSucceeded : Record::Kind::kRefused, {}};
   record.json["custom_id"] = custom_id;
   OrderedJson& json = record.json["response"];
   json["status_code"] = response ? 200 : response.error().code;
@@ -59,7 +59,7 @@ Record ResponseRecord(const std::string& custom_id, const DeferredResponse& defe
 }
 
 /// The lines that were read and are not written yet, in their order. Shared by the thread that
-/// reads, the thread that writes, and the computing thread, which tells what is ready.
+/// reads, the thread that writes, and the computing thread, which says which records are ready.
 class Window {
  public:
   explicit Window(const BatchOptions& options) : options_(options) {}
@@ -84,7 +84,8 @@ class Window {
     return slot;
   }
 
-  /// False if the output has failed: then the ticket is to be cancelled.
+  /// Records the ticket of the line's request. False if the output has failed: the caller must then
+  /// cancel the ticket.
   bool Queued(Slot& slot, Scheduler::Ticket ticket) {
     const std::lock_guard lock(mutex_);
     slot.ticket = ticket;
@@ -103,8 +104,9 @@ class Window {
     changed_.notify_all();
   }
 
-  /// Takes the record of the oldest line once it is ready; null when all are taken and the window
-  /// is closed. If there is nothing to take yet, `before_waiting` is called, outside the lock.
+  /// Takes the record of the oldest line once it is ready. Returns null when all are taken and the
+  /// window is closed. If there is nothing to take yet, `before_waiting` is called, outside the
+  /// lock.
   FinishRecord Take(const std::function<void()>& before_waiting) {
     std::unique_lock lock(mutex_);
     const auto can_take = [&] { return !slots_.empty() && slots_.front()->finish; };
@@ -117,7 +119,7 @@ class Window {
     return slots_.empty() ? nullptr : std::move(slots_.front()->finish);
   }
 
-  /// The line taken last is written, and leaves its room.
+  /// Frees the room of the line taken last, which is written.
   void Written() {
     const std::lock_guard lock(mutex_);
     bytes_ -= slots_.front()->bytes;
@@ -125,7 +127,7 @@ class Window {
     changed_.notify_all();
   }
 
-  /// Returns what to cancel.
+  /// Records that the output has failed. Returns the tickets to cancel.
   std::vector<Scheduler::Ticket> Fail() {
     const std::lock_guard lock(mutex_);
     failed_ = true;
@@ -152,8 +154,8 @@ class Window {
   bool failed_ = false;
 };
 
-/// A line's place in the window, as the sink of its request. The window bounds the lines, so that
-/// their responses need no bound of their own.
+/// A line's place in the window, as the sink of its request. The window bounds the lines, so their
+/// responses need no bound of their own.
 class LineSink : public ResponseSink {
  public:
   LineSink(std::shared_ptr<Window> window, std::shared_ptr<Window::Slot> slot,
@@ -207,8 +209,8 @@ class Writer {
  private:
   void Write(const Record& record) {
     switch (record.kind) {
-      case Record::Kind::kAnswered:
-        ++summary_.answered;
+      case Record::Kind::kSucceeded:
+        ++summary_.succeeded;
         break;
       case Record::Kind::kRefused:
         ++summary_.refused;
@@ -241,7 +243,7 @@ class Writer {
   BatchSummary summary_;
 };
 
-/// Takes lines to the endpoints that they name.
+/// Begins the request of each line at the endpoint that the line names, or refuses the line.
 class LineTaker {
  public:
   LineTaker(RequestService& service, const BatchOptions& options, std::shared_ptr<Window> window)
@@ -340,8 +342,8 @@ int BatchSummary::ExitCode() const {
 
 BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& service,
                       const BatchOptions& options) {
-  // Shared with the computing thread, which may still be leaving Ready when the last line is
-  // written.
+  // Shared with the computing thread, which may not have returned from Ready yet when the last line
+  // is written.
   const auto window = std::make_shared<Window>(options);
   BatchSummary summary;
   std::thread writer([&] { summary = Writer(out, *window, service).Run(); });

@@ -12,17 +12,17 @@
 namespace scorecast::coordinator {
 
 struct BatchOptions {
-  std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Of a line.
-  // Bounds on the lines that are read and not yet written; a single line is always let in.
+  std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Largest line, without its newline.
+  // Bounds on the lines that are read and not yet written; a single line is always admitted.
   // Scheduler::WaitForRoom bounds what waits to be computed.
   std::size_t max_lines_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{64} << 20;
 };
 
 struct BatchSummary {
-  std::int64_t answered = 0;       ///< Lines with status code 200.
+  std::int64_t succeeded = 0;      ///< Lines with status code 200.
   std::int64_t refused = 0;        ///< Responses with another status code.
-  std::int64_t error_records = 0;  ///< Lines that are no request.
+  std::int64_t error_records = 0;  ///< Lines that are not requests.
   std::string failure;             ///< Why the run itself failed; empty if it did not.
 
   /// 0: every line got a 200. 3: some did not. 1: the run failed.
@@ -30,11 +30,11 @@ struct BatchSummary {
 };
 
 /// Runs OpenAI batch lines, {"custom_id":…,"method":"POST","url":…,"body":{…}}, and writes one line
-/// for each in the order of the input, whatever the order in which they are computed. Blank lines
-/// are skipped. A line that is no request gets an error record with its number. Lines are read,
+/// for each in the order of the input, even if they are computed in another order. Blank lines are
+/// skipped. A line that is not a request gets an error record with its number. Lines are read,
 /// parsed and tokenized on the calling thread; responses are formed and written on another thread,
-/// and flushed whenever the next one is not ready. If the output fails, requests that still wait
-/// are cancelled.
+/// and flushed whenever the next one is not ready. If the output fails, requests that still wait to
+/// be computed are cancelled.
 BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& service,
                       const BatchOptions& options);
 

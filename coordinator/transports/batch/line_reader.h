@@ -13,14 +13,14 @@ class LineReader {
  public:
   enum class Result {
     kLine,     ///< `line` holds it, without its newline.
-    kTooLong,  ///< It was read to its end and dropped.
+    kTooLong,  ///< The line was read to its end and dropped.
     kEnd,      ///< There is no further line, or the stream is broken: see std::istream::bad.
   };
 
-  /// `max_bytes` of a line, without its newline.
+  /// `max_bytes`: largest line, without its newline.
   LineReader(std::istream& in, std::int64_t max_bytes);
 
-  /// The last line needs no newline.
+  /// Reads the next line. The last line needs no newline.
   Result Next(std::string& line);
 
   /// Number of the line read last, from 1 on.

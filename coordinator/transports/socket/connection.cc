@@ -27,7 +27,7 @@ Connection::Connection(std::uint64_t id, std::unique_ptr<ByteStream> stream,
 void Connection::Start() {
   asio::post(stream_->get_executor(), [self = shared_from_this()] {
     if (self->is_closed_) {
-      return;  // By a shutdown. Nothing would end the idle timer before its time.
+      return;  // By a shutdown. An idle timer started now would not be cancelled.
     }
     if (!self->is_finishing_) {  // Otherwise the timer counts the linger time already.
       self->WatchIdle();
@@ -151,7 +151,7 @@ void Connection::Write() {
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       if (error || self->is_closed_) {
                         self->CloseNow();
-                        self->replies_.clear();  // Their `written` may refer back to this object.
+                        self->replies_.clear();  // Their `written` may refer to this object.
                         return;
                       }
                       const std::function<void()> written =
@@ -180,7 +180,7 @@ void Connection::WatchIdle() {
     }
     // A client whose request is being computed is not idle; one that does not read its reply is.
     const bool is_waiting_for_us = !self->in_flight_.empty() && self->replies_.empty();
-    // Bytes may have come in time, on a machine that stood still.
+    // If the machine stalled, bytes may have arrived in time and not been read yet.
     const bool has_sent = !self->reading_paused_ && self->stream_->HasUnread();
     if (is_waiting_for_us || has_sent) {
       self->last_excuse_ = Clock::now();

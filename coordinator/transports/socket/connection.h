@@ -23,8 +23,8 @@ namespace scorecast::coordinator {
 /// What all connections of a server share.
 struct ConnectionContext {
   std::chrono::milliseconds idle_timeout;  ///< See SocketOptions.
-  const HeldBytes& replies;                ///< Replies of all connections.
-  /// Drops queued jobs whose client has left; from any thread.
+  const HeldBytes& replies;                ///< Bytes of the replies of all connections.
+  /// Drops queued jobs whose client has left. Called on any thread.
   std::function<void(std::vector<Scheduler::Ticket>)> cancel;
 };
 
@@ -35,8 +35,8 @@ struct ConnectionContext {
 ///
 /// Its memory is bounded whatever the client does: no further request is read while
 /// Protocol::max_in_flight requests are in flight or kMaxReplyBytes of replies are held. All
-/// connections together hold at most SocketOptions::max_held_bytes of replies, and a small reply
-/// each.
+/// connections together hold at most SocketOptions::max_held_bytes of replies, plus one small reply
+/// for each connection.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Closed = std::function<void(std::uint64_t id)>;
@@ -45,11 +45,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(std::uint64_t id, std::unique_ptr<ByteStream> stream,
              std::unique_ptr<Protocol> protocol, const ConnectionContext& context, Closed closed);
 
-  // From any thread. Exactly one of the first two is called, once.
+  // Called on any thread. Exactly one of Start and Refuse is called, once.
 
   /// Begins to read requests.
   void Start();
-  /// Tells the client why it is not served, and closes.
+  /// Tells the client why it is not served, then closes the connection.
   void Refuse(proto::Error error);
   /// Closes as soon as no request is in flight and every reply is written.
   void CloseWhenDone();
@@ -60,15 +60,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// A request in flight, as its handler sees it.
   struct InFlight {
     std::shared_ptr<PendingRequest> pending;
-    /// To be called once, from any thread: the bytes that the reply may take now count as held.
-    /// No further request is read before.
+    /// Must be called once, from any thread, when the bytes that the reply may take count as held.
+    /// No further request is read before that.
     std::function<void()> begun;
-    /// To be called for each reply, in order, from any thread. Does nothing after the client left.
+    /// Must be called for each reply, in order, from any thread. Does nothing once the client has
+    /// left.
     std::function<void(Reply)> replied;
   };
 
   ByteStream& stream() { return *stream_; }
-  /// Bytes of this connection's replies, written or still to be computed.
+  /// Bytes of this connection's replies that are being written or still to be computed.
   HeldBytes& replies() { return held_replies_; }
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return is_closed_ || is_finishing_; }
@@ -85,10 +86,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   static constexpr std::int64_t kMaxReplyBytes = std::int64_t{4} << 20;
   static constexpr std::size_t kDiscardBytes = std::size_t{16} << 10;
-  /// How long the client has to close its side after this one did. Closing a stream with unread
-  /// bytes in it would reset the connection, and replies on their way would be lost.
+  /// How long the client has to close its side after the server closed its own. Closing a stream
+  /// with unread bytes in it would reset the connection, and replies on their way would be lost.
   static constexpr auto kLingerTime = std::chrono::seconds(1);
-  /// While reading is paused, no read would tell that the client has left; it is polled this often.
+  /// While reading is paused, no read notices that the client has left, so this is polled at this
+  /// interval.
   static constexpr auto kLeaveCheck = std::chrono::milliseconds(500);
 
   bool MayRead() const;
@@ -97,7 +99,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Deliver(std::uint64_t number, Reply reply);
   void Write();
   void WatchIdle();
-  /// Only while reading is paused.
+  /// Polls whether the client has left, while reading is paused.
   void WatchLeaving();
   /// When the idle timeout began: at the last transfer, or when the client last had a reason to be
   /// silent.
@@ -111,19 +113,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::unique_ptr<Protocol> protocol_;
   const ConnectionContext& context_;
   const Closed closed_;
-  boost::asio::steady_timer idle_timer_;  ///< Also counts the linger time.
-  Clock::time_point last_excuse_ = Clock::now();
+  boost::asio::steady_timer idle_timer_;          ///< Also measures the linger time.
+  Clock::time_point last_excuse_ = Clock::now();  ///< See IdleSince.
   boost::asio::steady_timer leaving_timer_;
 
   bool reading_paused_ = false;
   bool beginning_ = false;  ///< The last request read has not called `begun` yet.
   std::vector<char> discarded_;
 
-  HeldBytes held_replies_;     ///< Of `replies_`, and of the requests in flight.
+  HeldBytes held_replies_;     ///< Bytes of `replies_`, and of replies to requests in flight.
   std::deque<Reply> replies_;  ///< The first is being written.
 
   std::uint64_t next_request_ = 0;
-  /// By a number of our own, because a client may use a number twice.
+  /// By a number that the connection chooses, because a client may use an id twice.
   std::unordered_map<std::uint64_t, std::shared_ptr<PendingRequest>> in_flight_;
   bool close_when_done_ = false;
   bool is_finishing_ = false;

@@ -55,7 +55,7 @@ void DeltaStream::Step() {
     deltas.swap(waiting_);
     if (pending_->HasLeft()) {
       respond_ = nullptr;
-      return;  // Still busy, so that no step follows.
+      return;  // Stays busy, so no further step is posted.
     }
     respond.swap(respond_);
     is_busy_ = !deltas.empty();

@@ -14,10 +14,10 @@
 
 namespace scorecast::coordinator {
 
-/// The deltas of one request on their way to the client, in order and before the response. One
-/// reply of them is on its way at a time. Deltas that come meanwhile wait here, merged to one for
-/// each output, so that a client that does not read holds no more memory than its response has room
-/// for (see EndpointRequest::ResponseBytesBound). Safe to use from any thread.
+/// Sends the deltas of one request to the client, in order and before the response. Only one reply
+/// with deltas is being written at a time. Deltas that arrive meanwhile wait here, merged into one
+/// for each output. A client that does not read therefore takes no more memory than its response
+/// has room for (see EndpointRequest::ResponseBytesBound). Safe to use from any thread.
 class DeltaStream : public std::enable_shared_from_this<DeltaStream> {
  public:
   using Replied = std::function<void(Reply)>;
@@ -27,13 +27,14 @@ class DeltaStream : public std::enable_shared_from_this<DeltaStream> {
               std::shared_ptr<PendingRequest> pending, boost::asio::any_io_executor executor,
               Replied replied);
 
-  /// Returns at once: nothing is formed on the computing thread.
+  /// Called on the computing thread. Returns at once, because frames are formed elsewhere.
   void Add(std::size_t output, CompletionDelta delta);
-  /// Calls `respond` when all deltas are on their way. No delta may be added any more.
+  /// Calls `respond` after all deltas have been passed to `replied`. No delta may be added
+  /// afterwards.
   void Finish(std::function<void()> respond);
 
  private:
-  /// On the executor, one at a time.
+  /// Passes the waiting deltas on. Runs on the executor, one step at a time.
   void Step();
   void Post();
 

@@ -20,7 +20,7 @@ namespace scorecast::coordinator {
 /// What the frame protocols of all connections share.
 struct FrameContext {
   RequestHandler& handler;
-  HeldBytes& messages;             ///< Messages that are being read or wait to be handled.
+  HeldBytes& messages;             ///< Bytes of messages that are being read or wait to be handled.
   std::int64_t max_message_bytes;  ///< Upper bound on one message.
 };
 
@@ -36,7 +36,7 @@ class FrameProtocol : public Protocol {
 
  private:
   static constexpr std::size_t kMaxInFlight = 256;
-  /// A message is read in pieces, so that a length alone costs no memory.
+  /// A message is read in pieces, so that announcing a length takes no memory.
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
   using ConnectionPtr = std::shared_ptr<Connection>;
@@ -44,7 +44,7 @@ class FrameProtocol : public Protocol {
   /// Fills `buffer`, then calls `next` unless the connection has ended or is ending.
   template <typename Next>
   void Fill(const ConnectionPtr& connection, boost::asio::mutable_buffer buffer, Next next);
-  /// Reads what `message_` lacks of `length` bytes, then handles it.
+  /// Reads until `message_` has `length` bytes, then handles it.
   void ReadMessage(const ConnectionPtr& connection, std::size_t length);
   /// Reads `length` bytes and drops them.
   void SkipMessage(const ConnectionPtr& connection, std::size_t length);

@@ -9,7 +9,7 @@
 
 namespace scorecast::coordinator {
 
-/// Bytes for the client: all of one request's response, or the next part of it.
+/// Bytes for the client: the whole response to a request, or the next part of it.
 struct Reply {
   std::string bytes;
   Held held;
@@ -18,18 +18,21 @@ struct Reply {
   std::function<void()> written = {};
 };
 
-/// A message that is being handled, as its connection sees it.
+/// What the connection knows of a request that is being handled: its ticket, and whether the client
+/// has left.
 class PendingRequest {
  public:
-  /// `replies` counts the bytes of its replies and outlives them.
+  /// `replies` counts the bytes of the replies to the request, and outlives them.
   explicit PendingRequest(HeldBytes& replies) : replies_(replies) {}
 
   HeldBytes& replies() { return replies_; }
 
-  /// The client has left. Returns what to cancel; if nothing is queued yet, nothing will be.
+  /// Records that the client has left. Returns the ticket to cancel; it is kNoTicket if no job is
+  /// queued yet.
   Scheduler::Ticket Leave();
   bool HasLeft() const;
-  /// False if the client has left: then the ticket is to be cancelled.
+  /// Records the ticket of the queued job. False if the client has left: the caller must then
+  /// cancel the ticket.
   bool Queued(Scheduler::Ticket ticket);
 
  private:

@@ -17,14 +17,14 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Who gets the replies to a request.
+/// Where the replies to a request go.
 struct Client {
   std::uint64_t request_id = 0;
   std::shared_ptr<PendingRequest> pending;
   RequestHandler::Replied replied;
 };
 
-/// The reply of a response that is formed here.
+/// Forms the response and its reply.
 Reply FormReply(const Client& client, const DeferredResponse& deferred) {
   const auto response = deferred.form();
   HeldBytes& replies = client.pending->replies();
@@ -64,7 +64,7 @@ class ReplySink : public ResponseSink {
           return;
         }
         Reply reply = FormReply(client, response);
-        response.room.reset();  // The reply counts by itself.
+        response.room.reset();  // The reply's own bytes are counted now.
         client.replied(std::move(reply));
       });
     };
@@ -89,8 +89,10 @@ RequestHandler::RequestHandler(RequestService& service, asio::any_io_executor ex
     : service_(service), executor_(std::move(executor)), replies_(max_reply_bytes) {}
 
 void RequestHandler::WaitIdle() {
-  service_.WaitIdle();  // Long replies are formed on the long thread,
-  long_thread_.join();  // which may still have begun requests.
+  // Jobs that end may still post long replies to the long thread, and that thread may begin
+  // requests from long messages. So the service is waited for before and after it.
+  service_.WaitIdle();
+  long_thread_.join();
   service_.WaitIdle();
 }
 
@@ -127,7 +129,7 @@ void RequestHandler::Begin(const std::string& message, Clock::time_point arrived
   if (endpoint == nullptr) {
     replied(ErrorReply(
         request.request_id(),
-        BadRequest("unknown_endpoint", "The request asks for nothing that this server knows.", ""),
+        BadRequest("unknown_endpoint", "The request names no endpoint of this server.", ""),
         pending->replies()));
     return;
   }

@@ -18,33 +18,33 @@
 
 namespace scorecast::coordinator {
 
-/// From a message to the frames of its reply: all of the transport but the socket. Long messages
-/// are read, and long responses formed, on a thread of their own, so that they do not delay other
-/// clients.
+/// Turns messages into the frames of their replies: the part of the transport that needs no socket.
+/// Long messages are read, and long responses formed, on a thread of their own, so that they do not
+/// delay other clients.
 class RequestHandler {
  public:
   /// Replies are formed on `executor`, which outlives the last of them. `max_reply_bytes` bounds
-  /// those of all clients: see SocketOptions::max_held_bytes.
+  /// the replies of all clients: see SocketOptions::max_held_bytes.
   RequestHandler(RequestService& service, boost::asio::any_io_executor executor,
                  std::int64_t max_reply_bytes);
   /// See WaitIdle.
   ~RequestHandler() { WaitIdle(); }
 
-  /// Called on any thread, in order, up to the last reply, and no more once the client has left.
+  /// Called on any thread, for each reply in order. Not called any more once the client has left.
   using Replied = std::function<void(Reply)>;
-  /// Called once, on any thread, when the message was read and its response, if there is still
-  /// something to compute, counts in the replies of `pending`.
+  /// Called once, on any thread, when the message has been parsed and its response, if it is still
+  /// to be computed, counts in the replies of `pending`.
   using Begun = std::function<void()>;
 
-  /// `held`: the bytes of the message itself.
+  /// `held` counts the bytes of the message itself.
   void Handle(std::string message, Held held, std::shared_ptr<PendingRequest> pending,
               const Begun& begun, const Replied& replied);
 
   /// Drops what still waits to be computed for clients that have left.
   void Cancel(std::vector<Scheduler::Ticket> tickets) { service_.Cancel(std::move(tickets)); }
 
-  /// Returns when every message is handled and every response is ready. Afterwards no message may
-  /// come.
+  /// Returns when every message is handled and every response is ready. No message may be handled
+  /// afterwards.
   void WaitIdle();
 
   HeldBytes& replies() { return replies_; }
@@ -55,7 +55,7 @@ class RequestHandler {
 
   RequestService& service_;
   boost::asio::any_io_executor executor_;
-  HeldBytes replies_;  ///< Of all clients, from the arrival of their requests on.
+  HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.
   boost::asio::thread_pool long_thread_{1};
 };
 

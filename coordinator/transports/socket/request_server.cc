@@ -72,7 +72,8 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
 RequestServer::~RequestServer() {
   StopAccepting();
   CloseConnections(std::chrono::milliseconds(0));
-  // A pass may still compute for a client that has left, and its response comes to these threads.
+  // A pass may still compute a request whose client has left, and its response is posted to these
+  // threads.
   handler_.WaitIdle();
   work_.reset();
   for (std::thread& thread : threads_) {
@@ -109,7 +110,7 @@ void RequestServer::Admit(tcp::socket socket) {
   {
     const std::lock_guard lock(mutex_);
     if (!is_accepting_) {
-      return;  // CloseConnections may have passed already.
+      return;  // CloseConnections may already have closed the others.
     }
     is_one_too_many = connections_.size() - refused_ >= options_.max_connections;
     if (is_one_too_many && refused_ == kMaxRefused) {

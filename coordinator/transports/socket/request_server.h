@@ -26,8 +26,8 @@ namespace scorecast::coordinator {
 /// The request socket: accepts clients and runs them on threads of its own.
 class RequestServer {
  public:
-  /// Listens from here on. StartupError if the address cannot be had. `service` outlives the
-  /// server.
+  /// Starts to listen. Throws StartupError if it cannot listen on the address. `service` must
+  /// outlive the server.
   RequestServer(RequestService& service, const SocketOptions& options, int io_threads);
   /// Closes the connections, and waits until the service has nothing left to compute.
   ~RequestServer();
@@ -47,7 +47,8 @@ class RequestServer {
   std::size_t connections() const;
 
  private:
-  /// Connections beyond the limit that are refused with a reply at a time.
+  /// How many connections beyond the limit can be refused with a reply at a time. Further ones are
+  /// closed without a reply.
   static constexpr std::size_t kMaxRefused = 64;
 
   void StopAccepting();
@@ -70,7 +71,7 @@ class RequestServer {
   mutable std::mutex mutex_;
   std::condition_variable closed_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
-  std::size_t refused_ = 0;  ///< Of these, those that are only refused.
+  std::size_t refused_ = 0;  ///< How many of `connections_` are only being refused.
   bool is_accepting_ = true;
   std::uint64_t next_id_ = 0;
 

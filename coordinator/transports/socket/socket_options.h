@@ -14,15 +14,16 @@ struct SocketOptions {
   std::uint16_t port = 7400;  ///< 0: any free one; see RequestServer::port.
   std::size_t max_connections = 16384;
   /// A connection is closed after this time without a byte in or out while none of its requests is
-  /// being computed: idle clients, clients that stop in the middle of a frame, and clients that do
-  /// not read their replies.
+  /// being computed. This ends idle clients, clients that stop in the middle of a frame, and
+  /// clients that do not read their replies.
   std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
-  std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Of a frame's message.
-  /// Upper bound on the bytes of all messages that are being read, of at least `max_request_bytes`:
-  /// a further piece is refused with a 503. The same bound holds for all replies, of which those to
-  /// requests under way count with their upper bound. Beyond it only a client that waits for no
-  /// reply may ask for more, and only for a small one; a larger one is refused with a 503, or with
-  /// a 413 if it is larger than the whole bound.
+  std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Largest message of a frame.
+  /// Upper bound on the bytes of all messages that are being read. It counts as at least
+  /// `max_request_bytes`. A message that would exceed it is refused with a 503. The same bound
+  /// holds separately for all replies; the reply to a request under way counts with its upper
+  /// bound. To avoid starvation, a client with no reply pending may still send a request with a
+  /// small reply. A larger reply beyond the bound is refused with a 503, or with a 413 if it could
+  /// exceed the whole bound by itself.
   std::int64_t max_held_bytes = std::int64_t{1} << 30;
 };
 

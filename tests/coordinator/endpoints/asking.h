@@ -18,7 +18,7 @@
 
 namespace scorecast::coordinator {
 
-/// A transport of one request, whose response is waited for.
+/// The sink of one request. A test waits for the response.
 class AskingSink : public ResponseSink {
  public:
   explicit AskingSink(coordinator::OnDelta on_delta = {},
@@ -42,7 +42,7 @@ class AskingSink : public ResponseSink {
   std::promise<DeferredResponse> done_;
 };
 
-/// The response of `endpoint` to a request.
+/// Returns the response of `endpoint` to a request.
 template <typename Response, typename Request>
 proto::Expected<Response> Ask(RequestService& service, const Endpoint& endpoint,
                               const Request& request, Clock::time_point arrived = Clock::now(),
@@ -56,7 +56,7 @@ proto::Expected<Response> Ask(RequestService& service, const Endpoint& endpoint,
   return std::move(static_cast<Response&>(**response));
 }
 
-/// The value, or a failure of the test and an empty value.
+/// Returns the value. If there is none, fails the test and returns an empty value.
 template <typename Value>
 Value ValueOrFail(proto::Expected<Value> value) {
   if (!value) {

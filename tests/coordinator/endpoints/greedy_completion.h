@@ -7,8 +7,8 @@
 
 namespace scorecast::coordinator {
 
-/// The `n` tokens that FakeCluster's model finds the likeliest, one after the other, behind a
-/// sequence whose last segment they go on.
+/// The `n` tokens that greedy decoding with FakeCluster's model adds to the last segment of a
+/// sequence.
 inline std::vector<proto::TokenId> GreedyCompletion(proto::PackedSequence sequence, std::size_t n,
                                                     std::int64_t vocab_size) {
   sequence.label_lists = {{}};

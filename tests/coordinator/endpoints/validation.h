@@ -38,7 +38,7 @@ struct CheckingServer {
   const Tokenizer* tokenizer_ = &with_bos_;
 };
 
-/// The prepared request of a body.
+/// Parses and prepares the request of a body.
 inline proto::Expected<PreparedRequest> PrepareBody(const Endpoint& endpoint,
                                                     const std::string& body,
                                                     const RequestContext& context) {

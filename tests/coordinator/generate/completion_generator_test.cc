@@ -34,7 +34,7 @@ struct Streamed {
   std::vector<std::optional<FinishReason>> reasons;
 };
 
-/// Gives the generator `tokens` until it ends. Adds up its deltas.
+/// Gives `tokens` to a generator until it ends, and adds up its deltas.
 CompletionOutput Generate(const Tokenizer* tokenizer, const Ids& context,
                           const CompletionOptions& options, const Ids& tokens, Streamed& streamed) {
   CompletionGenerator generator(tokenizer, 1000, context, options, [&](CompletionDelta delta) {
@@ -162,7 +162,7 @@ TEST_F(CompletionGeneratorTest, EndsAtMaxNewTokens) {
   }
 }
 
-TEST_F(CompletionGeneratorTest, ATokenThatStopsHasNoText) {
+TEST_F(CompletionGeneratorTest, AStopTokenHasNoText) {
   Ids tokens = tokenizer_->Encode("two");
   tokens.push_back(2);
   const CompletionOptions options = {.max_new_tokens = 100, .stop_token_ids = {7, 2}};
@@ -171,7 +171,7 @@ TEST_F(CompletionGeneratorTest, ATokenThatStopsHasNoText) {
   EXPECT_EQ(output.token_ids, tokens);
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
 
-  // The same for the last token allowed.
+  // The same holds if the token is also the last one allowed.
   const CompletionOutput last =
       Generate(tokenizer_.get(), context_, {.max_new_tokens = 1, .stop_token_ids = {2}}, {2});
   EXPECT_EQ(last.text, "");
@@ -185,7 +185,7 @@ TEST_F(CompletionGeneratorTest, ATokenThatStopsHasNoText) {
   EXPECT_EQ(other.text, " two" + tokenizer_->Decode(Ids{2}));
 }
 
-TEST_F(CompletionGeneratorTest, ShowsWhatWasHeldBackWhenATokenStops) {
+TEST_F(CompletionGeneratorTest, AStopTokenShowsTheTextThatWasHeldBack) {
   Ids tokens = tokenizer_->Encode("two");
   tokens.push_back(2);
   const CompletionOptions options = {
@@ -196,7 +196,7 @@ TEST_F(CompletionGeneratorTest, ShowsWhatWasHeldBackWhenATokenStops) {
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
 }
 
-TEST_F(CompletionGeneratorTest, AStopStringEndsItWithItsToken) {
+TEST_F(CompletionGeneratorTest, AStopStringEndsTheCompletionWithItsToken) {
   const Ids tokens = tokenizer_->Encode("two three four");
   Ids all = context_;
   std::size_t needed = 0;
@@ -219,7 +219,7 @@ TEST_F(CompletionGeneratorTest, WithoutATokenizerThereAreTokensOnly) {
   EXPECT_EQ(Generate(nullptr, {}, options, {4, 9}).finish_reason, FinishReason::kStop);
 }
 
-TEST_F(CompletionGeneratorTest, ARowThatIsNotFiniteEndsIt) {
+TEST_F(CompletionGeneratorTest, ARowThatIsNotFiniteEndsTheCompletion) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   std::vector<proto::RowLogits> rows(8, RowOf(4));

@@ -33,7 +33,7 @@ std::string NameOfTokenizer(const Info& info) {
   return name;
 }
 
-/// `all` without the whole characters at its beginning that `before` begins with, too.
+/// `all` without the whole characters at its beginning that it shares with `before`.
 inline std::string TextAfter(const std::string& before, const std::string& all) {
   std::size_t shared = 0;
   // One character at a time: its first byte, then the bytes that continue it.
@@ -113,8 +113,8 @@ class HardTokens {
     ids.push_back(some.empty() ? -1 : some[Below(some.size())]);
   }
 
-  /// Adds beginnings of a character, again and again, so that bytes stay open for long. Rarely adds
-  /// the whole character, and sometimes tokens without text.
+  /// Adds the beginning of a character again and again, so that bytes stay incomplete for long.
+  /// Rarely adds the whole character, and sometimes tokens without text.
   void AddBeginnings(std::vector<TokenId>& ids) {
     const std::vector<TokenId> text = tokenizer_.Encode("x\U00010384");
     const std::size_t size = std::min<std::size_t>(text.size(), 4);

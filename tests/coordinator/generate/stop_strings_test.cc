@@ -12,7 +12,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-/// What is shown of a text that arrives in pieces of `size` bytes.
+/// The part of a text that is shown if the text arrives in pieces of `size` bytes.
 std::string Cut(const Strings& stops, const std::string& text, std::size_t size) {
   StopStrings stop_strings(stops);
   std::string shown;
@@ -22,7 +22,7 @@ std::string Cut(const Strings& stops, const std::string& text, std::size_t size)
   return shown + stop_strings.Finish();
 }
 
-TEST(StopStrings, EndTheTextBeforeTheFirst) {
+TEST(StopStrings, TheTextEndsBeforeTheFirstStopString) {
   for (std::size_t size = 1; size <= 12; ++size) {
     SCOPED_TRACE(size);
     EXPECT_EQ(Cut({}, "some text", size), "some text");
@@ -31,12 +31,13 @@ TEST(StopStrings, EndTheTextBeforeTheFirst) {
     EXPECT_EQ(Cut({"some text"}, "some text", size), "");
     EXPECT_EQ(Cut({"some text "}, "some text", size), "some text");
     EXPECT_EQ(Cut({"xt", "m"}, "some text", size), "so");
-    // One is the beginning of another.
+    // One stop string is the beginning of another.
     EXPECT_EQ(Cut({"me", "me t", "m"}, "some text", size), "so");
     EXPECT_EQ(Cut({"tex!", "te!"}, "some text", size), "some text");
-    // One is the end of another: both are complete at the same place, and the longer one counts.
+    // One stop string is the end of another. Both are complete at the same place, and the longer
+    // one counts.
     EXPECT_EQ(Cut({"e t", "ome t"}, "some text", size), "s");
-    // One lies inside another, and is complete before it.
+    // One stop string lies inside another, and is complete before it.
     EXPECT_EQ(Cut({"ome t", "me"}, "some text", size), "so");
     // A match that fails overlaps with one that succeeds.
     EXPECT_EQ(Cut({"aab"}, "aaaab", size), "aa");
@@ -44,7 +45,7 @@ TEST(StopStrings, EndTheTextBeforeTheFirst) {
   }
 }
 
-TEST(StopStrings, HoldBackWhatMayBecomeOne) {
+TEST(StopStrings, TextThatMayBecomeAStopStringIsHeldBack) {
   StopStrings stop_strings({"\n\nQ:", "\n."});
   EXPECT_EQ(stop_strings.Push("yes"), "yes");
   EXPECT_EQ(stop_strings.Push("\n"), "");
@@ -57,7 +58,7 @@ TEST(StopStrings, HoldBackWhatMayBecomeOne) {
   EXPECT_EQ(stop_strings.Finish(), "");
 }
 
-TEST(StopStrings, ShowWhatWasHeldBackAtTheEnd) {
+TEST(StopStrings, TextHeldBackIsShownAtTheEnd) {
   StopStrings stop_strings({"abc"});
   EXPECT_EQ(stop_strings.Push("xab"), "x");
   EXPECT_EQ(stop_strings.Finish(), "ab");

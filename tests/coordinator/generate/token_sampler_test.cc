@@ -124,9 +124,9 @@ TEST(TokenSampler, ReadsOnlyTheBestIfTheyAreEnough) {
   EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5, .top_k = 20}, 20).Wanted(0).top_k, 20);
 }
 
-// Each token is the one that follows from the definitions and the whole row, whatever was read
+// Each token must be the one that the definitions choose from the whole row, however much was read
 // before.
-TEST(TokenSampler, ChoosesWhatTheWholeRowWould) {
+TEST(TokenSampler, ChoosesTheTokenThatTheWholeRowGives) {
   std::mt19937 random(31);
   int restricted = 0;
   for (int round = 0; round < 150; ++round) {
@@ -163,10 +163,10 @@ TEST(TokenSampler, ReadsOnUntilTheMassIsProven) {
     token = sampler.Take(ReadFullRow(flat, sampler.Wanted(0)), 0);
   }
   EXPECT_EQ(reads, (std::vector<std::int32_t>{64, 512, 4096}));
-  // Of equal tokens, those with the smaller ids are kept.
+  // Among tokens with equal logits, those with the smaller ids are kept.
   EXPECT_LT(*token, 2500);
   EXPECT_EQ(*token, Expected(options, flat, 0));
-  // From then on as many are read at once, which changes no token.
+  // From then on, this many tokens are read at once. That changes no choice.
   EXPECT_EQ(sampler.Wanted(1).top_k, 4096);
   std::mt19937 random(32);
   for (std::uint32_t step = 1; step < 50; ++step) {
@@ -184,7 +184,7 @@ TEST(TokenSampler, TakesAllIfRoundingLeavesTheMassUnproven) {
   ASSERT_FALSE(sampler.Take(ReadFullRow(logits, sampler.Wanted(0)), 0));
   proto::RowLogits row = ReadFullRow(logits, sampler.Wanted(0));
   ASSERT_EQ(row.top.size(), 100u);
-  row.sum_exp *= 1 + 1e-12;  // As if the ranks had added up in another order.
+  row.sum_exp *= 1 + 1e-12;  // As if the ranks had summed in another order.
   EXPECT_TRUE(sampler.Take(row, 0));
 }
 
@@ -208,7 +208,7 @@ TEST(TokenSampler, ExtremesLeaveTheBestOrAll) {
   EXPECT_EQ(Choose({.temperature = 1, .top_p = 0.3}, {2}), 0);
 }
 
-/// The value that chi-square with so many degrees of freedom exceeds once in 3.5 million times (5
+/// The value that chi-square with this many degrees of freedom exceeds once in 3.5 million times (5
 /// sigma), by the approximation of Wilson and Hilferty (1931).
 double ChiSquareBound(double degrees) {
   const double variance = 2 / (9 * degrees);

@@ -46,7 +46,7 @@ TEST(ParseJson, NestingIsBounded) {
   EXPECT_EQ(Reason("[" + Repeated("[],", 100) + "[]]"), "") << "side by side";
 }
 
-TEST(ParseJson, TheLastOfEqualKeysHolds) {
+TEST(ParseJson, TheLastOfEqualKeysCounts) {
   EXPECT_EQ(ParseJson(R"({"a":1,"a":2})").value()["a"], 2);
 }
 

@@ -33,7 +33,7 @@ Segment Block(int length, int position, bool continues = false) {
 }
 Segment Suffix(int length, int position) { return {SegmentKind::kSuffix, length, position}; }
 
-TEST(PackChunks, TheSeedsExample) {
+TEST(PackChunks, SystemPromptThreeChunksAndAQuestion) {
   const PackedSequence sequence =
       PackChunks(Tokens(10, 0), {{Tokens(10, 10)}, {Tokens(10, 20)}, {Tokens(10, 30)}},
                  {Tokens(9, 40)}, kShared);
@@ -51,14 +51,14 @@ TEST(PackChunks, TheSeedsExample) {
   EXPECT_EQ(sequence.PositionLimit(), 29);
 }
 
-TEST(PackChunks, QuestionsBeginBehindTheLongestChunk) {
+TEST(PackChunks, QuestionsBeginAfterTheLongestChunk) {
   const std::vector<ChunkGroup> groups = {{Tokens(3, 0)}, {Tokens(7, 0)}, {Tokens(1, 0)}};
   EXPECT_THAT(
       PackChunks(Tokens(2, 0), groups, {Tokens(4, 0), Tokens(5, 0)}, kShared).segments,
       ElementsAre(Prefix(2), Block(3, 2), Block(7, 2), Block(1, 2), Suffix(4, 9), Suffix(5, 9)));
 }
 
-TEST(PackChunks, OffsetKeepsPhysicalPositionsButForTheQuestions) {
+TEST(PackChunks, OffsetKeepsPhysicalPositionsExceptOfQuestions) {
   const std::vector<ChunkGroup> groups = {{Tokens(3, 0)}, {Tokens(7, 0)}, {Tokens(1, 0)}};
   EXPECT_THAT(
       PackChunks(Tokens(2, 0), groups, {Tokens(4, 0), Tokens(5, 0)}, kOffset).segments,
@@ -73,7 +73,7 @@ TEST(PackChunks, AGroupIsOneBlockOfSeveralChunks) {
               ElementsAre(Prefix(2), Block(3, 2), Block(2, 5, true), Block(4, 7), Suffix(1, 11)));
 }
 
-TEST(PackChunks, NothingEmptyMakesASegment) {
+TEST(PackChunks, EmptyPartsGetNoSegment) {
   // The first chunk that is not empty begins its group.
   const std::vector<ChunkGroup> groups = {{{}}, {{}, Tokens(3, 0), {}, Tokens(2, 0)}, {{}, {}}};
   EXPECT_THAT(PackChunks({}, groups, {Tokens(1, 0)}, kShared).segments,

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// With a control token that is never found in text, as SentencePiece's.
+/// A tokenizer with a control token that is never found in text, like SentencePiece's.
 class ControlTokenizer : public FakeTokenizer {
  public:
   ControlTokenizer() : FakeTokenizer({}) {}
@@ -37,7 +37,7 @@ class DelimiterFlag : public ::testing::Test {
   const FakeTokenizer tokenizer_{{{"</s>", 2}, {"<far>", 300}}};
 };
 
-TEST_F(DelimiterFlag, DigitsAreAnIdAndAllElseIsText) {
+TEST_F(DelimiterFlag, DigitsAreAnIdAndAnythingElseIsText) {
   EXPECT_EQ(DelimiterFromFlag("0", nullptr, config_), 0);
   EXPECT_EQ(DelimiterFromFlag("299", &tokenizer_, config_), 299);
   EXPECT_EQ(DelimiterFromFlag("</s>", &tokenizer_, config_), 2);
@@ -49,7 +49,7 @@ TEST_F(DelimiterFlag, ASpecialTokensSpellingNamesIt) {
   EXPECT_THAT(Refusal("</d>", &tokenizer), HasSubstr("exactly one token, but it is 4"));
 }
 
-TEST_F(DelimiterFlag, RefusesWhatIsNoDelimiter) {
+TEST_F(DelimiterFlag, RefusesValuesThatAreNoDelimiter) {
   EXPECT_THAT(Refusal("300", nullptr), HasSubstr("300 is outside the model's vocabulary of 300"));
   EXPECT_THAT(Refusal("99999999999999999999999", nullptr), HasSubstr("vocabulary"));
   EXPECT_THAT(Refusal("<far>", &tokenizer_), HasSubstr("vocabulary"));

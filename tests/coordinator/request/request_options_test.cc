@@ -12,7 +12,7 @@ namespace {
 
 constexpr Clock::time_point kArrived{std::chrono::hours(5)};
 
-TEST(JobWith, HasSaltAndDeadlineOfTheRequest) {
+TEST(JobWith, TakesSaltAndDeadlineFromTheRequest) {
   EXPECT_EQ(JobWith({}, kArrived).cache_salt, "");
   EXPECT_FALSE(JobWith({}, kArrived).deadline);
   const RequestOptions options = {.timeout_ms = 70, .model = {}, .cache_salt = "tenant"};
@@ -20,7 +20,7 @@ TEST(JobWith, HasSaltAndDeadlineOfTheRequest) {
   EXPECT_EQ(JobWith(options, kArrived).deadline, kArrived + std::chrono::milliseconds(70));
 }
 
-TEST(JobWith, ADeadlineOfAMillionYearsIsAnotherDistantOne) {
+TEST(JobWith, ADeadlineInAMillionYearsIsBroughtForward) {
   const RequestOptions options = {
       .timeout_ms = std::numeric_limits<std::int64_t>::max(), .model = {}, .cache_salt = {}};
   ASSERT_FALSE(OptionsFault(options));

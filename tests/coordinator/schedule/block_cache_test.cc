@@ -16,7 +16,7 @@ using proto::TokenId;
 using Node = BlockCache::Node;
 using Tokens = std::vector<TokenId>;
 
-/// Stores a page behind `parent`, as a pass does. The caller holds it.
+/// Stores a page as a child of `parent`, as a pass does. The caller holds it.
 Node* Store(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
   Node* node = cache.Insert(parent, position, tokens, cache.TakePage().value());
   cache.PassDone();
@@ -112,7 +112,7 @@ TEST(BlockCache, TheLeastRecentlyUsedIsEvictedFirst) {
   for (const TokenId token : {1, 2, 3}) {
     StoreIdle(cache, *root, 0, {token});
   }
-  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This uses it.
+  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This is a use of the page.
   EXPECT_EQ(cache.TakePage(), 1);
   EXPECT_FALSE(IsCached(cache, *root, 0, {2}));
   EXPECT_EQ(cache.TakePage(), 2);
@@ -160,7 +160,7 @@ TEST(BlockCache, KeepsItsBudgetOfUnreferencedPages) {
   EXPECT_TRUE(IsCached(cache, *root, 0, {4}));
 }
 
-TEST(BlockCache, WithABudgetOfNoneItOnlyAllocatesPages) {
+TEST(BlockCache, WithABudgetOfZeroItOnlyAllocatesPages) {
   BlockCache cache(2, 0);
   EXPECT_FALSE(cache.is_enabled());
   EXPECT_EQ(cache.TakePage(), 0);
@@ -201,7 +201,7 @@ TEST(BlockCache, ASaltIsForgottenWithItsLastPage) {
   }
 }
 
-TEST(BlockCache, CountsWhatWasAskedForAndFound) {
+TEST(BlockCache, CountsTokensLookedUpAndFound) {
   BlockCache cache(1, 1);
   cache.Count(100, 64);
   cache.Count(10, 0);
@@ -209,7 +209,7 @@ TEST(BlockCache, CountsWhatWasAskedForAndFound) {
   EXPECT_EQ(cache.counters().hit_tokens, 64);
 }
 
-/// What the cache must hold, without any index: entries by their chain of keys.
+/// A naive model of what the cache must hold: entries by their chain of keys, without any index.
 class Model {
  public:
   using Key = std::pair<std::int32_t, Tokens>;
@@ -228,8 +228,7 @@ class Model {
              std::equal(chain.begin(), chain.end(), entry.first.begin());
     });
   }
-  /// Evicts the idle leaf that was released before all others, and returns its page; -1 if there is
-  /// none.
+  /// Evicts the idle leaf that was released first, and returns its page, or -1 if there is none.
   std::int32_t Evict() {
     auto oldest = entries_.end();
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
@@ -273,7 +272,7 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
     for (int page = pages; page-- > 0;) {
       model.free_.push_back(page);
     }
-    /// What a sequence holds: nodes from the root on, and pages of its own.
+    /// The nodes that a sequence holds, from the root on, and pages of its own.
     struct Holder {
       Node* root;
       std::vector<std::pair<Node*, Model::Chain>> nodes;
@@ -339,7 +338,7 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
       const auto idle = std::count_if(model.entries_.begin(), model.entries_.end(),
                                       [](const auto& entry) { return entry.second.holders == 0; });
       ASSERT_EQ(cache.available_pages(), static_cast<std::int64_t>(model.free_.size()) + idle);
-      if (pick(0, 9) == 0) {  // Check that so many are available.
+      if (pick(0, 9) == 0) {  // Checks the number of available pages.
         std::vector<std::int32_t> taken;
         const std::int64_t available = cache.available_pages();
         while (const auto page = cache.TakePage()) {

@@ -54,7 +54,7 @@ TEST(Capacity, CountsGranulesOfPassLocalStorage) {
   EXPECT_FALSE(Fault(Items(5, {17, 10}), no_pages));
 }
 
-TEST(Capacity, ReadsOfOneRowStayInOnePass) {
+TEST(Capacity, ReadsOfOneRowMustFitOnePass) {
   Request request = Items(3, {});
   PackedSequence& sequence = request.sequences[0];
   sequence.reads.assign(4, sequence.reads[0]);

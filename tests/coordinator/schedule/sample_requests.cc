@@ -171,7 +171,7 @@ Request RequestMaker::Make() {
 
 std::vector<TokenId> RequestMaker::Piece(int longest) {
   const int text = Pick(0, 5);
-  const int shared = text < 3 ? 40 : 70;  // There are two families of texts that begin alike.
+  const int shared = text < 3 ? 40 : 70;  // Two families of texts share a beginning.
   std::vector<TokenId> tokens;
   for (int i = 0, n = Pick(0, 3) == 0 ? longest : Pick(1, longest); i < n; ++i) {
     tokens.push_back(i < shared ? (i * 7 + text / 3) % 64 : (i * 5 + text * 11) % 64);

@@ -31,11 +31,11 @@ class Greedy : public TokenChooser {
   std::vector<proto::TokenId> tokens_;
 };
 
-/// The tokens that Greedy must choose, computed from the sequence by itself.
+/// The tokens that Greedy must choose, computed from the sequence alone.
 std::vector<proto::TokenId> ExpectedTokens(proto::PackedSequence sequence, std::size_t segment,
                                            std::int64_t count);
 
-/// A job, with what its result is compared with.
+/// A job and the data that its result is compared with.
 struct Request {
   std::vector<proto::PackedSequence> sequences;
   std::vector<Generation> generations;
@@ -58,19 +58,19 @@ proto::PackedSequence ScoredPrompt(int rows, proto::TokenId token);
 Request ItemsRequest(const std::vector<proto::TokenId>& query,
                      const std::vector<std::vector<proto::TokenId>>& items);
 /// Chunks at shared positions, and questions. The last row of each question is read. If
-/// `completion_tokens` is not 0, a completion of so many tokens follows each question.
+/// `completion_tokens` is not 0, a completion of this many tokens follows each question.
 Request ChunksRequest(const std::vector<proto::TokenId>& system,
                       const std::vector<std::vector<proto::TokenId>>& chunks,
                       const std::vector<std::vector<proto::TokenId>>& questions,
                       std::int64_t completion_tokens = 0);
-/// A plain prompt with completions of so many tokens.
+/// A plain prompt with completions of these numbers of tokens.
 Request PlainRequest(const std::vector<proto::TokenId>& prompt,
                      const std::vector<std::int64_t>& completion_tokens);
 
-/// Compares every row and every token with those of the sequences by themselves.
+/// Compares every row and every token with those of the sequences computed alone.
 void ExpectResult(const Request& request, const JobResult& result);
 
-/// Makes random requests whose texts are drawn from few pieces, so that the cache is hit often.
+/// Makes random requests. Their texts are drawn from few pieces, so the cache is hit often.
 class RequestMaker {
  public:
   RequestMaker(std::uint64_t seed, const proto::PlanLimits& limits)

@@ -28,7 +28,7 @@ class Pending {
   Pending& operator=(const Pending&) = delete;
 
   Scheduler::Ticket ticket() const { return ticket_; }
-  /// Waits for the result, which must be that of the request by itself.
+  /// Waits for the result, which must be that of the request computed alone.
   JobResult ExpectComputed();
   /// The same, but the request may have been cancelled.
   void ExpectComputedOrCancelled();
@@ -48,7 +48,7 @@ class Pending {
 /// Waits for the results of several requests: see Pending::ExpectComputed.
 void ExpectAllComputed(std::initializer_list<Pending*> requests);
 
-/// Several requests, whose addresses stay.
+/// Several requests with stable addresses.
 using ManyPending = std::deque<Pending>;
 
 /// A scheduler on a FakeCluster. Scored prompts have names, by which the rows of a pass are told
@@ -76,11 +76,11 @@ class SchedulerBench {
   std::vector<Pass> Passes() const;
   /// Number of rows of a job's first prompt in each pass.
   std::vector<std::ptrdiff_t> RowsInPasses(const std::string& name) const;
-  /// The first and the last pass with at least so many of these rows; -1 if there is none.
+  /// The first and the last pass with at least this many of these rows; -1 if there is none.
   std::ptrdiff_t FirstPassWith(const std::string& name, int rows) const;
   std::ptrdiff_t LastPassWith(const std::string& name, int rows) const;
 
-  /// Waits until nothing is left to compute, and scores a prompt that needs every page there is.
+  /// Waits until nothing is left to compute, then scores a prompt that needs every page.
   void ExpectAllPagesAreFree();
 
   FakeCluster cluster;
@@ -91,8 +91,8 @@ class SchedulerBench {
   std::deque<Pending> scores_;
 };
 
-/// Chooses as another chooser does. After so many choices it holds the cluster: the pass that
-/// follows is formed, and waits.
+/// Chooses as another chooser does. After a number of choices it holds the cluster, so the next
+/// pass is formed and then waits.
 class HoldingChooser : public TokenChooser {
  public:
   HoldingChooser(std::shared_ptr<TokenChooser> other, FakeCluster& cluster, int choices)
@@ -115,9 +115,9 @@ class HeldCompletion : public Pending {
   HeldCompletion(SchedulerBench& bench, std::int64_t tokens, int held_after,
                  std::optional<Clock::time_point> deadline = std::nullopt);
 
-  /// Returns when the cluster holds the next pass, which is formed.
+  /// Returns when the next pass is formed and the cluster holds it.
   void WaitUntilHeld() { chooser_->WaitUntilHeld(); }
-  /// Number of passes that are formed by then, if the completion runs alone.
+  /// Number of passes formed by then if the completion runs alone.
   std::size_t passes_when_held() const { return passes_when_held_; }
 
  private:

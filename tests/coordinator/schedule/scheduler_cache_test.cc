@@ -1,4 +1,4 @@
-// Scheduler with a cache and with completions, compared with each sequence by itself.
+// Scheduler with a cache and with completions, compared with each sequence computed alone.
 
 #include <algorithm>
 #include <atomic>
@@ -66,7 +66,7 @@ TEST(SchedulerCache, CachedTokensAreThoseFoundByTheFirstPass) {
   const auto cached = [&](const Request& request) {
     return Pending(bench.scheduler, request).ExpectComputed().cached_tokens;
   };
-  // Queries of one pass, and of several.
+  // Queries that take one pass, and queries that take several.
   for (const int query : {30, 300}) {
     const auto ask = [&](int tokens, int item) {
       return cached(ItemsRequest(Text(1, tokens), {Text(item, 9)}));
@@ -104,7 +104,7 @@ TEST(SchedulerCache, ADocumentIsComputedOnceForQuestionsThatComeTogether) {
   EXPECT_EQ(bench.scheduler.cache_counters().hit_tokens, 4 * 40);
 }
 
-/// The cache changes no result: every row is compared with that of the sequence by itself.
+/// The cache changes no result: every row is compared with that of the sequence computed alone.
 TEST(SchedulerCache, UnderPressureTenThousandRequestsAreComputedAsIfUncached) {
   const PlanLimits limits{
       .max_rows = 256, .max_reads = 64, .pass_kv_rows = 1024, .kept_kv_rows = 20 * 64};

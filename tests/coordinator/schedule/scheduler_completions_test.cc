@@ -20,7 +20,7 @@ using ::testing::Each;
 constexpr PlanLimits kLimits{
     .max_rows = 32, .max_reads = 64, .pass_kv_rows = 512, .kept_kv_rows = 64 * 64};
 
-TEST(SchedulerCompletions, AreThoseOfTheSequenceAlone) {
+TEST(SchedulerCompletions, AreTheSameAsIfTheSequenceWereAlone) {
   SchedulerBench bench(kLimits);
   Pending plain(bench.scheduler, PlainRequest(Text(1, 10), {70}));
   Pending chunked(bench.scheduler,
@@ -35,7 +35,7 @@ TEST(SchedulerCompletions, OfOneTokenNeedNoFurtherRow) {
   SchedulerBench bench(kLimits);
   Request request = PlainRequest({7, 8, 9}, {1});
   while (ExpectedTokens(request.sequences[0], 1, 1)[0] % 5 == 0) {
-    request.sequences[0].tokens[0] += 1;  // Until Greedy reads the row only once.
+    request.sequences[0].tokens[0] += 1;  // Changes the row until Greedy reads it only once.
   }
   Pending(bench.scheduler, request).ExpectComputed();
   bench.scheduler.WaitIdle();
@@ -43,7 +43,7 @@ TEST(SchedulerCompletions, OfOneTokenNeedNoFurtherRow) {
   EXPECT_EQ(bench.cluster.plans()[0].tokens.size(), 3u);
 }
 
-TEST(SchedulerCompletions, OfOnePlainPromptBeginBehindTheSameRow) {
+TEST(SchedulerCompletions, OfOnePlainPromptBeginAfterTheSameRow) {
   for (const int prompt : {5, 64, 100}) {
     SchedulerBench bench(kLimits, {.cached_pages = 20});
     Pending(bench.scheduler, PlainRequest(Text(1, prompt), {9, 1, 5})).ExpectComputed();
@@ -83,7 +83,7 @@ TEST(SchedulerCompletions, ASequenceWithoutReadsIsComputedEachTime) {
   }
 }
 
-TEST(SchedulerCompletions, TakeHalfOfAPassAtMostWhileOthersWait) {
+TEST(SchedulerCompletions, TakeAtMostHalfOfAPassWhileOthersWait) {
   SchedulerBench bench(kLimits);
   bench.cluster.Hold();
   HeldCompletion held(bench, /*tokens=*/60, /*held_after=*/10);
@@ -107,7 +107,7 @@ TEST(SchedulerCompletions, TakeHalfOfAPassAtMostWhileOthersWait) {
   std::vector<std::ptrdiff_t> completion_rows;
   for (auto i = static_cast<std::size_t>(bench.FirstPassWith("quarter of a pass", 8));
        i < plans.size() && completion_rows.size() < 10; ++i) {
-    // A few of the generated tokens may be the scores' token.
+    // A few of the generated tokens may equal the token of the scores.
     completion_rows.push_back(static_cast<std::ptrdiff_t>(plans[i].tokens.size()) -
                               score_rows[i] / 8 * 8);
   }
@@ -145,8 +145,8 @@ TEST(SchedulerCompletions, KeepOutNeitherScoresThatFillPassesNorLongOnes) {
   bench.cluster.Release();
   ExpectAllComputed({&items, &full, &almost_full, &ten_passes});
   completion.ExpectComputed();
-  // Four passes for the items, one for each prompt that fills one, ten for the longest prompt, and
-  // as many that the completion leads.
+  // Four passes for the items, one for each prompt that fills a pass, ten for the longest prompt,
+  // and as many again that the completion leads.
   EXPECT_LE(bench.LastPassWith("ten passes", 2),
             static_cast<std::ptrdiff_t>(completion.passes_when_held()) + 2 * (4 + 2 + 10) + 2);
 }

@@ -23,7 +23,7 @@ PlanLimits WithPages(std::int32_t pages) {
 TEST(SchedulerPages, TheYoungestIsPreemptedAndComputedAgain) {
   SchedulerBench bench(WithPages(6));
   bench.cluster.Hold();
-  // Each needs two pages at first, and five in the end.
+  // Each completion needs two pages at first, and five in the end.
   Pending oldest(bench.scheduler, PlainRequest(Text(1, 3), {250}));
   Pending youngest(bench.scheduler, PlainRequest(Text(2, 3), {250}));
   bench.cluster.Release();
@@ -52,9 +52,9 @@ TEST(SchedulerPages, CompletionsThatPreemptEachOtherStillMakeProgress) {
       completion.ExpectComputed();
     }
     bench.scheduler.WaitIdle();
-    // One after the other, they would take at most 12 x 200 x 1.5 passes, since Greedy reads about
-    // one row in five twice. Each is preempted at most once for each page of those before it, and
-    // its rows are then computed again, 32 in a pass.
+    // One after the other, the completions would take at most 12 x 200 x 1.5 passes, since Greedy
+    // reads about one row in five twice. Each is preempted at most once for each page of those
+    // before it, and its rows are then computed again, 32 in a pass.
     EXPECT_LE(bench.cluster.plans().size(), 12u * 200 * 3 / 2 + 12 * 5 * (200 / 32 + 1));
     bench.ExpectAllPagesAreFree();
   }
@@ -67,7 +67,7 @@ TEST(SchedulerPages, ALongScoreAndALongPromptBeginInOrderOfArrival) {
   Pending& long_score = bench.Score("long score", {200});
   Pending long_prompt(bench.scheduler, PlainRequest(Text(8, 150), {30}));
   Pending& longest_score = bench.Score("longest score", {256});
-  ManyPending small;  // The pages for each of these are free long before those for the others.
+  ManyPending small;  // Pages for each of these become free long before pages for the others.
   for (int i = 0; i < 10; ++i) {
     small.emplace_back(bench.scheduler, PlainRequest(Text(i, 3), {30}));
   }
@@ -124,7 +124,7 @@ TEST(SchedulerPages, ADeadlineMayPassInTheMiddleOfACompletion) {
   bench.ExpectAllPagesAreFree();
 }
 
-TEST(SchedulerPages, DrainingRefusesRunningCompletionsWhenTheirStepIsBack) {
+TEST(SchedulerPages, DrainingRefusesRunningCompletionsAfterTheirStep) {
   SchedulerBench bench(WithPages(10), {.cached_pages = 3});
   HeldCompletion completion(bench, /*tokens=*/100, /*held_after=*/5);
   completion.WaitUntilHeld();
@@ -138,7 +138,7 @@ TEST(SchedulerPages, DrainingRefusesRunningCompletionsWhenTheirStepIsBack) {
   bench.ExpectAllPagesAreFree();
 }
 
-TEST(SchedulerPages, TheQueueCountsJobsOfWhichNothingWasComputed) {
+TEST(SchedulerPages, TheQueueCountsJobsThatWaitForTheirFirstPass) {
   SchedulerBench bench(WithPages(3), {.max_queue = 2});
   HeldCompletion completion(bench, /*tokens=*/60, /*held_after=*/5);
   completion.WaitUntilHeld();

@@ -39,7 +39,7 @@ TEST(Scheduler, ComputesAJobAndAnEmptyOne) {
   EXPECT_EQ(bench.cluster.plans().size(), 1u) << "both prompts in one pass";
 }
 
-TEST(Scheduler, PacksWhatWaitsInOrderAndFillsTheRest) {
+TEST(Scheduler, PacksWaitingSequencesInOrderAndFillsTheRest) {
   SchedulerBench bench(kLimits);
   bench.cluster.Hold();
   Pending& in_flight = bench.Score("in flight", {3});
@@ -55,7 +55,7 @@ TEST(Scheduler, PacksWhatWaitsInOrderAndFillsTheRest) {
                           Pass{{"large too", 20}, {"fills large too", 9}}));
 }
 
-TEST(Scheduler, ALongSequenceAndTheOthersLeadInTurns) {
+TEST(Scheduler, ALongSequenceAndTheOthersTakeTurnsToGoFirst) {
   SchedulerBench bench(kLimits);
   bench.cluster.Hold();
   Pending& in_flight = bench.Score("in flight", {1});
@@ -116,7 +116,7 @@ TEST(Scheduler, ADeadlineMayPassBetweenTwoPasses) {
   next.ExpectComputed();
 }
 
-TEST(Scheduler, MoreThanTheQueueHoldsIsRefusedAtOnce) {
+TEST(Scheduler, AJobBeyondTheQueueIsRefusedAtOnce) {
   SchedulerBench bench(kLimits, {.max_queue = 2});
   bench.cluster.Hold();
   Pending& in_flight = bench.Score("in flight", {20});
@@ -153,7 +153,7 @@ TEST(Scheduler, CancelledJobsAreDroppedAndNoOthers) {
   EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"in flight", 20}}, Pass{{"stays", 5}}));
 }
 
-TEST(Scheduler, RefusingWhatWaitsLeavesThePassInFlight) {
+TEST(Scheduler, RefusingWaitingJobsLeavesThePassInFlight) {
   SchedulerBench bench(kLimits);
   bench.cluster.Hold();
   Pending& in_flight = bench.Score("in flight", {20});
@@ -168,7 +168,7 @@ TEST(Scheduler, RefusingWhatWaitsLeavesThePassInFlight) {
   EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"in flight", 20}}));
 }
 
-TEST(Scheduler, AJobWithAPartInFlightIsRefusedWhenThatIsBack) {
+TEST(Scheduler, AJobWithRowsInFlightIsRefusedAfterTheirPass) {
   SchedulerBench bench(kLimits);
   bench.cluster.Hold();
   Pending& long_prompt = bench.Score("long", {70});
@@ -240,7 +240,7 @@ PackedSequence RandomSequence(std::mt19937& random) {
   return sequence;
 }
 
-/// FakeCluster aborts on a plan that breaks a limit or reads K/V that is not there.
+/// FakeCluster aborts on a plan that breaks a limit or reads K/V that is not stored.
 TEST(Scheduler, RandomJobsFromManyThreadsAreEachDoneOnceAndRight) {
   std::mt19937 seeds(20260901);
   for (int round = 0; round < 30; ++round) {

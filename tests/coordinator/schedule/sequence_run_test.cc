@@ -46,7 +46,7 @@ class Bench {
     return std::make_unique<SequenceRun>(request.sequences[0], request.generations, request.salt,
                                          cache, limits);
   }
-  /// Computes a pass that has rows of these runs, in this order. They take what it returns.
+  /// Computes a pass with rows of these runs, in this order, and gives each run the rows it read.
   ForwardPlan Compute(PassBuilder pass, const std::vector<SequenceRun*>& runs) {
     ForwardPlan plan = std::move(pass).Take();
     std::promise<std::vector<RowLogits>> computed;
@@ -109,7 +109,7 @@ TEST(SequenceRun, AddsWholeSequencesWithStorageInGranules) {
   const auto b = bench.Begin(second);
   PassBuilder pass(kSmall);
   ASSERT_EQ(a->AddWhole(pass), Outcome::kAdded);
-  // 16 + 32 + 16 rows of pass-local storage are taken, and 16 + 16 left.
+  // 16 + 32 + 16 rows of pass-local storage are taken; 16 + 16 are left.
   ASSERT_EQ(b->AddWhole(pass), Outcome::kAdded);
   const ForwardPlan plan = bench.Compute(std::move(pass), {a.get(), b.get()});
   ASSERT_THAT(plan.sequences, SizeIs(2));
@@ -150,7 +150,7 @@ TEST(SequenceRun, RefusesASequenceThatDoesNotFitTheRest) {
   EXPECT_EQ(refuse_beside(Items(1, {17, 1}), places), Outcome::kNoRoom) << "places";
 }
 
-TEST(SequenceRun, CutsAtThePassesEndAndKeepsWhatLaterRowsSee) {
+TEST(SequenceRun, CutsAtTheEndOfAPassAndKeepsRowsThatLaterOnesSee) {
   Bench bench(kSmall);
   const Request request = Items(20, {40, 6});
   const auto run = bench.Begin(request);
@@ -189,7 +189,7 @@ TEST(SequenceRun, CutsBeforeTheRowWhoseReadsDoNotFit) {
   Bench::ExpectResults(request, *run);
 }
 
-TEST(SequenceRun, ACachedQueryComputesItsItemsOnly) {
+TEST(SequenceRun, WithACachedQueryOnlyTheItemsAreComputed) {
   Bench bench(kLarge, 20);
   EXPECT_THAT(bench.Whole(ItemsRequest(Text(1, 150), {Text(2, 9), Text(3, 5)})).tokens,
               SizeIs(164));
@@ -206,7 +206,7 @@ TEST(SequenceRun, ACachedQueryComputesItsItemsOnly) {
   EXPECT_EQ(bench.cache.counters().hit_tokens, 300);
 }
 
-TEST(SequenceRun, AQueryThatExtendsACachedOneComputesItsTailOnly) {
+TEST(SequenceRun, AQueryThatExtendsACachedOneComputesOnlyItsTail) {
   Bench bench(kLarge, 20);
   bench.Whole(ItemsRequest(Text(1, 100), {}));
   const ForwardPlan longer = bench.Whole(ItemsRequest(Text(1, 120), {Text(2, 4)}));
@@ -252,8 +252,8 @@ TEST(SequenceRun, BlocksWithoutAPrefixAreCachedToo) {
   EXPECT_EQ(bench.cached_rows, 79);
 }
 
-/// Chunks at positions one after the other. Each with `grouped` belongs to the group of the chunk
-/// before it.
+/// Chunks at positions one after the other. A chunk with `grouped` belongs to the group of the
+/// chunk before it.
 Request Offset(const std::vector<Tokens>& chunks, const std::vector<bool>& grouped) {
   Request request;
   PackedSequence& sequence = request.sequences.emplace_back();
@@ -268,7 +268,7 @@ Request Offset(const std::vector<Tokens>& chunks, const std::vector<bool>& group
   return request;
 }
 
-TEST(SequenceRun, AtOffsetPositionsOnlyTheSamePlaceHits) {
+TEST(SequenceRun, AtOffsetPositionsOnlyTheSamePositionHits) {
   Bench bench(kLarge, 20);
   const Tokens a = Text(2, 20);
   const Tokens b = Text(3, 30);
@@ -279,7 +279,7 @@ TEST(SequenceRun, AtOffsetPositionsOnlyTheSamePlaceHits) {
   EXPECT_EQ(bench.cached_rows, 10 + 30) << "behind another chunk that is as long";
 }
 
-TEST(SequenceRun, ChunksOfAGroupHitOnlyBehindTheSameChunks) {
+TEST(SequenceRun, ChunksOfAGroupHitOnlyAfterTheSameChunks) {
   Bench bench(kLarge, 20);
   const Tokens a = Text(2, 20);
   const Tokens b = Text(3, 30);
@@ -352,7 +352,7 @@ TEST(SequenceRun, WithoutAFreePageItUsesPassLocalStorage) {
       << "a job waits for pages";
 }
 
-TEST(SequenceRun, ReleasedInTheMiddleOfACompletionItGoesOnWhereItWas) {
+TEST(SequenceRun, ARunReleasedInTheMiddleOfACompletionContinuesIt) {
   for (const std::int32_t cached_pages : {0, 20}) {
     Bench bench(kLarge, cached_pages);
     const Request request = ChunksRequest(Text(1, 10), {Text(2, 70)}, {Text(5, 5)}, 40);

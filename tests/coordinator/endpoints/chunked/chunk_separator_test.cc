@@ -20,7 +20,7 @@ TEST(SplitAtSeparators, SystemPromptChunksAndQuestion) {
   EXPECT_EQ(split->question, "question");
 }
 
-TEST(SplitAtSeparators, FewerThanTwoAreNoParts) {
+TEST(SplitAtSeparators, FewerThanTwoSeparatorsDoNotSplit) {
   EXPECT_FALSE(SplitAtSeparators("", kSeparator));
   EXPECT_FALSE(SplitAtSeparators("a question", kSeparator));
   EXPECT_FALSE(SplitAtSeparators("sys # # question", kSeparator));
@@ -35,7 +35,7 @@ TEST(SplitAtSeparators, AnyPartMayBeEmpty) {
   EXPECT_EQ(split->question, "");
 }
 
-TEST(SplitAtSeparators, LeftmostWithoutOverlap) {
+TEST(SplitAtSeparators, SeparatorsAreLeftmostAndDoNotOverlap) {
   // Five separators' worth of "##": "#" remains, and goes to the question.
   const auto split = SplitAtSeparators("a#####b", "##");
   ASSERT_TRUE(split);
@@ -46,7 +46,7 @@ TEST(SplitAtSeparators, LeftmostWithoutOverlap) {
   EXPECT_FALSE(SplitAtSeparators("aba", "aba"));
 }
 
-TEST(SplitAtSeparators, LinearInTheText) {
+TEST(SplitAtSeparators, TakesTimeLinearInTheText) {
   std::string prompt;
   for (int i = 0; i < 200'000; ++i) {
     prompt += "x # # ";

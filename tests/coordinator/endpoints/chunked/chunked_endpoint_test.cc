@@ -35,7 +35,7 @@ ChunkedResponse ResponseTo(FakeServer& server, const ChunkedRequest& request) {
   return ValueOrFail(Ask(server, request));
 }
 
-/// Label log-probabilities at a row of a sequence.
+/// The log-probabilities of labels at a row of a sequence.
 std::vector<double> Logprobs(PackedSequence sequence, std::int32_t row, const Ids& labels) {
   sequence.label_lists = {labels};
   const proto::RowLogits read = ExpectedRow(sequence, {row, 0, true, 0}, FakeServer::kVocabSize);
@@ -59,7 +59,7 @@ ChunkedRequest Example() {
   return request;
 }
 
-TEST(ChunkedEndpoint, AQuestionSeesAllAndAChunkSeesNoOther) {
+TEST(ChunkedEndpoint, AQuestionSeesEverythingAndAChunkSeesNoOtherChunk) {
   for (const auto strategy : {ChunkPositionStrategy::kShared, ChunkPositionStrategy::kOffset}) {
     ServerOptions options;
     options.chunks.position_strategy = strategy;
@@ -109,7 +109,7 @@ TEST(ChunkedEndpoint, OneChunkAndOneQuestionAreAPlainPrompt) {
   const ChunkedResponse split = ResponseTo(server, request);
   request.prompt = "systemchunkquestion";
   EXPECT_EQ(ResponseTo(server, request).scores, split.scores);
-  FakeServer plain{ServerOptions{}};  // Without the flag the separators are text.
+  FakeServer plain{ServerOptions{}};  // Without the flag separators are ordinary text.
   request.prompt = "system # # chunk # # question";
   const ChunkedResponse whole = ResponseTo(plain, request);
   EXPECT_NE(whole.scores, split.scores);
@@ -146,12 +146,12 @@ TEST(ChunkedEndpoint, SoftmaxOverTheLabels) {
     sum += std::exp(logprob / 0.5);
   }
   for (std::size_t i = 0; i < logprobs.size(); ++i) {
-    // A few roundings of float64, of terms of magnitude at most 50 before they are exponents.
+    // A few roundings of float64, in terms of magnitude at most 50 that are then exponentiated.
     EXPECT_NEAR(response.scores->at(0)[i], std::exp(logprobs[i] / 0.5) / sum, 1e-13);
   }
 }
 
-TEST(ChunkedEndpoint, ABrokenModelIsA500ThatNamesTheQuestion) {
+TEST(ChunkedEndpoint, ABrokenModelGivesA500ThatNamesTheQuestion) {
   FakeServer server;
   server.cluster.BreakToken(33);
   ChunkedRequest request = Example();

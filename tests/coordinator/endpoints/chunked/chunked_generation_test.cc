@@ -1,4 +1,4 @@
-// Completions of the chunked endpoint, as FakeCluster's model gives them.
+// Completions of the chunked endpoint, computed by FakeCluster's model.
 
 #include <map>
 #include <set>
@@ -36,7 +36,7 @@ std::vector<CompletionOutput> Outputs(FakeServer& server, const ChunkedRequest& 
   return ValueOrFail(Ask(server, request)).outputs.value_or(std::vector<CompletionOutput>());
 }
 
-/// The fake tokenizer's ids.
+/// The fake tokenizer's ids of a text.
 Ids Bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
 Ids Greedy(const std::string& question, std::size_t n) {
@@ -45,7 +45,7 @@ Ids Greedy(const std::string& question, std::size_t n) {
                           n, FakeServer::kVocabSize);
 }
 
-/// What ids mean behind a question of ASCII.
+/// The text of ids that follow an ASCII question.
 std::string TextBehind(const FakeServer& server, const std::string& question, const Ids& ids) {
   Ids all = Bytes(question);
   all.insert(all.end(), ids.begin(), ids.end());
@@ -79,7 +79,7 @@ TEST(ChunkedGeneration, EachQuestionHasItsOwnCompletion) {
   EXPECT_FALSE(response->scores);
 }
 
-TEST(ChunkedGeneration, APlainPromptGoesOn) {
+TEST(ChunkedGeneration, APlainPromptIsContinued) {
   FakeServer server;
   ChunkedRequest request;
   request.prompt = "once upon";
@@ -120,7 +120,7 @@ TEST(ChunkedGeneration, AStopTokenEndsACompletion) {
   EXPECT_EQ(output.finish_reason, FinishReason::kStop);
 }
 
-TEST(ChunkedGeneration, TheSeedDecidesWhateverTheCompany) {
+TEST(ChunkedGeneration, TheSeedAloneDecidesWhateverElseIsComputed) {
   FakeServer server;
   const auto sampled = [](std::uint64_t seed) {
     ChunkedRequest request = Example();
@@ -171,7 +171,7 @@ TEST(ChunkedGeneration, DeltasAddUpToTheCompletion) {
   }
 }
 
-TEST(ChunkedGeneration, ABrokenRowOnTheWayIsA500) {
+TEST(ChunkedGeneration, ABrokenRowInTheMiddleGivesA500) {
   FakeServer server;
   ChunkedRequest request = Example();
   server.cluster.BreakToken(Greedy("who?", 3).at(2));

@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Ids = std::vector<TokenId>;
 
-TEST(ChunkedRequestFromMessage, FieldsLeftOutHaveTheEndpointsDefaults) {
+TEST(ChunkedRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
   const ChunkedRequest request = ValueOrFail(ChunkedRequestFromMessage({}));
   const ChunkedRequest defaults;
   EXPECT_FALSE(request.system_prompt);
@@ -59,11 +59,11 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   message.add_chunks()->set_text("a");
   message.add_chunks()->mutable_ids()->add_ids(3);
   message.add_chunk_groups(2);
-  message.mutable_question()->mutable_ids();  // Ids, none of them.
+  message.mutable_question()->mutable_ids();  // An empty list of ids.
   message.add_questions()->set_text("q");
   message.set_prompt("");
   message.set_chunk_position_strategy("offset");
-  message.set_chunk_temperature(0);  // Given, though it is protobuf's own default.
+  message.set_chunk_temperature(0);  // Set, although it is protobuf's own default.
   message.set_chunk_scale(0.5);
   message.mutable_label_token_ids()->add_ids(4);
   message.add_labels("x");
@@ -144,7 +144,7 @@ ChunkedResponse Example() {
   return response;
 }
 
-TEST(ChunkedResponse, ComesThroughWhole) {
+TEST(ChunkedResponse, KeepsEveryFieldAsAMessage) {
   const ChunkedResponse response = Example();
   v1::Response whole;
   response.ToMessage(whole);
@@ -163,7 +163,7 @@ TEST(ChunkedResponse, ComesThroughWhole) {
   EXPECT_TRUE(MessageDifferencer::Equals(again, whole));
 }
 
-TEST(ChunkedResponse, WhatIsNotThereStaysAway) {
+TEST(ChunkedResponse, AbsentFieldsStayAbsentAsAMessage) {
   v1::Response message;
   ChunkedResponse().ToMessage(message);
   const ChunkedResponse back = ChunkedResponseFromMessage(message.chunked());
@@ -173,7 +173,7 @@ TEST(ChunkedResponse, WhatIsNotThereStaysAway) {
   EXPECT_FALSE(back.top_logprobs);
 }
 
-TEST(ChunkedDelta, SaysWhoseItIsAndWhetherItIsTheLast) {
+TEST(ChunkedDelta, NamesItsQuestionAndSaysWhetherItIsTheLast) {
   v1::ChunkedDelta message;
   ToMessage(3, {"ab", {1, 2}, std::nullopt}, message);
   EXPECT_EQ(message.question(), 3U);

@@ -42,7 +42,7 @@ Segment Block(int length, int position, bool continues = false) {
 }
 Segment Suffix(int length, int position) { return {SegmentKind::kSuffix, length, position}; }
 
-/// Of one segment of a sequence.
+/// The properties of one segment of a sequence.
 Ids TokensOf(const PackedSequence& sequence, std::size_t segment) {
   auto begin = sequence.tokens.begin();
   for (std::size_t i = 0; i < segment; ++i) {
@@ -95,7 +95,7 @@ class ChunkedPreparation : public ::testing::Test {
   ChunkedRequest request_;
 };
 
-TEST_F(ChunkedPreparation, TheSeedsExample) {
+TEST_F(ChunkedPreparation, SystemPromptThreeChunksAndAQuestion) {
   request_.system_prompt = Ids(10, 1);
   request_.chunks = {Ids(10, 2), Ids(10, 3), Ids(10, 4)};
   request_.question = Ids(9, 9);
@@ -119,7 +119,7 @@ TEST_F(ChunkedPreparation, TheSeedsExample) {
   EXPECT_TRUE(prepared.sequence.block_weighting.is_plain());
 }
 
-TEST_F(ChunkedPreparation, ATextIsTakenApartBeforeItIsTokenized) {
+TEST_F(ChunkedPreparation, APromptIsSplitBeforeItIsTokenized) {
   // Joined, "<" and "d>" would be one token; and the separator's bytes are nowhere.
   request_.prompt = "s< # # d>a< # # d> # # <d>?";
   const Prepared from_text = Prepare();
@@ -175,7 +175,7 @@ TEST_F(ChunkedPreparation, UnequalAndEmptyChunks) {
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Suffix(1, 2)));
 }
 
-TEST_F(ChunkedPreparation, AnEmptySystemPromptIsBosWhereTextHasOne) {
+TEST_F(ChunkedPreparation, AnEmptySystemPromptIsBosIfTheTokenizerAddsOne) {
   Structured("", {"ab"}, "?");
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(1), Block(2, 1), Suffix(1, 3)));
   EXPECT_EQ(Prepare().sequence.tokens.front(), kBos);
@@ -193,7 +193,7 @@ TEST_F(ChunkedPreparation, NothingIsAddedToIds) {
   EXPECT_THAT(prepared.sequence.segments, ElementsAre(Block(2, 0), Suffix(1, 2)));
 }
 
-TEST_F(ChunkedPreparation, OneChunkAndNone) {
+TEST_F(ChunkedPreparation, OneChunkOrNone) {
   Structured("s", {"ab"}, "?");
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Block(2, 2), Suffix(1, 4)));
   Structured("s", {}, "?");
@@ -202,7 +202,7 @@ TEST_F(ChunkedPreparation, OneChunkAndNone) {
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Suffix(1, 2)));
 }
 
-TEST_F(ChunkedPreparation, TheRequestsPositionStrategyGoesBeforeTheServers) {
+TEST_F(ChunkedPreparation, TheRequestsPositionStrategyOverridesTheServers) {
   Structured("s", {"ab", "cde"}, "?");
   const auto shared = ElementsAre(Prefix(2), Block(2, 2), Block(3, 2), Suffix(1, 5));
   const auto offset = ElementsAre(Prefix(2), Block(2, 2), Block(3, 4), Suffix(1, 7));
@@ -231,7 +231,7 @@ TEST_F(ChunkedPreparation, TheWeightOfBlocks) {
   EXPECT_EQ(Prepare().sequence.block_weighting, (BlockWeighting{0.9F, 0.25F}));
 }
 
-TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtOnePlace) {
+TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtTheSamePosition) {
   request_.system_prompt = "s";
   request_.chunks = {"ab", "cde"};
   request_.questions = {"?", "why?"};
@@ -251,7 +251,7 @@ TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtOnePlace) {
   EXPECT_THAT(QuestionContexts(prepared.sequence), ElementsAre(Bytes("?"), Bytes("why?")));
 }
 
-TEST_F(ChunkedPreparation, ACompletionOfAPlainPromptIsItsSuffix) {
+TEST_F(ChunkedPreparation, TheCompletionOfAPlainPromptHasASuffixOfItsOwn) {
   request_.prompt = "a plain prompt of some length";
   request_.max_new_tokens = 3;
   const Prepared prepared = Prepare();
@@ -280,7 +280,7 @@ TEST_F(ChunkedPreparation, ACompletionNeedsNoLabels) {
   EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(IsEmpty()));
 }
 
-TEST_F(ChunkedPreparation, OnlyWhatIsAskedForIsRead) {
+TEST_F(ChunkedPreparation, OnlyRowsThatTheResponseNeedsAreRead) {
   Structured("s", {"ab"}, "?");
   request_.label_token_ids.reset();
   request_.labels = {" yes", " no"};
@@ -312,7 +312,7 @@ TEST_F(ChunkedPreparation, WhatEndsACompletion) {
   EXPECT_THAT(CompletionOptionsOf(request_, config_).stop_token_ids, ElementsAre(1, 2));
 }
 
-TEST_F(ChunkedPreparation, TheModelsNameIsTheRequestsOwnIfItHasOne) {
+TEST_F(ChunkedPreparation, TheModelNameIsThatOfTheRequestIfItHasOne) {
   Structured("s", {"ab"}, "?");
   EXPECT_EQ(Prepare().readout.model, "default");
   request_.model = "mine";

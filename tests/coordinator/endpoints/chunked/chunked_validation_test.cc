@@ -40,14 +40,14 @@ Server WithoutTokenizer() {
   return server;
 }
 
-/// A request of text, and one of ids, with these fields beside a prompt in parts.
+/// A request of text, and one of ids, with a prompt in parts and these further fields.
 std::string Text(const std::string& fields) {
   return R"({"system_prompt":"s","chunks":["ab","c"],"question":"?",)" + fields + "}";
 }
 std::string Ids(const std::string& fields) {
   return R"({"system_prompt":[1],"chunks":[[1,2],[3]],"question":[4],)" + fields + "}";
 }
-/// A request of these fields and labels.
+/// A request with these fields and labels.
 std::string Labelled(const std::string& fields) {
   return "{" + fields + R"(,"label_token_ids":[5]})";
 }
@@ -132,7 +132,7 @@ TEST_F(ChunkedValidation, AnEmptyPrompt) {
   ExpectRefused(WithoutBos(), Prompt(""), "empty_prompt", "prompt");
 }
 
-TEST_F(ChunkedValidation, TextAndIdsAreNotMixed) {
+TEST_F(ChunkedValidation, TextAndIdsMustNotBeMixed) {
   ExpectRefused({}, Labelled(R"("system_prompt":[1],"question":"?")"), "text_and_ids_mixed",
                 "system_prompt");
   ExpectRefused({}, Labelled(R"("chunks":["a",[1]],"question":"?")"), "text_and_ids_mixed",
@@ -150,8 +150,8 @@ TEST_F(ChunkedValidation, TextNeedsATokenizer) {
                 "stop");
 }
 
-TEST_F(ChunkedValidation, TextIsValidUtf8) {
-  // The JSON parser refuses it before; another form may not.
+TEST_F(ChunkedValidation, TextMustBeValidUtf8) {
+  // The JSON parser refuses such text earlier, but other forms of a request may not.
   ChunkedRequest request;
   request.label_token_ids = std::vector<TokenId>{5};
   request.question = "?";
@@ -163,7 +163,7 @@ TEST_F(ChunkedValidation, TextIsValidUtf8) {
   EXPECT_EQ(prepared.error().param, "chunks[1]");
 }
 
-TEST_F(ChunkedValidation, IdsAreInTheVocabulary) {
+TEST_F(ChunkedValidation, IdsMustBeInTheVocabulary) {
   ExpectRefused({}, Labelled(R"("system_prompt":[300],"question":[1])"), "token_out_of_vocabulary",
                 "system_prompt", "300");
   ExpectRefused({}, Labelled(R"("chunks":[[1],[2,-1]],"question":[1])"), "token_out_of_vocabulary",
@@ -177,17 +177,17 @@ TEST_F(ChunkedValidation, IdsAreInTheVocabulary) {
                 "stop_token_ids");
 }
 
-TEST_F(ChunkedValidation, TooLongAChunkIsNamed) {
+TEST_F(ChunkedValidation, AChunkThatIsTooLongIsNamed) {
   ExpectAccepted({}, Labelled(R"("chunks":["a",")" + Letters(20) + R"("],"question":"?")"));
   ExpectRefused({}, Labelled(R"("chunks":["a",")" + Letters(21) + R"("],"question":"?")"),
                 "chunk_too_long", "chunks[1]", "21 > 20");
   ExpectRefused({}, Prompt("s # # a # # " + Letters(21) + " # # ?"), "chunk_too_long", "chunks[1]");
-  // In a group each by itself.
+  // Each chunk of a group is checked separately.
   const std::string group = R"(,"chunk_groups":[2],"question":"?")";
   ExpectAccepted({}, Labelled(R"("chunks":[")" + Letters(15) + R"(","abcdefgh"])" + group));
   ExpectRefused({}, Labelled(R"("chunks":["a",")" + Letters(21) + R"("])" + group),
                 "chunk_too_long", "chunks[1]");
-  // What is no chunk may be longer.
+  // Parts that are not chunks may be longer.
   ExpectAccepted({}, Labelled(R"("system_prompt":")" + Letters(21) + R"(","question":")" +
                               Letters(21) + "\""));
 }
@@ -201,7 +201,7 @@ TEST_F(ChunkedValidation, TooManyChunksOrQuestions) {
                 "questions", "5 > 4");
 }
 
-TEST_F(ChunkedValidation, GroupsHoldAllChunks) {
+TEST_F(ChunkedValidation, GroupsMustHoldAllChunks) {
   const auto groups = [](const std::string& list) {
     return Text(R"("label_token_ids":[5],"chunk_groups":)" + list);
   };
@@ -316,7 +316,7 @@ TEST_F(ChunkedValidation, Positions) {
                 "max_new_tokens", "65 > 64");
   ExpectAccepted({}, with_question(32, R"("max_new_tokens":11)"));
   ExpectRefused({}, with_question(43, R"("max_new_tokens":2)"), "too_many_positions", "question");
-  // Under `offset` the second chunk's row counts, too.
+  // With `offset` the second chunk's row counts too.
   ExpectAccepted({}, with_question(41, labels + R"(,"chunk_position_strategy":"offset")"));
   ExpectRefused({}, with_question(42, labels + R"(,"chunk_position_strategy":"offset")"),
                 "too_many_positions", "question");
@@ -344,11 +344,11 @@ TEST_F(ChunkedValidation, Capacity) {
   Server small;
   small.limits_ = {.max_rows = 8, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 64};
   ExpectAccepted(small, Text(R"("label_token_ids":[5])"));
-  // Four segments of more than one granule of 16 rows each.
+  // Four segments, each longer than one granule of 16 rows.
   const std::string chunk = "\"" + Letters(17) + "\"";
   ExpectRefused(small, Labelled(R"("chunks":[)" + chunk + "," + chunk + R"(],"question":)" + chunk),
                 "capacity", "chunks");
-  // A completion keeps its rows: a page of 64 for each of the four segments.
+  // A request with a completion keeps its rows: a page of 64 for each of the four segments.
   ExpectRefused(small, Generated(R"("temperature":0)"), "capacity", "chunks", "256 rows > 64");
   small.limits_.kept_kv_rows = 256;
   ExpectAccepted(small, Generated(R"("temperature":0)"));

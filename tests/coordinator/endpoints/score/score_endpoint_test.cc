@@ -31,7 +31,7 @@ ScoreResponse ResponseTo(FakeServer& server, const ScoreRequest& request) {
   return ValueOrFail(Score(server, request));
 }
 
-/// Label log-probabilities at the end of plain causal ids.
+/// The log-probabilities of labels after a plain causal sequence of ids.
 std::vector<double> CausalLogprobs(const Ids& ids, const Ids& labels) {
   PackedSequence sequence = proto::PackItems(ids, {});
   sequence.label_lists = {labels};
@@ -83,7 +83,7 @@ TEST(ScoreEndpoint, AnItemIsScoredAsIfItAloneFollowedTheQuery) {
   EXPECT_EQ(ResponseTo(one_by_one, Example()).scores, response.scores);
 }
 
-TEST(ScoreEndpoint, FirstLetsEveryItemSeeTheFirstDelimiterAndNoOther) {
+TEST(ScoreEndpoint, VisibilityFirstLetsEveryItemSeeOnlyTheFirstDelimiter) {
   FakeServer server(First());
   const Ids labels = {5, 6, 7};
   const ScoreResponse response = ResponseTo(server, Example());
@@ -161,7 +161,7 @@ TEST(ScoreEndpoint, NoItemsNeedNoPass) {
   EXPECT_TRUE(server.cluster.plans().empty());
 }
 
-TEST(ScoreEndpoint, ABrokenModelIsA500AndTheServerGoesOn) {
+TEST(ScoreEndpoint, ABrokenModelGivesA500AndTheServerGoesOn) {
   for (const ServerOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
     FakeServer server(options);
     server.cluster.BreakToken(23);

@@ -22,7 +22,7 @@ v1::ScoreRequest Smallest() {
   return message;
 }
 
-TEST(ScoreRequestFromMessage, FieldsLeftOutHaveTheEndpointsDefaults) {
+TEST(ScoreRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
   const ScoreRequest request = ValueOrFail(ScoreRequestFromMessage(Smallest()));
   const ScoreRequest defaults;
   EXPECT_EQ(std::get<std::string>(request.query), "q");
@@ -46,12 +46,12 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
     message.mutable_query()->mutable_ids()->add_ids(id);
   }
   message.add_items()->set_text("a");
-  message.add_items()->mutable_ids();  // Ids, none of them.
+  message.add_items()->mutable_ids();  // An empty list of ids.
   message.add_labels("x");
   message.add_labels("y");
   message.set_apply_softmax(true);
   message.set_item_first(true);
-  message.set_temperature(0);  // Given, though it is protobuf's own default.
+  message.set_temperature(0);  // Set, although it is protobuf's own default.
   message.set_return_token_logprobs(true);
   message.set_top_logprobs(4);
   message.set_max_new_tokens(5);
@@ -100,7 +100,7 @@ TEST(ScoreRequestFromMessage, NamesTheFieldThatHasNoValue) {
   EXPECT_EQ(ScoreRequestFromMessage(message).error().param, "query");
 }
 
-TEST(ScoreResponse, ComesThroughWhole) {
+TEST(ScoreResponse, KeepsEveryFieldAsAMessage) {
   ScoreResponse response;
   response.model = "m";
   response.scores = {{0.25, 0.5}, {}};
@@ -161,7 +161,7 @@ std::int64_t LongestResponse(const ScoreRequest& request) {
   return static_cast<std::int64_t>(message.score().ByteSizeLong());
 }
 
-TEST(ResponseBytesBound, HoldsAndIsNotFarOff) {
+TEST(ResponseBytesBound, IsAnUpperBoundAndNotFarOff) {
   for (const std::size_t items : {1, 2, 100, 2000}) {
     for (const std::size_t labels : {1, 2, 300}) {
       for (const bool logprobs : {false, true}) {
@@ -187,7 +187,7 @@ TEST(ResponseBytesBound, HoldsAndIsNotFarOff) {
   }
 }
 
-TEST(ScoreResponse, WhatWasNotAskedForIsNotThere) {
+TEST(ScoreResponse, FieldsThatWereNotAskedForAreAbsent) {
   v1::Response message;
   ScoreResponse().ToMessage(message);
   const ScoreResponse back = ScoreResponseFromMessage(message.score());

@@ -51,17 +51,17 @@ class ScorePreparation : public ::testing::Test {
   ScoreRequest request_;
 };
 
-/// [What is the capital of France ?] <d> [London] <d> [Paris] <d> [Berlin] <d>, of 14 tokens.
+/// [What is the capital of France ?] <d> [London] <d> [Paris] <d> [Berlin] <d>: 14 tokens.
 class WorkedExample : public ScorePreparation {
  protected:
   WorkedExample() {
     request_.query = Ids{11, 12, 13, 14, 15, 16, 17};
     request_.items = {Ids{21}, Ids{22}, Ids{23}};
-    options_.delimiter = 0;  // Any id is valid, 0 too.
+    options_.delimiter = 0;  // Any id is valid, even 0.
   }
 };
 
-TEST_F(WorkedExample, HiddenComputesNoDelimiter) {
+TEST_F(WorkedExample, VisibilityHiddenComputesNoDelimiter) {
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 1u);
   const PackedSequence& sequence = prepared.sequences[0];
@@ -77,7 +77,7 @@ TEST_F(WorkedExample, HiddenComputesNoDelimiter) {
   EXPECT_EQ(prepared.readout.usage.prompt_tokens, 10);
 }
 
-TEST_F(WorkedExample, FirstPutsTheFirstDelimiterIntoThePrefix) {
+TEST_F(WorkedExample, VisibilityFirstPutsTheFirstDelimiterIntoThePrefix) {
   options_.delimiter_visibility = DelimiterVisibility::kFirst;
   request_.return_token_logprobs = true;
   const Prepared prepared = Prepare();
@@ -94,7 +94,7 @@ TEST_F(WorkedExample, FirstPutsTheFirstDelimiterIntoThePrefix) {
   EXPECT_EQ(prepared.readout.usage.prompt_tokens, 11);
 }
 
-TEST_F(WorkedExample, OneByOneMakesAPromptOfEach) {
+TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
   options_.delimiter.reset();
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 3u);
@@ -104,7 +104,7 @@ TEST_F(WorkedExample, OneByOneMakesAPromptOfEach) {
   EXPECT_EQ(prepared.readout.usage.prompt_tokens, 24) << "those of every prompt";
 }
 
-TEST_F(WorkedExample, ItemFirstIsHonouredOneByOneAndIgnoredOtherwise) {
+TEST_F(WorkedExample, ItemFirstIsObeyedOneByOneAndIgnoredOtherwise) {
   request_.item_first = true;
   const Prepared packed = Prepare();
   EXPECT_TRUE(packed.readout.item_first_ignored);
@@ -115,7 +115,7 @@ TEST_F(WorkedExample, ItemFirstIsHonouredOneByOneAndIgnoredOtherwise) {
   EXPECT_THAT(prompts.sequences[2].tokens, ElementsAre(23, 11, 12, 13, 14, 15, 16, 17));
 }
 
-TEST_F(WorkedExample, OnlyRowsOfTheResponseAreRead) {
+TEST_F(WorkedExample, OnlyRowsThatTheResponseNeedsAreRead) {
   struct Case {
     bool softmax, logprobs;
     std::int64_t top;
@@ -175,7 +175,7 @@ TEST_F(ScorePreparation, NoItemsComputeNothing) {
   }
 }
 
-TEST_F(ScorePreparation, BosStandsOnceAtTheStartOfText) {
+TEST_F(ScorePreparation, BosIsAddedOnceAtTheStartOfText) {
   const FakeTokenizer tokenizer({{"<d>", 256}, {"ab", 257}}, kBos);
   request_.query = "xa";
   request_.items = {"b", ""};

@@ -32,7 +32,7 @@ ScoreReadout Items(std::size_t n) {
 }
 
 TEST(Scores, ProbabilitiesOverTheVocabulary) {
-  // Logits 2, 1, 0 and no others: max 2, sum 1 + e^-1 + e^-2.
+  // The only logits are 2, 1 and 0: the maximum is 2, the sum 1 + e^-1 + e^-2.
   const double sum = 1 + std::exp(-1.0) + std::exp(-2.0);
   ScoreReadout readout = Items(1);
   readout.row.token_logprobs = true;
@@ -51,7 +51,7 @@ TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
   ScoreReadout readout = Items(2);
   readout.row.apply_softmax = true;
   readout.row.temperature = 0.5;
-  // Without the normaliser: only the labels were computed.
+  // There is no normaliser, because only the labels were computed.
   const auto response = ScoresFromRows(readout, {{Row({1, 2}, 0, 0)}, {Row({-700, -700}, 0, 0)}});
   ASSERT_TRUE(response.has_value());
   const double low = std::exp(-2.0);
@@ -60,7 +60,7 @@ TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
   EXPECT_THAT(response.value().scores[1], ElementsAre(0.5, 0.5));
 }
 
-TEST(Scores, SoftmaxIsTheSameBitsWhenLogProbabilitiesAreAskedForToo) {
+TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
   ScoreReadout readout = Items(1);
   readout.row.apply_softmax = true;
   readout.row.temperature = 0.7;
@@ -92,7 +92,7 @@ TEST(Scores, QueryRowAndBestTokens) {
   RowLogits query = Row({0}, 1, 2);
   query.top = {{7, 1.0F}, {3, 0.5F}};
   RowLogits item = Row({0}, 0, 1);
-  // The first two differ as floats, and not as log-probabilities: then the ids' order holds.
+  // The first two differ as floats, but not as log-probabilities, so they are ordered by id.
   item.max = 5;
   item.top = {{9, 2e-30F}, {4, 1e-30F}, {2, -1.0F}};
   const auto response = ScoresFromRows(readout, {{query, item}});
@@ -105,7 +105,7 @@ TEST(Scores, QueryRowAndBestTokens) {
                           ElementsAre(Pair(4, -5.0), Pair(9, -5.0), Pair(2, -6.0))));
 }
 
-TEST(Scores, WhatIsNotFiniteIsAnErrorThatNamesTheItem) {
+TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
   const auto param = [](const ScoreReadout& readout, std::vector<RowLogits> rows) -> std::string {

@@ -33,7 +33,7 @@ Server OneByOne() {
   return server;
 }
 
-/// A request of ids with these fields beside a query and two items.
+/// A request of ids with a query, two items and these further fields.
 std::string Ids(const std::string& fields) {
   return R"({"query":[1,2],"items":[[3],[4]],)" + fields + "}";
 }
@@ -48,7 +48,7 @@ std::string List(int n, int id = 1) {
   }
   return list + "]";
 }
-/// A request of a query of `n` ids and of the items.
+/// A request with a query of `n` ids and these items.
 std::string WithQuery(int n, const std::string& items) {
   return R"({"query":)" + List(n) + R"(,"items":)" + items + R"(,"label_token_ids":[5]})";
 }
@@ -152,7 +152,7 @@ TEST_F(ScoreValidation, TooManyItems) {
 }
 
 TEST_F(ScoreValidation, LengthAndPositions) {
-  // 60 + 20 + 20 = 100 tokens are allowed, the largest position + 1 is 64.
+  // 60 + 20 + 20 = 100 tokens are allowed. The largest position + 1 may be 64.
   Server long_positions;
   long_positions.config_.max_position_embeddings = 1000;
   const std::string two = "[" + List(20) + "," + List(20) + "]";
@@ -180,7 +180,7 @@ TEST_F(ScoreValidation, LengthAndPositions) {
 
 TEST_F(ScoreValidation, Capacity) {
   Server small;
-  // Nothing is kept from one pass to the next, so that all must fit one.
+  // Nothing is kept from one pass to the next, so the whole request must fit into one.
   small.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 0};
   ExpectAccepted(small, WithQuery(16, "[" + List(16) + "]"));
   ExpectRefused(small, WithQuery(32, "[" + List(20) + "," + List(20) + "]"), "capacity", "items");
@@ -199,7 +199,7 @@ TEST_F(ScoreValidation, DelimiterInQueryOrItems) {
                 "query");
   ExpectRefused({}, R"({"query":"a","items":["b","c<d>d"],"label_token_ids":[5]})",
                 "delimiter_in_item", "items[1]");
-  // Ids are compared, never text; and an id as text is text.
+  // Ids are compared, never text, and digits in a text are text.
   ExpectAccepted({}, R"({"query":"256","items":["256","d>","< d>"],"label_token_ids":[5]})");
   ExpectAccepted(OneByOne(), R"({"query":"a<d>","items":["b<d>"],"label_token_ids":[5]})");
   Server zero;
@@ -246,7 +246,7 @@ TEST_F(ScoreValidation, Labels) {
   ExpectRefused({}, Text(R"("labels":[" yes"],"label_token_ids":[5])"), "labels_given_twice",
                 "labels");
   ExpectAccepted({}, Ids(R"("label_token_ids":[[5],[5,299]])"));
-  // They are looked at without items too.
+  // Labels are checked even if there are no items.
   ExpectRefused({}, R"({"query":[1],"items":[],"label_token_ids":[300]})",
                 "label_out_of_vocabulary", "label_token_ids[0]");
 }
@@ -264,7 +264,7 @@ TEST_F(ScoreValidation, Temperature) {
                   "temperature_out_of_range", "temperature",
                   "temperature must be finite and greater than zero");
   }
-  // JSON has no way to write what is not finite; messages can.
+  // JSON cannot express numbers that are not finite, but messages can.
   const Server server;
   ScoreRequest request;
   request.query = std::vector<TokenId>{1};

@@ -85,7 +85,7 @@ TEST(Batch, RespondsInOpenAisFormat) {
   }
   EXPECT_FALSE(body.contains("token_logprobs"));
   EXPECT_FALSE(body.contains("top_logprobs"));
-  EXPECT_EQ(run.summary.answered, 1);
+  EXPECT_EQ(run.summary.succeeded, 1);
   EXPECT_EQ(run.summary.ExitCode(), 0);
 }
 
@@ -130,12 +130,12 @@ TEST(Batch, ARefusedRequestIsAResponse) {
   EXPECT_EQ(run.lines[1]["response"]["status_code"], 200);
   EXPECT_EQ(run.lines[2]["response"]["body"]["reason"], "wrong_type");
   EXPECT_EQ(run.lines[3]["response"]["body"]["reason"], "wrong_type");
-  EXPECT_EQ(run.summary.answered, 1);
+  EXPECT_EQ(run.summary.succeeded, 1);
   EXPECT_EQ(run.summary.refused, 3);
   EXPECT_EQ(run.summary.ExitCode(), 3);
 }
 
-TEST(Batch, ALineThatIsNoRequestIsAnErrorRecordAndTheRunGoesOn) {
+TEST(Batch, ALineThatIsNotARequestIsAnErrorRecordAndTheRunGoesOn) {
   FakeServer server;
   BatchOptions options;
   options.max_request_bytes = 300;
@@ -172,12 +172,12 @@ TEST(Batch, ALineThatIsNoRequestIsAnErrorRecordAndTheRunGoesOn) {
   ExpectErrorRecord(run.lines[10], nullptr, 400, "invalid_json", 13);
   EXPECT_EQ(run.lines[11]["custom_id"], "last");
   EXPECT_EQ(run.lines[11]["response"]["status_code"], 200);
-  EXPECT_EQ(run.summary.answered, 2);
+  EXPECT_EQ(run.summary.succeeded, 2);
   EXPECT_EQ(run.summary.error_records, 10);
   EXPECT_EQ(run.summary.ExitCode(), 3);
 }
 
-TEST(Batch, AnEmptyInputIsARun) {
+TEST(Batch, AnEmptyInputSucceeds) {
   FakeServer server;
   EXPECT_EQ(RunText(server, "").summary.ExitCode(), 0);
   EXPECT_EQ(RunText(server, "\n\n").summary.ExitCode(), 0);
@@ -188,7 +188,7 @@ json WithoutTimings(json record) {
   return record;
 }
 
-TEST(Batch, ScoresAreThoseOfARunAloneWhateverTheWindow) {
+TEST(Batch, ScoresDoNotDependOnTheWindow) {
   std::string input;
   for (int i = 0; i < 60; ++i) {
     input += Line(std::to_string(i), i % 7 == 3 ? "{}" : Body(i));
@@ -213,7 +213,7 @@ TEST(Batch, ScoresAreThoseOfARunAloneWhateverTheWindow) {
   }
 }
 
-/// Lets the cluster compute when the last line has been taken.
+/// Lets the cluster compute once the last line has been read.
 class ReleasingInput : public std::streambuf {
  public:
   ReleasingInput(std::string text, FakeCluster& cluster)
@@ -242,9 +242,9 @@ TEST(Batch, LinesThatWaitTogetherShareAPass) {
   ReleasingInput releasing(input, server.cluster);
   std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).answered, 20);
+  EXPECT_EQ(RunBatch(in, out, server.service, {}).succeeded, 20);
   server.scheduler.WaitIdle();
-  // A line is 5 rows and a pass 64: the first one left alone, the others are 95 rows.
+  // A line has 5 rows and a pass 64. The first line goes alone; the others have 95 rows.
   EXPECT_EQ(server.cluster.plans().size(), 3u);
 }
 
@@ -253,7 +253,7 @@ TEST(Batch, KeepsTheOrderOfTheInputWhateverIsReadyFirst) {
   server.cluster.Hold();
   std::string input;
   for (int i = 0; i < 50; ++i) {
-    // A line without items is ready at once, the others when the cluster may compute.
+    // A line without items is ready at once, the others only when the cluster may compute.
     const std::string model = R"(,"model":")" + std::to_string(i) + R"(")";
     input += Line(std::to_string(i),
                   i % 3 == 0 ? Body(i, model)
@@ -294,7 +294,6 @@ class FormingEndpoint : public Endpoint {
     return AsParsed(proto::Expected<Request>(request));
   }
   ParsedRequest FromMessage(const v1::Request&) const override { return FromJson(json()); }
-  void ToMessage(std::size_t, const CompletionDelta&, v1::Response&) const override {}
 
  private:
   struct Response : EndpointResponse {
@@ -329,10 +328,10 @@ class FormingEndpoint : public Endpoint {
   const std::function<void()> on_respond_;
 };
 
-TEST(Batch, NoMoreLinesAreTakenThanTheWindowHolds) {
+TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
   BatchOptions few_lines;
   few_lines.max_lines_in_flight = 2;
-  BatchOptions few_bytes;  // Room for two of the three lines, each of 61 bytes.
+  BatchOptions few_bytes;  // Room for two of the three lines, which have 61 bytes each.
   few_bytes.max_bytes_in_flight = 150;
   for (const BatchOptions& options : {few_lines, few_bytes}) {
     std::promise<void> third_taken;
@@ -356,7 +355,7 @@ TEST(Batch, NoMoreLinesAreTakenThanTheWindowHolds) {
     FakeServer server(FakeServer::MultiItem(), {}, endpoints);
     std::istringstream in(Line("1", "{}") + Line("2", "{}") + Line("3", "{}"));
     std::ostringstream out;
-    EXPECT_EQ(RunBatch(in, out, server.service, options).answered, 3);
+    EXPECT_EQ(RunBatch(in, out, server.service, options).succeeded, 3);
     server.scheduler.WaitIdle();
   }
 }
@@ -374,7 +373,7 @@ TEST(Batch, ALineDoesNotStream) {
   EXPECT_TRUE(server.cluster.plans().empty());
 }
 
-/// A stream that takes so many bytes and then is full.
+/// A stream that takes a number of bytes and is then full.
 class FullDisk : public std::streambuf {
  public:
   explicit FullDisk(int room) : room_(room) {}
@@ -417,7 +416,7 @@ class BrokenInput : public std::streambuf {
   std::string text_;
 };
 
-TEST(Batch, AnInputThatCannotBeReadFailsTheRunAfterWhatWasRead) {
+TEST(Batch, AReadErrorFailsTheRunAfterTheLinesThatWereRead) {
   FakeServer server;
   BrokenInput broken(Line("a", Body(1)) + "{\"custom");
   std::istream in(&broken);
@@ -425,7 +424,7 @@ TEST(Batch, AnInputThatCannotBeReadFailsTheRunAfterWhatWasRead) {
   const BatchSummary summary = RunBatch(in, out, server.service, {});
   server.scheduler.WaitIdle();
   EXPECT_EQ(summary.ExitCode(), 1);
-  EXPECT_EQ(summary.answered, 1);
+  EXPECT_EQ(summary.succeeded, 1);
   EXPECT_EQ(summary.error_records, 0);
   EXPECT_EQ(summary.failure, "the input could not be read");
 }
@@ -463,7 +462,7 @@ class Conversation : public std::streambuf {
   std::string line_;
 };
 
-/// Counts a response when it has been flushed.
+/// Counts the responses that have been flushed.
 class Responses : public std::stringbuf {
  public:
   explicit Responses(Conversation& conversation) : conversation_(conversation) {}
@@ -489,7 +488,7 @@ TEST(Batch, ALineIsWrittenBeforeTheNextIsRead) {
   Responses responses(conversation);
   std::istream in(&conversation);
   std::ostream out(&responses);
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).answered, 5);
+  EXPECT_EQ(RunBatch(in, out, server.service, {}).succeeded, 5);
   server.scheduler.WaitIdle();
 }
 

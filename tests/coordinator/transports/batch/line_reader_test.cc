@@ -36,7 +36,7 @@ TEST(LineReader, SplitsAtNewlines) {
   EXPECT_THAT(Lines(std::string("a\0b\n", 4), 10), ElementsAre(std::string("a\0b", 3)));
 }
 
-TEST(LineReader, LinesOverTheLimitAreLeftOut) {
+TEST(LineReader, LinesOverTheLimitAreDropped) {
   EXPECT_THAT(Lines("12345\n123456\n12345", 5), ElementsAre("12345", "!", "12345"));
   EXPECT_THAT(Lines("12\n123456", 5), ElementsAre("12", "!"));
 }

@@ -11,7 +11,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Labels behind documents; its content follows from its number.
+/// A request for labels after documents. Its content follows from its number.
 v1::Request ChunkedRequestNumber(std::uint64_t number) {
   v1::Request request;
   request.set_request_id(number);
@@ -47,7 +47,7 @@ TEST(ChunkedConnection, ServesBothEndpoints) {
   }
 }
 
-TEST(ChunkedConnection, RefusesWhatIsNoGoodRequest) {
+TEST(ChunkedConnection, RefusesFaultyRequests) {
   FakeSocketServer server;
   const auto client = server.Connect();
   v1::Request request = ChunkedRequestNumber(1);
@@ -76,10 +76,10 @@ TEST(ChunkedConnection, AResponseThatIsTooLargeByItselfIsRefused) {
   EXPECT_TRUE(client->Call(ChunkedRequestNumber(2)).has_chunked());
 }
 
-TEST(ChunkedConnection, DropsWhatALeavingClientWaitsFor) {
+TEST(ChunkedConnection, DropsTheRequestsOfAClientThatLeaves) {
   v1::Request fault = ChunkedRequestNumber(20);
   fault.mutable_chunked()->clear_question();
-  ExpectDropsWhatALeavingClientWaitsFor(ChunkedRequestNumber, fault);
+  ExpectRequestsOfALeavingClientDropped(ChunkedRequestNumber, fault);
 }
 
 }  // namespace

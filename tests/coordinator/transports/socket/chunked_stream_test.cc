@@ -35,7 +35,7 @@ Ids Greedy(std::uint64_t number, TokenId question, std::size_t n) {
                           n, FakeServer::kVocabSize);
 }
 
-/// The parts of a request's completions that came so far.
+/// The parts of a request's completions that have arrived so far.
 struct Received {
   std::map<std::uint32_t, v1::ChunkedOutput> outputs;
 
@@ -100,7 +100,7 @@ TEST(ChunkedStream, AClientThatLeavesEndsItsGeneration) {
   EXPECT_TRUE(server.Connect()->Call(NumberedRequest(1)).has_score());
 }
 
-TEST(ChunkedStream, AFaultOnTheWayIsTheLastReply) {
+TEST(ChunkedStream, AFaultDuringAStreamIsTheLastReply) {
   FakeSocketServer server;
   server.cluster().BreakToken(Greedy(1, 'b', 3).at(2));
   const auto client = server.Connect();

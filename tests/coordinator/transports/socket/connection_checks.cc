@@ -14,7 +14,7 @@ void ExpectError(const v1::Response& response, std::uint64_t request_id, int cod
   EXPECT_FALSE(response.error().message().empty());
 }
 
-void ExpectDropsWhatALeavingClientWaitsFor(v1::Request (*numbered)(std::uint64_t),
+void ExpectRequestsOfALeavingClientDropped(v1::Request (*numbered)(std::uint64_t),
                                            const v1::Request& fault) {
   FakeSocketServer server;
   server.cluster().Hold();
@@ -22,7 +22,8 @@ void ExpectDropsWhatALeavingClientWaitsFor(v1::Request (*numbered)(std::uint64_t
   for (std::uint64_t number = 0; number < 20; ++number) {
     client->Send(numbered(number));
   }
-  // The first pass is in flight; the others wait, of which the 21st is a proof.
+  // The first pass is in flight. The error of request 20 proves that the requests before it were
+  // read and wait.
   ExpectError(client->Call(fault), 20, 400, "missing_field");
   client.reset();
   EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));

@@ -1,4 +1,5 @@
-// One client of the request socket: frames, errors, replies, leaving, reading slowly or not at all.
+// One client of the request socket: frames, errors, replies, and clients that leave, or that read
+// slowly or not at all.
 
 #include "coordinator/transports/socket/connection.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 using launcher::Client;
 
-/// A frame around bytes that may be no message.
+/// A frame around bytes that need not be a message.
 std::string FrameOf(const std::string& message) {
   std::string frame;
   for (const unsigned shift : {24U, 16U, 8U, 0U}) {
@@ -101,7 +102,7 @@ TEST(Connection, GoesOnAfterBadFrames) {
   EXPECT_TRUE(client->Call(NumberedRequest(5)).has_score());
 }
 
-TEST(Connection, ALargestFrameIsTakenAndOneByteMoreIsNot) {
+TEST(Connection, TheLargestFrameIsTakenAndOneByteMoreIsNot) {
   v1::Request request = NumberedRequest(1);
   SocketOptions options = FakeSocketServer::Options();
   options.max_request_bytes = static_cast<std::int64_t>(request.ByteSizeLong());
@@ -112,20 +113,20 @@ TEST(Connection, ALargestFrameIsTakenAndOneByteMoreIsNot) {
   ExpectError(client->Call(request), 0, 413, "request_too_large");
 }
 
-TEST(Connection, DropsWhatALeavingClientWaitsFor) {
+TEST(Connection, DropsTheRequestsOfAClientThatLeaves) {
   v1::Request fault = NumberedRequest(20);
   fault.mutable_score()->clear_query();
-  ExpectDropsWhatALeavingClientWaitsFor(NumberedRequest, fault);
+  ExpectRequestsOfALeavingClientDropped(NumberedRequest, fault);
 }
 
-TEST(Connection, TellsWhenToComeBackWhereTheQueueIsFull) {
+TEST(Connection, SaysWhenToRetryIfTheQueueIsFull) {
   FakeSocketServer server(FakeSocketServer::Options(), {.max_queue = 2});
   server.cluster().Hold();
   const auto client = server.Connect();
   for (std::uint64_t number = 0; number < 4; ++number) {
     client->Send(NumberedRequest(number));
   }
-  // One is in the pass, two wait.
+  // One request is in the pass, two wait.
   const v1::Response refusal = client->Receive();
   ExpectError(refusal, 3, 429, "queue_full");
   EXPECT_GE(refusal.error().retry_after_seconds(), 1);
@@ -135,7 +136,7 @@ TEST(Connection, TellsWhenToComeBackWhereTheQueueIsFull) {
   }
 }
 
-TEST(Connection, TellsOfADeadlineThatPassed) {
+TEST(Connection, ReportsADeadlineThatPassed) {
   FakeSocketServer server;
   server.cluster().Hold();
   const auto client = server.Connect();
@@ -143,7 +144,7 @@ TEST(Connection, TellsOfADeadlineThatPassed) {
   v1::Request hurried = NumberedRequest(1);
   hurried.mutable_score()->set_timeout_ms(1);
   client->Send(hurried);
-  // It is queued by now, as a later one was looked at.
+  // The reply to a later request shows that request 1 is queued by now.
   v1::Request fault = NumberedRequest(2);
   fault.mutable_score()->clear_query();
   ExpectError(client->Call(fault), 2, 400, "missing_field");
@@ -159,10 +160,10 @@ TEST(Connection, TellsOfADeadlineThatPassed) {
   EXPECT_EQ(server.cluster().plans().size(), 1U);
 }
 
-TEST(Connection, AClientThatDoesNotReadCostsOthersNothing) {
+TEST(Connection, AClientThatDoesNotReadDelaysNoOther) {
   FakeSocketServer server;
   const auto slow = server.Connect();
-  // Replies of about 100 kB: far more of them than the server and the two sockets would hold.
+  // Replies of about 100 kB each, in total far more than the server and the two sockets would hold.
   constexpr std::uint64_t kRequests = 400;
   std::thread sender([&] {
     for (std::uint64_t number = 0; number < kRequests; ++number) {
@@ -194,9 +195,9 @@ TEST(Connection, AClientThatDoesNotReadCostsOthersNothing) {
   sender.join();
 }
 
-// More requests than it has in flight at once: the server reads no further, and has nothing to
-// write.
-TEST(Connection, WhoLeavesWhileItIsNotReadIsNoticed) {
+// The client sends more requests than may be in flight, so the server stops reading, and it has
+// nothing to write.
+TEST(Connection, AClientThatLeavesWhileReadingIsPausedIsNoticed) {
   FakeSocketServer server;
   server.cluster().Hold();
   auto leaver = server.Connect();
@@ -213,7 +214,7 @@ TEST(Connection, WhoLeavesWhileItIsNotReadIsNoticed) {
   EXPECT_TRUE(server.Connect()->Call(NumberedRequest(1)).has_score());
 }
 
-TEST(Connection, LongTextsKeepNobodyElseWaiting) {
+TEST(Connection, LongTextsDelayNoOtherClient) {
   FakeSocketServer server;
   server.tokenizer().Hold();
   std::vector<std::unique_ptr<Client>> slow;
@@ -239,7 +240,7 @@ TEST(Connection, LongTextsKeepNobodyElseWaiting) {
 
 TEST(Connection, IsClosedAfterSilenceButNotWhileItsRequestIsComputed) {
   SocketOptions options = FakeSocketServer::Options();
-  options.idle_timeout = std::chrono::seconds(3);  // More than a busy machine stands still.
+  options.idle_timeout = std::chrono::seconds(3);  // Longer than a busy machine stalls.
   FakeSocketServer server(options);
   server.cluster().Hold();
   const auto waiting = server.Connect();
@@ -254,7 +255,7 @@ TEST(Connection, IsClosedAfterSilenceButNotWhileItsRequestIsComputed) {
   EXPECT_THROW(waiting->Receive(), std::runtime_error);
 }
 
-TEST(Connection, AHalfReadMessageIsRefusedWhereAllTogetherAreTooLarge) {
+TEST(Connection, AHalfReadMessageIsRefusedIfAllTogetherAreTooLarge) {
   SocketOptions options = FakeSocketServer::Options();
   options.max_request_bytes = 200'000;
   options.max_held_bytes = 250'000;
@@ -268,7 +269,7 @@ TEST(Connection, AHalfReadMessageIsRefusedWhereAllTogetherAreTooLarge) {
   auto other = server.Connect();
   WriteBytes(*one, half);
   WriteBytes(*other, half);
-  // Which of them comes too late is chance. It goes on as if its frame had been a bad one.
+  // Which client comes too late is chance. Its connection goes on as after a bad frame.
   ASSERT_TRUE(
       Eventually([&] { return one->socket().available() > 0 || other->socket().available() > 0; }));
   if (other->socket().available() == 0) {
@@ -286,8 +287,7 @@ TEST(Connection, AHalfReadMessageIsRefusedWhereAllTogetherAreTooLarge) {
   })) << "what they held is free again";
 }
 
-/// Its response is larger than a small one: 50 log-probabilities for each of the items and the
-/// query.
+/// A request whose response is long: 50 log-probabilities for each of the items and the query.
 v1::Request WithLargeResponse(std::uint64_t number) {
   v1::Request request = NumberedRequest(number);
   for (int item = 0; item < 120; ++item) {
@@ -299,7 +299,7 @@ v1::Request WithLargeResponse(std::uint64_t number) {
 
 TEST(Connection, ALargeResponseIsRefusedIfAllTogetherAreTooLarge) {
   SocketOptions options = FakeSocketServer::Options();
-  options.max_held_bytes = 150'000;  // One of them, not two.
+  options.max_held_bytes = 150'000;  // Room for one response, not for two.
   FakeSocketServer server(options);
   server.cluster().Hold();
   const auto one = server.Connect();

@@ -33,7 +33,7 @@ std::vector<v1::Response> ResponsesIn(const std::string& frames) {
   return responses;
 }
 
-/// A stream whose client reads when the test says so.
+/// A stream whose client reads when the test tells it to.
 class DeltaStreamTest : public ::testing::Test {
  protected:
   void Add(std::size_t question, const std::string& text, TokenId token,
@@ -85,7 +85,7 @@ TEST_F(DeltaStreamTest, EveryTokenHasAFrameIfTheClientReads) {
   EXPECT_EQ(replies_held_.bytes(), 0);
 }
 
-TEST_F(DeltaStreamTest, WaitingDeltasAreMergedToOneForEachQuestion) {
+TEST_F(DeltaStreamTest, WaitingDeltasAreMergedIntoOneForEachQuestion) {
   Add(1, "a", 1);
   Run();
   ASSERT_THAT(replies_, SizeIs(1));

@@ -20,7 +20,7 @@ class FakeSocketServer {
 
   explicit FakeSocketServer(const SocketOptions& options = Options(),
                             const SchedulerOptions& scheduler_options = {});
-  /// Releases the cluster, and waits until all is computed.
+  /// Releases the cluster, and waits until everything is computed.
   ~FakeSocketServer();
 
   std::unique_ptr<launcher::Client> Connect() const;
@@ -38,7 +38,7 @@ class FakeSocketServer {
   std::unique_ptr<RequestServer> server_;
 };
 
-/// A good request whose content follows from its number, which is its request_id too.
+/// A good request. Its content follows from its number, which is also its request_id.
 v1::Request NumberedRequest(std::uint64_t number);
 
 using Scores = std::vector<std::vector<double>>;

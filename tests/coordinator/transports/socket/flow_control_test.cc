@@ -29,7 +29,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-/// Longer than any test takes. io_context::run_for returns earlier if nothing is left to run.
+/// Longer than any test takes. io_context::run_for returns early if nothing is left to run.
 constexpr auto kPatience = std::chrono::seconds(60);
 
 /// Both ends of a stream. The client takes a write's bytes only when it is told to.
@@ -175,14 +175,14 @@ class FlowControl : public ::testing::Test {
     io_.run_for(time);
   }
 
-  /// The client sends `requests`, and each that is read begins.
+  /// The client sends `requests`. Each one that is read begins.
   void Request(const std::string& requests) {
     stream_->Send(requests);
     for (std::size_t begun = requests_.size(); Run(), begun < requests_.size(); ++begun) {
       requests_[begun].begun();
     }
   }
-  void Answer(std::size_t request, const std::string& bytes, bool is_last = true) {
+  void Respond(std::size_t request, const std::string& bytes, bool is_last = true) {
     requests_[request].replied(
         {bytes, requests_[request].pending->replies().Hold(static_cast<std::int64_t>(bytes.size())),
          is_last, [this, bytes] { written_.push_back(bytes); }});
@@ -211,7 +211,7 @@ TEST_F(FlowControl, ReadsNoMoreThanMayBeInFlight) {
   Request("abcde");
   EXPECT_THAT(requests_, SizeIs(kMaxInFlight));
   EXPECT_EQ(stream_->unread(), 2U);
-  Answer(1, "B");
+  Respond(1, "B");
   EXPECT_THAT(requests_, SizeIs(3)) << "the client has not read the reply";
   EXPECT_EQ(Take(), "B");
   EXPECT_THAT(requests_, SizeIs(4));
@@ -236,19 +236,19 @@ TEST_F(FlowControl, ReadsNothingWhileTooManyReplyBytesAreHeld) {
   EXPECT_THAT(requests_, SizeIs(2)) << "the read of the second was under way";
   EXPECT_EQ(all_replies_.bytes(), std::int64_t{4} << 20);
   room.reset();
-  Answer(0, "A");
+  Respond(0, "A");
   EXPECT_EQ(all_replies_.bytes(), 1);
   EXPECT_EQ(Take(), "A");
   EXPECT_THAT(requests_, SizeIs(3));
   EXPECT_EQ(all_replies_.bytes(), 0);
 }
 
-TEST_F(FlowControl, WritesRepliesInTheirOrderAndTellsOfEach) {
+TEST_F(FlowControl, WritesRepliesInOrderAndReportsEach) {
   connection_->Start();
   Request("ab");
-  Answer(1, "B1", /*is_last=*/false);
-  Answer(0, "A");
-  Answer(1, "B2");
+  Respond(1, "B1", /*is_last=*/false);
+  Respond(0, "A");
+  Respond(1, "B2");
   EXPECT_THAT(written_, IsEmpty());
   EXPECT_EQ(Take(), "B1");
   EXPECT_THAT(written_, ElementsAre("B1"));
@@ -258,7 +258,7 @@ TEST_F(FlowControl, WritesRepliesInTheirOrderAndTellsOfEach) {
   EXPECT_EQ(Take(), "") << "nothing else is written";
 }
 
-TEST_F(FlowControl, AReplyMayBeGivenWhenTheOneBeforeIsWritten) {
+TEST_F(FlowControl, AReplyMayFollowOnceTheOneBeforeIsWritten) {
   connection_->Start();
   Request("a");
   const auto reply = [&](const std::string& bytes, bool is_last, std::function<void()> written) {
@@ -277,10 +277,10 @@ TEST_F(FlowControl, ClosesWhenEveryReplyIsWritten) {
   connection_->Start();
   Request("ab");
   connection_->CloseWhenDone();
-  Answer(0, "A");
+  Respond(0, "A");
   EXPECT_EQ(Take(), "A");
   EXPECT_FALSE(stream_->is_shut_down()) << "a request is in flight";
-  Answer(1, "B");
+  Respond(1, "B");
   EXPECT_FALSE(stream_->is_shut_down()) << "its reply is not written";
   EXPECT_EQ(Take(), "B");
   EXPECT_TRUE(stream_->is_shut_down());
@@ -305,7 +305,7 @@ TEST_F(FlowControl, ClosesByItselfIfTheClientDoesNot) {
   EXPECT_TRUE(stream_->is_closed());
 }
 
-TEST_F(FlowControl, ARefusedClientIsToldSoAndNotRead) {
+TEST_F(FlowControl, ARefusedClientGetsAReasonAndIsNotRead) {
   stream_->Send("abc");
   connection_->Refuse({503, "full", "No room.", ""});
   Run();
@@ -329,7 +329,7 @@ TEST_F(FlowControl, CancelsTheRequestsOfAClientThatLeft) {
   EXPECT_TRUE(stream_->is_closed());
   EXPECT_THAT(cancelled_, UnorderedElementsAre(11, 12));
   EXPECT_TRUE(requests_[0].pending->HasLeft());
-  Answer(0, "A");
+  Respond(0, "A");
   EXPECT_EQ(Take(), "");
   EXPECT_THAT(written_, IsEmpty());
 }
@@ -337,8 +337,8 @@ TEST_F(FlowControl, CancelsTheRequestsOfAClientThatLeft) {
 TEST_F(FlowControl, ForgetsTheRepliesOfAClientThatLeft) {
   connection_->Start();
   Request("ab");
-  Answer(0, "A");
-  Answer(1, "B");
+  Respond(0, "A");
+  Respond(1, "B");
   stream_->HangUp();
   Run();
   EXPECT_TRUE(stream_->is_closed());
@@ -346,7 +346,7 @@ TEST_F(FlowControl, ForgetsTheRepliesOfAClientThatLeft) {
   EXPECT_EQ(all_replies_.bytes(), 0);
 }
 
-TEST_F(FlowControl, NoticesThatAClientLeftThatIsNotRead) {
+TEST_F(FlowControl, NoticesThatAClientLeftWhileReadingIsPaused) {
   connection_->Start();
   Request("abcde");
   stream_->HangUp();
@@ -362,18 +362,18 @@ class IdleFlowControl : public FlowControl {
   IdleFlowControl() : FlowControl(milliseconds(50)) {}
 };
 
-TEST_F(IdleFlowControl, AClientIsIdleWithoutARequest) {
+TEST_F(IdleFlowControl, AClientWithoutARequestIsIdle) {
   connection_->Start();
   RunFor(kPatience);
   EXPECT_TRUE(stream_->is_closed());
 }
 
-TEST_F(IdleFlowControl, AClientIsIdleIfItDoesNotReadButNotWhileItWaits) {
+TEST_F(IdleFlowControl, AClientThatDoesNotReadIsIdleButOneThatWaitsIsNot) {
   connection_->Start();
   Request("a");
   RunFor(milliseconds(300));
   EXPECT_FALSE(stream_->is_closed()) << "its request is being computed";
-  Answer(0, "A");
+  Respond(0, "A");
   RunFor(kPatience);
   EXPECT_TRUE(stream_->is_closed()) << "its reply is not read";
   EXPECT_THAT(written_, IsEmpty());

@@ -1,4 +1,4 @@
-// Many clients: limits, cuts, and the steps of a shutdown.
+// Many clients: limits, lost connections, and the steps of a shutdown.
 
 #include "coordinator/transports/socket/request_server.h"
 
@@ -44,7 +44,7 @@ TEST(RequestServer, SaysWhyItCannotListen) {
   EXPECT_THROW(RequestServer(fake.service, nowhere, 1), proto::StartupError);
 }
 
-TEST(RequestServer, ACutAnywhereLeavesNothing) {
+TEST(RequestServer, AConnectionThatBreaksAnywhereLeavesNothing) {
   FakeSocketServer server;
   const std::string frame = proto::ToFrame(NumberedRequest(1));
   for (std::size_t cut = 0; cut <= frame.size(); ++cut) {
@@ -55,7 +55,7 @@ TEST(RequestServer, ACutAnywhereLeavesNothing) {
   EXPECT_TRUE(server.Connect()->Call(NumberedRequest(2)).has_score());
 }
 
-TEST(RequestServer, RefusesOneConnectionTooManyWithAMessage) {
+TEST(RequestServer, RefusesAConnectionBeyondTheLimitWithAnError) {
   SocketOptions options = FakeSocketServer::Options();
   options.max_connections = 2;
   FakeSocketServer server(options);
@@ -64,7 +64,8 @@ TEST(RequestServer, RefusesOneConnectionTooManyWithAMessage) {
   EXPECT_TRUE(first->Call(NumberedRequest(1)).has_score());
   EXPECT_TRUE(second->Call(NumberedRequest(1)).has_score());
   const auto third = server.Connect();
-  third->Send(NumberedRequest(3));  // Unread when the server closes: the refusal comes through.
+  third->Send(NumberedRequest(
+      3));  // The server closes without reading this, and the refusal still arrives.
   const v1::Response refusal = third->Receive();
   EXPECT_EQ(refusal.error().code(), 503);
   EXPECT_EQ(refusal.error().reason(), "too_many_connections");
@@ -76,7 +77,7 @@ TEST(RequestServer, RefusesOneConnectionTooManyWithAMessage) {
   }));
 }
 
-TEST(RequestServer, AShutdownRepliesToEveryRequestTaken) {
+TEST(RequestServer, AShutdownRepliesToEveryRequestItHasRead) {
   constexpr std::uint64_t kRequests = 50;
   FakeSocketServer server;
   server.cluster().Hold();
@@ -147,7 +148,7 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
   EXPECT_EQ(server.server().connections(), 0U);
 }
 
-TEST(RequestServer, ItsEndWaitsForAPassWhoseClientIsGone) {
+TEST(RequestServer, ItsDestructorWaitsForAPassWhoseClientIsGone) {
   FakeServer fake;
   auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2);
   launcher::Client client("127.0.0.1:" + std::to_string(server->port()));
@@ -160,7 +161,7 @@ TEST(RequestServer, ItsEndWaitsForAPassWhoseClientIsGone) {
     is_gone = true;
   });
   EXPECT_THROW(client.Receive(), std::runtime_error);
-  // The response of the pass would find no thread to form it.
+  // Otherwise no thread would be left to form the response of the pass.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_FALSE(is_gone);
   fake.cluster.Release();

@@ -1,5 +1,5 @@
-// Clients on many threads at once, that come, ask, break off and come back: for ThreadSanitizer's
-// eyes, and for the promise that every client gets its own replies, each once.
+// Clients on many threads that connect, send requests, break off and return. ThreadSanitizer runs
+// this test. It also checks that every client gets its own replies, each once.
 
 #include <map>
 #include <random>
@@ -20,7 +20,7 @@ using launcher::Client;
 
 constexpr std::uint64_t kNumbers = 40;
 
-/// Sends so many requests on one connection and receives their replies.
+/// Sends a number of requests on one connection and receives their replies.
 void AskAndCheck(Client& client, std::mt19937_64& random, const std::vector<Scores>& expected) {
   std::map<std::uint64_t, std::uint64_t> asked;  // request_id → number
   const std::uint64_t requests = 1 + random() % 20;
@@ -40,7 +40,7 @@ void AskAndCheck(Client& client, std::mt19937_64& random, const std::vector<Scor
   }
 }
 
-/// Leaves anywhere, with requests in flight and a frame half sent, or sends rubbish.
+/// Leaves at a random point, with requests in flight and a frame half sent, or sends rubbish.
 void Misbehave(Client& client, std::mt19937_64& random) {
   for (std::uint64_t i = random() % 5; i > 0; --i) {
     client.Send(NumberedRequest(random() % kNumbers));
