@@ -42,7 +42,7 @@ void AddChunkFlags(CLI::App& app, coordinator::ChunkOptions& chunks) {
          "starts where the chunk before it ends")
       ->check(CLI::IsMember({"shared", "offset"}))
       ->default_str("shared");
-  app.add_option("--max-chunk-len", chunks.max_chunk_len, "Most tokens of one chunk")
+  app.add_option("--max-chunk-len", chunks.max_chunk_len, "Tokens of one chunk, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
 }
@@ -70,17 +70,18 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
       ->check(CLI::IsMember({"hidden", "first"}))
       ->default_str("hidden");
   app.add_option("--max-items", flags.server.max_items,
-                 "Most items, chunks or questions of one request")
+                 "Items, chunks or questions of one request, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--max-multi-item-seq-len", flags.server.max_multi_item_seq_len,
-                 "Most tokens computed for one request in multi-item mode")
+                 "Tokens computed for one request in multi-item mode, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
   AddChunkFlags(app, flags.server.chunks);
-  app.add_option("--max-batch-tokens", flags.max_batch_tokens,
-                 "Most tokens of one forward pass. Waiting requests share a pass; a longer request "
-                 "takes several")
+  app.add_option(
+         "--max-batch-tokens", flags.max_batch_tokens,
+         "Tokens of one forward pass, at most. Waiting requests share a pass; a longer request "
+         "takes several")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--kv-cache-mb", flags.kv_cache_mb,
@@ -89,7 +90,7 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
       ->default_str("1024, or a quarter of the free memory if that is less");
   app.add_option("--max-request-bytes", flags.max_request_bytes,
-                 "Most bytes of one request or line")
+                 "Bytes of one request or line, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->capture_default_str();
   app.add_option("--threads", flags.threads,

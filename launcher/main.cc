@@ -61,11 +61,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--port", flags.socket.port, "Port of the request socket; 0: any free one")
       ->capture_default_str();
   app.add_option("--max-queue", flags.max_queue,
-                 "Most requests that wait; a further one is refused with 429")
+                 "Requests that wait, at most; a further one is refused with 429")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
   app.add_option("--max-connections", flags.socket.max_connections,
-                 "Most clients connected at once; a further one is refused with 503")
+                 "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
   app.add_option_function<std::int64_t>(
