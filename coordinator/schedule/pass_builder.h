@@ -46,8 +46,8 @@ class PassBuilder {
   const proto::PlanLimits& limits_;
   proto::ForwardPlan plan_;
   std::int32_t pass_kv_rows_ = 0;  ///< Storage taken, in rows.
-  const std::vector<std::vector<proto::TokenId>>* lists_ =
-      nullptr;                              ///< Label lists of the sequence.
+  /// Label lists of the sequence.
+  const std::vector<std::vector<proto::TokenId>>* lists_ = nullptr;
   std::vector<std::int32_t> list_in_plan_;  ///< -1: not in the plan yet.
   std::int32_t empty_list_ = -1;
 };
