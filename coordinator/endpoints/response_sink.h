@@ -20,8 +20,8 @@ struct DeferredResponse {
   /// Holds the bound on the response's bytes; may be null. Must be kept until the bytes of the
   /// formed response are counted.
   Held room;
-  bool is_long =
-      false;  ///< The response may have more than kLongBytes, and then takes long to form.
+  /// The response may have more than kLongBytes, and then takes long to form.
+  bool is_long = false;
 };
 
 /// Requests and responses with more bytes than this are long.

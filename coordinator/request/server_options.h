@@ -20,8 +20,8 @@ struct ServerOptions {
   std::optional<proto::TokenId> delimiter;
   DelimiterVisibility delimiter_visibility = DelimiterVisibility::kHidden;
   std::int64_t max_items = 128;  ///< Most items, chunks or questions of a request.
-  std::int64_t max_multi_item_seq_len =
-      8192;                            ///< Most tokens computed for a request in multi-item mode.
+  /// Most tokens computed for a request in multi-item mode.
+  std::int64_t max_multi_item_seq_len = 8192;
   std::string model_name = "default";  ///< In the response to a request that names no model.
   ChunkOptions chunks;
 };
