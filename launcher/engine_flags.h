@@ -21,8 +21,8 @@ struct EngineFlags {
   coordinator::ServerOptions server;  ///< `delimiter` and `model_name` are set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
-  std::optional<std::int64_t>
-      kv_cache_mb;  ///< MiB on each rank; 0: off; unset: depends on the host's memory.
+  /// MiB on each rank; 0: off; unset: depends on the host's memory.
+  std::optional<std::int64_t> kv_cache_mb;
   int threads = 0;  ///< 0: this rank's share of the CPUs that it may run on.
   std::string dtype = "auto";
   std::string kernel = "auto";

@@ -185,8 +185,8 @@ int RunServeCommand(const ServeFlags& flags) {
   std::optional<Service> service;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
-      google::protobuf::SetLogHandler(
-          nullptr);  // A bad message is reported to its client, not logged.
+      // A bad message is reported to its client, not logged.
+      google::protobuf::SetLogHandler(nullptr);
       service.emplace(flags, engine);
     } else {
       LeaveSignalsToRankZero();

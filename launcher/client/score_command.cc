@@ -61,8 +61,8 @@ void PrintJson(const v1::ScoreResponse& response) {
 }  // namespace
 
 int RunScoreCommand(const ScoreFlags& flags) {
-  google::protobuf::SetLogHandler(
-      nullptr);  // Protobuf logs text that is not valid UTF-8; the server refuses it.
+  // Protobuf would log text that is not valid UTF-8. The server refuses such text.
+  google::protobuf::SetLogHandler(nullptr);
   Client client(flags.connect);
   const v1::Response response = client.Call(ToRequest(flags));
   if (!response.has_score()) {

@@ -14,8 +14,8 @@ namespace scorecast::coordinator {
 CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
                                       const proto::ModelConfig& config);
 
-/// How many tokens before a completion affect how it is decoded, at most. Unfinished characters and
-/// rules about spaces reach back fewer.
+/// Upper bound on the tokens before a completion that affect how it is decoded. Unfinished
+/// characters and rules about spaces reach back less far.
 inline constexpr std::size_t kContextTokens = 16;
 
 /// The last tokens of each question, at most kContextTokens.

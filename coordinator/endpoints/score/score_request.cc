@@ -9,7 +9,7 @@ namespace scorecast::coordinator {
 
 std::int64_t ScoreRequest::ResponseBytesBound() const {
   const auto num_items = static_cast<std::int64_t>(items.size());
-  // Labels of the largest list. The query's row has no more.
+  // Labels of the largest list. The query's row has no more labels.
   std::int64_t of_largest = 0;
   std::int64_t of_all = 0;
   if (const auto* lists = label_token_ids

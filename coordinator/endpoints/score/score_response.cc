@@ -46,7 +46,7 @@ class ResponseBuilder {
     return true;
   }
 
-  /// The same.
+  /// False if a number of the row is not finite.
   bool AddItemRow(const RowLogits& row) {
     std::optional<RowScores> scores = ScoresOfRow(row, readout_.row);
     if (!scores) {

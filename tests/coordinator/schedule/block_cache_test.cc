@@ -73,7 +73,7 @@ TEST(BlockCache, FindsTheLongestOverlapAmongNeighbours) {
   };
   EXPECT_EQ(overlap(0, {1, 2, 3, 4}), std::pair(3, 0)) << "the neighbour below";
   EXPECT_EQ(overlap(0, {1, 2, 5, 1}), std::pair(3, 1)) << "the one above";
-  EXPECT_EQ(overlap(0, {1, 2, 5}), std::pair(3, 1)) << "all of them";
+  EXPECT_EQ(overlap(0, {1, 2, 5}), std::pair(3, 1)) << "all tokens are shared";
   EXPECT_EQ(overlap(0, {1, 7, 7, 7}), std::pair(2, 2));
   EXPECT_EQ(overlap(4, {1, 2, 3, 9}), std::pair(2, 3)) << "of this position only";
   EXPECT_EQ(overlap(0, {2}), std::pair(0, -1));

@@ -130,7 +130,7 @@ TEST(SchedulerCache, UnderPressureTenThousandRequestsAreComputedAsIfUncached) {
     }
   }
   EXPECT_EQ(done, 10000);
-  EXPECT_EQ(most_cached, 12) << "within its budget, and using it";
+  EXPECT_EQ(most_cached, 12) << "the cache keeps its budget, and uses all of it";
   const BlockCacheCounters counters = bench.scheduler.cache_counters();
   EXPECT_GT(counters.evicted_pages, 1000);
   EXPECT_GT(counters.hit_tokens, counters.asked_tokens / 10);

@@ -167,7 +167,7 @@ TEST(SequenceRun, CutsAtTheEndOfAPassAndKeepsRowsThatLaterOnesSee) {
   EXPECT_THAT(bench.ComputePart(*run).sequences[0].segments,
               ElementsAre(PlanSegment{SegmentKind::kPrefix, false, 0, 20, 20, 20, {true, 64}},
                           PlanSegment{SegmentKind::kBlock, false, 20, 0, 0, 6, {false, 0}}))
-      << "no segment that no computed row sees";
+      << "every segment is seen by a computed row";
   Bench::ExpectResults(request, *run);
   run->ReleasePages();
   EXPECT_EQ(bench.cache.available_pages(), 2);
@@ -236,7 +236,7 @@ TEST(SequenceRun, ChunksInAnotherOrderAllHit) {
   bench.Whole(ChunksRequest(Text(1, 10), {b, Text(8, 20), a}, {Text(5, 5)}));
   EXPECT_EQ(bench.cached_rows, 174);
   bench.Whole(ChunksRequest(Text(9, 10), {a, b, c}, {Text(5, 5)}));
-  EXPECT_EQ(bench.cached_rows, 0) << "behind another prefix";
+  EXPECT_EQ(bench.cached_rows, 0) << "after another prefix";
   Request salted = ChunksRequest(Text(1, 10), {a, b, c}, {Text(5, 5)});
   salted.salt = "tenant";
   bench.Whole(salted);
@@ -276,7 +276,7 @@ TEST(SequenceRun, AtOffsetPositionsOnlyTheSamePositionHits) {
   bench.Whole(Offset({b, a}, {false, false}));
   EXPECT_EQ(bench.cached_rows, 10);
   bench.Whole(Offset({Text(4, 20), b}, {false, false}));
-  EXPECT_EQ(bench.cached_rows, 10 + 30) << "behind another chunk that is as long";
+  EXPECT_EQ(bench.cached_rows, 10 + 30) << "after another chunk of the same length";
 }
 
 TEST(SequenceRun, ChunksOfAGroupHitOnlyAfterTheSameChunks) {
@@ -324,7 +324,7 @@ TEST(SequenceRun, DuplicatesOfPagesCachedInTheMeantimeAreGivenBack) {
   bench.ComputePart(*slow);
   EXPECT_TRUE(slow->is_prompt_added());
   EXPECT_EQ(bench.cache.available_pages(), 40 - 4)
-      << "two of the prefix, a chunk's, a completion's";
+      << "two pages of the prefix, one of a chunk, one of a completion";
   while (!slow->is_done()) {
     bench.ComputePart(*slow);
   }

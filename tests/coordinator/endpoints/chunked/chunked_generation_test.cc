@@ -92,7 +92,7 @@ TEST(ChunkedGeneration, APlainPromptIsContinued) {
   const proto::PackedSequence sequence = PackChunks(prompt, {}, {}, ChunkPositionStrategy::kShared);
   EXPECT_EQ(response->outputs->at(0).token_ids,
             GreedyCompletion(sequence, 5, FakeServer::kVocabSize));
-  EXPECT_THAT(*response->scores, ElementsAre(SizeIs(2))) << "of the same prompt";
+  EXPECT_THAT(*response->scores, ElementsAre(SizeIs(2))) << "scores of the same prompt";
 }
 
 TEST(ChunkedGeneration, ScoresDoNotDependOnCompletions) {
@@ -157,7 +157,7 @@ TEST(ChunkedGeneration, DeltasAddUpToTheCompletion) {
   const auto response = Ask(server, request, [&](std::size_t question, CompletionDelta delta) {
     CompletionDelta& sum = deltas[question];
     EXPECT_THAT(delta.token_ids, SizeIs(1));
-    EXPECT_FALSE(sum.finish_reason) << "that was the last one";
+    EXPECT_FALSE(sum.finish_reason) << "that was the last delta";
     sum.text += delta.text;
     sum.token_ids.push_back(delta.token_ids.front());
     sum.finish_reason = delta.finish_reason;

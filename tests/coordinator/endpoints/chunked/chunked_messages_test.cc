@@ -208,7 +208,7 @@ TEST(ResponseBytesBound, NoResponseIsLonger) {
   response.ToMessage(message);
   const auto bytes = static_cast<std::int64_t>(message.ByteSizeLong());
   EXPECT_LE(bytes, request.ResponseBytesBound());
-  EXPECT_GT(2 * bytes, request.ResponseBytesBound()) << "a bound that is of use";
+  EXPECT_GT(2 * bytes, request.ResponseBytesBound()) << "the bound is not too loose";
   const std::int64_t whole = request.ResponseBytesBound();
   request.stream = true;
   EXPECT_GT(request.ResponseBytesBound(), whole + 3 * static_cast<std::int64_t>(text.size()));

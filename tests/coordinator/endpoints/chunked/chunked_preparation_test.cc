@@ -129,7 +129,7 @@ TEST_F(ChunkedPreparation, APromptIsSplitBeforeItIsTokenized) {
   EXPECT_EQ(TokensOf(sequence, 1), Bytes("d>a<"));
   EXPECT_EQ(TokensOf(sequence, 2), Bytes("d>"));
   EXPECT_THAT(TokensOf(sequence, 3), ElementsAre(256, '?'));
-  EXPECT_EQ(from_text.readout.usage.prompt_tokens, 11) << "each once, with BOS";
+  EXPECT_EQ(from_text.readout.usage.prompt_tokens, 11) << "each token once, with BOS";
   EXPECT_THAT(from_text.readout.questions, ElementsAre("prompt"));
 
   request_.prompt.reset();

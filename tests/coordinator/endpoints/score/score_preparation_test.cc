@@ -101,7 +101,7 @@ TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
   EXPECT_THAT(prepared.sequences[1].tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 22));
   EXPECT_THAT(prepared.sequences[1].segments, ElementsAre(Segment{SegmentKind::kPrefix, 8, 0}));
   EXPECT_THAT(prepared.sequences[1].reads, ElementsAre(RowRead{7, 0, true, 0}));
-  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 24) << "those of every prompt";
+  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 24) << "the tokens of every prompt";
 }
 
 TEST_F(WorkedExample, ItemFirstIsObeyedOneByOneAndIgnoredOtherwise) {
@@ -192,7 +192,8 @@ TEST_F(ScorePreparation, BosIsAddedOnceAtTheStartOfText) {
   EXPECT_THAT(Prepare(&tokenizer).sequences[0].tokens, ElementsAre(kBos, 'b', 'x', 'a'));
   request_.query = Ids{1};
   request_.items = {Ids{2}};
-  EXPECT_THAT(Prepare(&tokenizer).sequences[0].tokens, ElementsAre(2, 1)) << "never for ids";
+  EXPECT_THAT(Prepare(&tokenizer).sequences[0].tokens, ElementsAre(2, 1))
+      << "BOS is never added to ids";
 }
 
 TEST_F(ScorePreparation, LabelsPerItemFollowTheirItems) {

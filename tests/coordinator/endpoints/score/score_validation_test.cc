@@ -240,7 +240,7 @@ TEST_F(ScoreValidation, Labels) {
   ExpectRefused({}, Ids(R"("label_token_ids":[4294967296])"), "id_out_of_range",
                 "label_token_ids[0]");
   ExpectRefused({}, Text(R"("labels":[" yes"," maybe"])"), "label_not_one_token", "labels[1]",
-                " is 6.");
+                " is 6 tokens.");
   ExpectRefused({}, Text(R"("labels":[""])"), "label_not_one_token", "labels[0]");
   ExpectRefused({}, Text(R"("labels":[" yes"," yes"])"), "duplicate_label", "labels[1]");
   ExpectRefused({}, Text(R"("labels":[" yes"],"label_token_ids":[5])"), "labels_given_twice",

@@ -41,7 +41,7 @@ struct Received {
 
   void Add(const v1::ChunkedDelta& delta) {
     v1::ChunkedOutput& output = outputs[delta.question()];
-    EXPECT_EQ(output.finish_reason(), "") << "that was the question's last one";
+    EXPECT_EQ(output.finish_reason(), "") << "that was the question's last delta";
     output.mutable_text()->append(delta.text());
     output.mutable_token_ids()->MergeFrom(delta.token_ids());
     output.set_finish_reason(delta.finish_reason());

@@ -182,7 +182,8 @@ TEST(Connection, AClientThatDoesNotReadDelaysNoOther) {
     return before > 0 && server.cluster().plans().size() == before;
   };
   EXPECT_TRUE(Eventually(is_stalled, std::chrono::seconds(120)));
-  EXPECT_LT(server.cluster().plans().size(), kRequests * 3 / 4) << "it stopped before the end";
+  EXPECT_LT(server.cluster().plans().size(), kRequests * 3 / 4)
+      << "the server stopped before the end";
   EXPECT_EQ(ScoresOf(other->Call(NumberedRequest(4)).score()),
             ScoresOf(server.ResponseTo(NumberedRequest(4)).score()));
   std::map<std::uint64_t, int> replies;
@@ -191,7 +192,7 @@ TEST(Connection, AClientThatDoesNotReadDelaysNoOther) {
     ASSERT_EQ(response.score().scores_size(), 121 + static_cast<int>(response.request_id() % 5));
     ++replies[response.request_id()];
   }
-  EXPECT_EQ(replies.size(), kRequests) << "none was lost";
+  EXPECT_EQ(replies.size(), kRequests) << "no reply was lost";
   sender.join();
 }
 
@@ -284,7 +285,7 @@ TEST(Connection, AHalfReadMessageIsRefusedIfAllTogetherAreTooLarge) {
   ExpectError(one->Receive(), 1, 400, "label_not_one_token");
   EXPECT_TRUE(Eventually([&] {
     return other->Call(large).error().reason() == "label_not_one_token";
-  })) << "what they held is free again";
+  })) << "the bytes that they held are free again";
 }
 
 /// A request whose response is long: 50 log-probabilities for each of the items and the query.
@@ -310,7 +311,7 @@ TEST(Connection, ALargeResponseIsRefusedIfAllTogetherAreTooLarge) {
   ExpectError(refusal, 2, 503, "overloaded");
   EXPECT_EQ(refusal.error().retry_after_seconds(), 1);
   server.cluster().Release();
-  EXPECT_TRUE(other->Call(NumberedRequest(3)).has_score()) << "a small one";
+  EXPECT_TRUE(other->Call(NumberedRequest(3)).has_score()) << "a small response";
   EXPECT_TRUE(one->Receive().has_score());
   EXPECT_TRUE(Eventually([&] { return other->Call(WithLargeResponse(4)).has_score(); }));
 }

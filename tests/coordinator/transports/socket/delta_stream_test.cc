@@ -73,7 +73,7 @@ class DeltaStreamTest : public ::testing::Test {
 TEST_F(DeltaStreamTest, EveryTokenHasAFrameIfTheClientReads) {
   for (const TokenId token : {1, 2, 3}) {
     Add(0, std::string(1, static_cast<char>('a' + token)), token);
-    EXPECT_THAT(replies_, IsEmpty()) << "nothing is formed where it is added";
+    EXPECT_THAT(replies_, IsEmpty()) << "nothing is formed on the thread that adds";
     Run();
     const auto responses = Read();
     ASSERT_THAT(responses, SizeIs(1));
@@ -116,7 +116,7 @@ TEST_F(DeltaStreamTest, TheResponseComesAfterAllDeltas) {
   Run();
   Add(0, "b", 2, FinishReason::kLength);
   stream_->Finish([&] {
-    EXPECT_THAT(replies_, SizeIs(1)) << "the last delta was replied";
+    EXPECT_THAT(replies_, SizeIs(1)) << "the last delta was sent";
     order.emplace_back("response");
   });
   Run();

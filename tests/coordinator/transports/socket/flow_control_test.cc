@@ -286,8 +286,8 @@ TEST_F(FlowControl, ClosesWhenEveryReplyIsWritten) {
   EXPECT_TRUE(stream_->is_shut_down());
   stream_->Send(std::string(100'000, 'x'));
   Run();
-  EXPECT_THAT(requests_, SizeIs(2)) << "no more is handled";
-  EXPECT_EQ(stream_->unread(), 0U) << "but it is read";
+  EXPECT_THAT(requests_, SizeIs(2)) << "no further request is handled";
+  EXPECT_EQ(stream_->unread(), 0U) << "but the bytes are read";
   EXPECT_FALSE(stream_->is_closed());
   stream_->HangUp();
   Run();
@@ -312,7 +312,7 @@ TEST_F(FlowControl, ARefusedClientGetsAReasonAndIsNotRead) {
   EXPECT_EQ(stream_->unread(), 3U);
   EXPECT_EQ(Take(), "No room.");
   EXPECT_TRUE(stream_->is_shut_down());
-  EXPECT_EQ(stream_->unread(), 0U) << "dropped";
+  EXPECT_EQ(stream_->unread(), 0U) << "the bytes are dropped";
   EXPECT_THAT(requests_, IsEmpty());
   stream_->HangUp();
   Run();
@@ -351,7 +351,7 @@ TEST_F(FlowControl, NoticesThatAClientLeftWhileReadingIsPaused) {
   Request("abcde");
   stream_->HangUp();
   Run();
-  EXPECT_FALSE(stream_->is_closed()) << "it is looked at from time to time";
+  EXPECT_FALSE(stream_->is_closed()) << "the stream is polled only from time to time";
   RunFor(kPatience);
   EXPECT_TRUE(stream_->is_closed());
   EXPECT_EQ(stream_->unread(), 2U);
