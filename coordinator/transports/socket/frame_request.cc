@@ -1,6 +1,8 @@
 #include "coordinator/transports/socket/frame_request.h"
 
+#include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/socket/frame_format.h"
