@@ -17,7 +17,8 @@
 
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/scheduler.h"
-#include "coordinator/transports/socket/request_server.h"
+#include "coordinator/transports/connection/request_server.h"
+#include "coordinator/transports/socket/frame_protocol.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
@@ -127,7 +128,8 @@ struct Service {
       : cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue, .cached_pages = engine.cached_pages()}),
         requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler),
-        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads) {}
+        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads,
+               coordinator::MakeFrameProtocol) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
     coordinator::SocketOptions options = flags.socket;

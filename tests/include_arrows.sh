@@ -27,8 +27,17 @@ set_allowed() {
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/schedule coordinator/text proto/scorecast.pb.h $contracts" ;;
+    # What transports share knows no protocol.
+    coordinator/transports/connection/*)
+      allowed="coordinator/transports/connection coordinator/endpoints coordinator/request"
+      allowed="$allowed coordinator/generate coordinator/schedule $contracts" ;;
+    # No transport includes another one.
     coordinator/transports/*)
-      allowed="coordinator proto/wire proto/scorecast.pb.h $contracts" ;;
+      transport=${1#coordinator/transports/}
+      allowed="coordinator/transports/${transport%%/*} coordinator/transports/connection"
+      allowed="$allowed coordinator/endpoints coordinator/json coordinator/request"
+      allowed="$allowed coordinator/generate coordinator/schedule coordinator/text"
+      allowed="$allowed proto/wire proto/scorecast.pb.h $contracts" ;;
     shard/*) allowed='shard proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
     bench/*) allowed='bench launcher coordinator shard proto' ;;
@@ -157,6 +166,14 @@ self_check() {
 0 coordinator/transports/deep/a.cc #include "coordinator/endpoints/b.h"
 0 coordinator/transports/a.cc #include "proto/wire/b.h"
 1 coordinator/transports/a.cc #include "proto/mpi/b.h"
+0 coordinator/transports/deep/a.cc #include "coordinator/transports/deep/b.h"
+0 coordinator/transports/deep/a.cc #include "coordinator/transports/connection/b.h"
+1 coordinator/transports/deep/a.cc #include "coordinator/transports/other/b.h"
+0 coordinator/transports/connection/a.cc #include "coordinator/transports/connection/b.h"
+1 coordinator/transports/connection/a.cc #include "coordinator/transports/socket/b.h"
+1 coordinator/transports/connection/a.cc #include "coordinator/json/b.h"
+1 coordinator/transports/connection/a.cc #include "proto/wire/b.h"
+1 coordinator/transports/connection/a.cc #include "proto/scorecast.pb.h"
 1 coordinator/transports/a.cc #include "shard/b.h"
 1 coordinator/text/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/request/b.h"

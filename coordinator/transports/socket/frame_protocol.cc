@@ -5,7 +5,9 @@
 
 #include <boost/asio/read.hpp>
 
-#include "coordinator/transports/socket/response_frames.h"
+#include "coordinator/transports/connection/request_handler.h"
+#include "coordinator/transports/socket/frame_format.h"
+#include "coordinator/transports/socket/frame_request.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -26,7 +28,7 @@ proto::Error Overloaded() {
 }  // namespace
 
 Reply FrameProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) const {
-  return coordinator::ErrorReply(/*request_id=*/0, error, replies);
+  return ToReply(FrameFormat(/*request_id=*/0, /*endpoint=*/nullptr).Error(error), replies);
 }
 
 void FrameProtocol::SendError(Connection& connection, const proto::Error& error) const {
@@ -53,8 +55,8 @@ void FrameProtocol::Fill(const ConnectionPtr& connection, asio::mutable_buffer b
 void FrameProtocol::ReadRequest(ConnectionPtr connection) {
   Fill(connection, asio::buffer(header_), [this, connection] {
     const std::size_t length = proto::FrameLength(header_);
-    if (length > static_cast<std::size_t>(context_.max_message_bytes)) {
-      SendError(*connection, FrameTooLarge(length, context_.max_message_bytes));
+    if (length > static_cast<std::size_t>(context_.max_request_bytes)) {
+      SendError(*connection, FrameTooLarge(length, context_.max_request_bytes));
       SkipMessage(connection, length);
     } else {
       ReadMessage(connection, length);
@@ -69,7 +71,7 @@ void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t len
     return;
   }
   const std::size_t piece = std::min(length - have, kPieceBytes);
-  Held held = context_.messages.TryHold(static_cast<std::int64_t>(piece));
+  Held held = context_.requests.TryHold(static_cast<std::int64_t>(piece));
   if (held == nullptr) {
     ReleaseMessage();
     SendError(*connection, Overloaded());
@@ -98,9 +100,14 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
   auto held = std::make_shared<std::vector<Held>>(std::move(held_));
   std::string message = std::move(message_);
   ReleaseMessage();
+  const std::size_t bytes = message.size();
   const Connection::InFlight request = connection->BeginRequest();
-  context_.handler.Handle(std::move(message), std::move(held), request.pending, request.begun,
-                          request.replied);
+  context_.handler.Handle(
+      bytes,
+      [message = std::move(message), held = std::move(held)](const RequestService& service) {
+        return FrameRequest(service, message);
+      },
+      request.pending, request.begun, request.replied);
   connection->ReadNext();
 }
 
@@ -108,6 +115,10 @@ void FrameProtocol::ReleaseMessage() {
   // Swapped and not cleared, so that an idle connection does not keep the memory.
   std::string().swap(message_);
   held_.clear();
+}
+
+std::unique_ptr<Protocol> MakeFrameProtocol(const ProtocolContext& context) {
+  return std::make_unique<FrameProtocol>(context);
 }
 
 }  // namespace scorecast::coordinator

@@ -9,26 +9,18 @@
 #include <boost/asio/buffer.hpp>
 
 #include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/transports/socket/connection.h"
-#include "coordinator/transports/socket/protocol.h"
-#include "coordinator/transports/socket/request_handler.h"
+#include "coordinator/transports/connection/connection.h"
+#include "coordinator/transports/connection/protocol.h"
 #include "proto/base/error.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
 
-/// What the frame protocols of all connections share.
-struct FrameContext {
-  RequestHandler& handler;
-  HeldBytes& messages;             ///< Bytes of messages that are being read or wait to be handled.
-  std::int64_t max_message_bytes;  ///< Upper bound on one message.
-};
-
 /// Requests and replies as frames: a length, then a protobuf message of that length. Replies carry
 /// the number of their request, so they may come in any order.
 class FrameProtocol : public Protocol {
  public:
-  explicit FrameProtocol(const FrameContext& context) : context_(context) {}
+  explicit FrameProtocol(const ProtocolContext& context) : context_(context) {}
 
   void ReadRequest(std::shared_ptr<Connection> connection) override;
   Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override;
@@ -52,10 +44,13 @@ class FrameProtocol : public Protocol {
   void ReleaseMessage();
   void SendError(Connection& connection, const proto::Error& error) const;
 
-  const FrameContext& context_;
+  const ProtocolContext& context_;
   proto::FrameHeader header_{};
   std::string message_;
   std::vector<Held> held_;  ///< One for each piece of `message_`.
 };
+
+/// For RequestServer.
+std::unique_ptr<Protocol> MakeFrameProtocol(const ProtocolContext& context);
 
 }  // namespace scorecast::coordinator

@@ -1,7 +1,7 @@
 // One client of the request socket: frames, errors, replies, and clients that leave, or that read
 // slowly or not at all.
 
-#include "coordinator/transports/socket/connection.h"
+#include "coordinator/transports/connection/connection.h"
 
 #include <chrono>
 #include <map>

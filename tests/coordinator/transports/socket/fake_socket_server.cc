@@ -6,6 +6,7 @@
 #include <boost/asio/write.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/transports/socket/frame_protocol.h"
 #include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
@@ -19,7 +20,7 @@ SocketOptions FakeSocketServer::Options() {
 FakeSocketServer::FakeSocketServer(const SocketOptions& options,
                                    const SchedulerOptions& scheduler_options)
     : fake_(FakeServer::MultiItem(), scheduler_options),
-      server_(std::make_unique<RequestServer>(fake_.service, options, 2)) {}
+      server_(std::make_unique<RequestServer>(fake_.service, options, 2, MakeFrameProtocol)) {}
 
 FakeSocketServer::~FakeSocketServer() {
   fake_.cluster.Release();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/transports/socket/request_server.h"
+#include "coordinator/transports/connection/request_server.h"
 #include "launcher/client/client.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/fake_server.h"

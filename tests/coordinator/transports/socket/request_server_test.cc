@@ -1,6 +1,6 @@
 // Many clients: limits, lost connections, and the steps of a shutdown.
 
-#include "coordinator/transports/socket/request_server.h"
+#include "coordinator/transports/connection/request_server.h"
 
 #include <atomic>
 #include <chrono>
@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/transports/socket/frame_protocol.h"
 #include "proto/base/error.h"
 #include "proto/wire/frame.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
@@ -33,7 +34,7 @@ TEST(RequestServer, SaysWhyItCannotListen) {
   SocketOptions taken = FakeSocketServer::Options();
   taken.port = server.server().port();
   try {
-    const RequestServer second(fake.service, taken, 1);
+    const RequestServer second(fake.service, taken, 1, MakeFrameProtocol);
     FAIL() << "the port is taken";
   } catch (const proto::StartupError& fault) {
     EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(taken.port)));
@@ -41,7 +42,7 @@ TEST(RequestServer, SaysWhyItCannotListen) {
   }
   SocketOptions nowhere = FakeSocketServer::Options();
   nowhere.host = "not a host";
-  EXPECT_THROW(RequestServer(fake.service, nowhere, 1), proto::StartupError);
+  EXPECT_THROW(RequestServer(fake.service, nowhere, 1, MakeFrameProtocol), proto::StartupError);
 }
 
 TEST(RequestServer, AConnectionThatBreaksAnywhereLeavesNothing) {
@@ -150,7 +151,8 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
 
 TEST(RequestServer, ItsDestructorWaitsForAPassWhoseClientIsGone) {
   FakeServer fake;
-  auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2);
+  auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2,
+                                                MakeFrameProtocol);
   launcher::Client client("127.0.0.1:" + std::to_string(server->port()));
   fake.cluster.Hold();
   client.Send(NumberedRequest(1));

@@ -2,7 +2,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 
-#include "coordinator/transports/socket/byte_stream.h"
+#include "coordinator/transports/connection/byte_stream.h"
 
 namespace scorecast::coordinator {
 

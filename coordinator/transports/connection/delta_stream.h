@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,8 +8,9 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
-#include "coordinator/endpoints/endpoint.h"
-#include "coordinator/transports/socket/pending_request.h"
+#include "coordinator/generate/completion_generator.h"
+#include "coordinator/transports/connection/pending_request.h"
+#include "coordinator/transports/connection/reply_format.h"
 
 namespace scorecast::coordinator {
 
@@ -22,12 +22,11 @@ class DeltaStream : public std::enable_shared_from_this<DeltaStream> {
  public:
   using Replied = std::function<void(Reply)>;
 
-  /// Frames are formed on `executor`.
-  DeltaStream(const Endpoint& endpoint, std::uint64_t request_id,
-              std::shared_ptr<PendingRequest> pending, boost::asio::any_io_executor executor,
-              Replied replied);
+  /// Replies are formed on `executor`.
+  DeltaStream(std::shared_ptr<ReplyFormat> format, std::shared_ptr<PendingRequest> pending,
+              boost::asio::any_io_executor executor, Replied replied);
 
-  /// Called on the computing thread. Returns at once, because frames are formed elsewhere.
+  /// Called on the computing thread. Returns at once, because replies are formed elsewhere.
   void Add(std::size_t output, CompletionDelta delta);
   /// Calls `respond` after all deltas have been passed to `replied`. No delta may be added
   /// afterwards.
@@ -38,8 +37,7 @@ class DeltaStream : public std::enable_shared_from_this<DeltaStream> {
   void Step();
   void Post();
 
-  const Endpoint& endpoint_;
-  const std::uint64_t request_id_;
+  const std::shared_ptr<ReplyFormat> format_;
   const std::shared_ptr<PendingRequest> pending_;
   const boost::asio::any_io_executor executor_;
   const Replied replied_;

@@ -1,4 +1,4 @@
-#include "coordinator/transports/socket/delta_stream.h"
+#include "coordinator/transports/connection/delta_stream.h"
 
 #include <string>
 #include <utility>
@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "coordinator/transports/socket/frame_format.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
@@ -65,9 +66,9 @@ class DeltaStreamTest : public ::testing::Test {
   HeldBytes replies_held_{1 << 20};
   const std::shared_ptr<PendingRequest> pending_ = std::make_shared<PendingRequest>(replies_held_);
   std::vector<Reply> replies_;
-  const std::shared_ptr<DeltaStream> stream_ =
-      std::make_shared<DeltaStream>(ChunkedEndpoint(), 7, pending_, io_.get_executor(),
-                                    [this](Reply reply) { replies_.push_back(std::move(reply)); });
+  const std::shared_ptr<DeltaStream> stream_ = std::make_shared<DeltaStream>(
+      std::make_shared<FrameFormat>(7, &ChunkedEndpoint()), pending_, io_.get_executor(),
+      [this](Reply reply) { replies_.push_back(std::move(reply)); });
 };
 
 TEST_F(DeltaStreamTest, EveryTokenHasAFrameIfTheClientReads) {

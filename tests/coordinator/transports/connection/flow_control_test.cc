@@ -17,7 +17,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/transports/socket/connection.h"
+#include "coordinator/transports/connection/connection.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -16,19 +16,21 @@
 
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/endpoints/request_service.h"
-#include "coordinator/transports/socket/connection.h"
-#include "coordinator/transports/socket/frame_protocol.h"
-#include "coordinator/transports/socket/request_handler.h"
-#include "coordinator/transports/socket/socket_options.h"
+#include "coordinator/transports/connection/connection.h"
+#include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/connection/request_handler.h"
+#include "coordinator/transports/connection/socket_options.h"
 
 namespace scorecast::coordinator {
 
-/// The request socket: accepts clients and runs them on threads of its own.
+/// Listens on an address, accepts clients, and serves them on threads of its own. What they speak
+/// is the protocol's matter.
 class RequestServer {
  public:
   /// Starts to listen. Throws StartupError if it cannot listen on the address. `service` must
   /// outlive the server.
-  RequestServer(RequestService& service, const SocketOptions& options, int io_threads);
+  RequestServer(RequestService& service, const SocketOptions& options, int io_threads,
+                MakeProtocol make_protocol);
   /// Closes the connections, and waits until the service has nothing left to compute.
   ~RequestServer();
 
@@ -60,9 +62,10 @@ class RequestServer {
   const SocketOptions options_;
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  HeldBytes messages_;
+  HeldBytes requests_;
   RequestHandler handler_;
-  FrameContext frames_;
+  const ProtocolContext protocol_context_;
+  const MakeProtocol make_protocol_;
   ConnectionContext context_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer accept_again_;

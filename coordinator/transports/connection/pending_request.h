@@ -18,6 +18,9 @@ struct Reply {
   std::function<void()> written = {};
 };
 
+/// A last reply, whose bytes count in `replies`.
+Reply ToReply(std::string bytes, HeldBytes& replies);
+
 /// What the connection knows of a request that is being handled: its ticket, and whether the client
 /// has left.
 class PendingRequest {

@@ -1,4 +1,4 @@
-#include "coordinator/transports/socket/tcp_stream.h"
+#include "coordinator/transports/connection/tcp_stream.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "coordinator/transports/socket/request_server.h"
+#include "coordinator/transports/connection/request_server.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 #include <boost/asio/strand.hpp>
 #include <spdlog/spdlog.h>
 
-#include "coordinator/transports/socket/tcp_stream.h"
+#include "coordinator/transports/connection/tcp_stream.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -35,13 +35,15 @@ tcp::endpoint Resolve(asio::io_context& io, const SocketOptions& options) {
 
 }  // namespace
 
-RequestServer::RequestServer(RequestService& service, const SocketOptions& options, int io_threads)
+RequestServer::RequestServer(RequestService& service, const SocketOptions& options, int io_threads,
+                             MakeProtocol make_protocol)
     : service_(service),
       options_(options),
       work_(io_.get_executor()),
-      messages_(std::max(options.max_held_bytes, options.max_request_bytes)),
+      requests_(std::max(options.max_held_bytes, options.max_request_bytes)),
       handler_(service, io_.get_executor(), options.max_held_bytes),
-      frames_{handler_, messages_, options.max_request_bytes},
+      protocol_context_{handler_, requests_, options.max_request_bytes},
+      make_protocol_(std::move(make_protocol)),
       context_{options.idle_timeout, handler_.replies(),
                [this](std::vector<Scheduler::Ticket> left) { handler_.Cancel(std::move(left)); }},
       acceptor_(asio::make_strand(io_)),
@@ -119,7 +121,7 @@ void RequestServer::Admit(tcp::socket socket) {
     refused_ += is_one_too_many ? 1 : 0;
     const std::uint64_t id = next_id_++;
     connection = std::make_shared<Connection>(id, std::make_unique<TcpStream>(std::move(socket)),
-                                              std::make_unique<FrameProtocol>(frames_), context_,
+                                              make_protocol_(protocol_context_), context_,
                                               [this, is_one_too_many](std::uint64_t closed_id) {
                                                 const std::lock_guard closing(mutex_);
                                                 connections_.erase(closed_id);

@@ -1,6 +1,14 @@
-#include "coordinator/transports/socket/pending_request.h"
+#include "coordinator/transports/connection/pending_request.h"
+
+#include <cstdint>
+#include <utility>
 
 namespace scorecast::coordinator {
+
+Reply ToReply(std::string bytes, HeldBytes& replies) {
+  Held held = replies.Hold(static_cast<std::int64_t>(bytes.size()));
+  return {std::move(bytes), std::move(held)};
+}
 
 Scheduler::Ticket PendingRequest::Leave() {
   const std::lock_guard lock(mutex_);

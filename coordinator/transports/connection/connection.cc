@@ -1,4 +1,4 @@
-#include "coordinator/transports/socket/connection.h"
+#include "coordinator/transports/connection/connection.h"
 
 #include <algorithm>
 #include <utility>
@@ -46,9 +46,7 @@ void Connection::Refuse(proto::Error error) {
       return;
     }
     self->WatchIdle();
-    self->reading_paused_ = true;  // Until the error is written: see Finish.
-    self->close_when_done_ = true;
-    self->Send(self->protocol_->ErrorReply(error, self->held_replies_));
+    self->SendLast(self->protocol_->ErrorReply(error, self->held_replies_));
   });
 }
 
@@ -144,6 +142,12 @@ void Connection::Send(Reply reply) {
     last_excuse_ = Clock::now();  // Until now there was nothing that the client could have read.
     Write();
   }
+}
+
+void Connection::SendLast(Reply reply) {
+  reading_paused_ = true;  // Until the reply is written: see Finish.
+  close_when_done_ = true;
+  Send(std::move(reply));
 }
 
 void Connection::Write() {

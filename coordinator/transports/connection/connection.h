@@ -13,9 +13,9 @@
 
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/schedule/scheduler.h"
-#include "coordinator/transports/socket/byte_stream.h"
-#include "coordinator/transports/socket/pending_request.h"
-#include "coordinator/transports/socket/protocol.h"
+#include "coordinator/transports/connection/byte_stream.h"
+#include "coordinator/transports/connection/pending_request.h"
+#include "coordinator/transports/connection/protocol.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -80,6 +80,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ReadNext();
   /// Queues bytes that belong to no request in flight.
   void Send(Reply reply);
+  /// The same, then closes the connection as soon as no request is in flight and every reply is
+  /// written. Called instead of ReadNext if the rest of the client's bytes cannot be understood.
+  void SendLast(Reply reply);
   /// Closes the stream and cancels the requests in flight.
   void CloseNow();
 

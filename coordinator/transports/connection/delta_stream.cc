@@ -1,11 +1,8 @@
-#include "coordinator/transports/socket/delta_stream.h"
+#include "coordinator/transports/connection/delta_stream.h"
 
 #include <utility>
 
 #include <boost/asio/post.hpp>
-
-#include "proto/scorecast.pb.h"
-#include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -18,11 +15,10 @@ void Append(CompletionDelta delta, CompletionDelta& to) {
 
 }  // namespace
 
-DeltaStream::DeltaStream(const Endpoint& endpoint, std::uint64_t request_id,
+DeltaStream::DeltaStream(std::shared_ptr<ReplyFormat> format,
                          std::shared_ptr<PendingRequest> pending,
                          boost::asio::any_io_executor executor, Replied replied)
-    : endpoint_(endpoint),
-      request_id_(request_id),
+    : format_(std::move(format)),
       pending_(std::move(pending)),
       executor_(std::move(executor)),
       replied_(std::move(replied)) {}
@@ -63,10 +59,7 @@ void DeltaStream::Step() {
   if (!deltas.empty()) {
     Reply reply;
     for (const auto& [output, delta] : deltas) {
-      v1::Response response;
-      response.set_request_id(request_id_);
-      endpoint_.ToMessage(output, delta, response);
-      reply.bytes += proto::ToFrame(response);
+      reply.bytes += format_->Delta(output, delta);
     }
     reply.held = pending_->replies().Hold(static_cast<std::int64_t>(reply.bytes.size()));
     reply.is_last = false;

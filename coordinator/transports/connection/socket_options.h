@@ -14,12 +14,12 @@ struct SocketOptions {
   std::uint16_t port = 7400;  ///< 0: any free one; see RequestServer::port.
   std::size_t max_connections = 16384;
   /// A connection is closed after this time without a byte in or out while none of its requests is
-  /// being computed. This ends idle clients, clients that stop in the middle of a frame, and
+  /// being computed. This ends idle clients, clients that stop in the middle of a request, and
   /// clients that do not read their replies.
   std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
-  std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Largest message of a frame.
-  /// Upper bound on the bytes of all messages that are being read. It counts as at least
-  /// `max_request_bytes`. A message that would exceed it is refused with a 503. The same bound
+  std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Largest request.
+  /// Upper bound on the bytes of all requests that are being read. It counts as at least
+  /// `max_request_bytes`. A request that would exceed it is refused with a 503. The same bound
   /// holds separately for all replies; the reply to a request under way counts with its upper
   /// bound. To avoid starvation, a client with no reply pending may still send a request with a
   /// small reply. A larger reply beyond the bound is refused with a 503, or with a 413 if it could

@@ -1,4 +1,4 @@
-#include "coordinator/transports/socket/request_handler.h"
+#include "coordinator/transports/connection/request_handler.h"
 
 #include <optional>
 #include <utility>
@@ -7,19 +7,16 @@
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/response_sink.h"
-#include "coordinator/request/request_error.h"
-#include "coordinator/transports/socket/delta_stream.h"
-#include "coordinator/transports/socket/response_frames.h"
-#include "proto/scorecast.pb.h"
+#include "coordinator/transports/connection/delta_stream.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 namespace asio = boost::asio;
 
-/// Where the replies to a request go.
+/// Where the replies to a request go, and what they look like.
 struct Client {
-  std::uint64_t request_id = 0;
+  std::shared_ptr<ReplyFormat> format;
   std::shared_ptr<PendingRequest> pending;
   RequestHandler::Replied replied;
 };
@@ -27,14 +24,9 @@ struct Client {
 /// Forms the response and its reply.
 Reply FormReply(const Client& client, const DeferredResponse& deferred) {
   const auto response = deferred.form();
-  HeldBytes& replies = client.pending->replies();
-  if (!response) {
-    return ErrorReply(client.request_id, response.error(), replies);
-  }
-  v1::Response message;
-  message.set_request_id(client.request_id);
-  (*response)->ToMessage(message);
-  return ToReply(message, replies);
+  return ToReply(
+      response ? client.format->Response(**response) : client.format->Error(response.error()),
+      client.pending->replies());
 }
 
 /// Forms replies on `executor`, or on `long_executor` if they are long.
@@ -89,60 +81,46 @@ RequestHandler::RequestHandler(RequestService& service, asio::any_io_executor ex
     : service_(service), executor_(std::move(executor)), replies_(max_reply_bytes) {}
 
 void RequestHandler::WaitIdle() {
-  // Jobs that end may still post long replies to the long thread, and that thread may begin
-  // requests from long messages. So the service is waited for before and after it.
+  // Jobs that end may still post long replies to the long thread, and that thread may begin long
+  // requests. So the service is waited for before and after it.
   service_.WaitIdle();
   long_thread_.join();
   service_.WaitIdle();
 }
 
-void RequestHandler::Handle(std::string message, Held held, std::shared_ptr<PendingRequest> pending,
+void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
                             const Begun& begun, const Replied& replied) {
   const Clock::time_point arrived = Clock::now();
-  if (message.size() <= static_cast<std::size_t>(kLongBytes)) {
-    Begin(message, arrived, pending, replied);
+  if (bytes <= static_cast<std::size_t>(kLongBytes)) {
+    Begin(parse, arrived, pending, replied);
     begun();
     return;
   }
-  asio::post(long_thread_, [this, message = std::move(message), held = std::move(held), arrived,
-                            pending = std::move(pending), begun, replied] {
+  asio::post(long_thread_, [this, parse = std::move(parse), arrived, pending = std::move(pending),
+                            begun, replied] {
     if (!pending->HasLeft()) {
-      Begin(message, arrived, pending, replied);
+      Begin(parse, arrived, pending, replied);
     }
     begun();
   });
 }
 
-void RequestHandler::Begin(const std::string& message, Clock::time_point arrived,
+void RequestHandler::Begin(const Parse& parse, Clock::time_point arrived,
                            const std::shared_ptr<PendingRequest>& pending, const Replied& replied) {
-  v1::Request request;
-  if (!request.ParseFromString(message)) {
-    replied(ErrorReply(0,
-                       BadRequest("not_a_message",
-                                  "The frame is not a scorecast.v1.Request, or a text in it is "
-                                  "not valid UTF-8.",
-                                  ""),
-                       pending->replies()));
+  IncomingRequest request = parse(service_);
+  if (request.endpoint == nullptr) {
+    replied(ToReply(request.format->Error(request.parsed.error()), pending->replies()));
     return;
   }
-  const Endpoint* endpoint = service_.FindByMessageField(request.endpoint_case());
-  if (endpoint == nullptr) {
-    replied(ErrorReply(
-        request.request_id(),
-        BadRequest("unknown_endpoint", "The request names no endpoint of this server.", ""),
-        pending->replies()));
-    return;
-  }
-  ParsedRequest parsed = endpoint->FromMessage(request);
   std::shared_ptr<DeltaStream> stream;
-  if (parsed && (*parsed)->streams()) {
-    stream =
-        std::make_shared<DeltaStream>(*endpoint, request.request_id(), pending, executor_, replied);
+  if (request.parsed && (*request.parsed)->streams()) {
+    stream = std::make_shared<DeltaStream>(request.format, pending, executor_, replied);
   }
   const auto sink =
-      std::make_shared<ReplySink>(Client{request.request_id(), pending, replied}, executor_,
+      std::make_shared<ReplySink>(Client{std::move(request.format), pending, replied}, executor_,
                                   long_thread_.get_executor(), std::move(stream));
-  const Scheduler::Ticket ticket = service_.Begin(*endpoint, std::move(parsed), arrived, sink);
+  const Scheduler::Ticket ticket =
+      service_.Begin(*request.endpoint, std::move(request.parsed), arrived, sink);
   if (!pending->Queued(ticket)) {
     Cancel({ticket});
   }

@@ -1,15 +1,25 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/transports/socket/pending_request.h"
+#include "coordinator/transports/connection/pending_request.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
 class Connection;
+class RequestHandler;
+
+/// What the protocols of all connections of a server share.
+struct ProtocolContext {
+  RequestHandler& handler;
+  HeldBytes& requests;             ///< Bytes of requests that are being read or wait to be parsed.
+  std::int64_t max_request_bytes;  ///< Upper bound on one request.
+};
 
 /// How requests and replies look on the wire. One object per connection, which owns it; used only
 /// on the connection's strand.
@@ -30,5 +40,8 @@ class Protocol {
   /// requests.
   virtual std::size_t max_in_flight() const = 0;
 };
+
+/// Makes the protocol of a new connection. The context outlives it.
+using MakeProtocol = std::function<std::unique_ptr<Protocol>(const ProtocolContext&)>;
 
 }  // namespace scorecast::coordinator

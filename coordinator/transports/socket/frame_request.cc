@@ -1,0 +1,39 @@
+#include "coordinator/transports/socket/frame_request.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "coordinator/request/request_error.h"
+#include "coordinator/transports/socket/frame_format.h"
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+IncomingRequest Fault(std::uint64_t request_id, proto::Error error) {
+  return {std::make_shared<FrameFormat>(request_id, nullptr), nullptr,
+          proto::Unexpected(std::move(error))};
+}
+
+}  // namespace
+
+IncomingRequest FrameRequest(const RequestService& service, const std::string& message) {
+  v1::Request request;
+  if (!request.ParseFromString(message)) {
+    return Fault(0, BadRequest("not_a_message",
+                               "The frame is not a scorecast.v1.Request, or a text in it is not "
+                               "valid UTF-8.",
+                               ""));
+  }
+  const Endpoint* endpoint = service.FindByMessageField(request.endpoint_case());
+  if (endpoint == nullptr) {
+    return Fault(
+        request.request_id(),
+        BadRequest("unknown_endpoint", "The request names no endpoint of this server.", ""));
+  }
+  return {std::make_shared<FrameFormat>(request.request_id(), endpoint), endpoint,
+          endpoint->FromMessage(request)};
+}
+
+}  // namespace scorecast::coordinator
