@@ -10,6 +10,7 @@
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 #include "tests/reference/golden_cases.h"
+#include "tests/reference/golden_families.h"
 
 namespace scorecast::testing {
 namespace {
@@ -26,8 +27,14 @@ struct Reference {
   std::filesystem::path golden;
 };
 
-Reference FamilyReference(const std::string& name) {
-  return {name, FamilyDirectory(name), FamilyDirectory(name)};
+/// The golden families and the model of ./demo.
+std::vector<Reference> References() {
+  std::vector<Reference> references = {
+      {"demo_model", DemoModelDirectory(), DemoModelDirectory() / "../goldens/ids"}};
+  for (const char* family : reference::kGoldenFamilies) {
+    references.push_back({family, FamilyDirectory(family), FamilyDirectory(family)});
+  }
+  return references;
 }
 
 json ToBody(const ChunkAwareCase& golden) {
@@ -117,12 +124,7 @@ TEST_P(ChunkedGolden, OnAnyRanksFreshAndCached) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ChunkedGolden,
-                         ::testing::Values(FamilyReference("llama"),
-                                           FamilyReference("llama-nine-heads"),
-                                           FamilyReference("qwen3"),
-                                           Reference{"demo_model", DemoModelDirectory(),
-                                                     DemoModelDirectory() / "../goldens/ids"}),
+INSTANTIATE_TEST_SUITE_P(All, ChunkedGolden, ::testing::ValuesIn(References()),
                          [](const auto& test) {
                            std::string name = test.param.name;
                            std::erase(name, '-');

@@ -13,6 +13,7 @@
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 #include "tests/reference/golden_cases.h"
+#include "tests/reference/golden_families.h"
 
 namespace scorecast::testing {
 namespace {
@@ -105,10 +106,6 @@ struct Reference {
   std::filesystem::path golden;
 };
 
-Reference FamilyReference(const std::string& name) {
-  return {name, FamilyDirectory(name), FamilyDirectory(name)};
-}
-
 Reference SharedReference(const std::string& name) {
   const std::filesystem::path dir = std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / name;
   return {name, dir, dir};
@@ -117,6 +114,15 @@ Reference SharedReference(const std::string& name) {
 /// The model of ./demo: `form` is "ids" or "text".
 Reference DemoReference(const std::string& form) {
   return {"demo_model", DemoModelDirectory(), DemoModelDirectory() / "../goldens" / form};
+}
+
+/// Those with token ids: the golden families and the model of ./demo.
+std::vector<Reference> IdReferences() {
+  std::vector<Reference> references = {DemoReference("ids")};
+  for (const char* family : reference::kGoldenFamilies) {
+    references.push_back({family, FamilyDirectory(family), FamilyDirectory(family)});
+  }
+  return references;
 }
 
 std::string TestName(const ::testing::TestParamInfo<Reference>& test) {
@@ -176,11 +182,7 @@ TEST_P(Family, FirstDelimiterVisible) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Family,
-                         ::testing::Values(FamilyReference("llama"),
-                                           FamilyReference("llama-nine-heads"),
-                                           FamilyReference("qwen3"), DemoReference("ids")),
-                         TestName);
+INSTANTIATE_TEST_SUITE_P(All, Family, ::testing::ValuesIn(IdReferences()), TestName);
 
 /// Probabilities and softmax of golden.json are rounded to nine decimals.
 constexpr double kRounding = 0.5e-9;

@@ -8,6 +8,7 @@
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/golden_cases.h"
+#include "tests/reference/golden_families.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_model.h"
@@ -64,8 +65,7 @@ TEST_P(FamilyGolden, MultiItem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FamilyGolden,
-                         ::testing::Values("llama", "llama-nine-heads", "llama-bias", "qwen3"));
+INSTANTIATE_TEST_SUITE_P(All, FamilyGolden, ::testing::ValuesIn(reference::kGoldenFamilies));
 
 /// A prefix, blocks and suffixes of random lengths. All blocks begin at the same position, and so
 /// do all suffixes.

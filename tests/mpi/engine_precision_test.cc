@@ -16,6 +16,7 @@
 #include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
 #include "tests/mpi/engine_harness.h"
+#include "tests/reference/golden_families.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_config.h"
@@ -164,16 +165,16 @@ TEST_P(EnginePrecision, ErrorIsThatOfTheRounding) {
   ExpectErrorsOfRounding(Family(family), precision);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, EnginePrecision,
-    ::testing::Combine(::testing::Values(Precision::kBfloat16, Precision::kInt8),
-                       ::testing::Values("llama", "llama-nine-heads", "llama-bias", "qwen3")),
-    [](const auto& test) {
-      std::string name(Name(std::get<0>(test.param)));
-      name += std::string("_") + std::get<1>(test.param);
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(All, EnginePrecision,
+                         ::testing::Combine(::testing::Values(Precision::kBfloat16,
+                                                              Precision::kInt8),
+                                            ::testing::ValuesIn(reference::kGoldenFamilies)),
+                         [](const auto& test) {
+                           std::string name(Name(std::get<0>(test.param)));
+                           name += std::string("_") + std::get<1>(test.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // Real models have channels a hundred times as large as the others.
 TEST(EngineOutliers, DoNotReduceThePrecisionOfOtherChannels) {

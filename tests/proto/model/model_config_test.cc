@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "proto/base/error.h"
+#include "tests/reference/golden_families.h"
 
 namespace scorecast::proto {
 namespace {
@@ -22,6 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::UnorderedElementsAreArray;
 using Json = nlohmann::json;
 
 constexpr char kFamilies[] = SCORECAST_TESTS_DIR "/golden/families/";
@@ -207,21 +209,37 @@ TEST_P(GoldenRefusalTest, NamesWhatIsNotSupported) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Families, GoldenRefusalTest,
-    ::testing::Values(GoldenRefusal{"llama3", "rope_scaling.rope_type is \"llama3\""},
-                      GoldenRefusal{"llama-linear", "rope_scaling.rope_type is \"linear\""},
-                      GoldenRefusal{"mistral", "MistralForCausalLM"},
-                      GoldenRefusal{"gemma2", "Gemma2ForCausalLM"},
-                      GoldenRefusal{"gemma3", "Gemma3ForCausalLM"},
-                      GoldenRefusal{"qwen2", "Qwen2ForCausalLM"},
-                      GoldenRefusal{"qwen2-yarn", "Qwen2ForCausalLM"},
-                      GoldenRefusal{"qwen2-classifier", "Qwen2ForSequenceClassification"}),
-    [](const auto& tested) {
-      std::string name = tested.param.family;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+const GoldenRefusal kGoldenRefusals[] = {
+    {"llama3", "rope_scaling.rope_type is \"llama3\""},
+    {"llama-linear", "rope_scaling.rope_type is \"linear\""},
+    {"mistral", "MistralForCausalLM"},
+    {"gemma2", "Gemma2ForCausalLM"},
+    {"gemma3", "Gemma3ForCausalLM"},
+    {"qwen2", "Qwen2ForCausalLM"},
+    {"qwen2-yarn", "Qwen2ForCausalLM"},
+    {"qwen2-classifier", "Qwen2ForSequenceClassification"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Families, GoldenRefusalTest, ::testing::ValuesIn(kGoldenRefusals),
+                         [](const auto& tested) {
+                           std::string name = tested.param.family;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Otherwise a new directory could stay unused by every test.
+TEST(ModelConfigTest, EveryGoldenFamilyIsSupportedOrRefused) {
+  std::vector<std::string> listed(reference::kGoldenFamilies.begin(),
+                                  reference::kGoldenFamilies.end());
+  for (const GoldenRefusal& refusal : kGoldenRefusals) {
+    listed.push_back(refusal.family);
+  }
+  std::vector<std::string> directories;
+  for (const auto& entry : std::filesystem::directory_iterator(kFamilies)) {
+    directories.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(listed, UnorderedElementsAreArray(directories));
+}
 
 TEST(ModelConfigTest, BothSpellingsOfRope) {
   EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_theta", 500000))), 5e5);

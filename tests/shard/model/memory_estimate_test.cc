@@ -16,6 +16,7 @@
 #include "shard/model/layer.h"
 #include "shard/model/workspace.h"
 #include "shard/readout/lm_head.h"
+#include "tests/reference/golden_families.h"
 
 namespace scorecast::shard {
 namespace {
@@ -178,8 +179,7 @@ TEST_P(MemoryEstimateTest, FewerBytesForLessPrecision) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, MemoryEstimateTest,
-                         ::testing::Values("llama", "llama-nine-heads", "llama-bias", "qwen3"),
-                         [](const auto& family) {
+                         ::testing::ValuesIn(reference::kGoldenFamilies), [](const auto& family) {
                            std::string name = family.param;
                            std::erase(name, '-');
                            return name;
