@@ -38,8 +38,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   shard::RankEngineOptions options;
   options.arithmetic =
       shard::AgreeOnArithmetic(group_, instruction_set, shard::PrecisionFromName(flags.dtype));
-  const shard::ProductPrecisions precisions = {options.arithmetic.products.layers,
-                                               options.arithmetic.products.lm_head};
+  const shard::ProductPrecisions precisions = options.arithmetic.products.precisions();
   const int ranks_here = group_.RanksOnThisHost();
   proto::StartupPhase(group_, [&] {
     limits_ = MakeEngineLimits(flags, config_, precisions, group_.size(), ranks_here, HostMemory());

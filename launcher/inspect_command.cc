@@ -10,7 +10,6 @@
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/arithmetic.h"
-#include "shard/linear/onednn_backend.h"
 #include "shard/model/memory_estimate.h"
 #include "shard/model/tensors.h"
 
@@ -89,14 +88,9 @@ int RunInspectCommand(const InspectFlags& flags) {
   }
   shard::CheckTensors(shard::Checkpoint::Open(flags.engine.model), config);
   const shard::InstructionSet instruction_set = InstructionSetFromFlag(flags.engine.kernel);
-  if (instruction_set != shard::DetectInstructionSet()) {
-    shard::LimitOneDnn(instruction_set);
-  }
-  const shard::ArithmeticChoice products =
-      shard::ChooseArithmetic(shard::PrecisionFromName(flags.engine.dtype)
-                                  .value_or(shard::DefaultPrecision(instruction_set)),
-                              instruction_set);
-  const shard::ProductPrecisions precisions = {products.layers, products.lm_head};
+  const shard::ProductPrecisions precisions =
+      shard::ChooseArithmeticOfEngine(instruction_set, shard::PrecisionFromName(flags.engine.dtype))
+          .precisions();
   // The ranks may run on several hosts; the limits assume a host for each.
   const EngineLimits limits = MakeEngineLimits(flags.engine, config, precisions, flags.ranks,
                                                /*ranks_here=*/1, HostMemory());

@@ -69,6 +69,16 @@ violates() {
   case /$2/ in
     */../* | */./*) return 0 ;;
   esac
+  # An endpoint's headers are for the endpoint itself, the table of endpoints, and those outside
+  # the coordinator.
+  case $2 in
+    coordinator/endpoints/*/*)
+      endpoint=${2#coordinator/endpoints/}
+      case $1 in
+        coordinator/endpoints/endpoints.cc | coordinator/endpoints/"${endpoint%%/*}"/*) ;;
+        coordinator/*) return 0 ;;
+      esac ;;
+  esac
   set_allowed "$1"
   for target in $allowed; do
     case $2 in
@@ -159,6 +169,13 @@ self_check() {
 0 coordinator/json/a.cc #include "coordinator/request/b.h"
 1 coordinator/json/a.cc #include "coordinator/endpoints/b.h"
 0 coordinator/endpoints/deep/er/a.cc #include "coordinator/generate/b.h"
+0 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/b.h"
+0 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/deep/b.h"
+1 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/deeper/b.h"
+0 coordinator/endpoints/endpoints.cc #include "coordinator/endpoints/deep/b.h"
+1 coordinator/endpoints/endpoints.h #include "coordinator/endpoints/deep/b.h"
+1 coordinator/endpoints/a.cc #include "coordinator/endpoints/deep/b.h"
+1 coordinator/transports/deep/a.cc #include "coordinator/endpoints/deep/b.h"
 0 coordinator/endpoints/a.cc #include "proto/scorecast.pb.h"
 1 coordinator/endpoints/a.cc #include "proto/wire/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/transports/b.h"
@@ -197,6 +214,7 @@ self_check() {
 0 shard/a.cc #include <nlohmann/json.hpp>
 0 shard/a.cc // #include "coordinator/text/b.h"
 0 launcher/a.cc #include "coordinator/endpoints/b.h"
+0 launcher/a.cc #include "coordinator/endpoints/deep/b.h"
 0 launcher/a.cc #include "shard/b.h"
 1 launcher/a.cc #include "bench/b.h"
 1 launcher/a.cc #include "tests/reference/b.h"

@@ -36,7 +36,8 @@ struct EndpointResponse {
   /// Sets the endpoint's own field of `message`.
   virtual void ToMessage(v1::Response& message) const = 0;
 
-  std::string model;
+  std::string model;  ///< Set by RequestService, like `timings`.
+  /// The endpoint sets only `completion_tokens`.
   Usage usage;
   Timings timings;
 };
@@ -49,11 +50,13 @@ struct Readout {
   virtual ~Readout() = default;
 
   /// Called once, after the job has ended, and not on the computing thread. Returns a 500 if a
-  /// number is not finite. The caller sets `usage.cached_tokens` and `timings` of the response.
+  /// number is not finite.
   virtual proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const = 0;
 
   /// The size of the request for the log, such as "3 items".
   virtual std::string Summary() const = 0;
+
+  std::int64_t prompt_tokens = 0;  ///< See Usage.
 };
 
 /// A request that has passed all checks of its content. A client can no longer be told that its
@@ -95,7 +98,7 @@ class Endpoint {
 
   virtual std::string_view name() const = 0;  ///< In the log.
   virtual std::string_view url() const = 0;
-  /// Number of the endpoint's field in v1::Request.
+  /// Number of the endpoint's field in v1::Request, or 0 if it has no message.
   virtual int message_field() const = 0;
 
   virtual ParsedRequest FromJson(const nlohmann::json& body) const = 0;

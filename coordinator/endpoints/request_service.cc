@@ -42,14 +42,17 @@ Scheduler::Ticket Refuse(const Endpoint& endpoint, Error error, ResponseSink& si
   return Scheduler::kNoTicket;
 }
 
-Expected<Response> Respond(const Endpoint& endpoint, const Readout& readout,
-                           const RequestTimes& times, const JobResult& result) {
+Expected<Response> Respond(const Endpoint& endpoint, const std::string& model,
+                           const Readout& readout, const RequestTimes& times,
+                           const JobResult& result) {
   Expected<Response> response =
       result.rows ? readout.Respond(*result.rows) : Unexpected(result.rows.error());
   if (!response) {
     LogRefusal(endpoint.name(), response.error());
     return response;
   }
+  (*response)->model = model;
+  (*response)->usage.prompt_tokens = readout.prompt_tokens;
   (*response)->usage.cached_tokens = result.cached_tokens;
   (*response)->timings = TimingsOf(times, result);
   LogResponse(endpoint.name(), readout.Summary(), (*response)->usage, (*response)->timings);
@@ -77,7 +80,7 @@ const Endpoint* RequestService::FindByMessageField(int field) const {
   const auto found =
       std::find_if(endpoints_.begin(), endpoints_.end(),
                    [field](const Endpoint* one) { return one->message_field() == field; });
-  return found == endpoints_.end() ? nullptr : *found;
+  return field == 0 || found == endpoints_.end() ? nullptr : *found;
 }
 
 Scheduler::Ticket RequestService::Begin(const Endpoint& endpoint, ParsedRequest parsed,
@@ -123,11 +126,12 @@ Scheduler::Ticket RequestService::Begin(const Endpoint& endpoint, ParsedRequest 
   job.sequences = std::move(prepared->sequences);
   job.generations = std::move(prepared->generations);
   job.done = [&endpoint, sink, room = std::move(room), is_long = bytes > kLongBytes,
+              model = request.model.value_or(options_.model_name),
               times = RequestTimes{arrived, begin, Clock::now()},
               readout = std::move(prepared->readout)](JobResult job_result) mutable {
-    auto form = [&endpoint, times, readout = std::move(readout),
+    auto form = [&endpoint, model, times, readout = std::move(readout),
                  result = std::make_shared<JobResult>(std::move(job_result))] {
-      return Respond(endpoint, *readout, times, *result);
+      return Respond(endpoint, model, *readout, times, *result);
     };
     sink->OnDone({std::move(form), std::move(room), is_long});
   };

@@ -26,7 +26,8 @@ class RequestService {
                  EndpointList endpoints = Endpoints());
 
   EndpointList endpoints() const { return endpoints_; }
-  // Both return null if no endpoint matches.
+  // Both return null if no endpoint matches. The field 0 (v1::Request::ENDPOINT_NOT_SET) matches
+  // none.
   const Endpoint* FindByUrl(std::string_view url) const;
   const Endpoint* FindByMessageField(int field) const;
 

@@ -37,7 +37,6 @@ struct Usage {
   std::int64_t cached_tokens = 0;      ///< Prompt tokens whose K/V was cached.
 
   std::int64_t total_tokens() const { return prompt_tokens + completion_tokens; }
-  bool operator==(const Usage&) const = default;
 };
 
 /// Durations in milliseconds.

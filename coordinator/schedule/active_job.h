@@ -21,8 +21,8 @@ class BlockCache;
 /// A job from its submission to its result. The fields are guarded by the scheduler's lock; a job
 /// that has left the planner belongs to the thread that calls it back.
 struct ActiveJob {
-  /// The cache and the limits must outlive the job. The constructor neither reads nor changes them,
-  /// so it needs no lock.
+  /// The cache and the limits must outlive the job. The constructor does not touch the cache, and
+  /// the limits never change, so it needs no lock.
   ActiveJob(Job job, BlockCache& cache, const proto::PlanLimits& limits);
 
   bool is_late(Clock::time_point now) const { return deadline && *deadline <= now; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/check.h"
+#include "shard/linear/onednn_backend.h"
 
 namespace scorecast::shard {
 
@@ -35,6 +36,17 @@ ArithmeticChoice ChooseArithmetic(Precision precision, InstructionSet set) {
   return ChooseArithmetic(Backends(), precision,
                           [&](const BackendEntry& backend, Precision of_products) {
                             return backend.supports(of_products, set);
+                          });
+}
+
+ArithmeticChoice ChooseArithmeticOfEngine(InstructionSet set, std::optional<Precision> precision,
+                                          const std::function<bool(bool here)>& on_every_rank) {
+  if (set != DetectInstructionSet()) {
+    LimitOneDnn(set);
+  }
+  return ChooseArithmetic(Backends(), precision.value_or(DefaultPrecision(set)),
+                          [&](const BackendEntry& backend, Precision of_products) {
+                            return on_every_rank(backend.supports(of_products, set));
                           });
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -20,6 +21,8 @@ struct ArithmeticChoice {
   Precision lm_head = Precision::kFloat32;
   const BackendEntry* layer_backend = &Backends().back();
   const BackendEntry* lm_head_backend = &Backends().back();
+
+  ProductPrecisions precisions() const { return {layers, lm_head}; }
 };
 
 /// bfloat16 if the instruction set has products of it, else float32.
@@ -38,6 +41,13 @@ ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, Precision
 
 /// The best choice from Backends() on this CPU with the instructions of `set`.
 ArithmeticChoice ChooseArithmetic(Precision precision, InstructionSet set);
+
+/// The choice of an engine whose ranks all use the instructions of `set`, to which it limits
+/// oneDNN. If `precision` is absent, it is DefaultPrecision. `on_every_rank` says whether something
+/// that holds on this rank or not holds on all of them. Must be called before oneDNN is first used.
+ArithmeticChoice ChooseArithmeticOfEngine(
+    InstructionSet set, std::optional<Precision> precision,
+    const std::function<bool(bool here)>& on_every_rank = std::identity());
 
 /// The chosen backends. Keys and values are bfloat16 unless the layers are float32.
 class Arithmetic {

@@ -1,23 +1,15 @@
 #include "shard/worker/rank_engine.h"
 
-#include "shard/linear/onednn_backend.h"
-
 namespace scorecast::shard {
 
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
                                    std::optional<Precision> precision) {
   AgreedArithmetic agreed;
   agreed.instruction_set = static_cast<InstructionSet>(group.Min(static_cast<int>(most)));
-  if (agreed.instruction_set != DetectInstructionSet()) {
-    LimitOneDnn(agreed.instruction_set);
-  }
   // A library that does not support a precision on one rank is used for it on none. All ranks ask
   // the same questions, because each depends on the agreed results of those before.
-  agreed.products = ChooseArithmetic(
-      Backends(), precision.value_or(DefaultPrecision(agreed.instruction_set)),
-      [&](const BackendEntry& backend, Precision of_products) {
-        return group.Min(backend.supports(of_products, agreed.instruction_set) ? 1 : 0) == 1;
-      });
+  agreed.products = ChooseArithmeticOfEngine(
+      agreed.instruction_set, precision, [&](bool here) { return group.Min(here ? 1 : 0) == 1; });
   return agreed;
 }
 

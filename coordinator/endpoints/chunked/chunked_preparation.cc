@@ -1,21 +1,24 @@
-#include "coordinator/endpoints/chunked/chunked_preparation.h"
-
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "coordinator/endpoints/chunked/chunked_checks.h"
+#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/endpoints/chunked/chunked_tokens.h"
 #include "coordinator/generate/completion_generator.h"
+#include "coordinator/generate/completion_options.h"
 #include "coordinator/request/chunk_packing.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/capacity.h"
+#include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -151,6 +154,36 @@ std::vector<Generation> GenerationsOf(std::int64_t max_new_tokens, bool is_plain
   return generations;
 }
 
+/// The options are the same for every question, including the seed.
+CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
+                                      const proto::ModelConfig& config) {
+  CompletionOptions options;
+  options.max_new_tokens = request.max_new_tokens;
+  options.sampling = request.sampling;
+  options.stop = request.stop;
+  options.stop_token_ids = request.stop_token_ids;
+  if (!request.ignore_eos) {
+    options.stop_token_ids.insert(options.stop_token_ids.end(), config.eos_token_ids.begin(),
+                                  config.eos_token_ids.end());
+  }
+  return options;
+}
+
+/// How many tokens before a completion affect how it is decoded, at most. Unfinished characters and
+/// rules about spaces reach back fewer.
+constexpr std::size_t kContextTokens = 16;
+
+/// The last tokens of each question, at most kContextTokens.
+std::vector<std::vector<TokenId>> QuestionContexts(const PackedSequence& sequence) {
+  std::vector<std::vector<TokenId>> contexts;
+  for (const QuestionEnd& question : QuestionEnds(sequence)) {
+    const auto length = static_cast<std::size_t>(sequence.segments[question.segment].length);
+    const auto end = sequence.tokens.begin() + question.row + 1;
+    contexts.emplace_back(end - static_cast<std::ptrdiff_t>(std::min(length, kContextTokens)), end);
+  }
+  return contexts;
+}
+
 void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
                    const OnDelta& on_delta, PreparedRequest& prepared, ChunkedReadout& readout) {
   if (prepared.generations.empty()) {
@@ -172,30 +205,6 @@ void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
 }
 
 }  // namespace
-
-CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
-                                      const proto::ModelConfig& config) {
-  CompletionOptions options;
-  options.max_new_tokens = request.max_new_tokens;
-  options.sampling = request.sampling;
-  options.stop = request.stop;
-  options.stop_token_ids = request.stop_token_ids;
-  if (!request.ignore_eos) {
-    options.stop_token_ids.insert(options.stop_token_ids.end(), config.eos_token_ids.begin(),
-                                  config.eos_token_ids.end());
-  }
-  return options;
-}
-
-std::vector<std::vector<TokenId>> QuestionContexts(const PackedSequence& sequence) {
-  std::vector<std::vector<TokenId>> contexts;
-  for (const QuestionEnd& question : QuestionEnds(sequence)) {
-    const auto length = static_cast<std::size_t>(sequence.segments[question.segment].length);
-    const auto end = sequence.tokens.begin() + question.row + 1;
-    contexts.emplace_back(end - static_cast<std::ptrdiff_t>(std::min(length, kContextTokens)), end);
-  }
-  return contexts;
-}
 
 /// There is one sequence, and the readout is a ChunkedReadout.
 Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
@@ -229,8 +238,7 @@ Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
   auto readout = std::make_shared<ChunkedReadout>();
   readout->num_chunks = tokens->num_chunks();
   readout->questions = tokens->names;
-  readout->model = request.model.value_or(context.options.model_name);
-  readout->usage.prompt_tokens = sequence.rows();
+  readout->prompt_tokens = sequence.rows();
   AddReads(*std::move(label_ids), request, sequence, *readout);
   PreparedRequest prepared;
   if (request.max_new_tokens > 0) {

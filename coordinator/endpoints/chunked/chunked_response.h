@@ -32,8 +32,6 @@ struct ChunkedReadout : Readout {
   bool reads_rows = false;  ///< Whether one row is read for each question, as `row` says.
   RowReadout row;
   std::vector<std::shared_ptr<const CompletionGenerator>> completions;  ///< [questions], or empty.
-  std::string model;
-  Usage usage;
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
   std::string Summary() const override {

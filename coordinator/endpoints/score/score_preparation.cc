@@ -121,7 +121,7 @@ class MultiItemPreparation {
       return fault;
     }
     if (items_.empty()) {
-      readout.usage.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
+      readout.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
       return std::nullopt;
     }
     PackedSequence sequence = proto::PackItems(prefix_, items_);
@@ -130,7 +130,7 @@ class MultiItemPreparation {
       fault->param = "items";
       return fault;
     }
-    readout.usage.prompt_tokens = sequence.rows();
+    readout.prompt_tokens = sequence.rows();
     sequences.push_back(std::move(sequence));
     return std::nullopt;
   }
@@ -263,7 +263,7 @@ class OneByOnePreparation {
       sequence.reads.push_back(RowRead{static_cast<std::int32_t>(sequence.rows()) - 1, 0,
                                        readout.row.NeedsNormalizer(),
                                        static_cast<std::int32_t>(request_.top_logprobs)});
-      readout.usage.prompt_tokens += sequence.rows();
+      readout.prompt_tokens += sequence.rows();
       sequences.push_back(std::move(sequence));
     }
     return std::nullopt;
@@ -356,7 +356,6 @@ Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
   readout->num_items = request.items.size();
   readout->row = ReadoutOf(request);
   readout->item_first_ignored = multi_item && request.item_first;
-  readout->model = request.model.value_or(context.options.model_name);
   auto fault = multi_item ? MultiItemPreparation(request, *label_lists, context)
                                 .Prepare(prepared.sequences, *readout)
                           : OneByOnePreparation(request, *label_lists, context)

@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/score/score_response.h"
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -19,14 +20,12 @@ using proto::Unexpected;
 class ResponseBuilder {
  public:
   explicit ResponseBuilder(const ScoreReadout& readout) : readout_(readout) {
-    response_.model = readout.model;
-    response_.usage = readout.usage;
-    response_.item_first_ignored = readout.item_first_ignored;
+    response_->item_first_ignored = readout.item_first_ignored;
     if (readout.row.token_logprobs) {
-      response_.token_logprobs.emplace();
+      response_->token_logprobs.emplace();
     }
     if (readout.row.top_logprobs) {
-      response_.top_logprobs.emplace();
+      response_->top_logprobs.emplace();
     }
   }
 
@@ -41,7 +40,7 @@ class ResponseBuilder {
     }
     AddTop(*scores);
     if (readout_.query_token_logprobs) {
-      response_.query_token_logprobs = std::move(scores->token_logprobs);
+      response_->query_token_logprobs = std::move(scores->token_logprobs);
     }
     return true;
   }
@@ -53,57 +52,49 @@ class ResponseBuilder {
       return false;
     }
     AddTop(*scores);
-    response_.scores.push_back(std::move(scores->scores));
+    response_->scores.push_back(std::move(scores->scores));
     if (readout_.row.token_logprobs) {
-      response_.token_logprobs->push_back(std::move(scores->token_logprobs));
+      response_->token_logprobs->push_back(std::move(scores->token_logprobs));
     }
     return true;
   }
 
-  std::size_t num_items() const { return response_.scores.size(); }
-  ScoreResponse Take() && { return std::move(response_); }
+  std::size_t num_items() const { return response_->scores.size(); }
+  std::unique_ptr<ScoreResponse> Take() && { return std::move(response_); }
 
  private:
   void AddTop(RowScores& scores) {
     if (readout_.row.top_logprobs) {
-      response_.top_logprobs->push_back(std::move(scores.top_logprobs));
+      response_->top_logprobs->push_back(std::move(scores.top_logprobs));
     }
   }
 
   const ScoreReadout& readout_;
-  ScoreResponse response_;
+  std::unique_ptr<ScoreResponse> response_ = std::make_unique<ScoreResponse>();
 };
 
 }  // namespace
 
-Expected<ScoreResponse> ScoresFromRows(const ScoreReadout& readout, const JobRows& rows) {
-  ResponseBuilder builder(readout);
-  bool query_row = readout.query_row && readout.num_items > 0;
+Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows& rows) const {
+  ResponseBuilder builder(*this);
+  bool reads_query = query_row && num_items > 0;
   for (const std::vector<RowLogits>& sequence : rows) {
-    for (const RowLogits& row : sequence) {
-      if (query_row) {
-        query_row = false;
-        if (!builder.AddQueryRow(row)) {
+    for (const RowLogits& logits : sequence) {
+      if (reads_query) {
+        reads_query = false;
+        if (!builder.AddQueryRow(logits)) {
           return Unexpected(NotFinite("query"));
         }
         continue;
       }
       const std::size_t item = builder.num_items();
-      if (!builder.AddItemRow(row)) {
+      if (!builder.AddItemRow(logits)) {
         return Unexpected(NotFinite(At("items", item)));
       }
     }
   }
-  proto::Check(builder.num_items() == readout.num_items, "each item has a row");
-  return std::move(builder).Take();
-}
-
-Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows& rows) const {
-  Expected<ScoreResponse> response = ScoresFromRows(*this, rows);
-  if (!response) {
-    return Unexpected(std::move(response).error());
-  }
-  return std::unique_ptr<EndpointResponse>(std::make_unique<ScoreResponse>(*std::move(response)));
+  proto::Check(builder.num_items() == num_items, "each item has a row");
+  return std::unique_ptr<EndpointResponse>(std::move(builder).Take());
 }
 
 }  // namespace scorecast::coordinator

@@ -31,15 +31,10 @@ struct ScoreReadout : Readout {
   RowReadout row;
   bool query_token_logprobs = false;
   bool item_first_ignored = false;
-  std::string model;
-  Usage usage;
 
+  /// If a number is not finite, the 500 "not_finite" names the item as its `param`.
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
   std::string Summary() const override { return std::to_string(num_items) + " items"; }
 };
-
-/// The response from the rows that a prepared request reads. A 500 "not_finite" if a number is not
-/// finite, with the item as its `param`.
-proto::Expected<ScoreResponse> ScoresFromRows(const ScoreReadout& readout, const JobRows& rows);
 
 }  // namespace scorecast::coordinator

@@ -154,8 +154,9 @@ class Window {
   bool failed_ = false;
 };
 
-/// A line's place in the window, as the sink of its request. The window bounds the lines, so their
-/// responses need no bound of their own.
+/// A line's place in the window, as the sink of its request. Responses of any size are accepted.
+/// The window bounds how many lines are in flight, and a response is formed only when its line is
+/// written, so there is one at a time. Until then a line has only its rows and completions.
 class LineSink : public ResponseSink {
  public:
   LineSink(std::shared_ptr<Window> window, std::shared_ptr<Window::Slot> slot,

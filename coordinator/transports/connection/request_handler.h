@@ -55,7 +55,8 @@ class RequestHandler {
   void Cancel(std::vector<Scheduler::Ticket> tickets) { service_.Cancel(std::move(tickets)); }
 
   /// Returns when every request is handled and every response is ready. No request may be handled
-  /// afterwards.
+  /// afterwards. Waits for the requests of every transport of the service, so the service must be
+  /// draining, or no other transport may begin requests any more.
   void WaitIdle();
 
   HeldBytes& replies() { return replies_; }

@@ -31,7 +31,9 @@ class RequestServer {
   /// outlive the server.
   RequestServer(RequestService& service, const SocketOptions& options, int io_threads,
                 MakeProtocol make_protocol);
-  /// Closes the connections, and waits until the service has nothing left to compute.
+  /// Closes the connections, and waits until the service has nothing left to compute. That includes
+  /// the requests of other transports, so the service must be draining (see StartDraining), or no
+  /// other transport may begin requests any more.
   ~RequestServer();
 
   RequestServer(const RequestServer&) = delete;

@@ -1,8 +1,13 @@
 #include "coordinator/endpoints/request_service.h"
 
+#include <array>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,6 +49,66 @@ TEST(RequestService, FindsEndpoints) {
   }
   EXPECT_EQ(server.service.FindByUrl("/v1/nothing"), nullptr);
   EXPECT_EQ(server.service.FindByMessageField(v1::Request::ENDPOINT_NOT_SET), nullptr);
+}
+
+/// An endpoint that has no message.
+class JsonEndpoint : public Endpoint {
+ public:
+  std::string_view name() const override { return "json"; }
+  std::string_view url() const override { return "/v1/json"; }
+  int message_field() const override { return 0; }
+  ParsedRequest FromJson(const nlohmann::json&) const override {
+    return std::unique_ptr<EndpointRequest>();
+  }
+  ParsedRequest FromMessage(const v1::Request&) const override {
+    return std::unique_ptr<EndpointRequest>();
+  }
+};
+
+TEST(RequestService, AnEndpointWithoutAMessageIsFoundByUrlOnly) {
+  const JsonEndpoint endpoint;
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer server(FakeServer::MultiItem(), {}, endpoints);
+  EXPECT_EQ(server.service.FindByUrl("/v1/json"), &endpoint);
+  EXPECT_EQ(server.service.FindByMessageField(v1::Request::ENDPOINT_NOT_SET), nullptr);
+}
+
+TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
+  // Has the required fields of every endpoint. Each ignores those of the others.
+  const auto body =
+      ParseJson(R"({"query":"q","items":["i"],"prompt":"p","max_new_tokens":1,"stream":true})");
+  int streaming = 0;
+  for (const Endpoint* endpoint : Endpoints()) {
+    const ParsedRequest parsed = endpoint->FromJson(body.value());
+    ASSERT_TRUE(parsed) << endpoint->name() << ": " << parsed.error().message;
+    if ((*parsed)->streams()) {
+      ++streaming;
+      v1::Response message;
+      endpoint->ToMessage(1, {"text", {7}, FinishReason::kStop}, message);
+      EXPECT_NE(message.result_case(), v1::Response::RESULT_NOT_SET) << endpoint->name();
+    }
+  }
+  EXPECT_EQ(streaming, 1) << "chunked";
+}
+
+TEST(RequestService, SetsTheModelAndThePromptTokensOfEveryResponse) {
+  FakeServer server;
+  const auto response = [&](const std::string& url, const std::string& body) {
+    const auto sink = std::make_shared<AskingSink>();
+    Begin(server, url, body, sink);
+    auto formed = sink->Wait().form();
+    server.scheduler.WaitIdle();
+    return formed ? (*formed)->ToJson() : OrderedJson(formed.error().message);
+  };
+  for (const auto& [url, body, prompt_tokens] :
+       {std::tuple{"/v1/chunked", std::string(kPrompt), 2},
+        std::tuple{"/v1/score", std::string(R"({"query":[1],"items":[[2]],"labels":[" no"])"),
+                   2}}) {
+    const OrderedJson of_server = response(url, body + "}");
+    EXPECT_EQ(of_server["model"], "default");
+    EXPECT_EQ(of_server["usage"]["prompt_tokens"], prompt_tokens);
+    EXPECT_EQ(response(url, body + R"(,"model":"mine"})")["model"], "mine");
+  }
 }
 
 TEST(RequestService, StreamsARequestFromJson) {

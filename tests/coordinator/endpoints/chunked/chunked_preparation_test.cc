@@ -1,12 +1,23 @@
-#include "coordinator/endpoints/chunked/chunked_preparation.h"
+// What ChunkedRequest::Prepare makes of a request.
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/chunked/chunked_response.h"
+#include "coordinator/generate/text_stream.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/fake_tokenizer.h"
 #include "tests/reference/dense_mask.h"
@@ -51,6 +62,19 @@ Ids TokensOf(const PackedSequence& sequence, std::size_t segment) {
   return {begin, begin + sequence.segments[segment].length};
 }
 
+/// A tokenizer that records what it decodes.
+class RecordingTokenizer : public FakeTokenizer {
+ public:
+  using FakeTokenizer::FakeTokenizer;
+
+  std::string Decode(std::span<const TokenId> ids) const override {
+    decoded.emplace_back(ids.begin(), ids.end());
+    return FakeTokenizer::Decode(ids);
+  }
+
+  mutable std::vector<Ids> decoded;
+};
+
 struct Prepared {
   PackedSequence sequence;
   std::vector<Generation> generations;
@@ -65,6 +89,39 @@ class ChunkedPreparation : public ::testing::Test {
     config_.eos_token_ids = {7, 8};
     options_.chunks.enable_chunk_aware = true;
     request_.label_token_ids = Ids{5, 6};
+  }
+
+  /// The tokens before each completion that affect how it is decoded: those that Prepare decodes.
+  std::vector<Ids> DecodedContexts() {
+    const RecordingTokenizer recording({}, kBos);
+    TextStream(recording, {});
+    const std::vector<Ids> without_context = std::exchange(recording.decoded, {});
+    tokenizer_ = &recording;
+    Prepare();
+    tokenizer_ = &with_bos_;
+    std::vector<Ids> contexts;
+    for (const Ids& ids : recording.decoded) {
+      if (std::find(without_context.begin(), without_context.end(), ids) == without_context.end()) {
+        contexts.push_back(ids);
+      }
+    }
+    return contexts;
+  }
+
+  /// The end of the request's completion if its tokens are `ids`, or nothing if it goes on.
+  std::optional<FinishReason> EndAfter(const Ids& ids) {
+    const Prepared prepared = Prepare();
+    TokenChooser& chooser = *prepared.generations.front().chooser;
+    for (const TokenId id : ids) {
+      proto::RowLogits row;
+      row.top = {{id, 0.0F}};
+      if (chooser.Take(row).kind == TokenChooser::Choice::Kind::kEnd) {
+        const CompletionOutput& output = prepared.readout.completions.front()->output();
+        EXPECT_EQ(output.token_ids, ids) << "it ended too early";
+        return output.finish_reason;
+      }
+    }
+    return std::nullopt;
   }
 
   Prepared Prepare() {
@@ -113,7 +170,7 @@ TEST_F(ChunkedPreparation, SystemPromptThreeChunksAndAQuestion) {
   EXPECT_EQ(reference::RowPositions(prepared.sequence.segments), positions);
   EXPECT_THAT(prepared.sequence.reads, ElementsAre(RowRead{48, 0, true, 0}));
   EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(ElementsAre(5, 6)));
-  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 49);
+  EXPECT_EQ(prepared.readout.prompt_tokens, 49);
   EXPECT_EQ(prepared.readout.num_chunks, 3U);
   EXPECT_THAT(prepared.generations, IsEmpty());
   EXPECT_TRUE(prepared.sequence.block_weighting.is_plain());
@@ -129,7 +186,7 @@ TEST_F(ChunkedPreparation, APromptIsSplitBeforeItIsTokenized) {
   EXPECT_EQ(TokensOf(sequence, 1), Bytes("d>a<"));
   EXPECT_EQ(TokensOf(sequence, 2), Bytes("d>"));
   EXPECT_THAT(TokensOf(sequence, 3), ElementsAre(256, '?'));
-  EXPECT_EQ(from_text.readout.usage.prompt_tokens, 11) << "each token once, with BOS";
+  EXPECT_EQ(from_text.readout.prompt_tokens, 11) << "each token once, with BOS";
   EXPECT_THAT(from_text.readout.questions, ElementsAre("prompt"));
 
   request_.prompt.reset();
@@ -248,7 +305,7 @@ TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtTheSamePosition) {
     EXPECT_EQ(prepared.generations[i].segment, 3 + i);
     EXPECT_EQ(prepared.generations[i].max_new_tokens, 4);
   }
-  EXPECT_THAT(QuestionContexts(prepared.sequence), ElementsAre(Bytes("?"), Bytes("why?")));
+  EXPECT_THAT(DecodedContexts(), ElementsAre(Bytes("?"), Bytes("why?")));
 }
 
 TEST_F(ChunkedPreparation, TheCompletionOfAPlainPromptHasASuffixOfItsOwn) {
@@ -259,7 +316,7 @@ TEST_F(ChunkedPreparation, TheCompletionOfAPlainPromptHasASuffixOfItsOwn) {
   EXPECT_EQ(prepared.sequence.rows(), 30);
   ASSERT_THAT(prepared.generations, SizeIs(1));
   EXPECT_EQ(prepared.generations[0].segment, 1U);
-  EXPECT_THAT(QuestionContexts(prepared.sequence), ElementsAre(Bytes("t of some length")))
+  EXPECT_THAT(DecodedContexts(), ElementsAre(Bytes("t of some length")))
       << "the last sixteen tokens";
 }
 
@@ -297,26 +354,50 @@ TEST_F(ChunkedPreparation, OnlyRowsThatTheResponseNeedsAreRead) {
 TEST_F(ChunkedPreparation, WhatEndsACompletion) {
   Structured("s", {"ab"}, "?");
   request_.max_new_tokens = 5;
-  request_.sampling = {.temperature = 0.5, .top_p = 0.75, .top_k = 3, .seed = 11};
   request_.stop = {"\n"};
   request_.stop_token_ids = {1, 2};
-  CompletionOptions options = CompletionOptionsOf(request_, config_);
-  EXPECT_EQ(options.max_new_tokens, 5);
-  EXPECT_EQ(options.sampling.temperature, 0.5);
-  EXPECT_EQ(options.sampling.top_p, 0.75);
-  EXPECT_EQ(options.sampling.top_k, 3);
-  EXPECT_EQ(options.sampling.seed, 11U);
-  EXPECT_THAT(options.stop, ElementsAre("\n"));
-  EXPECT_THAT(options.stop_token_ids, ElementsAre(1, 2, 7, 8)) << "the model's EOS too";
+  EXPECT_EQ(Prepare().generations.front().max_new_tokens, 5);
+  EXPECT_EQ(EndAfter({'a', 'b', 'c', 'd'}), std::nullopt);
+  EXPECT_EQ(EndAfter({'a', 'b', 'c', 'd', 'e'}), FinishReason::kLength);
+  EXPECT_EQ(EndAfter({'a', '\n'}), FinishReason::kStop);
+  for (const TokenId id : {1, 2, 7, 8}) {
+    EXPECT_EQ(EndAfter({id}), FinishReason::kStop) << "the model's EOS, 7 and 8, too: " << id;
+  }
   request_.ignore_eos = true;
-  EXPECT_THAT(CompletionOptionsOf(request_, config_).stop_token_ids, ElementsAre(1, 2));
+  EXPECT_EQ(EndAfter({7, 8}), std::nullopt);
+  for (const TokenId id : {1, 2}) {
+    EXPECT_EQ(EndAfter({id}), FinishReason::kStop) << id;
+  }
 }
 
-TEST_F(ChunkedPreparation, TheModelNameIsThatOfTheRequestIfItHasOne) {
+TEST_F(ChunkedPreparation, HowACompletionIsSampled) {
   Structured("s", {"ab"}, "?");
-  EXPECT_EQ(Prepare().readout.model, "default");
-  request_.model = "mine";
-  EXPECT_EQ(Prepare().readout.model, "mine");
+  request_.max_new_tokens = 5;
+  const auto wanted = [&] { return Prepare().generations.front().chooser->Wanted(); };
+  request_.sampling = {.temperature = 0.5, .top_p = 1, .top_k = 3, .seed = 11};
+  EXPECT_EQ(wanted().temperature, 0.5F);
+  EXPECT_EQ(wanted().top_k, 3);
+  request_.sampling.top_k = 0;
+  EXPECT_EQ(wanted().draw, (proto::Draw{11, 0}));
+
+  // The best token has 0.8 of the mass.
+  request_.sampling.top_k = 2;
+  const auto chosen = [&](std::uint64_t seed, double top_p) {
+    request_.sampling.seed = seed;
+    request_.sampling.top_p = top_p;
+    proto::RowLogits row;
+    row.max = 1;
+    row.top = {{3, 1.0F}, {4, 1.0F - std::log(4.0F)}};
+    return Prepare().generations.front().chooser->Take(row).token;
+  };
+  std::set<TokenId> of_nucleus;
+  std::set<TokenId> of_all;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    of_nucleus.insert(chosen(seed, 0.75));
+    of_all.insert(chosen(seed, 1));
+  }
+  EXPECT_THAT(of_nucleus, ElementsAre(3));
+  EXPECT_THAT(of_all, ElementsAre(3, 4));
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(WorkedExample, VisibilityHiddenComputesNoDelimiter) {
   EXPECT_THAT(sequence.reads,
               ElementsAre(RowRead{7, 0, true, 0}, RowRead{8, 0, true, 0}, RowRead{9, 0, true, 0}));
   EXPECT_THAT(sequence.label_lists, ElementsAre(ElementsAre(5, 6)));
-  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 10);
+  EXPECT_EQ(prepared.readout.prompt_tokens, 10);
 }
 
 TEST_F(WorkedExample, VisibilityFirstPutsTheFirstDelimiterIntoThePrefix) {
@@ -91,7 +91,7 @@ TEST_F(WorkedExample, VisibilityFirstPutsTheFirstDelimiterIntoThePrefix) {
   EXPECT_THAT(sequence.reads, ElementsAre(RowRead{7, 0, true, 0}, RowRead{8, 0, true, 0},
                                           RowRead{9, 0, true, 0}, RowRead{10, 0, true, 0}))
       << "the query's row is the delimiter's";
-  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 11);
+  EXPECT_EQ(prepared.readout.prompt_tokens, 11);
 }
 
 TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
@@ -101,7 +101,7 @@ TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
   EXPECT_THAT(prepared.sequences[1].tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 22));
   EXPECT_THAT(prepared.sequences[1].segments, ElementsAre(Segment{SegmentKind::kPrefix, 8, 0}));
   EXPECT_THAT(prepared.sequences[1].reads, ElementsAre(RowRead{7, 0, true, 0}));
-  EXPECT_EQ(prepared.readout.usage.prompt_tokens, 24) << "the tokens of every prompt";
+  EXPECT_EQ(prepared.readout.prompt_tokens, 24) << "the tokens of every prompt";
 }
 
 TEST_F(WorkedExample, ItemFirstIsObeyedOneByOneAndIgnoredOtherwise) {
@@ -171,7 +171,7 @@ TEST_F(ScorePreparation, NoItemsComputeNothing) {
     options_.delimiter_visibility = DelimiterVisibility::kFirst;
     const Prepared prepared = Prepare();
     EXPECT_THAT(prepared.sequences, IsEmpty());
-    EXPECT_EQ(prepared.readout.usage.prompt_tokens, delimiter ? 2 : 0);
+    EXPECT_EQ(prepared.readout.prompt_tokens, delimiter ? 2 : 0);
   }
 }
 
@@ -182,12 +182,12 @@ TEST_F(ScorePreparation, BosIsAddedOnceAtTheStartOfText) {
   options_.delimiter = 256;
   const Prepared packed = Prepare(&tokenizer);
   EXPECT_THAT(packed.sequences[0].tokens, ElementsAre(kBos, 'x', 'a', 'b'));
-  EXPECT_EQ(packed.readout.usage.prompt_tokens, 4);
+  EXPECT_EQ(packed.readout.prompt_tokens, 4);
   options_.delimiter.reset();
   const Prepared prompts = Prepare(&tokenizer);
   EXPECT_THAT(prompts.sequences[0].tokens, ElementsAre(kBos, 'x', 257)) << "one text, one encoding";
   EXPECT_THAT(prompts.sequences[1].tokens, ElementsAre(kBos, 'x', 'a'));
-  EXPECT_EQ(prompts.readout.usage.prompt_tokens, 6);
+  EXPECT_EQ(prompts.readout.prompt_tokens, 6);
   request_.item_first = true;
   EXPECT_THAT(Prepare(&tokenizer).sequences[0].tokens, ElementsAre(kBos, 'b', 'x', 'a'));
   request_.query = Ids{1};
@@ -207,7 +207,7 @@ TEST_F(ScorePreparation, LabelsPerItemFollowTheirItems) {
   EXPECT_THAT(Prepare().sequences[0].label_lists, ElementsAre(ElementsAre(7), ElementsAre(8, 9)));
 }
 
-TEST_F(ScorePreparation, LabelsByTextAndModelName) {
+TEST_F(ScorePreparation, LabelsByText) {
   const FakeTokenizer tokenizer({{" yes", 257}, {" no", 258}}, kBos);
   request_.query = "a";
   request_.items = {"b"};
@@ -215,9 +215,6 @@ TEST_F(ScorePreparation, LabelsByTextAndModelName) {
   request_.labels = {" no", " yes"};
   const Prepared prepared = Prepare(&tokenizer);
   EXPECT_THAT(prepared.sequences[0].label_lists, ElementsAre(ElementsAre(258, 257)));
-  EXPECT_EQ(prepared.readout.model, "default");
-  request_.model = "mine";
-  EXPECT_EQ(Prepare(&tokenizer).readout.model, "mine");
 }
 
 }  // namespace

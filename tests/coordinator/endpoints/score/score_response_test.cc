@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,12 +32,20 @@ ScoreReadout Items(std::size_t n) {
   return readout;
 }
 
+proto::Expected<ScoreResponse> Respond(const ScoreReadout& readout, const JobRows& rows) {
+  auto response = readout.Respond(rows);
+  if (!response) {
+    return proto::Unexpected(std::move(response).error());
+  }
+  return static_cast<ScoreResponse&>(**response);
+}
+
 TEST(Scores, ProbabilitiesOverTheVocabulary) {
   // The only logits are 2, 1 and 0: the maximum is 2, the sum 1 + e^-1 + e^-2.
   const double sum = 1 + std::exp(-1.0) + std::exp(-2.0);
   ScoreReadout readout = Items(1);
   readout.row.token_logprobs = true;
-  const auto response = ScoresFromRows(readout, {{Row({1, 2}, 2, sum)}});
+  const auto response = Respond(readout, {{Row({1, 2}, 2, sum)}});
   ASSERT_TRUE(response.has_value());
   EXPECT_THAT(response.value().scores[0], ElementsAre(DoubleNear(std::exp(-1.0) / sum, kRounding),
                                                       DoubleNear(1 / sum, kRounding)));
@@ -52,7 +61,7 @@ TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
   readout.row.apply_softmax = true;
   readout.row.temperature = 0.5;
   // There is no normaliser, because only the labels were computed.
-  const auto response = ScoresFromRows(readout, {{Row({1, 2}, 0, 0)}, {Row({-700, -700}, 0, 0)}});
+  const auto response = Respond(readout, {{Row({1, 2}, 0, 0)}, {Row({-700, -700}, 0, 0)}});
   ASSERT_TRUE(response.has_value());
   const double low = std::exp(-2.0);
   EXPECT_THAT(response.value().scores[0], ElementsAre(DoubleNear(low / (1 + low), kRounding),
@@ -65,9 +74,9 @@ TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
   readout.row.apply_softmax = true;
   readout.row.temperature = 0.7;
   const std::vector<std::vector<RowLogits>> rows = {{Row({0.123F, 4.5F, -3.25F}, 4.5F, 1.75)}};
-  const auto alone = ScoresFromRows(readout, rows);
+  const auto alone = Respond(readout, rows);
   readout.row.token_logprobs = true;
-  const auto both = ScoresFromRows(readout, rows);
+  const auto both = Respond(readout, rows);
   EXPECT_EQ(alone.value().scores, both.value().scores);
 }
 
@@ -77,7 +86,7 @@ TEST(Scores, ExtremeTemperaturesStayFinite) {
   for (const double temperature :
        {std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max()}) {
     readout.row.temperature = temperature;
-    const auto response = ScoresFromRows(readout, {{Row({1, 2}, 0, 0)}});
+    const auto response = Respond(readout, {{Row({1, 2}, 0, 0)}});
     ASSERT_TRUE(response.has_value());
     EXPECT_DOUBLE_EQ(response.value().scores[0][0] + response.value().scores[0][1], 1.0);
   }
@@ -95,7 +104,7 @@ TEST(Scores, QueryRowAndBestTokens) {
   // The first two differ as floats, but not as log-probabilities, so they are ordered by id.
   item.max = 5;
   item.top = {{9, 2e-30F}, {4, 1e-30F}, {2, -1.0F}};
-  const auto response = ScoresFromRows(readout, {{query, item}});
+  const auto response = Respond(readout, {{query, item}});
   ASSERT_TRUE(response.has_value());
   EXPECT_THAT(*response.value().query_token_logprobs,
               ElementsAre(DoubleNear(-1 - std::log(2.0), kRounding)));
@@ -109,7 +118,7 @@ TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
   const auto param = [](const ScoreReadout& readout, std::vector<RowLogits> rows) -> std::string {
-    const auto response = ScoresFromRows(readout, {std::move(rows)});
+    const auto response = Respond(readout, {std::move(rows)});
     if (response) {
       return "none";
     }

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 
 namespace scorecast::coordinator {
@@ -400,6 +401,71 @@ TEST(Batch, AnOutputThatCannotBeWrittenEndsTheRun) {
     EXPECT_EQ(summary.ExitCode(), 1);
     EXPECT_EQ(summary.failure, "the output could not be written");
   }
+}
+
+/// Input that reports when its last line has been read.
+class ReportingInput : public std::streambuf {
+ public:
+  explicit ReportingInput(std::string text) : text_(std::move(text)) {
+    setg(text_.data(), text_.data(), text_.data() + text_.size());
+  }
+
+  std::shared_future<void> all_read() { return all_read_future_; }
+
+ protected:
+  int_type underflow() override {
+    if (!std::exchange(reported_, true)) {
+      all_read_.set_value();
+    }
+    return traits_type::eof();
+  }
+
+ private:
+  std::string text_;
+  std::promise<void> all_read_;
+  std::shared_future<void> all_read_future_ = all_read_.get_future().share();
+  bool reported_ = false;
+};
+
+/// A disk that is full as soon as something is to be written, which waits for an event.
+class LateFullDisk : public std::streambuf {
+ public:
+  explicit LateFullDisk(std::shared_future<void> event) : event_(std::move(event)) {}
+
+ protected:
+  int_type overflow(int_type) override {
+    event_.wait();
+    return traits_type::eof();
+  }
+
+ private:
+  std::shared_future<void> event_;
+};
+
+TEST(Batch, LinesThatWaitAreCancelledIfTheOutputFails) {
+  FakeServer server;
+  // The pass in flight belongs to no line, so every line with items waits.
+  server.cluster.Hold();
+  const Endpoint& endpoint = *server.service.FindByUrl("/v1/score");
+  const auto other = std::make_shared<AskingSink>();
+  server.service.Begin(endpoint, endpoint.FromJson(json::parse(Body(0))), Clock::now(), other);
+  // The first line is ready at once.
+  std::string input = Line("first", R"({"query":[1],"items":[],"label_token_ids":[5]})");
+  for (int i = 0; i < 30; ++i) {
+    input += Line(std::to_string(i), Body(i));
+  }
+  ReportingInput reporting(input);
+  std::istream in(&reporting);
+  LateFullDisk disk(reporting.all_read());
+  std::ostream out(&disk);
+  auto run = std::async(std::launch::async, [&] { return RunBatch(in, out, server.service, {}); });
+  EXPECT_EQ(run.wait_for(std::chrono::seconds(20)), std::future_status::ready)
+      << "lines wait for the cluster, although nothing can be written";
+  server.cluster.Release();
+  EXPECT_EQ(run.get().failure, "the output could not be written");
+  EXPECT_TRUE(other->Wait().form());
+  server.scheduler.WaitIdle();
+  EXPECT_EQ(server.cluster.plans().size(), 1u) << "that of the other request";
 }
 
 /// A stream whose device fails in the middle.
