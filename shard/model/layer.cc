@@ -40,7 +40,7 @@ class LayerReader {
     }
     const Range part = PartOf(tensor->out, config_, partition_);
     std::vector<float> values(static_cast<std::size_t>(part.size()));
-    ReadVector(Require(checkpoint_, *tensor, config_), part, values.data());
+    ReadRows(Require(checkpoint_, *tensor, config_), part, values.data());
     return values;
   }
 

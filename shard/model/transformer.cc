@@ -41,7 +41,7 @@ std::vector<Layer> LoadLayers(const ModelConfig& config, const Checkpoint& check
 
 std::vector<float> LoadVector(const TensorView& tensor) {
   std::vector<float> values(static_cast<std::size_t>(tensor.shape[0]));
-  ReadVector(tensor, {0, tensor.shape[0]}, values.data());
+  ReadRows(tensor, {0, tensor.shape[0]}, values.data());
   return values;
 }
 
