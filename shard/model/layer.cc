@@ -130,6 +130,12 @@ void Append(const std::vector<float>& more, std::vector<float>& list) {
 
 }  // namespace
 
+bool UsesSummands(const ModelConfig& config, bool is_alone) {
+  return !is_alone || std::ranges::any_of(config.layers, [](const proto::LayerConfig& layer) {
+    return layer.post_attention_norm || layer.post_feedforward_norm;
+  });
+}
+
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
                 const proto::Partition& partition, std::int64_t index, const Packing& packing) {
   using Role = TensorRole;
