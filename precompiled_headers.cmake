@@ -32,9 +32,6 @@ scorecast_header_set(scorecast_asio_headers
 function(scorecast_precompile target)
   if(Boost::headers IN_LIST ARGN)
     target_precompile_headers(${target} REUSE_FROM scorecast_asio_headers)
-    # With these headers precompiled, GCC 12 wrongly warns of an out-of-bounds copy if a string is
-    # moved into a handler.
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
   elseif(nlohmann_json::nlohmann_json IN_LIST ARGN)
     target_precompile_headers(${target} REUSE_FROM scorecast_json_headers)
   else()

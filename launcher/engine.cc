@@ -61,10 +61,9 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   if (is_root()) {
     options.progress = LogProgress();
   }
-  const auto begin = Clock::now();
   rank_ = std::make_unique<shard::RankEngine>(group_, flags.model, config_, options);
   if (is_root()) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double seconds = rank_->load_seconds();
     const auto bytes = static_cast<double>(
         shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), plan,
                               precisions)

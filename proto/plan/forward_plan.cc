@@ -12,14 +12,22 @@ std::uint32_t TokenBucket(std::int64_t rows) {
   return std::bit_ceil(static_cast<std::uint32_t>(std::max<std::int64_t>(rows, 32)));
 }
 
-PlanLimits LimitsOfBucket(const PlanLimits& limits, std::uint32_t bucket) {
-  const auto at_most = [bucket](std::int32_t limit, std::int64_t times) {
-    return static_cast<std::int32_t>(std::min<std::int64_t>(limit, times * bucket));
+PlanLimits LimitsOfBuckets(const PlanLimits& limits, std::uint32_t bucket,
+                           std::uint32_t read_bucket) {
+  const auto at_most = [](std::int32_t limit, std::uint32_t rows) {
+    return static_cast<std::int32_t>(std::min<std::int64_t>(limit, rows));
   };
-  return {.max_rows = at_most(limits.max_rows, 1),
-          .max_reads = at_most(limits.max_reads, 1),
-          .pass_kv_rows = at_most(limits.pass_kv_rows, kKvGranule),
-          .kept_kv_rows = 0};
+  PlanLimits of_buckets = limits;
+  of_buckets.max_rows = at_most(limits.max_rows, bucket);
+  of_buckets.max_reads = at_most(limits.max_reads, read_bucket);
+  return of_buckets;
+}
+
+PlanLimits TouchedLimits(const PlanLimits& limits) {
+  PlanLimits touched = LimitsOfBuckets(limits, kTouchedBucket, kTouchedBucket);
+  touched.pass_kv_rows = std::min(limits.pass_kv_rows, std::int32_t{4 * kTouchedBucket});
+  touched.kept_kv_rows = 0;
+  return touched;
 }
 
 void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits) {

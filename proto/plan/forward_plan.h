@@ -87,7 +87,8 @@ struct ForwardPlan {
   /// larger bucket. It decides how the buffers are laid out. Neither the work nor any bit of the
   /// result depends on it.
   std::uint32_t bucket = 0;
-  std::uint32_t read_bucket = 0;        ///< The same for reads.
+  /// The same for reads: it decides the room for the rows that are read.
+  std::uint32_t read_bucket = 0;
   std::vector<TokenId> tokens;          ///< Tokens of the computed rows, sequence by sequence.
   std::vector<PlanSequence> sequences;  ///< Their computed rows add up to tokens.size().
   std::vector<KvCopy> copies;
@@ -112,10 +113,16 @@ struct PlanLimits {
   std::int32_t kept_kv_rows = 0;  ///< Rows of K/V storage kept between passes, in whole pages.
 };
 
-/// The part of buffers made for `limits` that a plan can use if `bucket` is its bucket of rows and
-/// of reads. A row takes at most one granule of pass-local K/V storage. Kept rows are 0, because
-/// they belong to no single pass.
-PlanLimits LimitsOfBucket(const PlanLimits& limits, std::uint32_t bucket);
+/// The limits of those plans, within `limits`, that have these buckets. Buckets do not limit K/V.
+PlanLimits LimitsOfBuckets(const PlanLimits& limits, std::uint32_t bucket,
+                           std::uint32_t read_bucket);
+
+/// The part of buffers made for `limits` that is touched at start-up: what plans of up to
+/// kTouchedBucket rows and reads use. Pass-local K/V is four rows a computed row, which is enough
+/// if no segment has fewer than four rows. In a plan with shorter segments a row may take a whole
+/// granule; such a plan may touch new pages. Kept rows are 0, because they belong to no single
+/// pass.
+PlanLimits TouchedLimits(const PlanLimits& limits);
 
 /// Checks that the plan's rows and reads fit its buckets and `limits`, and that its buckets are
 /// ones that these limits can have. Anything else is a broken invariant.

@@ -98,9 +98,4 @@ void ReadBlock(const TensorView& tensor, Range rows, Range cols, float* out,
   }
 }
 
-void ReadVector(const TensorView& tensor, Range range, float* out) {
-  Check(tensor.shape.size() == 1, "a vector is read from a tensor of one dimension");
-  ReadRows(tensor, range, out);
-}
-
 }  // namespace scorecast::shard

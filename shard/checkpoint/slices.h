@@ -20,7 +20,4 @@ void ReadRows(const TensorView& tensor, proto::Range rows, float* out);
 void ReadBlock(const TensorView& tensor, proto::Range rows, proto::Range cols, float* out,
                std::int64_t out_stride);
 
-/// Reads a part of a tensor [n]: `out` is [range.size()].
-void ReadVector(const TensorView& tensor, proto::Range range, float* out);
-
 }  // namespace scorecast::shard

@@ -97,10 +97,11 @@ RowExchange::RowExchange(const proto::Communicator& group, std::int64_t max_rows
     : sizes_{max_rows, summand_row_bytes, shared_row_bytes},
       rank_(group.rank()),
       ranks_(group.size()) {
-  proto::Check(0 <= max_rows && max_rows <= INT_MAX && 0 < summand_row_bytes &&
+  proto::Check(0 <= max_rows && max_rows <= INT_MAX && 0 <= summand_row_bytes &&
                    summand_row_bytes <= INT_MAX && 0 < shared_row_bytes &&
                    shared_row_bytes <= INT_MAX,
                "rows have bytes, and neither these nor the number of rows exceed INT_MAX");
+  proto::Check(ranks_ == 1 || summand_row_bytes > 0, "ranks of a group exchange summands");
   if (ranks_ == 1) {
     transport_ = std::make_unique<OneRank>(sizes_);
     description_ = "one rank";

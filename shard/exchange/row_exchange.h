@@ -48,8 +48,9 @@ class RowExchange {
   };
 
   /// Collective. Makes buffers for `max_rows` rows of the given sizes in bytes, which are at most
-  /// INT_MAX; a page of them costs nothing until it is used. Throws StartupError, on every rank, if
-  /// one of them lacks the memory.
+  /// INT_MAX; a page of them costs nothing until it is used. A rank that is alone may do without
+  /// summands: summand_row_bytes is then 0. Throws StartupError, on every rank, if one of them
+  /// lacks the memory.
   RowExchange(const proto::Communicator& group, std::int64_t max_rows,
               std::int64_t summand_row_bytes, std::int64_t shared_row_bytes,
               Transport transport = Transport::kFastest);

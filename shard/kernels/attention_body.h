@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
@@ -156,11 +157,14 @@ inline void ForBlocks(std::int64_t rows, std::int64_t vectors, const Block& bloc
 
 /// Turns a row's scores into weights relative to the new maximum, and rescales the row's sums to
 /// that maximum. Returns the factor for the weighted values so far: exactly 1 if the row sees
-/// nothing here.
-template <typename E>
-inline float Weigh(const float* scores, int vectors, int visible, float* state,
+/// nothing here. The scores of hidden keys are kNoScore; they get the weight 0.
+template <typename E, bool has_hidden>
+inline float Weigh(const float* scores, int vectors, int hidden, int visible, float* state,
                    typename E::T* weights) {
   const Ints lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const auto without_hidden = [&](Floats weight, int v) {
+    return has_hidden ? (lane < hidden - v * kVectorLanes ? Floats{} : weight) : weight;
+  };
   const int whole = visible / kVectorLanes;
   Floats best = Broadcast(state[0]);
   for (int v = 0; v < whole; ++v) {
@@ -184,14 +188,15 @@ inline float Weigh(const float* scores, int vectors, int visible, float* state,
   Floats nothing = {};
   for (int v = 0; v < whole; ++v) {
     const Floats score = Load(scores + v * kLanes);
-    const Floats weight = Exp(score - maximum);
+    const Floats weight = without_hidden(Exp(score - maximum), v);
     nothing += ZeroIfFinite(score);
     E::StoreVector(weight, weights + v * kLanes);
     sum += weight;
   }
   for (int v = whole; v < vectors; ++v) {
     const Ints seen = lane < visible - v * kVectorLanes;
-    const Floats weight = seen != 0 ? Exp(last - maximum) + ZeroIfFinite(last) : Floats{};
+    const Floats weight =
+        without_hidden(seen != 0 ? Exp(last - maximum) + ZeroIfFinite(last) : Floats{}, v);
     E::StoreVector(weight, weights + v * kLanes);
     sum += weight;
   }
@@ -228,21 +233,31 @@ void AttendRows(const AttentionTile& tile, std::int64_t first, std::int64_t rows
     }
   });
 
-  if (tile.hidden != nullptr) {
-    // The lowest score has the weight 0, because a row that sees any key has a larger maximum.
-    for (std::int64_t r = 0; r < rows; ++r) {
-      std::fill_n(scores[r], tile.hidden[first + r], kNoScore);
-    }
-  }
-
   T weights[kRowBlock][kTileKeys];
   float factors[kRowBlock];
-  for (std::int64_t r = 0; r < rows; ++r) {
-    factors[r] =
-        Weigh<E>(scores[r], vectors, visible[r], tile.states + kRowState * (first + r), weights[r]);
+  int first_key = 0;
+  if (tile.hidden == nullptr) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      factors[r] = Weigh<E, false>(scores[r], vectors, 0, visible[r],
+                                   tile.states + kRowState * (first + r), weights[r]);
+    }
+  } else {
+    first_key = keys;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const int hidden = tile.hidden[first + r];
+      std::fill_n(scores[r], hidden, kNoScore);  // It changes no maximum.
+      factors[r] = Weigh<E, true>(scores[r], vectors, hidden, visible[r],
+                                  tile.states + kRowState * (first + r), weights[r]);
+      if (visible[r] > 0) {
+        first_key = std::min(first_key, hidden);
+      }
+    }
+    first_key -= first_key % E::kPair;
   }
 
-  const T* values = reinterpret_cast<const T*>(tile.values);
+  // Values in front of the first key that any of the rows sees are not read, nor are those behind
+  // the last one.
+  const T* values = reinterpret_cast<const T*>(tile.values) + first_key * tile.value_stride;
   float* outputs = tile.outputs + first * tile.value_stride;
   ForBlocks(rows, tile.value_stride / kLanes,
             [&]<int r, int v>(std::int64_t row, std::int64_t vector) {
@@ -253,10 +268,10 @@ void AttendRows(const AttentionTile& tile, std::int64_t first, std::int64_t rows
                   sum[i][j] = Load(output + i * tile.value_stride + j * kLanes) * factors[row + i];
                 }
               }
-              MultiplyPanel<E>(weights[row], kTileKeys,
+              MultiplyPanel<E>(weights[row] + first_key, kTileKeys,
                                Panel<E>{values + vector * kLanes * E::kPair, kLanes * E::kPair,
                                         tile.value_stride * E::kPair},
-                               (keys + E::kPair - 1) / E::kPair, sum);
+                               (keys - first_key + E::kPair - 1) / E::kPair, sum);
               for (int i = 0; i < r; ++i) {
                 for (int j = 0; j < v; ++j) {
                   Store(sum[i][j], output + i * tile.value_stride + j * kLanes);

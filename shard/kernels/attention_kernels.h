@@ -49,9 +49,10 @@ struct AttentionKernels {
   void (*store_value)(const float* value, std::int64_t n, std::int64_t row,
                       std::int64_t value_stride, std::byte* values);
   /// Adds one tile to the rows' states and outputs. A row that sees no key keeps its bits. Keys
-  /// that a row does not see have no effect on it, even if they are not finite. Values that a row
-  /// does not see are multiplied by zero, up to the end of the last pair that another row sees;
-  /// they must be finite.
+  /// that a row does not see have no effect on it, even if they are not finite: their weight is
+  /// exactly 0. Values that a row does not see are multiplied by zero if they lie between the first
+  /// and the last pair that a row of the call sees; they must then be finite. Other values have no
+  /// effect.
   void (*attend)(const AttentionTile& tile);
 };
 

@@ -18,7 +18,7 @@ void TileScratch::Touch(ThreadPool& pool) {
 
 Linear::Linear(GemmBackend& backend, Precision precision, const WeightSource& source,
                ThreadPool& pool, TileScratch& scratch)
-    : precision_(precision), in_(source.in), starts_({0}), scratch_(&scratch) {
+    : in_(source.in), starts_({0}), scratch_(&scratch) {
   for (const std::int64_t width : source.widths) {
     scratch.Reserve(width);
     starts_.push_back(starts_.back() + width);
@@ -47,9 +47,7 @@ ProductTile Linear::Multiply(const Activations& x, std::int64_t rows, std::int64
   const ProductTile tile = {.first_row = first_row,
                             .rows = std::min(height, rows - first_row),
                             .columns = {starts_[at], starts_[at + 1]},
-                            .data = scratch_->Of(thread),
-                            .chunk = chunk,
-                            .thread = thread};
+                            .data = scratch_->Of(thread)};
   if (weight_ == nullptr) {
     std::fill_n(tile.data, tile.rows * tile.columns.size(), 0.0F);
   } else {

@@ -35,8 +35,6 @@ struct ProductTile {
   std::int64_t rows = 0;  ///< Without padding.
   proto::Range columns;   ///< The outputs that the tile covers.
   float* data = nullptr;  ///< [rows][columns.size()]
-  std::int64_t chunk = 0;
-  int thread = 0;
 
   float* Row(std::int64_t row) const { return data + (row - first_row) * columns.size(); }
 };
@@ -50,7 +48,6 @@ class Linear {
 
   std::int64_t out_features() const { return starts_.back(); }
   std::int64_t chunks() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
-  Precision precision() const { return precision_; }
 
   /// Computes the outputs of some chunks for rows [0, rows) of x and passes them, tile by tile and
   /// on any thread, to epilogue(const ProductTile&). x has room for RoundUpRows(rows) rows. If
@@ -82,7 +79,6 @@ class Linear {
   ProductTile Multiply(const Activations& x, std::int64_t rows, std::int64_t first_row,
                        std::int64_t height, std::int64_t chunk, int thread) const;
 
-  Precision precision_;
   std::int64_t in_;
   std::vector<std::int64_t> starts_;  // [chunks + 1]: the first output of each chunk, then the
                                       // number of outputs.

@@ -40,7 +40,7 @@ class LayerReader {
     }
     const Range part = PartOf(tensor->out, config_, partition_);
     std::vector<float> values(static_cast<std::size_t>(part.size()));
-    ReadVector(Require(checkpoint_, *tensor, config_), part, values.data());
+    ReadRows(Require(checkpoint_, *tensor, config_), part, values.data());
     return values;
   }
 
@@ -129,6 +129,12 @@ void Append(const std::vector<float>& more, std::vector<float>& list) {
 }
 
 }  // namespace
+
+bool UsesSummands(const ModelConfig& config, bool is_alone) {
+  return !is_alone || std::ranges::any_of(config.layers, [](const proto::LayerConfig& layer) {
+    return layer.post_attention_norm || layer.post_feedforward_norm;
+  });
+}
 
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
                 const proto::Partition& partition, std::int64_t index, const Packing& packing) {

@@ -35,6 +35,10 @@ struct Layer {
   std::vector<float> post_feedforward_norm;  ///< [h]: norm of that sum.
 };
 
+/// Whether ranks write summands to the exchange. A rank that is alone adds its products straight to
+/// the residual stream, unless a layer normalises their sum first.
+bool UsesSummands(const proto::ModelConfig& config, bool is_alone);
+
 /// Reads the slices of layer `index` that `partition` owns, packs them, and releases their pages of
 /// the file. In int8, the weights of a norm before a product are multiplied into the product's
 /// columns, because a large weight in the activations would leave too few bits for the other

@@ -7,6 +7,7 @@
 
 #include "shard/attention/kv_store.h"
 #include "shard/linear/packing.h"
+#include "shard/model/layer.h"
 #include "shard/model/rope_table.h"
 #include "shard/model/tensors.h"
 #include "shard/model/workspace.h"
@@ -43,13 +44,14 @@ std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& 
                              const proto::PlanLimits& limits, Precision layers) {
   const bool is_alone = partition.heads.size() == config.num_attention_heads;
   const std::int64_t h = config.hidden_size;
+  const int exchanged = 1 + (UsesSummands(config, is_alone) ? 1 : 0) + (is_alone ? 0 : 1);
   return Workspace::Bytes(config, partition, limits, layers) +
          kFloat * std::min<std::int64_t>(limits.max_reads, LmHead::kRowsAtOnce) *
              (h + partition.vocabulary.size()) +
          static_cast<std::int64_t>(config.rope_tables.size()) *
              RopeTable::Bytes(config.head_dim, limits.max_rows) +
-         // Summands and rows that the ranks share; other ranks' summands.
-         kFloat * limits.max_rows * h * (is_alone ? 2 : 3);
+         // Rows that the ranks share; summands, if they are used; other ranks' summands.
+         kFloat * limits.max_rows * h * exchanged;
 }
 
 /// Bytes of K/V for plans of these limits.
@@ -70,7 +72,7 @@ MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition&
   }
   estimate.activations = ActivationBytes(config, partition, limits, precisions.layers);
   estimate.kv = KvBytes(config, partition, limits, precisions.layers);
-  const proto::PlanLimits touched = proto::LimitsOfBucket(limits, proto::kTouchedBucket);
+  const proto::PlanLimits touched = proto::TouchedLimits(limits);
   estimate.touched = ActivationBytes(config, partition, touched, precisions.layers) +
                      KvBytes(config, partition, touched, precisions.layers);
   return estimate;

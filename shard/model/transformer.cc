@@ -41,7 +41,7 @@ std::vector<Layer> LoadLayers(const ModelConfig& config, const Checkpoint& check
 
 std::vector<float> LoadVector(const TensorView& tensor) {
   std::vector<float> values(static_cast<std::size_t>(tensor.shape[0]));
-  ReadVector(tensor, {0, tensor.shape[0]}, values.data());
+  ReadRows(tensor, {0, tensor.shape[0]}, values.data());
   return values;
 }
 
@@ -68,9 +68,10 @@ constexpr std::int64_t kRowsPerTask = 4;
 RowExchange Transformer::MakeExchange(const proto::Communicator& group, const ModelConfig& config,
                                       Precision precision, const proto::PlanLimits& limits,
                                       RowExchange::Transport transport) {
+  const std::int64_t element = SummandsAreBf16(group.size(), precision) ? kFloat / 2 : kFloat;
   // A shared row has at most h floats and a scale.
   return {group, RoundUpRows(limits.max_rows),
-          config.hidden_size * (SummandsAreBf16(group.size(), precision) ? kFloat / 2 : kFloat),
+          UsesSummands(config, group.size() == 1) ? config.hidden_size * element : 0,
           (config.hidden_size + 1) * kFloat, transport};
 }
 
@@ -106,39 +107,40 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
   final_rows_ = {Precision::kFloat32, config.hidden_size, exchange_.shared_rows(), nullptr};
 }
 
-void Transformer::Touch(std::uint32_t bucket) {
-  const proto::PlanLimits limits = proto::LimitsOfBucket(limits_, bucket);
-  work_.Touch(limits.max_rows, pool_);
+void Transformer::Touch() {
+  const proto::PlanLimits limits = proto::TouchedLimits(limits_);
+  work_.Touch(limits, pool_);
   exchange_.Touch(RoundUpRows(limits.max_rows), pool_);
   kv_store_.TouchPass(limits.pass_kv_rows, pool_);
   lm_head_.Touch(limits.max_reads);
   tiles_.Touch(pool_);
   attention_.Touch(pool_);
-  ExtendRopeTables(limits.max_rows);
 }
 
 std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
   proto::CheckBuckets(plan, limits_);
   times_.Begin();
-  LayOut(plan.bucket);
+  LayOut(plan);
   const Pass pass(plan, exchange_, pass_buffers_);
   ExtendRopeTables(pass.position_limit());
   kv_store_.Copy(plan.copies, pool_);
-  Embed(pass);
-  for (const Layer& layer : layers_) {
-    ForwardLayer(pass, layer);
+  if (pass.all().size() > 0) {  // A plan may have copies only.
+    Embed(pass);
+    for (const Layer& layer : layers_) {
+      ForwardLayer(pass, layer);
+    }
   }
   return ReadOut(pass);
 }
 
-void Transformer::LayOut(std::uint32_t bucket) {
-  const std::int64_t rows = proto::LimitsOfBucket(limits_, bucket).max_rows;
-  work_.LayOut(rows);
+void Transformer::LayOut(const ForwardPlan& plan) {
+  const proto::PlanLimits limits = proto::LimitsOfBuckets(limits_, plan.bucket, plan.read_bucket);
+  work_.LayOut(limits);
   if (normed_.precision == Precision::kInt8) {
     // The scales lie behind the rows, which take up to h floats each: final_rows_ uses the same
     // memory.
-    normed_.scales = reinterpret_cast<float*>(exchange_.shared_rows() +
-                                              RoundUpRows(rows) * config_.hidden_size * kFloat);
+    normed_.scales = reinterpret_cast<float*>(
+        exchange_.shared_rows() + RoundUpRows(limits.max_rows) * config_.hidden_size * kFloat);
   }
 }
 

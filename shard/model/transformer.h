@@ -51,9 +51,12 @@ class Transformer {
               Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
               const proto::PlanLimits& limits, const Progress& progress);
 
-  /// Touches the memory that plans of this bucket or of a smaller one use. Collective; called
-  /// before the first plan.
-  void Touch(std::uint32_t bucket);
+  /// Extends the RoPE tables to positions below `end`. A pass extends them itself if it needs more.
+  void ExtendRopeTables(std::int64_t end);
+
+  /// Touches the other memory that plans within proto::TouchedLimits use. Allocates nothing.
+  /// Collective; called before the first plan.
+  void Touch();
 
   /// Computes the plan together with the other ranks. Returns this rank's partial logits
   /// (partial_logits.h).
@@ -64,9 +67,8 @@ class Transformer {
   const RowExchange& exchange() const { return exchange_; }
 
  private:
-  /// Divides the buffers among their arrays for a plan of this bucket.
-  void LayOut(std::uint32_t bucket);
-  void ExtendRopeTables(std::int64_t end);
+  /// Divides the buffers among their arrays according to the plan's buckets.
+  void LayOut(const proto::ForwardPlan& plan);
 
   // The steps of a pass. `rows` are those that the step computes.
   /// Embeddings of all rows -> the residual stream of own rows.

@@ -1,5 +1,7 @@
 #include "shard/model/workspace.h"
 
+#include <algorithm>
+
 #include "proto/base/check.h"
 #include "shard/runtime/touch_pages.h"
 
@@ -50,24 +52,26 @@ Workspace::Shape Workspace::ShapeOf(const proto::ModelConfig& config,
 Workspace::Workspace(const proto::ModelConfig& config, const proto::Partition& partition,
                      const proto::PlanLimits& limits, Precision precision, int threads)
     : shape_(ShapeOf(config, partition, precision, threads)),
-      buffer_(static_cast<std::size_t>(LayOut(limits.max_rows, nullptr))) {
-  LayOut(limits.max_rows);
+      buffer_(static_cast<std::size_t>(LayOut(limits, nullptr))) {
+  LayOut(limits);
 }
 
-void Workspace::LayOut(std::int64_t rows) {
-  proto::Check(LayOut(rows, buffer_.data()) <= static_cast<std::int64_t>(buffer_.size()),
+void Workspace::LayOut(const proto::PlanLimits& limits) {
+  proto::Check(LayOut(limits, buffer_.data()) <= static_cast<std::int64_t>(buffer_.size()),
                "the workspace has room for the rows of a pass");
 }
 
-std::int64_t Workspace::LayOut(std::int64_t max_rows, std::byte* begin) {
-  const std::int64_t rows = RoundUpRows(max_rows);
+std::int64_t Workspace::LayOut(const proto::PlanLimits& limits, std::byte* begin) {
+  const std::int64_t rows = RoundUpRows(limits.max_rows);
+  // Several reads may be of the same row.
+  const std::int64_t rows_read = RoundUpRows(std::min(limits.max_rows, limits.max_reads));
   const auto& [h, q, i, precision, threads] = shape_;
   Room room(begin);
   room.Take(rows, h, hidden);
+  room.Take(rows_read, h, precision, selected);
   room.Take(rows, q, queries);
   room.Take(rows, q, attended);
   room.Take(precision == Precision::kBfloat16 ? 0 : rows, i, activated);
-  room.Take(rows, h, precision, selected);
   if (precision == Precision::kFloat32) {
     output_input = {precision, q, reinterpret_cast<std::byte*>(attended.data), nullptr};
     down_input = {precision, i, reinterpret_cast<std::byte*>(activated.data), nullptr};
@@ -79,15 +83,14 @@ std::int64_t Workspace::LayOut(std::int64_t max_rows, std::byte* begin) {
   return room.bytes();
 }
 
-void Workspace::Touch(std::int64_t rows, ThreadPool& pool) {
-  const auto bytes = static_cast<std::size_t>(Workspace(shape_).LayOut(rows, nullptr));
+void Workspace::Touch(const proto::PlanLimits& limits, ThreadPool& pool) {
+  const auto bytes = static_cast<std::size_t>(Workspace(shape_).LayOut(limits, nullptr));
   TouchPages(buffer_.span().first(bytes), pool);
 }
 
 std::int64_t Workspace::Bytes(const proto::ModelConfig& config, const proto::Partition& partition,
                               const proto::PlanLimits& limits, Precision precision) {
-  return Workspace(ShapeOf(config, partition, precision, /*threads=*/1))
-      .LayOut(limits.max_rows, nullptr);
+  return Workspace(ShapeOf(config, partition, precision, /*threads=*/1)).LayOut(limits, nullptr);
 }
 
 }  // namespace scorecast::shard

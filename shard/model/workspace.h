@@ -13,31 +13,31 @@
 namespace scorecast::shard {
 
 /// Activations of a pass that no other rank sees. One allocation has room for the largest plan, and
-/// each pass divides it among the arrays according to its token bucket. h is hidden_size; q and i
-/// are the widths of the rank's query heads and its intermediate range. In float32, output_input
-/// and down_input are attended and activated themselves, not copies.
+/// each pass divides it among the arrays according to its buckets of rows and of reads. h is
+/// hidden_size; q and i are the widths of the rank's query heads and its intermediate range. In
+/// float32, output_input and down_input are attended and activated themselves, not copies.
 class Workspace {
  public:
-  /// Laid out for limits.max_rows.
+  /// Laid out for `limits`.
   Workspace(const proto::ModelConfig& config, const proto::Partition& partition,
             const proto::PlanLimits& limits, Precision precision, int threads);
 
-  /// Gives each array room for `rows` rows, at most limits.max_rows; their contents are lost. The
-  /// arrays follow each other from the beginning of the allocation, so `rows` rows use its first
-  /// Bytes() bytes, and fewer rows use a part of these.
-  void LayOut(std::int64_t rows);
+  /// Gives each array room for a plan of these limits, which are at most those of the constructor;
+  /// the arrays' contents are lost. They follow each other from the beginning of the allocation, so
+  /// such a plan uses its first Bytes() bytes, and a plan of lower limits uses a part of these.
+  void LayOut(const proto::PlanLimits& limits);
 
-  /// Touches the bytes that `rows` rows or fewer use.
-  void Touch(std::int64_t rows, ThreadPool& pool);
+  /// Touches the bytes that plans of these limits use.
+  void Touch(const proto::PlanLimits& limits, ThreadPool& pool);
 
   static std::int64_t Bytes(const proto::ModelConfig& config, const proto::Partition& partition,
                             const proto::PlanLimits& limits, Precision precision);
 
   Rows<float> hidden;        ///< [rows, h]: the residual stream; only rows that this rank owns.
+  Activations selected;      ///< [rows read, h]: copies of normalised rows.
   Rows<float> queries;       ///< [rows, q]
   Rows<float> attended;      ///< [rows, q]
   Rows<float> activated;     ///< [rows, i]: silu(gate) · up; not used in bfloat16.
-  Activations selected;      ///< [rows read, h]: copies of normalised rows.
   Activations output_input;  ///< [rows, q]
   Activations down_input;    ///< [rows, i]
   Rows<float> thread_row;    ///< [threads, h]
@@ -55,7 +55,7 @@ class Workspace {
   static Shape ShapeOf(const proto::ModelConfig& config, const proto::Partition& partition,
                        Precision precision, int threads);
   /// Lays the arrays out from `begin` on, and returns their bytes. If `begin` is null, only counts.
-  std::int64_t LayOut(std::int64_t rows, std::byte* begin);
+  std::int64_t LayOut(const proto::PlanLimits& limits, std::byte* begin);
 
   Shape shape_;
   AlignedBuffer<std::byte> buffer_;

@@ -1,5 +1,7 @@
 #include "shard/worker/rank_engine.h"
 
+#include <chrono>
+
 namespace scorecast::shard {
 
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
@@ -19,6 +21,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
   exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
       group, config, agreed_.products.layers, options.limits, options.transport));
+  const auto begin = std::chrono::steady_clock::now();
   proto::StartupPhase(group, [&] {
     const Kernels& kernels = KernelsFor(agreed_.instruction_set);
     arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_->threads());
@@ -26,7 +29,11 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
                                                  kernels, *pool_, options.limits, options.progress);
   });
-  transformer_->Touch(proto::kTouchedBucket);
+  load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  proto::StartupPhase(group, [&] {
+    transformer_->ExtendRopeTables(proto::TouchedLimits(options.limits).max_rows);
+  });
+  transformer_->Touch();  // Collective, so it must not fail on one rank only: it allocates nothing.
   doorbell_ = Doorbell::Connect(group);
   runner_ = std::make_unique<PlanRunner>(group, config, *transformer_, *doorbell_);
 }

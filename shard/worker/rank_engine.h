@@ -25,9 +25,9 @@ struct AgreedArithmetic {
   ArithmeticChoice products;
 };
 
-/// Collective. `most` is the instruction set that this rank may use. `precision` is the same on every
-/// rank; if it is absent, it is DefaultPrecision of the agreed set. Must be called before oneDNN is
-/// first used.
+/// Collective. `most` is the instruction set that this rank may use. `precision` is the same on
+/// every rank; if it is absent, it is DefaultPrecision of the agreed set. Must be called before
+/// oneDNN is first used.
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
                                    std::optional<Precision> precision);
 
@@ -52,11 +52,14 @@ class RankEngine {
   const RowExchange& exchange() const { return *exchange_; }
   PlanRunner& runner() { return *runner_; }
 
+  /// Time in which the slowest rank read and packed its weights.
+  double load_seconds() const { return load_seconds_; }
   /// For the log: the precision, libraries and kernels, and how the ranks exchange sums.
   std::string Description() const;
 
  private:
   AgreedArithmetic agreed_;
+  double load_seconds_ = 0;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<RowExchange> exchange_;
   std::unique_ptr<Arithmetic> arithmetic_;

@@ -196,6 +196,19 @@ TEST(Inspect, AModelWithoutATokenizer) {
   EXPECT_THAT(result.out, HasSubstr("token ids only"));
 }
 
+TEST(Inspect, RefusesATensorThatTheModelDoesNotHave) {
+  const std::filesystem::path model = MakeModel("");
+  json config = json::parse(ReadFile(model / "config.json"));
+  config["num_hidden_layers"] = 1;  // The checkpoint has two layers.
+  WriteFile(model / "config.json", config.dump());
+  const ProcessResult result = RunScorecast({"inspect", "--model", model});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  ASSERT_EQ(LinesOf(result.err).size(), 1U) << result.err;
+  EXPECT_THAT(result.err, ContainsRegex("the checkpoint has a tensor \"model\\.layers\\.1\\."));
+  EXPECT_THAT(result.err, HasSubstr("that config.json does not account for"));
+}
+
 TEST(Inspect, RefusesMoreRanksThanHeads) {
   const ProcessResult result =
       RunScorecast({"inspect", "--model", FamilyDirectory("qwen3"), "--ranks", "9"});

@@ -3,6 +3,8 @@
 // kTouchedBucket are in memory from start-up on.
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -15,6 +17,7 @@
 #include "proto/base/check.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
+#include "tests/shard/resident_pages.h"
 
 namespace scorecast::testing {
 namespace {
@@ -74,6 +77,28 @@ TEST_P(EngineBuckets, LargerBucketsChangeNothing) {
   }
 }
 
+// The rows of one pass that are read have their bucket's room, which is not much larger, and give
+// the same bits as read by several passes.
+TEST_P(EngineBuckets, ReadsFillTheirBucket) {
+  constexpr std::int32_t kRows = 200;
+  constexpr std::int32_t kReads = 120;
+  const PackedSequence sequence = Prompt(3, kRows, kReads);
+  std::vector<RowLogits> expected;
+  for (std::int32_t begin = 0; begin < kReads; begin += 30) {
+    PackedSequence part = sequence;
+    part.reads.assign(sequence.reads.begin() + begin, sequence.reads.begin() + begin + 30);
+    for (const auto& rows : engine_.RunTogether({part})) {
+      expected.insert(expected.end(), rows.begin(), rows.end());
+    }
+  }
+  for (const std::uint32_t reads : {128U, 256U, 8192U}) {
+    const auto results = engine_.RunTogether({sequence}, {.reads = reads});
+    for (std::size_t i = 0; engine_.is_root() && i < expected.size(); ++i) {
+      EXPECT_TRUE(SameBits(results[0][i], expected[i])) << "read " << i << ", bucket " << reads;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, EngineBuckets,
                          ::testing::Values(Precision::kFloat32, Precision::kBfloat16,
                                            Precision::kInt8),
@@ -84,10 +109,27 @@ struct CheckFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Turns failed checks into CheckFailure for as long as it lives. Afterwards they end the job
+/// again.
+class CheckFailuresThrow {
+ public:
+  CheckFailuresThrow() {
+    proto::SetCheckFailureHandler([](const char* message) { throw CheckFailure(message); });
+  }
+  ~CheckFailuresThrow() {
+    proto::SetCheckFailureHandler([](const char* message) {
+      std::fprintf(stderr, "%s\n", message);
+      std::abort();
+    });
+  }
+  CheckFailuresThrow(const CheckFailuresThrow&) = delete;
+  CheckFailuresThrow& operator=(const CheckFailuresThrow&) = delete;
+};
+
 // The check fails before any rank begins the pass, so the ranks stay in step and the engine can be
 // used again.
 TEST(EngineBucket, EveryRankRefusesAPlanThatItsBucketDoesNotHold) {
-  proto::SetCheckFailureHandler([](const char* message) { throw CheckFailure(message); });
+  const CheckFailuresThrow guard;
   Engine engine(kModel, {.max_rows = 512});
   const auto fault_of = [&](std::size_t rows, std::size_t reads, Engine::Buckets buckets) {
     std::string fault;
@@ -120,6 +162,7 @@ class EngineFirstPass : public ::testing::TestWithParam<Transport> {};
 // The buffers of 1024 rows take some thousands of pages. A plan, its partial logits and its
 // messages take a few.
 TEST_P(EngineFirstPass, TouchesNoNewBuffers) {
+  DisableHugePages();
   constexpr std::size_t kRows = proto::kTouchedBucket;
   Engine engine(kModel, {.max_rows = kMaxRows, .transport = GetParam()});
   engine.RunTogether({Prompt(1, 16, 1)});  // Work that the libraries do only once.

@@ -7,9 +7,14 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace scorecast::testing {
+
+/// Makes the kernel give this process small pages from now on. A huge page would bring memory along
+/// that was not touched.
+inline void DisableHugePages() { ASSERT_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0); }
 
 struct PageCount {
   std::size_t resident = 0;

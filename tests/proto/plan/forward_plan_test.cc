@@ -21,17 +21,29 @@ TEST(TokenBucket, IsTheSmallestThatHoldsTheRows) {
 constexpr PlanLimits kLimits = {
     .max_rows = 5000, .max_reads = 300, .pass_kv_rows = 12000, .kept_kv_rows = 640};
 
-TEST(LimitsOfBucket, AreTheBucketsRowsOrTheLimits) {
-  const PlanLimits small = LimitsOfBucket(kLimits, 128);
+TEST(LimitsOfBuckets, AreTheBucketsRowsAndReadsOrTheLimits) {
+  const PlanLimits small = LimitsOfBuckets(kLimits, 128, 64);
   EXPECT_EQ(small.max_rows, 128);
-  EXPECT_EQ(small.max_reads, 128);
-  EXPECT_EQ(small.pass_kv_rows, 128 * kKvGranule);
-  EXPECT_EQ(small.kept_kv_rows, 0);
-  const PlanLimits large = LimitsOfBucket(kLimits, 8192);
+  EXPECT_EQ(small.max_reads, 64);
+  EXPECT_EQ(small.pass_kv_rows, 12000);
+  EXPECT_EQ(small.kept_kv_rows, 640);
+  const PlanLimits large = LimitsOfBuckets(kLimits, 8192, 512);
   EXPECT_EQ(large.max_rows, 5000);
   EXPECT_EQ(large.max_reads, 300);
-  EXPECT_EQ(large.pass_kv_rows, 12000);
-  EXPECT_EQ(large.kept_kv_rows, 0);
+}
+
+TEST(TouchedLimits, AreTheTouchedBucketOrTheLimits) {
+  const PlanLimits touched = TouchedLimits(kLimits);
+  EXPECT_EQ(touched.max_rows, 1024);
+  EXPECT_EQ(touched.max_reads, 300);
+  EXPECT_EQ(touched.pass_kv_rows, 4096);
+  EXPECT_EQ(touched.kept_kv_rows, 0);
+  const PlanLimits small =
+      TouchedLimits({.max_rows = 500, .max_reads = 2000, .pass_kv_rows = 1000, .kept_kv_rows = 64});
+  EXPECT_EQ(small.max_rows, 500);
+  EXPECT_EQ(small.max_reads, 1024);
+  EXPECT_EQ(small.pass_kv_rows, 1000);
+  EXPECT_EQ(small.kept_kv_rows, 0);
 }
 
 /// A plan of so many rows and reads, in the smallest buckets that hold them.

@@ -208,6 +208,7 @@ TEST(KvStore, MayKeepNothing) {
 
 // The first places of one pass in every head, and nothing else.
 TEST(KvStore, TouchesThePlacesOfAPass) {
+  testing::DisableHugePages();
   constexpr std::int64_t kHeadDim = 64;
   constexpr std::int64_t kRows = 1024;
   constexpr std::int64_t kTouched = 256;

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/mpi/communicator.h"
+#include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
 namespace {
@@ -327,6 +328,7 @@ std::int64_t Status(const std::string& name) {
 }
 
 TEST_P(RowExchangeOver, TouchesOnlyThePagesThatAreUsed) {
+  testing::DisableHugePages();
   const Bytes bytes = {1024, {512}};
   constexpr std::int64_t kMaxRows = 32 * 1024;
   const std::int64_t most_touched = kMaxRows * bytes.AllShared() / 2;
@@ -338,6 +340,7 @@ TEST_P(RowExchangeOver, TouchesOnlyThePagesThatAreUsed) {
 
 // Exchanges of no more rows than were touched cost no new pages on any rank. Larger ones do.
 TEST_P(RowExchangeOver, TouchesPagesBeforeTheyAreUsed) {
+  testing::DisableHugePages();
   const Bytes bytes = {1024, {512}};
   constexpr std::int64_t kTouched = 1024;
   constexpr std::int64_t kMaxRows = 4 * kTouched;
@@ -362,6 +365,28 @@ INSTANTIATE_TEST_SUITE_P(Transports, RowExchangeOver,
                          [](const auto& param) {
                            return param.param == Transport::kFastest ? "Fastest" : "Messages";
                          });
+
+// A rank that is alone may have no summands. Its shared rows are touched all the same.
+TEST(RowExchangeOfOneRank, DoesWithoutSummands) {
+  const proto::Communicator group = proto::Communicator::World();
+  if (group.size() > 1) {
+    return;
+  }
+  testing::DisableHugePages();
+  constexpr std::int64_t kRows = 1024;
+  ThreadPool pool(1);
+  RowExchange exchange(group, kRows, /*summand_row_bytes=*/0, /*shared_row_bytes=*/512);
+  exchange.Touch(kRows / 2, pool);
+  const testing::PageCount pages =
+      testing::CountPages({exchange.shared_rows(), static_cast<std::size_t>(kRows * 512)});
+  EXPECT_EQ(2 * pages.resident, pages.all);
+  const RowSlices owners = exchange.Even(kRows);
+  const std::vector<RowPlane> planes = {{exchange.shared_rows(), 512}};
+  exchange.ExchangeSummands(owners);
+  WriteFinished(planes, 1, exchange.Own(owners));
+  exchange.ShareRows(owners, planes);
+  EXPECT_EQ(CountWrongFinished(planes, 1, kRows), 0);
+}
 
 // The window's file is unlinked at once, so that no file stays, however the ranks end.
 TEST(RowExchangeWindow, HasNoName) {

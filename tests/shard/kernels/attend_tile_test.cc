@@ -351,8 +351,8 @@ TEST_P(AttendTile, CompanyChangesNoBits) {
   }
 }
 
-// Rows see keys [hidden, visible) of two tiles. The key that is hidden from all of them is not
-// finite.
+// Rows see keys [hidden, visible) of two tiles. The two keys and values that are hidden from all of
+// them are not finite.
 TEST_P(AttendTile, HiddenKeysHaveNoEffect) {
   for (const std::int64_t head_dim : kHeadDims) {
     std::vector<Row> rows = RandomRows(40, head_dim, 8.0F);
@@ -363,11 +363,14 @@ TEST_P(AttendTile, HiddenKeysHaveNoEffect) {
       std::vector<int> visible;
       std::vector<int> hidden;
       for (std::size_t r = 0; r < rows.size(); ++r) {
-        visible.push_back(RandomInt(random_, 0, 3) == 0 ? 0 : RandomInt(random_, 2, kTileKeys));
-        hidden.push_back(RandomInt(random_, 1, std::max(visible[r] - 1, 1)));
+        visible.push_back(RandomInt(random_, 0, 3) == 0 ? 0 : RandomInt(random_, 3, kTileKeys));
+        hidden.push_back(RandomInt(random_, 2, std::max(visible[r] - 1, 2)));
       }
       Tile& tile = tiles.emplace_back(RandomTile(head_dim));
-      tile.plain_keys[0].assign(static_cast<std::size_t>(head_dim), bad);
+      for (const std::size_t i : {0U, 1U}) {
+        tile.plain_keys[i].assign(static_cast<std::size_t>(head_dim), bad);
+        tile.plain_values[i].assign(static_cast<std::size_t>(head_dim), bad);
+      }
       tile.Pack();
       Attend(tile, rows, visible, hidden);
       for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -380,6 +383,34 @@ TEST_P(AttendTile, HiddenKeysHaveNoEffect) {
         ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(rows[r], seen[r], 2));
       }
     }
+  }
+}
+
+// The weight of a hidden key is exactly 0, even if no visible score is above that of no key. The
+// hidden values are so large that the smallest weight would show. Row 0 sees key 5, row 1 key 20.
+TEST_P(AttendTile, HiddenKeysHaveNoWeight) {
+  const std::int64_t head_dim = 16;
+  const float lowest = type_.is_bf16 ? type_.Round(-3.3e38F) : kNoScore;
+  const float large = type_.Round(3e38F);
+  for (const float score : {0.0F, lowest}) {
+    Tile tile = RandomTile(head_dim);
+    for (std::size_t i = 0; i < kTileKeys; ++i) {
+      tile.plain_keys[i].assign(static_cast<std::size_t>(head_dim), 0.0F);
+      tile.plain_keys[i][0] = score;
+      const float value = i < 4 ? kNan : i < 20 ? large : 0.5F;
+      tile.plain_values[i].assign(static_cast<std::size_t>(head_dim), value);
+    }
+    tile.Pack();
+    std::vector<Row> rows = RandomRows(2, head_dim);
+    for (Row& row : rows) {
+      row.query.assign(row.query.size(), 0.0F);
+      row.query[0] = 1;
+    }
+    Attend(tile, rows, std::vector<int>{6, 21}, std::vector<int>{5, 20});
+    EXPECT_EQ(rows[0].sum(), 1);
+    EXPECT_EQ(rows[0].output[0], large);
+    EXPECT_EQ(rows[1].sum(), 1);
+    EXPECT_EQ(rows[1].output[0], 0.5F);
   }
 }
 

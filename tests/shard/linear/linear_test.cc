@@ -101,8 +101,7 @@ class TestedLayer {
     Matrix result(x.size(), std::vector<float>(out, NAN));
     std::atomic<std::int64_t> written = 0;
     linear_.Forward(input.activations(), rows, chunks, pool, [&](const ProductTile& tile) {
-      EXPECT_EQ(tile.columns.size(), widths_[static_cast<std::size_t>(tile.chunk)]);
-      EXPECT_TRUE(0 <= tile.thread && tile.thread < pool.threads());
+      EXPECT_EQ(tile.columns.size(), WidthOfChunkAt(tile.columns.begin));
       for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
         std::copy_n(tile.Row(row), tile.columns.size(),
                     result.at(static_cast<std::size_t>(row)).begin() + tile.columns.begin);
@@ -121,6 +120,17 @@ class TestedLayer {
   }
 
  private:
+  /// The width of the chunk whose first output is `begin`; -1 if no chunk begins there.
+  std::int64_t WidthOfChunkAt(std::int64_t begin) const {
+    std::int64_t start = 0;
+    for (const std::int64_t width : widths_) {
+      if (start == begin) {
+        return width;
+      }
+      start += width;
+    }
+    return -1;
+  }
   Linear Make() {
     WeightSource source;
     source.widths = widths_;

@@ -3,6 +3,7 @@
 #include "shard/model/layer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +12,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -236,14 +236,13 @@ Matrix GateUp(const reference::Tensor& gate, const reference::Tensor& up, Range 
 void ExpectWholeHeads(const Layer& layer, const ModelConfig& config, Range q, Packer& packer) {
   const std::int64_t head_dim = config.head_dim;
   const testing::DenseRows x(packer.precision(), kRowGranule, config.hidden_size);
-  std::mutex mutex;
-  std::int64_t queries = 0;
   layer.qkv.Forward(x.activations(), 1, packer.pool(), [&](const ProductTile& tile) {
     EXPECT_EQ(tile.columns.begin % head_dim, 0);
     EXPECT_EQ(tile.columns.size() % head_dim, 0);
-    const std::scoped_lock lock(mutex);
-    queries += tile.chunk < layer.query_chunks ? tile.columns.size() : 0;
   });
+  std::atomic<std::int64_t> queries = 0;
+  layer.qkv.Forward(x.activations(), 1, {0, layer.query_chunks}, packer.pool(),
+                    [&](const ProductTile& tile) { queries += tile.columns.size(); });
   EXPECT_EQ(queries, q.size());
 }
 

@@ -69,7 +69,6 @@ TEST_P(MemoryEstimateTest, WeightsAreThoseThatARankHolds) {
             bytes += ElementSize(precision) * out * in;
             // An output has a scale and an offset.
             bytes += precision == Precision::kInt8 && in > 0 ? out * 8 : 0;
-            EXPECT_EQ(linear->precision(), precision);
           }
           for (const std::vector<float>* vector :
                {&layer.input_norm, &layer.qkv_bias, &layer.query_norm, &layer.key_norm,
@@ -110,10 +109,8 @@ TEST_P(MemoryEstimateTest, TouchedIsThePartThatTheLargestTouchedBucketUses) {
   constexpr std::int32_t kBucket = proto::kTouchedBucket;
   const proto::PlanLimits limits = {
       .max_rows = 8192, .max_reads = 9000, .pass_kv_rows = 40000, .kept_kv_rows = 640};
-  const proto::PlanLimits of_bucket = {.max_rows = kBucket,
-                                       .max_reads = kBucket,
-                                       .pass_kv_rows = kBucket * proto::kKvGranule,
-                                       .kept_kv_rows = 0};
+  const proto::PlanLimits of_bucket = {
+      .max_rows = kBucket, .max_reads = kBucket, .pass_kv_rows = 4 * kBucket, .kept_kv_rows = 0};
   for (const Precision precision : kPrecisions) {
     for (int ranks = 1; ranks <= 2; ++ranks) {
       const proto::Partition partition = proto::MakePartition(config_, 0, ranks);
@@ -125,6 +122,18 @@ TEST_P(MemoryEstimateTest, TouchedIsThePartThatTheLargestTouchedBucketUses) {
       EXPECT_LT(all.touched, all.activations + all.kv);
     }
   }
+}
+
+// A rank that is alone has summands only if a layer normalises them.
+TEST_P(MemoryEstimateTest, SummandsOfOneRankAreCountedIfTheyAreUsed) {
+  proto::ModelConfig with_norm = config_;
+  with_norm.layers.back().post_feedforward_norm = true;
+  const auto activations = [](const proto::ModelConfig& config, int ranks) {
+    const proto::Partition partition = proto::MakePartition(config, 0, ranks);
+    return EstimateMemory(config, partition, kLimits, Products(Precision::kFloat32)).activations;
+  };
+  EXPECT_EQ(activations(with_norm, 1) - activations(config_, 1), 1000 * config_.hidden_size * 4);
+  EXPECT_EQ(activations(with_norm, 2), activations(config_, 2));
 }
 
 TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {

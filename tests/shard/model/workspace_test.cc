@@ -17,7 +17,9 @@ namespace scorecast::shard {
 namespace {
 
 constexpr proto::PlanLimits kLimits = {.max_rows = 37, .max_reads = 5};
-constexpr std::int64_t kRows = 48;  // Whole granules.
+// Whole granules.
+constexpr std::int64_t kRows = 48;
+constexpr std::int64_t kRowsRead = 16;
 constexpr int kThreads = 3;
 
 proto::ModelConfig SmallConfig() {
@@ -41,10 +43,10 @@ class WorkspaceTest : public ::testing::TestWithParam<Precision> {
   static Part PartOf(Rows<float> rows, std::int64_t count) {
     return {reinterpret_cast<std::byte*>(rows.data), 4 * count * rows.stride};
   }
-  static void Append(const Activations& rows, std::vector<Part>& parts) {
-    parts.push_back({rows.data, kRows * rows.row_bytes()});
+  static void Append(const Activations& rows, std::int64_t count, std::vector<Part>& parts) {
+    parts.push_back({rows.data, count * rows.row_bytes()});
     if (rows.precision == Precision::kInt8) {
-      parts.push_back({reinterpret_cast<std::byte*>(rows.scales), kRows * 4});
+      parts.push_back({reinterpret_cast<std::byte*>(rows.scales), count * 4});
     }
   }
 
@@ -74,10 +76,10 @@ TEST_P(WorkspaceTest, PartsLieApart) {
   for (const Activations* rows : {&work.selected, &work.output_input, &work.down_input}) {
     EXPECT_EQ(rows->precision, precision_);
   }
-  Append(work.selected, parts);
+  Append(work.selected, kRowsRead, parts);
   if (precision_ != Precision::kFloat32) {
-    Append(work.output_input, parts);
-    Append(work.down_input, parts);
+    Append(work.output_input, kRows, parts);
+    Append(work.down_input, kRows, parts);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(parts[i].data) % 64, 0U) << "part " << i;
@@ -104,8 +106,8 @@ TEST_P(WorkspaceTest, BytesAreThoseOfItsShapes) {
   const auto lines = [](std::int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const std::int64_t h = config_.hidden_size;
   const std::int64_t size = ElementSize(precision_);
-  std::int64_t bytes = lines(4 * kRows * h) + 2 * lines(4 * kRows * q_) + lines(size * kRows * h) +
-                       lines(4 * h);  // One thread's row.
+  std::int64_t bytes = lines(4 * kRows * h) + 2 * lines(4 * kRows * q_) +
+                       lines(size * kRowsRead * h) + lines(4 * h);  // One thread's row.
   if (precision_ != Precision::kBfloat16) {
     bytes += lines(4 * kRows * i_);
   }
@@ -113,39 +115,49 @@ TEST_P(WorkspaceTest, BytesAreThoseOfItsShapes) {
     bytes += lines(size * kRows * q_) + lines(size * kRows * i_);
   }
   if (precision_ == Precision::kInt8) {
-    bytes += 3 * lines(4 * kRows);
+    bytes += 2 * lines(4 * kRows) + lines(4 * kRowsRead);
   }
   EXPECT_EQ(Workspace::Bytes(config_, partition_, kLimits, precision_), bytes);
 }
 
-// The parts of fewer rows lie closer together, in the first bytes of the same allocation.
+// The parts of fewer rows, and of fewer rows read, lie closer together, in the first bytes of the
+// same allocation.
 TEST_P(WorkspaceTest, ABucketIsLaidOutFromTheBeginning) {
-  proto::PlanLimits limits = {.max_rows = 1000, .max_reads = 5};
+  proto::PlanLimits limits = {.max_rows = 1000, .max_reads = 1200};
   Workspace work(config_, partition_, limits, precision_, /*threads=*/1);
   const std::byte* begin = reinterpret_cast<std::byte*>(work.hidden.data);
+  const auto lines = [](std::int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  const std::int64_t h = config_.hidden_size;
   for (const std::int32_t rows : {32, 1000, 64, 512, 37}) {
-    work.LayOut(rows);
-    limits.max_rows = rows;
-    EXPECT_EQ(reinterpret_cast<std::byte*>(work.hidden.data), begin);
-    EXPECT_EQ(reinterpret_cast<std::byte*>(work.queries.data) - begin,
-              (4 * RoundUpRows(rows) * config_.hidden_size + 63) / 64 * 64);
-    // One thread's row is the last part.
-    const std::byte* end = reinterpret_cast<std::byte*>(work.thread_row[1]);
-    const std::int64_t bytes = Workspace::Bytes(config_, partition_, limits, precision_);
-    EXPECT_EQ((end - begin + 63) / 64 * 64, bytes);
-    EXPECT_LE(work.down_input.data + RoundUpRows(rows) * work.down_input.row_bytes(), end);
+    for (const std::int32_t reads : {32, 1200, 17}) {
+      limits.max_rows = rows;
+      limits.max_reads = reads;
+      work.LayOut(limits);
+      EXPECT_EQ(reinterpret_cast<std::byte*>(work.hidden.data), begin);
+      EXPECT_EQ(work.selected.data - begin, lines(4 * RoundUpRows(rows) * h));
+      const std::int64_t rows_read = RoundUpRows(std::min(rows, reads));
+      const std::int64_t scales = precision_ == Precision::kInt8 ? lines(4 * rows_read) : 0;
+      EXPECT_EQ(reinterpret_cast<std::byte*>(work.queries.data) - work.selected.data,
+                lines(rows_read * work.selected.row_bytes()) + scales);
+      // One thread's row is the last part.
+      const std::byte* end = reinterpret_cast<std::byte*>(work.thread_row[1]);
+      const std::int64_t bytes = Workspace::Bytes(config_, partition_, limits, precision_);
+      EXPECT_EQ(lines(end - begin), bytes);
+      EXPECT_LE(work.down_input.data + RoundUpRows(rows) * work.down_input.row_bytes(), end);
+    }
   }
 }
 
 TEST_P(WorkspaceTest, TouchesTheBytesThatABucketUses) {
+  testing::DisableHugePages();
   ThreadPool pool(2);
   proto::PlanLimits limits = {.max_rows = 5000, .max_reads = 5};
   Workspace work(config_, partition_, limits, precision_, /*threads=*/1);
-  work.Touch(1024, pool);
   const auto* begin = reinterpret_cast<std::byte*>(work.hidden.data);
   const auto all =
       static_cast<std::size_t>(Workspace::Bytes(config_, partition_, limits, precision_));
   limits.max_rows = 1024;
+  work.Touch(limits, pool);
   const auto touched =
       static_cast<std::size_t>(Workspace::Bytes(config_, partition_, limits, precision_));
   const testing::PageCount of_bucket = testing::CountPages({begin, touched});
@@ -156,7 +168,12 @@ TEST_P(WorkspaceTest, TouchesTheBytesThatABucketUses) {
 
 TEST_P(WorkspaceTest, MoreRowsThanItsLimitsAreABrokenInvariant) {
   Workspace work(config_, partition_, kLimits, precision_, kThreads);
-  EXPECT_DEATH(work.LayOut(kRows + 1), "room for the rows");
+  proto::PlanLimits more_rows = kLimits;
+  more_rows.max_rows = kRows + 1;
+  EXPECT_DEATH(work.LayOut(more_rows), "room for the rows");
+  proto::PlanLimits more_reads = kLimits;
+  more_reads.max_reads = kRowsRead + 1;
+  EXPECT_DEATH(work.LayOut(more_reads), "room for the rows");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WorkspaceTest,

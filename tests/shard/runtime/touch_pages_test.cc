@@ -18,8 +18,14 @@ using testing::CountPages;
 
 constexpr std::size_t kPage = 4096;
 
+class TouchPagesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { testing::DisableHugePages(); }
+};
+using TouchPagesToReadTest = TouchPagesTest;
+
 // More pages than one task takes.
-TEST(TouchPages, BringsEveryPageIntoMemory) {
+TEST_F(TouchPagesTest, BringsEveryPageIntoMemory) {
   ThreadPool pool(3);
   AlignedBuffer<std::byte> buffer(1000 * kPage);
   EXPECT_EQ(CountPages(buffer.span()).resident, 0U);
@@ -28,7 +34,7 @@ TEST(TouchPages, BringsEveryPageIntoMemory) {
   EXPECT_EQ(CountPages(buffer.span().subspan(700 * kPage)).resident, 0U);
 }
 
-TEST(TouchPages, BeginsAndEndsInsideOfPages) {
+TEST_F(TouchPagesTest, BeginsAndEndsInsideOfPages) {
   ThreadPool pool(2);
   AlignedBuffer<std::byte> buffer(10 * kPage);
   TouchPages(buffer.span().subspan(2 * kPage - 1, 3 * kPage + 2), pool);
@@ -36,14 +42,14 @@ TEST(TouchPages, BeginsAndEndsInsideOfPages) {
   EXPECT_EQ(CountPages(buffer.span().subspan(kPage, 5 * kPage)).resident, 5U);
 }
 
-TEST(TouchPages, LeavesZerosAsTheyAre) {
+TEST_F(TouchPagesTest, LeavesZerosAsTheyAre) {
   ThreadPool pool(2);
   AlignedBuffer<std::byte> buffer(3 * kPage);
   TouchPages(buffer.span(), pool);
   EXPECT_TRUE(std::ranges::all_of(buffer.span(), [](std::byte b) { return b == std::byte{0}; }));
 }
 
-TEST(TouchPagesToRead, ChangesNothing) {
+TEST_F(TouchPagesToReadTest, ChangesNothing) {
   ThreadPool pool(2);
   AlignedBuffer<std::byte> buffer(3 * kPage);
   std::ranges::fill(buffer.span(), std::byte{7});
@@ -52,7 +58,7 @@ TEST(TouchPagesToRead, ChangesNothing) {
 }
 
 // One page fault a page: a second one would come if the page were read first.
-TEST(TouchPages, FaultsOnceAPage) {
+TEST_F(TouchPagesTest, FaultsOnceAPage) {
   constexpr std::int64_t kPages = 1000;
   ThreadPool pool(1);
   AlignedBuffer<std::byte> buffer(kPages * kPage);
@@ -67,13 +73,13 @@ TEST(TouchPages, FaultsOnceAPage) {
   EXPECT_LT(faults() - before, kPages + kPages / 10);
 }
 
-TEST(TouchPages, OfNothing) {
+TEST_F(TouchPagesTest, OfNothing) {
   ThreadPool pool(1);
   TouchPages({}, pool);
   TouchPagesToRead({}, pool);
 }
 
-TEST(TouchPagesToRead, BringsEveryPageIntoMemory) {
+TEST_F(TouchPagesToReadTest, BringsEveryPageIntoMemory) {
   ThreadPool pool(2);
   AlignedBuffer<std::byte> buffer(300 * kPage);
   TouchPagesToRead(buffer.span(), pool);

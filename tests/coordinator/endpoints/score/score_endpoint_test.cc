@@ -1,5 +1,6 @@
 #include "coordinator/endpoints/score/score_endpoint.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <thread>

@@ -1,5 +1,6 @@
 // Every way in which a score request can be refused, with its code, its reason and its field.
 
+#include <limits>
 #include <string>
 
 #include <gmock/gmock.h>
