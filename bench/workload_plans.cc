@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/request/item_packing.h"
 #include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/pass_builder.h"
 #include "coordinator/schedule/sequence_run.h"
@@ -18,10 +19,10 @@ using proto::TokenId;
 
 PackedSequence Sequence(const std::vector<TokenId>& prefix,
                         const std::vector<std::vector<TokenId>>& items) {
-  PackedSequence sequence = proto::PackItems(prefix, items);
+  PackedSequence sequence = coordinator::PackItems(prefix, items);
   sequence.label_lists = {{5, 7}};
   const auto prefix_length = static_cast<std::int32_t>(prefix.size());
-  for (const std::int32_t row : proto::LastRowOfEachItem(prefix_length, items)) {
+  for (const std::int32_t row : coordinator::LastRowOfEachItem(prefix_length, items)) {
     sequence.reads.push_back({row, 0, true, 0});
   }
   if (items.empty()) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "proto/base/check.h"
-
 namespace scorecast::proto {
 
 std::int64_t PackedSequence::PositionLimit() const {
@@ -12,36 +10,6 @@ std::int64_t PackedSequence::PositionLimit() const {
     limit = std::max<std::int64_t>(limit, std::int64_t{segment.first_position} + segment.length);
   }
   return limit;
-}
-
-PackedSequence PackItems(const std::vector<TokenId>& prefix,
-                         const std::vector<std::vector<TokenId>>& items) {
-  PackedSequence sequence;
-  const auto prefix_length = static_cast<std::int32_t>(prefix.size());
-  sequence.tokens = prefix;
-  sequence.segments.push_back({SegmentKind::kPrefix, prefix_length, 0});
-  for (const std::vector<TokenId>& item : items) {
-    if (item.empty()) {
-      continue;
-    }
-    sequence.tokens.insert(sequence.tokens.end(), item.begin(), item.end());
-    sequence.segments.push_back(
-        {SegmentKind::kBlock, static_cast<std::int32_t>(item.size()), prefix_length});
-  }
-  return sequence;
-}
-
-std::vector<std::int32_t> LastRowOfEachItem(std::int32_t prefix_length,
-                                            const std::vector<std::vector<TokenId>>& items) {
-  Check(prefix_length > 0, "a packed sequence has a prefix");
-  std::vector<std::int32_t> rows;
-  rows.reserve(items.size());
-  std::int32_t end = prefix_length;
-  for (const std::vector<TokenId>& item : items) {
-    end += static_cast<std::int32_t>(item.size());
-    rows.push_back(item.empty() ? prefix_length - 1 : end - 1);
-  }
-  return rows;
 }
 
 }  // namespace scorecast::proto

@@ -91,16 +91,4 @@ struct PackedSequence {
   std::int64_t PositionLimit() const;
 };
 
-/// The layout of multi-item scoring: the prefix, which holds the query, then one block for each
-/// item at positions P, P+1, … An item without tokens gets no block. Delimiters are not computed,
-/// unless the caller puts the first one at the end of `prefix` (visibility `first`). Sets no reads;
-/// see `LastRowOfEachItem`.
-PackedSequence PackItems(const std::vector<TokenId>& prefix,
-                         const std::vector<std::vector<TokenId>>& items);
-
-/// The row to read for each item in a sequence made by `PackItems`: its last row or, for an item
-/// without tokens, the last row of the prefix. `prefix_length` must be at least 1.
-std::vector<std::int32_t> LastRowOfEachItem(std::int32_t prefix_length,
-                                            const std::vector<std::vector<TokenId>>& items);
-
 }  // namespace scorecast::proto

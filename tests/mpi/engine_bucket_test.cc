@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "coordinator/request/item_packing.h"
 #include "proto/base/check.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
@@ -48,7 +49,7 @@ PackedSequence SomeItems() {
 
 /// A prompt of so many rows, the last `reads` of which are read.
 PackedSequence Prompt(std::uint64_t seed, std::size_t rows, std::size_t reads) {
-  PackedSequence sequence = proto::PackItems(Tokens(seed, rows), {});
+  PackedSequence sequence = coordinator::PackItems(Tokens(seed, rows), {});
   sequence.label_lists = {{3, 7}};
   for (std::size_t row = rows - reads; row < rows; ++row) {
     sequence.reads.push_back({static_cast<std::int32_t>(row), 0, true, 2});

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "coordinator/request/item_packing.h"
 #include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/pass_builder.h"
 #include "coordinator/schedule/sequence_run.h"
@@ -106,11 +107,11 @@ std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence) {
 PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
                              const std::vector<std::vector<proto::TokenId>>& items,
                              const std::vector<proto::TokenId>& labels, int top_k) {
-  PackedSequence sequence = proto::PackItems(prefix, items);
+  PackedSequence sequence = coordinator::PackItems(prefix, items);
   sequence.label_lists = {labels};
   const auto prefix_length = static_cast<std::int32_t>(prefix.size());
   sequence.reads.push_back({prefix_length - 1, 0, true, top_k});
-  for (const std::int32_t row : proto::LastRowOfEachItem(prefix_length, items)) {
+  for (const std::int32_t row : coordinator::LastRowOfEachItem(prefix_length, items)) {
     sequence.reads.push_back({row, 0, true, top_k});
   }
   return sequence;

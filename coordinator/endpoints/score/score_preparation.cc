@@ -12,6 +12,7 @@
 
 #include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/score_response.h"
+#include "coordinator/request/item_packing.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
@@ -124,7 +125,7 @@ class MultiItemPreparation {
       readout.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
       return std::nullopt;
     }
-    PackedSequence sequence = proto::PackItems(prefix_, items_);
+    PackedSequence sequence = PackItems(prefix_, items_);
     AddReads(sequence, readout);
     if (auto fault = CapacityFault(sequence, context_.limits)) {
       fault->param = "items";
@@ -225,7 +226,7 @@ class MultiItemPreparation {
     if (readout.query_row) {
       sequence.reads.push_back(RowRead{prefix_length - 1, 0, normalizer, top_k});
     }
-    const std::vector<std::int32_t> rows = proto::LastRowOfEachItem(prefix_length, items_);
+    const std::vector<std::int32_t> rows = LastRowOfEachItem(prefix_length, items_);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto list = static_cast<std::int32_t>(labels_.per_item ? i : 0);
       sequence.reads.push_back(RowRead{rows[i], list, normalizer, top_k});
@@ -255,7 +256,7 @@ class OneByOnePreparation {
       return fault;
     }
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
-      PackedSequence sequence = proto::PackItems(Prompt(request_.items[i]), {});
+      PackedSequence sequence = PackItems(Prompt(request_.items[i]), {});
       if (auto fault = PromptFault(sequence, i)) {
         return fault;
       }

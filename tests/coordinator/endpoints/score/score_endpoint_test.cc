@@ -11,6 +11,7 @@
 
 #include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/score_response.h"
+#include "coordinator/request/item_packing.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 
@@ -34,7 +35,7 @@ ScoreResponse ResponseTo(FakeServer& server, const ScoreRequest& request) {
 
 /// The log-probabilities of labels after a plain causal sequence of ids.
 std::vector<double> CausalLogprobs(const Ids& ids, const Ids& labels) {
-  PackedSequence sequence = proto::PackItems(ids, {});
+  PackedSequence sequence = PackItems(ids, {});
   sequence.label_lists = {labels};
   const proto::RowLogits row = ExpectedRow(
       sequence, {static_cast<std::int32_t>(ids.size()) - 1, 0, true, 0}, FakeServer::kVocabSize);

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/model/model_config.h"
+#include "proto/plan/packed_sequence.h"
+
+namespace scorecast::coordinator {
+
+/// The layout of multi-item scoring: the prefix, which holds the query, then one block for each
+/// item at positions P, P+1, … An item without tokens gets no block. Delimiters are not computed,
+/// unless the caller puts the first one at the end of `prefix` (visibility `first`). Sets no reads;
+/// see `LastRowOfEachItem`.
+proto::PackedSequence PackItems(const std::vector<proto::TokenId>& prefix,
+                                const std::vector<std::vector<proto::TokenId>>& items);
+
+/// The row to read for each item in a sequence made by `PackItems`: its last row or, for an item
+/// without tokens, the last row of the prefix. `prefix_length` must be at least 1.
+std::vector<std::int32_t> LastRowOfEachItem(std::int32_t prefix_length,
+                                            const std::vector<std::vector<proto::TokenId>>& items);
+
+}  // namespace scorecast::coordinator

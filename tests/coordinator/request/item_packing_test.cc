@@ -1,0 +1,111 @@
+#include "coordinator/request/item_packing.h"
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/proto/plan/segment_mask.h"
+#include "tests/reference/dense_mask.h"
+#include "tests/reference/packed_layout.h"
+#include "tests/reference/random_checkpoint.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::PackedSequence;
+using proto::Segment;
+using proto::SegmentKind;
+using proto::TokenId;
+using ::testing::ElementsAre;
+using TokenLists = std::vector<std::vector<TokenId>>;
+
+std::vector<std::int32_t> KeysSeenBy(const PackedSequence& sequence, std::int32_t row) {
+  std::vector<std::int32_t> keys;
+  const std::vector<bool> sees = proto::MaskOf(sequence.segments).at(static_cast<std::size_t>(row));
+  for (std::size_t key = 0; key < sees.size(); ++key) {
+    if (sees[key]) {
+      keys.push_back(static_cast<std::int32_t>(key));
+    }
+  }
+  return keys;
+}
+
+// 14 tokens: [What is the capital of France ?] <d> [London] <d> [Paris] <d> [Berlin] <d>
+const std::vector<TokenId> kQuery = {11, 12, 13, 14, 15, 16, 17};
+const TokenLists kCities = {{21}, {22}, {23}};
+constexpr TokenId kDelimiter = 99;
+
+TEST(PackItems, WorkedExampleWithHiddenDelimiters) {
+  const PackedSequence sequence = PackItems(kQuery, kCities);
+  EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
+  EXPECT_EQ(sequence.rows(), 10);
+  EXPECT_THAT(reference::RowPositions(sequence.segments),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 7, 7));
+  EXPECT_EQ(sequence.PositionLimit(), 8);
+  EXPECT_THAT(LastRowOfEachItem(7, kCities), ElementsAre(7, 8, 9));
+  EXPECT_THAT(KeysSeenBy(sequence, 8), ElementsAre(0, 1, 2, 3, 4, 5, 6, 8));
+  EXPECT_TRUE(sequence.reads.empty());
+}
+
+TEST(PackItems, WorkedExampleWithTheFirstDelimiter) {
+  std::vector<TokenId> prefix = kQuery;
+  prefix.push_back(kDelimiter);
+  const PackedSequence sequence = PackItems(prefix, kCities);
+  EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 99, 21, 22, 23));
+  EXPECT_THAT(reference::RowPositions(sequence.segments),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8));
+  EXPECT_EQ(sequence.PositionLimit(), 9);
+  EXPECT_THAT(LastRowOfEachItem(8, kCities), ElementsAre(8, 9, 10));
+  // Its row sees exactly the query, the first delimiter and itself.
+  EXPECT_THAT(KeysSeenBy(sequence, 10), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 10));
+}
+
+TEST(PackItems, EmptyItemsHaveNoBlockAndAreReadAtTheLastPrefixRow) {
+  const TokenLists items = {{}, {5, 6}, {}, {7}, {}};
+  const PackedSequence sequence = PackItems({1, 2, 3}, items);
+  EXPECT_THAT(sequence.segments,
+              ElementsAre(Segment{SegmentKind::kPrefix, 3, 0}, Segment{SegmentKind::kBlock, 2, 3},
+                          Segment{SegmentKind::kBlock, 1, 3}));
+  EXPECT_THAT(LastRowOfEachItem(3, items), ElementsAre(2, 4, 2, 5, 2));
+}
+
+TEST(PackItems, WithoutItemsOnlyThePrefixIsLeft) {
+  const PackedSequence sequence = PackItems({1, 2}, {});
+  EXPECT_THAT(reference::RowPositions(sequence.segments), ElementsAre(0, 1));
+  EXPECT_EQ(sequence.PositionLimit(), 2);
+  EXPECT_TRUE(LastRowOfEachItem(2, {}).empty());
+}
+
+TEST(PackItems, IsLaidOutAndMaskedAsTheOracleSays) {
+  std::mt19937_64 random(20);
+  for (int trial = 0; trial < 100; ++trial) {
+    const std::vector<TokenId> prefix = reference::RandomTokens(random(), 1 + random() % 20, 50);
+    TokenLists items(random() % 8);
+    for (std::vector<TokenId>& item : items) {
+      item = reference::RandomTokens(random(), random() % 6, 50);
+    }
+    const PackedSequence sequence = PackItems(prefix, items);
+    const reference::PackedLayout layout = reference::LayOut(prefix, items);
+    EXPECT_EQ(sequence.tokens, layout.tokens);
+    EXPECT_EQ(reference::RowPositions(sequence.segments), reference::RowPositions(layout.segments));
+    EXPECT_EQ(proto::MaskOf(sequence.segments),
+              reference::DenseMask(layout.segments, std::nullopt));
+    const std::vector<std::int32_t> last_rows(layout.last_rows.begin() + 1, layout.last_rows.end());
+    EXPECT_EQ(LastRowOfEachItem(static_cast<std::int32_t>(prefix.size()), items), last_rows);
+  }
+}
+
+TEST(PackItems, ThePositionLimitFollowsTheLongestItemNotTheLastOne) {
+  EXPECT_EQ(PackItems({1, 2}, {{3, 4, 5}, {6}}).PositionLimit(), 5);
+}
+
+TEST(LastRowOfEachItemDeathTest, NeedsAPrefix) {
+  EXPECT_DEATH(LastRowOfEachItem(0, {{1}}), "broken invariant");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator
