@@ -14,7 +14,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Where the replies to a request go, and what they look like.
+/// The client that gets the replies to a request, and their format.
 struct Client {
   std::shared_ptr<ReplyFormat> format;
   std::shared_ptr<PendingRequest> pending;
