@@ -12,11 +12,31 @@ namespace scorecast::proto {
 
 using TokenId = std::int32_t;
 
-/// Parameters of a table of rotary position embeddings.
+/// How the frequencies of rotary position embeddings are scaled. The names are transformers'
+/// (modeling_rope_utils.py).
+enum class RopeType { kDefault, kLinear, kLlama3, kYarn };
+
+/// Parameters of a table of rotary position embeddings. Fields that a type does not use keep their
+/// defaults.
 struct RopeConfig {
+  RopeType type = RopeType::kDefault;
   double theta = 10000.0;
+  double factor = 1.0;                                ///< All types but kDefault.
+  std::int64_t original_max_position_embeddings = 0;  ///< llama3, yarn.
+  double low_freq_factor = 1.0;                       ///< llama3.
+  double high_freq_factor = 4.0;                      ///< llama3.
+  double beta_fast = 32.0;                            ///< yarn.
+  double beta_slow = 1.0;                             ///< yarn.
+  bool truncate = true;           ///< yarn: the ends of the ramp are whole dimensions.
+  double attention_factor = 1.0;  ///< yarn: cosines and sines are multiplied by it.
 
   bool operator==(const RopeConfig&) const = default;
+};
+
+/// The feed-forward's activation.
+enum class Activation {
+  kSilu,
+  kGeluTanh,  ///< GELU in its tanh approximation.
 };
 
 /// Options that may differ from layer to layer.
@@ -48,6 +68,13 @@ struct ModelConfig {
   std::int64_t max_position_embeddings = 0;
 
   double rms_norm_eps = 0;
+  bool norm_weights_plus_one = false;  ///< RMS norms multiply by 1 + weight, not by the weight.
+  Activation hidden_activation = Activation::kSilu;
+  double embedding_scale = 1.0;  ///< Embeddings are multiplied by it.
+  double query_scale = 0;        ///< Attention scores are q·k times it; 0: 1 / √head_dim.
+  /// Scores s become c·tanh(s / c), before the mask.
+  std::optional<double> attn_logit_softcapping;
+  std::optional<double> final_logit_softcapping;  ///< The same for the logits of the lm-head.
   std::vector<RopeConfig> rope_tables = {RopeConfig()};
   std::vector<LayerConfig> layers;  ///< [num_hidden_layers]
 
@@ -55,6 +82,10 @@ struct ModelConfig {
   bool attention_output_bias = false;  ///< o_proj has one.
   bool mlp_bias = false;               ///< gate_proj, up_proj and down_proj have biases.
   bool tie_word_embeddings = false;    ///< embed_tokens is also the lm-head's weight.
+
+  /// The classes of a …ForSequenceClassification, whose head `score` stands in place of the
+  /// lm-head. 0: a language model.
+  std::int64_t num_labels = 0;
 
   std::string dtype;  ///< As stored: "float32", "float16", "bfloat16"; may be empty.
   std::optional<TokenId> bos_token_id;  ///< From config.json; a tokenizer has its own rule.

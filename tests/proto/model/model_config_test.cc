@@ -213,11 +213,15 @@ const GoldenRefusal kGoldenRefusals[] = {
     {"llama3", "rope_scaling.rope_type is \"llama3\""},
     {"llama-linear", "rope_scaling.rope_type is \"linear\""},
     {"mistral", "MistralForCausalLM"},
+    {"gemma", "GemmaForCausalLM"},
     {"gemma2", "Gemma2ForCausalLM"},
     {"gemma3", "Gemma3ForCausalLM"},
     {"qwen2", "Qwen2ForCausalLM"},
     {"qwen2-yarn", "Qwen2ForCausalLM"},
     {"qwen2-classifier", "Qwen2ForSequenceClassification"},
+    {"qwen3-classifier", "Qwen3ForSequenceClassification"},
+    {"gemma2-classifier", "Gemma2ForSequenceClassification"},
+    {"llama3-classifier", "LlamaForSequenceClassification"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Families, GoldenRefusalTest, ::testing::ValuesIn(kGoldenRefusals),
