@@ -83,7 +83,7 @@ std::int64_t CountParameters(const ModelConfig& config) {
   std::set<std::string_view> counted;
   const std::vector<TensorSpec> tensors = AllTensors(config);
   for (const TensorSpec& tensor : tensors) {
-    if (tensor.storage != Storage::kUnused && counted.insert(tensor.name).second) {
+    if (tensor.is_required() && counted.insert(tensor.name).second) {
       parameters += SizeOf(tensor.out, config) * SizeOf(tensor.in, config);
     }
   }

@@ -69,7 +69,7 @@ PartialLogits Merged(const PlanRead& read, std::span<const PartialLogits> parts)
 }  // namespace
 
 LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
-               proto::Range vocabulary)
+               proto::Range vocabulary, std::vector<float> bias)
     : kernels_(kernels),
       pool_(packing.pool),
       mapped_weight_(weight),
@@ -77,6 +77,7 @@ LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView&
       vocabulary_(vocabulary),
       slice_(packing.backend, packing.precision, Slice(weight, vocabulary), packing.pool,
              packing.scratch),
+      bias_(std::move(bias)),
       input_data_(
           static_cast<std::size_t>(kRowsAtOnce * hidden_size_ * ElementSize(packing.precision))),
       input_{packing.precision, hidden_size_, input_data_.data(), nullptr},
@@ -126,7 +127,11 @@ void LmHead::ReadWithNormalizer(const Input& input, const std::vector<std::size_
     });
     slice_.Forward(input_, count, pool_, [&](const ProductTile& tile) {
       for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
-        std::copy_n(tile.Row(row), tile.columns.size(), logits[row] + tile.columns.begin);
+        float* to = logits[row] + tile.columns.begin;
+        std::copy_n(tile.Row(row), tile.columns.size(), to);
+        if (!bias_.empty()) {
+          kernels_.add(bias_.data() + tile.columns.begin, tile.columns.size(), to);
+        }
       }
     });
     const std::int64_t parts_a_row = (vocabulary_.size() + kColumnsAtOnce - 1) / kColumnsAtOnce;
@@ -187,7 +192,9 @@ void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offs
     for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
       if (vocabulary_.Contains(id)) {
         ReadRows(mapped_weight_, {id, id + 1}, weight);
-        part.label_logits.push_back(kernels_.dot(input.RowOf(index), weight, hidden_size_));
+        const float logit = kernels_.dot(input.RowOf(index), weight, hidden_size_);
+        const auto column = static_cast<std::size_t>(id - vocabulary_.begin);
+        part.label_logits.push_back(bias_.empty() ? logit : logit + bias_[column]);
       }
     }
     WritePartialLogits(read, part, out + offsets[index]);
