@@ -209,13 +209,13 @@ TEST(ResponseBytesBound, NoResponseIsLonger) {
   message.set_request_id(std::numeric_limits<std::uint64_t>::max());
   response.ToMessage(message);
   const auto bytes = static_cast<std::int64_t>(message.ByteSizeLong());
-  EXPECT_LE(bytes, request.ResponseBytesBound());
-  EXPECT_GT(2 * bytes, request.ResponseBytesBound()) << "the bound is not too loose";
-  const std::int64_t whole = request.ResponseBytesBound();
+  EXPECT_LE(bytes, request.ResponseBytesBound({}));
+  EXPECT_GT(2 * bytes, request.ResponseBytesBound({})) << "the bound is not too loose";
+  const std::int64_t whole = request.ResponseBytesBound({});
   request.stream = true;
-  EXPECT_GT(request.ResponseBytesBound(), whole + 3 * static_cast<std::int64_t>(text.size()));
+  EXPECT_GT(request.ResponseBytesBound({}), whole + 3 * static_cast<std::int64_t>(text.size()));
   request.max_new_tokens = std::numeric_limits<std::int64_t>::max();
-  EXPECT_GT(request.ResponseBytesBound(), whole) << "without an overflow";
+  EXPECT_GT(request.ResponseBytesBound({}), whole) << "without an overflow";
 }
 
 }  // namespace

@@ -177,8 +177,8 @@ TEST(ResponseBytesBound, IsAnUpperBoundAndNotFarOff) {
           request.label_token_ids = std::vector<Ids>(items, Ids(labels));
           forms.push_back(request);
           for (const ScoreRequest& form : forms) {
-            EXPECT_LE(LongestResponse(form), form.ResponseBytesBound());
-            EXPECT_LT(form.ResponseBytesBound(),
+            EXPECT_LE(LongestResponse(form), form.ResponseBytesBound({}));
+            EXPECT_LT(form.ResponseBytesBound({}),
                       4 * LongestResponse(form) + static_cast<std::int64_t>(items) * 30 + 300);
           }
         }

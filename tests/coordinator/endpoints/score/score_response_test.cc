@@ -58,7 +58,7 @@ TEST(Scores, ProbabilitiesOverTheVocabulary) {
 
 TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
   ScoreReadout readout = Items(2);
-  readout.row.apply_softmax = true;
+  readout.row.kind = ScoreKind::kSoftmax;
   readout.row.temperature = 0.5;
   // There is no normaliser, because only the labels were computed.
   const auto response = Respond(readout, {{Row({1, 2}, 0, 0)}, {Row({-700, -700}, 0, 0)}});
@@ -71,7 +71,7 @@ TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
 
 TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
   ScoreReadout readout = Items(1);
-  readout.row.apply_softmax = true;
+  readout.row.kind = ScoreKind::kSoftmax;
   readout.row.temperature = 0.7;
   const std::vector<std::vector<RowLogits>> rows = {{Row({0.123F, 4.5F, -3.25F}, 4.5F, 1.75)}};
   const auto alone = Respond(readout, rows);
@@ -82,7 +82,7 @@ TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
 
 TEST(Scores, ExtremeTemperaturesStayFinite) {
   ScoreReadout readout = Items(1);
-  readout.row.apply_softmax = true;
+  readout.row.kind = ScoreKind::kSoftmax;
   for (const double temperature :
        {std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max()}) {
     readout.row.temperature = temperature;
@@ -135,7 +135,7 @@ TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   EXPECT_EQ(param(Items(2), {Row({0, 1}, 1, std::numeric_limits<double>::infinity()), good}),
             "items[0]");
   ScoreReadout softmax = Items(2);
-  softmax.row.apply_softmax = true;
+  softmax.row.kind = ScoreKind::kSoftmax;
   EXPECT_EQ(param(softmax, {good, Row({nan, 1}, 0, 0)}), "items[1]");
   EXPECT_EQ(param(softmax, {good, Row({inf, 1}, 0, 0)}), "items[1]");
   ScoreReadout with_query = Items(1);
