@@ -68,7 +68,9 @@ MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition&
                               const proto::PlanLimits& limits, ProductPrecisions precisions) {
   MemoryEstimate estimate;
   for (const TensorSpec& tensor : AllTensors(config)) {
-    estimate.weights += StoredBytes(tensor, config, partition, precisions);
+    if (tensor.is_required()) {
+      estimate.weights += StoredBytes(tensor, config, partition, precisions);
+    }
   }
   estimate.activations = ActivationBytes(config, partition, limits, precisions.layers);
   estimate.kv = KvBytes(config, partition, limits, precisions.layers);

@@ -80,6 +80,40 @@ TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
   EXPECT_EQ(alone.value().scores, both.value().scores);
 }
 
+TEST(Scores, LogitsOfClasses) {
+  ScoreReadout readout = Items(1);
+  readout.row.kind = ScoreKind::kLogit;
+  const auto response = Respond(readout, {{Row({-1.25F, 0.1F, 3e38F}, 0, 0)}});
+  ASSERT_TRUE(response.has_value());
+  EXPECT_THAT(response.value().scores, ElementsAre(ElementsAre(-1.25F, 0.1F, 3e38F)));
+}
+
+TEST(Scores, SigmoidOfEachClass) {
+  ScoreReadout readout = Items(2);
+  readout.row.kind = ScoreKind::kSigmoid;
+  const auto response =
+      Respond(readout, {{Row({0, 2, -2}, 0, 0)}, {Row({3e38F, -3e38F, -700}, 0, 0)}});
+  ASSERT_TRUE(response.has_value());
+  const double of_two = 1 / (1 + std::exp(-2.0));
+  EXPECT_THAT(response.value().scores[0],
+              ElementsAre(0.5, DoubleNear(of_two, kRounding), DoubleNear(1 - of_two, kRounding)));
+  EXPECT_THAT(response.value().scores[1], ElementsAre(1, 0, std::exp(-700.0)));
+}
+
+TEST(Scores, ALogitThatIsNotFiniteIsAFaultInEveryKind) {
+  for (const ScoreKind kind :
+       {ScoreKind::kProbability, ScoreKind::kSoftmax, ScoreKind::kLogit, ScoreKind::kSigmoid}) {
+    for (const float logit :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      ScoreReadout readout = Items(1);
+      readout.row.kind = kind;
+      const auto response = Respond(readout, {{Row({logit}, 0, 1)}});
+      ASSERT_FALSE(response.has_value());
+      EXPECT_EQ(response.error().reason, "not_finite");
+    }
+  }
+}
+
 TEST(Scores, ExtremeTemperaturesStayFinite) {
   ScoreReadout readout = Items(1);
   readout.row.kind = ScoreKind::kSoftmax;
