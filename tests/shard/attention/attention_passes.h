@@ -206,6 +206,9 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     proto::ModelConfig config;
     config.num_attention_heads = heads.query;
     config.num_key_value_heads = heads.kv;
+    config.head_dim = heads.head_dim;
+    config.query_scale = query_scale_;
+    config.attn_logit_softcapping = softcap_;
     const proto::Partition partition = proto::MakePartition(config, rank, ranks);
     const std::int64_t layer = testing::RandomInt(random_, 0, kStoreLayers - 1);
     const AttentionKernels& kernels = heads.type.KernelsOf(KernelsFor(DetectInstructionSet()));
@@ -246,8 +249,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
                           queries.begin() + row * stride + h * heads.head_dim);
       }
     }
-    SegmentAttention attention(partition.heads, partition.kv_heads, heads.group_size(),
-                               heads.head_dim, threads);
+    SegmentAttention attention(config, partition, threads);
     ThreadPool pool(threads);
     attention.Forward(plan, map, layer, window_, store, {queries.data(), stride},
                       {output.data(), stride}, pool);
@@ -374,6 +376,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
 
   std::mt19937 random_{9};
   std::optional<std::int64_t> window_;
+  double query_scale_ = 0;
+  std::optional<double> softcap_;
   std::int32_t kept_rows_ = 16;
   std::int32_t pass_rows_ = 16;
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -69,7 +70,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     std::vector<std::byte> gathered;
     for (const Range& vocabulary : vocabularies) {
       LmHead head(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
-                  tensor_, vocabulary);
+                  tensor_, vocabulary, softcap_);
       const std::vector<std::byte> part = head.ReadOut(plan, row_of, {input.data(), stride});
       EXPECT_EQ(part.size(), LayOutPartialLogits(plan, vocabulary).bytes);
       gathered.insert(gathered.end(), part.begin(), part.end());
@@ -114,6 +115,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
   }
 
   std::mt19937 random_{3};
+  std::optional<double> softcap_;
   std::vector<float> weight_;
   TensorView tensor_;
 };
