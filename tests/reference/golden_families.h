@@ -4,8 +4,14 @@
 
 namespace scorecast::reference {
 
-/// The directories of tests/golden/families whose models scorecast supports. Tests of the engine,
-/// of the memory estimate and of the executable run for each of them.
-inline constexpr std::array kGoldenFamilies = {"llama", "llama-nine-heads", "llama-bias", "qwen3"};
+/// The language models among the directories of tests/golden/families. Tests of the engine, of the
+/// memory estimate and of the executable run for each of them.
+inline constexpr std::array kGoldenFamilies = {
+    "llama", "llama-nine-heads", "llama-bias", "llama-linear", "llama3", "mistral",
+    "qwen2", "qwen2-yarn",       "qwen3",      "gemma",        "gemma2", "gemma3"};
+
+/// Those with a classification head.
+inline constexpr std::array kGoldenClassifiers = {"llama3-classifier", "qwen2-classifier",
+                                                  "qwen3-classifier", "gemma2-classifier"};
 
 }  // namespace scorecast::reference

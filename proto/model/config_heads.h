@@ -1,0 +1,16 @@
+#pragma once
+
+#include "proto/model/config_fields.h"
+#include "proto/model/families.h"
+#include "proto/model/model_config.h"
+
+namespace scorecast::proto {
+
+/// Reads the numbers of query and K/V heads and their dimension. `config` has its hidden_size
+/// already.
+void ReadAttentionHeads(const Fields& fields, const Family& family, ModelConfig& config);
+
+/// The classes of a classification head.
+std::int64_t ReadNumLabels(const Fields& fields);
+
+}  // namespace scorecast::proto

@@ -1,0 +1,139 @@
+#include "proto/model/config_layers.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace scorecast::proto {
+namespace {
+
+constexpr Bounds kWindowLayers{0, 1 << 12};
+constexpr Bounds kPeriod{1, 1 << 12};
+
+/// The window of the layers that have one; nullopt if none has.
+std::optional<std::int64_t> ReadWindow(const Fields& fields, const WindowRule& rule) {
+  if (rule.layers == WindowLayers::kNone) {
+    for (const std::string_view name : {"sliding_window", "use_sliding_window"}) {
+      const Json* value = fields.FindNonNull(name);
+      if (value != nullptr && *value != false) {
+        fields.Refuse(name, *value, "this family has no sliding windows");
+      }
+    }
+    return std::nullopt;
+  }
+  if (rule.layers == WindowLayers::kSwitched && !fields.Bool("use_sliding_window", false)) {
+    return std::nullopt;
+  }
+  const Json* value = fields.Find("sliding_window");
+  if (value == nullptr) {
+    return rule.sliding_window;
+  }
+  return value->is_null() ? std::nullopt
+                          : std::optional(fields.IntegerOf("sliding_window", *value, kPositions));
+}
+
+std::int64_t ReadPeriod(const Fields& fields, const WindowRule& rule) {
+  std::optional<std::int64_t> period;
+  if (rule.period_is_a_field) {
+    for (const std::string_view name : {"sliding_window_pattern", "_sliding_window_pattern"}) {
+      const Json* value = fields.FindNonNull(name);
+      if (value == nullptr) {
+        continue;
+      }
+      const std::int64_t read = fields.IntegerOf(name, *value, kPeriod);
+      if (period && read != *period) {
+        fields.Refuse(name, *value,
+                      "it contradicts sliding_window_pattern, which is " + std::to_string(*period));
+      }
+      period = read;
+    }
+  }
+  return period.value_or(rule.period);
+}
+
+/// Whether each layer has the window, by the family's rule.
+std::vector<bool> LayersByRule(const Fields& fields, const WindowRule& rule, bool has_window,
+                               std::size_t num_layers) {
+  std::vector<bool> sliding(num_layers, false);
+  switch (rule.layers) {
+    case WindowLayers::kNone:
+      break;
+    case WindowLayers::kAll:
+      sliding.assign(num_layers, has_window);
+      break;
+    case WindowLayers::kSwitched: {
+      const std::int64_t first = fields.OptionalInteger("max_window_layers", kWindowLayers)
+                                     .value_or(rule.max_window_layers);
+      for (std::size_t i = 0; i < num_layers; ++i) {
+        sliding[i] = has_window && static_cast<std::int64_t>(i) >= first;
+      }
+      break;
+    }
+    case WindowLayers::kPeriodic: {
+      const std::int64_t period = ReadPeriod(fields, rule);
+      for (std::size_t i = 0; i < num_layers; ++i) {
+        sliding[i] = (static_cast<std::int64_t>(i) + 1) % period != 0;
+      }
+      break;
+    }
+  }
+  return sliding;
+}
+
+/// Whether each layer has the window, by `layer_types`.
+std::vector<bool> LayersByType(const Fields& fields, const WindowRule& rule, bool has_window,
+                               const Json& layer_types, std::size_t num_layers) {
+  if (!layer_types.is_array() || layer_types.size() != num_layers) {
+    fields.Refuse(
+        "layer_types", layer_types,
+        "it must be a list of num_hidden_layers = " + std::to_string(num_layers) + " names");
+  }
+  std::vector<bool> sliding;
+  for (const Json& type : layer_types) {
+    const std::string name = "layer_types[" + std::to_string(sliding.size()) + "]";
+    if (type != "full_attention" && type != "sliding_attention") {
+      fields.Refuse(name, type,
+                    "supported are \"full_attention\" and, with a sliding window, "
+                    "\"sliding_attention\"");
+    }
+    sliding.push_back(type == "sliding_attention");
+    if (sliding.back() && !has_window) {
+      fields.Refuse(name, type, "the model has no sliding window");
+    }
+    // transformers ignores the list then, so that it would not be clear what is meant.
+    if (rule.layers == WindowLayers::kAll && sliding.back() != has_window) {
+      fields.Refuse(name, type, "in this family sliding_window is for all layers");
+    }
+  }
+  return sliding;
+}
+
+}  // namespace
+
+std::vector<LayerConfig> ReadLayers(const Fields& fields, const Family& family,
+                                    std::int64_t num_layers) {
+  const auto count = static_cast<std::size_t>(num_layers);
+  const std::optional<std::int64_t> window = ReadWindow(fields, family.window);
+  const Json* layer_types = fields.FindNonNull("layer_types");
+  const std::vector<bool> sliding =
+      layer_types == nullptr
+          ? LayersByRule(fields, family.window, window.has_value(), count)
+          : LayersByType(fields, family.window, window.has_value(), *layer_types, count);
+
+  std::vector<LayerConfig> layers(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    layers[i] = {.rope_table = sliding[i] && family.rope_local_theta ? 1U : 0U,
+                 .sliding_window = sliding[i] ? window : std::nullopt,
+                 .qk_norm = family.qk_norm,
+                 .post_attention_norm = family.post_norms,
+                 .post_feedforward_norm = family.post_norms};
+    if (sliding[i] && !window) {
+      fields.Fail("sliding_window is null, but layer " + std::to_string(i) + " has a window");
+    }
+  }
+  return layers;
+}
+
+}  // namespace scorecast::proto

@@ -1,0 +1,128 @@
+#include "proto/model/config_obstacles.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "proto/base/one_line.h"
+#include "proto/model/families.h"
+
+namespace scorecast::proto {
+namespace {
+
+/// An option that changes the scores of some models, and of which one setting only is supported.
+/// That setting is also the default of an absent field.
+struct Obstacle {
+  std::string_view name;
+  std::string_view accepted;  ///< A JSON list of the values that mean this setting.
+  /// What any other value asks for, and with which the list of supported architectures follows.
+  /// Empty: the message lists the accepted values.
+  std::string_view what;
+};
+
+constexpr std::string_view kExperts = "mixture-of-experts models are not supported";
+constexpr std::string_view kMultimodal = "multimodal models are not supported";
+constexpr std::string_view kBidirectional = "bidirectional attention is not supported";
+constexpr std::string_view kAlibi = "ALiBi is not supported";
+constexpr std::string_view kEncoder = "models with an encoder are not supported";
+
+constexpr std::array kObstacles = {
+    Obstacle{"text_config", "[null]", kMultimodal},
+    Obstacle{"vision_config", "[null]", kMultimodal},
+    Obstacle{"audio_config", "[null]", kMultimodal},
+    Obstacle{"num_experts", "[null, 0]", kExperts},
+    Obstacle{"num_local_experts", "[null, 0]", kExperts},
+    Obstacle{"n_routed_experts", "[null, 0]", kExperts},
+    Obstacle{"enable_moe_block", "[null, false]", kExperts},
+    Obstacle{"alibi", "[null, false]", kAlibi},
+    Obstacle{"is_causal", "[null, true]", kBidirectional},
+    Obstacle{"use_bidirectional_attention", "[null, false]", kBidirectional},
+    Obstacle{"is_encoder_decoder", "[null, false]", kEncoder},
+    Obstacle{"add_cross_attention", "[null, false]", kEncoder},
+    Obstacle{"partial_rotary_factor", "[null, 1]", ""},
+    Obstacle{"pretraining_tp", "[null, 1]", ""},
+    Obstacle{"pruned_heads", "[null, {}]", ""},
+    Obstacle{"attention_multiplier", "[null]", ""},
+    Obstacle{"embedding_multiplier", "[null, 1]", ""},
+    Obstacle{"residual_multiplier", "[null, 1]", ""},
+    Obstacle{"logits_scaling", "[null, 1]", ""},
+    Obstacle{"logit_scale", "[null, 1]", ""},
+    Obstacle{"clip_qkv", "[null]", ""},
+    Obstacle{"attention_chunk_size", "[null]", ""},
+    Obstacle{"no_rope_layers", "[null, []]", ""},
+};
+
+/// Parts of architectures' names that say what kind of model it is.
+struct Kind {
+  std::string_view part;
+  std::string_view what;
+};
+
+constexpr std::array kKinds = {
+    Kind{"Moe", kExperts},      Kind{"MoE", kExperts},
+    Kind{"Mixtral", kExperts},  Kind{"VL", kMultimodal},
+    Kind{"Llava", kMultimodal}, Kind{"ForConditionalGeneration", kMultimodal},
+    Kind{"Bloom", kAlibi},      Kind{"MPT", kAlibi},
+    Kind{"Mpt", kAlibi},
+};
+
+void RefuseQuantisation(const Fields& fields) {
+  // compression_config is the older name of compressed-tensors' field.
+  for (const std::string_view name : {"quantization_config", "compression_config"}) {
+    const Json* value = fields.FindNonNull(name);
+    if (value == nullptr) {
+      continue;
+    }
+    std::string method = name == "compression_config" ? "\"compressed-tensors\"" : "unknown";
+    if (const auto found = value->find("quant_method");
+        found != value->end() && found->is_string()) {
+      method = Quoted(found->get_ref<const std::string&>(), 80);
+    }
+    fields.Refuse(name, *value,
+                  "quantised checkpoints (quant_method " + method +
+                      ") are not supported (supported are weights in float32, float16 and "
+                      "bfloat16)");
+  }
+}
+
+}  // namespace
+
+std::string SupportedArchitectures() {
+  std::string list;
+  for (const Family& family : kFamilies) {
+    list += (list.empty() ? "" : ", ") + std::string(family.language_model);
+  }
+  return "supported are " + list + ", and these as …ForSequenceClassification";
+}
+
+void RefuseObstacles(const Fields& fields) {
+  for (const Obstacle& obstacle : kObstacles) {
+    const Json* value = fields.Find(obstacle.name);
+    if (value == nullptr) {
+      continue;
+    }
+    const Json accepted = Json::parse(obstacle.accepted);
+    if (std::ranges::find(accepted, *value) == accepted.end()) {
+      fields.Refuse(obstacle.name, *value,
+                    obstacle.what.empty()
+                        ? "not supported (supported: " + accepted.dump() + ", or no such field)"
+                        : std::string(obstacle.what) + " (" + SupportedArchitectures() + ")");
+    }
+  }
+  RefuseQuantisation(fields);
+}
+
+std::string WhyUnsupported(const Json& architecture) {
+  if (architecture.is_string()) {
+    const auto& name = architecture.get_ref<const std::string&>();
+    for (const Kind& kind : kKinds) {
+      if (name.find(kind.part) != std::string::npos) {
+        return std::string(kind.what) + " (" + SupportedArchitectures() + ")";
+      }
+    }
+  }
+  return SupportedArchitectures();
+}
+
+}  // namespace scorecast::proto
