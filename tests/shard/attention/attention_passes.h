@@ -323,7 +323,9 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     const auto most_tiles =
         static_cast<std::int64_t>(sequence.rows() / kTileKeys + sequence.segments.size());
     // In float32, because a query is rounded after it has been scaled.
-    const float scale = 1.0F / std::sqrt(static_cast<float>(heads.head_dim));
+    const float scale = query_scale_ != 0 ? static_cast<float>(query_scale_)
+                                          : 1.0F / std::sqrt(static_cast<float>(heads.head_dim));
+    const auto softcap = static_cast<float>(softcap_.value_or(0));
     for (std::int32_t row = part.begin; row < part.end; ++row) {
       const auto r = static_cast<std::size_t>(row);
       for (std::int64_t h = 0; h < heads.query; ++h) {
@@ -341,17 +343,20 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
                     {sequence.keys[key][kv_head].data(), sequence.values[key][kv_head].data()});
           }
         }
-        const auto softmax = [&](float factor, std::span<const testing::VisibleKey> of) {
+        // Scores are soft-capped before they are divided by the temperature.
+        const auto softmax = [&](float temperature, std::span<const testing::VisibleKey> of) {
+          const float factor = scale / (softcap_ ? softcap : temperature);
           std::vector<float> query = sequence.queries[r][head];
           for (float& x : query) {
             x = heads.type.Round(x * factor);
           }
-          return testing::SoftmaxOf(query, of, most_tiles, heads.type.roundoff());
+          return testing::SoftmaxOf(query, of, most_tiles, heads.type.roundoff(),
+                                    softcap_ ? softcap / temperature : 0);
         };
-        testing::SoftmaxRow expected = softmax(scale, keys);
+        testing::SoftmaxRow expected = softmax(1, keys);
         if (!weighted_keys.empty()) {
           const float temperature = sequence.weighting.temperature;
-          expected = testing::MergedSoftmax(expected, softmax(scale / temperature, weighted_keys),
+          expected = testing::MergedSoftmax(expected, softmax(temperature, weighted_keys),
                                             temperature, sequence.weighting.scale);
         }
         const std::vector<float>& found =

@@ -259,9 +259,9 @@ TEST_P(RowKernels, SoftCap) {
           // no larger in tanh, relative to the value.
           ASSERT_NEAR(out[i], expected, std::abs(expected) * (kTanhError + Gamma(2)))
               << x[i] << ", cap " << cap;
-          std::vector<float> alone = {x[i]};
-          kernels_.soft_cap(cap, 1, alone.data());
-          ASSERT_TRUE(SameBits(alone, {out[i]})) << "place " << i << " of " << n;
+          float alone = x[i];
+          kernels_.soft_cap(cap, 1, &alone);
+          ASSERT_TRUE(SameBits({&alone, 1}, {&out[i], 1})) << "place " << i << " of " << n;
         }
       }
     }
