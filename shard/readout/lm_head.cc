@@ -69,12 +69,13 @@ PartialLogits Merged(const PlanRead& read, std::span<const PartialLogits> parts)
 }  // namespace
 
 LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
-               proto::Range vocabulary)
+               proto::Range vocabulary, std::optional<double> softcap)
     : kernels_(kernels),
       pool_(packing.pool),
       mapped_weight_(weight),
       hidden_size_(weight.shape[1]),
       vocabulary_(vocabulary),
+      softcap_(softcap),
       slice_(packing.backend, packing.precision, Slice(weight, vocabulary), packing.pool,
              packing.scratch),
       input_data_(
@@ -126,7 +127,9 @@ void LmHead::ReadWithNormalizer(const Input& input, const std::vector<std::size_
     });
     slice_.Forward(input_, count, pool_, [&](const ProductTile& tile) {
       for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
-        std::copy_n(tile.Row(row), tile.columns.size(), logits[row] + tile.columns.begin);
+        float* to = logits[row] + tile.columns.begin;
+        std::copy_n(tile.Row(row), tile.columns.size(), to);
+        SoftCap(tile.columns.size(), to);
       }
     });
     const std::int64_t parts_a_row = (vocabulary_.size() + kColumnsAtOnce - 1) / kColumnsAtOnce;
@@ -190,8 +193,15 @@ void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offs
         part.label_logits.push_back(kernels_.dot(input.RowOf(index), weight, hidden_size_));
       }
     }
+    SoftCap(static_cast<std::int64_t>(part.label_logits.size()), part.label_logits.data());
     WritePartialLogits(read, part, out + offsets[index]);
   });
+}
+
+void LmHead::SoftCap(std::int64_t n, float* logits) const {
+  if (softcap_) {
+    kernels_.soft_cap(*softcap_, n, logits);
+  }
 }
 
 }  // namespace scorecast::shard

@@ -107,7 +107,7 @@ std::vector<double> LogProbsOf(Engine& engine, const PackedSequence& sequence) {
 
 /// Expects that the engine's errors on a model are those of its rounding.
 void ExpectErrorsOfRounding(const std::filesystem::path& model, const ModelConfig& config,
-                            const reference::ReferenceConfig& oracle_config, Precision precision) {
+                            const ModelConfig& oracle_config, Precision precision) {
   if (config.num_attention_heads < proto::Communicator::World().size()) {
     GTEST_SKIP() << "more ranks than heads";
   }
@@ -208,10 +208,8 @@ TEST(EngineLayers, HaveOptionsOfTheirOwn) {
   checkpoint.config.attention_output_bias = true;  // Added to the sum before it is normalised.
   checkpoint.config.mlp_bias = true;
   reference::WriteRandomWeights(dir.path(), checkpoint);
-  reference::ReferenceConfig oracle_config;
-  oracle_config.model = checkpoint.config;
-  ExpectErrorsOfRounding(dir.path(), checkpoint.config, oracle_config, Precision::kBfloat16);
-  ExpectErrorsOfRounding(dir.path(), checkpoint.config, oracle_config, Precision::kInt8);
+  ExpectErrorsOfRounding(dir.path(), checkpoint.config, checkpoint.config, Precision::kBfloat16);
+  ExpectErrorsOfRounding(dir.path(), checkpoint.config, checkpoint.config, Precision::kInt8);
   if (::testing::Test::IsSkipped()) {
     return;
   }
@@ -219,10 +217,10 @@ TEST(EngineLayers, HaveOptionsOfTheirOwn) {
   const PackedSequence sequence = EveryRow(engine.config().vocab_size);
   const std::vector<double> found = LogProbsOf(engine, sequence);
   if (engine.is_root()) {
-    EXPECT_THAT(found,
-                ::testing::Pointwise(
-                    ::testing::DoubleNear(1e-4),
-                    LogProbsOf(reference::ReferenceModel(dir.path(), oracle_config), sequence)));
+    EXPECT_THAT(
+        found, ::testing::Pointwise(
+                   ::testing::DoubleNear(1e-4),
+                   LogProbsOf(reference::ReferenceModel(dir.path(), checkpoint.config), sequence)));
   }
 }
 

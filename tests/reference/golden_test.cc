@@ -33,7 +33,7 @@ double Tolerance(const ReferenceModel& model, std::span<const double> logits) {
   for (const double logit : logits) {
     largest = std::max(largest, std::abs(logit));
   }
-  const auto roundings = static_cast<double>(15 * model.config().model.num_hidden_layers() + 4);
+  const auto roundings = static_cast<double>(15 * model.config().num_hidden_layers() + 4);
   return 2 * largest * roundings * 0x1p-24 + kGoldenDigits;
 }
 
@@ -227,7 +227,8 @@ TEST_P(FamilyTest, OtherWeightingsAreFarOutsideTheTolerance) {
 // llama-linear is stored in F16, llama3 in three shards.
 INSTANTIATE_TEST_SUITE_P(Families, FamilyTest,
                          testing::Values("llama", "llama-nine-heads", "llama-bias", "llama3",
-                                         "llama-linear", "mistral", "qwen2", "qwen2-yarn", "qwen3"),
+                                         "llama-linear", "mistral", "qwen2", "qwen2-yarn", "qwen3",
+                                         "gemma", "gemma2", "gemma3"),
                          CaseName);
 
 class RealVocabularyTest : public testing::TestWithParam<const char*> {

@@ -56,13 +56,17 @@ void AppendValue(std::string& bytes, double value, StoredDtype dtype) {
 class RandomTensors {
  public:
   explicit RandomTensors(const RandomCheckpoint& checkpoint)
-      : dtype_(checkpoint.dtype), engine_(checkpoint.seed) {}
+      : dtype_(checkpoint.dtype),
+        engine_(checkpoint.seed),
+        subtracted_(checkpoint.config.norm_weights_plus_one ? 1 : 0) {}
 
   /// Factors of the first channels; the other channels have 1.
   using Channels = std::vector<double>;
 
   void Norm(const std::string& name, std::int64_t size, const Channels& channels = {}) {
-    Add(name + ".weight", {size}, channels, [](double noise) { return 1 + 0.2 * noise; });
+    Add(
+        name + ".weight", {size}, channels, [](double noise) { return 1 + 0.2 * noise; },
+        subtracted_);
   }
 
   void Matrix(const std::string& name, std::int64_t out, std::int64_t in, double gain,
@@ -80,7 +84,7 @@ class RandomTensors {
  private:
   template <typename FromNoise>
   void Add(const std::string& name, std::vector<std::int64_t> shape, const Channels& channels,
-           FromNoise from_noise) {
+           FromNoise from_noise, double subtracted = 0) {
     std::int64_t size = 1;
     for (const std::int64_t extent : shape) {
       size *= extent;
@@ -89,13 +93,14 @@ class RandomTensors {
     for (std::int64_t i = 0; i < size; ++i) {
       const auto channel = static_cast<std::size_t>(i % tensor.shape.back());
       const double factor = channel < channels.size() ? channels[channel] : 1.0;
-      AppendValue(tensor.bytes, from_noise(Normal(engine_)) * factor, dtype_);
+      AppendValue(tensor.bytes, from_noise(Normal(engine_)) * factor - subtracted, dtype_);
     }
     tensors_.emplace(name, std::move(tensor));
   }
 
   StoredDtype dtype_;
   std::mt19937_64 engine_;
+  double subtracted_;  // From the multipliers of norms, because the model adds it.
   std::map<std::string, StoredTensor> tensors_;
 };
 

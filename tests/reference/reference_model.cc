@@ -4,11 +4,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numbers>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "tests/reference/dense_mask.h"
+#include "tests/reference/reference_config.h"
 
 namespace scorecast::reference {
 namespace {
@@ -35,19 +38,21 @@ void AddTo(std::vector<std::vector<double>>& sum, const std::vector<std::vector<
   }
 }
 
-double Silu(double x) { return x / (1 + std::exp(-x)); }
+double SoftCapped(double x, const std::optional<double>& cap) {
+  return cap ? *cap * std::tanh(x / *cap) : x;
+}
 
 }  // namespace
 
 ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, Rounding rounding)
     : ReferenceModel(model_dir, ReadReferenceConfig(model_dir), rounding) {}
 
-ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, ReferenceConfig config,
+ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, proto::ModelConfig config,
                                Rounding rounding)
     : config_(std::move(config)), rounding_(rounding) {
-  const proto::ModelConfig& c = config_.model;
+  const proto::ModelConfig& c = config_;
   for (const proto::RopeConfig& rope : c.rope_tables) {
-    ropes_.emplace_back(config_, rope.theta);
+    ropes_.emplace_back(rope, c.head_dim);
   }
   Tensors tensors = ReadCheckpoint(model_dir);
   const std::vector<std::int64_t> shape = {c.vocab_size, c.hidden_size};
@@ -56,7 +61,7 @@ ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, Reference
   for (std::int64_t index = 0; index < c.num_hidden_layers(); ++index) {
     layers_.push_back(TakeLayer(tensors, index));
   }
-  norm_ = Take(tensors, "model.norm.weight", {c.hidden_size});
+  norm_ = NormWeights(Take(tensors, "model.norm.weight", {c.hidden_size}));
   lm_head_ = embed_tokens_;
   if (!c.tie_word_embeddings) {
     lm_head_.weight = Take(tensors, "lm_head.weight", shape);
@@ -65,6 +70,13 @@ ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, Reference
     throw std::runtime_error("tensor " + tensors.begin()->first + " would not be used");
   }
   RoundWeights();
+}
+
+std::vector<double> ReferenceModel::NormWeights(std::vector<double> weight) const {
+  for (double& w : weight) {
+    w += config_.norm_weights_plus_one ? 1 : 0;
+  }
+  return weight;
 }
 
 void ReferenceModel::RoundWeights() {
@@ -106,10 +118,10 @@ void ReferenceModel::RoundToBfloat16(Rows& rows) const {
 }
 
 ReferenceModel::Layer ReferenceModel::TakeLayer(Tensors& tensors, std::int64_t index) const {
-  const proto::ModelConfig& c = config_.model;
+  const proto::ModelConfig& c = config_;
   const std::string prefix = "model.layers." + std::to_string(index) + ".";
   const auto norm = [&](const std::string& name, std::int64_t size) {
-    return Take(tensors, prefix + name + ".weight", {size});
+    return NormWeights(Take(tensors, prefix + name + ".weight", {size}));
   };
   const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
     Linear result;
@@ -167,6 +179,9 @@ std::vector<std::vector<double>> ReferenceModel::Logits(
   for (const proto::TokenId token : tokens) {
     const auto begin = embed_tokens_.weight.begin() + token * embed_tokens_.in;
     x.emplace_back(begin, begin + embed_tokens_.in);
+    for (double& element : x.back()) {
+      element *= config_.embedding_scale;
+    }
   }
   for (const Layer& layer : layers_) {
     mask.sees = DenseMask(segments, layer.options.sliding_window);
@@ -190,6 +205,9 @@ std::vector<std::vector<double>> ReferenceModel::Logits(
   Rows logits;
   for (const std::vector<double>& row : read) {
     logits.push_back(Apply(lm_head_, row));
+    for (double& logit : logits.back()) {
+      logit = SoftCapped(logit, config_.final_logit_softcapping);
+    }
   }
   return logits;
 }
@@ -247,9 +265,9 @@ std::vector<double> ReferenceModel::AttentionWeights(const std::vector<double>& 
 ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x,
                                                std::span<const std::int32_t> positions,
                                                const Mask& mask) const {
-  const auto heads = static_cast<std::size_t>(config_.model.num_attention_heads);
-  const auto kv_heads = static_cast<std::size_t>(config_.model.num_key_value_heads);
-  const auto head_dim = static_cast<std::size_t>(config_.model.head_dim);
+  const auto heads = static_cast<std::size_t>(config_.num_attention_heads);
+  const auto kv_heads = static_cast<std::size_t>(config_.num_key_value_heads);
+  const auto head_dim = static_cast<std::size_t>(config_.head_dim);
   Rows q = Apply(layer.q_proj, x);  // [rows][heads * head_dim]
   Rows k = Apply(layer.k_proj, x);  // [rows][kv_heads * head_dim]
   Rows v = Apply(layer.v_proj, x);
@@ -268,7 +286,8 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
   norm_and_rotate(q, layer.q_norm);
   norm_and_rotate(k, layer.k_norm);
 
-  const double scale = 1 / std::sqrt(static_cast<double>(head_dim));
+  const double scale =
+      config_.query_scale != 0 ? config_.query_scale : 1 / std::sqrt(static_cast<double>(head_dim));
   for (std::vector<double>& row : q) {
     for (double& element : row) {
       element *= scale;
@@ -290,7 +309,7 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
           for (std::size_t i = 0; i < head_dim; ++i) {
             dot += q[row][q_begin + i] * k[key][kv_begin + i];
           }
-          score[key] = dot;
+          score[key] = SoftCapped(dot, config_.attn_logit_softcapping);
         }
       }
 
@@ -305,12 +324,23 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
   return Apply(layer.o_proj, mixed);
 }
 
+double ReferenceModel::Activated(double x) const {
+  switch (config_.hidden_activation) {
+    case proto::Activation::kSilu:
+      return x / (1 + std::exp(-x));
+    case proto::Activation::kGeluTanh:
+      return 0.5 * x *
+             (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+  }
+  throw std::logic_error("an unknown activation");
+}
+
 ReferenceModel::Rows ReferenceModel::Mlp(const Layer& layer, const Rows& x) const {
   Rows gate = Apply(layer.gate_proj, x);
   const Rows up = Apply(layer.up_proj, x);
   for (std::size_t row = 0; row < gate.size(); ++row) {
     for (std::size_t i = 0; i < gate[row].size(); ++i) {
-      gate[row][i] = Silu(gate[row][i]) * up[row][i];
+      gate[row][i] = Activated(gate[row][i]) * up[row][i];
     }
   }
   return Apply(layer.down_proj, gate);
@@ -321,8 +351,7 @@ void ReferenceModel::RmsNorm(std::span<double> x, const std::vector<double>& wei
   for (const double value : x) {
     squares += value * value;
   }
-  const double rms =
-      std::sqrt(squares / static_cast<double>(x.size()) + config_.model.rms_norm_eps);
+  const double rms = std::sqrt(squares / static_cast<double>(x.size()) + config_.rms_norm_eps);
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = x[i] / rms * weight[i];
   }

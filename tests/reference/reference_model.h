@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "proto/model/model_config.h"
 #include "proto/plan/packed_sequence.h"
 #include "tests/reference/checkpoint_reader.h"
-#include "tests/reference/reference_config.h"
 #include "tests/reference/rope.h"
 #include "tests/reference/rounding.h"
 
@@ -27,10 +27,10 @@ class ReferenceModel {
   /// another shape, or would not be used.
   explicit ReferenceModel(const std::filesystem::path& model_dir, Rounding rounding = {});
   /// Takes a configuration, which need not be one that a config.json can express.
-  ReferenceModel(const std::filesystem::path& model_dir, ReferenceConfig config,
+  ReferenceModel(const std::filesystem::path& model_dir, proto::ModelConfig config,
                  Rounding rounding = {});
 
-  const ReferenceConfig& config() const { return config_; }
+  const proto::ModelConfig& config() const { return config_; }
 
   /// Logits of the given rows of one packed sequence: [rows][vocab_size].
   std::vector<std::vector<double>> Logits(std::span<const proto::TokenId> tokens,
@@ -66,6 +66,8 @@ class ReferenceModel {
     proto::LayerConfig options;
   };
 
+  /// The multipliers of a norm: its tensor `weight`, plus one if the family adds that.
+  std::vector<double> NormWeights(std::vector<double> weight) const;
   void RoundWeights();
   /// Rounds to bfloat16, unless this model is exact.
   void RoundToBfloat16(Rows& rows) const;
@@ -87,6 +89,7 @@ class ReferenceModel {
                                        const Mask& mask) const;
   Rows Attention(const Layer& layer, const Rows& x, std::span<const std::int32_t> positions,
                  const Mask& mask) const;
+  double Activated(double x) const;
   Rows Mlp(const Layer& layer, const Rows& x) const;
   /// Computes x / rms(x) * weight in place, [n].
   void RmsNorm(std::span<double> x, const std::vector<double>& weight) const;
@@ -95,7 +98,7 @@ class ReferenceModel {
   /// Rounds x to the precision of the layers' products.
   Rows Apply(const Linear& linear, Rows x) const;
 
-  ReferenceConfig config_;
+  const proto::ModelConfig config_;
   Rounding rounding_;
   std::vector<Rope> ropes_;
   Linear embed_tokens_;  // [vocab_size][hidden_size]

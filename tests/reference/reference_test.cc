@@ -19,6 +19,7 @@
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/random_checkpoint.h"
+#include "tests/reference/reference_config.h"
 #include "tests/reference/reference_model.h"
 #include "tests/reference/rounding.h"
 #include "tests/reference/temp_directory.h"
@@ -146,7 +147,7 @@ TEST(CheckpointReader, F16AndBf16AreExact) {
 
 std::vector<std::vector<double>> SomeLogits(const std::filesystem::path& model_dir) {
   const ReferenceModel model(model_dir);
-  const PackedLayout layout = LayOut(RandomTokens(1, 6, model.config().model.vocab_size),
+  const PackedLayout layout = LayOut(RandomTokens(1, 6, model.config().vocab_size),
                                      {{1, 2, 3}, {4}}, {5, 6}, PositionStrategy::kShared);
   return model.Logits(layout.tokens, layout.segments, layout.last_rows);
 }
@@ -178,13 +179,13 @@ TEST(RandomCheckpoint, EveryOptionIsReadBack) {
   for (const RandomCheckpoint& checkpoint : checkpoints) {
     const TempDirectory dir;
     WriteRandomCheckpoint(dir.path(), checkpoint);
-    const ReferenceConfig read = ReadReferenceConfig(dir.path());
-    EXPECT_EQ(read.model.head_dim, checkpoint.config.head_dim);
-    EXPECT_EQ(read.model.attention_bias, checkpoint.config.attention_bias);
-    EXPECT_EQ(read.model.attention_output_bias, checkpoint.config.attention_output_bias);
-    EXPECT_EQ(read.model.mlp_bias, checkpoint.config.mlp_bias);
-    EXPECT_EQ(read.model.layers, checkpoint.config.layers);
-    EXPECT_EQ(read.model.tie_word_embeddings, checkpoint.config.tie_word_embeddings);
+    const proto::ModelConfig read = ReadReferenceConfig(dir.path());
+    EXPECT_EQ(read.head_dim, checkpoint.config.head_dim);
+    EXPECT_EQ(read.attention_bias, checkpoint.config.attention_bias);
+    EXPECT_EQ(read.attention_output_bias, checkpoint.config.attention_output_bias);
+    EXPECT_EQ(read.mlp_bias, checkpoint.config.mlp_bias);
+    EXPECT_EQ(read.layers, checkpoint.config.layers);
+    EXPECT_EQ(read.tie_word_embeddings, checkpoint.config.tie_word_embeddings);
     for (const std::vector<double>& row : SomeLogits(dir.path())) {
       EXPECT_EQ(static_cast<std::int64_t>(row.size()), checkpoint.config.vocab_size);
       EXPECT_TRUE(std::isfinite(LogSoftmax(row).front()));

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <stdexcept>
 
 namespace scorecast::reference {
 namespace {
 
+using proto::RopeConfig;
+
 constexpr float kTwoPi = 2 * std::numbers::pi_v<float>;
 
 // transformers: _compute_llama3_parameters.
-float Llama3Frequency(float frequency, const RopeScaling& rope) {
+float Llama3Frequency(float frequency, const RopeConfig& rope) {
   const auto factor = static_cast<float>(rope.factor);
   const auto low = static_cast<float>(rope.low_freq_factor);
   const auto high = static_cast<float>(rope.high_freq_factor);
@@ -27,17 +28,23 @@ float Llama3Frequency(float frequency, const RopeScaling& rope) {
   return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
-// transformers: _compute_yarn_parameters with beta_fast 32 and beta_slow 1, its defaults.
-float YarnFrequency(float frequency, std::size_t i, const ReferenceConfig& config, double theta) {
-  const RopeScaling& rope = config.rope_scaling;
-  const auto dim = static_cast<double>(config.model.head_dim);
+// transformers: _compute_yarn_parameters.
+float YarnFrequency(float frequency, std::int64_t i, const RopeConfig& rope,
+                    std::int64_t head_dim) {
+  const auto dim = static_cast<double>(head_dim);
+  const auto context = static_cast<double>(rope.original_max_position_embeddings);
   const auto dimension_of = [&](double rotations) {
-    return dim *
-           std::log(rope.original_max_position_embeddings / (rotations * 2 * std::numbers::pi)) /
-           (2 * std::log(theta));
+    return dim * std::log(context / (rotations * 2 * std::numbers::pi)) /
+           (2 * std::log(rope.theta));
   };
-  const double low = std::max(std::floor(dimension_of(32)), 0.0);
-  double high = std::min(std::ceil(dimension_of(1)), dim - 1);
+  double low = dimension_of(rope.beta_fast);
+  double high = dimension_of(rope.beta_slow);
+  if (rope.truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, dim - 1);
   if (low == high) {
     high += 0.001;
   }
@@ -48,25 +55,26 @@ float YarnFrequency(float frequency, std::size_t i, const ReferenceConfig& confi
 
 }  // namespace
 
-Rope::Rope(const ReferenceConfig& config, double theta) {
-  const RopeScaling& rope = config.rope_scaling;
-  const auto base = static_cast<float>(theta);
-  const auto dim = static_cast<float>(config.model.head_dim);
-  for (std::int64_t i = 0; i < config.model.head_dim / 2; ++i) {
-    float frequency = 1.0F / std::pow(base, static_cast<float>(2 * i) / dim);
-    if (rope.rope_type == "linear") {
-      frequency /= static_cast<float>(rope.factor);
-    } else if (rope.rope_type == "llama3") {
-      frequency = Llama3Frequency(frequency, rope);
-    } else if (rope.rope_type == "yarn") {
-      frequency = YarnFrequency(frequency, static_cast<std::size_t>(i), config, theta);
-    } else if (rope.rope_type != "default") {
-      throw std::runtime_error("the oracle does not know rope_type " + rope.rope_type);
+Rope::Rope(const RopeConfig& config, std::int64_t head_dim)
+    : attention_factor_(config.attention_factor) {
+  const auto base = static_cast<float>(config.theta);
+  for (std::int64_t i = 0; i < head_dim / 2; ++i) {
+    float frequency =
+        1.0F / std::pow(base, static_cast<float>(2 * i) / static_cast<float>(head_dim));
+    switch (config.type) {
+      case proto::RopeType::kDefault:
+        break;
+      case proto::RopeType::kLinear:
+        frequency /= static_cast<float>(config.factor);
+        break;
+      case proto::RopeType::kLlama3:
+        frequency = Llama3Frequency(frequency, config);
+        break;
+      case proto::RopeType::kYarn:
+        frequency = YarnFrequency(frequency, i, config, head_dim);
+        break;
     }
     inverse_frequencies_.push_back(frequency);
-  }
-  if (rope.rope_type == "yarn") {
-    attention_factor_ = 0.1 * std::log(rope.factor) + 1;
   }
 }
 

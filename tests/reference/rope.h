@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "tests/reference/reference_config.h"
+#include "proto/model/model_config.h"
 
 namespace scorecast::reference {
 
@@ -13,14 +13,14 @@ namespace scorecast::reference {
 /// double.
 class Rope {
  public:
-  Rope(const ReferenceConfig& config, double theta);
+  Rope(const proto::RopeConfig& config, std::int64_t head_dim);
 
   /// Rotates one head, [head_dim], in place: element i pairs with element i + head_dim / 2.
   void Rotate(std::span<double> head, std::int32_t position) const;
 
  private:
   std::vector<float> inverse_frequencies_;  // [head_dim / 2]
-  double attention_factor_ = 1.0;           // yarn: factor of cos and sin
+  double attention_factor_;                 // Factor of cos and sin.
 };
 
 }  // namespace scorecast::reference
