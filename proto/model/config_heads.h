@@ -10,7 +10,7 @@ namespace scorecast::proto {
 /// already.
 void ReadAttentionHeads(const Fields& fields, const Family& family, ModelConfig& config);
 
-/// The classes of a classification head.
+/// The classes of a classification head: as in transformers, id2label decides if it is there.
 std::int64_t ReadNumLabels(const Fields& fields);
 
 }  // namespace scorecast::proto

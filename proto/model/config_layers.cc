@@ -130,7 +130,7 @@ std::vector<LayerConfig> ReadLayers(const Fields& fields, const Family& family,
                  .post_attention_norm = family.post_norms,
                  .post_feedforward_norm = family.post_norms};
     if (sliding[i] && !window) {
-      fields.Fail("sliding_window is null, but layer " + std::to_string(i) + " has a window");
+      fields.Refuse("sliding_window", nullptr, "layer " + std::to_string(i) + " has a window");
     }
   }
   return layers;

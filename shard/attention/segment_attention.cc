@@ -35,20 +35,23 @@ float SumOfState(const float* state) { return std::accumulate(state + 1, state +
 
 }  // namespace
 
-SegmentAttention::SegmentAttention(proto::Range heads, proto::Range kv_heads,
-                                   std::int64_t group_size, std::int64_t head_dim, int threads)
-    : heads_(heads),
-      kv_heads_(kv_heads),
-      group_size_(group_size),
-      head_dim_(head_dim),
+SegmentAttention::SegmentAttention(const proto::ModelConfig& config,
+                                   const proto::Partition& partition, int threads)
+    : heads_(partition.heads),
+      kv_heads_(partition.kv_heads),
+      group_size_(config.num_query_groups()),
+      head_dim_(config.head_dim),
+      scale_(config.query_scale != 0 ? static_cast<float>(config.query_scale)
+                                     : 1.0F / std::sqrt(static_cast<float>(config.head_dim))),
+      softcap_(static_cast<float>(config.attn_logit_softcapping.value_or(0))),
       scratch_(static_cast<std::size_t>(threads)) {
-  const auto rows = static_cast<std::size_t>(RowMap::kTileRowLimit * group_size);
+  const auto rows = static_cast<std::size_t>(RowMap::kTileRowLimit * group_size_);
   const auto value_stride =
-      static_cast<std::size_t>((head_dim + kKeyLanes - 1) / kKeyLanes * kKeyLanes);
+      static_cast<std::size_t>((head_dim_ + kKeyLanes - 1) / kKeyLanes * kKeyLanes);
   for (Scratch& scratch : scratch_) {
     for (Reduction* reduction : {&scratch.keys, &scratch.block_keys}) {
       reduction->query =
-          AlignedBuffer<std::byte>(rows * static_cast<std::size_t>(head_dim) * sizeof(float));
+          AlignedBuffer<std::byte>(rows * static_cast<std::size_t>(head_dim_) * sizeof(float));
       reduction->output = AlignedBuffer<float>(rows * value_stride);
       reduction->state = AlignedBuffer<float>(rows * kRowState);
     }
@@ -113,14 +116,12 @@ SegmentAttention::TileRows SegmentAttention::RowsOf(const proto::ForwardPlan& pl
 void SegmentAttention::AttendTile(const TileRows& tile, std::int64_t layer, KvStore& store,
                                   Rows<const float> queries, Rows<float> output,
                                   Scratch& scratch) const {
-  const float scale = 1.0F / std::sqrt(static_cast<float>(head_dim_));
-  Begin(tile, 0, scale, store, queries, scratch.keys);
+  Begin(tile, 0, /*temperature=*/1, store, queries, scratch.keys);
   AttendSegments(tile, /*weighted=*/false, layer, store, scratch, scratch.keys);
   const bool has_weighted = tile.first_weighted < tile.rows();
   const proto::BlockWeighting& weighting = tile.sequence.block_weighting;
   if (has_weighted) {
-    Begin(tile, tile.first_weighted, scale / weighting.temperature, store, queries,
-          scratch.block_keys);
+    Begin(tile, tile.first_weighted, weighting.temperature, store, queries, scratch.block_keys);
     AttendSegments(tile, /*weighted=*/true, layer, store, scratch, scratch.block_keys);
   }
   for (int r = 0; r < tile.rows() * tile.group.size; ++r) {
@@ -135,16 +136,21 @@ void SegmentAttention::AttendTile(const TileRows& tile, std::int64_t layer, KvSt
   }
 }
 
-void SegmentAttention::Begin(const TileRows& tile, std::int32_t first_row, float scale,
+void SegmentAttention::Begin(const TileRows& tile, std::int32_t first_row, float temperature,
                              const KvStore& store, Rows<const float> queries,
                              Reduction& reduction) const {
+  // The kernel multiplies by the soft-cap behind tanh, which therefore takes up the temperature.
+  const bool has_softcap = softcap_ != 0;
+  const float query_factor = scale_ / (has_softcap ? softcap_ : temperature);
+  reduction.softcap = has_softcap ? softcap_ / temperature : 0;
   const std::int64_t query_bytes = head_dim_ * store.kernels().element_size;
   const int first = first_row * tile.group.size;
   const int end = tile.rows() * tile.group.size;
   for (int r = first; r < end; ++r) {
     const float* query = queries[tile.first_row + r / tile.group.size] +
                          (tile.group.first + r % tile.group.size) * head_dim_;
-    store.kernels().store_query(query, scale, head_dim_, reduction.query.data() + r * query_bytes);
+    store.kernels().store_query(query, query_factor, head_dim_,
+                                reduction.query.data() + r * query_bytes);
     float* state = reduction.state.data() + r * kRowState;
     std::fill_n(state, kRowState, 0.0F);
     state[0] = kNoScore;
@@ -207,6 +213,7 @@ void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment
   AttentionTile tile;
   tile.head_dim = head_dim_;
   tile.value_stride = store.value_stride();
+  tile.softcap = reduction.softcap;
   for (int key = first_key / kTileKeys * kTileKeys; key < keys; key += kTileKeys) {
     // Within its own segment a row sees no key of a later row, so the first rows drop out as `key`
     // advances.

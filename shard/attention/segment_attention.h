@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/attention/kv_store.h"
@@ -26,13 +27,12 @@ namespace scorecast::shard {
 /// pass. The rows of a tile and all query heads of a K/V head are one matrix for the kernel.
 ///
 /// If a sequence weighs blocks separately (proto::BlockWeighting), a suffix row reduces twice: over
-/// the keys of blocks, with its query divided by T, and over the others. The two results are merged
-/// by their weights.
+/// the keys of blocks, with scores divided by T, and over the others. The two results are merged by
+/// their weights. Scores are soft-capped, if the model does that, before they are divided by T.
 class SegmentAttention {
  public:
-  /// `heads` and `kv_heads` are those of this rank. Query head h uses K/V head h / group_size.
-  SegmentAttention(proto::Range heads, proto::Range kv_heads, std::int64_t group_size,
-                   std::int64_t head_dim, int threads);
+  SegmentAttention(const proto::ModelConfig& config, const proto::Partition& partition,
+                   int threads);
 
   /// Reads rotated queries [rows, heads · head_dim] of the map's rows, writes [rows, heads ·
   /// head_dim]. Every key that a row sees is in `store` already. `window` is the layer's, see
@@ -50,6 +50,7 @@ class SegmentAttention {
     AlignedBuffer<std::byte> query;  // [query rows][head_dim], scaled
     AlignedBuffer<float> output;     // [query rows][value_stride]
     AlignedBuffer<float> state;      // [query rows][kRowState]
+    float softcap = 0;               // See AttentionTile.
   };
   /// One thread's working memory.
   struct Scratch {
@@ -86,8 +87,9 @@ class SegmentAttention {
                   std::optional<std::int64_t> window, std::int64_t kv_head) const;
   void AttendTile(const TileRows& tile, std::int64_t layer, KvStore& store,
                   Rows<const float> queries, Rows<float> output, Scratch& scratch) const;
-  /// Scales the queries of rows [first_row, tile.rows()) and clears their sums.
-  void Begin(const TileRows& tile, std::int32_t first_row, float scale, const KvStore& store,
+  /// Scales the queries of rows [first_row, tile.rows()) and clears their sums. `temperature`
+  /// divides the scores.
+  void Begin(const TileRows& tile, std::int32_t first_row, float temperature, const KvStore& store,
              Rows<const float> queries, Reduction& reduction) const;
   /// Attends the segments that the tile's rows see: if `weighted`, the blocks that are weighed
   /// separately, else all others.
@@ -105,8 +107,10 @@ class SegmentAttention {
 
   proto::Range heads_;
   proto::Range kv_heads_;
-  std::int64_t group_size_;
+  std::int64_t group_size_;  // Query head h uses K/V head h / group_size_.
   std::int64_t head_dim_;
+  float scale_;                   // Of scores.
+  float softcap_;                 // Of scores; 0 if they have none.
   std::vector<Scratch> scratch_;  // [threads]
 };
 

@@ -233,6 +233,15 @@ void AttendRows(const AttentionTile& tile, std::int64_t first, std::int64_t rows
     }
   });
 
+  if (tile.softcap != 0) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (int v = 0; v < vectors; ++v) {
+        float* vector = scores[r] + v * kLanes;
+        Store(CapTimesTanh(tile.softcap, Load(vector)), vector);
+      }
+    }
+  }
+
   T weights[kRowBlock][kTileKeys];
   float factors[kRowBlock];
   int first_key = 0;

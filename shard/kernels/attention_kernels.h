@@ -23,6 +23,7 @@ struct AttentionTile {
   std::int64_t value_stride = 0;      ///< head_dim rounded up to 16; the padding is zero.
   std::int64_t rows = 0;
   const std::byte* queries = nullptr;  ///< T [rows][head_dim], scaled already.
+  float softcap = 0;                   ///< If not 0, scores are softcap · tanh(query · key).
   const int* visible = nullptr;        ///< [rows]: a row sees keys [hidden, visible) of the tile.
   /// [rows]: less than `visible` unless that is 0. Null if no row has hidden keys.
   const int* hidden = nullptr;

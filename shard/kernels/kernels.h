@@ -29,6 +29,10 @@ struct Kernels {
   void (*add)(const float* x, std::int64_t n, float* sum);
   /// out[i] = silu(gate[i]) · up[i]; `out` may be `gate`.
   void (*swiglu)(const float* gate, const float* up, std::int64_t n, float* out);
+  /// out[i] = gelu(gate[i]) · up[i], with the tanh approximation of gelu; `out` may be `gate`.
+  void (*geglu)(const float* gate, const float* up, std::int64_t n, float* out);
+  /// x[i] = cap · tanh(x[i] / cap); cap > 0.
+  void (*soft_cap)(float cap, std::int64_t n, float* x);
   /// Rotates pairs (i, i + head_dim / 2) of one head in place; `cosine` and `sine`: [head_dim / 2].
   void (*rope)(const float* cosine, const float* sine, std::int64_t head_dim, float* head);
   /// Σ a[i] · b[i]

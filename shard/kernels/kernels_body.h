@@ -56,6 +56,35 @@ void SwiGlu(const float* gate, const float* up, std::int64_t n, float* out) {
   }
 }
 
+/// gelu(gate) · up. In its tanh approximation, gelu(x) = x · (1 + tanh u) / 2 = x / (1 + exp(-2 u))
+/// with u = √(2/π) · (x + 0.044715 x³).
+inline Floats GeluTimes(Floats gate, Floats up) {
+  const Floats two_u = gate * (1.5957691216F + 0.0713548163F * (gate * gate));
+  return gate / (1.0F + Exp(-two_u)) * up;
+}
+
+void GeGlu(const float* gate, const float* up, std::int64_t n, float* out) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Store(GeluTimes(Load(gate + i), Load(up + i)), out + i);
+  }
+  if (i < n) {
+    StorePart(GeluTimes(LoadPart(gate + i, n - i), LoadPart(up + i, n - i)), n - i, out + i);
+  }
+}
+
+void SoftCap(float cap, std::int64_t n, float* x) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Floats v = Load(x + i);
+    Store(CapTimesTanh(cap, v / cap), x + i);
+  }
+  if (i < n) {
+    const Floats v = LoadPart(x + i, n - i);
+    StorePart(CapTimesTanh(cap, v / cap), n - i, x + i);
+  }
+}
+
 void Rope(const float* cosine, const float* sine, std::int64_t head_dim, float* head) {
   const std::int64_t half = head_dim / 2;
   float* low = head;
@@ -344,6 +373,8 @@ constexpr Kernels MakeKernels(InstructionSet set) {
           &RmsNorm,
           &Add,
           &SwiGlu,
+          &GeGlu,
+          &SoftCap,
           &Rope,
           &Dot,
           &MaxAndSumExp,

@@ -104,6 +104,24 @@ inline Floats Exp(Floats x) {
   return p * std::bit_cast<Floats>(exponent);
 }
 
+/// tanh(x) to a few units in the last place, after Cephes' tanhf: an odd polynomial near 0, and
+/// 1 - 2 / (exp(2 x) + 1) elsewhere. NaN stays NaN.
+inline Floats Tanh(Floats x) {
+  const Floats size = x < 0 ? -x : x;
+  const Floats far = 1.0F - 2.0F / (Exp(size + size) + 1.0F);
+  const Floats z = x * x;
+  Floats p = Broadcast(-5.70498872745e-3F);
+  p = p * z + 2.06390887954e-2F;
+  p = p * z - 5.37397155531e-2F;
+  p = p * z + 1.33314422036e-1F;
+  p = p * z - 3.33332819422e-1F;
+  const Floats near = p * z * x + x;
+  return size < 0.625F ? near : (x < 0 ? -far : far);
+}
+
+/// cap · tanh(x); NaN if x is not finite, so that an infinity does not pass for ±cap.
+inline Floats CapTimesTanh(float cap, Floats x) { return cap * Tanh(x) + ZeroIfFinite(x); }
+
 inline constexpr float kLargest = std::numeric_limits<float>::max();
 
 inline Floats Widen(const std::uint16_t* x) {

@@ -32,6 +32,13 @@ class LayerReader {
     return Require(checkpoint_, *tensor, config_);
   }
 
+  /// The multipliers of a norm; empty if the layer has none.
+  std::vector<float> Norm(TensorRole role) const {
+    const TensorSpec* tensor = FindTensor(tensors_, role);
+    return tensor == nullptr ? std::vector<float>()
+                             : LoadNorm(Require(checkpoint_, *tensor, config_), config_);
+  }
+
   /// This rank's part of a vector; empty if the layer has none.
   std::vector<float> Vector(TensorRole role) const {
     const TensorSpec* tensor = FindTensor(tensors_, role);
@@ -136,6 +143,17 @@ bool UsesSummands(const ModelConfig& config, bool is_alone) {
   });
 }
 
+std::vector<float> LoadNorm(const TensorView& weight, const ModelConfig& config) {
+  std::vector<float> multipliers(static_cast<std::size_t>(weight.shape[0]));
+  ReadRows(weight, {0, weight.shape[0]}, multipliers.data());
+  if (config.norm_weights_plus_one) {
+    for (float& multiplier : multipliers) {
+      multiplier += 1.0F;
+    }
+  }
+  return multipliers;
+}
+
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
                 const proto::Partition& partition, std::int64_t index, const Packing& packing) {
   using Role = TensorRole;
@@ -150,8 +168,8 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
     Append(reader.Vector(role), qkv_bias);
   }
 
-  std::vector<float> input_norm = reader.Vector(Role::kInputNorm);
-  std::vector<float> pre_feedforward_norm = reader.Vector(Role::kPreFeedforwardNorm);
+  std::vector<float> input_norm = reader.Norm(Role::kInputNorm);
+  std::vector<float> pre_feedforward_norm = reader.Norm(Role::kPreFeedforwardNorm);
   std::vector<float> input_factors;
   std::vector<float> pre_feedforward_factors;
   if (packing.precision == Precision::kInt8) {
@@ -185,18 +203,18 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .qkv = PackRows(checkpoint, packing, qkv_chunks, hidden, input_factors),
       .query_chunks = query_chunks,
       .qkv_bias = std::move(qkv_bias),
-      .query_norm = reader.Vector(Role::kQueryNorm),
-      .key_norm = reader.Vector(Role::kKeyNorm),
+      .query_norm = reader.Norm(Role::kQueryNorm),
+      .key_norm = reader.Norm(Role::kKeyNorm),
       .output = PackColumns(checkpoint, packing, reader.Tensor(Role::kOutput), hidden, q),
       .output_bias = reader.Vector(Role::kOutputBias),
-      .post_attention_norm = reader.Vector(Role::kPostAttentionNorm),
+      .post_attention_norm = reader.Norm(Role::kPostAttentionNorm),
       .pre_feedforward_norm = std::move(pre_feedforward_norm),
       .gate_up = PackRows(checkpoint, packing, gate_up_chunks, hidden, pre_feedforward_factors),
       .gate_bias = reader.Vector(Role::kGateBias),
       .up_bias = reader.Vector(Role::kUpBias),
       .down = PackColumns(checkpoint, packing, reader.Tensor(Role::kDown), hidden, i),
       .down_bias = reader.Vector(Role::kDownBias),
-      .post_feedforward_norm = reader.Vector(Role::kPostFeedforwardNorm),
+      .post_feedforward_norm = reader.Norm(Role::kPostFeedforwardNorm),
   };
 }
 

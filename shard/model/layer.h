@@ -39,6 +39,9 @@ struct Layer {
 /// the residual stream, unless a layer normalises their sum first.
 bool UsesSummands(const proto::ModelConfig& config, bool is_alone);
 
+/// Reads the multipliers of a norm: its weights or, if the family has it so, 1 + its weights.
+std::vector<float> LoadNorm(const TensorView& weight, const proto::ModelConfig& config);
+
 /// Reads the slices of layer `index` that `partition` owns, packs them, and releases their pages of
 /// the file. In int8, the weights of a norm before a product are multiplied into the product's
 /// columns, because a large weight in the activations would leave too few bits for the other

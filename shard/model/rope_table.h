@@ -7,9 +7,10 @@
 
 namespace scorecast::shard {
 
-/// Cosines and sines of rotary position embeddings (arXiv 2104.09864). As in transformers, the
-/// angle and every step on the way to it are rounded to float32, so that scores agree at large
-/// positions too. Grows with the largest position seen.
+/// Cosines and sines of rotary position embeddings (arXiv 2104.09864), with the frequencies of a
+/// RoPE type and multiplied by its attention factor. As in transformers, the angle and every step
+/// on the way to it are rounded to float32, so that scores agree at large positions too. Grows with
+/// the largest position seen.
 class RopeTable {
  public:
   RopeTable(const proto::RopeConfig& config, std::int64_t head_dim);
@@ -25,6 +26,7 @@ class RopeTable {
 
  private:
   std::int64_t half_;
+  float factor_;                    // Of cosines and sines.
   std::vector<float> frequencies_;  // [head_dim / 2]
   std::vector<float> cosine_;       // [positions][head_dim / 2]
   std::vector<float> sine_;         // [positions][head_dim / 2]

@@ -52,12 +52,6 @@ std::vector<Layer> LoadLayers(const ModelConfig& config, const Checkpoint& check
   return layers;
 }
 
-std::vector<float> LoadVector(const TensorView& tensor) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.shape[0]));
-  ReadRows(tensor, {0, tensor.shape[0]}, values.data());
-  return values;
-}
-
 std::vector<RopeTable> MakeRopeTables(const ModelConfig& config) {
   std::vector<RopeTable> tables;
   tables.reserve(config.rope_tables.size());
@@ -99,18 +93,20 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       kernels_(kernels),
       pool_(pool),
       tiles_(pool.threads()),
+      activate_(config.hidden_activation == proto::Activation::kGeluTanh ? kernels.geglu
+                                                                         : kernels.swiglu),
       layers_(LoadLayers(config, checkpoint, partition_,
                          {arithmetic.layer_backend(), arithmetic.layers(), pool, tiles_},
                          progress)),
-      final_norm_(LoadVector(ModelTensor(checkpoint, config, TensorRole::kFinalNorm))),
+      final_norm_(LoadNorm(ModelTensor(checkpoint, config, TensorRole::kFinalNorm), config)),
       lm_head_(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_},
                ModelTensor(checkpoint, config, TensorRole::kLmHead), partition_.vocabulary,
+               config.final_logit_softcapping,
                LoadHeadBias(config, checkpoint, partition_.vocabulary)),
       rope_tables_(MakeRopeTables(config)),
       kv_store_(arithmetic.attention(), config.num_hidden_layers(), partition_.kv_heads.size(),
                 config.head_dim, limits.kept_kv_rows, limits.pass_kv_rows),
-      attention_(partition_.heads, partition_.kv_heads, config.num_query_groups(), config.head_dim,
-                 pool.threads()),
+      attention_(config, partition_, pool.threads()),
       work_(config, partition_, limits, arithmetic.layers(), pool.threads()),
       pass_buffers_(limits.max_rows),
       summands_are_bf16_(SummandsAreBf16(exchange.ranks(), arithmetic.layers())),
@@ -183,7 +179,13 @@ void Transformer::ForwardLayer(const Pass& pass, const Layer& layer) {
 void Transformer::Embed(const Pass& pass) {
   ForEachRow(exchange_.Own(pass.all().owners), [&](std::int64_t row, int) {
     const proto::TokenId id = pass.plan().tokens[static_cast<std::size_t>(row)];
-    ReadRows(embedding_, {id, id + 1}, work_.hidden[row]);
+    float* hidden = work_.hidden[row];
+    ReadRows(embedding_, {id, id + 1}, hidden);
+    if (config_.embedding_scale != 1) {
+      const auto scale = static_cast<float>(config_.embedding_scale);
+      std::transform(hidden, hidden + config_.hidden_size, hidden,
+                     [scale](float x) { return scale * x; });
+    }
   });
   times_.End(Phase::kOther);
   // ExchangeSummands and ShareRows must alternate, but the first layer's norm has no summands.
@@ -290,11 +292,11 @@ void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
         kernels_.add(layer.up_bias.data() + first, width, up);
       }
       if (is_rounded_at_once) {
-        kernels_.swiglu(gate, up, width, gate);
+        activate_(gate, up, width, gate);
         kernels_.to_bf16(gate, width,
                          reinterpret_cast<std::uint16_t*>(work_.down_input.Row(row)) + first);
       } else {
-        kernels_.swiglu(gate, up, width, work_.activated[row] + first);
+        activate_(gate, up, width, work_.activated[row] + first);
       }
     }
   });

@@ -112,6 +112,9 @@ class Transformer {
   ThreadPool& pool_;
   TileScratch tiles_;
 
+  /// out[i] = activation(gate[i]) · up[i]
+  void (*const activate_)(const float* gate, const float* up, std::int64_t n, float* out);
+
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;  // [h]
   LmHead lm_head_;

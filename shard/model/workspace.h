@@ -37,7 +37,7 @@ class Workspace {
   Activations selected;      ///< [rows read, h]: copies of normalised rows.
   Rows<float> queries;       ///< [rows, q]
   Rows<float> attended;      ///< [rows, q]
-  Rows<float> activated;     ///< [rows, i]: silu(gate) · up; not used in bfloat16.
+  Rows<float> activated;     ///< [rows, i]: activation(gate) · up; not used in bfloat16.
   Activations output_input;  ///< [rows, q]
   Activations down_input;    ///< [rows, i]
   Rows<float> thread_row;    ///< [threads, h]

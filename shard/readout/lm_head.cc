@@ -69,12 +69,13 @@ PartialLogits Merged(const PlanRead& read, std::span<const PartialLogits> parts)
 }  // namespace
 
 LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
-               proto::Range vocabulary, std::vector<float> bias)
+               proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias)
     : kernels_(kernels),
       pool_(packing.pool),
       mapped_weight_(weight),
       hidden_size_(weight.shape[1]),
       vocabulary_(vocabulary),
+      softcap_(softcap),
       slice_(packing.backend, packing.precision, Slice(weight, vocabulary), packing.pool,
              packing.scratch),
       bias_(std::move(bias)),
@@ -132,6 +133,7 @@ void LmHead::ReadWithNormalizer(const Input& input, const std::vector<std::size_
         if (!bias_.empty()) {
           kernels_.add(bias_.data() + tile.columns.begin, tile.columns.size(), to);
         }
+        SoftCap(tile.columns.size(), to);
       }
     });
     const std::int64_t parts_a_row = (vocabulary_.size() + kColumnsAtOnce - 1) / kColumnsAtOnce;
@@ -197,8 +199,15 @@ void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offs
         part.label_logits.push_back(bias_.empty() ? logit : logit + bias_[column]);
       }
     }
+    SoftCap(static_cast<std::int64_t>(part.label_logits.size()), part.label_logits.data());
     WritePartialLogits(read, part, out + offsets[index]);
   });
+}
+
+void LmHead::SoftCap(std::int64_t n, float* logits) const {
+  if (softcap_) {
+    kernels_.soft_cap(*softcap_, n, logits);
+  }
 }
 
 }  // namespace scorecast::shard

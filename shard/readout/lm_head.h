@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,9 +30,10 @@ class LmHead {
   static constexpr std::int64_t kColumnsAtOnce = 8192;
 
   /// `weight`: [output_size, hidden_size], mapped for as long as this object lives. `bias`:
-  /// [vocabulary], or empty.
+  /// [vocabulary], or empty. If there is a `softcap` c, logits x become c·tanh(x / c) before
+  /// anything else is computed from them.
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
-         proto::Range vocabulary, std::vector<float> bias = {});
+         proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias);
 
   /// This rank's partial logits, laid out by LayOutPartialLogits. `rows` [rows read, hidden_size]
   /// are normalised. row_of [reads] is the index of each read's row among them.
@@ -56,6 +58,8 @@ class LmHead {
   /// Computes the part of a read's result, except its labels, that follows from some columns of its
   /// row. Divides these logits by the read's temperature.
   PartialLogits ReadColumns(const proto::PlanRead& read, proto::Range columns, float* row) const;
+  /// Applies the soft-cap, if there is one.
+  void SoftCap(std::int64_t n, float* logits) const;
   /// The reads without a normalizer: label columns only, straight from the mapped weight.
   void ReadLabels(const Input& input, const std::vector<std::size_t>& offsets, std::byte* out);
 
@@ -64,6 +68,7 @@ class LmHead {
   const TensorView& mapped_weight_;  // [output_size, hidden_size]
   std::int64_t hidden_size_;
   proto::Range vocabulary_;
+  std::optional<float> softcap_;
   Linear slice_;             // [vocabulary, hidden_size]
   std::vector<float> bias_;  // [vocabulary], or empty
   AlignedBuffer<std::byte> input_data_;

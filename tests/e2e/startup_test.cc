@@ -81,10 +81,21 @@ TEST_F(Startup, WithoutMpirunItMakesNoSessionDirectory) {
 TEST_F(Startup, AModelThatCannotBeRead) {
   ExpectRefused("/nonexistent/model", {{}, HasSubstr("/nonexistent/model")});
   ExpectRefused(dir_, {{}, HasSubstr("config.json")});
-  ExpectRefused(FamilyDirectory("gemma2"),
-                {{}, AllOf(HasSubstr("Gemma2ForCausalLM"), HasSubstr("LlamaForCausalLM"))});
+  const json config = json::parse(ReadFile(model_ / "config.json"));
+  const auto expect_refused_with = [&](const char* field, const json& value,
+                                       const Matcher<std::string>& line) {
+    json changed = config;
+    changed[field] = value;
+    WriteFile(model_ / "config.json", changed.dump());
+    ExpectRefused(model_, {{}, line});
+  };
+  expect_refused_with("architectures", {"MixtralForCausalLM"},
+                      AllOf(HasSubstr("MixtralForCausalLM"), HasSubstr("LlamaForCausalLM")));
   // A RoPE option that is not supported would change the model's results.
-  ExpectRefused(FamilyDirectory("llama-linear"), {{}, HasSubstr("rope")});
+  expect_refused_with("rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}},
+                      HasSubstr("rope_scaling.rope_type is \"dynamic\""));
+  expect_refused_with("quantization_config", {{"quant_method", "awq"}}, HasSubstr("awq"));
+  WriteFile(model_ / "config.json", config.dump());
 
   std::filesystem::remove(model_ / "model.safetensors");
   ExpectRefused(model_, {{}, HasSubstr("model.safetensors")});

@@ -28,9 +28,10 @@ struct SoftmaxRow {
 
 /// `query` is already scaled; it and the keys and values are rounded as the kernel sees them.
 /// `tiles` is the number of tiles of keys in the row's reduction. `weight_roundoff` is the relative
-/// rounding error of the weights that multiply the values; their sum does not have it.
+/// rounding error of the weights that multiply the values; their sum does not have it. `softcap`:
+/// see AttentionTile.
 inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const VisibleKey> keys,
-                            std::int64_t tiles, double weight_roundoff) {
+                            std::int64_t tiles, double weight_roundoff, float softcap = 0) {
   const std::size_t head_dim = query.size();
   std::vector<double> score(keys.size());
   std::vector<double> score_error(keys.size());
@@ -46,6 +47,12 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
     // zero.
     score_error[i] = sizes * Gamma(1 + static_cast<std::int64_t>(head_dim)) +
                      static_cast<double>(head_dim) * kSmallestNormal;
+    if (softcap != 0) {
+      // tanh has a slope of at most 1.
+      score_error[i] *= softcap;
+      score[i] = softcap * std::tanh(score[i]);
+      score_error[i] += std::abs(score[i]) * (kTanhError + kUnitRoundoff);
+    }
     top = std::max(top, score[i]);
   }
   std::vector<double> weight(keys.size());

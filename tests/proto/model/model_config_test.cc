@@ -1,9 +1,11 @@
 #include "proto/model/model_config.h"
 
-#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -12,7 +14,7 @@
 #include <unistd.h>
 
 #include "proto/base/error.h"
-#include "tests/reference/golden_families.h"
+#include "tests/proto/model/config_json.h"
 
 namespace scorecast::proto {
 namespace {
@@ -23,117 +25,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::UnorderedElementsAreArray;
-using Json = nlohmann::json;
-
-constexpr char kFamilies[] = SCORECAST_TESTS_DIR "/golden/families/";
-
-Json Llama() {
-  return {{"architectures", {"LlamaForCausalLM"}},
-          {"model_type", "llama"},
-          {"hidden_size", 48},
-          {"num_hidden_layers", 3},
-          {"num_attention_heads", 6},
-          {"num_key_value_heads", 2},
-          {"intermediate_size", 112},
-          {"vocab_size", 320}};
-}
-
-Json Qwen3() {
-  Json config = Llama();
-  config["architectures"] = {"Qwen3ForCausalLM"};
-  config["model_type"] = "qwen3";
-  config["head_dim"] = 16;
-  return config;
-}
-
-Json With(Json config, const std::string& field, const Json& value) {
-  config[field] = value;
-  return config;
-}
-
-Json Without(Json config, const std::string& field) {
-  config.erase(field);
-  return config;
-}
-
-ModelConfig Parse(const Json& config) { return ParseModelConfig(config.dump(), "dir/config.json"); }
-
-/// The message of the StartupError. If there is none, the test fails and the message is empty.
-std::string ErrorOfText(std::string_view text) {
-  try {
-    ParseModelConfig(text, "dir/config.json");
-  } catch (const StartupError& error) {
-    const std::string message = error.what();
-    EXPECT_THAT(message, AllOf(Not(HasSubstr("\n")), ::testing::StartsWith("dir/config.json: ")));
-    EXPECT_LT(message.size(), 400U);
-    return message;
-  }
-  ADD_FAILURE() << "accepted: " << text.substr(0, 400);
-  return {};
-}
-
-/// The theta of all layers.
-double RopeTheta(const ModelConfig& config) {
-  EXPECT_EQ(config.rope_tables.size(), 1U);
-  for (const LayerConfig& layer : config.layers) {
-    EXPECT_EQ(layer.rope_table, 0U);
-  }
-  return config.rope_tables.at(0).theta;
-}
-
-std::string ErrorOf(const Json& config) { return ErrorOfText(config.dump()); }
-
-TEST(ModelConfigTest, ReadsLlama) {
-  const ModelConfig config = LoadModelConfig(std::string(kFamilies) + "llama");
-  EXPECT_EQ(config.architecture, "LlamaForCausalLM");
-  EXPECT_EQ(config.model_type, "llama");
-  EXPECT_EQ(config.hidden_size, 48);
-  EXPECT_EQ(config.num_hidden_layers(), 3);
-  EXPECT_EQ(config.num_attention_heads, 6);
-  EXPECT_EQ(config.num_key_value_heads, 2);
-  EXPECT_EQ(config.num_query_groups(), 3);
-  EXPECT_EQ(config.head_dim, 8);
-  EXPECT_EQ(config.intermediate_size, 112);
-  EXPECT_EQ(config.vocab_size, 320);
-  EXPECT_EQ(config.max_position_embeddings, 512);
-  EXPECT_EQ(config.rms_norm_eps, 1e-5);
-  EXPECT_EQ(RopeTheta(config), 10000.0);
-  EXPECT_FALSE(config.attention_bias);
-  EXPECT_FALSE(config.attention_output_bias);
-  EXPECT_FALSE(config.mlp_bias);
-  EXPECT_THAT(config.layers, Each(LayerConfig()));
-  EXPECT_FALSE(config.tie_word_embeddings);
-  EXPECT_EQ(config.dtype, "float32");
-  EXPECT_EQ(config.bos_token_id, 1);
-  EXPECT_THAT(config.eos_token_ids, ElementsAre(2));
-}
-
-TEST(ModelConfigTest, ReadsQwen3) {
-  const ModelConfig config = LoadModelConfig(std::string(kFamilies) + "qwen3");
-  EXPECT_EQ(config.architecture, "Qwen3ForCausalLM");
-  EXPECT_EQ(config.hidden_size, 64);
-  EXPECT_EQ(config.num_attention_heads, 8);
-  EXPECT_EQ(config.num_key_value_heads, 4);
-  EXPECT_EQ(config.head_dim, 16);
-  EXPECT_EQ(RopeTheta(config), 1e6);
-  EXPECT_EQ(config.rms_norm_eps, 1e-6);
-  EXPECT_THAT(config.layers, Each(LayerConfig{.qk_norm = true}));
-  EXPECT_TRUE(config.tie_word_embeddings);
-  EXPECT_EQ(config.dtype, "bfloat16");
-}
-
-TEST(ModelConfigTest, ReadsBiasesAndUnevenHeads) {
-  const ModelConfig bias = LoadModelConfig(std::string(kFamilies) + "llama-bias");
-  EXPECT_TRUE(bias.attention_bias);
-  EXPECT_TRUE(bias.attention_output_bias);
-  EXPECT_TRUE(bias.mlp_bias);
-  const ModelConfig nine = LoadModelConfig(std::string(kFamilies) + "llama-nine-heads");
-  EXPECT_EQ(nine.num_attention_heads, 9);
-  EXPECT_EQ(nine.num_key_value_heads, 3);
-  EXPECT_TRUE(nine.tie_word_embeddings);
-  EXPECT_TRUE(Parse(With(Qwen3(), "attention_bias", true)).attention_output_bias);
-}
 
 TEST(ModelConfigTest, AbsentFieldsHaveTheDefaultsOfTransformers) {
   const ModelConfig llama = Parse(Without(Llama(), "num_key_value_heads"));
@@ -168,6 +59,157 @@ TEST(ModelConfigTest, HeadDimNeedNotFollowFromTheHiddenSize) {
   EXPECT_EQ(Parse(With(With(Llama(), "hidden_size", 50), "head_dim", 8)).head_dim, 8);
 }
 
+TEST(ModelConfigTest, DefaultsOfEveryFamilyAreThoseOfTransformers) {
+  struct Expected {
+    Json config;
+    std::int64_t num_key_value_heads;
+    std::int64_t head_dim;
+    std::int64_t max_position_embeddings;
+    bool tie_word_embeddings;
+  };
+  for (const Expected& expected : {Expected{Llama(), 64, 12, 2048, false},
+                                   {Mistral(), 8, 12, 131072, false},
+                                   {Qwen2(), 32, 12, 32768, false},
+                                   {Qwen3(), 32, 128, 32768, false},
+                                   {Gemma(), 16, 256, 8192, true},
+                                   {Gemma2(), 4, 256, 8192, true},
+                                   {Gemma3(), 4, 256, 131072, true}}) {
+    Json sparse = Without(Without(expected.config, "num_key_value_heads"), "head_dim");
+    sparse["hidden_size"] = 768;
+    sparse["num_attention_heads"] = 64;
+    const ModelConfig config = Parse(sparse);
+    SCOPED_TRACE(config.architecture);
+    EXPECT_EQ(config.num_key_value_heads, expected.num_key_value_heads);
+    EXPECT_EQ(config.head_dim, expected.head_dim);
+    EXPECT_EQ(config.max_position_embeddings, expected.max_position_embeddings);
+    EXPECT_EQ(config.tie_word_embeddings, expected.tie_word_embeddings);
+    EXPECT_EQ(config.rms_norm_eps, 1e-6);
+    EXPECT_EQ(config.num_labels, 0);
+    EXPECT_EQ(config.attention_bias, config.model_type == "qwen2");
+    EXPECT_FALSE(config.attention_output_bias || config.mlp_bias);
+  }
+}
+
+TEST(ModelConfigTest, StepsOfGemma) {
+  for (const Json& json : {Gemma(), Gemma2(), Gemma3()}) {
+    const ModelConfig config = Parse(json);
+    EXPECT_TRUE(config.norm_weights_plus_one);
+    EXPECT_EQ(config.hidden_activation, Activation::kGeluTanh);
+    EXPECT_EQ(config.embedding_scale, std::sqrt(48.0));
+  }
+  const ModelConfig gemma = Parse(Gemma());
+  EXPECT_THAT(gemma.layers, Each(LayerConfig()));
+  EXPECT_EQ(gemma.query_scale, 0);
+  EXPECT_FALSE(gemma.attn_logit_softcapping || gemma.final_logit_softcapping);
+
+  const ModelConfig gemma2 = Parse(Gemma2());
+  EXPECT_EQ(gemma2.query_scale, 1.0 / 16);
+  EXPECT_EQ(gemma2.attn_logit_softcapping, 50.0);
+  EXPECT_EQ(gemma2.final_logit_softcapping, 30.0);
+  Json changed = With(Gemma2(), "attn_logit_softcapping", nullptr);
+  changed["final_logit_softcapping"] = 7;
+  changed["query_pre_attn_scalar"] = 144;
+  EXPECT_FALSE(Parse(changed).attn_logit_softcapping);
+  EXPECT_EQ(Parse(changed).final_logit_softcapping, 7.0);
+  EXPECT_EQ(Parse(changed).query_scale, 1.0 / 12);
+
+  const ModelConfig gemma3 = Parse(Gemma3());
+  EXPECT_EQ(gemma3.query_scale, 1.0 / 16);
+  EXPECT_FALSE(gemma3.attn_logit_softcapping || gemma3.final_logit_softcapping);
+  EXPECT_EQ(Parse(With(Gemma3(), "final_logit_softcapping", 30.0)).final_logit_softcapping, 30.0);
+  for (const LayerConfig& layer : gemma3.layers) {
+    EXPECT_TRUE(layer.qk_norm && layer.post_attention_norm && layer.post_feedforward_norm);
+  }
+
+  for (const Json& json : {Llama(), Mistral(), Qwen2(), Qwen3()}) {
+    const ModelConfig config = Parse(json);
+    EXPECT_FALSE(config.norm_weights_plus_one);
+    EXPECT_EQ(config.hidden_activation, Activation::kSilu);
+    EXPECT_EQ(config.embedding_scale, 1.0);
+    EXPECT_EQ(config.query_scale, 0);
+  }
+  for (const Json& json : {Gemma2(), Gemma3()}) {
+    for (const Json& value : {Json(0), Json(-50), Json("50"), Json::array({50})}) {
+      EXPECT_THAT(ErrorOf(With(json, "attn_logit_softcapping", value)),
+                  HasSubstr("attn_logit_softcapping is "));
+      EXPECT_THAT(ErrorOf(With(json, "query_pre_attn_scalar", value)),
+                  HasSubstr("query_pre_attn_scalar is "));
+    }
+  }
+}
+
+// The official files of Gemma 1 say "gelu" and mean its tanh approximation, as transformers does.
+TEST(ModelConfigTest, ActivationsAreRead) {
+  const auto activation = [](const Json& config) { return Parse(config).hidden_activation; };
+  EXPECT_EQ(activation(With(Llama(), "hidden_act", "swish")), Activation::kSilu);
+  EXPECT_EQ(activation(With(Llama(), "hidden_act", "gelu_pytorch_tanh")), Activation::kGeluTanh);
+  EXPECT_EQ(activation(With(Gemma(), "hidden_act", "gelu")), Activation::kGeluTanh);
+  EXPECT_EQ(activation(With(Gemma(), "hidden_act", "gelu_pytorch_tanh")), Activation::kGeluTanh);
+  Json both = With(Gemma(), "hidden_act", "gelu");
+  EXPECT_EQ(activation(With(both, "hidden_activation", nullptr)), Activation::kGeluTanh);
+  EXPECT_EQ(activation(With(both, "hidden_activation", "gelu_pytorch_tanh")),
+            Activation::kGeluTanh);
+  EXPECT_THAT(ErrorOf(With(both, "hidden_activation", "gelu")),
+              HasSubstr("hidden_activation is \"gelu\""));
+  EXPECT_THAT(ErrorOf(With(both, "hidden_activation", "silu")),
+              HasSubstr("hidden_activation is \"silu\": it contradicts hidden_act"));
+  for (const Json& config : {Gemma2(), Gemma3()}) {
+    EXPECT_EQ(activation(With(config, "hidden_activation", "gelu_pytorch_tanh")),
+              Activation::kGeluTanh);
+    EXPECT_EQ(activation(With(config, "hidden_act", "gelu_pytorch_tanh")), Activation::kGeluTanh);
+    EXPECT_THAT(ErrorOf(With(config, "hidden_activation", "gelu")),
+                AllOf(HasSubstr("hidden_activation is \"gelu\""),
+                      HasSubstr("silu, swish, gelu_pytorch_tanh")));
+    EXPECT_THAT(ErrorOf(With(config, "hidden_act", "silu")), HasSubstr("hidden_act is \"silu\""));
+  }
+}
+
+TEST(ModelConfigTest, Qwen2HasBiasesWithoutAField) {
+  for (const Json& config :
+       {Qwen2(), With(Qwen2(), "attention_bias", true), With(Qwen2(), "attention_bias", false)}) {
+    EXPECT_TRUE(Parse(config).attention_bias);
+    EXPECT_FALSE(Parse(config).attention_output_bias);
+    EXPECT_FALSE(Parse(config).mlp_bias);
+  }
+  EXPECT_THAT(ErrorOf(With(Mistral(), "attention_bias", true)),
+              HasSubstr("attention_bias is true"));
+  EXPECT_TRUE(Parse(With(Gemma(), "attention_bias", true)).attention_output_bias);
+}
+
+TEST(ModelConfigTest, ClassifiersHaveLabels) {
+  const std::vector<std::pair<std::string, std::string>> classifiers = {
+      {"llama", "LlamaForSequenceClassification"},
+      {"mistral", "MistralForSequenceClassification"},
+      {"qwen2", "Qwen2ForSequenceClassification"},
+      {"qwen3", "Qwen3ForSequenceClassification"},
+      {"gemma", "GemmaForSequenceClassification"},
+      {"gemma2", "Gemma2ForSequenceClassification"},
+      {"gemma3_text", "Gemma3TextForSequenceClassification"}};
+  for (const auto& [model_type, architecture] : classifiers) {
+    const Json config = With(OfType(model_type, architecture), "head_dim", 16);
+    EXPECT_EQ(Parse(config).architecture, architecture);
+    EXPECT_EQ(Parse(config).num_labels, 2);  // The default of transformers.
+    EXPECT_EQ(Parse(With(config, "num_labels", 5)).num_labels, 5);
+    EXPECT_EQ(Parse(With(config, "id2label", nullptr)).num_labels, 2);
+    const Json named = With(config, "id2label", {{"0", "no"}, {"1", "yes"}, {"2", "?"}});
+    EXPECT_EQ(Parse(named).num_labels, 3);
+    EXPECT_EQ(Parse(With(named, "num_labels", 4)).num_labels, 3);  // id2label decides.
+    EXPECT_EQ(Parse(With(config, "id2label", {{"0", "LABEL_0"}})).num_labels, 1);
+    EXPECT_FALSE(Parse(config).final_logit_softcapping.has_value());
+  }
+  const Json gemma2 = OfType("gemma2", "Gemma2ForSequenceClassification");
+  EXPECT_EQ(Parse(gemma2).attn_logit_softcapping, 50.0);
+  EXPECT_FALSE(Parse(With(gemma2, "final_logit_softcapping", 30.0)).final_logit_softcapping);
+
+  const Json llama = OfType("llama", "LlamaForSequenceClassification");
+  for (const Json& value : {Json(0), Json(-1), Json(65537), Json("2"), Json(1.5)}) {
+    EXPECT_THAT(ErrorOf(With(llama, "num_labels", value)), HasSubstr("num_labels is "));
+  }
+  EXPECT_THAT(ErrorOf(With(llama, "id2label", Json::object())), HasSubstr("id2label is 0"));
+  EXPECT_THAT(ErrorOf(With(llama, "id2label", {"no", "yes"})), HasSubstr("id2label is a list"));
+  EXPECT_EQ(Parse(With(Llama(), "num_labels", 5)).num_labels, 0);  // Language models have none.
+}
+
 TEST(ModelConfigTest, FallsBackOnModelType) {
   EXPECT_EQ(Parse(Without(Llama(), "architectures")).architecture, "LlamaForCausalLM");
   EXPECT_EQ(Parse(With(Qwen3(), "architectures", Json::array())).architecture, "Qwen3ForCausalLM");
@@ -176,237 +218,8 @@ TEST(ModelConfigTest, FallsBackOnModelType) {
   EXPECT_THAT(ErrorOf(Without(Without(Llama(), "architectures"), "model_type")),
               HasSubstr("neither architectures nor model_type"));
   EXPECT_THAT(ErrorOf(With(Without(Llama(), "architectures"), "model_type", "gpt2")),
-              AllOf(HasSubstr("model_type is \"gpt2\""), HasSubstr("llama, qwen3")));
-}
-
-TEST(ModelConfigTest, UnsupportedArchitecturesAreNamed) {
-  EXPECT_THAT(ErrorOf(With(Llama(), "architectures", {"GPT2LMHeadModel"})),
-              AllOf(HasSubstr("architectures[0] is \"GPT2LMHeadModel\""),
-                    HasSubstr("LlamaForCausalLM, Qwen3ForCausalLM")));
-  EXPECT_THAT(ErrorOf(With(Llama(), "architectures", {"LlamaForCausalLM", "X"})),
-              HasSubstr("architectures is a list"));
-  EXPECT_THAT(ErrorOf(With(Llama(), "architectures", {7})), HasSubstr("architectures[0] is 7"));
-  EXPECT_THAT(ErrorOf(With(Llama(), "architectures", "LlamaForCausalLM")),
-              HasSubstr("architectures is \"LlamaForCausalLM\""));
-  EXPECT_THAT(ErrorOf(With(Llama(), "model_type", "mistral")),
-              HasSubstr("model_type is \"mistral\""));
-}
-
-struct GoldenRefusal {
-  std::string family;
-  std::string named;
-};
-
-class GoldenRefusalTest : public ::testing::TestWithParam<GoldenRefusal> {};
-
-TEST_P(GoldenRefusalTest, NamesWhatIsNotSupported) {
-  try {
-    LoadModelConfig(kFamilies + GetParam().family);
-    FAIL() << "accepted";
-  } catch (const StartupError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(GetParam().family + "/config.json: "),
-                                    HasSubstr(GetParam().named), Not(HasSubstr("\n"))));
-  }
-}
-
-const GoldenRefusal kGoldenRefusals[] = {
-    {"llama3", "rope_scaling.rope_type is \"llama3\""},
-    {"llama-linear", "rope_scaling.rope_type is \"linear\""},
-    {"mistral", "MistralForCausalLM"},
-    {"gemma", "GemmaForCausalLM"},
-    {"gemma2", "Gemma2ForCausalLM"},
-    {"gemma3", "Gemma3ForCausalLM"},
-    {"qwen2", "Qwen2ForCausalLM"},
-    {"qwen2-yarn", "Qwen2ForCausalLM"},
-    {"qwen2-classifier", "Qwen2ForSequenceClassification"},
-    {"qwen3-classifier", "Qwen3ForSequenceClassification"},
-    {"gemma2-classifier", "Gemma2ForSequenceClassification"},
-    {"llama3-classifier", "LlamaForSequenceClassification"},
-};
-
-INSTANTIATE_TEST_SUITE_P(Families, GoldenRefusalTest, ::testing::ValuesIn(kGoldenRefusals),
-                         [](const auto& tested) {
-                           std::string name = tested.param.family;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
-
-// Otherwise a new directory could stay unused by every test.
-TEST(ModelConfigTest, EveryGoldenFamilyIsSupportedOrRefused) {
-  std::vector<std::string> listed(reference::kGoldenFamilies.begin(),
-                                  reference::kGoldenFamilies.end());
-  for (const GoldenRefusal& refusal : kGoldenRefusals) {
-    listed.push_back(refusal.family);
-  }
-  std::vector<std::string> directories;
-  for (const auto& entry : std::filesystem::directory_iterator(kFamilies)) {
-    directories.push_back(entry.path().filename());
-  }
-  EXPECT_THAT(listed, UnorderedElementsAreArray(directories));
-}
-
-TEST(ModelConfigTest, BothSpellingsOfRope) {
-  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_theta", 500000))), 5e5);
-  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_scaling", nullptr))), 1e4);
-  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_scaling", Json::object()))), 1e4);
-  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_scaling", {{"rope_type", "default"}}))), 1e4);
-  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_scaling", {{"type", "default"}}))), 1e4);
-  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_parameters", nullptr))), 1e4);
-  const Json parameters = {{"rope_type", "default"}, {"rope_theta", 1e6}};
-  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_parameters", parameters))), 1e6);
-  EXPECT_EQ(RopeTheta(Parse(With(Llama(), "rope_parameters", {{"rope_theta", 1e6}}))), 1e6);
-  EXPECT_EQ(
-      RopeTheta(Parse(With(With(Llama(), "rope_parameters", parameters), "rope_theta", 1000000))),
-      1e6);
-  EXPECT_THAT(
-      ErrorOf(With(With(Llama(), "rope_parameters", parameters), "rope_theta", 10000.0)),
-      AllOf(HasSubstr("rope_parameters.rope_theta"), HasSubstr("1000000.0"), HasSubstr("10000.0")));
-}
-
-TEST(ModelConfigTest, ScaledRopeIsNamed) {
-  for (const char* field : {"rope_scaling", "rope_parameters"}) {
-    for (const char* key : {"rope_type", "type"}) {
-      const Json yarn = {{key, "yarn"}, {"factor", 4.0}, {"rope_theta", 1e6}};
-      EXPECT_THAT(ErrorOf(With(Llama(), field, yarn)),
-                  HasSubstr(std::string(field) + "." + key + " is \"yarn\""));
-    }
-    // Options without a type, and other layouts of the object.
-    EXPECT_THAT(ErrorOf(With(Llama(), field, {{"factor", 4.0}})),
-                HasSubstr(std::string(field) + ".factor is 4.0"));
-    EXPECT_THAT(ErrorOf(With(Llama(), field, {{"full_attention", {{"rope_theta", 1e6}}}})),
-                HasSubstr(std::string(field) + ".full_attention is an object"));
-    EXPECT_THAT(ErrorOf(With(Llama(), field, {{"partial_rotary_factor", 0.5}})),
-                HasSubstr("partial_rotary_factor is 0.5"));
-    EXPECT_THAT(ErrorOf(With(Llama(), field, {{"rope_theta", "x"}})),
-                HasSubstr(std::string(field) + ".rope_theta is \"x\""));
-    EXPECT_THAT(ErrorOf(With(Llama(), field, 2)), HasSubstr(std::string(field) + " is 2"));
-  }
-}
-
-TEST(ModelConfigTest, SlidingWindowsInForceAreNamed) {
-  EXPECT_THAT(ErrorOf(With(Llama(), "sliding_window", 4096)), HasSubstr("sliding_window is 4096"));
-  EXPECT_NO_THROW(Parse(With(Llama(), "sliding_window", nullptr)));
-
-  const Json on = With(With(Qwen3(), "use_sliding_window", true), "max_window_layers", 2);
-  EXPECT_THAT(ErrorOf(With(on, "sliding_window", 4096)), HasSubstr("use_sliding_window is true"));
-  EXPECT_THAT(ErrorOf(on), HasSubstr("use_sliding_window is true"));
-  // Not in force: switched off, without a window, or in no layer of the model.
-  EXPECT_NO_THROW(Parse(With(Qwen3(), "sliding_window", 4096)));
-  EXPECT_NO_THROW(Parse(With(on, "sliding_window", nullptr)));
-  EXPECT_NO_THROW(Parse(With(on, "max_window_layers", 3)));
-  EXPECT_NO_THROW(Parse(With(Qwen3(), "use_sliding_window", true)));
-  EXPECT_THAT(ErrorOf(With(With(Qwen3(), "use_sliding_window", true), "num_hidden_layers", 29)),
-              HasSubstr("use_sliding_window is true"));
-
-  const Json full = {"full_attention", "full_attention", "full_attention"};
-  EXPECT_NO_THROW(Parse(With(Qwen3(), "layer_types", full)));
-  EXPECT_NO_THROW(Parse(With(on, "layer_types", full)));
-  for (const Json& config : {Llama(), Qwen3()}) {
-    EXPECT_THAT(ErrorOf(With(config, "layer_types",
-                             {"full_attention", "sliding_attention", "full_attention"})),
-                HasSubstr("layer_types[1] is \"sliding_attention\""));
-    EXPECT_THAT(ErrorOf(With(config, "layer_types", {"full_attention"})),
-                HasSubstr("num_hidden_layers = 3"));
-  }
-}
-
-TEST(ModelConfigTest, OptionsThatWouldChangeTheResultAreNamed) {
-  const std::vector<std::pair<std::string, Json>> options = {
-      {"hidden_act", "gelu"},
-      {"hidden_act", nullptr},
-      {"hidden_activation", "gelu_pytorch_tanh"},
-      {"pretraining_tp", 2},
-      {"quantization_config", {{"quant_method", "gptq"}}},
-      {"partial_rotary_factor", 0.5},
-      {"attn_logit_softcapping", 50.0},
-      {"final_logit_softcapping", 30.0},
-      {"query_pre_attn_scalar", 16},
-      {"attention_multiplier", 0.01},
-      {"embedding_multiplier", 12.0},
-      {"residual_multiplier", 0.2},
-      {"logits_scaling", 8.0},
-      {"use_bidirectional_attention", true},
-      {"is_causal", false},
-      {"attention_chunk_size", 8192},
-      {"num_local_experts", 8},
-      {"num_experts", 128},
-      {"pruned_heads", {{"0", {1}}}},
-  };
-  for (const auto& [name, value] : options) {
-    for (const Json& config : {Llama(), Qwen3()}) {
-      EXPECT_THAT(ErrorOf(With(config, name, value)), HasSubstr(name + " is "));
-    }
-  }
-  EXPECT_THAT(ErrorOf(With(Llama(), "hidden_act", "gelu")), HasSubstr("hidden_act is \"gelu\""));
-  EXPECT_THAT(ErrorOf(With(Qwen3(), "mlp_bias", true)), HasSubstr("mlp_bias is true"));
-}
-
-TEST(ModelConfigTest, OptionsInTheirPlainSettingAreAccepted) {
-  Json config = Llama();
-  config["hidden_act"] = "silu";
-  config["pretraining_tp"] = 1;
-  config["partial_rotary_factor"] = 1.0;
-  config["quantization_config"] = nullptr;
-  config["pruned_heads"] = Json::object();
-  config["is_encoder_decoder"] = false;
-  config["attention_dropout"] = 0.1;  // Only used in training.
-  config["use_cache"] = true;
-  EXPECT_NO_THROW(Parse(config));
-  EXPECT_NO_THROW(Parse(With(Qwen3(), "mlp_bias", false)));
-}
-
-TEST(ModelConfigTest, MissingFieldsAreNamed) {
-  for (const char* name : {"hidden_size", "num_hidden_layers", "num_attention_heads",
-                           "intermediate_size", "vocab_size"}) {
-    EXPECT_THAT(ErrorOf(Without(Llama(), name)), HasSubstr(std::string(name) + " is missing"));
-  }
-}
-
-TEST(ModelConfigTest, SizesOutOfRangeAreNamed) {
-  for (const char* name :
-       {"hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-        "head_dim", "intermediate_size", "vocab_size", "max_position_embeddings"}) {
-    for (const Json& value : {Json(0), Json(-1), Json(2147483648U), Json(9223372036854775807),
-                              Json(18446744073709551615U), Json(3.5), Json("48"), Json(true),
-                              Json::array({48}), Json(1e300)}) {
-      EXPECT_THAT(ErrorOf(With(Llama(), name, value)), HasSubstr(std::string(name) + " is "))
-          << value;
-    }
-  }
-  EXPECT_THAT(ErrorOfText(R"({"model_type":"llama","hidden_size":99999999999999999999})"),
-              HasSubstr("hidden_size is "));
-  EXPECT_THAT(ErrorOf(With(Llama(), "vocab_size", 0)), HasSubstr("vocab_size is 0"));
-}
-
-TEST(ModelConfigTest, HeadsThatDoNotDivideAreRefusedWithBothNumbers) {
-  EXPECT_THAT(
-      ErrorOf(With(Llama(), "num_key_value_heads", 4)),
-      AllOf(HasSubstr("num_attention_heads is 6"), HasSubstr("num_key_value_heads, which is 4")));
-  EXPECT_THAT(ErrorOf(With(Llama(), "num_key_value_heads", 12)), HasSubstr("which is 12"));
-  // Qwen3's default of 32 K/V heads does not suit six query heads.
-  EXPECT_THAT(ErrorOf(Without(Qwen3(), "num_key_value_heads")), HasSubstr("which is 32"));
-}
-
-TEST(ModelConfigTest, AnOddHeadDimIsRefused) {
-  EXPECT_THAT(ErrorOf(With(Llama(), "head_dim", 7)), HasSubstr("head_dim is 7"));
-  EXPECT_THAT(ErrorOf(With(Llama(), "hidden_size", 18)), HasSubstr("head_dim is 3"));
-  EXPECT_THAT(ErrorOf(With(Llama(), "hidden_size", 6)),
-              HasSubstr("head_dim (hidden_size / num_attention_heads) is 1"));
-  EXPECT_THAT(ErrorOf(With(Qwen3(), "head_dim", nullptr)), HasSubstr("head_dim is null"));
-}
-
-TEST(ModelConfigTest, NumbersAndFlagsOfTheWrongKindAreNamed) {
-  for (const Json& value : {Json(0), Json(-1e-6), Json("1e-6"), Json(nullptr)}) {
-    EXPECT_THAT(ErrorOf(With(Llama(), "rms_norm_eps", value)), HasSubstr("rms_norm_eps is "));
-    EXPECT_THAT(ErrorOf(With(Llama(), "rope_theta", value)), HasSubstr("rope_theta is "));
-  }
-  for (const char* name : {"attention_bias", "mlp_bias", "tie_word_embeddings"}) {
-    for (const Json& value : {Json(1), Json("true"), Json(nullptr)}) {
-      EXPECT_THAT(ErrorOf(With(Llama(), name, value)), HasSubstr(std::string(name) + " is "));
-    }
-  }
-  EXPECT_THAT(ErrorOf(With(Qwen3(), "use_sliding_window", "no")),
-              HasSubstr("use_sliding_window is \"no\""));
+              AllOf(HasSubstr("model_type is \"gpt2\""),
+                    HasSubstr("llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text")));
 }
 
 TEST(ModelConfigTest, EndTokensMayBeOneManyOrNone) {
@@ -426,31 +239,6 @@ TEST(ModelConfigTest, BothSpellingsOfDtype) {
   EXPECT_EQ(Parse(With(Llama(), "torch_dtype", "float16")).dtype, "float16");
   EXPECT_EQ(Parse(With(Llama(), "torch_dtype", nullptr)).dtype, "");
   EXPECT_THAT(ErrorOf(With(Llama(), "dtype", 16)), HasSubstr("dtype is 16"));
-}
-
-TEST(ModelConfigTest, TextThatIsNoJsonObjectIsRefused) {
-  EXPECT_THAT(ErrorOfText(""), HasSubstr("not valid JSON"));
-  EXPECT_THAT(ErrorOfText("{\"hidden_size\": 4"), HasSubstr("not valid JSON at byte"));
-  EXPECT_THAT(ErrorOfText("[]"), HasSubstr("not a JSON object"));
-  EXPECT_THAT(ErrorOfText("{\"model_type\":\"\xff\"}"), HasSubstr("not valid JSON"));
-  // A zero byte does not end the text.
-  EXPECT_THAT(ErrorOfText(Llama().dump() + std::string("\0{", 2)), HasSubstr("not valid JSON"));
-}
-
-TEST(ModelConfigTest, MessagesStayOneShortLineWhateverTheFileSays) {
-  const std::string hostile = "x\n\x1b[31m" + std::string(100000, 'y');
-  EXPECT_THAT(ErrorOf(With(Llama(), "hidden_act", hostile)), HasSubstr("\"x\\x0a\\x1b[31m"));
-  ErrorOf(With(Llama(), "architectures", {hostile}));
-  ErrorOf(With(Llama(), "model_type", hostile));
-  ErrorOf(With(Llama(), "rope_scaling", {{hostile, 1}}));
-  ErrorOf(With(Llama(), "dtype", {hostile}));
-  // Nested so deeply that a recursive parser would overflow the stack.
-  const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
-  std::string text = Llama().dump();
-  text.pop_back();
-  EXPECT_THAT(ErrorOfText(text + ",\"hidden_act\":" + deep + "}"),
-              HasSubstr("hidden_act is a list"));
-  EXPECT_NO_THROW(ParseModelConfig(text + ",\"unknown\":" + deep + "}", "x"));
 }
 
 TEST(ModelConfigTest, FilesThatCannotBeReadAreNamed) {

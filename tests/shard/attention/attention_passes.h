@@ -206,6 +206,9 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     proto::ModelConfig config;
     config.num_attention_heads = heads.query;
     config.num_key_value_heads = heads.kv;
+    config.head_dim = heads.head_dim;
+    config.query_scale = query_scale_;
+    config.attn_logit_softcapping = softcap_;
     const proto::Partition partition = proto::MakePartition(config, rank, ranks);
     const std::int64_t layer = testing::RandomInt(random_, 0, kStoreLayers - 1);
     const AttentionKernels& kernels = heads.type.KernelsOf(KernelsFor(DetectInstructionSet()));
@@ -246,8 +249,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
                           queries.begin() + row * stride + h * heads.head_dim);
       }
     }
-    SegmentAttention attention(partition.heads, partition.kv_heads, heads.group_size(),
-                               heads.head_dim, threads);
+    SegmentAttention attention(config, partition, threads);
     ThreadPool pool(threads);
     attention.Forward(plan, map, layer, window_, store, {queries.data(), stride},
                       {output.data(), stride}, pool);
@@ -321,7 +323,9 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     const auto most_tiles =
         static_cast<std::int64_t>(sequence.rows() / kTileKeys + sequence.segments.size());
     // In float32, because a query is rounded after it has been scaled.
-    const float scale = 1.0F / std::sqrt(static_cast<float>(heads.head_dim));
+    const float scale = query_scale_ != 0 ? static_cast<float>(query_scale_)
+                                          : 1.0F / std::sqrt(static_cast<float>(heads.head_dim));
+    const auto softcap = static_cast<float>(softcap_.value_or(0));
     for (std::int32_t row = part.begin; row < part.end; ++row) {
       const auto r = static_cast<std::size_t>(row);
       for (std::int64_t h = 0; h < heads.query; ++h) {
@@ -339,17 +343,20 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
                     {sequence.keys[key][kv_head].data(), sequence.values[key][kv_head].data()});
           }
         }
-        const auto softmax = [&](float factor, std::span<const testing::VisibleKey> of) {
+        // Scores are soft-capped before they are divided by the temperature.
+        const auto softmax = [&](float temperature, std::span<const testing::VisibleKey> of) {
+          const float factor = scale / (softcap_ ? softcap : temperature);
           std::vector<float> query = sequence.queries[r][head];
           for (float& x : query) {
             x = heads.type.Round(x * factor);
           }
-          return testing::SoftmaxOf(query, of, most_tiles, heads.type.roundoff());
+          return testing::SoftmaxOf(query, of, most_tiles, heads.type.roundoff(),
+                                    softcap_ ? softcap / temperature : 0);
         };
-        testing::SoftmaxRow expected = softmax(scale, keys);
+        testing::SoftmaxRow expected = softmax(1, keys);
         if (!weighted_keys.empty()) {
           const float temperature = sequence.weighting.temperature;
-          expected = testing::MergedSoftmax(expected, softmax(scale / temperature, weighted_keys),
+          expected = testing::MergedSoftmax(expected, softmax(temperature, weighted_keys),
                                             temperature, sequence.weighting.scale);
         }
         const std::vector<float>& found =
@@ -374,6 +381,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
 
   std::mt19937 random_{9};
   std::optional<std::int64_t> window_;
+  double query_scale_ = 0;
+  std::optional<double> softcap_;
   std::int32_t kept_rows_ = 16;
   std::int32_t pass_rows_ = 16;
 };

@@ -68,6 +68,63 @@ TEST_P(SegmentAttentionTest, WindowsAreThoseOfTheDenseMask) {
   }
 }
 
+// With Gemma 2's options, windows too. Ranks, parts and pages change no bit.
+TEST_P(SegmentAttentionTest, SoftCappedScoresWithAScaleOfTheirOwn) {
+  query_scale_ = 0.3;
+  for (const double softcap : {0.7, 5.0, 50.0}) {
+    SCOPED_TRACE("soft-cap " + std::to_string(softcap));
+    softcap_ = softcap;
+    if (softcap > 1) {
+      window_ = RandomInt(random_, 1, 200);
+    }
+    Sequence sequence = RandomSequence(softcap > 10);
+    sequence.weighting = {0.6F, 1.7F};
+    const std::vector<Part> whole = {{&sequence, 0, sequence.rows()}};
+    const Outputs outputs = Forward(1, 2, whole);
+    ASSERT_NO_FATAL_FAILURE(ExpectDense(whole[0], 0, outputs));
+    ExpectSameBits(Forward(2, 1, whole), outputs);
+    const std::int32_t cut = RandomInt(random_, 1, std::max(1, sequence.rows() - 1));
+    Outputs in_parts = Forward(1, 1, std::vector<Part>{{&sequence, 0, cut}});
+    const Outputs rest = Forward(1, 1, std::vector<Part>{{&sequence, cut, sequence.rows()}});
+    in_parts.insert(in_parts.end(), rest.begin(), rest.end());
+    ExpectSameBits(in_parts, outputs);
+    const Sequence in_pages = InPages(sequence);
+    ExpectSameBits(Forward(1, 1, std::vector<Part>{{&in_pages, 0, sequence.rows()}}), outputs);
+  }
+}
+
+// Pages that lie outside of every row's window are not read: they may be missing from the plan, or
+// hold anything, and no bit changes.
+TEST_P(SegmentAttentionTest, PagesOutsideOfTheWindowAreNotRead) {
+  for (const std::int64_t window : {1, 40, 64, 100}) {
+    SCOPED_TRACE("window " + std::to_string(window));
+    window_ = window;
+    Sequence sequence;
+    sequence.segments = {{SegmentKind::kPrefix, 64, 0, false},
+                         {SegmentKind::kPrefix, 64, 64, true},
+                         {SegmentKind::kPrefix, 64, 128, true},
+                         {SegmentKind::kBlock, 30, 192, false},
+                         {SegmentKind::kSuffix, 9, 222, false}};
+    GivePlaces(sequence);
+    constexpr std::int32_t kRows = 231;
+    sequence.queries = RandomHeads(kRows, GetParam().query, 1);
+    sequence.keys = RandomHeads(kRows, GetParam().kv, 1);
+    sequence.values = RandomHeads(kRows, GetParam().kv, 1);
+    // Rows from 192 on see nothing at or below 192 - window: the first page in every case.
+    const Outputs expected = Forward(1, 1, std::vector<Part>{{&sequence, 192, kRows}});
+    ASSERT_NO_FATAL_FAILURE(ExpectDense({&sequence, 192, kRows}, 0, expected));
+    const std::size_t pages_outside = window == 100 ? 1 : window > 1 ? 2 : 3;
+    for (std::size_t row = 0; row < 64 * pages_outside; ++row) {
+      for (auto* heads : {&sequence.keys[row], &sequence.values[row]}) {
+        for (std::vector<float>& head : *heads) {
+          head.assign(head.size(), kNotANumber);
+        }
+      }
+    }
+    ExpectSameBits(Forward(1, 1, std::vector<Part>{{&sequence, 192, kRows}}), expected);
+  }
+}
+
 // Heads are split over every number of ranks, some of which share a K/V head, with several numbers
 // of threads.
 TEST_P(SegmentAttentionTest, RanksAndThreadsChangeNoBits) {

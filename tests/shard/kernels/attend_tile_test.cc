@@ -148,6 +148,7 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
     attended.visible = seen.data();
     const std::vector<int> unseen(hidden.begin(), hidden.end());
     attended.hidden = unseen.empty() ? nullptr : unseen.data();
+    attended.softcap = softcap_;
     attended.outputs = outputs.data();
     attended.states = states.data();
     kernels_.attend(attended);
@@ -167,7 +168,7 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
   void ExpectSoftmax(const Row& row, std::span<const testing::VisibleKey> keys,
                      std::int64_t tiles) const {
     const testing::SoftmaxRow expected =
-        testing::SoftmaxOf(row.query, keys, tiles, type_.roundoff());
+        testing::SoftmaxOf(row.query, keys, tiles, type_.roundoff(), softcap_);
     for (std::size_t d = 0; d < expected.output.size(); ++d) {
       ASSERT_NEAR(row.output[d] / row.sum(), expected.output[d], expected.tolerance[d])
           << "head_dim " << row.query.size() << ", keys " << keys.size() << ", d " << d;
@@ -187,6 +188,7 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
   const ElementType type_ = GetParam().type;
   const AttentionKernels& kernels_ = type_.KernelsOf(KernelsFor(GetParam().set));
   std::mt19937 random_{2};
+  float softcap_ = 0;
 };
 
 TEST_P(AttendTile, SaysItsElementSize) { EXPECT_EQ(kernels_.element_size, type_.size()); }
@@ -278,6 +280,45 @@ TEST_P(AttendTile, EveryNumberOfVisibleKeys) {
       std::vector<testing::VisibleKey> keys;
       Append(tile, visible, keys);
       ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(row, keys, 1));
+    }
+  }
+}
+
+// Small caps and large ones, with hidden keys and without. A row alone has the bits that it has
+// among others.
+TEST_P(AttendTile, SoftCappedChainIsSoftmax) {
+  for (const float softcap : {0.5F, 5.0F, 50.0F}) {
+    softcap_ = softcap;
+    for (const std::int64_t head_dim : kHeadDims) {
+      std::vector<Row> rows = RandomRows(31, head_dim, head_dim % 3 == 0 ? 8.0F : 0.5F);
+      std::vector<Row> alone = rows;
+      std::vector<std::vector<testing::VisibleKey>> seen(rows.size());
+      std::vector<Tile> tiles;  // Must outlive `seen`.
+      tiles.reserve(2);
+      for (const bool has_hidden : {false, true}) {
+        const std::vector<int> visible = RandomVisible(rows.size(), kTileKeys);
+        std::vector<int> hidden(rows.size(), 0);
+        for (std::size_t r = 0; has_hidden && r < rows.size(); ++r) {
+          hidden[r] = RandomInt(random_, 0, std::max(visible[r] - 1, 0));
+        }
+        const Tile& tile = tiles.emplace_back(RandomTile(head_dim));
+        const auto hidden_or_none = [&](std::size_t first, std::size_t count) {
+          return std::span(hidden).subspan(first, has_hidden ? count : 0);
+        };
+        Attend(tile, rows, visible, hidden_or_none(0, rows.size()));
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+          Append(tile, visible[r], seen[r], hidden[r]);
+          Attend(tile, std::span(alone).subspan(r, 1), std::span(visible).subspan(r, 1),
+                 hidden_or_none(r, 1));
+          ASSERT_TRUE(rows[r].SameSums(alone[r])) << "row " << r;
+        }
+      }
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        if (!seen[r].empty()) {
+          SCOPED_TRACE("row " + std::to_string(r) + ", cap " + std::to_string(softcap));
+          ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(rows[r], seen[r], 2));
+        }
+      }
     }
   }
 }
@@ -471,7 +512,8 @@ TEST_P(AttendTile, UnseenValueHasNoEffect) {
 TEST_P(AttendTile, NonFiniteScoreShowsInTheOutput) {
   const std::int64_t head_dim = 16;
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
-    for (const int visible : {1, 2, 40}) {
+    for (const int visible : {1, 2, 40, 41}) {
+      softcap_ = visible == 41 ? 20.0F : 0.0F;
       Tile tile = RandomTile(head_dim);
       tile.plain_keys[0][3] = bad;
       tile.Pack();

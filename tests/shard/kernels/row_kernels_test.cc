@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <random>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace {
 
 using testing::Gamma;
 using testing::kExpError;
+using testing::kTanhError;
 using testing::kUnitRoundoff;
 using testing::LaneSumDepth;
 using testing::RandomFloats;
@@ -178,6 +180,106 @@ TEST_P(RowKernels, SwiGluOfNonFiniteNumbers) {
   kernels_.swiglu(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
   for (std::size_t i = 0; i < gate.size(); ++i) {
     EXPECT_FALSE(std::isfinite(out[i])) << "gate " << gate[i] << ", up " << up[i];
+  }
+}
+
+double TwoUOf(double gate) {
+  return 2 * std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
+}
+
+double GeGluOf(double gate, double up) { return gate / (1 + std::exp(-TwoUOf(gate))) * up; }
+
+/// The argument of exp has the roundings of two constants, three products and a sum, whose relative
+/// error is at most that of exp times the argument. Then as for SwiGLU.
+double GeGluTolerance(double gate, double up) {
+  const double two_u = TwoUOf(gate);
+  const double of_argument = std::abs(two_u) / (1 + std::exp(two_u)) * Gamma(6);
+  return std::abs(GeGluOf(gate, up)) * (of_argument + kExpError + Gamma(3)) * 1.01 +
+         std::abs(gate * up) * std::exp(-87.0) * 1.001;
+}
+
+// The form that the kernel computes is that of transformers' NewGELU.
+TEST(GeGluOf, IsTheTanhApproximation) {
+  for (const double x : {-3.0, -0.5, 0.0, 1e-3, 0.7, 4.0}) {
+    const double u = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * std::pow(x, 3));
+    EXPECT_NEAR(GeGluOf(x, 1), 0.5 * x * (1 + std::tanh(u)), 1e-15);
+  }
+}
+
+TEST_P(RowKernels, GeGlu) {
+  for (std::int64_t n = 1; n <= kLongest; ++n) {
+    for (const float size : {1.0F, 5.0F, 120.0F}) {
+      const std::vector<float> gate = RandomFloats(random_, n, size);
+      const std::vector<float> up = RandomFloats(random_, n);
+      std::vector<float> out(gate.size());
+      kernels_.geglu(gate.data(), up.data(), n, out.data());
+      for (std::size_t i = 0; i < gate.size(); ++i) {
+        ASSERT_NEAR(out[i], GeGluOf(gate[i], up[i]), GeGluTolerance(gate[i], up[i]))
+            << "gate " << gate[i] << ", up " << up[i];
+      }
+      std::vector<float> in_place = gate;
+      kernels_.geglu(in_place.data(), up.data(), n, in_place.data());
+      ASSERT_TRUE(SameBits(in_place, out)) << "n " << n;
+    }
+  }
+}
+
+TEST_P(RowKernels, GeGluOfLargeNumbers) {
+  const std::vector<float> gate = {0,  -0.0F, 9,   10,  11,   1e4F,  1e13F,  1e30F,
+                                   -9, -10,   -11, -12, -104, -1e4F, -1e13F, -1e30F};
+  const std::vector<float> up(gate.size(), 0.75F);
+  std::vector<float> out(gate.size());
+  kernels_.geglu(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    EXPECT_NEAR(out[i], GeGluOf(gate[i], up[i]), GeGluTolerance(gate[i], up[i])) << gate[i];
+  }
+}
+
+TEST_P(RowKernels, GeGluOfNonFiniteNumbers) {
+  const std::vector<float> gate = {kNan, kInfinity, -kInfinity, 1, 1, 1, -1000};
+  const std::vector<float> up = {1, 1, 1, kNan, kInfinity, -kInfinity, kNan};
+  std::vector<float> out(gate.size());
+  kernels_.geglu(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    EXPECT_FALSE(std::isfinite(out[i])) << "gate " << gate[i] << ", up " << up[i];
+  }
+}
+
+TEST_P(RowKernels, SoftCap) {
+  for (std::int64_t n = 0; n <= kLongest; ++n) {
+    for (const float cap : {1.0F, 30.0F, 50.0F, 0.3F}) {
+      for (const float size : {0.01F, 1.0F, 20.0F, 1e4F}) {
+        const std::vector<float> x = RandomFloats(random_, n, size);
+        std::vector<float> out = x;
+        kernels_.soft_cap(cap, n, out.data());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const double quotient = static_cast<double>(x[i]) / cap;
+          const double expected = cap * std::tanh(quotient);
+          // The roundings of the quotient, of tanh, and of the product. An error of the argument is
+          // no larger in tanh, relative to the value.
+          ASSERT_NEAR(out[i], expected, std::abs(expected) * (kTanhError + Gamma(2)))
+              << x[i] << ", cap " << cap;
+          float alone = x[i];
+          kernels_.soft_cap(cap, 1, &alone);
+          ASSERT_TRUE(SameBits({&alone, 1}, {&out[i], 1})) << "place " << i << " of " << n;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RowKernels, SoftCapOfLargeAndNonFiniteNumbers) {
+  std::vector<float> x = {3e38F, -3e38F, 0, -0.0F, kNan, kInfinity, -kInfinity};
+  kernels_.soft_cap(0.5F, static_cast<std::int64_t>(x.size()), x.data());
+  EXPECT_FALSE(std::isfinite(x[0])) << "the quotient overflows";
+  x = {3e38F, -3e38F, 0, -0.0F, kNan, kInfinity, -kInfinity};
+  kernels_.soft_cap(30, static_cast<std::int64_t>(x.size()), x.data());
+  EXPECT_EQ(x[0], 30);
+  EXPECT_EQ(x[1], -30);
+  EXPECT_EQ(x[2], 0);
+  EXPECT_EQ(x[3], 0);
+  for (std::size_t i = 4; i < x.size(); ++i) {
+    EXPECT_FALSE(std::isfinite(x[i])) << i;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -69,7 +70,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     std::vector<std::byte> gathered;
     for (const Range& vocabulary : vocabularies) {
       LmHead head(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
-                  tensor_, vocabulary, BiasOf(vocabulary));
+                  tensor_, vocabulary, softcap_, BiasOf(vocabulary));
       const std::vector<std::byte> part = head.ReadOut(plan, row_of, {input.data(), stride});
       EXPECT_EQ(part.size(), LayOutPartialLogits(plan, vocabulary).bytes);
       gathered.insert(gathered.end(), part.begin(), part.end());
@@ -111,6 +112,11 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
       sizes += std::abs(product);
     }
     logit.tolerance = sizes * Gamma(hidden + 2);
+    if (softcap_) {
+      // tanh has a slope of at most 1.
+      logit.value = *softcap_ * std::tanh(logit.value / *softcap_);
+      logit.tolerance += std::abs(logit.value) * (testing::kTanhError + Gamma(2));
+    }
     if (read.temperature != 1) {
       logit.value /= read.temperature;
       logit.tolerance =
@@ -119,14 +125,27 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     return logit;
   }
 
+  void ExpectFloat64();
+
   std::mt19937 random_{3};
+  std::optional<double> softcap_;
   std::vector<float> weight_;
   std::vector<float> bias_;  ///< [vocab_size], or empty
   TensorView tensor_;
 };
 
 // More reads than kRowsAtOnce, with and without the normaliser, in any order.
-TEST_P(LmHeadTest, AgreesWithFloat64) {
+TEST_P(LmHeadTest, AgreesWithFloat64) { ExpectFloat64(); }
+
+// All results follow from the soft-capped logits: labels of both paths, normaliser, best tokens.
+TEST_P(LmHeadTest, SoftCappedAgreesWithFloat64) {
+  for (const double softcap : {0.4, 6.0}) {
+    softcap_ = softcap;
+    ExpectFloat64();
+  }
+}
+
+void LmHeadTest::ExpectFloat64() {
   const std::int32_t vocab_size = GetParam().vocab_size;
   for (const std::int32_t reads : {1, 5, 64, 65, 150}) {
     const ForwardPlan plan = testing::RandomReads(random_, reads, vocab_size);
@@ -236,6 +255,33 @@ TEST_P(LmHeadTest, ABiasIsAddedToTheLogits) {
     }
   }
   EXPECT_EQ(found[0].max, std::ranges::max(found[0].label_logits));
+}
+
+// The soft-cap comes before the temperature, and is the same function in both paths.
+TEST_P(LmHeadTest, SoftCapBendsTheLogitsOfBothPaths) {
+  const std::int32_t vocab_size = GetParam().vocab_size;
+  const std::vector<Range> split = {{0, vocab_size}};
+  const auto rows = RandomRows(1);
+  const Kernels& kernels = KernelsFor(DetectInstructionSet());
+  for (const bool normalizer : {true, false}) {
+    ForwardPlan plan = WholeRows(1, vocab_size);
+    plan.reads[0].normalizer = normalizer;
+    softcap_.reset();
+    RowLogits expected = ReadOut(plan, rows, split, 1)[0];
+    softcap_ = 1.5;
+    for (float& logit : expected.label_logits) {
+      kernels.soft_cap(1.5F, 1, &logit);
+    }
+    EXPECT_TRUE(
+        testing::SameBits(ReadOut(plan, rows, split, 2)[0].label_logits, expected.label_logits));
+    if (normalizer) {
+      plan.reads[0].temperature = 0.7F;
+      const RowLogits divided = ReadOut(plan, rows, split, 1)[0];
+      for (std::size_t id = 0; id < expected.label_logits.size(); ++id) {
+        EXPECT_EQ(divided.label_logits[id], expected.label_logits[id] / 0.7F);
+      }
+    }
+  }
 }
 
 // A draw uses the same logits as the labels, for any split and any number of threads.
