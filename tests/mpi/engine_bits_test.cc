@@ -6,10 +6,12 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
 #include "tests/mpi/engine_harness.h"
+#include "tests/reference/golden_families.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
@@ -21,8 +23,6 @@ using proto::TokenId;
 using shard::Precision;
 using Transport = shard::RowExchange::Transport;
 
-const std::filesystem::path kModel =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
 constexpr std::int64_t kVocabSize = 320;
 const std::vector<TokenId> kLabels = {3, 7, 300};
 
@@ -45,9 +45,14 @@ void ExpectSameBits(const std::vector<RowLogits>& a, const std::vector<RowLogits
   }
 }
 
-class EngineBits : public ::testing::TestWithParam<Precision> {
+/// Every family in every precision. Windows are shorter than the query.
+class EngineBits : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {
  protected:
-  Engine engine_{kModel, {.precision = GetParam()}};
+  Precision precision() const { return std::get<0>(GetParam()); }
+
+  const std::filesystem::path model_ =
+      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / std::get<1>(GetParam());
+  Engine engine_{model_, {.precision = precision()}};
   std::vector<TokenId> query_ = Tokens(1, 70);
   std::vector<std::vector<TokenId>> items_ = SomeItems();
 
@@ -126,7 +131,7 @@ TEST_P(EngineBits, SeveralPassesChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
   for (const std::int32_t max_rows : {7, 16, 63, 64, 100}) {
-    Engine small(kModel, {.max_rows = max_rows, .precision = GetParam()});
+    Engine small(model_, {.max_rows = max_rows, .precision = precision()});
     ExpectSameBits(small.RunInParts(sequence), expected);
   }
 }
@@ -134,7 +139,7 @@ TEST_P(EngineBits, SeveralPassesChangeNothing) {
 TEST_P(EngineBits, PassesOfOneRowChangeNothing) {
   const PackedSequence sequence =
       ItemsSequence(Tokens(1, 17), {Tokens(2, 3), Tokens(3, 1), Tokens(4, 2)}, kLabels, 4);
-  Engine small(kModel, {.max_rows = 1, .precision = GetParam()});
+  Engine small(model_, {.max_rows = 1, .precision = precision()});
   const std::vector<RowLogits> in_parts = small.RunInParts(sequence);
   const auto expected = engine_.RunTogether({sequence});
   if (engine_.is_root()) {
@@ -168,7 +173,7 @@ TEST_P(EngineBits, ThreadsChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
   for (const int threads : {1, 3}) {
-    Engine other(kModel, {.threads = threads, .precision = GetParam()});
+    Engine other(model_, {.threads = threads, .precision = precision()});
     const auto results = other.RunTogether({sequence});
     if (engine_.is_root()) {
       ExpectSameBits(results[0], expected);
@@ -179,7 +184,7 @@ TEST_P(EngineBits, ThreadsChangeNothing) {
 TEST_P(EngineBits, TransportsChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score(items_);
-  Engine other(kModel, {.precision = GetParam(), .transport = Transport::kMessages});
+  Engine other(model_, {.precision = precision(), .transport = Transport::kMessages});
   if (engine_.ranks() > 1) {
     EXPECT_NE(other.Description(), engine_.Description()) << "one uses a shared window";
   }
@@ -189,10 +194,15 @@ TEST_P(EngineBits, TransportsChangeNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, EngineBits,
-                         ::testing::Values(Precision::kFloat32, Precision::kBfloat16,
-                                           Precision::kInt8),
-                         [](const auto& param) { return std::string(Name(param.param)); });
+INSTANTIATE_TEST_SUITE_P(All, EngineBits,
+                         ::testing::Combine(::testing::Values(Precision::kFloat32,
+                                                              Precision::kBfloat16,
+                                                              Precision::kInt8),
+                                            ::testing::ValuesIn(reference::kEachFamily)),
+                         [](const auto& test) {
+                           return PrecisionAndFamily(std::get<0>(test.param),
+                                                     std::get<1>(test.param));
+                         });
 
 }  // namespace
 }  // namespace scorecast::testing

@@ -1,5 +1,6 @@
 #include "tests/mpi/engine_harness.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -115,6 +116,11 @@ PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
     sequence.reads.push_back({row, 0, true, top_k});
   }
   return sequence;
+}
+
+std::string PrecisionAndFamily(shard::Precision precision, std::string family) {
+  std::ranges::replace(family, '-', '_');
+  return std::string(shard::Name(precision)) + "_" + family;
 }
 
 std::vector<double> LabelLogProbs(const RowLogits& row) {

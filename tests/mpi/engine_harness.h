@@ -86,6 +86,9 @@ proto::PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
                                     const std::vector<std::vector<proto::TokenId>>& items,
                                     const std::vector<proto::TokenId>& labels, int top_k = 0);
 
+/// The name of a test's parameters: "bf16_qwen2_yarn".
+std::string PrecisionAndFamily(shard::Precision precision, std::string family);
+
 /// Log-probabilities: [labels].
 std::vector<double> LabelLogProbs(const proto::RowLogits& row);
 

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
+#include "tests/reference/golden_families.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_model.h"
@@ -25,8 +27,10 @@ using proto::TokenId;
 using reference::PositionStrategy;
 using shard::Precision;
 
-const std::filesystem::path kModel =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
+std::filesystem::path Family(const char* name) {
+  return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
+}
+
 constexpr std::int64_t kVocabSize = 320;
 
 std::int32_t RandomLength(std::mt19937& random, std::int32_t low, std::int32_t high) {
@@ -117,9 +121,11 @@ std::vector<RowLogits> RunWhole(Engine& engine, const PackedSequence& sequence) 
   return engine.Run(maker.Take());
 }
 
-TEST(Layouts, AgreeWithTheOracle) {
-  Engine engine(kModel, {.max_rows = 1024});
-  const reference::ReferenceModel oracle(kModel);
+class Layouts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Layouts, AgreeWithTheOracle) {
+  Engine engine(Family(GetParam()), {.max_rows = 1024});
+  const reference::ReferenceModel oracle(Family(GetParam()));
   std::mt19937 random(5);
   for (int round = 0; round < 8; ++round) {
     const PackedSequence sequence = RandomSequence(random, round % 2 == 0);
@@ -145,9 +151,19 @@ TEST(Layouts, AgreeWithTheOracle) {
   }
 }
 
-class EnginePages : public ::testing::TestWithParam<Precision> {
+INSTANTIATE_TEST_SUITE_P(All, Layouts, ::testing::ValuesIn(reference::kEachFamily),
+                         [](const auto& test) {
+                           return PrecisionAndFamily(Precision::kFloat32, test.param);
+                         });
+
+/// Every family in every precision. Windows are shorter than most of the sequences, so that many
+/// rows see none of a page.
+class EnginePages : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {
  protected:
-  static constexpr int kRounds = 4;
+  Precision precision() const { return std::get<0>(GetParam()); }
+  std::string family() const { return std::get<1>(GetParam()); }
+  /// One family has more sequences, to save time.
+  int rounds() const { return family() == "qwen3" ? 4 : 2; }
 
   /// In even rounds the blocks have a weighting of their own.
   PackedSequence Sequence(int round) { return RandomSequence(random_, round % 2 == 0); }
@@ -164,12 +180,13 @@ class EnginePages : public ::testing::TestWithParam<Precision> {
     return static_cast<std::int32_t>(sequence.rows());
   }
 
-  Engine engine_{kModel, {.max_rows = 1024, .precision = GetParam()}};
+  const std::filesystem::path model_ = Family(std::get<1>(GetParam()));
+  Engine engine_{model_, {.max_rows = 1024, .precision = precision()}};
   std::mt19937 random_{7};
 };
 
 TEST_P(EnginePages, PagesAndPassesChangeNothing) {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     const PackedSequence sequence = Sequence(round);
     const std::vector<RowLogits> expected = Whole(sequence);
     // One pass; a cut behind the prefix; another before the suffixes; cuts at random rows.
@@ -200,7 +217,7 @@ TEST_P(EnginePages, PagesAndPassesChangeNothing) {
 // Groups are computed one by one, the last first, each by a plan without the others. Then the
 // suffixes follow, again the last first.
 TEST_P(EnginePages, BlocksAreStoredInAnyOrder) {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     const PackedSequence sequence = Sequence(round);
     const std::vector<RowLogits> expected = Whole(sequence);
     ScatteredPages free = Free();
@@ -275,7 +292,7 @@ TEST_P(EnginePages, RowByRowChangesNothing) {
 // A sequence that begins like another one reads the other's pages, and a copy of the page in which
 // they begin to differ. In odd rounds a plan without rows makes the copy.
 TEST_P(EnginePages, CopiedPagesChangeNothing) {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     PackedSequence sequence = Sequence(round);
     const std::int32_t first = sequence.segments[0].length;
     const auto shared = static_cast<std::int32_t>(random_() % static_cast<unsigned>(first));
@@ -317,7 +334,7 @@ TEST_P(EnginePages, CopiedPagesChangeNothing) {
 // One sequence of a plan may read pages that another sequence of the same plan computes, in either
 // order. Some rows of these pages are computed by both, but stored once.
 TEST_P(EnginePages, SequencesOfAPlanReadEachOthersPages) {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     const PackedSequence sequence = Sequence(round);
     const std::vector<RowLogits> expected = Whole(sequence);
     ScatteredPages free = Free();
@@ -352,7 +369,7 @@ TEST_P(EnginePages, SequencesOfAPlanReadEachOthersPages) {
 
 // Rows that the plan marks as stored are not written, even if they are computed.
 TEST_P(EnginePages, StoredRowsAreNotWritten) {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     const PackedSequence sequence = Sequence(round);
     const std::vector<RowLogits> expected = Whole(sequence);
     ScatteredPages free = Free();
@@ -387,7 +404,7 @@ TEST_P(EnginePages, StoredRowsAreNotWritten) {
 // If a chunk is replaced, the other chunks' logits stay the same, and so does their K/V, which the
 // next plan reads.
 TEST_P(EnginePages, AChangedChunkChangesNoOther) {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     const auto tokens = [&](std::uint64_t seed, std::size_t count) {
       return reference::RandomTokens(seed, count, kVocabSize);
     };
@@ -452,7 +469,7 @@ TEST_P(EnginePages, ThreadsAndOtherSequencesChangeNothing) {
   const PackedSequence before = Sequence(1);
   const std::vector<RowLogits> expected = Whole(sequence);
   for (const int threads : {1, 2, 3}) {
-    Engine other(kModel, {.threads = threads, .max_rows = 2048, .precision = GetParam()});
+    Engine other(model_, {.threads = threads, .max_rows = 2048, .precision = precision()});
     ScatteredPages free(other.limits(), random_());
     const PagedSequence paged = InPages(sequence, free);
     PlanMaker maker;
@@ -466,9 +483,15 @@ TEST_P(EnginePages, ThreadsAndOtherSequencesChangeNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, EnginePages,
-                         ::testing::Values(Precision::kFloat32, Precision::kBfloat16),
-                         [](const auto& param) { return std::string(Name(param.param)); });
+INSTANTIATE_TEST_SUITE_P(All, EnginePages,
+                         ::testing::Combine(::testing::Values(Precision::kFloat32,
+                                                              Precision::kBfloat16,
+                                                              Precision::kInt8),
+                                            ::testing::ValuesIn(reference::kEachFamily)),
+                         [](const auto& test) {
+                           return PrecisionAndFamily(std::get<0>(test.param),
+                                                     std::get<1>(test.param));
+                         });
 
 }  // namespace
 }  // namespace scorecast::testing

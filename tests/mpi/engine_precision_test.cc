@@ -170,10 +170,8 @@ INSTANTIATE_TEST_SUITE_P(All, EnginePrecision,
                                                               Precision::kInt8),
                                             ::testing::ValuesIn(reference::kGoldenFamilies)),
                          [](const auto& test) {
-                           std::string name(Name(std::get<0>(test.param)));
-                           name += std::string("_") + std::get<1>(test.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return PrecisionAndFamily(std::get<0>(test.param),
+                                                     std::get<1>(test.param));
                          });
 
 // Real models have channels a hundred times as large as the others.

@@ -10,6 +10,11 @@ inline constexpr std::array kGoldenFamilies = {
     "llama", "llama-nine-heads", "llama-bias", "llama-linear", "llama3", "mistral",
     "qwen2", "qwen2-yarn",       "qwen3",      "gemma",        "gemma2", "gemma3"};
 
+/// One language model of each family, with as many of the family's options as possible. Tests that
+/// take longer run for these.
+inline constexpr std::array kEachFamily = {"llama-bias", "llama3", "mistral", "qwen2-yarn",
+                                           "qwen3",      "gemma",  "gemma2",  "gemma3"};
+
 /// Those with a classification head.
 inline constexpr std::array kGoldenClassifiers = {"llama3-classifier", "qwen2-classifier",
                                                   "qwen3-classifier", "gemma2-classifier"};
