@@ -101,6 +101,10 @@ void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("--apply-softmax", flags.apply_softmax,
                "Probabilities among the labels, not over the whole vocabulary");
+  app.add_option("--activation", flags.activation,
+                 "For a classifier, which has no labels: none, softmax or sigmoid of the classes' "
+                 "logits")
+      ->default_str("none");
   app.add_flag("--item-first", flags.item_first,
                "Puts the item before the query; ignored in multi-item mode");
   app.add_option("--temperature", flags.temperature, "Temperature of the softmax")
@@ -155,10 +159,10 @@ int main(int argc, char** argv) {
   AddServeFlags(*serve, serve_flags);
 
   ScoreFlags score_flags;
-  CLI::App* score = app.add_subcommand(
-      "score",
-      "Sends one request to a server and prints one line per item: the label probabilities "
-      "in the labels' order, then the item");
+  CLI::App* score = app.add_subcommand("score",
+                                       "Sends one request to a server and prints one line per "
+                                       "item: its scores in the labels' order, "
+                                       "or one for each class of a classifier, then the item");
   AddScoreFlags(*score, score_flags);
 
   TokenizeFlags tokenize_flags;

@@ -83,7 +83,7 @@ struct EndpointRequest : RequestOptions {
 
   /// Upper bound on the bytes of the response as a message, and of the deltas that may wait beside
   /// it. The model's name does not count.
-  virtual std::int64_t ResponseBytesBound() const = 0;
+  virtual std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const = 0;
 
   /// Whether deltas are sent while completions are generated.
   virtual bool streams() const { return false; }

@@ -98,7 +98,7 @@ Scheduler::Ticket RequestService::Begin(const Endpoint& endpoint, ParsedRequest 
       return Refuse(endpoint, *std::move(fault), *sink);
     }
   }
-  const std::int64_t bytes = request.ResponseBytesBound();
+  const std::int64_t bytes = request.ResponseBytesBound(config_);
   Held room = sink->held_bytes().Hold(bytes);
   if (auto fault = RoomFault(bytes, sink->held_bytes().all())) {
     room.reset();

@@ -1,5 +1,6 @@
 #include "coordinator/request/labels.h"
 
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,12 +70,25 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
   return ids;
 }
 
+LabelLists AllClasses(std::int64_t num_classes) {
+  LabelLists classes;
+  std::vector<TokenId>& list = classes.lists.emplace_back(static_cast<std::size_t>(num_classes));
+  std::iota(list.begin(), list.end(), 0);
+  return classes;
+}
+
 }  // namespace
 
 Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
                                    const std::optional<std::vector<std::string>>& labels,
                                    std::size_t num_items, const Tokenizer* tokenizer,
-                                   std::int64_t vocab_size) {
+                                   const proto::ModelConfig& config) {
+  if (config.is_classifier()) {
+    if (labels || label_token_ids) {
+      return Unexpected(NotForClassifiers(labels ? "labels" : "label_token_ids"));
+    }
+    return AllClasses(config.num_labels);
+  }
   if (labels && label_token_ids) {
     return Unexpected(BadRequest("labels_given_twice",
                                  "Only one of label_token_ids and labels may be given.", "labels"));
@@ -106,7 +120,7 @@ Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_tok
   }
   for (std::size_t i = 0; i < result.lists.size(); ++i) {
     if (auto fault =
-            ListFault(result.lists[i], result.per_item ? At(field, i) : field, vocab_size)) {
+            ListFault(result.lists[i], result.per_item ? At(field, i) : field, config.vocab_size)) {
       return Unexpected(*std::move(fault));
     }
   }

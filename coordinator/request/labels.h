@@ -9,10 +9,11 @@
 #include "coordinator/request/values.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/expected.h"
+#include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
 
-/// The tokens whose probabilities a request wants.
+/// The tokens whose probabilities a request wants, or the classes of a classifier.
 struct LabelLists {
   bool per_item = false;
   std::vector<std::vector<TokenId>> lists;  ///< One list, or with `per_item` one for each item.
@@ -20,10 +21,11 @@ struct LabelLists {
 
 /// Returns the labels of a request with `num_items` items, which are given by id or by text. A 400
 /// unless exactly one of the two is given, and each list has at least one label, no duplicates, and
-/// only ids in [0, vocab_size). `tokenizer` may be null.
+/// only ids in [0, vocab_size). For a classifier, returns all classes, and a 400 if labels are
+/// given. `tokenizer` may be null.
 proto::Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
                                           const std::optional<std::vector<std::string>>& labels,
                                           std::size_t num_items, const Tokenizer* tokenizer,
-                                          std::int64_t vocab_size);
+                                          const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

@@ -13,21 +13,25 @@ std::string Exceeds(std::int64_t value, std::int64_t limit) {
   return std::to_string(value) + " > " + std::to_string(limit);
 }
 
-std::optional<Error> SoftmaxTemperatureFault(double temperature, bool apply_softmax,
+std::optional<Error> SoftmaxTemperatureFault(double temperature, ScoreKind kind,
                                              const std::string& field) {
   if (!std::isfinite(temperature) || temperature <= 0) {
     return BadRequest("temperature_out_of_range", field + " must be finite and greater than zero.",
                       field);
   }
-  if (temperature != 1.0 && !apply_softmax) {
+  if (temperature != 1.0 && kind != ScoreKind::kSoftmax) {
     return BadRequest("temperature_without_softmax", field + " requires apply_softmax=True.",
                       field);
   }
   return std::nullopt;
 }
 
-std::optional<Error> TopLogprobsFault(std::int64_t top_logprobs, std::int64_t vocab_size) {
-  const std::int64_t most = std::min(kMaxTopLogprobs, vocab_size);
+std::optional<Error> LogprobsFault(bool return_token_logprobs, std::int64_t top_logprobs,
+                                   const proto::ModelConfig& config) {
+  if (config.is_classifier() && (return_token_logprobs || top_logprobs != 0)) {
+    return NotForClassifiers(return_token_logprobs ? "return_token_logprobs" : "top_logprobs");
+  }
+  const std::int64_t most = std::min(kMaxTopLogprobs, config.vocab_size);
   if (top_logprobs >= 0 && top_logprobs <= most) {
     return std::nullopt;
   }

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/request/score_kind.h"
 #include "coordinator/request/values.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
+#include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
 
@@ -17,11 +19,13 @@ namespace scorecast::coordinator {
 /// "129 > 128"
 std::string Exceeds(std::int64_t value, std::int64_t limit);
 
-/// The temperature of the softmax over labels must be finite and positive, and 1 without
-/// `apply_softmax`. `field` is its name in the request.
-std::optional<proto::Error> SoftmaxTemperatureFault(double temperature, bool apply_softmax,
+/// The temperature of the softmax over labels must be finite and positive, and 1 for scores of
+/// another kind. `field` is its name in the request.
+std::optional<proto::Error> SoftmaxTemperatureFault(double temperature, ScoreKind kind,
                                                     const std::string& field);
-std::optional<proto::Error> TopLogprobsFault(std::int64_t top_logprobs, std::int64_t vocab_size);
+/// Log-probabilities are of tokens, so a classifier has none.
+std::optional<proto::Error> LogprobsFault(bool return_token_logprobs, std::int64_t top_logprobs,
+                                          const proto::ModelConfig& config);
 
 /// Each id must be in [0, vocab_size). The ids come from a client, or from a tokenizer, which may
 /// have more tokens than the model.

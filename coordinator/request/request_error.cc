@@ -18,6 +18,16 @@ proto::Error InvalidUtf8(std::string param) {
   return BadRequest("invalid_utf8", param + " is not valid UTF-8.", param);
 }
 
+proto::Error NotForClassifiers(std::string param) {
+  return BadRequest("not_for_classifiers",
+                    param + " needs a language model, but this model is a classifier.", param);
+}
+
+proto::Error OnlyForClassifiers(std::string param) {
+  return BadRequest("only_for_classifiers",
+                    param + " needs a classifier, but this model is a language model.", param);
+}
+
 std::string At(std::string_view field, std::size_t index) {
   return std::string(field) + "[" + std::to_string(index) + "]";
 }

@@ -18,6 +18,12 @@ proto::Error NoTokenizer(std::string param);
 /// The 400 for a field with text that is not valid UTF-8.
 proto::Error InvalidUtf8(std::string param);
 
+/// The 400 for a field that makes no sense for the logits of classes.
+proto::Error NotForClassifiers(std::string param);
+
+/// The 400 for a field that makes no sense for the logits of tokens.
+proto::Error OnlyForClassifiers(std::string param);
+
 /// "items[3]"
 std::string At(std::string_view field, std::size_t index);
 

@@ -39,6 +39,24 @@ std::vector<double> Softmax(const std::vector<float>& logits, double temperature
   return result;
 }
 
+/// exp is taken of numbers up to 0, so that it cannot overflow.
+double Sigmoid(double logit) {
+  const double e = std::exp(-std::abs(logit));
+  return (logit < 0 ? e : 1) / (1 + e);
+}
+
+/// The scores that follow from the labels' logits alone.
+std::vector<double> LabelScores(const std::vector<float>& logits, const RowReadout& readout) {
+  if (readout.kind == ScoreKind::kSoftmax) {
+    return Softmax(logits, readout.temperature);
+  }
+  std::vector<double> result(logits.begin(), logits.end());
+  if (readout.kind == ScoreKind::kSigmoid) {
+    std::transform(result.begin(), result.end(), result.begin(), &Sigmoid);
+  }
+  return result;
+}
+
 std::vector<TokenLogprob> TopLogProbabilities(const RowLogits& row) {
   std::vector<TokenLogprob> result;
   result.reserve(row.top.size());
@@ -79,12 +97,13 @@ std::optional<RowScores> ScoresOfRow(const RowLogits& row, const RowReadout& rea
   if (readout.top_logprobs) {
     result.top_logprobs = TopLogProbabilities(row);
   }
-  if (readout.token_logprobs || (readout.scores && !readout.apply_softmax)) {
+  const bool are_probabilities = readout.scores && readout.kind == ScoreKind::kProbability;
+  if (readout.token_logprobs || are_probabilities) {
     std::vector<double> logprobs = LabelLogProbabilities(row);
     if (!AllFinite(logprobs)) {
       return std::nullopt;
     }
-    if (readout.scores && !readout.apply_softmax) {
+    if (are_probabilities) {
       std::transform(logprobs.begin(), logprobs.end(), std::back_inserter(result.scores),
                      [](double logprob) { return std::exp(logprob); });
     }
@@ -92,8 +111,8 @@ std::optional<RowScores> ScoresOfRow(const RowLogits& row, const RowReadout& rea
       result.token_logprobs = std::move(logprobs);
     }
   }
-  if (readout.scores && readout.apply_softmax) {
-    result.scores = Softmax(row.label_logits, readout.temperature);
+  if (readout.scores && !are_probabilities) {
+    result.scores = LabelScores(row.label_logits, readout);
   }
   if (!AllFinite(result.scores) || !AllFinite(result.top_logprobs)) {
     return std::nullopt;

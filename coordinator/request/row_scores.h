@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/request/score_kind.h"
 #include "coordinator/request/values.h"
 #include "proto/base/error.h"
 #include "proto/plan/row_logits.h"
@@ -13,15 +14,15 @@ namespace scorecast::coordinator {
 /// Which numbers of a row a response needs.
 struct RowReadout {
   bool scores = true;
-  bool apply_softmax = false;
+  ScoreKind kind = ScoreKind::kProbability;
   double temperature = 1.0;  ///< Temperature of the softmax.
   bool token_logprobs = false;
   bool top_logprobs = false;
 
-  /// Whether the row's normaliser (maximum and sum of exponentials) must be read. A softmax over
-  /// the labels needs only their logits.
+  /// Whether the row's normaliser (maximum and sum of exponentials) must be read. Other scores than
+  /// probabilities over the vocabulary need only the labels' logits.
   bool NeedsNormalizer() const {
-    return (scores && !apply_softmax) || token_logprobs || top_logprobs;
+    return (scores && kind == ScoreKind::kProbability) || token_logprobs || top_logprobs;
   }
 };
 

@@ -29,6 +29,9 @@ v1::Request ToRequest(const ScoreFlags& flags) {
         flags.label_token_ids.begin(), flags.label_token_ids.end());
   }
   score.set_apply_softmax(flags.apply_softmax);
+  if (flags.activation) {
+    score.set_activation(*flags.activation);
+  }
   score.set_item_first(flags.item_first);
   score.set_temperature(flags.temperature);
   score.set_return_token_logprobs(flags.return_token_logprobs);
@@ -39,7 +42,7 @@ v1::Request ToRequest(const ScoreFlags& flags) {
   return request;
 }
 
-/// Prints the label probabilities and the item in columns. Control characters of an item become
+/// Prints the item's scores and the item in columns. Control characters of an item become
 /// spaces.
 void PrintLines(const ScoreFlags& flags, const v1::ScoreResponse& response) {
   for (int i = 0; i < response.scores_size(); ++i) {

@@ -14,6 +14,7 @@ struct ScoreFlags {
   std::vector<std::string> labels;
   std::vector<std::int32_t> label_token_ids;
   bool apply_softmax = false;
+  std::optional<std::string> activation;
   bool item_first = false;
   double temperature = 1.0;
   bool return_token_logprobs = false;
@@ -22,8 +23,8 @@ struct ScoreFlags {
   bool json = false;
 };
 
-/// Sends one request of text. Prints one line per item with its label probabilities, or the whole
-/// response as JSON. Returns 0, or 1 if the server refused the request, and then prints the error
+/// Sends one request of text. Prints one line per item with its scores, or the whole response as
+/// JSON. Returns 0, or 1 if the server refused the request, and then prints the error
 /// to standard error. Throws std::runtime_error if it cannot reach the server.
 int RunScoreCommand(const ScoreFlags& flags);
 

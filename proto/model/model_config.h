@@ -93,6 +93,9 @@ struct ModelConfig {
 
   std::int64_t num_hidden_layers() const { return static_cast<std::int64_t>(layers.size()); }
   std::int64_t num_query_groups() const { return num_attention_heads / num_key_value_heads; }
+  bool is_classifier() const { return num_labels > 0; }
+  /// Logits of a row: one for each class of a classifier, otherwise one for each token.
+  std::int64_t output_size() const { return is_classifier() ? num_labels : vocab_size; }
 };
 
 /// Reads the text of a config.json. Throws StartupError, one line that names `origin` and the

@@ -37,7 +37,7 @@ Partition MakePartition(const ModelConfig& config, int rank, int size) {
   const std::int64_t group = config.num_query_groups();
   partition.kv_heads = {partition.heads.begin / group, (partition.heads.end - 1) / group + 1};
   partition.intermediate = DealGrains(config.intermediate_size, rank, size);
-  partition.vocabulary = DealGrains(config.vocab_size, rank, size);
+  partition.vocabulary = DealGrains(config.output_size(), rank, size);
   return partition;
 }
 

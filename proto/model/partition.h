@@ -13,7 +13,7 @@ struct Partition {
   Range heads;         ///< Query heads; never empty.
   Range kv_heads;      ///< K/V heads that `heads` use; neighbour ranks may share one.
   Range intermediate;  ///< Columns of gate and up, rows of down; may be empty.
-  Range vocabulary;    ///< Rows of the lm-head; may be empty.
+  Range vocabulary;    ///< Rows of the lm-head, or of a classifier's head; may be empty.
 
   bool operator==(const Partition&) const = default;
 };

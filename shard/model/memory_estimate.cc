@@ -68,7 +68,9 @@ MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition&
                               const proto::PlanLimits& limits, ProductPrecisions precisions) {
   MemoryEstimate estimate;
   for (const TensorSpec& tensor : AllTensors(config)) {
-    estimate.weights += StoredBytes(tensor, config, partition, precisions);
+    if (tensor.is_required()) {
+      estimate.weights += StoredBytes(tensor, config, partition, precisions);
+    }
   }
   estimate.activations = ActivationBytes(config, partition, limits, precisions.layers);
   estimate.kv = KvBytes(config, partition, limits, precisions.layers);
@@ -83,7 +85,7 @@ std::int64_t CountParameters(const ModelConfig& config) {
   std::set<std::string_view> counted;
   const std::vector<TensorSpec> tensors = AllTensors(config);
   for (const TensorSpec& tensor : tensors) {
-    if (tensor.storage != Storage::kUnused && counted.insert(tensor.name).second) {
+    if (tensor.is_required() && counted.insert(tensor.name).second) {
       parameters += SizeOf(tensor.out, config) * SizeOf(tensor.in, config);
     }
   }

@@ -11,8 +11,9 @@ namespace scorecast::shard {
 
 /// Bytes that one rank needs to compute the largest plan.
 ///
-/// Not counted: padding of packed weights, and each thread's scratch (tiles of products; rows and
-/// weights that OpenBLAS widens to float32 if oneDNN lacks a kernel for the precision).
+/// Not counted: optional tensors, padding of packed weights, and each thread's scratch (tiles of
+/// products; rows and weights that OpenBLAS widens to float32 if oneDNN lacks a kernel for the
+/// precision).
 struct MemoryEstimate {
   std::int64_t weights = 0;      ///< The rank's slices, as packed, and vectors.
   std::int64_t activations = 0;  ///< Buffers for the largest plan.
@@ -32,7 +33,7 @@ constexpr std::int64_t KvElementSize(Precision layers) {
 MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Partition& partition,
                               const proto::PlanLimits& limits, ProductPrecisions precisions);
 
-/// Parameters of the whole model; a tied lm-head counts once.
+/// Parameters of the whole model without optional tensors; a tied lm-head counts once.
 std::int64_t CountParameters(const proto::ModelConfig& config);
 
 }  // namespace scorecast::shard

@@ -19,8 +19,14 @@ using Role = TensorRole;
 // Whether a model, or one of its layers, has a tensor.
 using Condition = bool (*)(const ModelConfig&, const LayerConfig&);
 bool Always(const ModelConfig& /*model*/, const LayerConfig& /*layer*/) { return true; }
-bool Tied(const ModelConfig& model, const LayerConfig& /*layer*/) {
-  return model.tie_word_embeddings;
+bool Classifier(const ModelConfig& model, const LayerConfig& /*layer*/) {
+  return model.is_classifier();
+}
+bool TiedLmHead(const ModelConfig& model, const LayerConfig& /*layer*/) {
+  return !model.is_classifier() && model.tie_word_embeddings;
+}
+bool UntiedLmHead(const ModelConfig& model, const LayerConfig& /*layer*/) {
+  return !model.is_classifier() && !model.tie_word_embeddings;
 }
 bool QkvBias(const ModelConfig& model, const LayerConfig& /*layer*/) {
   return model.attention_bias;
@@ -48,15 +54,19 @@ struct Entry {
   Dim in;
   Storage storage;
   Condition is_there;
+  bool is_optional = false;
 };
 
 // clang-format off
 constexpr Entry kModelTable[] = {
-    {Role::kEmbedding, "model.embed_tokens.weight", Dim::kVocabulary, Dim::kHidden, Storage::kMapped, Always},
-    {Role::kFinalNorm, "model.norm.weight",         Dim::kHidden,     Dim::kNone,   Storage::kVector, Always},
-    {Role::kLmHead,    "lm_head.weight",            Dim::kVocabulary, Dim::kHidden, Storage::kLmHead, Not<Tied>},
-    {Role::kLmHead,    "model.embed_tokens.weight", Dim::kVocabulary, Dim::kHidden, Storage::kLmHead, Tied},
-    {Role::kUnused,    "lm_head.weight",            Dim::kNone,       Dim::kNone,   Storage::kUnused, Tied},  // A copy of the embedding.
+    {Role::kEmbedding,  "model.embed_tokens.weight", Dim::kVocabulary, Dim::kHidden, Storage::kMapped, Always},
+    {Role::kFinalNorm,  "model.norm.weight",         Dim::kHidden,     Dim::kNone,   Storage::kVector, Always},
+    {Role::kLmHead,     "lm_head.weight",            Dim::kOutput,     Dim::kHidden, Storage::kLmHead, UntiedLmHead},
+    {Role::kLmHead,     "model.embed_tokens.weight", Dim::kOutput,     Dim::kHidden, Storage::kLmHead, TiedLmHead},
+    {Role::kLmHead,     "score.weight",              Dim::kOutput,     Dim::kHidden, Storage::kLmHead, Classifier},
+    {Role::kLmHeadBias, "score.bias",                Dim::kOutput,     Dim::kNone,   Storage::kVector, Classifier, /*is_optional=*/true},
+    // A copy of the embedding, or left from the language model that became a classifier.
+    {Role::kUnused,     "lm_head.weight",            Dim::kNone,       Dim::kNone,   Storage::kUnused, Not<UntiedLmHead>},
 };
 
 /// Names are those of transformers and follow "model.layers.N.". If a layer has no norm behind
@@ -93,8 +103,8 @@ std::vector<TensorSpec> Select(std::span<const Entry> table, const std::string& 
   std::vector<TensorSpec> tensors;
   for (const Entry& entry : table) {
     if (entry.is_there(model, layer)) {
-      tensors.push_back(
-          {entry.role, prefix + std::string(entry.name), entry.out, entry.in, entry.storage});
+      tensors.push_back({entry.role, prefix + std::string(entry.name), entry.out, entry.in,
+                         entry.storage, entry.is_optional});
     }
   }
   return tensors;
@@ -142,6 +152,8 @@ std::int64_t SizeOf(Dim dim, const ModelConfig& config) {
       return config.intermediate_size;
     case Dim::kVocabulary:
       return config.vocab_size;
+    case Dim::kOutput:
+      return config.output_size();
     case Dim::kNone:
       return 1;
   }
@@ -156,10 +168,11 @@ Range PartOf(Dim dim, const ModelConfig& config, const proto::Partition& partiti
       return Scaled(partition.kv_heads, config.head_dim);
     case Dim::kIntermediate:
       return partition.intermediate;
-    case Dim::kVocabulary:
+    case Dim::kOutput:
       return partition.vocabulary;
     case Dim::kHidden:
     case Dim::kHeadDim:
+    case Dim::kVocabulary:
     case Dim::kNone:
       break;
   }
@@ -188,7 +201,8 @@ void CheckTensors(const Checkpoint& checkpoint, const ModelConfig& config) {
     }
   }
   for (const TensorSpec& tensor : tensors) {
-    if (tensor.storage != Storage::kUnused) {
+    const bool is_there = tensor.is_optional && checkpoint.Has(tensor.name);
+    if (tensor.is_required() || is_there) {
       Require(checkpoint, tensor, config);
     }
   }

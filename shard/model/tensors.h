@@ -16,7 +16,8 @@ enum class TensorRole : std::uint8_t {
   // Tensors outside of the layers.
   kEmbedding,
   kFinalNorm,
-  kLmHead,
+  kLmHead,  ///< The lm-head, or the head of a classifier.
+  kLmHeadBias,
   // Tensors of a layer.
   kInputNorm,
   kQuery,
@@ -49,7 +50,8 @@ enum class Dim : std::uint8_t {
   kQueryHeads,    ///< num_attention_heads · head_dim; split by heads.
   kKvHeads,       ///< num_key_value_heads · head_dim; split by heads.
   kIntermediate,  ///< intermediate_size; split.
-  kVocabulary,    ///< vocab_size; split.
+  kVocabulary,    ///< vocab_size; not split.
+  kOutput,        ///< ModelConfig::output_size(); split.
   kNone,          ///< No dimension: the second one of a vector.
 };
 
@@ -62,16 +64,20 @@ enum class Storage : std::uint8_t {
   kUnused,        ///< Not held.
 };
 
-/// One tensor of a checkpoint. It must be there unless it is unused.
+/// One tensor of a checkpoint. It must be there unless it is unused or optional.
 struct TensorSpec {
   TensorRole role;
   std::string name;  ///< Hugging Face's, e.g. "model.layers.0.mlp.up_proj.weight".
   Dim out;           ///< The first dimension.
   Dim in;            ///< The second dimension; kNone for a vector.
   Storage storage;
+  bool is_optional = false;  ///< The checkpoint decides whether the model has it.
+
+  bool is_required() const { return !is_optional && storage != Storage::kUnused; }
 };
 
-/// The tensors outside of the layers. A tied lm-head has the name of the embedding.
+/// The tensors outside of the layers. A tied lm-head has the name of the embedding. A classifier
+/// has a head `score` instead of an lm-head.
 std::vector<TensorSpec> ModelTensors(const proto::ModelConfig& config);
 /// The tensors of one layer.
 std::vector<TensorSpec> LayerTensors(const proto::ModelConfig& config, std::int64_t index);

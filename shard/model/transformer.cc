@@ -17,13 +17,26 @@ using proto::Range;
 
 constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
 
-/// A tensor outside of the layers; every model has these.
+/// A tensor outside of the layers that every model has.
 const TensorView& ModelTensor(const Checkpoint& checkpoint, const ModelConfig& config,
                               TensorRole role) {
   const std::vector<TensorSpec> tensors = ModelTensors(config);
   const TensorSpec* tensor = FindTensor(tensors, role);
   proto::Check(tensor != nullptr, "a model has an embedding, a final norm and an lm-head");
   return Require(checkpoint, *tensor, config);
+}
+
+/// This rank's slice of the head's bias; empty if the model has none.
+std::vector<float> LoadHeadBias(const ModelConfig& config, const Checkpoint& checkpoint,
+                                Range outputs) {
+  const std::vector<TensorSpec> tensors = ModelTensors(config);
+  const TensorSpec* bias = FindTensor(tensors, TensorRole::kLmHeadBias);
+  if (bias == nullptr || !checkpoint.Has(bias->name)) {
+    return {};
+  }
+  std::vector<float> slice(static_cast<std::size_t>(outputs.size()));
+  ReadRows(Require(checkpoint, *bias, config), outputs, slice.data());
+  return slice;
 }
 
 std::vector<Layer> LoadLayers(const ModelConfig& config, const Checkpoint& checkpoint,
@@ -88,7 +101,8 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       final_norm_(LoadNorm(ModelTensor(checkpoint, config, TensorRole::kFinalNorm), config)),
       lm_head_(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_},
                ModelTensor(checkpoint, config, TensorRole::kLmHead), partition_.vocabulary,
-               config.final_logit_softcapping),
+               config.final_logit_softcapping,
+               LoadHeadBias(config, checkpoint, partition_.vocabulary)),
       rope_tables_(MakeRopeTables(config)),
       kv_store_(arithmetic.attention(), config.num_hidden_layers(), partition_.kv_heads.size(),
                 config.head_dim, limits.kept_kv_rows, limits.pass_kv_rows),

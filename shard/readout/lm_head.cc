@@ -69,7 +69,7 @@ PartialLogits Merged(const PlanRead& read, std::span<const PartialLogits> parts)
 }  // namespace
 
 LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
-               proto::Range vocabulary, std::optional<double> softcap)
+               proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias)
     : kernels_(kernels),
       pool_(packing.pool),
       mapped_weight_(weight),
@@ -78,6 +78,7 @@ LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView&
       softcap_(softcap),
       slice_(packing.backend, packing.precision, Slice(weight, vocabulary), packing.pool,
              packing.scratch),
+      bias_(std::move(bias)),
       input_data_(
           static_cast<std::size_t>(kRowsAtOnce * hidden_size_ * ElementSize(packing.precision))),
       input_{packing.precision, hidden_size_, input_data_.data(), nullptr},
@@ -129,6 +130,9 @@ void LmHead::ReadWithNormalizer(const Input& input, const std::vector<std::size_
       for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
         float* to = logits[row] + tile.columns.begin;
         std::copy_n(tile.Row(row), tile.columns.size(), to);
+        if (!bias_.empty()) {
+          kernels_.add(bias_.data() + tile.columns.begin, tile.columns.size(), to);
+        }
         SoftCap(tile.columns.size(), to);
       }
     });
@@ -190,7 +194,9 @@ void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offs
     for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
       if (vocabulary_.Contains(id)) {
         ReadRows(mapped_weight_, {id, id + 1}, weight);
-        part.label_logits.push_back(kernels_.dot(input.RowOf(index), weight, hidden_size_));
+        const float logit = kernels_.dot(input.RowOf(index), weight, hidden_size_);
+        const auto column = static_cast<std::size_t>(id - vocabulary_.begin);
+        part.label_logits.push_back(bias_.empty() ? logit : logit + bias_[column]);
       }
     }
     SoftCap(static_cast<std::int64_t>(part.label_logits.size()), part.label_logits.data());

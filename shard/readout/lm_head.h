@@ -19,7 +19,8 @@
 namespace scorecast::shard {
 
 /// This rank's vocabulary slice of the lm-head. It computes the logits of the rows that are read,
-/// and returns only what each read asks for.
+/// and returns only what each read asks for. The head of a classifier is an lm-head whose tokens
+/// are the classes.
 class LmHead {
  public:
   /// Rows whose logits of the whole slice are in memory at the same time.
@@ -28,10 +29,11 @@ class LmHead {
   /// do not depend on the number of threads.
   static constexpr std::int64_t kColumnsAtOnce = 8192;
 
-  /// `weight`: [vocab_size, hidden_size], mapped for as long as this object lives. If there is a
-  /// `softcap` c, logits x become c·tanh(x / c) before anything else is computed from them.
+  /// `weight`: [output_size, hidden_size], mapped for as long as this object lives. `bias`:
+  /// [vocabulary], or empty. If there is a `softcap` c, logits x become c·tanh(x / c) before
+  /// anything else is computed from them.
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
-         proto::Range vocabulary, std::optional<double> softcap);
+         proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias);
 
   /// This rank's partial logits, laid out by LayOutPartialLogits. `rows` [rows read, hidden_size]
   /// are normalised. row_of [reads] is the index of each read's row among them.
@@ -63,11 +65,12 @@ class LmHead {
 
   const Kernels& kernels_;
   ThreadPool& pool_;
-  const TensorView& mapped_weight_;  // [vocab_size, hidden_size]
+  const TensorView& mapped_weight_;  // [output_size, hidden_size]
   std::int64_t hidden_size_;
   proto::Range vocabulary_;
   std::optional<float> softcap_;
-  Linear slice_;  // [vocabulary, hidden_size]
+  Linear slice_;             // [vocabulary, hidden_size]
+  std::vector<float> bias_;  // [vocabulary], or empty
   AlignedBuffer<std::byte> input_data_;
   Activations input_;                           // [kRowsAtOnce, hidden_size], in input_data_
   AlignedBuffer<float> logits_;                 // [kRowsAtOnce, vocabulary]

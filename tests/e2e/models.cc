@@ -21,15 +21,18 @@ std::filesystem::path TokenizerDirectory(const std::string& tokenizer) {
   return std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator/text/data" / tokenizer;
 }
 
-}  // namespace
-
-std::filesystem::path MakeModel(const std::string& tokenizer, std::int64_t positions) {
-  std::filesystem::path dir = NewDirectory();
+reference::RandomCheckpoint Checkpoint() {
   reference::RandomCheckpoint checkpoint;
   checkpoint.config = reference::TinyConfig("llama");
   checkpoint.config.vocab_size = kModelVocabSize;
-  checkpoint.config.max_position_embeddings = positions;
+  checkpoint.config.max_position_embeddings = kModelPositions;
   checkpoint.seed = 20;
+  return checkpoint;
+}
+
+std::filesystem::path Make(const reference::RandomCheckpoint& checkpoint,
+                           const std::string& tokenizer) {
+  std::filesystem::path dir = NewDirectory();
   reference::WriteRandomCheckpoint(dir, checkpoint);
   if (!tokenizer.empty()) {
     for (const char* name : {"tokenizer.json", "tokenizer_config.json", "tokenizer.model"}) {
@@ -40,6 +43,21 @@ std::filesystem::path MakeModel(const std::string& tokenizer, std::int64_t posit
     }
   }
   return dir;
+}
+
+}  // namespace
+
+std::filesystem::path MakeModel(const std::string& tokenizer, std::int64_t positions) {
+  reference::RandomCheckpoint checkpoint = Checkpoint();
+  checkpoint.config.max_position_embeddings = positions;
+  return Make(checkpoint, tokenizer);
+}
+
+std::filesystem::path MakeClassifier(std::int64_t classes, const std::string& tokenizer) {
+  reference::RandomCheckpoint checkpoint = Checkpoint();
+  checkpoint.config.num_labels = classes;
+  checkpoint.head_bias = true;
+  return Make(checkpoint, tokenizer);
 }
 
 std::filesystem::path MakeModelWithBrokenToken(TokenId token) {

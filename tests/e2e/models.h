@@ -27,6 +27,9 @@ inline constexpr std::int64_t kModelPositions = 256;
 std::filesystem::path MakeModel(const std::string& tokenizer,
                                 std::int64_t positions = kModelPositions);
 
+/// Like MakeModel, with a head for so many classes, which has a bias, in place of the lm-head.
+std::filesystem::path MakeClassifier(std::int64_t classes, const std::string& tokenizer = "");
+
 /// MakeModel(""), but the embedding of `token` is all NaN.
 std::filesystem::path MakeModelWithBrokenToken(TokenId token);
 

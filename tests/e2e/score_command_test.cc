@@ -53,6 +53,33 @@ TEST(ScoreCommand, PrintsOneLinePerItemOrJson) {
   EXPECT_TRUE(body.at("timings").contains("queue_ms"));
 }
 
+TEST(ScoreCommand, PrintsTheScoresOfClasses) {
+  const Service server({MakeClassifier(2, "digits"), {}});
+  std::vector<std::string> arguments = {"score",  "--connect", server.address(), "--query", "12",
+                                        "--item", "34",        "--item",         "5"};
+  const ProcessResult logits = RunScorecast(arguments);
+  EXPECT_EQ(logits.exit_code, 0) << logits.err;
+  const std::string number = "-?[0-9.e-]+\t";
+  EXPECT_THAT(LinesOf(logits.out), ::testing::ElementsAre(MatchesRegex(number + number + "34"),
+                                                          MatchesRegex(number + number + "5")));
+  arguments.insert(arguments.end(), {"--json", "--activation", "sigmoid"});
+  const ProcessResult json = RunScorecast(arguments);
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  const auto body = nlohmann::json::parse(json.out);
+  for (const auto& item : body.at("scores")) {
+    EXPECT_EQ(item.size(), 2U);
+    for (const double score : item) {
+      EXPECT_GT(score, 0);
+      EXPECT_LT(score, 1);
+    }
+  }
+  arguments.back() = "relu";
+  ExpectFault(RunScorecast(arguments), "400 unknown_activation");
+  arguments.resize(arguments.size() - 2);
+  arguments.insert(arguments.end(), {"--label", "7"});
+  ExpectFault(RunScorecast(arguments), "400 not_for_classifiers");
+}
+
 TEST(ScoreCommand, PrintsTheServersRefusal) {
   const Service server(OnHost("127.0.0.1"));
   std::vector<std::string> arguments = ScoreArguments(server.address());

@@ -77,6 +77,8 @@ void SetField(const std::string& name, const json& value, v1::ScoreRequest& scor
     ToStrings(name, value, *score.mutable_labels());
   } else if (name == "apply_softmax" && value.is_boolean()) {
     score.set_apply_softmax(value.get<bool>());
+  } else if (name == "activation" && value.is_string()) {
+    score.set_activation(value.get<std::string>());
   } else if (name == "item_first" && value.is_boolean()) {
     score.set_item_first(value.get<bool>());
   } else if (name == "temperature" && value.is_number()) {
@@ -147,6 +149,8 @@ const std::map<std::string, Setter>& ChunkedSetters() {
       {"labels", [](const std::string& name, const json& value,
                     Chunked& to) { ToStrings(name, value, *to.mutable_labels()); }},
       {"apply_softmax", Plain<bool, &Chunked::set_apply_softmax>},
+      {"activation", [](const std::string&, const json& value,
+                        Chunked& to) { to.set_activation(value.get<std::string>()); }},
       {"label_temperature", Plain<double, &Chunked::set_label_temperature>},
       {"return_token_logprobs", Plain<bool, &Chunked::set_return_token_logprobs>},
       {"top_logprobs", Plain<std::int64_t, &Chunked::set_top_logprobs>},

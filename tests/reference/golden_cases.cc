@@ -117,6 +117,18 @@ FamilyGolden LoadFamilyGolden(const std::filesystem::path& model_dir) {
   return result;
 }
 
+std::vector<ClassifierCase> LoadClassifierGolden(const std::filesystem::path& model_dir) {
+  const json golden = ReadGolden(model_dir);
+  std::vector<ClassifierCase> cases;
+  for (const json& one : golden.at("classifier")) {
+    ClassifierCase& result = cases.emplace_back();
+    Get(one, "query", result.query);
+    Get(one, "items", result.items);
+    Get(one, "class_logits", result.class_logits);
+  }
+  return cases;
+}
+
 TextGolden LoadTextGolden(const std::filesystem::path& model_dir) {
   const json golden = ReadGolden(model_dir);
   TextGolden result;

@@ -59,6 +59,16 @@ struct FamilyGolden {
 
 FamilyGolden LoadFamilyGolden(const std::filesystem::path& model_dir);
 
+/// One entry of `classifier[]` of a family's golden.json.
+struct ClassifierCase {
+  std::vector<TokenId> query;
+  std::vector<std::vector<TokenId>> items;
+  std::vector<std::vector<double>> class_logits;  ///< [items][classes]
+};
+
+/// The golden.json of a classifier, whose name in `tests/golden/families` ends with "-classifier".
+std::vector<ClassifierCase> LoadClassifierGolden(const std::filesystem::path& model_dir);
+
 /// A text request with its ids: an entry of `multi_item[]` or `one_by_one[]` of the golden.json of
 /// `shared/models/NAME`. The delimiter is hidden.
 struct TextCase {

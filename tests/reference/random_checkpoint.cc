@@ -145,7 +145,12 @@ std::map<std::string, StoredTensor> MakeTensors(const RandomCheckpoint& checkpoi
     }
   }
   tensors.Norm("model.norm", c.hidden_size);
-  if (!c.tie_word_embeddings) {
+  if (c.is_classifier()) {
+    tensors.Matrix("score", c.num_labels, c.hidden_size, 2.5, {1, 1 / outliers});
+    if (checkpoint.head_bias) {
+      tensors.Bias("score", c.num_labels);
+    }
+  } else if (!c.tie_word_embeddings) {
     tensors.Matrix("lm_head", c.vocab_size, c.hidden_size, 2.5, {1, 1 / outliers});
   }
   return std::move(tensors).Take();
@@ -179,16 +184,20 @@ json ToJson(const RandomCheckpoint& checkpoint) {
                  {"rope_scaling", nullptr},
                  {"tie_word_embeddings", c.tie_word_embeddings}};
   config["torch_dtype"] = checkpoint.dtype == StoredDtype::kF32 ? "float32" : "bfloat16";
+  const std::string head = c.is_classifier() ? "ForSequenceClassification" : "ForCausalLM";
+  for (std::int64_t label = 0; label < c.num_labels; ++label) {
+    config["id2label"][std::to_string(label)] = "LABEL_" + std::to_string(label);
+  }
   if (c.model_type == "llama") {
-    config["architectures"] = {"LlamaForCausalLM"};
+    config["architectures"] = {"Llama" + head};
     config["attention_bias"] = c.attention_bias;
     config["mlp_bias"] = c.mlp_bias;
   } else if (c.model_type == "qwen3") {
-    config["architectures"] = {"Qwen3ForCausalLM"};
+    config["architectures"] = {"Qwen3" + head};
     config["attention_bias"] = c.attention_bias;
     config["use_sliding_window"] = false;
   } else {
-    config["architectures"] = {"Qwen2ForCausalLM"};
+    config["architectures"] = {"Qwen2" + head};
     config["use_sliding_window"] = false;
   }
   if (c.bos_token_id) {

@@ -19,6 +19,7 @@ struct RandomCheckpoint {
   /// Factor by which channel 0 of the layers' norms and channel 1 of the embeddings are larger than
   /// the other channels, and the columns that read them smaller. Real models have such channels.
   double outliers = 1;
+  bool head_bias = false;  ///< A classifier's head has a bias.
 };
 
 /// Writes the weights into `model_dir`, which must exist. They are large enough that attention is

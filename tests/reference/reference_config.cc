@@ -181,6 +181,10 @@ ModelConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
   } else if (model.model_type != "mistral") {
     throw std::runtime_error("the oracle does not know model_type " + model.model_type);
   }
+  if (model.architecture.ends_with("ForSequenceClassification")) {
+    model.num_labels = static_cast<std::int64_t>(config.at("id2label").size());
+    model.final_logit_softcapping.reset();
+  }
   const std::vector<bool> has_window = LayersWithWindow(config, model);
   for (std::size_t layer = 0; layer < has_window.size(); ++layer) {
     if (has_window[layer]) {

@@ -55,21 +55,36 @@ ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, proto::Mo
     ropes_.emplace_back(rope, c.head_dim);
   }
   Tensors tensors = ReadCheckpoint(model_dir);
-  const std::vector<std::int64_t> shape = {c.vocab_size, c.hidden_size};
-  embed_tokens_ = {
-      Take(tensors, "model.embed_tokens.weight", shape), {}, c.vocab_size, c.hidden_size};
+  embed_tokens_ = {Take(tensors, "model.embed_tokens.weight", {c.vocab_size, c.hidden_size}),
+                   {},
+                   c.vocab_size,
+                   c.hidden_size};
   for (std::int64_t index = 0; index < c.num_hidden_layers(); ++index) {
     layers_.push_back(TakeLayer(tensors, index));
   }
   norm_ = NormWeights(Take(tensors, "model.norm.weight", {c.hidden_size}));
-  lm_head_ = embed_tokens_;
-  if (!c.tie_word_embeddings) {
-    lm_head_.weight = Take(tensors, "lm_head.weight", shape);
-  }
+  head_ = TakeHead(tensors);
   if (!tensors.empty()) {
     throw std::runtime_error("tensor " + tensors.begin()->first + " would not be used");
   }
   RoundWeights();
+}
+
+ReferenceModel::Linear ReferenceModel::TakeHead(Tensors& tensors) const {
+  const std::int64_t hidden_size = config_.hidden_size;
+  if (config_.is_classifier()) {
+    const std::int64_t classes = config_.num_labels;
+    Linear head = {Take(tensors, "score.weight", {classes, hidden_size}), {}, classes, hidden_size};
+    if (tensors.contains("score.bias")) {
+      head.bias = Take(tensors, "score.bias", {classes});
+    }
+    return head;
+  }
+  if (config_.tie_word_embeddings) {
+    return embed_tokens_;
+  }
+  const std::int64_t tokens = config_.vocab_size;
+  return {Take(tensors, "lm_head.weight", {tokens, hidden_size}), {}, tokens, hidden_size};
 }
 
 std::vector<double> ReferenceModel::NormWeights(std::vector<double> weight) const {
@@ -104,8 +119,8 @@ void ReferenceModel::RoundWeights() {
       round(rounding_.products, *linear);
     }
   }
-  if (rounding_.products != Precision::kExact) {
-    round(Precision::kBfloat16, lm_head_);
+  if (rounding_.products != Precision::kExact && !config_.is_classifier()) {
+    round(Precision::kBfloat16, head_);
   }
 }
 
@@ -201,10 +216,12 @@ std::vector<std::vector<double>> ReferenceModel::Logits(
     read.push_back(x.at(static_cast<std::size_t>(row)));
   }
   read = RmsNormed(read, norm_);
-  RoundToBfloat16(read);
+  if (!config_.is_classifier()) {
+    RoundToBfloat16(read);
+  }
   Rows logits;
   for (const std::vector<double>& row : read) {
-    logits.push_back(Apply(lm_head_, row));
+    logits.push_back(Apply(head_, row));
     for (double& logit : logits.back()) {
       logit = SoftCapped(logit, config_.final_logit_softcapping);
     }

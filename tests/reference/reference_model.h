@@ -20,7 +20,7 @@ namespace scorecast::reference {
 /// large an error is inherent to it. Factors of the layers' products are rounded row by row; for
 /// int8, the norms' weights are first multiplied into the columns that they scale. Queries, keys,
 /// values, attention weights and the lm-head's factors are rounded to bfloat16. Everything else
-/// stays double.
+/// stays double, also the product with a classifier's head.
 class ReferenceModel {
  public:
   /// Reads a Hugging Face model directory. Throws std::runtime_error if a tensor is missing, has
@@ -32,7 +32,8 @@ class ReferenceModel {
 
   const proto::ModelConfig& config() const { return config_; }
 
-  /// Logits of the given rows of one packed sequence: [rows][vocab_size].
+  /// Logits of the given rows of one packed sequence: [rows][vocab_size] or, of a classifier,
+  /// [rows][num_labels].
   std::vector<std::vector<double>> Logits(std::span<const proto::TokenId> tokens,
                                           std::span<const proto::Segment> segments,
                                           std::span<const std::int32_t> rows,
@@ -72,6 +73,8 @@ class ReferenceModel {
   /// Rounds to bfloat16, unless this model is exact.
   void RoundToBfloat16(Rows& rows) const;
   Layer TakeLayer(std::map<std::string, Tensor>& tensors, std::int64_t index) const;
+  /// The lm-head, or the head of a classifier.
+  Linear TakeHead(std::map<std::string, Tensor>& tensors) const;
   /// Which rows see which, and the kind of each row.
   struct Mask {
     std::vector<std::vector<bool>> sees;    // [rows][rows]
@@ -104,7 +107,7 @@ class ReferenceModel {
   Linear embed_tokens_;  // [vocab_size][hidden_size]
   std::vector<Layer> layers_;
   std::vector<double> norm_;  // [hidden_size]
-  Linear lm_head_;            // [vocab_size][hidden_size]
+  Linear head_;               // [vocab_size or num_labels][hidden_size]
 };
 
 }  // namespace scorecast::reference

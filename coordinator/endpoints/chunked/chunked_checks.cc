@@ -127,7 +127,7 @@ std::optional<Error> StopFault(const ChunkedRequest& request, const RequestConte
 
 }  // namespace
 
-std::optional<Error> ChunkedFieldFault(const ChunkedRequest& request,
+std::optional<Error> ChunkedFieldFault(const ChunkedRequest& request, ScoreKind kind,
                                        const RequestContext& context) {
   if (auto fault = FormFault(request)) {
     return fault;
@@ -135,11 +135,11 @@ std::optional<Error> ChunkedFieldFault(const ChunkedRequest& request,
   if (auto fault = WeightingFault(request)) {
     return fault;
   }
-  if (auto fault = SoftmaxTemperatureFault(request.label_temperature, request.apply_softmax,
-                                           "label_temperature")) {
+  if (auto fault = SoftmaxTemperatureFault(request.label_temperature, kind, "label_temperature")) {
     return fault;
   }
-  if (auto fault = TopLogprobsFault(request.top_logprobs, context.config.vocab_size)) {
+  if (auto fault =
+          LogprobsFault(request.return_token_logprobs, request.top_logprobs, context.config)) {
     return fault;
   }
   if (auto fault = OptionsFault(request)) {
@@ -150,6 +150,9 @@ std::optional<Error> ChunkedFieldFault(const ChunkedRequest& request,
     return OutOfRange("max_new_tokens", "from 0 to the model's " + std::to_string(positions) +
                                             " positions, not " +
                                             std::to_string(request.max_new_tokens));
+  }
+  if (context.config.is_classifier() && request.max_new_tokens > 0) {
+    return NotForClassifiers("max_new_tokens");
   }
   if (auto fault = SamplingFault(request.sampling)) {
     return fault;

@@ -33,6 +33,7 @@ void ReadScoring(BodyReader& reader, ChunkedRequest& request) {
   request.label_token_ids = reader.TokenIds("label_token_ids");
   request.labels = reader.Strings("labels");
   request.apply_softmax = reader.Bool("apply_softmax", request.apply_softmax);
+  request.activation = reader.String("activation");
   request.label_temperature = reader.Number("label_temperature", request.label_temperature);
   request.return_token_logprobs =
       reader.Bool("return_token_logprobs", request.return_token_logprobs);

@@ -82,6 +82,9 @@ void ReadScoring(const v1::ChunkedRequest& message, ChunkedRequest& request) {
     request.labels.emplace(message.labels().begin(), message.labels().end());
   }
   request.apply_softmax = message.apply_softmax();
+  if (message.has_activation()) {
+    request.activation = message.activation();
+  }
   request.label_temperature = message.has_label_temperature() ? message.label_temperature() : 1.0;
   request.return_token_logprobs = message.return_token_logprobs();
   request.top_logprobs = message.top_logprobs();

@@ -17,6 +17,7 @@
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/request/score_kind.h"
 #include "coordinator/schedule/capacity.h"
 #include "proto/plan/packed_sequence.h"
 
@@ -47,17 +48,17 @@ Expected<std::vector<TokenId>> Labels(const ChunkedRequest& request,
     ids = *request.label_token_ids;
   }
   Expected<LabelLists> labels =
-      ResolveLabels(ids, request.labels, 0, context.tokenizer, context.config.vocab_size);
+      ResolveLabels(ids, request.labels, 0, context.tokenizer, context.config);
   if (!labels) {
     return Unexpected(std::move(labels).error());
   }
   return std::move(labels->lists.front());
 }
 
-RowReadout ReadoutOf(const ChunkedRequest& request) {
+RowReadout ReadoutOf(const ChunkedRequest& request, ScoreKind kind) {
   RowReadout readout;
   readout.scores = WantsLabels(request);
-  readout.apply_softmax = request.apply_softmax;
+  readout.kind = kind;
   readout.temperature = request.label_temperature;
   readout.token_logprobs = request.return_token_logprobs;
   readout.top_logprobs = request.top_logprobs > 0;
@@ -126,7 +127,6 @@ std::optional<Error> PositionFault(const PackedSequence& sequence, const Chunked
 
 void AddReads(std::vector<TokenId> labels, const ChunkedRequest& request, PackedSequence& sequence,
               ChunkedReadout& readout) {
-  readout.row = ReadoutOf(request);
   readout.reads_rows = readout.row.scores || readout.row.top_logprobs;
   if (!readout.reads_rows) {
     return;
@@ -210,7 +210,12 @@ void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
 Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
                                                   const OnDelta& on_delta) const {
   const ChunkedRequest& request = *this;
-  if (auto fault = ChunkedFieldFault(request, context)) {
+  const Expected<ScoreKind> kind =
+      ResolveScoreKind(request.activation, request.apply_softmax, context.config);
+  if (!kind) {
+    return Unexpected(kind.error());
+  }
+  if (auto fault = ChunkedFieldFault(request, *kind, context)) {
     return Unexpected(*std::move(fault));
   }
   const Expected<ChunkPositionStrategy> strategy =
@@ -239,6 +244,7 @@ Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
   readout->num_chunks = tokens->num_chunks();
   readout->questions = tokens->names;
   readout->prompt_tokens = sequence.rows();
+  readout->row = ReadoutOf(request, *kind);
   AddReads(*std::move(label_ids), request, sequence, *readout);
   PreparedRequest prepared;
   if (request.max_new_tokens > 0) {

@@ -7,7 +7,7 @@
 
 namespace scorecast::coordinator {
 
-std::int64_t ChunkedRequest::ResponseBytesBound() const {
+std::int64_t ChunkedRequest::ResponseBytesBound(const proto::ModelConfig& config) const {
   constexpr std::int64_t kIdBytes = 5;
   // A request for more new tokens than the model has positions is refused later.
   constexpr std::int64_t kMostNewTokens = std::int64_t{1} << 30;
@@ -17,7 +17,7 @@ std::int64_t ChunkedRequest::ResponseBytesBound() const {
   constexpr std::int64_t kMostQuestions = std::int64_t{1} << 20;
   const auto num_questions = std::min(
       kMostQuestions, static_cast<std::int64_t>(questions ? questions->size() : std::size_t{1}));
-  std::int64_t num_labels = 0;
+  std::int64_t num_labels = config.num_labels;
   if (label_token_ids) {
     num_labels = static_cast<std::int64_t>(label_token_ids->size());
   } else if (labels) {

@@ -27,6 +27,7 @@ struct ChunkedRequest : EndpointRequest {
   std::optional<std::vector<TokenId>> label_token_ids;
   std::optional<std::vector<std::string>> labels;
   bool apply_softmax = false;
+  std::optional<std::string> activation;
   double label_temperature = 1.0;
   bool return_token_logprobs = false;
   std::int64_t top_logprobs = 0;
@@ -41,7 +42,7 @@ struct ChunkedRequest : EndpointRequest {
   proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
                                            const OnDelta& on_delta) const override;
   /// Counts kTextBytesPerToken for each new token, although its text may be longer.
-  std::int64_t ResponseBytesBound() const override;
+  std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override;
   bool streams() const override { return stream; }
 };
 

@@ -15,8 +15,8 @@
 namespace scorecast::coordinator {
 
 struct ChunkedResponse : EndpointResponse {
-  std::optional<std::vector<std::vector<double>>> scores;              ///< [questions][labels]
-  std::optional<std::vector<CompletionOutput>> outputs;                ///< [questions]
+  std::optional<std::vector<std::vector<double>>> scores;  ///< [questions][labels or classes]
+  std::optional<std::vector<CompletionOutput>> outputs;    ///< [questions]
   std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [questions][labels]
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [questions][k]
 

@@ -64,6 +64,7 @@ Expected<ScoreRequest> ScoreRequestFromJson(const json& body) {
   request.label_token_ids = reader.Labels("label_token_ids");
   request.labels = reader.Strings("labels");
   request.apply_softmax = reader.Bool("apply_softmax", request.apply_softmax);
+  request.activation = reader.String("activation");
   request.item_first = reader.Bool("item_first", request.item_first);
   request.temperature = reader.Number("temperature", request.temperature);
   request.return_token_logprobs =

@@ -41,6 +41,9 @@ proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& me
     request.labels.emplace(message.labels().begin(), message.labels().end());
   }
   request.apply_softmax = message.apply_softmax();
+  if (message.has_activation()) {
+    request.activation = message.activation();
+  }
   request.item_first = message.item_first();
   request.temperature = message.has_temperature() ? message.temperature() : 1.0;
   request.return_token_logprobs = message.return_token_logprobs();

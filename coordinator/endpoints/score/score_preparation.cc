@@ -16,6 +16,7 @@
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/request/score_kind.h"
 #include "coordinator/schedule/capacity.h"
 
 namespace scorecast::coordinator {
@@ -28,18 +29,19 @@ using proto::RowRead;
 using proto::Unexpected;
 
 /// The first fault that can be found without tokenizing.
-std::optional<Error> FieldFault(const ScoreRequest& request, const RequestContext& context) {
+std::optional<Error> FieldFault(const ScoreRequest& request, ScoreKind kind,
+                                const RequestContext& context) {
   if (request.max_new_tokens != 0) {
     return BadRequest("max_new_tokens_not_zero",
                       "Scoring generates nothing: max_new_tokens must be 0, not " +
                           std::to_string(request.max_new_tokens) + ".",
                       "max_new_tokens");
   }
-  if (auto fault =
-          SoftmaxTemperatureFault(request.temperature, request.apply_softmax, "temperature")) {
+  if (auto fault = SoftmaxTemperatureFault(request.temperature, kind, "temperature")) {
     return fault;
   }
-  if (auto fault = TopLogprobsFault(request.top_logprobs, context.config.vocab_size)) {
+  if (auto fault =
+          LogprobsFault(request.return_token_logprobs, request.top_logprobs, context.config)) {
     return fault;
   }
   if (auto fault = OptionsFault(request)) {
@@ -84,9 +86,9 @@ std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const RequestCo
   return std::nullopt;
 }
 
-RowReadout ReadoutOf(const ScoreRequest& request) {
+RowReadout ReadoutOf(const ScoreRequest& request, ScoreKind kind) {
   RowReadout readout;
-  readout.apply_softmax = request.apply_softmax;
+  readout.kind = kind;
   readout.temperature = request.temperature;
   readout.token_logprobs = request.return_token_logprobs;
   readout.top_logprobs = request.top_logprobs > 0;
@@ -338,7 +340,12 @@ class OneByOnePreparation {
 Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
                                                 const OnDelta& /*on_delta*/) const {
   const ScoreRequest& request = *this;
-  if (auto fault = FieldFault(request, context)) {
+  const Expected<ScoreKind> kind =
+      ResolveScoreKind(request.activation, request.apply_softmax, context.config);
+  if (!kind) {
+    return Unexpected(kind.error());
+  }
+  if (auto fault = FieldFault(request, *kind, context)) {
     return Unexpected(*std::move(fault));
   }
   if (auto fault = TextOrIdsFault(request, context)) {
@@ -346,7 +353,7 @@ Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
   }
   Expected<LabelLists> label_lists =
       ResolveLabels(request.label_token_ids, request.labels, request.items.size(),
-                    context.tokenizer, context.config.vocab_size);
+                    context.tokenizer, context.config);
   if (!label_lists) {
     return Unexpected(std::move(label_lists).error());
   }
@@ -355,7 +362,7 @@ Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
   PreparedRequest prepared;
   auto readout = std::make_shared<ScoreReadout>();
   readout->num_items = request.items.size();
-  readout->row = ReadoutOf(request);
+  readout->row = ReadoutOf(request, *kind);
   readout->item_first_ignored = multi_item && request.item_first;
   auto fault = multi_item ? MultiItemPreparation(request, *label_lists, context)
                                 .Prepare(prepared.sequences, *readout)

@@ -7,7 +7,7 @@
 
 namespace scorecast::coordinator {
 
-std::int64_t ScoreRequest::ResponseBytesBound() const {
+std::int64_t ScoreRequest::ResponseBytesBound(const proto::ModelConfig& config) const {
   const auto num_items = static_cast<std::int64_t>(items.size());
   // Labels of the largest list. The query's row has no more labels.
   std::int64_t of_largest = 0;
@@ -25,6 +25,8 @@ std::int64_t ScoreRequest::ResponseBytesBound() const {
           static_cast<std::int64_t>(std::get<std::vector<TokenId>>(*label_token_ids).size());
     } else if (labels) {
       of_largest = static_cast<std::int64_t>(labels->size());
+    } else {
+      of_largest = config.num_labels;
     }
     of_all = num_items * of_largest;
   }

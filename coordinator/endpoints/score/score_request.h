@@ -17,6 +17,7 @@ struct ScoreRequest : EndpointRequest {
   std::optional<LabelTokenIds> label_token_ids;
   std::optional<std::vector<std::string>> labels;
   bool apply_softmax = false;
+  std::optional<std::string> activation;
   bool item_first = false;
   double temperature = 1.0;
   bool return_token_logprobs = false;
@@ -25,7 +26,7 @@ struct ScoreRequest : EndpointRequest {
 
   proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
                                            const OnDelta& on_delta) const override;
-  std::int64_t ResponseBytesBound() const override;
+  std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override;
 };
 
 }  // namespace scorecast::coordinator

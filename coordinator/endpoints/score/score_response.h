@@ -14,9 +14,9 @@
 namespace scorecast::coordinator {
 
 struct ScoreResponse : EndpointResponse {
-  std::vector<std::vector<double>> scores;                             ///< [items][labels]
-  std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [items][labels]
-  std::optional<std::vector<double>> query_token_logprobs;             ///< [labels]
+  std::vector<std::vector<double>> scores;                         ///< [items][labels or classes]
+  std::optional<std::vector<std::vector<double>>> token_logprobs;  ///< [items][labels]
+  std::optional<std::vector<double>> query_token_logprobs;         ///< [labels]
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [rows][k], best first
   bool item_first_ignored = false;
 

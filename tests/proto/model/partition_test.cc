@@ -102,6 +102,20 @@ TEST(PartitionTest, RanksWithoutAGrainHoldNothing) {
   EXPECT_EQ(parts[1].vocabulary, (Range{16, 17}));
 }
 
+// Of a classifier, the classes are split, not the vocabulary.
+TEST(PartitionTest, RanksWithoutAClassHoldNoneOfTheHead) {
+  ModelConfig config = Config(9, 3, 112, 320);
+  config.num_labels = 1;
+  std::vector<Partition> parts = All(config, 3);
+  EXPECT_EQ(parts[0].vocabulary, (Range{0, 1}));
+  EXPECT_TRUE(parts[1].vocabulary.empty());
+  EXPECT_TRUE(parts[2].vocabulary.empty());
+  config.num_labels = 40;
+  parts = All(config, 2);
+  EXPECT_EQ(parts[0].vocabulary, (Range{0, 32}));
+  EXPECT_EQ(parts[1].vocabulary, (Range{32, 40}));
+}
+
 TEST(PartitionTest, MoreRanksThanHeadsAreRefusedWithBothNumbers) {
   try {
     MakePartition(Config(9, 3, 112, 320), 0, 10);

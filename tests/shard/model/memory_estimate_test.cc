@@ -187,12 +187,16 @@ TEST_P(MemoryEstimateTest, FewerBytesForLessPrecision) {
   EXPECT_EQ(of(Precision::kInt8).kv, of(Precision::kBfloat16).kv);
 }
 
+std::string TestName(const ::testing::TestParamInfo<const char*>& family) {
+  std::string name = family.param;
+  std::erase(name, '-');
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, MemoryEstimateTest,
-                         ::testing::ValuesIn(reference::kGoldenFamilies), [](const auto& family) {
-                           std::string name = family.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         ::testing::ValuesIn(reference::kGoldenFamilies), TestName);
+INSTANTIATE_TEST_SUITE_P(Classifiers, MemoryEstimateTest,
+                         ::testing::ValuesIn(reference::kGoldenClassifiers), TestName);
 
 }  // namespace
 }  // namespace scorecast::shard

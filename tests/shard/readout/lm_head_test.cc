@@ -70,12 +70,18 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     std::vector<std::byte> gathered;
     for (const Range& vocabulary : vocabularies) {
       LmHead head(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
-                  tensor_, vocabulary, softcap_);
+                  tensor_, vocabulary, softcap_, BiasOf(vocabulary));
       const std::vector<std::byte> part = head.ReadOut(plan, row_of, {input.data(), stride});
       EXPECT_EQ(part.size(), LayOutPartialLogits(plan, vocabulary).bytes);
       gathered.insert(gathered.end(), part.begin(), part.end());
     }
     return MergePartialLogits(plan, vocabularies, gathered);
+  }
+
+  std::vector<float> BiasOf(const Range& vocabulary) const {
+    return bias_.empty() ? bias_
+                         : std::vector<float>(bias_.begin() + vocabulary.begin,
+                                              bias_.begin() + vocabulary.end);
   }
 
   std::vector<std::vector<float>> RandomRows(std::size_t reads) {
@@ -124,6 +130,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
   std::mt19937 random_{3};
   std::optional<double> softcap_;
   std::vector<float> weight_;
+  std::vector<float> bias_;  ///< [vocab_size], or empty
   TensorView tensor_;
 };
 
@@ -229,6 +236,25 @@ TEST_P(LmHeadTest, TemperatureDividesTheLogits) {
     EXPECT_EQ(divided.label_logits[id], plain.label_logits[id] / 0.7F);
   }
   EXPECT_EQ(divided.max, plain.max / 0.7F);
+}
+
+// With and without the normaliser.
+TEST_P(LmHeadTest, ABiasIsAddedToTheLogits) {
+  const std::int32_t vocab_size = GetParam().vocab_size;
+  const std::int64_t cut = std::min(16, vocab_size);
+  const auto rows = RandomRows(2);
+  ForwardPlan plan = WholeRows(2, vocab_size);
+  plan.reads[1].normalizer = false;
+  const std::vector<Range> split = {{0, cut}, {cut, vocab_size}};
+  const std::vector<RowLogits> plain = ReadOut(plan, rows, split, 1);
+  bias_ = RandomFloats(random_, vocab_size);
+  const std::vector<RowLogits> found = ReadOut(plan, rows, split, 2);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t id = 0; id < bias_.size(); ++id) {
+      ASSERT_EQ(found[i].label_logits[id], plain[i].label_logits[id] + bias_[id]);
+    }
+  }
+  EXPECT_EQ(found[0].max, std::ranges::max(found[0].label_logits));
 }
 
 // The soft-cap comes before the temperature, and is the same function in both paths.

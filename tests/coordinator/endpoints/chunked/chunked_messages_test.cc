@@ -36,6 +36,7 @@ TEST(ChunkedRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
   EXPECT_FALSE(request.label_token_ids);
   EXPECT_FALSE(request.labels);
   EXPECT_FALSE(request.apply_softmax);
+  EXPECT_FALSE(request.activation);
   EXPECT_EQ(request.label_temperature, defaults.label_temperature);
   EXPECT_FALSE(request.return_token_logprobs);
   EXPECT_EQ(request.top_logprobs, 0);
@@ -68,6 +69,7 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   message.mutable_label_token_ids()->add_ids(4);
   message.add_labels("x");
   message.set_apply_softmax(true);
+  message.set_activation("none");
   message.set_label_temperature(0);
   message.set_return_token_logprobs(true);
   message.set_top_logprobs(5);
@@ -98,6 +100,7 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   EXPECT_THAT(*request.label_token_ids, ElementsAre(4));
   EXPECT_THAT(*request.labels, ElementsAre("x"));
   EXPECT_TRUE(request.apply_softmax);
+  EXPECT_EQ(request.activation, "none");
   EXPECT_EQ(request.label_temperature, 0);
   EXPECT_TRUE(request.return_token_logprobs);
   EXPECT_EQ(request.top_logprobs, 5);
@@ -209,13 +212,13 @@ TEST(ResponseBytesBound, NoResponseIsLonger) {
   message.set_request_id(std::numeric_limits<std::uint64_t>::max());
   response.ToMessage(message);
   const auto bytes = static_cast<std::int64_t>(message.ByteSizeLong());
-  EXPECT_LE(bytes, request.ResponseBytesBound());
-  EXPECT_GT(2 * bytes, request.ResponseBytesBound()) << "the bound is not too loose";
-  const std::int64_t whole = request.ResponseBytesBound();
+  EXPECT_LE(bytes, request.ResponseBytesBound({}));
+  EXPECT_GT(2 * bytes, request.ResponseBytesBound({})) << "the bound is not too loose";
+  const std::int64_t whole = request.ResponseBytesBound({});
   request.stream = true;
-  EXPECT_GT(request.ResponseBytesBound(), whole + 3 * static_cast<std::int64_t>(text.size()));
+  EXPECT_GT(request.ResponseBytesBound({}), whole + 3 * static_cast<std::int64_t>(text.size()));
   request.max_new_tokens = std::numeric_limits<std::int64_t>::max();
-  EXPECT_GT(request.ResponseBytesBound(), whole) << "without an overflow";
+  EXPECT_GT(request.ResponseBytesBound({}), whole) << "without an overflow";
 }
 
 }  // namespace

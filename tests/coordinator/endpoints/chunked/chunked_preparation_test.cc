@@ -351,6 +351,18 @@ TEST_F(ChunkedPreparation, OnlyRowsThatTheResponseNeedsAreRead) {
   EXPECT_THAT(Prepare().sequence.reads, ElementsAre(RowRead{4, 0, true, 0}));
 }
 
+TEST_F(ChunkedPreparation, AClassifierReadsAllClassesAtTheLastRow) {
+  config_.num_labels = 3;
+  Structured("s", {"ab"}, "?");
+  request_.label_token_ids.reset();
+  request_.activation = "sigmoid";
+  const Prepared prepared = Prepare();
+  EXPECT_TRUE(prepared.readout.row.scores);
+  EXPECT_EQ(prepared.readout.row.kind, ScoreKind::kSigmoid);
+  EXPECT_THAT(prepared.sequence.reads, ElementsAre(RowRead{4, 0, false, 0}));
+  EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(ElementsAre(0, 1, 2)));
+}
+
 TEST_F(ChunkedPreparation, WhatEndsACompletion) {
   Structured("s", {"ab"}, "?");
   request_.max_new_tokens = 5;

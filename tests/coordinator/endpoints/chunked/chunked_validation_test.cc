@@ -95,7 +95,7 @@ TEST_F(ChunkedValidation, WrongTypes) {
   for (const char* field : {"top_logprobs", "top_k", "timeout_ms"}) {
     ExpectRefused({}, Generated("\"" + std::string(field) + "\":1.5"), "wrong_type", field);
   }
-  for (const char* field : {"chunk_position_strategy", "model", "cache_salt"}) {
+  for (const char* field : {"chunk_position_strategy", "model", "cache_salt", "activation"}) {
     ExpectRefused({}, Generated("\"" + std::string(field) + "\":1"), "wrong_type", field);
   }
 }
@@ -260,6 +260,29 @@ TEST_F(ChunkedValidation, Labels) {
     ExpectRefused({}, Text(R"("label_token_ids":[5],"top_logprobs":)" + std::string(value)),
                   "top_logprobs_out_of_range", "top_logprobs");
   }
+}
+
+TEST_F(ChunkedValidation, Classifiers) {
+  Server classifier;
+  classifier.config_.num_labels = 3;
+  ExpectAccepted(classifier, R"({"system_prompt":"s","chunks":["ab","c"],"question":"?"})");
+  ExpectAccepted(classifier, R"({"prompt":"p"})");
+  ExpectAccepted(classifier, Ids(R"("apply_softmax":true,"label_temperature":0.5)"));
+  ExpectAccepted(classifier, Ids(R"("activation":"sigmoid","max_new_tokens":0)"));
+  ExpectRefused(classifier, Ids(R"("max_new_tokens":1)"), "not_for_classifiers", "max_new_tokens",
+                "needs a language model");
+  ExpectRefused(classifier, Ids(R"("label_token_ids":[1])"), "not_for_classifiers",
+                "label_token_ids");
+  ExpectRefused(classifier, Text(R"("labels":[" yes"])"), "not_for_classifiers", "labels");
+  ExpectRefused(classifier, Ids(R"("return_token_logprobs":true)"), "not_for_classifiers",
+                "return_token_logprobs");
+  ExpectRefused(classifier, Ids(R"("top_logprobs":1)"), "not_for_classifiers", "top_logprobs");
+  ExpectRefused(classifier, Ids(R"("activation":"relu")"), "unknown_activation", "activation");
+  ExpectRefused(classifier, Ids(R"("activation":"none","apply_softmax":true)"),
+                "contradictory_activation", "activation");
+  ExpectRefused(classifier, Ids(R"("label_temperature":2)"), "temperature_without_softmax",
+                "label_temperature");
+  ExpectRefused({}, Generated(R"("activation":"none")"), "only_for_classifiers", "activation");
 }
 
 TEST_F(ChunkedValidation, Sampling) {

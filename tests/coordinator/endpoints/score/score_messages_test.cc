@@ -30,6 +30,7 @@ TEST(ScoreRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
   EXPECT_FALSE(request.label_token_ids);
   EXPECT_FALSE(request.labels);
   EXPECT_EQ(request.apply_softmax, defaults.apply_softmax);
+  EXPECT_FALSE(request.activation);
   EXPECT_EQ(request.item_first, defaults.item_first);
   EXPECT_EQ(request.temperature, defaults.temperature);
   EXPECT_EQ(request.return_token_logprobs, defaults.return_token_logprobs);
@@ -50,6 +51,7 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   message.add_labels("x");
   message.add_labels("y");
   message.set_apply_softmax(true);
+  message.set_activation("");
   message.set_item_first(true);
   message.set_temperature(0);  // Set, although it is protobuf's own default.
   message.set_return_token_logprobs(true);
@@ -65,6 +67,7 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   EXPECT_TRUE(std::get<Ids>(request.items[1]).empty());
   EXPECT_THAT(*request.labels, ElementsAre("x", "y"));
   EXPECT_TRUE(request.apply_softmax);
+  EXPECT_EQ(request.activation, "");
   EXPECT_TRUE(request.item_first);
   EXPECT_EQ(request.temperature, 0.0);
   EXPECT_TRUE(request.return_token_logprobs);
@@ -177,14 +180,26 @@ TEST(ResponseBytesBound, IsAnUpperBoundAndNotFarOff) {
           request.label_token_ids = std::vector<Ids>(items, Ids(labels));
           forms.push_back(request);
           for (const ScoreRequest& form : forms) {
-            EXPECT_LE(LongestResponse(form), form.ResponseBytesBound());
-            EXPECT_LT(form.ResponseBytesBound(),
+            EXPECT_LE(LongestResponse(form), form.ResponseBytesBound({}));
+            EXPECT_LT(form.ResponseBytesBound({}),
                       4 * LongestResponse(form) + static_cast<std::int64_t>(items) * 30 + 300);
           }
         }
       }
     }
   }
+}
+
+TEST(ResponseBytesBound, CountsTheClassesOfAClassifier) {
+  ScoreRequest request;
+  request.items.resize(100);
+  ScoreResponse response;
+  response.scores.assign(100, std::vector<double>(500, -0.1));
+  v1::Response message;
+  response.ToMessage(message);
+  const auto bytes = static_cast<std::int64_t>(message.score().ByteSizeLong());
+  EXPECT_LE(bytes, request.ResponseBytesBound({.num_labels = 500}));
+  EXPECT_GT(2 * bytes, request.ResponseBytesBound({.num_labels = 500}));
 }
 
 TEST(ScoreResponse, FieldsThatWereNotAskedForAreAbsent) {

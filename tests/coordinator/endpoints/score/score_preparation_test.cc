@@ -162,6 +162,30 @@ TEST_F(ScorePreparation, AnEmptyItemIsReadAtTheLastPrefixRow) {
               ElementsAre(RowRead{2, 0, true, 0}, RowRead{4, 0, true, 0}, RowRead{2, 0, true, 0}));
 }
 
+// Even if its token is a pad token, which transformers would skip.
+TEST_F(ScorePreparation, AClassifierReadsAllClassesAtTheLastRow) {
+  config_.num_labels = 3;
+  request_.label_token_ids.reset();
+  request_.query = Ids{1, 2};
+  request_.items = {Ids{3, 0}, Ids{}};
+  options_.delimiter = 9;
+  for (const bool apply_softmax : {false, true}) {
+    request_.apply_softmax = apply_softmax;
+    const Prepared packed = Prepare();
+    ASSERT_EQ(packed.sequences.size(), 1u);
+    EXPECT_THAT(packed.sequences[0].label_lists, ElementsAre(ElementsAre(0, 1, 2)));
+    EXPECT_THAT(packed.sequences[0].reads,
+                ElementsAre(RowRead{3, 0, false, 0}, RowRead{1, 0, false, 0}));
+    EXPECT_EQ(packed.readout.row.kind, apply_softmax ? ScoreKind::kSoftmax : ScoreKind::kLogit);
+  }
+  options_.delimiter.reset();
+  const Prepared prompts = Prepare();
+  ASSERT_EQ(prompts.sequences.size(), 2u);
+  EXPECT_THAT(prompts.sequences[0].label_lists, ElementsAre(ElementsAre(0, 1, 2)));
+  EXPECT_THAT(prompts.sequences[0].reads, ElementsAre(RowRead{3, 0, false, 0}));
+  EXPECT_THAT(prompts.sequences[1].reads, ElementsAre(RowRead{1, 0, false, 0}));
+}
+
 TEST_F(ScorePreparation, NoItemsComputeNothing) {
   request_.query = Ids{1, 2};
   request_.return_token_logprobs = true;

@@ -58,7 +58,7 @@ TEST(Scores, ProbabilitiesOverTheVocabulary) {
 
 TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
   ScoreReadout readout = Items(2);
-  readout.row.apply_softmax = true;
+  readout.row.kind = ScoreKind::kSoftmax;
   readout.row.temperature = 0.5;
   // There is no normaliser, because only the labels were computed.
   const auto response = Respond(readout, {{Row({1, 2}, 0, 0)}, {Row({-700, -700}, 0, 0)}});
@@ -71,7 +71,7 @@ TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
 
 TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
   ScoreReadout readout = Items(1);
-  readout.row.apply_softmax = true;
+  readout.row.kind = ScoreKind::kSoftmax;
   readout.row.temperature = 0.7;
   const std::vector<std::vector<RowLogits>> rows = {{Row({0.123F, 4.5F, -3.25F}, 4.5F, 1.75)}};
   const auto alone = Respond(readout, rows);
@@ -80,9 +80,43 @@ TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
   EXPECT_EQ(alone.value().scores, both.value().scores);
 }
 
+TEST(Scores, LogitsOfClasses) {
+  ScoreReadout readout = Items(1);
+  readout.row.kind = ScoreKind::kLogit;
+  const auto response = Respond(readout, {{Row({-1.25F, 0.1F, 3e38F}, 0, 0)}});
+  ASSERT_TRUE(response.has_value());
+  EXPECT_THAT(response.value().scores, ElementsAre(ElementsAre(-1.25F, 0.1F, 3e38F)));
+}
+
+TEST(Scores, SigmoidOfEachClass) {
+  ScoreReadout readout = Items(2);
+  readout.row.kind = ScoreKind::kSigmoid;
+  const auto response =
+      Respond(readout, {{Row({0, 2, -2}, 0, 0)}, {Row({3e38F, -3e38F, -700}, 0, 0)}});
+  ASSERT_TRUE(response.has_value());
+  const double of_two = 1 / (1 + std::exp(-2.0));
+  EXPECT_THAT(response.value().scores[0],
+              ElementsAre(0.5, DoubleNear(of_two, kRounding), DoubleNear(1 - of_two, kRounding)));
+  EXPECT_THAT(response.value().scores[1], ElementsAre(1, 0, std::exp(-700.0)));
+}
+
+TEST(Scores, ALogitThatIsNotFiniteIsAFaultInEveryKind) {
+  for (const ScoreKind kind :
+       {ScoreKind::kProbability, ScoreKind::kSoftmax, ScoreKind::kLogit, ScoreKind::kSigmoid}) {
+    for (const float logit :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      ScoreReadout readout = Items(1);
+      readout.row.kind = kind;
+      const auto response = Respond(readout, {{Row({logit}, 0, 1)}});
+      ASSERT_FALSE(response.has_value());
+      EXPECT_EQ(response.error().reason, "not_finite");
+    }
+  }
+}
+
 TEST(Scores, ExtremeTemperaturesStayFinite) {
   ScoreReadout readout = Items(1);
-  readout.row.apply_softmax = true;
+  readout.row.kind = ScoreKind::kSoftmax;
   for (const double temperature :
        {std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max()}) {
     readout.row.temperature = temperature;
@@ -135,7 +169,7 @@ TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   EXPECT_EQ(param(Items(2), {Row({0, 1}, 1, std::numeric_limits<double>::infinity()), good}),
             "items[0]");
   ScoreReadout softmax = Items(2);
-  softmax.row.apply_softmax = true;
+  softmax.row.kind = ScoreKind::kSoftmax;
   EXPECT_EQ(param(softmax, {good, Row({nan, 1}, 0, 0)}), "items[1]");
   EXPECT_EQ(param(softmax, {good, Row({inf, 1}, 0, 0)}), "items[1]");
   ScoreReadout with_query = Items(1);

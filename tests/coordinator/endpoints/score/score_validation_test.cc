@@ -252,6 +252,46 @@ TEST_F(ScoreValidation, Labels) {
                 "label_out_of_vocabulary", "label_token_ids[0]");
 }
 
+TEST_F(ScoreValidation, Classifiers) {
+  Server classifier;
+  classifier.config_.num_labels = 3;
+  Server one_by_one = classifier;
+  one_by_one.options_.delimiter.reset();
+  for (const Server& server : {classifier, one_by_one}) {
+    for (const char* fields :
+         {R"("apply_softmax":false)", R"("apply_softmax":true,"temperature":0.5)",
+          R"("activation":null)", R"("activation":"none")", R"("activation":"sigmoid")",
+          R"("activation":"softmax","temperature":2)",
+          R"("activation":"softmax","apply_softmax":true)",
+          R"("labels":null,"label_token_ids":null,"top_logprobs":0,"max_new_tokens":0)"}) {
+      ExpectAccepted(server, Ids(fields));
+      ExpectAccepted(server, Text(fields));
+    }
+    ExpectRefused(server, Ids(R"("label_token_ids":[1])"), "not_for_classifiers", "label_token_ids",
+                  "needs a language model");
+    ExpectRefused(server, Ids(R"("label_token_ids":[])"), "not_for_classifiers", "label_token_ids");
+    ExpectRefused(server, Text(R"("labels":[" yes"])"), "not_for_classifiers", "labels");
+    ExpectRefused(server, Ids(R"("return_token_logprobs":true)"), "not_for_classifiers",
+                  "return_token_logprobs");
+    ExpectRefused(server, Ids(R"("top_logprobs":2)"), "not_for_classifiers", "top_logprobs");
+    ExpectRefused(server, Ids(R"("max_new_tokens":1)"), "max_new_tokens_not_zero",
+                  "max_new_tokens");
+    ExpectRefused(server, Ids(R"("activation":"relu")"), "unknown_activation", "activation",
+                  R"(must be "none", "softmax" or "sigmoid", not "relu")");
+    ExpectRefused(server, Ids(R"("activation":1)"), "wrong_type", "activation");
+    ExpectRefused(server, Ids(R"("activation":"sigmoid","apply_softmax":true)"),
+                  "contradictory_activation", "activation",
+                  R"("sigmoid" contradicts apply_softmax=True)");
+    ExpectRefused(server, Ids(R"("temperature":2)"), "temperature_without_softmax", "temperature");
+    ExpectRefused(server, Ids(R"("activation":"sigmoid","temperature":2)"),
+                  "temperature_without_softmax", "temperature");
+    // The tokens of texts are those of the vocabulary, not of the classes.
+    ExpectRefused(server, R"({"query":[1,300],"items":[[1]]})", "token_out_of_vocabulary", "query");
+  }
+  ExpectRefused({}, Ids(R"("label_token_ids":[5],"activation":"none")"), "only_for_classifiers",
+                "activation", "needs a classifier");
+}
+
 TEST_F(ScoreValidation, Temperature) {
   const auto with = [](const std::string& fields) {
     return Ids(R"("label_token_ids":[5],)" + fields);

@@ -322,7 +322,9 @@ class FormingEndpoint : public Endpoint {
       prepared.readout = std::move(readout);
       return prepared;
     }
-    std::int64_t ResponseBytesBound() const override { return 0; }
+    std::int64_t ResponseBytesBound(const proto::ModelConfig& /*config*/) const override {
+      return 0;
+    }
   };
 
   const std::function<void()> on_parse_;
