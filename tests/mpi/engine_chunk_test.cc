@@ -12,7 +12,7 @@
 #include "tests/mpi/paged_plan.h"
 #include "tests/reference/dense_mask.h"
 #include "tests/reference/golden_cases.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
@@ -26,10 +26,6 @@ using reference::PositionStrategy;
 
 /// The promised largest error of a log-probability against the references.
 constexpr double kTolerance = 1e-4;
-
-std::filesystem::path Family(const std::string& name) {
-  return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
-}
 
 /// Makes the sequence read its last row: logits of `labels` and the `top_k` best tokens.
 void ReadLastRow(const std::vector<TokenId>& labels, int top_k, PackedSequence& sequence) {
@@ -51,7 +47,7 @@ void ExpectGolden(const RowLogits& row, const ChunkAwareCase& golden) {
   }
 }
 
-class ChunkGolden : public ::testing::TestWithParam<const char*> {
+class ChunkGolden : public ::testing::TestWithParam<std::string> {
  protected:
   /// Generates tokens greedily: each plan computes one row behind the stored ones and must give the
   /// golden token. Appends the golden token, not the found one, because only rank 0 has that and
@@ -71,11 +67,11 @@ class ChunkGolden : public ::testing::TestWithParam<const char*> {
     }
   }
 
-  Engine engine_{Family(GetParam())};
+  Engine engine_{GetParam()};
 };
 
 TEST_P(ChunkGolden, WholeAndInPagesAndGreedy) {
-  const reference::FamilyGolden golden = reference::LoadFamilyGolden(Family(GetParam()));
+  const reference::FamilyGolden golden = reference::LoadFamilyGolden(GetParam());
   int groups = 0;
   int weighted = 0;
   for (std::size_t i = 0; i < golden.chunk_aware.size(); ++i) {
@@ -110,7 +106,10 @@ TEST_P(ChunkGolden, WholeAndInPagesAndGreedy) {
   EXPECT_EQ(weighted, type == "llama" || type == "qwen3" ? 2 : 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ChunkGolden, ::testing::ValuesIn(reference::kGoldenFamilies));
+INSTANTIATE_TEST_SUITE_P(All, ChunkGolden,
+                         ::testing::ValuesIn(reference::FindGoldenDirectories(SCORECAST_TESTS_DIR
+                                                                              "/golden")
+                                                 .language_models));
 
 class Chunks : public ::testing::Test {
  protected:
@@ -135,7 +134,7 @@ class Chunks : public ::testing::Test {
     }
   }
 
-  Engine engine_{Family("qwen3")};
+  Engine engine_{SCORECAST_TESTS_DIR "/golden/families/qwen3"};
 };
 
 TEST_F(Chunks, OneChunkAndOneQuestionIsPlainCausal) {

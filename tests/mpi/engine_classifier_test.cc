@@ -12,7 +12,7 @@
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/golden_cases.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_model.h"
 #include "tests/reference/temp_directory.h"
@@ -49,11 +49,10 @@ std::vector<RowLogits> ClassRows(Engine& engine, const PackedSequence& sequence)
   return results.empty() ? std::vector<RowLogits>() : std::move(results[0]);
 }
 
-class ClassifierGolden : public ::testing::TestWithParam<const char*> {};
+class ClassifierGolden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ClassifierGolden, ClassLogits) {
-  const std::filesystem::path dir =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / GetParam();
+  const std::filesystem::path dir = GetParam();
   Engine engine(dir);
   for (const reference::ClassifierCase& golden : reference::LoadClassifierGolden(dir)) {
     for (const bool normalizer : {false, true}) {
@@ -76,7 +75,10 @@ TEST_P(ClassifierGolden, ClassLogits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ClassifierGolden, ::testing::ValuesIn(reference::kGoldenClassifiers));
+INSTANTIATE_TEST_SUITE_P(All, ClassifierGolden,
+                         ::testing::ValuesIn(reference::FindGoldenDirectories(SCORECAST_TESTS_DIR
+                                                                              "/golden")
+                                                 .classifiers));
 
 /// A random classifier, whose weights every rank makes for itself.
 struct RandomClassifier {

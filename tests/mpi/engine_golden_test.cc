@@ -8,7 +8,7 @@
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/golden_cases.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_model.h"
@@ -41,11 +41,10 @@ void ExpectRow(const RowLogits& row, const std::vector<double>& label_logprobs,
   }
 }
 
-class FamilyGolden : public ::testing::TestWithParam<const char*> {};
+class FamilyGolden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(FamilyGolden, MultiItem) {
-  const std::filesystem::path dir =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / GetParam();
+  const std::filesystem::path dir = GetParam();
   Engine engine(dir);
   const reference::FamilyGolden golden = reference::LoadFamilyGolden(dir);
   ASSERT_FALSE(golden.multi_item.empty());
@@ -65,7 +64,10 @@ TEST_P(FamilyGolden, MultiItem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FamilyGolden, ::testing::ValuesIn(reference::kGoldenFamilies));
+INSTANTIATE_TEST_SUITE_P(All, FamilyGolden,
+                         ::testing::ValuesIn(reference::FindGoldenDirectories(SCORECAST_TESTS_DIR
+                                                                              "/golden")
+                                                 .language_models));
 
 /// A prefix, blocks and suffixes of random lengths. All blocks begin at the same position, and so
 /// do all suffixes.

@@ -181,5 +181,39 @@ TEST(GoldenConfigTest, EveryGoldenDirectoryIsListed) {
   }
 }
 
+// What tests/golden/make/families.py drew with its seed: one K/V head, windows of 1 and of more
+// than the sequences, and all spellings.
+TEST(GoldenConfigTest, ReadsOddConfigurations) {
+  const auto load = [](const std::string& name) {
+    return LoadModelConfig(SCORECAST_TESTS_DIR "/golden/odd/" + name);
+  };
+  const ModelConfig mistral = load("mistral");
+  EXPECT_EQ(mistral.num_key_value_heads, 1);
+  EXPECT_THAT(mistral.layers, Each(LayerConfig{.sliding_window = 1}));
+  EXPECT_THAT(mistral.rope_tables,
+              ElementsAre(RopeConfig{.type = RopeType::kLinear, .theta = 5000.0, .factor = 6.97}));
+
+  const ModelConfig qwen2 = load("qwen2");
+  EXPECT_THAT(qwen2.layers,
+              ElementsAre(LayerConfig(), LayerConfig(), LayerConfig{.sliding_window = 5}));
+  const ModelConfig qwen3 = load("qwen3");  // Without layer_types.
+  const LayerConfig sliding{.sliding_window = 13, .qk_norm = true};
+  EXPECT_THAT(qwen3.layers, ElementsAre(LayerConfig{.qk_norm = true}, sliding, sliding));
+
+  const ModelConfig gemma3 = load("gemma3");
+  ASSERT_EQ(gemma3.rope_tables.size(), 2U);
+  EXPECT_EQ(gemma3.rope_tables[0].type, RopeType::kYarn);
+  EXPECT_FALSE(gemma3.rope_tables[0].truncate);
+  EXPECT_EQ(gemma3.rope_tables[1].type, RopeType::kDefault);
+  EXPECT_FALSE(gemma3.layers[0].sliding_window);
+  EXPECT_EQ(gemma3.layers[1].sliding_window, 1000);
+  EXPECT_EQ(gemma3.layers[1].rope_table, 1U);
+  EXPECT_EQ(load("mistral-classifier").num_labels, 5);
+  EXPECT_EQ(load("gemma3-classifier").num_labels, 4);
+  for (const auto& entry : std::filesystem::directory_iterator(SCORECAST_TESTS_DIR "/golden/odd")) {
+    EXPECT_NO_THROW(LoadModelConfig(entry.path())) << entry.path();
+  }
+}
+
 }  // namespace
 }  // namespace scorecast::proto
