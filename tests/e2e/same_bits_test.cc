@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ostream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/golden_families.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
@@ -179,6 +181,79 @@ INSTANTIATE_TEST_SUITE_P(All, SameBits,
                            return std::string(test.param.multi_item ? "MultiItem" : "OneByOne") +
                                   std::to_string(std::max(1, test.param.ranks)) + "Ranks_" +
                                   test.param.dtype;
+                         });
+
+class FamilySameBits : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  static std::vector<TokenId> FamilyTokens(std::uint64_t seed, std::size_t count) {
+    return reference::RandomTokens(seed, count, /*vocab_size=*/320, kDelimiter);
+  }
+
+  /// Items, and chunks with a completion. Queries and chunks are longer than the families' windows.
+  static std::vector<EndpointRequest> Requests() {
+    std::vector<EndpointRequest> requests;
+    for (const std::uint64_t seed : {10, 20, 30}) {
+      json score = {{"query", FamilyTokens(seed, 30 + 2 * seed)},
+                    {"items", {FamilyTokens(seed + 1, 3), FamilyTokens(seed + 2, 40)}},
+                    {"label_token_ids", {300, 17, 255, 0}},
+                    {"return_token_logprobs", true},
+                    {"top_logprobs", 4}};
+      requests.push_back(ToScore(score));
+      requests.push_back(ToScore(SoftmaxOnly(score)));
+      requests.push_back(
+          ToChunked({{"system_prompt", FamilyTokens(seed + 3, 20)},
+                     {"chunks", {FamilyTokens(seed + 4, 70), FamilyTokens(seed + 5, 9)}},
+                     {"question", FamilyTokens(seed + 6, 5)},
+                     {"chunk_position_strategy", seed == 10 ? "offset" : "shared"},
+                     {"chunk_temperature", seed == 20 ? 0.8 : 1.0},
+                     {"label_token_ids", {300, 17, 255, 0}},
+                     {"return_token_logprobs", true},
+                     {"max_new_tokens", 5},
+                     {"ignore_eos", true}}));
+    }
+    return requests;
+  }
+
+  BatchRun RunWith(std::vector<std::string> flags,
+                   const std::vector<EndpointRequest>& requests) const {
+    flags.insert(flags.end(), {"--multi-item-scoring-delimiter", kDelimiterFlag});
+    BatchRun run = RunRequests(
+        {FamilyDirectory(std::get<0>(GetParam())), flags, /*ranks=*/0, std::get<1>(GetParam())},
+        requests);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.lines.size(), requests.size());
+    return run;
+  }
+};
+
+// Each request alone, and all of them twice in the opposite order, in small passes. The second time
+// a request reads what is cached.
+TEST_P(FamilySameBits, InAnyCompanyAndOrderInAnyPassesAndFromTheCache) {
+  const std::vector<EndpointRequest> requests = Requests();
+  const BatchRun expected = RunWith({}, requests);
+  for (const std::size_t i : {0U, 2U}) {
+    const BatchRun alone = RunWith({}, {requests[i]});
+    EXPECT_EQ(alone.StableResponse(0), expected.StableResponse(i)) << "request " << i;
+  }
+  std::vector<EndpointRequest> twice(requests.rbegin(), requests.rend());
+  twice.insert(twice.end(), requests.rbegin(), requests.rend());
+  const BatchRun again = RunWith({"--max-batch-tokens", "32", "--threads", "3"}, twice);
+  std::int64_t cached = 0;
+  for (std::size_t i = 0; i < twice.size(); ++i) {
+    const std::size_t of = requests.size() - 1 - i % requests.size();
+    EXPECT_EQ(again.StableResponse(i), expected.StableResponse(of)) << "request " << of;
+    cached += again.CachedTokens(i);
+  }
+  EXPECT_GT(cached, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FamilySameBits,
+                         ::testing::Combine(::testing::ValuesIn(reference::kEachFamily),
+                                            ::testing::Values("f32", "bf16", "int8")),
+                         [](const auto& test) {
+                           std::string name = std::get<0>(test.param);
+                           std::erase(name, '-');
+                           return name + "_" + std::get<1>(test.param);
                          });
 
 // The hidden delimiter makes multi-item scoring the same mathematics as one prompt for each item.

@@ -97,16 +97,44 @@ PackedSequence RandomSequence(std::mt19937& random, std::int64_t vocab_size) {
   return sequence;
 }
 
-class RandomLayouts : public ::testing::TestWithParam<const char*> {};
+class RandomLayouts : public ::testing::TestWithParam<const char*> {
+ protected:
+  void ExpectTheOracle(const proto::ModelConfig& config);
+};
 
-TEST_P(RandomLayouts, AgreeWithTheOracle) {
+TEST_P(RandomLayouts, AgreeWithTheOracle) { ExpectTheOracle(reference::TinyConfig(GetParam())); }
+
+// Windows of one position, of a page and a position, and of more positions than there are.
+TEST_P(RandomLayouts, AgreeForEveryWindow) {
+  proto::ModelConfig config = reference::TinyConfig(GetParam());
+  for (const std::int64_t window : {1, 65, 10000}) {
+    SCOPED_TRACE("window " + std::to_string(window));
+    config.layers[0].sliding_window = window;
+    ExpectTheOracle(config);
+  }
+}
+
+// One K/V head, a head_dim apart from the others, odd sizes.
+TEST_P(RandomLayouts, AgreeForOtherSizes) {
+  proto::ModelConfig config = reference::TinyConfig(GetParam());
+  config.num_key_value_heads = 1;
+  config.num_attention_heads = 5;
+  config.head_dim = 18;
+  config.hidden_size = 37;
+  config.intermediate_size = 53;
+  config.vocab_size = 211;
+  config.tie_word_embeddings = true;
+  ExpectTheOracle(config);
+}
+
+void RandomLayouts::ExpectTheOracle(const proto::ModelConfig& config) {
   const reference::TempDirectory dir;  // Each rank has its own, with the same weights.
   reference::RandomCheckpoint checkpoint;
-  checkpoint.config = reference::TinyConfig(GetParam());
+  checkpoint.config = config;
   checkpoint.seed = 11;
-  reference::WriteRandomCheckpoint(dir.path(), checkpoint);
-  Engine engine(dir.path(), {.threads = 2, .max_rows = 1024});
-  const reference::ReferenceModel oracle(dir.path());
+  reference::WriteRandomWeights(dir.path(), checkpoint);
+  Engine engine(dir.path(), config, {.threads = 2, .max_rows = 1024});
+  const reference::ReferenceModel oracle(dir.path(), config);
   std::mt19937 random(5);
   for (int round = 0; round < 8; ++round) {
     const PackedSequence sequence = RandomSequence(random, engine.config().vocab_size);
@@ -131,7 +159,9 @@ TEST_P(RandomLayouts, AgreeWithTheOracle) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RandomLayouts, ::testing::Values("llama", "qwen3"));
+INSTANTIATE_TEST_SUITE_P(All, RandomLayouts,
+                         ::testing::Values("llama", "qwen3", "mistral", "gemma", "gemma2",
+                                           "gemma3_text"));
 
 }  // namespace
 }  // namespace scorecast::testing

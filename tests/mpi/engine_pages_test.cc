@@ -167,6 +167,11 @@ class EnginePages : public ::testing::TestWithParam<std::tuple<Precision, const 
 
   /// In even rounds the blocks have a weighting of their own.
   PackedSequence Sequence(int round) { return RandomSequence(random_, round % 2 == 0); }
+  bool HasOnlyWindows() const {
+    return std::ranges::all_of(engine_.config().layers, [](const proto::LayerConfig& layer) {
+      return layer.sliding_window.has_value();
+    });
+  }
   ScatteredPages Free() { return {engine_.limits(), random_()}; }
   std::vector<RowLogits> Whole(const PackedSequence& sequence) {
     return RunWhole(engine_, sequence);
@@ -451,7 +456,8 @@ TEST_P(EnginePages, AChangedChunkChangesNoOther) {
       if (!sees_it(s)) {
         paged.pages[s] = paged_old.pages[s];
       }
-      if (engine_.is_root()) {
+      // If every layer has a window, all windows may end behind the changed chunk.
+      if (engine_.is_root() && !(sees_it(s) && HasOnlyWindows())) {
         EXPECT_EQ(SameBits(before.rows()[s], expected[s]), !sees_it(s)) << "segment " << s;
       }
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <tuple>
@@ -72,18 +73,24 @@ std::vector<double> LogProbsOf(const reference::ReferenceModel& model,
 }
 
 struct Errors {
+  double mean = 0;
   double rms = 0;
+  double most = 0;  // 99 % are not larger.
   double largest = 0;
 };
 
 Errors ErrorsOf(const std::vector<double>& found, const std::vector<double>& exact) {
+  std::vector<double> sizes;
   Errors errors;
   for (std::size_t i = 0; i < exact.size(); ++i) {
-    const double error = std::abs(found[i] - exact[i]);
+    const double error = sizes.emplace_back(std::abs(found[i] - exact[i]));
+    errors.mean += error / static_cast<double>(exact.size());
     errors.rms += error * error / static_cast<double>(exact.size());
-    errors.largest = std::max(errors.largest, error);
   }
   errors.rms = std::sqrt(errors.rms);
+  std::ranges::sort(sizes);
+  errors.most = sizes[sizes.size() * 99 / 100];
+  errors.largest = sizes.back();
   return errors;
 }
 
@@ -174,6 +181,39 @@ INSTANTIATE_TEST_SUITE_P(All, EnginePrecision,
                                                      std::get<1>(test.param));
                          });
 
+class EngineFigures : public ::testing::TestWithParam<const char*> {};
+
+// Prints the rows of a table in docs/numerics.md:
+//   engine_precision_test --gtest_filter='*EngineFigures*' | grep '^|'
+TEST_P(EngineFigures, Errors) {
+  const std::filesystem::path model = Family(GetParam());
+  const reference::ReferenceModel oracle(model);
+  const PackedSequence sequence = EveryRow(oracle.config().vocab_size);
+  std::string row = std::string("| ") + GetParam();
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+    Engine engine(model, {.precision = precision});
+    const std::vector<double> found = LogProbsOf(engine, sequence);
+    if (!engine.is_root()) {
+      continue;
+    }
+    const Errors errors = ErrorsOf(found, LogProbsOf(oracle, sequence));
+    char cells[64];
+    if (precision == Precision::kFloat32) {
+      EXPECT_LE(errors.largest, 1e-4);
+      std::snprintf(cells, sizeof(cells), " | %.0e", errors.largest);
+    } else {
+      std::snprintf(cells, sizeof(cells), " | %.3f | %.2f | %.2f", errors.mean, errors.most,
+                    errors.largest);
+    }
+    row += cells;
+  }
+  if (proto::Communicator::World().is_root()) {
+    std::printf("%s |\n", row.c_str());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EngineFigures, ::testing::ValuesIn(reference::kGoldenFamilies));
+
 // Real models have channels a hundred times as large as the others.
 TEST(EngineOutliers, DoNotReduceThePrecisionOfOtherChannels) {
   const reference::TempDirectory dir;  // Each rank has its own, with the same weights.
@@ -187,9 +227,9 @@ TEST(EngineOutliers, DoNotReduceThePrecisionOfOtherChannels) {
   ExpectErrorsOfRounding(dir.path(), Precision::kInt8);
 }
 
-// Layers whose windows, norms and RoPE tables differ, which no family has yet. The first layer, an
-// inner one and the last have norms behind attention, behind feed-forward, or both. The last layer
-// computes only the rows that are read.
+// Layers whose windows, norms and RoPE tables differ, in ways that no family has. The first layer,
+// an inner one and the last have norms behind attention, behind feed-forward, or both. The last
+// layer computes only the rows that are read.
 TEST(EngineLayers, HaveOptionsOfTheirOwn) {
   const reference::TempDirectory dir;  // Each rank has its own, with the same weights.
   reference::RandomCheckpoint checkpoint;

@@ -290,6 +290,35 @@ ModelConfig TinyConfig(const std::string& model_type) {
   config.max_position_embeddings = 512;
   config.rms_norm_eps = 1e-5;
   config.attention_bias = model_type == "qwen2";
+  if (model_type == "mistral") {
+    for (proto::LayerConfig& layer : config.layers) {
+      layer.sliding_window = 24;
+    }
+  }
+  if (model_type.starts_with("gemma")) {
+    config.norm_weights_plus_one = true;
+    config.hidden_activation = proto::Activation::kGeluTanh;
+    config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
+  }
+  if (model_type == "gemma2" || model_type == "gemma3_text") {
+    config.query_scale = 1 / std::sqrt(11.0);
+    config.layers[0].sliding_window = 24;
+    for (proto::LayerConfig& layer : config.layers) {
+      layer.post_attention_norm = true;
+      layer.post_feedforward_norm = true;
+    }
+  }
+  if (model_type == "gemma2") {
+    config.attn_logit_softcapping = 5;
+    config.final_logit_softcapping = 6;
+  }
+  if (model_type == "gemma3_text") {
+    config.rope_tables = {{.theta = 1e6}, {.theta = 1e4}};
+    config.layers[0].rope_table = 1;
+    for (proto::LayerConfig& layer : config.layers) {
+      layer.qk_norm = true;
+    }
+  }
   return config;
 }
 

@@ -11,8 +11,7 @@ namespace scorecast::reference {
 enum class StoredDtype { kF32, kBf16 };
 
 struct RandomCheckpoint {
-  proto::ModelConfig config;  ///< `model_type` is llama, qwen2 or qwen3; `architecture` and `dtype`
-                              ///< are unused.
+  proto::ModelConfig config;  ///< `architecture` and `dtype` are unused.
   std::uint64_t seed = 0;     ///< Equal seeds and shapes give equal weights.
   StoredDtype dtype = StoredDtype::kF32;
   int shards = 1;  ///< More than one: model-0000i-of-0000n.safetensors and an index.
@@ -27,13 +26,15 @@ struct RandomCheckpoint {
 /// tests/golden/make/families.py).
 void WriteRandomWeights(const std::filesystem::path& model_dir, const RandomCheckpoint& checkpoint);
 
-/// Writes config.json and the weights. Throws std::invalid_argument for options that no config.json
-/// of the family can express.
+/// Writes config.json, for the families llama, qwen2 and qwen3, and the weights. Throws
+/// std::invalid_argument for other families, and for options that no config.json of the family can
+/// express.
 void WriteRandomCheckpoint(const std::filesystem::path& model_dir,
                            const RandomCheckpoint& checkpoint);
 
 /// A tiny configuration to start from: 2 layers, 6 query and 2 K/V heads, untied. `model_type` sets
-/// the options that the family always has.
+/// the options that the family always has. Windows have 24 positions; those of gemma2 and
+/// gemma3_text apply to the first layer only.
 proto::ModelConfig TinyConfig(const std::string& model_type);
 
 /// `count` random ids below `vocab_size`, none of which is `avoid`.

@@ -126,14 +126,20 @@ TEST_P(MemoryEstimateTest, TouchedIsThePartThatTheLargestTouchedBucketUses) {
 
 // A rank that is alone has summands only if a layer normalises them.
 TEST_P(MemoryEstimateTest, SummandsOfOneRankAreCountedIfTheyAreUsed) {
-  proto::ModelConfig with_norm = config_;
+  proto::ModelConfig without_norms = config_;
+  for (proto::LayerConfig& layer : without_norms.layers) {
+    layer.post_attention_norm = false;
+    layer.post_feedforward_norm = false;
+  }
+  proto::ModelConfig with_norm = without_norms;
   with_norm.layers.back().post_feedforward_norm = true;
   const auto activations = [](const proto::ModelConfig& config, int ranks) {
     const proto::Partition partition = proto::MakePartition(config, 0, ranks);
     return EstimateMemory(config, partition, kLimits, Products(Precision::kFloat32)).activations;
   };
-  EXPECT_EQ(activations(with_norm, 1) - activations(config_, 1), 1000 * config_.hidden_size * 4);
-  EXPECT_EQ(activations(with_norm, 2), activations(config_, 2));
+  EXPECT_EQ(activations(with_norm, 1) - activations(without_norms, 1),
+            1000 * config_.hidden_size * 4);
+  EXPECT_EQ(activations(with_norm, 2), activations(without_norms, 2));
 }
 
 TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
