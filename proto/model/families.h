@@ -37,6 +37,9 @@ struct WindowRule {
 /// Attention scores and logits are soft-capped, with the values of absent fields.
 struct SoftcappingRule {
   std::optional<double> attention;
+  /// False: transformers has `attn_logit_softcapping` in the family's configuration, but does not
+  /// compute with it.
+  bool caps_attention = true;
   std::optional<double> logits;
 };
 
@@ -151,7 +154,7 @@ inline constexpr std::array kFamilies = {
            .activation_field = "hidden_activation",
            .hidden_act_gelu_is_tanh = true,
            .query_pre_attn_scalar = 256,
-           .softcapping = SoftcappingRule{}},
+           .softcapping = SoftcappingRule{.caps_attention = false}},
 };
 
 }  // namespace scorecast::proto

@@ -146,8 +146,10 @@ void ReadAttentionOptions(const Fields& fields, const Family& family, ModelConfi
   const auto softcapping = [&fields](std::string_view name, std::optional<double> absent) {
     return fields.Find(name) == nullptr ? absent : fields.OptionalPositiveNumber(name);
   };
-  config.attn_logit_softcapping =
-      softcapping("attn_logit_softcapping", family.softcapping->attention);
+  if (family.softcapping->caps_attention) {
+    config.attn_logit_softcapping =
+        softcapping("attn_logit_softcapping", family.softcapping->attention);
+  }
   config.final_logit_softcapping =
       softcapping("final_logit_softcapping", family.softcapping->logits);
 }

@@ -126,7 +126,7 @@ void ReadGemma(const json& config, ModelConfig& model) {
     return;
   }
   model.query_scale = 1 / std::sqrt(config.at("query_pre_attn_scalar").get<double>());
-  if (IsSet(config, "attn_logit_softcapping")) {
+  if (model.model_type == "gemma2" && IsSet(config, "attn_logit_softcapping")) {
     model.attn_logit_softcapping = config.at("attn_logit_softcapping").get<double>();
   }
   if (IsSet(config, "final_logit_softcapping")) {

@@ -128,10 +128,14 @@ TEST(ModelConfigTest, StepsOfGemma) {
     EXPECT_EQ(config.embedding_scale, 1.0);
     EXPECT_EQ(config.query_scale, 0);
   }
+  EXPECT_THAT(ErrorOf(With(Gemma2(), "attn_logit_softcapping", 0)),
+              HasSubstr("attn_logit_softcapping is 0"));
+  // transformers ignores this field of Gemma 3.
+  EXPECT_FALSE(Parse(With(Gemma3(), "attn_logit_softcapping", 50.0)).attn_logit_softcapping);
   for (const Json& json : {Gemma2(), Gemma3()}) {
     for (const Json& value : {Json(0), Json(-50), Json("50"), Json::array({50})}) {
-      EXPECT_THAT(ErrorOf(With(json, "attn_logit_softcapping", value)),
-                  HasSubstr("attn_logit_softcapping is "));
+      EXPECT_THAT(ErrorOf(With(json, "final_logit_softcapping", value)),
+                  HasSubstr("final_logit_softcapping is "));
       EXPECT_THAT(ErrorOf(With(json, "query_pre_attn_scalar", value)),
                   HasSubstr("query_pre_attn_scalar is "));
     }
