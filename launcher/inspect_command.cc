@@ -1,11 +1,19 @@
+#include <array>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/text/tokenizer.h"
 #include "launcher/commands.h"
 #include "launcher/plan_limits.h"
+#include "proto/base/error.h"
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
@@ -23,16 +31,69 @@ std::string Text(proto::Range range) {
                        : std::to_string(range.begin) + ".." + std::to_string(range.end - 1);
 }
 
-std::string Head(const proto::ModelConfig& config) {
+/// A number without trailing zeros.
+std::string Text(double number) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", number);
+  return text.data();
+}
+
+std::string_view Name(proto::RopeType type) {
+  switch (type) {
+    case proto::RopeType::kDefault:
+      return "default";
+    case proto::RopeType::kLinear:
+      return "linear";
+    case proto::RopeType::kLlama3:
+      return "llama3";
+    case proto::RopeType::kYarn:
+      return "yarn";
+  }
+  return "?";
+}
+
+/// For example "theta 10000; theta 1e+06, linear, factor 8".
+std::string RopeText(const proto::ModelConfig& config) {
+  std::string text;
+  for (const proto::RopeConfig& rope : config.rope_tables) {
+    text += (text.empty() ? "theta " : "; theta ") + Text(rope.theta);
+    if (rope.type != proto::RopeType::kDefault) {
+      text += ", " + std::string(Name(rope.type)) + ", factor " + Text(rope.factor);
+    }
+  }
+  return text;
+}
+
+/// The sliding windows by their size, each with the number of its layers, for example
+/// "4096 in 13 layers".
+std::string WindowText(const proto::ModelConfig& config) {
+  std::map<std::int64_t, int> layers_of;
+  for (const proto::LayerConfig& layer : config.layers) {
+    if (layer.sliding_window) {
+      ++layers_of[*layer.sliding_window];
+    }
+  }
+  std::string text;
+  for (const auto& [window, layers] : layers_of) {
+    text += (text.empty() ? "" : "; ") + std::to_string(window) + " in " + std::to_string(layers) +
+            (layers == 1 ? " layer" : " layers");
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string HeadText(const proto::ModelConfig& config) {
   if (config.is_classifier()) {
-    return std::to_string(config.num_labels) + (config.num_labels == 1 ? " class" : " classes");
+    return "classification, " + std::to_string(config.num_labels) +
+           (config.num_labels == 1 ? " class" : " classes");
   }
   return config.tie_word_embeddings ? "lm-head, tied to the embeddings" : "lm-head";
 }
 
 void PrintModel(const proto::ModelConfig& config) {
   std::printf("model\n");
+  std::printf("  family              %s\n", config.model_type.c_str());
   std::printf("  architecture        %s\n", config.architecture.c_str());
+  std::printf("  head                %s\n", HeadText(config).c_str());
   std::printf("  stored dtype        %s\n", config.dtype.empty() ? "?" : config.dtype.c_str());
   std::printf("  parameters          %lld\n",
               static_cast<long long>(shard::CountParameters(config)));
@@ -44,9 +105,10 @@ void PrintModel(const proto::ModelConfig& config) {
               static_cast<long long>(config.num_key_value_heads),
               static_cast<long long>(config.head_dim));
   std::printf("  vocab_size          %lld\n", static_cast<long long>(config.vocab_size));
-  std::printf("  head                %s\n", Head(config).c_str());
-  std::printf("  positions           %lld\n",
+  std::printf("  context length      %lld tokens\n",
               static_cast<long long>(config.max_position_embeddings));
+  std::printf("  RoPE                %s\n", RopeText(config).c_str());
+  std::printf("  sliding windows     %s\n", WindowText(config).c_str());
 }
 
 void PrintTokenizer(const coordinator::Tokenizer* tokenizer) {
@@ -85,26 +147,68 @@ void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::Pl
   }
 }
 
+/// Prints the model and its tokenizer, unless they could not be read.
+void PrintReadable(const std::optional<proto::ModelConfig>& config,
+                   const std::optional<std::unique_ptr<coordinator::Tokenizer>>& tokenizer) {
+  if (config) {
+    PrintModel(*config);
+  }
+  if (tokenizer) {
+    PrintTokenizer(tokenizer->get());
+  }
+}
+
+/// Runs a step, and keeps the message of its StartupError.
+template <typename Step>
+void Attempt(std::vector<std::string>& obstacles, const Step& step) {
+  try {
+    step();
+  } catch (const proto::StartupError& error) {
+    obstacles.emplace_back(error.what());
+  }
+}
+
+std::string Joined(const std::vector<std::string>& obstacles) {
+  std::string text;
+  for (const std::string& obstacle : obstacles) {
+    text += (text.empty() ? "" : "; ") + obstacle;
+  }
+  return text;
+}
+
 }  // namespace
 
 int RunInspectCommand(const InspectFlags& flags) {
-  const proto::ModelConfig config = proto::LoadModelConfig(flags.engine.model);
-  const std::unique_ptr<coordinator::Tokenizer> tokenizer =
-      coordinator::LoadTokenizer(flags.engine.model);
-  if (!flags.engine.delimiter.empty()) {
-    coordinator::DelimiterFromFlag(flags.engine.delimiter, tokenizer.get(), config);
+  std::vector<std::string> obstacles;
+  std::optional<proto::ModelConfig> config;
+  Attempt(obstacles, [&] { config = proto::LoadModelConfig(flags.engine.model); });
+  std::optional<std::unique_ptr<coordinator::Tokenizer>> tokenizer;
+  if (config || std::filesystem::is_directory(flags.engine.model)) {
+    Attempt(obstacles, [&] { tokenizer = coordinator::LoadTokenizer(flags.engine.model); });
   }
-  shard::CheckTensors(shard::Checkpoint::Open(flags.engine.model), config);
+  if (config) {
+    Attempt(obstacles,
+            [&] { shard::CheckTensors(shard::Checkpoint::Open(flags.engine.model), *config); });
+  }
+  if (!obstacles.empty()) {
+    // What can be read of the model is printed before all that stands in its way.
+    PrintReadable(config, tokenizer);
+    std::fflush(stdout);
+    throw proto::StartupError(Joined(obstacles));
+  }
+
+  if (!flags.engine.delimiter.empty()) {
+    coordinator::DelimiterFromFlag(flags.engine.delimiter, tokenizer->get(), *config);
+  }
   const shard::InstructionSet instruction_set = InstructionSetFromFlag(flags.engine.kernel);
   const shard::ProductPrecisions precisions =
       shard::ChooseArithmeticOfEngine(instruction_set, shard::PrecisionFromName(flags.engine.dtype))
           .precisions();
   // The ranks may run on several hosts; the limits assume a host for each.
-  const EngineLimits limits = MakeEngineLimits(flags.engine, config, precisions, flags.ranks,
+  const EngineLimits limits = MakeEngineLimits(flags.engine, *config, precisions, flags.ranks,
                                                /*ranks_here=*/1, HostMemory());
-  PrintModel(config);
-  PrintTokenizer(tokenizer.get());
-  PrintPartition(config, flags.ranks, limits.plan, precisions);
+  PrintReadable(config, tokenizer);
+  PrintPartition(*config, flags.ranks, limits.plan, precisions);
   return kExitOk;
 }
 

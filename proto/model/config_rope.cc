@@ -238,6 +238,13 @@ void ReadRope(const Fields& fields, const Family& family, ModelConfig& config) {
     config.rope_tables.push_back(
         ReadTable(fields, "rope_local_base_freq", local, *family.rope_local_theta, positions));
   }
+  // Many files with yarn give the context length before it is scaled. vLLM extends it likewise.
+  const RopeConfig& rope = config.rope_tables.front();
+  if (rope.type == RopeType::kYarn) {
+    const double scaled = rope.factor * static_cast<double>(rope.original_max_position_embeddings);
+    const double limit = std::min(scaled, static_cast<double>(kPositions.most));
+    config.max_position_embeddings = std::max(positions, static_cast<std::int64_t>(limit));
+  }
 }
 
 }  // namespace scorecast::proto

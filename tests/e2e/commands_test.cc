@@ -203,9 +203,41 @@ TEST(Inspect, NamesTheHead) {
               ContainsRegex("head +lm-head, tied to the embeddings\n"));
   const std::string of_three_classes =
       RunScorecast({"inspect", "--model", FamilyDirectory("qwen2-classifier"), "--ranks", "2"}).out;
-  EXPECT_THAT(of_three_classes, ContainsRegex("head +3 classes\n"));
+  EXPECT_THAT(of_three_classes, ContainsRegex("head +classification, 3 classes\n"));
   EXPECT_THAT(of_three_classes, ContainsRegex("\n +0 .* 0\\.\\.2 "));
   EXPECT_THAT(of_three_classes, ContainsRegex("\n +1 .* none "));
+}
+
+TEST(Inspect, NamesFamilyHeadRopeAndWindows) {
+  const std::string gemma = RunScorecast({"inspect", "--model", FamilyDirectory("gemma3")}).out;
+  EXPECT_THAT(gemma, ContainsRegex("\n  family +gemma3_text\n"));
+  EXPECT_THAT(gemma, ContainsRegex("\n  head +lm-head, tied to the embeddings\n"));
+  EXPECT_THAT(gemma, ContainsRegex("\n  context length +512 tokens\n"));
+  EXPECT_THAT(gemma, ContainsRegex("\n  RoPE +theta 1e\\+06; theta 10000\n"));
+  EXPECT_THAT(gemma, ContainsRegex("\n  sliding windows +16 in 4 layers\n"));
+  const std::string classifier =
+      RunScorecast({"inspect", "--model", FamilyDirectory("qwen2-classifier")}).out;
+  EXPECT_THAT(classifier, ContainsRegex("\n  head +classification, 3 classes\n"));
+  EXPECT_THAT(classifier, ContainsRegex("\n  sliding windows +none\n"));
+  EXPECT_THAT(RunScorecast({"inspect", "--model", FamilyDirectory("llama3")}).out,
+              ContainsRegex("\n  RoPE +theta 500000, llama3, factor 8\n"));
+}
+
+TEST(Inspect, NamesAllThatStandsInTheWayOfAModel) {
+  const std::filesystem::path model = MakeModel("ignore-merges");
+  json config = json::parse(ReadFile(model / "config.json"));
+  config["quantization_config"] = {{"quant_method", "gptq"}};
+  WriteFile(model / "config.json", config.dump());
+  const ProcessResult readable_tokenizer = RunScorecast({"inspect", "--model", model});
+  EXPECT_EQ(readable_tokenizer.exit_code, 1);
+  EXPECT_THAT(readable_tokenizer.out, HasSubstr("byte-level BPE"));
+  WriteFile(model / "tokenizer.json", R"({"model":{"type":"WordPiece"}})");
+  const ProcessResult result = RunScorecast({"inspect", "--model", model});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  ASSERT_EQ(LinesOf(result.err).size(), 1U) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("gptq"));
+  EXPECT_THAT(result.err, HasSubstr("WordPiece"));
 }
 
 TEST(Inspect, RefusesATensorThatTheModelDoesNotHave) {
@@ -215,7 +247,7 @@ TEST(Inspect, RefusesATensorThatTheModelDoesNotHave) {
   WriteFile(model / "config.json", config.dump());
   const ProcessResult result = RunScorecast({"inspect", "--model", model});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.out, HasSubstr("LlamaForCausalLM"));
   ASSERT_EQ(LinesOf(result.err).size(), 1U) << result.err;
   EXPECT_THAT(result.err, ContainsRegex("the checkpoint has a tensor \"model\\.layers\\.1\\."));
   EXPECT_THAT(result.err, HasSubstr("that config.json does not account for"));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "proto/model/config_fields.h"
 #include "proto/model/model_config.h"
 #include "tests/proto/model/config_json.h"
 
@@ -124,6 +125,19 @@ TEST(RopeConfigTest, Llama3) {
   }
   EXPECT_THAT(ErrorOf(With(Llama(), "rope_scaling", With(llama3, "high_freq_factor", 1.5))),
               HasSubstr("high_freq_factor is 1.5: it must be above low_freq_factor"));
+}
+
+TEST(RopeConfigTest, YarnExtendsTheContext) {
+  const auto positions = [](std::int64_t original, double factor) {
+    const Json rope = {
+        {"type", "yarn"}, {"factor", factor}, {"original_max_position_embeddings", original}};
+    return Parse(With(With(Qwen2(), "rope_scaling", rope), "max_position_embeddings", 512))
+        .max_position_embeddings;
+  };
+  EXPECT_EQ(positions(512, 4.0), 2048);  // The field is the length before scaling,
+  EXPECT_EQ(positions(128, 4.0), 512);   // or the one behind it,
+  EXPECT_EQ(positions(64, 2.0), 512);    // or larger.
+  EXPECT_EQ(positions(512, 1e30), kPositions.most);
 }
 
 // The attention factors are what transformers 5.23 gives for the same fields.
