@@ -61,19 +61,21 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalization normaliza
   }
 }
 
-void AddedTokens::Cut(std::string_view text, const std::function<void(const Part&)>& part) const {
-  CutAt(raw_, text, [&](const Part& raw) {
+void AddedTokens::Cut(std::string_view text, SpecialTokensInText special_tokens,
+                      const std::function<void(const Part&)>& part) const {
+  CutAt(raw_, text, special_tokens, [&](const Part& raw) {
     if (raw.id >= 0) {
       part(raw);
     } else if (normalization_ == Normalization::kNone) {
-      CutAt(normalized_, raw.text, part);
+      CutAt(normalized_, raw.text, special_tokens, part);
     } else {
-      CutAt(normalized_, Normalize(normalization_, raw.text), part);
+      CutAt(normalized_, Normalize(normalization_, raw.text), special_tokens, part);
     }
   });
 }
 
 void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
+                        SpecialTokensInText special_tokens,
                         const std::function<void(const Part&)>& part) const {
   std::size_t done = 0;  // Everything before it has been reported.
   std::size_t at = trie.empty() ? text.size() : 0;
@@ -89,6 +91,9 @@ void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
     // As in the reference, the search continues right after the match, even if the match is
     // rejected or has taken white space along.
     at = end;
+    if (token.special && special_tokens == SpecialTokensInText::kEscape) {
+      continue;
+    }
     if (token.single_word &&
         (EndsWithWord(text.substr(0, begin)) || StartsWithWord(text.substr(end)))) {
       continue;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/text/encode_options.h"
 #include "coordinator/text/normalizer.h"
 #include "coordinator/text/token_trie.h"
 #include "proto/model/model_config.h"
@@ -36,13 +37,14 @@ class AddedTokens {
   AddedTokens(std::vector<AddedToken> tokens, Normalization normalization);
 
   /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text may be normalized,
-  /// and is valid only during the call.
-  void Cut(std::string_view text, const std::function<void(const Part&)>& part) const;
+  /// and is valid only during the call. With kEscape, special tokens are not cut out.
+  void Cut(std::string_view text, SpecialTokensInText special_tokens,
+           const std::function<void(const Part&)>& part) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
-  void CutAt(const TokenTrie& trie, std::string_view text,
+  void CutAt(const TokenTrie& trie, std::string_view text, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
 
   std::vector<AddedToken> tokens_;

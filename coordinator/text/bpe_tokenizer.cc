@@ -9,7 +9,8 @@ namespace scorecast::coordinator {
 
 BpeTokenizer::BpeTokenizer(Parts parts) : parts_(std::move(parts)) {}
 
-std::vector<TokenId> BpeTokenizer::Encode(std::string_view text) const {
+std::vector<TokenId> BpeTokenizer::EncodeText(std::string_view text,
+                                              const EncodeOptions& options) const {
   // PCRE2 reads out of bounds if a text is not valid UTF-8. A caller's mistake must not get that
   // far.
   std::string repaired;
@@ -18,13 +19,15 @@ std::vector<TokenId> BpeTokenizer::Encode(std::string_view text) const {
     text = repaired;
   }
   std::vector<TokenId> ids;
-  parts_.added_tokens.Cut(text, [&](const AddedTokens::Part& part) {
+  bool takes_prefix = options.at_start;
+  parts_.added_tokens.Cut(text, options.special_tokens, [&](const AddedTokens::Part& part) {
     if (part.id >= 0) {
       ids.push_back(part.id);
-      return;
+    } else {
+      parts_.pre_tokenizer.Cut(part.text, takes_prefix,
+                               [&](std::string_view piece) { parts_.model.Encode(piece, ids); });
     }
-    parts_.pre_tokenizer.Cut(part.text,
-                             [&](std::string_view piece) { parts_.model.Encode(piece, ids); });
+    takes_prefix = true;  // The reference puts a prefix before every part.
   });
   return ids;
 }

@@ -26,7 +26,6 @@ class BpeTokenizer final : public Tokenizer {
 
   explicit BpeTokenizer(Parts parts);
 
-  std::vector<TokenId> Encode(std::string_view text) const override;
   const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
   const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
   std::optional<TokenId> bos() const override { return parts_.bos; }
@@ -38,6 +37,9 @@ class BpeTokenizer final : public Tokenizer {
   std::vector<SpecialToken> special_tokens() const override;
 
  private:
+  std::vector<TokenId> EncodeText(std::string_view text,
+                                  const EncodeOptions& options) const override;
+
   Parts parts_;
 };
 

@@ -151,7 +151,7 @@ PreTokenizer::PreTokenizer(std::vector<Step> steps, bool add_prefix_space, bool 
   }
 }
 
-void PreTokenizer::Cut(std::string_view text,
+void PreTokenizer::Cut(std::string_view text, bool at_start,
                        const std::function<void(std::string_view)>& piece) const {
   std::vector<std::string_view> pieces;
   if (!text.empty()) {
@@ -171,8 +171,9 @@ void PreTokenizer::Cut(std::string_view text,
     pieces = std::move(smaller);
   }
   std::string spaced;
+  bool takes_prefix = at_start;
   for (std::string_view whole : pieces) {
-    if (add_prefix_space_ && !whole.starts_with(' ')) {
+    if (add_prefix_space_ && std::exchange(takes_prefix, true) && !whole.starts_with(' ')) {
       spaced = ' ';
       spaced += whole;
       whole = spaced;

@@ -36,8 +36,9 @@ class PreTokenizer {
   PreTokenizer(std::vector<Step> steps, bool add_prefix_space, bool use_regex);
 
   /// Calls `piece` for every piece of `text` (valid UTF-8), in order. No piece is empty. Its text
-  /// is valid only during the call.
-  void Cut(std::string_view text, const std::function<void(std::string_view)>& piece) const;
+  /// is valid only during the call. If `at_start` is false, nothing is put before the first piece.
+  void Cut(std::string_view text, bool at_start,
+           const std::function<void(std::string_view)>& piece) const;
 
  private:
   std::vector<Step> steps_;

@@ -24,7 +24,6 @@ class SentencePieceTokenizer final : public Tokenizer {
                          const std::string& origin);
   ~SentencePieceTokenizer() override;
 
-  std::vector<TokenId> Encode(std::string_view text) const override;
   const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
   const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
   std::optional<TokenId> bos() const override { return bos_; }
@@ -34,7 +33,12 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::vector<SpecialToken> special_tokens() const override;
 
  private:
+  std::vector<TokenId> EncodeText(std::string_view text,
+                                  const EncodeOptions& options) const override;
+
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  /// Encodes without the dummy prefix.
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> later_sections_;
   std::vector<TokenId> added_prefix_;
   std::vector<TokenId> added_suffix_;
   std::optional<TokenId> bos_;

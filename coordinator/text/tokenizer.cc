@@ -10,9 +10,10 @@
 
 namespace scorecast::coordinator {
 
-std::vector<TokenId> Tokenizer::EncodeWithAdded(std::string_view text) const {
+std::vector<TokenId> Tokenizer::EncodeWithAdded(std::string_view text,
+                                                const EncodeOptions& options) const {
   std::vector<TokenId> ids = added_prefix();
-  const std::vector<TokenId> encoded = Encode(text);
+  const std::vector<TokenId> encoded = Encode(text, options);
   ids.insert(ids.end(), encoded.begin(), encoded.end());
   ids.insert(ids.end(), added_suffix().begin(), added_suffix().end());
   return ids;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/text/encode_options.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -27,9 +28,11 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// The ids of `text`, which must be valid UTF-8 (see IsValidUtf8). Adds nothing. Finds spellings
-  /// of special tokens in the text as the reference does. Linear in the text's length.
-  virtual std::vector<TokenId> Encode(std::string_view text) const = 0;
+  /// The ids of `text`, which must be valid UTF-8 (see IsValidUtf8). Adds no BOS or EOS. Linear in
+  /// the text's length.
+  std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options = {}) const {
+    return EncodeText(text, options);
+  }
 
   /// Tokens that the tokenizer's own rule adds before and after a text (BOS, EOS); either may be
   /// empty.
@@ -50,11 +53,16 @@ class Tokenizer {
   virtual std::string_view kind() const = 0;
   virtual std::vector<SpecialToken> special_tokens() const = 0;
 
-  /// added_prefix() + Encode(text) + added_suffix().
-  std::vector<TokenId> EncodeWithAdded(std::string_view text) const;
+  /// added_prefix() + Encode(text, options) + added_suffix().
+  std::vector<TokenId> EncodeWithAdded(std::string_view text,
+                                       const EncodeOptions& options = {}) const;
 
   /// The id of a text that is exactly one token, else nullopt.
   std::optional<TokenId> SingleToken(std::string_view text) const;
+
+ private:
+  virtual std::vector<TokenId> EncodeText(std::string_view text,
+                                          const EncodeOptions& options) const = 0;
 };
 
 /// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. If both exist and

@@ -76,8 +76,9 @@ class CountingTokenizer : public Tokenizer {
  public:
   explicit CountingTokenizer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  std::vector<TokenId> Encode(std::string_view text) const override {
-    return tokenizer_.Encode(text);
+  std::vector<TokenId> EncodeText(std::string_view text,
+                                  const EncodeOptions& options) const override {
+    return tokenizer_.Encode(text, options);
   }
   const std::vector<TokenId>& added_prefix() const override { return tokenizer_.added_prefix(); }
   const std::vector<TokenId>& added_suffix() const override { return tokenizer_.added_suffix(); }

@@ -15,9 +15,10 @@ namespace {
 using testing::ElementsAre;
 
 /// The parts of a text: "text" for plain text, "#ID:text" for a token and the text it covers.
-std::vector<std::string> Cut(const AddedTokens& tokens, std::string_view text) {
+std::vector<std::string> Cut(const AddedTokens& tokens, std::string_view text,
+                             SpecialTokensInText special_tokens = SpecialTokensInText::kAllow) {
   std::vector<std::string> parts;
-  tokens.Cut(text, [&](const AddedTokens::Part& part) {
+  tokens.Cut(text, special_tokens, [&](const AddedTokens::Part& part) {
     const std::string id = part.id >= 0 ? "#" + std::to_string(part.id) + ":" : "";
     parts.push_back(id + std::string(part.text));
   });
@@ -64,6 +65,21 @@ TEST(AddedTokens, NormalizedOnesAreFoundInWhatIsLeft) {
   EXPECT_THAT(Cut(tokens, "ae\u0301b\u00e9"), ElementsAre("a", "#3:\u00e9", "b", "#3:\u00e9"));
   EXPECT_THAT(Cut(tokens, "e\u0301x"), ElementsAre("#2:e\u0301x"));
   EXPECT_THAT(Cut(tokens, "\u00e9x"), ElementsAre("#3:\u00e9", "x"));
+}
+
+// The reference finds an escaped token, too, and goes on behind it.
+TEST(AddedTokens, SpecialOnesMayBeEscaped) {
+  const AddedTokens tokens({{.id = 1, .content = "<s>", .special = true},
+                            {.id = 2, .content = "<t>"},
+                            {.id = 3, .content = "s>", .normalized = true},
+                            {.id = 4, .content = "<n>", .special = true, .normalized = true},
+                            {.id = 5, .content = "s>-"}},
+                           Normalization::kNone);
+  EXPECT_THAT(Cut(tokens, "a<s><t><n>", SpecialTokensInText::kEscape),
+              ElementsAre("a<", "#3:s>", "#2:<t>", "<n>"));
+  EXPECT_THAT(Cut(tokens, "<s>-s>-", SpecialTokensInText::kEscape),
+              ElementsAre("<", "#3:s>", "-", "#5:s>-"));
+  EXPECT_THAT(Cut(tokens, "a<s><t><n>"), ElementsAre("a", "#1:<s>", "#2:<t>", "#4:<n>"));
 }
 
 TEST(UnicodeClasses, AreThoseOfTheReference) {

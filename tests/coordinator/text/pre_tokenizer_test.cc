@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -12,9 +13,10 @@ namespace {
 
 using testing::ElementsAre;
 
-std::vector<std::string> Cut(const PreTokenizer& pre_tokenizer, std::string_view text) {
+std::vector<std::string> Cut(const PreTokenizer& pre_tokenizer, std::string_view text,
+                             bool at_start = true) {
   std::vector<std::string> pieces;
-  pre_tokenizer.Cut(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
+  pre_tokenizer.Cut(text, at_start, [&](std::string_view piece) { pieces.emplace_back(piece); });
   return pieces;
 }
 
@@ -65,6 +67,16 @@ TEST(PreTokenizer, ByteLevelCutsByGpt2sExpressionAndAddsASpace) {
   EXPECT_THAT(Cut(spaced, " a"), ElementsAre(" a"));
   EXPECT_THAT(Cut(spaced, "\na"), ElementsAre(" ", "\n", "a"));
   EXPECT_THAT(Cut(spaced, ""), ElementsAre());
+}
+
+TEST(PreTokenizer, PutsNoSpaceBeforeALaterSection) {
+  std::vector<PreTokenizer::Step> steps;
+  steps.emplace_back(DigitsStep{});
+  const PreTokenizer spaced(std::move(steps), true, true);
+  EXPECT_THAT(Cut(spaced, "a1b"), ElementsAre(" a", " 1", " b"));
+  EXPECT_THAT(Cut(spaced, "a1b", false), ElementsAre("a", " 1", " b"));
+  EXPECT_THAT(Cut(spaced, " a", false), ElementsAre(" a"));
+  EXPECT_THAT(Cut(spaced, "", false), ElementsAre());
 }
 
 }  // namespace

@@ -240,6 +240,29 @@ TEST_F(TokenizerLoad, SpecialTokensAreListedById) {
   EXPECT_EQ(tokenizer->kind(), "byte-level BPE");
 }
 
+TEST_F(TokenizerLoad, ALaterSectionGetsNoPrefixSpace) {
+  const auto tokenizer = LoadTokenizer(kData / "prefix-space");
+  const EncodeOptions later = {.at_start = false};
+  EXPECT_EQ(tokenizer->Encode("", later), Ids{});
+  EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("harbour")), " harbour");
+  EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("harbour", later)), "harbour");
+  EXPECT_EQ(tokenizer->Encode(" harbour", later), tokenizer->Encode("harbour"));
+  // What follows an added token is not the first piece.
+  const std::string text = "<|im_end|>harbour";
+  EXPECT_EQ(tokenizer->Encode(text, later), tokenizer->Encode(text));
+  EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("a" + text, later)), "a<|im_end|> harbour");
+}
+
+TEST_F(TokenizerLoad, SpecialTokensMayBeEscaped) {
+  const auto tokenizer = LoadTokenizer(kData / "digits");
+  const EncodeOptions escape = {.special_tokens = SpecialTokensInText::kEscape};
+  const std::string text = "a<|im_end|>b";
+  const TokenId end = *tokenizer->SingleToken("<|im_end|>");
+  EXPECT_THAT(tokenizer->Encode(text), testing::Contains(end));
+  EXPECT_THAT(tokenizer->Encode(text, escape), testing::Not(testing::Contains(end)));
+  EXPECT_EQ(tokenizer->Decode(tokenizer->Encode(text, escape)), text);
+}
+
 TEST_F(TokenizerLoad, InvalidUtf8IsReplacedFirst) {
   const auto tokenizer = LoadTokenizer(kData / "nfc");
   EXPECT_EQ(tokenizer->Encode("a\xff\xf0\x9f z"), tokenizer->Encode("a\uFFFD\uFFFD z"));
