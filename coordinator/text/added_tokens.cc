@@ -91,7 +91,7 @@ void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
     // As in the reference, the search continues right after the match, even if the match is
     // rejected or has taken white space along.
     at = end;
-    if (token.special && special_tokens == SpecialTokensInText::kEscape) {
+    if (token.escapable && special_tokens == SpecialTokensInText::kEscape) {
       continue;
     }
     if (token.single_word &&

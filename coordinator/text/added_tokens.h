@@ -21,6 +21,8 @@ struct AddedToken {
   bool lstrip = false;       ///< The match includes the white space before it.
   bool rstrip = false;       ///< The match includes the white space after it.
   bool normalized = false;   ///< Its normalized form is searched for in the normalized text.
+  /// It is text, too, if the text is to be escaped (SpecialTokensInText::kEscape).
+  bool escapable = false;
 };
 
 /// Finds added tokens in texts as Hugging Face's tokenizers library does (AddedVocabulary). Tokens
@@ -37,7 +39,8 @@ class AddedTokens {
   AddedTokens(std::vector<AddedToken> tokens, Normalization normalization);
 
   /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text may be normalized,
-  /// and is valid only during the call. With kEscape, special tokens are not cut out.
+  /// and is valid only during the call. With kEscape, escapable tokens are not
+  /// cut out.
   void Cut(std::string_view text, SpecialTokensInText special_tokens,
            const std::function<void(const Part&)>& part) const;
 
