@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scorecast::coordinator {
+
+/// The beginning of a text whose end is open, on its way through the steps of a tokenizer. Whatever
+/// follows the raw text, the text of that step begins with `text`.
+///
+/// A place of `text` corresponds to a place of the raw text if the steps so far turn the raw text
+/// before it into the text before it, and the raw text behind it, encoded with `at_start` false,
+/// into the text behind it.
+struct OpenText {
+  static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
+
+  /// `raw` stands at `offset` of the raw text.
+  static OpenText FromRaw(std::string_view raw, std::size_t offset);
+
+  /// Keeps [begin, end).
+  void Keep(std::size_t begin, std::size_t end);
+
+  /// No place before byte `end` corresponds to one of the raw text.
+  void ForgetPlacesBefore(std::size_t end);
+
+  std::string text;
+  /// [text.size() + 1] The corresponding place of the raw text, or kNoPlace.
+  std::vector<std::size_t> places = {kNoPlace};
+};
+
+/// Makes an OpenText part by part.
+class OpenTextBuilder {
+ public:
+  /// `place` is that before `text`. No place inside of `text` corresponds to one of the raw text.
+  void Add(std::string_view text, std::size_t place);
+  /// Adds [begin, end) of another text.
+  void Copy(const OpenText& from, std::size_t begin, std::size_t end);
+
+  /// `place` is that at the end.
+  OpenText Finish(std::size_t place) &&;
+
+ private:
+  OpenText made_ = {{}, {}};
+};
+
+}  // namespace scorecast::coordinator
