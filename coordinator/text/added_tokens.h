@@ -7,6 +7,7 @@
 
 #include "coordinator/text/encode_options.h"
 #include "coordinator/text/normalizer.h"
+#include "coordinator/text/open_text.h"
 #include "coordinator/text/token_trie.h"
 #include "proto/model/model_config.h"
 
@@ -21,6 +22,8 @@ struct AddedToken {
   bool lstrip = false;       ///< The match includes the white space before it.
   bool rstrip = false;       ///< The match includes the white space after it.
   bool normalized = false;   ///< Its normalized form is searched for in the normalized text.
+  /// It is text, too, if the text is to be escaped (SpecialTokensInText::kEscape).
+  bool escapable = false;
 };
 
 /// Finds added tokens in texts as Hugging Face's tokenizers library does (AddedVocabulary). Tokens
@@ -37,15 +40,22 @@ class AddedTokens {
   AddedTokens(std::vector<AddedToken> tokens, Normalization normalization);
 
   /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text may be normalized,
-  /// and is valid only during the call. With kEscape, special tokens are not cut out.
+  /// and is valid only during the call. With kEscape, escapable tokens are not
+  /// cut out.
   void Cut(std::string_view text, SpecialTokensInText special_tokens,
            const std::function<void(const Part&)>& part) const;
+
+  /// Goes on to the text behind the last token, in a raw text (`is_normalized` false) or in a
+  /// normalized one. It ends where a token may begin if more text follows.
+  void GoBehindLast(bool is_normalized, SpecialTokensInText special_tokens, OpenPiece& piece) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
   void CutAt(const TokenTrie& trie, std::string_view text, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
+
+  bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
 
   std::vector<AddedToken> tokens_;
   Normalization normalization_;

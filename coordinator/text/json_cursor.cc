@@ -81,6 +81,18 @@ void JsonCursor::ForEachElement(const std::function<void(const JsonCursor&)>& el
   }
 }
 
+void JsonCursor::ForEachMember(
+    const std::function<void(const std::string& name, const JsonCursor&)>& member) const {
+  if (!value_->is_object()) {
+    Fail("not an object");
+  }
+  for (auto entry = value_->begin(); entry != value_->end(); ++entry) {
+    if (const std::optional<JsonCursor> child = Find(entry.key())) {
+      member(entry.key(), *child);
+    }
+  }
+}
+
 bool JsonCursor::Flag(std::string_view name, bool by_default) const {
   const std::optional<JsonCursor> member = Find(name);
   return member ? member->Bool() : by_default;

@@ -1,6 +1,5 @@
 #include "coordinator/text/open_text.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -23,8 +22,20 @@ void OpenText::Keep(std::size_t begin, std::size_t end) {
   places.erase(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
-void OpenText::ForgetPlacesBefore(std::size_t end) {
-  std::fill(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(end), kNoPlace);
+void OpenText::ForgetPlaces(std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    places[i] = kNoPlace;
+  }
+}
+
+void OpenPiece::Cut(std::size_t begin, std::size_t end) {
+  if (begin > 0) {
+    is_first = false;
+    if (text.places[begin] != OpenText::kNoPlace) {
+      cut = text.places[begin];
+    }
+  }
+  text.Keep(begin, end);
 }
 
 void OpenTextBuilder::Add(std::string_view text, std::size_t place) {

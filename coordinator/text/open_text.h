@@ -22,12 +22,23 @@ struct OpenText {
   /// Keeps [begin, end).
   void Keep(std::size_t begin, std::size_t end);
 
-  /// No place before byte `end` corresponds to one of the raw text.
-  void ForgetPlacesBefore(std::size_t end);
+  /// No place in [begin, end) corresponds to one of the raw text any more.
+  void ForgetPlaces(std::size_t begin, std::size_t end);
 
   std::string text;
   /// [text.size() + 1] The corresponding place of the raw text, or kNoPlace.
   std::vector<std::size_t> places = {kNoPlace};
+};
+
+/// The last piece of a text whose end is open, after some steps of a tokenizer.
+struct OpenPiece {
+  OpenText text;         ///< Its certain beginning.
+  bool is_first = true;  ///< It contains the beginning of the whole text.
+  /// The last place of the raw text at which the steps certainly cut, or 0.
+  std::size_t cut = 0;
+
+  /// Cuts the text at byte `begin`, and keeps what is behind, up to byte `end`.
+  void Cut(std::size_t begin, std::size_t end);
 };
 
 /// Makes an OpenText part by part.

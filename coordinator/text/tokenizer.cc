@@ -28,7 +28,7 @@ std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir)
   const std::filesystem::path json_file = model_dir / "tokenizer.json";
   const std::filesystem::path model_file = model_dir / "tokenizer.model";
   const bool has_model = ModelFileExists(model_file);
-  const TokenizerConfig config = LoadTokenizerConfig(model_dir / "tokenizer_config.json");
+  const TokenizerConfig config = LoadTokenizerConfig(model_dir);
   if (ModelFileExists(json_file)) {
     const std::string origin = json_file.string();
     const nlohmann::json document = ParseJsonFile(ReadModelFile(json_file), origin);

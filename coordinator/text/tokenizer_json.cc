@@ -11,6 +11,7 @@
 #include "coordinator/text/added_tokens.h"
 #include "coordinator/text/bpe_tokenizer.h"
 #include "coordinator/text/byte_alphabet.h"
+#include "coordinator/text/collect_added_tokens.h"
 #include "coordinator/text/json_cursor.h"
 #include "coordinator/text/normalizer.h"
 #include "coordinator/text/read_bpe_model.h"
@@ -54,41 +55,6 @@ void CheckDecoder(const JsonCursor& root) {
   }
 }
 
-/// Reads `added_tokens` and adds them to `ids`.
-std::vector<AddedToken> ReadAddedTokens(const JsonCursor& root, IdBySpelling& ids) {
-  std::vector<AddedToken> tokens;
-  const std::optional<JsonCursor> list = root.Find("added_tokens");
-  if (!list) {
-    return tokens;
-  }
-  std::unordered_map<TokenId, std::string_view> added;
-  list->ForEachElement([&](const JsonCursor& entry) {
-    const JsonCursor content = entry.At("content");
-    const std::string& text = content.String();
-    const auto id = static_cast<TokenId>(entry.At("id").Integer(0, kMaxTokenId));
-    if (text.empty()) {
-      return;  // The reference ignores such tokens, too.
-    }
-    const auto known = ids.emplace(text, id).first;
-    if (known->second != id) {
-      entry.Fail(Quoted(text) + " already has the id " + std::to_string(known->second));
-    }
-    const auto [other, is_new] = added.emplace(id, text);
-    if (!is_new) {
-      entry.Fail("the id " + std::to_string(id) + " already belongs to " + Quoted(other->second));
-    }
-    const bool special = entry.Flag("special", false);
-    tokens.push_back({.id = id,
-                      .content = text,
-                      .special = special,
-                      .single_word = entry.Flag("single_word", false),
-                      .lstrip = entry.Flag("lstrip", false),
-                      .rstrip = entry.Flag("rstrip", false),
-                      .normalized = entry.Flag("normalized", !special)});
-  });
-  return tokens;
-}
-
 /// The bytes to which each id decodes. As in the reference, a token that is spelled in the byte
 /// alphabet becomes its bytes, even if it is an added one, and any other token is taken literally.
 /// An added token that is `normalized` decodes to its normalized text.
@@ -126,10 +92,17 @@ TokenId ConfiguredToken(const TokenizerConfig& config, const std::optional<std::
   return entry->second;
 }
 
-void ApplyConfig(const TokenizerConfig& config, const IdBySpelling& ids, AddedAround& around) {
-  if (!config.overrides_post_processor()) {
-    return;
+/// The tokens of the post-processor's template are never made of an escaped text.
+void MarkTemplateTokens(const AddedAround& around, std::vector<AddedToken>& added) {
+  for (AddedToken& token : added) {
+    const auto is_in = [&](const std::vector<TokenId>& side) {
+      return std::find(side.begin(), side.end(), token.id) != side.end();
+    };
+    token.escapable = token.escapable || is_in(around.prefix) || is_in(around.suffix);
   }
+}
+
+void ApplyConfig(const TokenizerConfig& config, const IdBySpelling& ids, AddedAround& around) {
   if (config.add_bos_token) {
     around.prefix.clear();
     if (*config.add_bos_token) {
@@ -168,7 +141,7 @@ std::unique_ptr<Tokenizer> ReadTokenizerJson(const nlohmann::json& document,
                                              const std::string& origin) {
   const JsonCursor root(document, origin);
   auto [model, ids] = ReadBpeModel(root.At("model"));
-  std::vector<AddedToken> added = ReadAddedTokens(root, ids);
+  std::vector<AddedToken> added = CollectAddedTokens(root, config, ids);
   const Normalization normalization = ReadNormalization(root);
   std::vector<std::string> token_bytes = TokenBytes(ids, added, normalization);
   if (token_bytes.empty()) {
@@ -179,6 +152,7 @@ std::unique_ptr<Tokenizer> ReadTokenizerJson(const nlohmann::json& document,
   if (const std::optional<JsonCursor> processor = root.Find("post_processor")) {
     around = ReadPostProcessor(*processor, static_cast<std::int64_t>(token_bytes.size()));
   }
+  MarkTemplateTokens(around, added);
   ApplyConfig(config, ids, around);
   const std::optional<TokenId> bos = FindBos(config, ids, around.prefix);
   CheckDecoder(root);

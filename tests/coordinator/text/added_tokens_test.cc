@@ -68,11 +68,11 @@ TEST(AddedTokens, NormalizedOnesAreFoundInWhatIsLeft) {
 }
 
 // The reference finds an escaped token, too, and goes on behind it.
-TEST(AddedTokens, SpecialOnesMayBeEscaped) {
-  const AddedTokens tokens({{.id = 1, .content = "<s>", .special = true},
+TEST(AddedTokens, EscapableOnesMayBeEscaped) {
+  const AddedTokens tokens({{.id = 1, .content = "<s>", .escapable = true},
                             {.id = 2, .content = "<t>"},
                             {.id = 3, .content = "s>", .normalized = true},
-                            {.id = 4, .content = "<n>", .special = true, .normalized = true},
+                            {.id = 4, .content = "<n>", .normalized = true, .escapable = true},
                             {.id = 5, .content = "s>-"}},
                            Normalization::kNone);
   EXPECT_THAT(Cut(tokens, "a<s><t><n>", SpecialTokensInText::kEscape),

@@ -276,11 +276,12 @@ struct ConfigCase {
   std::optional<TokenId> bos;
 };
 
-TEST_F(TokenizerLoad, TheConfigurationAddsBosAndEosIfTransformersHonoursIt) {
+TEST_F(TokenizerLoad, TheConfigurationAddsBosAndEos) {
   Write("tokenizer.json", ReadFile(kData / "ignore-merges" / "tokenizer.json"));
   const auto plain = LoadTokenizer(kData / "ignore-merges");
   const TokenId end = *plain->SingleToken("<|endoftext|>");
   const TokenId start = *plain->SingleToken("<|im_start|>");
+  const TokenId a = *plain->SingleToken("a");
   const json token = {{"content", "<|im_start|>"}, {"special", true}};
   const std::string fast = "PreTrainedTokenizerFast";
   const std::vector<ConfigCase> cases = {
@@ -293,8 +294,8 @@ TEST_F(TokenizerLoad, TheConfigurationAddsBosAndEosIfTransformersHonoursIt) {
       {{{"add_eos_token", true}, {"eos_token", "<|im_start|>"}}, {end}, {start}, end},
       {{{"add_bos_token", false}, {"tokenizer_class", "LlamaTokenizerFast"}}, {}, {}, std::nullopt},
       {{{"add_bos_token", false}, {"tokenizer_class", "GPTNeoXTokenizer"}}, {}, {}, std::nullopt},
-      {{{"add_bos_token", false}, {"tokenizer_class", fast}}, {end}, {}, end},
-      {{{"add_eos_token", true}, {"eos_token", "a"}, {"tokenizer_class", fast}}, {end}, {}, end},
+      {{{"add_bos_token", false}, {"tokenizer_class", fast}}, {}, {}, std::nullopt},
+      {{{"add_eos_token", true}, {"eos_token", "a"}, {"tokenizer_class", fast}}, {end}, {a}, end},
   };
   for (const ConfigCase& test : cases) {
     SCOPED_TRACE(test.config.dump());
