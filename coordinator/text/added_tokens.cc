@@ -159,20 +159,23 @@ void AddedTokens::GoBehindLast(bool is_normalized, SpecialTokensInText special_t
     last = begin < done ? std::nullopt : std::optional(begin);
     done = end;
   }
-  // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take more
-  // white space along.
+  // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take
+  // more white space along.
   std::size_t end = std::max(at, done);
   if (AnyOf([](const AddedToken& token) { return token.lstrip; })) {
     end -= WhiteSpaceAtEnd(text.substr(done, end - done));
   }
   OpenText& open = piece.text;
   // A token that must not follow a word character would be found if the text began with it.
-  for (std::size_t i = done; i <= end; ++i) {
-    if (EndsWithWord(text.substr(0, i)) && AnyOf([&](const AddedToken& token) {
-          return token.single_word &&
-                 (is_normalized || i == text.size() || token.content.front() == text[i]);
-        })) {
-      open.places[i] = OpenText::kNoPlace;
+  if (AnyOf([](const AddedToken& token) { return token.single_word; })) {
+    for (std::size_t i = done; i <= end; ++i) {
+      if (open.places[i] != OpenText::kNoPlace && EndsWithWord(text.substr(0, i)) &&
+          AnyOf([&](const AddedToken& token) {
+            return token.single_word &&
+                   (is_normalized || i == text.size() || token.content.front() == text[i]);
+          })) {
+        open.places[i] = OpenText::kNoPlace;
+      }
     }
   }
   open.ForgetPlaces(done, rejected);

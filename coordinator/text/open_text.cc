@@ -49,8 +49,7 @@ void OpenTextBuilder::Add(std::string_view text, std::size_t place) {
 
 void OpenTextBuilder::Copy(const OpenText& from, std::size_t begin, std::size_t end) {
   made_.text += std::string_view(from.text).substr(begin, end - begin);
-  made_.places.insert(made_.places.end(),
-                      from.places.begin() + static_cast<std::ptrdiff_t>(begin),
+  made_.places.insert(made_.places.end(), from.places.begin() + static_cast<std::ptrdiff_t>(begin),
                       from.places.begin() + static_cast<std::ptrdiff_t>(end));
 }
 

@@ -56,10 +56,9 @@ std::vector<TokenId> JointTokens::Prompt(const TextOrIds& item) const {
     return request_.item_first ? EncodeFromStart(tokenizer, Text(item) + Text(request_.query))
                                : continued_query_->Encode(Text(item));
   }
-  return request_.item_first
-             ? Concatenated(EncodeFromStart(tokenizer, Text(item)),
-                            tokenizer.Encode(Text(request_.query)))
-             : Concatenated(query_, tokenizer.Encode(Text(item)));
+  return request_.item_first ? Concatenated(EncodeFromStart(tokenizer, Text(item)),
+                                            tokenizer.Encode(Text(request_.query)))
+                             : Concatenated(query_, tokenizer.Encode(Text(item)));
 }
 
 }  // namespace scorecast::coordinator
