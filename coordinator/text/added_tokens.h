@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -35,30 +36,35 @@ class AddedTokens {
   struct Part {
     proto::TokenId id = -1;
     std::string_view text;
+    std::size_t first_bytes = 0;  ///< As in StagedText.
   };
 
-  AddedTokens(std::vector<AddedToken> tokens, Normalization normalization);
+  AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer);
 
-  /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text may be normalized,
-  /// and is valid only during the call. With kEscape, escapable tokens are not
-  /// cut out.
-  void Cut(std::string_view text, SpecialTokensInText special_tokens,
+  /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text is normalized if
+  /// it has no token, and is valid only during the call. With kEscape, escapable tokens are not cut
+  /// out.
+  void Cut(std::string_view text, const EncodeOptions& options,
            const std::function<void(const Part&)>& part) const;
 
-  /// Goes on to the text behind the last token, in a raw text (`is_normalized` false) or in a
-  /// normalized one. It ends where a token may begin if more text follows.
-  void GoBehindLast(bool is_normalized, SpecialTokensInText special_tokens, OpenPiece& piece) const;
+  /// Goes on to the last part of a text whose end is open, and normalizes it.
+  void GoToLast(const EncodeOptions& options, OpenPiece& text) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
-  void CutAt(const TokenTrie& trie, std::string_view text, SpecialTokensInText special_tokens,
+  void CutAt(const TokenTrie& trie, const Part& whole, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
+
+  /// Goes on to the text behind the last token of `trie`. The text ends where a token may begin if
+  /// more text follows.
+  void GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
+                    OpenPiece& piece) const;
 
   bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
 
   std::vector<AddedToken> tokens_;
-  Normalization normalization_;
+  Normalizer normalizer_;
   TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
   TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
 };

@@ -138,9 +138,9 @@ struct OpenCutting {
 
 }  // namespace
 
-void PreTokenizer::GoToLast(OpenPiece& piece, bool at_start) const {
+void PreTokenizer::GoToLast(OpenPiece& text, bool at_start) const {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    std::visit(OpenCutting{piece, at_start, std::span(steps_).subspan(i + 1)}, steps_[i]);
+    std::visit(OpenCutting{text, at_start, std::span(steps_).subspan(i + 1)}, steps_[i]);
   }
 }
 

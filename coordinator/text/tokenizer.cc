@@ -27,16 +27,12 @@ std::optional<TokenId> Tokenizer::SingleToken(std::string_view text) const {
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir) {
   const std::filesystem::path json_file = model_dir / "tokenizer.json";
   const std::filesystem::path model_file = model_dir / "tokenizer.model";
-  const bool has_model = ModelFileExists(model_file);
   const TokenizerConfig config = LoadTokenizerConfig(model_dir);
   if (ModelFileExists(json_file)) {
     const std::string origin = json_file.string();
-    const nlohmann::json document = ParseJsonFile(ReadModelFile(json_file), origin);
-    if (!has_model || !IsSentencePieceConversion(document)) {
-      return ReadTokenizerJson(document, config, origin);
-    }
+    return ReadTokenizerJson(ParseJsonFile(ReadModelFile(json_file), origin), config, origin);
   }
-  if (has_model) {
+  if (ModelFileExists(model_file)) {
     return std::make_unique<SentencePieceTokenizer>(ReadModelFile(model_file), config,
                                                     model_file.string());
   }
