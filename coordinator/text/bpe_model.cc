@@ -181,9 +181,11 @@ void BpeModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
 }
 
 void BpeModel::GoToLast(OpenPiece& piece) const {
-  if (!data_.character_tokens || !data_.whole_pieces.empty()) {
+  if (!data_.character_tokens) {
     return;
   }
+  // The text behind the cut must not be a whole token, which would be looked up without merging.
+  bool may_be_whole = !data_.whole_pieces.empty();
   const std::string_view text = piece.text.text;
   const auto is_known = [&](CodePoint character) {
     return data_.character_tokens->contains(character.value);
@@ -195,11 +197,15 @@ void BpeModel::GoToLast(OpenPiece& piece) const {
       return;
     }
     const CodePoint before = LastCodePoint(text.substr(0, at));
-    if (piece.text.places[at] != OpenText::kNoPlace && is_known(before) && is_known(after) &&
-        !data_.pairs.Contains(before.value, after.value)) {
+    if (data_.pairs.Contains(before.value, after.value)) {
+      continue;
+    }
+    if (!may_be_whole && piece.text.places[at] != OpenText::kNoPlace && is_known(before) &&
+        is_known(after)) {
       piece.Cut(at, text.size());
       return;
     }
+    may_be_whole = false;
   }
 }
 

@@ -108,8 +108,27 @@ struct ApplyOpen {
     return std::move(out).Finish(in.places[found.searched]);
   }
 
-  /// The white space at the ends depends on what follows, and a later section is stripped, too.
-  OpenText operator()(const Normalizer::Strip& /*step*/) { return {}; }
+  OpenText operator()(const Normalizer::Strip& step) {
+    const std::string_view text = in.text;
+    std::size_t begin = 0;
+    while (step.left && begin < text.size() &&
+           IsWhiteSpace(FirstCodePoint(text.substr(begin)).value)) {
+      begin += FirstCodePoint(text.substr(begin)).length;
+    }
+    std::size_t end = text.size();
+    while (step.right && end > begin && IsWhiteSpace(LastCodePoint(text.substr(0, end)).value)) {
+      end -= LastCodePoint(text.substr(0, end)).length;  // It goes if nothing else follows.
+    }
+    for (std::size_t i = begin; step.left && i <= end; ++i) {
+      // A later section would be stripped, too.
+      if (in.places[i] != OpenText::kNoPlace &&
+          (i == text.size() || IsWhiteSpace(FirstCodePoint(text.substr(i)).value))) {
+        in.places[i] = OpenText::kNoPlace;
+      }
+    }
+    in.Keep(begin, end);
+    return std::move(in);
+  }
 
   OpenText operator()(const Normalizer::Lowercase& /*step*/) {
     return BySegments(
