@@ -8,6 +8,7 @@
 
 #include "coordinator/text/encode_options.h"
 #include "coordinator/text/normalizer.h"
+#include "coordinator/text/open_text.h"
 #include "coordinator/text/token_trie.h"
 #include "proto/model/model_config.h"
 
@@ -46,11 +47,21 @@ class AddedTokens {
   void Cut(std::string_view text, const EncodeOptions& options,
            const std::function<void(const Part&)>& part) const;
 
+  /// Goes on to the last part of a text whose end is open, and normalizes it.
+  void GoToLast(const EncodeOptions& options, OpenPiece& text) const;
+
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
   void CutAt(const TokenTrie& trie, const Part& whole, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
+
+  /// Goes on to the text behind the last token of `trie`. The text ends where a token may begin if
+  /// more text follows.
+  void GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
+                    OpenPiece& piece) const;
+
+  bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
 
   std::vector<AddedToken> tokens_;
   Normalizer normalizer_;

@@ -34,7 +34,8 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
                                                const TokenizerConfig& config,
                                                const std::string& origin)
     : processor_(Load(model, origin)),
-      later_sections_(Load(std::string(model) + std::string(kWithoutDummyPrefix), origin)) {
+      later_sections_(Load(std::string(model) + std::string(kWithoutDummyPrefix), origin)),
+      cuts_(model) {
   if (config.add_bos_token.value_or(processor_->bos_id() >= 0)) {
     if (processor_->bos_id() < 0) {
       throw StartupError(config.origin + ": add_bos_token is true, but " + origin + " has no BOS");
