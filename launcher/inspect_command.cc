@@ -179,6 +179,7 @@ std::string Joined(const std::vector<std::string>& obstacles) {
 }  // namespace
 
 int RunInspectCommand(const InspectFlags& flags) {
+  CheckEngineFlags(flags.engine);
   std::vector<std::string> obstacles;
   std::optional<proto::ModelConfig> config;
   Attempt(obstacles, [&] { config = proto::LoadModelConfig(flags.engine.model); });

@@ -1,5 +1,6 @@
 #include "coordinator/text/added_tokens.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -43,8 +44,8 @@ std::size_t WhiteSpaceAtStart(std::string_view text) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalization normalization)
-    : tokens_(std::move(tokens)), normalization_(normalization) {
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
+    : tokens_(std::move(tokens)), normalizer_(std::move(normalizer)) {
   // If two tokens become equal by normalization, the special one wins, as in the reference.
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
@@ -53,7 +54,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalization normaliza
         continue;
       }
       if (token.normalized) {
-        normalized_.Insert(Normalize(normalization_, token.content), i);
+        normalized_.Insert(normalizer_.Apply(token.content), i);
       } else {
         raw_.Insert(token.content, i);
       }
@@ -61,20 +62,31 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalization normaliza
   }
 }
 
-void AddedTokens::Cut(std::string_view text, const std::function<void(const Part&)>& part) const {
-  CutAt(raw_, text, [&](const Part& raw) {
+void AddedTokens::Cut(std::string_view text, const EncodeOptions& options,
+                      const std::function<void(const Part&)>& part) const {
+  const Part whole = {.text = text, .first_bytes = text.empty() ? 0 : FirstCodePoint(text).length};
+  CutAt(raw_, whole, options.special_tokens, [&](const Part& raw) {
     if (raw.id >= 0) {
       part(raw);
-    } else if (normalization_ == Normalization::kNone) {
-      CutAt(normalized_, raw.text, part);
+    } else if (normalizer_.empty()) {
+      CutAt(normalized_, raw, options.special_tokens, part);
     } else {
-      CutAt(normalized_, Normalize(normalization_, raw.text), part);
+      const StagedText staged = normalizer_.Apply(
+          {.text = std::string(raw.text), .first_bytes = raw.first_bytes}, options.at_start);
+      CutAt(normalized_, {.text = staged.text, .first_bytes = staged.first_bytes},
+            options.special_tokens, part);
     }
   });
 }
 
-void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
+void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
+                        SpecialTokensInText special_tokens,
                         const std::function<void(const Part&)>& part) const {
+  const std::string_view text = whole.text;
+  const auto text_part = [&](std::size_t begin, std::size_t end) {
+    part({.text = text.substr(begin, end - begin),
+          .first_bytes = std::min(end, std::max(begin, whole.first_bytes)) - begin});
+  };
   std::size_t done = 0;  // Everything before it has been reported.
   std::size_t at = trie.empty() ? text.size() : 0;
   while (at < text.size()) {
@@ -89,6 +101,9 @@ void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
     // As in the reference, the search continues right after the match, even if the match is
     // rejected or has taken white space along.
     at = end;
+    if (token.escapable && special_tokens == SpecialTokensInText::kEscape) {
+      continue;
+    }
     if (token.single_word &&
         (EndsWithWord(text.substr(0, begin)) || StartsWithWord(text.substr(end)))) {
       continue;
@@ -100,14 +115,93 @@ void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
       end += WhiteSpaceAtStart(text.substr(end));
     }
     if (done < begin) {
-      part({.text = text.substr(done, begin - done)});
+      text_part(done, begin);
     }
     part({.id = token.id, .text = text.substr(begin, end - begin)});
     done = end;
   }
   if (done < text.size()) {
-    part({.text = text.substr(done)});
+    text_part(done, text.size());
   }
+}
+
+bool AddedTokens::AnyOf(const std::function<bool(const AddedToken&)>& condition) const {
+  return std::any_of(tokens_.begin(), tokens_.end(), condition);
+}
+
+void AddedTokens::GoToLast(const EncodeOptions& options, OpenPiece& text) const {
+  GoBehindLast(raw_, options.special_tokens, text);
+  normalizer_.Apply(text, options.at_start);
+  GoBehindLast(normalized_, options.special_tokens, text);
+}
+
+void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
+                               OpenPiece& piece) const {
+  if (trie.empty()) {
+    return;
+  }
+  const std::string_view text = piece.text.text;
+  std::optional<std::size_t> last;  // Where the last token begins.
+  std::size_t done = 0;             // The end of the last token.
+  std::size_t rejected = 0;         // The end of the last match that is no token.
+  std::size_t at = 0;
+  while (at < text.size() && !trie.MayContinue(text.substr(at))) {
+    const std::optional<TokenTrie::Match> match = trie.LongestPrefix(text.substr(at));
+    if (!match) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[match->index];
+    std::size_t begin = at;
+    std::size_t end = at + match->length;
+    const bool is_escaped = token.escapable && special_tokens == SpecialTokensInText::kEscape;
+    const bool is_after_word = token.single_word && EndsWithWord(text.substr(0, begin));
+    if (token.single_word && !is_escaped && !is_after_word && end == text.size()) {
+      break;  // A word character may follow.
+    }
+    at = end;
+    if (is_escaped || is_after_word || (token.single_word && StartsWithWord(text.substr(end)))) {
+      rejected = end;
+      continue;
+    }
+    if (token.lstrip && begin > done) {
+      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    }
+    if (token.rstrip) {
+      end += WhiteSpaceAtStart(text.substr(end));
+    }
+    last = begin < done ? std::nullopt : std::optional(begin);
+    done = end;
+  }
+  // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take
+  // more white space along.
+  std::size_t end = std::max(at, done);
+  if (AnyOf([](const AddedToken& token) { return token.lstrip; })) {
+    end -= WhiteSpaceAtEnd(text.substr(done, end - done));
+  }
+  OpenText& open = piece.text;
+  // A token that must not follow a word character would be found if the text began with it.
+  if (AnyOf([](const AddedToken& token) { return token.single_word; })) {
+    for (std::size_t i = done; i <= end; ++i) {
+      if (open.places[i] != OpenText::kNoPlace && EndsWithWord(text.substr(0, i)) &&
+          AnyOf([&](const AddedToken& token) {
+            return token.single_word &&
+                   (&trie == &normalized_ || i == text.size() || token.content.front() == text[i]);
+          })) {
+        open.places[i] = OpenText::kNoPlace;
+      }
+    }
+  }
+  open.ForgetPlaces(done, rejected);
+  if (done > 0) {
+    piece.is_first = false;
+    if (last && *last > 0 && open.places[*last] != OpenText::kNoPlace) {
+      piece.cut = open.places[*last];
+    }
+    // The text behind a token gets what is put before a text, but not a later section of one.
+    open.places[done] = OpenText::kNoPlace;
+  }
+  open.Keep(done, end);
 }
 
 }  // namespace scorecast::coordinator

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "coordinator/text/encode_options.h"
 #include "coordinator/text/normalizer.h"
+#include "coordinator/text/open_text.h"
 #include "coordinator/text/token_trie.h"
 #include "proto/model/model_config.h"
 
@@ -20,6 +23,8 @@ struct AddedToken {
   bool lstrip = false;       ///< The match includes the white space before it.
   bool rstrip = false;       ///< The match includes the white space after it.
   bool normalized = false;   ///< Its normalized form is searched for in the normalized text.
+  /// It is text, too, if the text is to be escaped (SpecialTokensInText::kEscape).
+  bool escapable = false;
 };
 
 /// Finds added tokens in texts as Hugging Face's tokenizers library does (AddedVocabulary). Tokens
@@ -31,22 +36,35 @@ class AddedTokens {
   struct Part {
     proto::TokenId id = -1;
     std::string_view text;
+    std::size_t first_bytes = 0;  ///< As in StagedText.
   };
 
-  AddedTokens(std::vector<AddedToken> tokens, Normalization normalization);
+  AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer);
 
-  /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text may be normalized,
-  /// and is valid only during the call.
-  void Cut(std::string_view text, const std::function<void(const Part&)>& part) const;
+  /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text is normalized if
+  /// it has no token, and is valid only during the call. With kEscape, escapable tokens are not cut
+  /// out.
+  void Cut(std::string_view text, const EncodeOptions& options,
+           const std::function<void(const Part&)>& part) const;
+
+  /// Goes on to the last part of a text whose end is open, and normalizes it.
+  void GoToLast(const EncodeOptions& options, OpenPiece& text) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
-  void CutAt(const TokenTrie& trie, std::string_view text,
+  void CutAt(const TokenTrie& trie, const Part& whole, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
 
+  /// Goes on to the text behind the last token of `trie`. The text ends where a token may begin if
+  /// more text follows.
+  void GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
+                    OpenPiece& piece) const;
+
+  bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
+
   std::vector<AddedToken> tokens_;
-  Normalization normalization_;
+  Normalizer normalizer_;
   TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
   TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
 };

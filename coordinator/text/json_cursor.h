@@ -36,6 +36,9 @@ class JsonCursor {
   bool Bool() const;
   std::int64_t Integer(std::int64_t least, std::int64_t most) const;
   void ForEachElement(const std::function<void(const JsonCursor&)>& element) const;
+  /// Calls `member` with the name and the value of each member of an object, except for nulls.
+  void ForEachMember(
+      const std::function<void(const std::string& name, const JsonCursor&)>& member) const;
 
   /// A Boolean member, or `by_default` if it is absent.
   bool Flag(std::string_view name, bool by_default) const;

@@ -9,15 +9,33 @@ namespace scorecast::coordinator {
 
 using proto::StartupError;
 
-SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
-                                               const TokenizerConfig& config,
-                                               const std::string& origin)
-    : processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
-  const sentencepiece::util::Status status = processor_->LoadFromSerializedProto(model);
-  if (!status.ok() || processor_->GetPieceSize() == 0) {
+namespace {
+
+/// A serialized ModelProto whose normalizer_spec (field 3) has add_dummy_prefix (field 3) = false.
+/// Protobuf merges a message field that occurs twice, so the other options stay those of the model
+/// before it.
+constexpr std::string_view kWithoutDummyPrefix("\x1A\x02\x18\x00", 4);
+
+/// Returns the processor of a serialized model. Throws StartupError.
+std::unique_ptr<sentencepiece::SentencePieceProcessor> Load(std::string_view model,
+                                                            const std::string& origin) {
+  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
+  const sentencepiece::util::Status status = processor->LoadFromSerializedProto(model);
+  if (!status.ok() || processor->GetPieceSize() == 0) {
     throw StartupError(origin + ": not a SentencePiece model (" + proto::OneLine(status.message()) +
                        ")");
   }
+  return processor;
+}
+
+}  // namespace
+
+SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
+                                               const TokenizerConfig& config,
+                                               const std::string& origin)
+    : processor_(Load(model, origin)),
+      later_sections_(Load(std::string(model) + std::string(kWithoutDummyPrefix), origin)),
+      cuts_(model) {
   if (config.add_bos_token.value_or(processor_->bos_id() >= 0)) {
     if (processor_->bos_id() < 0) {
       throw StartupError(config.origin + ": add_bos_token is true, but " + origin + " has no BOS");
@@ -35,8 +53,9 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
 
 SentencePieceTokenizer::~SentencePieceTokenizer() = default;
 
-std::vector<TokenId> SentencePieceTokenizer::Encode(std::string_view text) const {
-  return processor_->EncodeAsIds(text);
+std::vector<TokenId> SentencePieceTokenizer::EncodeText(std::string_view text,
+                                                        const EncodeOptions& options) const {
+  return (options.at_start ? processor_ : later_sections_)->EncodeAsIds(text);
 }
 
 std::string SentencePieceTokenizer::Decode(std::span<const TokenId> ids) const {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "coordinator/text/sentencepiece_cuts.h"
 #include "coordinator/text/tokenizer.h"
 #include "coordinator/text/tokenizer_config.h"
 
@@ -24,7 +26,9 @@ class SentencePieceTokenizer final : public Tokenizer {
                          const std::string& origin);
   ~SentencePieceTokenizer() override;
 
-  std::vector<TokenId> Encode(std::string_view text) const override;
+  std::size_t CertainCut(std::string_view text, const EncodeOptions& /*options*/) const override {
+    return cuts_.Last(text);
+  }
   const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
   const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
   std::optional<TokenId> bos() const override { return bos_; }
@@ -34,7 +38,13 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::vector<SpecialToken> special_tokens() const override;
 
  private:
+  std::vector<TokenId> EncodeText(std::string_view text,
+                                  const EncodeOptions& options) const override;
+
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  /// Encodes without the dummy prefix.
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> later_sections_;
+  SentencePieceCuts cuts_;
   std::vector<TokenId> added_prefix_;
   std::vector<TokenId> added_suffix_;
   std::optional<TokenId> bos_;

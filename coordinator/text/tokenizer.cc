@@ -10,9 +10,10 @@
 
 namespace scorecast::coordinator {
 
-std::vector<TokenId> Tokenizer::EncodeWithAdded(std::string_view text) const {
+std::vector<TokenId> Tokenizer::EncodeWithAdded(std::string_view text,
+                                                const EncodeOptions& options) const {
   std::vector<TokenId> ids = added_prefix();
-  const std::vector<TokenId> encoded = Encode(text);
+  const std::vector<TokenId> encoded = Encode(text, options);
   ids.insert(ids.end(), encoded.begin(), encoded.end());
   ids.insert(ids.end(), added_suffix().begin(), added_suffix().end());
   return ids;
@@ -26,16 +27,12 @@ std::optional<TokenId> Tokenizer::SingleToken(std::string_view text) const {
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir) {
   const std::filesystem::path json_file = model_dir / "tokenizer.json";
   const std::filesystem::path model_file = model_dir / "tokenizer.model";
-  const bool has_model = ModelFileExists(model_file);
-  const TokenizerConfig config = LoadTokenizerConfig(model_dir / "tokenizer_config.json");
+  const TokenizerConfig config = LoadTokenizerConfig(model_dir);
   if (ModelFileExists(json_file)) {
     const std::string origin = json_file.string();
-    const nlohmann::json document = ParseJsonFile(ReadModelFile(json_file), origin);
-    if (!has_model || !IsSentencePieceConversion(document)) {
-      return ReadTokenizerJson(document, config, origin);
-    }
+    return ReadTokenizerJson(ParseJsonFile(ReadModelFile(json_file), origin), config, origin);
   }
-  if (has_model) {
+  if (ModelFileExists(model_file)) {
     return std::make_unique<SentencePieceTokenizer>(ReadModelFile(model_file), config,
                                                     model_file.string());
   }

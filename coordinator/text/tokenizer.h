@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/text/encode_options.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -27,9 +29,19 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// The ids of `text`, which must be valid UTF-8 (see IsValidUtf8). Adds nothing. Finds spellings
-  /// of special tokens in the text as the reference does. Linear in the text's length.
-  virtual std::vector<TokenId> Encode(std::string_view text) const = 0;
+  /// The ids of `text`, which must be valid UTF-8 (see IsValidUtf8). Adds no BOS or EOS. Linear in
+  /// the text's length.
+  std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options = {}) const {
+    return EncodeText(text, options);
+  }
+
+  /// The last place of `text`, in bytes, that is known to be cut there however the text continues:
+  /// for every continuation, the tokens of the whole are those before the cut, which are always the
+  /// same, and those of the rest encoded with `at_start` false. 0 if no such place is known.
+  virtual std::size_t CertainCut(std::string_view /*text*/,
+                                 const EncodeOptions& /*options*/) const {
+    return 0;
+  }
 
   /// Tokens that the tokenizer's own rule adds before and after a text (BOS, EOS); either may be
   /// empty.
@@ -43,22 +55,35 @@ class Tokenizer {
   /// Bytes that are not valid UTF-8 become U+FFFD.
   virtual std::string Decode(std::span<const TokenId> ids) const = 0;
 
+  /// How the text of a token depends on the tokens after it.
+  enum class TextState {
+    kCharacters,  ///< It may have a part of a character, which is U+FFFD as long as it is last.
+    kSettled,     ///< It and all text before it stay as they are.
+    kOpen,        ///< It may change until a settled token follows.
+    kAbsent,      ///< The id has no token.
+  };
+  virtual TextState StateOf(TokenId /*id*/) const { return TextState::kCharacters; }
+
   /// One more than the largest id; config.json's vocab_size may be larger.
   virtual std::int64_t vocab_size() const = 0;
 
-  /// "SentencePiece" or "byte-level BPE", for `inspect`.
+  /// E.g. "SentencePiece", "byte-level BPE", "Unigram", for `inspect`.
   virtual std::string_view kind() const = 0;
   virtual std::vector<SpecialToken> special_tokens() const = 0;
 
-  /// added_prefix() + Encode(text) + added_suffix().
-  std::vector<TokenId> EncodeWithAdded(std::string_view text) const;
+  /// added_prefix() + Encode(text, options) + added_suffix().
+  std::vector<TokenId> EncodeWithAdded(std::string_view text,
+                                       const EncodeOptions& options = {}) const;
 
   /// The id of a text that is exactly one token, else nullopt.
   std::optional<TokenId> SingleToken(std::string_view text) const;
+
+ private:
+  virtual std::vector<TokenId> EncodeText(std::string_view text,
+                                          const EncodeOptions& options) const = 0;
 };
 
-/// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. If both exist and
-/// the former is a conversion of the latter (as in Llama 2), reads tokenizer.model. Applies the
+/// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. Applies the
 /// tokenizer_config.json beside them. Returns null if neither file exists. Throws StartupError, one
 /// line that names the file, if a file is malformed or needs something that is not supported.
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir);

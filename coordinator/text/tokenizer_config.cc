@@ -1,10 +1,13 @@
 #include "coordinator/text/tokenizer_config.h"
 
-#include <algorithm>
-#include <array>
+#include <string_view>
 
+#include "coordinator/text/chat_template.h"
 #include "coordinator/text/json_cursor.h"
 #include "coordinator/text/model_file.h"
+#include "coordinator/text/read_added_tokens.h"
+#include "coordinator/text/unicode_classes.h"
+#include "coordinator/text/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -14,52 +17,103 @@ std::optional<bool> ReadSwitch(const JsonCursor& config, std::string_view name) 
   return value ? std::optional(value->Bool()) : std::nullopt;
 }
 
-std::optional<std::string> ReadString(const JsonCursor& config, std::string_view name) {
-  const std::optional<JsonCursor> value = config.Find(name);
-  return value ? std::optional(value->String()) : std::nullopt;
+/// A token is given as its text, or as an object with the text as `content`.
+std::string ReadToken(const JsonCursor& token) {
+  return token.value().is_object() ? token.At("content").String() : token.String();
 }
 
-/// A token is given as its text, or as an object with the text as `content`.
 std::optional<std::string> ReadToken(const JsonCursor& config, std::string_view name) {
   const std::optional<JsonCursor> value = config.Find(name);
-  if (!value) {
-    return std::nullopt;
+  return value ? std::optional(ReadToken(*value)) : std::nullopt;
+}
+
+void ReadNamedTokens(const JsonCursor& root, std::unordered_set<std::string>& tokens) {
+  root.ForEachMember([&](const std::string& name, const JsonCursor& value) {
+    if (name.ends_with("_token") && !value.value().is_boolean()) {
+      tokens.insert(ReadToken(value));
+    } else if (name == "additional_special_tokens" || name == "extra_special_tokens") {
+      if (value.value().is_object()) {
+        value.ForEachMember([&](const std::string& /*name*/, const JsonCursor& token) {
+          tokens.insert(ReadToken(token));
+        });
+      } else {
+        value.ForEachElement([&](const JsonCursor& token) { tokens.insert(ReadToken(token)); });
+      }
+    }
+  });
+}
+
+/// Calls `read` with the root of a JSON file, if the file exists.
+template <typename Read>
+void ReadFile(const std::filesystem::path& file, const Read& read) {
+  if (ModelFileExists(file)) {
+    const nlohmann::json document = ParseJsonFile(ReadModelFile(file), file.string());
+    read(JsonCursor(document, file.string()));
   }
-  return value->value().is_object() ? value->At("content").String() : value->String();
+}
+
+bool IsWhiteSpaceOnly(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint first = FirstCodePoint(text);
+    if (!IsWhiteSpace(first.value)) {
+      return false;
+    }
+    text.remove_prefix(first.length);
+  }
+  return true;
 }
 
 }  // namespace
 
-bool TokenizerConfig::overrides_post_processor() const {
-  if (!tokenizer_class) {
-    return true;
-  }
-  static constexpr std::array<std::string_view, 5> kClasses = {
-      "LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer",
-      "GPTNeoXTokenizer"};
-  std::string_view name = *tokenizer_class;
-  if (name.ends_with("Fast")) {
-    name.remove_suffix(4);
-  }
-  return std::find(kClasses.begin(), kClasses.end(), name) != kClasses.end();
+void TokenizerConfig::MarkEscapable(AddedToken& token) const {
+  token.escapable =
+      token.special || named_tokens.contains(token.content) ||
+      (!IsWhiteSpaceOnly(token.content) && chat_templates.find(token.content) != std::string::npos);
 }
 
-TokenizerConfig ParseTokenizerConfig(std::string_view json_text, const std::string& origin) {
-  const nlohmann::json document = ParseJsonFile(json_text, origin);
-  const JsonCursor config(document, origin);
-  return {.origin = origin,
-          .add_bos_token = ReadSwitch(config, "add_bos_token"),
-          .add_eos_token = ReadSwitch(config, "add_eos_token"),
-          .bos_token = ReadToken(config, "bos_token"),
-          .eos_token = ReadToken(config, "eos_token"),
-          .tokenizer_class = ReadString(config, "tokenizer_class")};
-}
-
-TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& file) {
-  if (!ModelFileExists(file)) {
-    return {};
+TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& model_dir) {
+  TokenizerConfig config;
+  bool has_decoder = false;
+  const std::filesystem::path config_file = model_dir / "tokenizer_config.json";
+  ReadFile(config_file, [&](const JsonCursor& root) {
+    config.origin = config_file.string();
+    config.add_bos_token = ReadSwitch(root, "add_bos_token");
+    config.add_eos_token = ReadSwitch(root, "add_eos_token");
+    config.add_prefix_space = ReadSwitch(root, "add_prefix_space");
+    config.bos_token = ReadToken(root, "bos_token");
+    config.eos_token = ReadToken(root, "eos_token");
+    if (const std::optional<JsonCursor> decoder = root.Find("added_tokens_decoder")) {
+      has_decoder = true;
+      config.added_tokens = ReadAddedTokensDecoder(*decoder);
+      config.added_tokens_origin = config.origin;
+    }
+    ReadNamedTokens(root, config.named_tokens);
+    if (const std::optional<JsonCursor> chat_template = root.Find("chat_template")) {
+      AppendChatTemplate(*chat_template, config.chat_templates);
+    }
+  });
+  ReadFile(model_dir / "special_tokens_map.json", [&](const JsonCursor& root) {
+    ReadNamedTokens(root, config.named_tokens);
+    if (!config.bos_token) {
+      config.bos_token = ReadToken(root, "bos_token");
+    }
+    if (!config.eos_token) {
+      config.eos_token = ReadToken(root, "eos_token");
+    }
+  });
+  if (!has_decoder) {
+    const std::filesystem::path file = model_dir / "added_tokens.json";
+    ReadFile(file, [&](const JsonCursor& root) {
+      config.added_tokens = ReadAddedTokensFile(root);
+      config.added_tokens_origin = file.string();
+    });
+    for (AddedToken& token : config.added_tokens) {
+      token.special = config.named_tokens.contains(token.content);
+      token.normalized = !token.special;
+    }
   }
-  return ParseTokenizerConfig(ReadModelFile(file), file.string());
+  AppendChatTemplateFiles(model_dir, config.chat_templates);
+  return config;
 }
 
 }  // namespace scorecast::coordinator

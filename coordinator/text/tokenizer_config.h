@@ -3,30 +3,39 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "coordinator/text/added_tokens.h"
 
 namespace scorecast::coordinator {
 
-/// The fields of a tokenizer_config.json that matter here.
+/// What the files beside a tokenizer.json or tokenizer.model say about it.
 struct TokenizerConfig {
-  std::string origin;  ///< The file, for messages.
+  std::string origin;  ///< tokenizer_config.json, for messages.
   std::optional<bool> add_bos_token;
   std::optional<bool> add_eos_token;
+  std::optional<bool> add_prefix_space;
   std::optional<std::string> bos_token;
   std::optional<std::string> eos_token;
-  std::optional<std::string> tokenizer_class;
 
-  /// Whether `add_bos_token` and `add_eos_token`, if present, replace what the post-processor of a
-  /// tokenizer.json adds before and after a text. In transformers (4.56) they do for classes with
-  /// their own update_post_processor; for other classes they have no effect. If no class is named,
-  /// they do.
-  bool overrides_post_processor() const;
+  /// `added_tokens_decoder` or, if it is absent, added_tokens.json.
+  std::vector<AddedToken> added_tokens;
+  std::string added_tokens_origin;  ///< The file, for messages.
+
+  /// Texts of the tokens that tokenizer_config.json and special_tokens_map.json name: `…_token`,
+  /// `additional_special_tokens`, `extra_special_tokens`.
+  std::unordered_set<std::string> named_tokens;
+  std::string chat_templates;  ///< The text of all chat templates.
+
+  /// Sets `escapable` of `token` if it is special by its flag or by name, or if a chat template
+  /// contains its text. White space is ordinary text of a template.
+  void MarkEscapable(AddedToken& token) const;
 };
 
-/// Throws StartupError, one line that names `origin`, if the text is malformed.
-TokenizerConfig ParseTokenizerConfig(std::string_view json_text, const std::string& origin);
-
-/// The same for a file; if the file does not exist, nothing is set.
-TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& file);
+/// Reads tokenizer_config.json, added_tokens.json, special_tokens_map.json and the chat templates
+/// of a model directory, any of which may be absent. Throws StartupError, one line that names the
+/// file, if one is malformed.
+TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& model_dir);
 
 }  // namespace scorecast::coordinator

@@ -28,7 +28,8 @@ class FakeTokenizer : public Tokenizer {
     }
   }
 
-  std::vector<TokenId> Encode(std::string_view text) const override {
+  std::vector<TokenId> EncodeText(std::string_view text,
+                                  const EncodeOptions& /*options*/) const override {
     std::vector<TokenId> ids;
     while (!text.empty()) {
       TokenId id = static_cast<unsigned char>(text.front());
@@ -85,12 +86,13 @@ class HoldingTokenizer : public FakeTokenizer {
   void Hold() { SetHeld(true); }
   void Release() { SetHeld(false); }
 
-  std::vector<TokenId> Encode(std::string_view text) const override {
+  std::vector<TokenId> EncodeText(std::string_view text,
+                                  const EncodeOptions& options) const override {
     if (text.size() > kLong) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return !held_; });
     }
-    return FakeTokenizer::Encode(text);
+    return FakeTokenizer::EncodeText(text, options);
   }
 
  private:

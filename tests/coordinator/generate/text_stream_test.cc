@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,27 @@ class TextStreamOf : public testing::TestWithParam<std::string> {
     ASSERT_NE(tokenizer_, nullptr);
   }
 
+  /// Length of the text of `ids` that later tokens can change.
+  std::size_t OpenLength(const Ids& ids) const {
+    using State = Tokenizer::TextState;
+    const std::string text = tokenizer_->Decode(ids);
+    std::size_t settled = ids.size();
+    for (std::size_t i = ids.size(); i > 0; --i) {
+      switch (tokenizer_->StateOf(ids[i - 1])) {
+        case State::kCharacters:
+          return text.size() - WithoutOpenCharacter(text).size();
+        case State::kSettled:
+          return text.size() - tokenizer_->Decode(std::span(ids).first(settled)).size();
+        case State::kOpen:
+          settled = i - 1;
+          break;
+        case State::kAbsent:
+          break;
+      }
+    }
+    return text.size() - tokenizer_->Decode(std::span(ids).first(settled)).size();
+  }
+
   /// Compares every delta with the text of all tokens together.
   void ExpectExact(const Ids& context, const Ids& completion) {
     const std::string before = tokenizer_->Decode(context);
@@ -40,7 +62,7 @@ class TextStreamOf : public testing::TestWithParam<std::string> {
       ASSERT_TRUE(IsValidUtf8(delta));
       streamed += delta;
       const std::string text = tokenizer_->Decode(all);
-      const std::size_t hidden = text.size() - WithoutOpenCharacter(text).size();
+      const std::size_t hidden = OpenLength(all);
       const std::string after = TextAfter(before, text);
       ASSERT_EQ(streamed, after.size() < hidden ? "" : after.substr(0, after.size() - hidden));
     }
@@ -76,8 +98,9 @@ class CountingTokenizer : public Tokenizer {
  public:
   explicit CountingTokenizer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  std::vector<TokenId> Encode(std::string_view text) const override {
-    return tokenizer_.Encode(text);
+  std::vector<TokenId> EncodeText(std::string_view text,
+                                  const EncodeOptions& options) const override {
+    return tokenizer_.Encode(text, options);
   }
   const std::vector<TokenId>& added_prefix() const override { return tokenizer_.added_prefix(); }
   const std::vector<TokenId>& added_suffix() const override { return tokenizer_.added_suffix(); }
@@ -86,6 +109,7 @@ class CountingTokenizer : public Tokenizer {
     decoded_ += ids.size();
     return tokenizer_.Decode(ids);
   }
+  TextState StateOf(TokenId id) const override { return tokenizer_.StateOf(id); }
   std::int64_t vocab_size() const override { return tokenizer_.vocab_size(); }
   std::string_view kind() const override { return tokenizer_.kind(); }
   std::vector<SpecialToken> special_tokens() const override { return tokenizer_.special_tokens(); }
@@ -137,6 +161,28 @@ TEST(TextStream, WaitsForTheLastByteOfACharacter) {
     EXPECT_EQ(stream.Push(bytes[0]), "");
     EXPECT_EQ(stream.Finish(), "\uFFFD");
   }
+}
+
+// The reference makes text of all neighbouring bytes together, or else of none.
+TEST(TextStream, WaitsForTheEndOfARunOfBytes) {
+  const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer("llama2");
+  const Ids ids = tokenizer->Encode("a\U00010384e");
+  ASSERT_EQ(ids.size(), 6u);
+  for (const bool is_broken : {false, true}) {
+    TextStream stream(*tokenizer, std::span(ids).first(1));
+    for (int i = 1; i < 5; ++i) {
+      EXPECT_EQ(stream.Push(ids[i]), "");
+    }
+    if (is_broken) {
+      EXPECT_EQ(stream.Push(ids[1]), "");
+    }
+    EXPECT_EQ(stream.Push(ids[5]), is_broken ? "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFDe" : "\U00010384e");
+    EXPECT_EQ(stream.Finish(), "");
+  }
+  TextStream stream(*tokenizer, std::span(ids).first(3));
+  EXPECT_EQ(stream.Push(ids[3]), "");
+  EXPECT_EQ(stream.Push(ids[4]), "");
+  EXPECT_EQ(stream.Finish(), "\U00010384");
 }
 
 TEST(TextStream, WaitsPastTokensWithoutText) {

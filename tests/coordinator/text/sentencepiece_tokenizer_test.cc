@@ -65,6 +65,20 @@ TEST_F(SentencePiece, TheConfigurationSaysOtherwise) {
   EXPECT_EQ(both.added_suffix(), Ids{kEos});
 }
 
+TEST_F(SentencePiece, PutsNoSpaceBeforeALaterSection) {
+  const EncodeOptions later = {.at_start = false};
+  EXPECT_EQ(tokenizer_.Encode("", later), Ids{});
+  for (const std::string text :
+       {"harbour", " harbour", "  a", "\n", "龘", "3", "ein Text, länger"}) {
+    SCOPED_TRACE(text);
+    EXPECT_EQ(tokenizer_.Encode(" " + text, later), tokenizer_.Encode(text));
+    EXPECT_NE(tokenizer_.Encode(text, later), tokenizer_.Encode(text));
+    // All other options of the model are kept: spaces, split digits, bytes of unknown characters.
+    EXPECT_EQ(tokenizer_.Decode(Joined({tokenizer_.Encode("x"), tokenizer_.Encode(text, later)})),
+              "x" + text);
+  }
+}
+
 TEST_F(SentencePiece, SpellingsOfControlTokensAreText) {
   EXPECT_EQ(tokenizer_.SingleToken("</s>"), std::nullopt);
   EXPECT_THAT(tokenizer_.Encode("a</s>b<s>"), testing::Not(testing::Contains(kEos)));

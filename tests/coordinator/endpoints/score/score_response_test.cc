@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -28,7 +29,8 @@ RowLogits Row(const std::vector<float>& labels, float max, double sum_exp) {
 
 ScoreReadout Items(std::size_t n) {
   ScoreReadout readout;
-  readout.num_items = n;
+  readout.item_rows.resize(n);
+  std::iota(readout.item_rows.begin(), readout.item_rows.end(), std::size_t{0});
   return readout;
 }
 
@@ -148,6 +150,18 @@ TEST(Scores, QueryRowAndBestTokens) {
                           ElementsAre(Pair(4, -5.0), Pair(9, -5.0), Pair(2, -6.0))));
 }
 
+TEST(Scores, ItemsMayBeReadInAnotherOrder) {
+  ScoreReadout readout = Items(3);
+  readout.item_rows = {2, 0, 1};
+  readout.query_row = true;
+  readout.row.token_logprobs = true;
+  const auto response =
+      Respond(readout, {{Row({9}, 0, 1), Row({-1}, 0, 1)}, {Row({-2}, 0, 1)}, {Row({-3}, 0, 1)}});
+  ASSERT_TRUE(response.has_value());
+  EXPECT_THAT(*response.value().token_logprobs,
+              ElementsAre(ElementsAre(-3), ElementsAre(-1), ElementsAre(-2)));
+}
+
 TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
@@ -177,7 +191,7 @@ TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   with_query.query_token_logprobs = true;
   EXPECT_EQ(param(with_query, {Row({0}, nan, 1), good}), "query");
   ScoreReadout top = softmax;
-  top.num_items = 1;
+  top.item_rows = {0};
   top.row.top_logprobs = true;
   RowLogits bad_top = good;
   bad_top.top = {{3, nan}};

@@ -1,0 +1,18 @@
+#pragma once
+
+namespace scorecast::coordinator {
+
+/// What becomes of spellings of special tokens in a text.
+enum class SpecialTokensInText {
+  kAllow,   ///< They are the special tokens, as in the reference.
+  kEscape,  ///< They are plain text.
+};
+
+struct EncodeOptions {
+  /// False for a later section of a text: the tokenizer then leaves out what it puts before the
+  /// first piece of a text, such as SentencePiece's dummy prefix or ByteLevel's prefix space.
+  bool at_start = true;
+  SpecialTokensInText special_tokens = SpecialTokensInText::kAllow;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "coordinator/text/added_tokens.h"
+#include "coordinator/text/bpe_model.h"
+#include "coordinator/text/decoder.h"
+#include "coordinator/text/pre_tokenizer.h"
+#include "coordinator/text/tokenizer.h"
+#include "coordinator/text/unigram_model.h"
+
+namespace scorecast::coordinator {
+
+/// The tokenizer that a tokenizer.json describes. Added tokens are cut out, the rest is normalized
+/// and cut into pieces, and the model makes tokens of each piece.
+class PipelineTokenizer final : public Tokenizer {
+ public:
+  struct Parts {
+    AddedTokens added_tokens;
+    PreTokenizer pre_tokenizer;
+    std::variant<BpeModel, UnigramModel> model;
+    Decoder decoder;
+    std::string_view kind;
+    std::vector<std::string> spellings;  ///< What is decoded, by id; empty for ids without a token.
+    std::vector<TokenId> added_prefix;
+    std::vector<TokenId> added_suffix;
+    std::optional<TokenId> bos;
+  };
+
+  explicit PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {}
+
+  std::size_t CertainCut(std::string_view text, const EncodeOptions& options) const override;
+  const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
+  const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
+  std::optional<TokenId> bos() const override { return parts_.bos; }
+  std::string Decode(std::span<const TokenId> ids) const override;
+  TextState StateOf(TokenId id) const override;
+  std::int64_t vocab_size() const override {
+    return static_cast<std::int64_t>(parts_.spellings.size());
+  }
+  std::string_view kind() const override { return parts_.kind; }
+  std::vector<SpecialToken> special_tokens() const override;
+
+ private:
+  std::vector<TokenId> EncodeText(std::string_view text,
+                                  const EncodeOptions& options) const override;
+  bool HasToken(TokenId id) const {
+    return id >= 0 && id < vocab_size() && !parts_.spellings[id].empty();
+  }
+
+  Parts parts_;
+};
+
+}  // namespace scorecast::coordinator
