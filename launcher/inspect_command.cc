@@ -23,6 +23,13 @@ std::string Text(proto::Range range) {
                        : std::to_string(range.begin) + ".." + std::to_string(range.end - 1);
 }
 
+std::string Head(const proto::ModelConfig& config) {
+  if (config.is_classifier()) {
+    return std::to_string(config.num_labels) + (config.num_labels == 1 ? " class" : " classes");
+  }
+  return config.tie_word_embeddings ? "lm-head, tied to the embeddings" : "lm-head";
+}
+
 void PrintModel(const proto::ModelConfig& config) {
   std::printf("model\n");
   std::printf("  architecture        %s\n", config.architecture.c_str());
@@ -36,8 +43,8 @@ void PrintModel(const proto::ModelConfig& config) {
               static_cast<long long>(config.num_attention_heads),
               static_cast<long long>(config.num_key_value_heads),
               static_cast<long long>(config.head_dim));
-  std::printf("  vocab_size          %lld%s\n", static_cast<long long>(config.vocab_size),
-              config.tie_word_embeddings ? ", lm-head tied to the embeddings" : "");
+  std::printf("  vocab_size          %lld\n", static_cast<long long>(config.vocab_size));
+  std::printf("  head                %s\n", Head(config).c_str());
   std::printf("  positions           %lld\n",
               static_cast<long long>(config.max_position_embeddings));
 }
@@ -66,7 +73,8 @@ void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::Pl
       ranks, ranks == 1 ? "" : "s", std::string(shard::Name(precisions.layers)).c_str(),
       proto::kTouchedBucket);
   std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s %10s\n", "rank", "heads", "K/V heads",
-              "intermediate", "vocabulary", "weights", "activations", "K/V", "touched");
+              "intermediate", config.is_classifier() ? "classes" : "vocabulary", "weights",
+              "activations", "K/V", "touched");
   for (int rank = 0; rank < ranks; ++rank) {
     const proto::Partition part = proto::MakePartition(config, rank, ranks);
     const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, precisions);

@@ -159,10 +159,10 @@ int main(int argc, char** argv) {
   AddServeFlags(*serve, serve_flags);
 
   ScoreFlags score_flags;
-  CLI::App* score = app.add_subcommand("score",
-                                       "Sends one request to a server and prints one line per "
-                                       "item: its scores in the labels' order, "
-                                       "or one for each class of a classifier, then the item");
+  CLI::App* score = app.add_subcommand(
+      "score",
+      "Sends one request to a server and prints one line per item: the scores of the labels, or of "
+      "a classifier's classes, then the item");
   AddScoreFlags(*score, score_flags);
 
   TokenizeFlags tokenize_flags;

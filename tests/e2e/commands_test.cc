@@ -196,6 +196,18 @@ TEST(Inspect, AModelWithoutATokenizer) {
   EXPECT_THAT(result.out, HasSubstr("token ids only"));
 }
 
+TEST(Inspect, NamesTheHead) {
+  EXPECT_THAT(RunScorecast({"inspect", "--model", FamilyDirectory("llama")}).out,
+              ContainsRegex("head +lm-head\n"));
+  EXPECT_THAT(RunScorecast({"inspect", "--model", FamilyDirectory("qwen3")}).out,
+              ContainsRegex("head +lm-head, tied to the embeddings\n"));
+  const std::string of_three_classes =
+      RunScorecast({"inspect", "--model", FamilyDirectory("qwen2-classifier"), "--ranks", "2"}).out;
+  EXPECT_THAT(of_three_classes, ContainsRegex("head +3 classes\n"));
+  EXPECT_THAT(of_three_classes, ContainsRegex("\n +0 .* 0\\.\\.2 "));
+  EXPECT_THAT(of_three_classes, ContainsRegex("\n +1 .* none "));
+}
+
 TEST(Inspect, RefusesATensorThatTheModelDoesNotHave) {
   const std::filesystem::path model = MakeModel("");
   json config = json::parse(ReadFile(model / "config.json"));

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/reference/golden_cases.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/reference_model.h"
 
@@ -29,10 +29,9 @@ void ExpectNear(const Rows& found, const Rows& expected) {
   }
 }
 
-class ClassifierGolden : public testing::TestWithParam<const char*> {
+class ClassifierGolden : public testing::TestWithParam<std::string> {
  protected:
-  const std::filesystem::path dir_ =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / GetParam();
+  const std::filesystem::path dir_ = GetParam();
   const ReferenceModel model_{dir_};
   const std::vector<ClassifierCase> golden_ = LoadClassifierGolden(dir_);
 };
@@ -62,12 +61,9 @@ TEST_P(ClassifierGolden, OneByOne) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ClassifierGolden, testing::ValuesIn(kGoldenClassifiers),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, ClassifierGolden,
+    testing::ValuesIn(FindGoldenDirectories(SCORECAST_TESTS_DIR "/golden").classifiers));
 
 }  // namespace
 }  // namespace scorecast::reference

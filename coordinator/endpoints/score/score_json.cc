@@ -25,10 +25,9 @@ void RefuseUnsupported(const json& body, BodyReader& reader) {
     constexpr std::string_view kOverrides = "_embed_overrides";
     const bool overrides = key.ends_with(kOverrides);
     const bool unset = value.is_null() || (value.is_boolean() && !value.get<bool>());
-    if ((overrides || key == "return_pooled_hidden_states") && !unset) {
-      reader.Fail(BadRequest("not_supported",
-                             name + " is not supported for causal language models.", name));
-    } else if (key == "score_extraction_token" && !value.is_null()) {
+    const bool is_pooled = key == "return_pooled_hidden_states";
+    if (((overrides || is_pooled) && !unset) ||
+        (key == "score_extraction_token" && !value.is_null())) {
       reader.Fail(BadRequest("not_supported", name + " is not supported by this server.", name));
     }
   }
