@@ -17,8 +17,8 @@ std::int64_t PositionsFor(std::int64_t end) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(end)));
 }
 
-/// Divides long wavelengths' frequencies by the factor, leaves those of short ones, and
-/// interpolates between them: "The Llama 3 Herd of Models", and its published code.
+/// Llama 3's scaling, as in its published code. The frequencies of long wavelengths are divided by
+/// the factor, those of short ones stay as they are, and those between are interpolated.
 float Llama3Frequency(float frequency, const RopeConfig& config) {
   const auto context = static_cast<double>(config.original_max_position_embeddings);
   const float wavelength = 2 * std::numbers::pi_v<float> / frequency;
@@ -34,9 +34,9 @@ float Llama3Frequency(float frequency, const RopeConfig& config) {
   return (1.0F - smooth) * frequency / static_cast<float>(config.factor) + smooth * frequency;
 }
 
-/// YaRN (arXiv 2309.00071): a ramp over the pairs, from those that keep their frequencies, because
-/// they make at least beta_fast rotations in the original context, to those that make at most
-/// beta_slow rotations, whose frequencies are divided by the factor.
+/// YaRN's ramp over the pairs of a head (arXiv 2309.00071). Pairs that make beta_fast rotations or
+/// more in the original context keep their frequencies. Those that make beta_slow rotations or
+/// fewer have them divided by the factor.
 class YarnRamp {
  public:
   YarnRamp(const RopeConfig& config, std::int64_t head_dim) {

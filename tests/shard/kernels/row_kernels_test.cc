@@ -195,7 +195,7 @@ double GeGluTolerance(double gate, double up) {
   const double two_u = TwoUOf(gate);
   const double of_argument = std::abs(two_u) / (1 + std::exp(two_u)) * Gamma(6);
   return std::abs(GeGluOf(gate, up)) * (of_argument + kExpError + Gamma(3)) * 1.01 +
-         std::abs(gate * up) * std::exp(-87.0) * 1.001;
+         std::abs(gate * up) * std::exp(-88.0) * 1.001;
 }
 
 // The form that the kernel computes is that of transformers' NewGELU.
