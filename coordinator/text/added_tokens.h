@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "coordinator/text/encode_options.h"
@@ -44,6 +46,9 @@ class AddedTokens {
   void Cut(std::string_view text, SpecialTokensInText special_tokens,
            const std::function<void(const Part&)>& part) const;
 
+  /// The text of the escapable token with this id; empty if no such token exists.
+  std::string_view EscapedSpelling(proto::TokenId id) const;
+
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
@@ -54,6 +59,7 @@ class AddedTokens {
   Normalization normalization_;
   TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
   TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
+  std::unordered_map<proto::TokenId, std::size_t> escapable_;  ///< As indices into tokens_.
 };
 
 }  // namespace scorecast::coordinator

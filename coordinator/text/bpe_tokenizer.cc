@@ -11,13 +11,6 @@ BpeTokenizer::BpeTokenizer(Parts parts) : parts_(std::move(parts)) {}
 
 std::vector<TokenId> BpeTokenizer::EncodeText(std::string_view text,
                                               const EncodeOptions& options) const {
-  // PCRE2 reads out of bounds if a text is not valid UTF-8. A caller's mistake must not get that
-  // far.
-  std::string repaired;
-  if (!IsValidUtf8(text)) {
-    repaired = ReplaceInvalidUtf8(text);
-    text = repaired;
-  }
   std::vector<TokenId> ids;
   bool takes_prefix = options.at_start;
   parts_.added_tokens.Cut(text, options.special_tokens, [&](const AddedTokens::Part& part) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "coordinator/text/added_tokens.h"
@@ -39,6 +40,9 @@ class BpeTokenizer final : public Tokenizer {
  private:
   std::vector<TokenId> EncodeText(std::string_view text,
                                   const EncodeOptions& options) const override;
+  std::string_view EscapedSpelling(TokenId id) const override {
+    return parts_.added_tokens.EscapedSpelling(id);
+  }
 
   Parts parts_;
 };
