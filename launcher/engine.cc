@@ -30,6 +30,7 @@ shard::Transformer::Progress LogProgress() {
 Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
     : group_(proto::Communicator::World()), server_options_(flags.server) {
   proto::StartupPhase(group_, [&] {
+    CheckEngineFlags(flags);
     config_ = proto::LoadModelConfig(flags.model);
     proto::MakePartition(config_, group_.rank(), group_.size());
   });

@@ -13,6 +13,7 @@ namespace scorecast::launcher {
 
 using coordinator::ChunkPositionStrategy;
 using coordinator::DelimiterVisibility;
+using coordinator::ItemTokenization;
 using shard::InstructionSet;
 
 namespace {
@@ -69,6 +70,16 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
          "attends to the first delimiter")
       ->check(CLI::IsMember({"hidden", "first"}))
       ->default_str("hidden");
+  app.add_option_function<std::string>(
+         "--item-tokenization",
+         [&flags](const std::string& name) {
+           flags.server.item_tokenization =
+               name == "alone" ? ItemTokenization::kAlone : ItemTokenization::kContinued;
+         },
+         "Tokens of an item if query and items are text. continued: those that it has in the joint "
+         "text of query and item; alone: those of the item encoded by itself")
+      ->check(CLI::IsMember({"continued", "alone"}))
+      ->default_str("continued, or alone if a delimiter is given");
   app.add_option("--max-items", flags.server.max_items,
                  "Items, chunks or questions of one request, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
@@ -109,6 +120,15 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--log-level", flags.log_level, "Level of the log on standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
       ->capture_default_str();
+}
+
+void CheckEngineFlags(const EngineFlags& flags) {
+  if (flags.server.delimiter_visibility == DelimiterVisibility::kFirst &&
+      flags.server.item_tokenization == ItemTokenization::kContinued) {
+    throw proto::StartupError(
+        "--item-tokenization continued and --delimiter-visibility first contradict each other: the "
+        "delimiter then stands between query and item");
+  }
 }
 
 InstructionSet InstructionSetFromFlag(const std::string& kernel) {

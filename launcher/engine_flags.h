@@ -17,7 +17,7 @@ namespace scorecast::launcher {
 /// Flags of every command that starts an engine. docs/requests.md documents them.
 struct EngineFlags {
   std::filesystem::path model;
-  std::string delimiter;              ///< As given: an id or text. Empty if multi-item mode is off.
+  std::string delimiter;              ///< As given: an id or text. Empty if there is none.
   coordinator::ServerOptions server;  ///< `delimiter` and `model_name` are set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
@@ -27,9 +27,15 @@ struct EngineFlags {
   std::string dtype = "auto";
   std::string kernel = "auto";
   std::string log_level = "info";
+
+  /// Whether all items of a request are scored in one pass.
+  bool is_multi_item() const { return !delimiter.empty(); }
 };
 
 void AddEngineFlags(CLI::App& app, EngineFlags& flags);
+
+/// Throws StartupError if flags contradict each other.
+void CheckEngineFlags(const EngineFlags& flags);
 
 /// The instruction set that --kernel names; for "auto" the best of this CPU. Throws StartupError if
 /// this CPU does not have it.

@@ -80,6 +80,7 @@ void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::Pl
 }  // namespace
 
 int RunInspectCommand(const InspectFlags& flags) {
+  CheckEngineFlags(flags.engine);
   const proto::ModelConfig config = proto::LoadModelConfig(flags.engine.model);
   const std::unique_ptr<coordinator::Tokenizer> tokenizer =
       coordinator::LoadTokenizer(flags.engine.model);

@@ -52,7 +52,7 @@ std::int32_t Narrow(std::int64_t n) {
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
                               shard::ProductPrecisions precisions, int ranks, int ranks_here,
                               std::int64_t host_bytes) {
-  const bool multi_item = !flags.delimiter.empty();
+  const bool multi_item = flags.is_multi_item();
   // In multi-item mode the query's prefix and all items are in one pass. In the other modes the
   // segments that do not fit are left to later passes.
   const std::int64_t segments = multi_item ? flags.server.max_items + 1 : 1;

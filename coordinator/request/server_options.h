@@ -15,11 +15,19 @@ enum class DelimiterVisibility {
   kFirst,   ///< The first delimiter ends the prefix, so that every item sees it.
 };
 
+/// The tokens of an item whose query and items are text.
+enum class ItemTokenization {
+  kContinued,  ///< Those that it has in the joint text of query and item.
+  kAlone,      ///< Those of the item encoded by itself.
+};
+
 /// How this server interprets requests, and the limits of what it accepts.
 struct ServerOptions {
   /// Turns multi-item mode on if set. An id in the model's vocabulary: see DelimiterFromFlag.
   std::optional<proto::TokenId> delimiter;
   DelimiterVisibility delimiter_visibility = DelimiterVisibility::kHidden;
+  /// If not set, items are encoded alone if there is a delimiter, otherwise as continuations.
+  std::optional<ItemTokenization> item_tokenization;
   std::int64_t max_items = 128;  ///< Most items, chunks or questions of a request.
   /// Most tokens computed for a request in multi-item mode.
   std::int64_t max_multi_item_seq_len = 8192;
@@ -28,6 +36,15 @@ struct ServerOptions {
   SpecialTokensInText special_tokens_in_text = SpecialTokensInText::kAllow;
   std::string model_name = "default";  ///< In the response to a request that names no model.
   ChunkOptions chunks;
+
+  /// Whether all items of a request are scored in one pass.
+  bool is_multi_item() const { return delimiter.has_value(); }
+
+  bool items_continue_query() const {
+    return item_tokenization.value_or(delimiter ? ItemTokenization::kAlone
+                                                : ItemTokenization::kContinued) ==
+           ItemTokenization::kContinued;
+  }
 };
 
 /// Default of --max-request-bytes. A longer line, body or frame gets a 413.

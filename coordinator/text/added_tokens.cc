@@ -1,5 +1,6 @@
 #include "coordinator/text/added_tokens.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -123,6 +124,77 @@ void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
   if (done < text.size()) {
     part({.text = text.substr(done)});
   }
+}
+
+bool AddedTokens::AnyOf(const std::function<bool(const AddedToken&)>& condition) const {
+  return std::any_of(tokens_.begin(), tokens_.end(), condition);
+}
+
+void AddedTokens::GoBehindLast(bool is_normalized, SpecialTokensInText special_tokens,
+                               OpenPiece& piece) const {
+  const TokenTrie& trie = is_normalized ? normalized_ : raw_;
+  if (trie.empty()) {
+    return;
+  }
+  const std::string_view text = piece.text.text;
+  std::optional<std::size_t> last;  // Where the last token begins.
+  std::size_t done = 0;             // The end of the last token.
+  std::size_t rejected = 0;         // The end of the last match that is no token.
+  std::size_t at = 0;
+  while (at < text.size() && !trie.MayContinue(text.substr(at))) {
+    const std::optional<TokenTrie::Match> match = trie.LongestPrefix(text.substr(at));
+    if (!match) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[match->index];
+    std::size_t begin = at;
+    std::size_t end = at + match->length;
+    const bool is_escaped = token.escapable && special_tokens == SpecialTokensInText::kEscape;
+    const bool is_after_word = token.single_word && EndsWithWord(text.substr(0, begin));
+    if (token.single_word && !is_escaped && !is_after_word && end == text.size()) {
+      break;  // A word character may follow.
+    }
+    at = end;
+    if (is_escaped || is_after_word || (token.single_word && StartsWithWord(text.substr(end)))) {
+      rejected = end;
+      continue;
+    }
+    if (token.lstrip && begin > done) {
+      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    }
+    if (token.rstrip) {
+      end += WhiteSpaceAtStart(text.substr(end));
+    }
+    last = begin < done ? std::nullopt : std::optional(begin);
+    done = end;
+  }
+  // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take more
+  // white space along.
+  std::size_t end = std::max(at, done);
+  if (AnyOf([](const AddedToken& token) { return token.lstrip; })) {
+    end -= WhiteSpaceAtEnd(text.substr(done, end - done));
+  }
+  OpenText& open = piece.text;
+  // A token that must not follow a word character would be found if the text began with it.
+  for (std::size_t i = done; i <= end; ++i) {
+    if (EndsWithWord(text.substr(0, i)) && AnyOf([&](const AddedToken& token) {
+          return token.single_word &&
+                 (is_normalized || i == text.size() || token.content.front() == text[i]);
+        })) {
+      open.places[i] = OpenText::kNoPlace;
+    }
+  }
+  open.ForgetPlaces(done, rejected);
+  if (done > 0) {
+    piece.is_first = false;
+    if (last && *last > 0 && open.places[*last] != OpenText::kNoPlace) {
+      piece.cut = open.places[*last];
+    }
+    // The text behind a token gets what is put before a text, but not a later section of one.
+    open.places[done] = OpenText::kNoPlace;
+  }
+  open.Keep(done, end);
 }
 
 }  // namespace scorecast::coordinator

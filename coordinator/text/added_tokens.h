@@ -9,6 +9,7 @@
 
 #include "coordinator/text/encode_options.h"
 #include "coordinator/text/normalizer.h"
+#include "coordinator/text/open_text.h"
 #include "coordinator/text/token_trie.h"
 #include "proto/model/model_config.h"
 
@@ -49,11 +50,17 @@ class AddedTokens {
   /// The text of the escapable token with this id; empty if no such token exists.
   std::string_view EscapedSpelling(proto::TokenId id) const;
 
+  /// Goes on to the text behind the last token, in a raw text (`is_normalized` false) or in a
+  /// normalized one. It ends where a token may begin if more text follows.
+  void GoBehindLast(bool is_normalized, SpecialTokensInText special_tokens, OpenPiece& piece) const;
+
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
   void CutAt(const TokenTrie& trie, std::string_view text, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
+
+  bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
 
   std::vector<AddedToken> tokens_;
   Normalization normalization_;

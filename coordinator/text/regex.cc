@@ -88,10 +88,13 @@ Regex::Regex(std::string_view expression) {
     throw RegexError(message.data());
   }
   // If JIT is not available, pcre2_match interprets, which is slower but finds the same matches.
-  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
+  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
+  std::uint32_t lookbehind = 0;
+  pcre2_pattern_info(code_.get(), PCRE2_INFO_MAXLOOKBEHIND, &lookbehind);
+  looks_behind_ = lookbehind > 0;
 }
 
-std::optional<RegexMatch> Regex::Find(std::string_view text, std::size_t from) const {
+int Regex::Match(std::string_view text, std::size_t from, std::uint32_t options) const {
   MatchSpace& space = ThreadMatchSpace();
   // Each character that is stepped back over costs one step, as with "\s+(?!\S)" on a megabyte of
   // spaces.
@@ -99,18 +102,36 @@ std::optional<RegexMatch> Regex::Find(std::string_view text, std::size_t from) c
   pcre2_set_match_limit(space.context(),
                         static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, UINT32_MAX)));
   // The caller has checked the text once. A check in every call would take quadratic time.
-  const std::uint32_t options = PCRE2_NO_UTF_CHECK;
+  options |= PCRE2_NO_UTF_CHECK;
   int count = pcre2_match(code_.get(), Units(text), text.size(), from, options, space.data(),
                           space.context());
   if (count == PCRE2_ERROR_JIT_STACKLIMIT) {
     count = pcre2_match(code_.get(), Units(text), text.size(), from, options | PCRE2_NO_JIT,
                         space.data(), space.context());
   }
-  if (count < 0) {
+  return count;
+}
+
+std::optional<RegexMatch> Regex::Find(std::string_view text, std::size_t from) const {
+  if (Match(text, from, 0) < 0) {
     return std::nullopt;
   }
-  const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(space.data());
+  const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(ThreadMatchSpace().data());
   return RegexMatch{offsets[0], offsets[1]};
+}
+
+OpenMatch Regex::FindInOpenText(std::string_view text, std::size_t from) const {
+  // With this option, the search ends as soon as an attempt looks past the end of the text. A match
+  // is therefore found without such a look.
+  const int count = Match(text, from, PCRE2_PARTIAL_HARD);
+  const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(ThreadMatchSpace().data());
+  if (count >= 0) {
+    return {RegexMatch{offsets[0], offsets[1]}, offsets[0]};
+  }
+  if (count == PCRE2_ERROR_PARTIAL) {
+    return {std::nullopt, offsets[0]};
+  }
+  return {std::nullopt, count == PCRE2_ERROR_NOMATCH ? text.size() : from};
 }
 
 }  // namespace scorecast::coordinator

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -24,6 +25,13 @@ struct RegexMatch {
   std::size_t end = 0;
 };
 
+/// What is certain about the first match in a text if more text may follow.
+struct OpenMatch {
+  std::optional<RegexMatch> match;  ///< Set if it is the first match, whatever follows.
+  /// Whatever follows, no match begins before this byte. `match->begin` if there is a match.
+  std::size_t searched = 0;
+};
+
 /// An expression of a pre-tokenizer. The reference compiles it with Oniguruma (Ruby's syntax,
 /// UTF-8), we use PCRE2. Constructs that both read alike are accepted; others are either translated
 /// or refused by name (see regex_syntax.h). Const methods may be called from any thread.
@@ -37,11 +45,21 @@ class Regex {
   /// length and that only expressions of exponential cost exceed.
   std::optional<RegexMatch> Find(std::string_view text, std::size_t from) const;
 
+  /// The same search in a text that may be continued.
+  OpenMatch FindInOpenText(std::string_view text, std::size_t from) const;
+
+  /// Whether a match may depend on the text before it.
+  bool looks_behind() const { return looks_behind_; }
+
  private:
   struct Free {
     void operator()(pcre2_real_code_8* code) const;
   };
+  /// The result of pcre2_match, whose offsets are in the thread's match data.
+  int Match(std::string_view text, std::size_t from, std::uint32_t options) const;
+
   std::unique_ptr<pcre2_real_code_8, Free> code_;
+  bool looks_behind_ = false;
 };
 
 }  // namespace scorecast::coordinator

@@ -13,6 +13,8 @@ void TokenTrie::Insert(std::string_view text, std::size_t index) {
         edges_.try_emplace(Edge(node, byte), static_cast<Node>(values_.size()));
     if (is_new) {
       values_.push_back(kNoValue);
+      has_edges_[node] = true;
+      has_edges_.push_back(false);
     }
     node = edge->second;
   }
@@ -38,6 +40,21 @@ std::optional<TokenTrie::Match> TokenTrie::LongestPrefix(std::string_view rest) 
     }
   }
   return longest;
+}
+
+bool TokenTrie::MayContinue(std::string_view rest) const {
+  if (!rest.empty() && !first_bytes_[static_cast<std::uint8_t>(rest.front())]) {
+    return false;
+  }
+  Node node = 0;
+  for (const char byte : rest) {
+    const auto edge = edges_.find(Edge(node, byte));
+    if (edge == edges_.end()) {
+      return false;
+    }
+    node = edge->second;
+  }
+  return has_edges_[node];
 }
 
 }  // namespace scorecast::coordinator

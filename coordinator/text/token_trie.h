@@ -24,6 +24,10 @@ class TokenTrie {
   /// The longest inserted text with which `rest` begins.
   std::optional<Match> LongestPrefix(std::string_view rest) const;
 
+  /// Whether an inserted text begins with `rest` and is longer: if more text follows `rest`, it may
+  /// begin with that text.
+  bool MayContinue(std::string_view rest) const;
+
   bool empty() const { return values_.size() == 1; }
 
  private:
@@ -37,6 +41,7 @@ class TokenTrie {
   std::array<bool, 256> first_bytes_{};  ///< This alone rules out most places in a text.
   std::unordered_map<std::uint64_t, Node> edges_;
   std::vector<std::size_t> values_ = {kNoValue};  ///< By node; node 0 is the root.
+  std::vector<bool> has_edges_ = {false};         ///< By node.
 };
 
 }  // namespace scorecast::coordinator

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -31,6 +32,14 @@ class Tokenizer {
   /// The ids of `text`, which must be valid UTF-8 (see IsValidUtf8). Adds no BOS or EOS. Linear in
   /// the text's length.
   std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+  /// The last place of `text`, in bytes, that is known to be cut there however the text continues:
+  /// for every continuation, the tokens of the whole are those before the cut, which are always the
+  /// same, and those of the rest encoded with `at_start` false. 0 if no such place is known.
+  virtual std::size_t CertainCut(std::string_view /*text*/,
+                                 const EncodeOptions& /*options*/) const {
+    return 0;
+  }
 
   /// Tokens that the tokenizer's own rule adds before and after a text (BOS, EOS); either may be
   /// empty.

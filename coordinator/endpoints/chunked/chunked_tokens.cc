@@ -179,8 +179,9 @@ class PartsTokenizer {
     return IsValidUtf8(Text(part)) ? std::nullopt : std::optional(InvalidUtf8(field));
   }
 
+  /// The tokens of a chunk or a question, which is a later section of a text.
   std::vector<TokenId> Encode(const TextOrIds& part) const {
-    return IsText(part) ? context_.tokenizer->Encode(Text(part)) : Ids(part);
+    return IsText(part) ? context_.tokenizer->Encode(Text(part), {.at_start = false}) : Ids(part);
   }
 
   std::optional<Error> PrefixFault(const std::vector<TokenId>& prefix) const {

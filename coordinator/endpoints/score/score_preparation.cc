@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +10,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "coordinator/endpoints/score/joint_tokens.h"
 #include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/score_response.h"
 #include "coordinator/request/item_packing.h"
@@ -102,7 +103,92 @@ void WarnOfItemFirst() {
 
 Error EmptyQuery() { return BadRequest("empty_query", "The query has no token.", "query"); }
 
-/// Packs the query and the items one after the other. Each item sees the query and itself.
+/// The fault of a prompt that consists of the query and an item.
+std::optional<Error> PromptFault(const PackedSequence& sequence, std::size_t item,
+                                 const RequestContext& context) {
+  const std::string field = At("items", item);
+  if (sequence.rows() == 0) {
+    return BadRequest("empty_prompt", "The query and " + field + " together have no token.", field);
+  }
+  const std::int64_t limit = context.config.max_position_embeddings;
+  if (sequence.rows() > limit) {
+    return BadRequest(
+        "too_many_positions",
+        "Too many positions: " + Exceeds(sequence.rows(), limit) + " (query and " + field + ").",
+        field);
+  }
+  // A token may span query and item, so the fault is that of the item.
+  if (auto fault = VocabularyFault(sequence.tokens, field, context.config.vocab_size)) {
+    return fault;
+  }
+  if (auto fault = CapacityFault(sequence, context.limits)) {
+    fault->param = field;
+    return fault;
+  }
+  return std::nullopt;
+}
+
+/// The sequences of a request, and which rows they read.
+class SequenceList {
+ public:
+  SequenceList(const ScoreRequest& request, const LabelLists& labels, ScoreReadout& readout)
+      : request_(request), labels_(labels), readout_(readout) {
+    readout_.item_rows.resize(request.items.size());
+  }
+
+  /// Reads the last row of `prompt`, which is the query and item `item`.
+  void AddPrompt(PackedSequence prompt, std::size_t item) {
+    prompt.label_lists.push_back(labels_.lists[labels_.per_item ? item : 0]);
+    AddItemRead(prompt, static_cast<std::int32_t>(prompt.rows()) - 1, 0, item);
+    Add(std::move(prompt));
+  }
+
+  /// Reads a row for each of `items`: the last row of its block or, if it has none, the last row of
+  /// the prefix. `blocks` are those of `items`.
+  const PackedSequence& AddPacked(PackedSequence packed,
+                                  const std::vector<std::vector<TokenId>>& blocks,
+                                  const std::vector<std::size_t>& items) {
+    packed.label_lists = labels_.lists;
+    const std::int32_t prefix_length = packed.segments.front().length;
+    if (readout_.query_row) {
+      packed.reads.push_back(Read(prefix_length - 1, 0));
+    }
+    const std::vector<std::int32_t> rows = LastRowOfEachItem(prefix_length, blocks);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      AddItemRead(packed, rows[i], labels_.per_item ? items[i] : 0, items[i]);
+    }
+    Add(std::move(packed));
+    return sequences_.back();
+  }
+
+  std::vector<PackedSequence> Take() && { return std::move(sequences_); }
+
+ private:
+  RowRead Read(std::int32_t row, std::size_t label_list) const {
+    return {row, static_cast<std::int32_t>(label_list), readout_.row.NeedsNormalizer(),
+            static_cast<std::int32_t>(request_.top_logprobs)};
+  }
+
+  void AddItemRead(PackedSequence& sequence, std::int32_t row, std::size_t label_list,
+                   std::size_t item) {
+    sequence.reads.push_back(Read(row, label_list));
+    readout_.item_rows[item] = item_rows_++;
+  }
+
+  void Add(PackedSequence sequence) {
+    readout_.prompt_tokens += sequence.rows();
+    sequences_.push_back(std::move(sequence));
+  }
+
+  const ScoreRequest& request_;
+  const LabelLists& labels_;
+  ScoreReadout& readout_;
+  std::vector<PackedSequence> sequences_;
+  std::size_t item_rows_ = 0;
+};
+
+/// Packs the query and the items one after the other. Each item sees the query and itself. An item
+/// whose tokens merge with the query's is a prompt of its own.
 class MultiItemPreparation {
  public:
   MultiItemPreparation(const ScoreRequest& request, const LabelLists& labels,
@@ -115,39 +201,53 @@ class MultiItemPreparation {
       return fault;
     }
     // Without items nothing is computed, not even a delimiter.
-    if (!items_.empty() && context_.options.delimiter_visibility == DelimiterVisibility::kFirst) {
+    const bool has_items = !request_.items.empty();
+    if (has_items && context_.options.delimiter_visibility == DelimiterVisibility::kFirst) {
       prefix_.push_back(*context_.options.delimiter);
     }
-    if (auto fault = LengthFault()) {
+    readout.query_token_logprobs =
+        has_items && request_.return_token_logprobs && !labels_.per_item;
+    readout.query_row = readout.query_token_logprobs || (has_items && readout.row.top_logprobs);
+    const bool needs_query = !blocks_.empty() || readout.query_row || !has_items;
+    if (auto fault = LengthFault(needs_query)) {
       return fault;
     }
-    if (items_.empty()) {
+    if (!has_items) {
       readout.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
       return std::nullopt;
     }
-    PackedSequence sequence = PackItems(prefix_, items_);
-    AddReads(sequence, readout);
-    if (auto fault = CapacityFault(sequence, context_.limits)) {
-      fault->param = "items";
-      return fault;
+    SequenceList list(request_, labels_, readout);
+    if (needs_query) {
+      const PackedSequence& packed =
+          list.AddPacked(PackItems(prefix_, blocks_), blocks_, items_of_blocks_);
+      if (auto fault = CapacityFault(packed, context_.limits)) {
+        fault->param = "items";
+        return fault;
+      }
     }
-    readout.prompt_tokens = sequence.rows();
-    sequences.push_back(std::move(sequence));
+    for (const auto& [item, prompt] : prompts_) {
+      PackedSequence sequence = PackItems(prompt, {});
+      if (auto fault = PromptFault(sequence, item, context_)) {
+        return fault;
+      }
+      list.AddPrompt(std::move(sequence), item);
+    }
+    sequences = std::move(list).Take();
     return std::nullopt;
   }
 
  private:
   void Tokenize() {
-    if (!IsText(request_.query)) {
-      prefix_ = Ids(request_.query);
-      for (const TextOrIds& item : request_.items) {
-        items_.push_back(Ids(item));
+    const JointTokens tokens(request_, context_);
+    prefix_ = tokens.query();
+    for (std::size_t i = 0; i < request_.items.size(); ++i) {
+      ItemTokens item = tokens.Item(request_.items[i]);
+      if (item.include_query) {
+        prompts_.emplace_back(i, std::move(item.ids));
+      } else {
+        blocks_.push_back(std::move(item.ids));
+        items_of_blocks_.push_back(i);
       }
-      return;
-    }
-    prefix_ = EncodeFromStart(*context_.tokenizer, Text(request_.query));
-    for (const TextOrIds& item : request_.items) {
-      items_.push_back(context_.tokenizer->Encode(Text(item)));
     }
   }
 
@@ -155,21 +255,23 @@ class MultiItemPreparation {
     if (prefix_.empty()) {
       return EmptyQuery();
     }
-    if (auto fault = ListFault(prefix_, "query", "delimiter_in_query")) {
-      return fault;
+    auto fault = ListFault(prefix_, "query", "delimiter_in_query");
+    for (std::size_t i = 0; i < blocks_.size() && !fault; ++i) {
+      fault = ListFault(blocks_[i], At("items", items_of_blocks_[i]), "delimiter_in_item");
     }
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      if (auto fault = ListFault(items_[i], At("items", i), "delimiter_in_item")) {
-        return fault;
-      }
+    for (std::size_t i = 0; i < prompts_.size() && !fault; ++i) {
+      fault = ListFault(prompts_[i].second, At("items", prompts_[i].first), "delimiter_in_item");
     }
-    return std::nullopt;
+    return fault;
   }
 
   std::optional<Error> ListFault(const std::vector<TokenId>& ids, const std::string& field,
                                  const char* delimiter_reason) const {
     if (auto fault = VocabularyFault(ids, field, context_.config.vocab_size)) {
       return fault;
+    }
+    if (!context_.options.delimiter) {
+      return std::nullopt;
     }
     const TokenId delimiter = *context_.options.delimiter;
     const auto found = std::find(ids.begin(), ids.end(), delimiter);
@@ -182,27 +284,30 @@ class MultiItemPreparation {
     return std::nullopt;
   }
 
-  std::optional<Error> LengthFault() const {
-    const std::int64_t rows =
-        std::accumulate(items_.begin(), items_.end(), static_cast<std::int64_t>(prefix_.size()),
-                        [](std::int64_t sum, const std::vector<TokenId>& item) {
-                          return sum + static_cast<std::int64_t>(item.size());
-                        });
+  /// Checks all tokens that are computed, and the positions of the packed ones.
+  std::optional<Error> LengthFault(bool needs_query) const {
+    std::int64_t rows = needs_query ? static_cast<std::int64_t>(prefix_.size()) : 0;
+    for (const std::vector<TokenId>& block : blocks_) {
+      rows += static_cast<std::int64_t>(block.size());
+    }
+    for (const auto& [item, prompt] : prompts_) {
+      rows += static_cast<std::int64_t>(prompt.size());
+    }
     if (rows > context_.options.max_multi_item_seq_len) {
       return BadRequest("sequence_too_long",
                         "Query and items together are too long: " +
                             Exceeds(rows, context_.options.max_multi_item_seq_len) + " tokens.",
                         "items");
     }
-    return PositionFault();
+    return needs_query ? PositionFault() : std::nullopt;
   }
 
   std::optional<Error> PositionFault() const {
     const auto longest =
-        std::max_element(items_.begin(), items_.end(),
+        std::max_element(blocks_.begin(), blocks_.end(),
                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
     const std::int64_t item_length =
-        longest == items_.end() ? 0 : static_cast<std::int64_t>(longest->size());
+        longest == blocks_.end() ? 0 : static_cast<std::int64_t>(longest->size());
     const std::int64_t prefix_length = static_cast<std::int64_t>(prefix_.size());
     const std::int64_t limit = context_.config.max_position_embeddings;
     if (prefix_length + item_length <= limit) {
@@ -213,31 +318,18 @@ class MultiItemPreparation {
         "too_many_positions",
         "Too many positions: " + Exceeds(prefix_length + item_length, limit) + " (query " +
             std::to_string(prefix_length) + ", longest item " + std::to_string(item_length) + ").",
-        query_alone ? "query" : At("items", static_cast<std::size_t>(longest - items_.begin())));
-  }
-
-  void AddReads(PackedSequence& sequence, ScoreReadout& readout) const {
-    const bool normalizer = readout.row.NeedsNormalizer();
-    const auto top_k = static_cast<std::int32_t>(request_.top_logprobs);
-    sequence.label_lists = labels_.lists;
-    readout.query_token_logprobs = request_.return_token_logprobs && !labels_.per_item;
-    readout.query_row = readout.query_token_logprobs || readout.row.top_logprobs;
-    const auto prefix_length = static_cast<std::int32_t>(prefix_.size());
-    if (readout.query_row) {
-      sequence.reads.push_back(RowRead{prefix_length - 1, 0, normalizer, top_k});
-    }
-    const std::vector<std::int32_t> rows = LastRowOfEachItem(prefix_length, items_);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto list = static_cast<std::int32_t>(labels_.per_item ? i : 0);
-      sequence.reads.push_back(RowRead{rows[i], list, normalizer, top_k});
-    }
+        query_alone
+            ? "query"
+            : At("items", items_of_blocks_[static_cast<std::size_t>(longest - blocks_.begin())]));
   }
 
   const ScoreRequest& request_;
   const LabelLists& labels_;
   const RequestContext& context_;
   std::vector<TokenId> prefix_;
-  std::vector<std::vector<TokenId>> items_;
+  std::vector<std::vector<TokenId>> blocks_;
+  std::vector<std::size_t> items_of_blocks_;
+  std::vector<std::pair<std::size_t, std::vector<TokenId>>> prompts_;  ///< Item, query and item.
 };
 
 /// Makes a prompt for each item: query and item as one text.
@@ -249,35 +341,26 @@ class OneByOnePreparation {
 
   std::optional<Error> Prepare(std::vector<PackedSequence>& sequences,
                                ScoreReadout& readout) const {
-    if (QueryIsEmpty()) {
+    const JointTokens tokens(request_, context_);
+    if (tokens.query().empty()) {
       return EmptyQuery();
     }
     if (auto fault = IdsFault()) {
       return fault;
     }
+    SequenceList list(request_, labels_, readout);
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
-      PackedSequence sequence = PackItems(Prompt(request_.items[i]), {});
-      if (auto fault = PromptFault(sequence, i)) {
+      PackedSequence sequence = PackItems(tokens.Prompt(request_.items[i]), {});
+      if (auto fault = PromptFault(sequence, i, context_)) {
         return fault;
       }
-      sequence.label_lists.push_back(labels_.lists[labels_.per_item ? i : 0]);
-      sequence.reads.push_back(RowRead{static_cast<std::int32_t>(sequence.rows()) - 1, 0,
-                                       readout.row.NeedsNormalizer(),
-                                       static_cast<std::int32_t>(request_.top_logprobs)});
-      readout.prompt_tokens += sequence.rows();
-      sequences.push_back(std::move(sequence));
+      list.AddPrompt(std::move(sequence), i);
     }
+    sequences = std::move(list).Take();
     return std::nullopt;
   }
 
  private:
-  bool QueryIsEmpty() const {
-    if (!IsText(request_.query)) {
-      return Ids(request_.query).empty();
-    }
-    return !context_.tokenizer->bos() && context_.tokenizer->Encode(Text(request_.query)).empty();
-  }
-
   std::optional<Error> IdsFault() const {
     if (IsText(request_.query)) {
       return std::nullopt;
@@ -290,41 +373,6 @@ class OneByOnePreparation {
     return fault;
   }
 
-  std::vector<TokenId> Prompt(const TextOrIds& item) const {
-    const TextOrIds& first = request_.item_first ? item : request_.query;
-    const TextOrIds& second = request_.item_first ? request_.query : item;
-    if (IsText(first)) {
-      return EncodeFromStart(*context_.tokenizer, Text(first) + Text(second));
-    }
-    std::vector<TokenId> ids = Ids(first);
-    ids.insert(ids.end(), Ids(second).begin(), Ids(second).end());
-    return ids;
-  }
-
-  std::optional<Error> PromptFault(const PackedSequence& sequence, std::size_t item) const {
-    const std::string field = At("items", item);
-    if (sequence.rows() == 0) {
-      return BadRequest("empty_prompt", "The query and " + field + " together have no token.",
-                        field);
-    }
-    const std::int64_t limit = context_.config.max_position_embeddings;
-    if (sequence.rows() > limit) {
-      return BadRequest(
-          "too_many_positions",
-          "Too many positions: " + Exceeds(sequence.rows(), limit) + " (query and " + field + ").",
-          field);
-    }
-    // A token may span query and item, so the fault is that of the item.
-    if (auto fault = VocabularyFault(sequence.tokens, field, context_.config.vocab_size)) {
-      return fault;
-    }
-    if (auto fault = CapacityFault(sequence, context_.limits)) {
-      fault->param = field;
-      return fault;
-    }
-    return std::nullopt;
-  }
-
   const ScoreRequest& request_;
   const LabelLists& labels_;
   const RequestContext& context_;
@@ -332,9 +380,10 @@ class OneByOnePreparation {
 
 }  // namespace
 
-/// The readout is a ScoreReadout. In multi-item mode there is one sequence, which reads the query's
-/// row if the response needs it, and then the last row of each item. One by one, there is a
-/// sequence for each item, which reads its last row. Without items there is no sequence.
+/// The readout is a ScoreReadout. In multi-item mode the first sequence reads the query's row if the
+/// response needs it, and then the last row of each item that it packs; each other item has a
+/// sequence of its own. One by one, there is a sequence for each item, which reads its last row.
+/// Without items there is no sequence.
 Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
                                                 const OnDelta& /*on_delta*/) const {
   const ScoreRequest& request = *this;
@@ -351,10 +400,9 @@ Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
     return Unexpected(std::move(label_lists).error());
   }
 
-  const bool multi_item = context.options.delimiter.has_value();
+  const bool multi_item = context.options.is_multi_item();
   PreparedRequest prepared;
   auto readout = std::make_shared<ScoreReadout>();
-  readout->num_items = request.items.size();
   readout->row = ReadoutOf(request);
   readout->item_first_ignored = multi_item && request.item_first;
   auto fault = multi_item ? MultiItemPreparation(request, *label_lists, context)

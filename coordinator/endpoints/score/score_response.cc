@@ -16,7 +16,7 @@ using proto::Expected;
 using proto::RowLogits;
 using proto::Unexpected;
 
-/// Builds the response from the rows, which are added in order.
+/// Builds the response. The query's row is added first, then those of the items in their order.
 class ResponseBuilder {
  public:
   explicit ResponseBuilder(const ScoreReadout& readout) : readout_(readout) {
@@ -59,7 +59,6 @@ class ResponseBuilder {
     return true;
   }
 
-  std::size_t num_items() const { return response_->scores.size(); }
   std::unique_ptr<ScoreResponse> Take() && { return std::move(response_); }
 
  private:
@@ -76,24 +75,23 @@ class ResponseBuilder {
 }  // namespace
 
 Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows& rows) const {
-  ResponseBuilder builder(*this);
-  bool reads_query = query_row && num_items > 0;
+  std::vector<const RowLogits*> read;
   for (const std::vector<RowLogits>& sequence : rows) {
     for (const RowLogits& logits : sequence) {
-      if (reads_query) {
-        reads_query = false;
-        if (!builder.AddQueryRow(logits)) {
-          return Unexpected(NotFinite("query"));
-        }
-        continue;
-      }
-      const std::size_t item = builder.num_items();
-      if (!builder.AddItemRow(logits)) {
-        return Unexpected(NotFinite(At("items", item)));
-      }
+      read.push_back(&logits);
     }
   }
-  proto::Check(builder.num_items() == num_items, "each item has a row");
+  const std::size_t query_rows = query_row ? 1 : 0;
+  proto::Check(read.size() == query_rows + item_rows.size(), "each item has a row");
+  ResponseBuilder builder(*this);
+  if (query_row && !builder.AddQueryRow(*read.front())) {
+    return Unexpected(NotFinite("query"));
+  }
+  for (std::size_t item = 0; item < item_rows.size(); ++item) {
+    if (!builder.AddItemRow(*read[query_rows + item_rows[item]])) {
+      return Unexpected(NotFinite(At("items", item)));
+    }
+  }
   return std::unique_ptr<EndpointResponse>(std::move(builder).Take());
 }
 

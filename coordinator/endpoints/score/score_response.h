@@ -26,15 +26,15 @@ struct ScoreResponse : EndpointResponse {
 
 /// How the rows of a score request become its response.
 struct ScoreReadout : Readout {
-  std::size_t num_items = 0;
   bool query_row = false;  ///< The first row read is the query's. The items' rows follow it.
+  std::vector<std::size_t> item_rows;  ///< [items] Index of the item's row among the items' rows.
   RowReadout row;
   bool query_token_logprobs = false;
   bool item_first_ignored = false;
 
   /// If a number is not finite, the 500 "not_finite" names the item as its `param`.
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
-  std::string Summary() const override { return std::to_string(num_items) + " items"; }
+  std::string Summary() const override { return std::to_string(item_rows.size()) + " items"; }
 };
 
 }  // namespace scorecast::coordinator

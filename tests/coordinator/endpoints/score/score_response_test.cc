@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -28,7 +29,8 @@ RowLogits Row(const std::vector<float>& labels, float max, double sum_exp) {
 
 ScoreReadout Items(std::size_t n) {
   ScoreReadout readout;
-  readout.num_items = n;
+  readout.item_rows.resize(n);
+  std::iota(readout.item_rows.begin(), readout.item_rows.end(), std::size_t{0});
   return readout;
 }
 
@@ -143,7 +145,7 @@ TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   with_query.query_token_logprobs = true;
   EXPECT_EQ(param(with_query, {Row({0}, nan, 1), good}), "query");
   ScoreReadout top = softmax;
-  top.num_items = 1;
+  top.item_rows = {0};
   top.row.top_logprobs = true;
   RowLogits bad_top = good;
   bad_top.top = {{3, nan}};

@@ -61,7 +61,7 @@ CASES = {
         "special_tokens_map.json": {"pad_token": "<|user|>"},
     }),
     "sentencepiece": ("sentencepiece-bpe", {
-        "tokenizer_config.json": {"bos_token": {"content": "<s>", "special": True}, "eos_token": "</s>", "added_tokens_decoder": SENTENCEPIECE_DECODER},
+        "tokenizer_config.json": {"bos_token": {"__type": "AddedToken", "content": "<s>", "special": True}, "eos_token": "</s>", "added_tokens_decoder": SENTENCEPIECE_DECODER},
     }),
 }
 

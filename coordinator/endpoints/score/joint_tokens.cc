@@ -1,0 +1,65 @@
+#include "coordinator/endpoints/score/joint_tokens.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "coordinator/request/request_checks.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+std::vector<TokenId> Concatenated(std::vector<TokenId> first, const std::vector<TokenId>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+}  // namespace
+
+JointTokens::JointTokens(const ScoreRequest& request, const RequestContext& context)
+    : request_(request), context_(context) {
+  if (!IsText(request.query)) {
+    query_ = Ids(request.query);
+  } else if (context.options.items_continue_query()) {
+    continued_query_.emplace(*context.tokenizer, Text(request.query), SpecialTokensInText::kAllow);
+  } else {
+    query_ = EncodeFromStart(*context.tokenizer, Text(request.query));
+  }
+}
+
+const std::vector<TokenId>& JointTokens::query() const {
+  return continued_query_ ? continued_query_->ids() : query_;
+}
+
+ItemTokens JointTokens::Item(const TextOrIds& item) const {
+  if (!IsText(item)) {
+    return {Ids(item)};
+  }
+  if (!continued_query_) {
+    return {context_.tokenizer->Encode(Text(item))};
+  }
+  std::vector<TokenId> joint = continued_query_->Encode(Text(item));
+  const std::vector<TokenId>& query = continued_query_->ids();
+  if (query.size() > joint.size() || !std::equal(query.begin(), query.end(), joint.begin())) {
+    return {std::move(joint), /*include_query=*/true};
+  }
+  joint.erase(joint.begin(), joint.begin() + static_cast<std::ptrdiff_t>(query.size()));
+  return {std::move(joint)};
+}
+
+std::vector<TokenId> JointTokens::Prompt(const TextOrIds& item) const {
+  if (!IsText(item)) {
+    return request_.item_first ? Concatenated(Ids(item), query_) : Concatenated(query_, Ids(item));
+  }
+  const Tokenizer& tokenizer = *context_.tokenizer;
+  if (continued_query_) {
+    return request_.item_first ? EncodeFromStart(tokenizer, Text(item) + Text(request_.query))
+                               : continued_query_->Encode(Text(item));
+  }
+  return request_.item_first
+             ? Concatenated(EncodeFromStart(tokenizer, Text(item)),
+                            tokenizer.Encode(Text(request_.query)))
+             : Concatenated(query_, tokenizer.Encode(Text(item)));
+}
+
+}  // namespace scorecast::coordinator
