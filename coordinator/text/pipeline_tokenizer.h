@@ -52,6 +52,9 @@ class PipelineTokenizer final : public Tokenizer {
   bool HasToken(TokenId id) const {
     return id >= 0 && id < vocab_size() && !parts_.spellings[id].empty();
   }
+  std::string_view EscapedSpelling(TokenId id) const override {
+    return parts_.added_tokens.EscapedSpelling(id);
+  }
 
   Parts parts_;
 };
