@@ -7,6 +7,9 @@
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
+
+using State = Tokenizer::TextState;
+
 namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
@@ -20,14 +23,6 @@ constexpr int kOpenBytes = 3;
 /// decode to the same open text.
 constexpr std::size_t kMostTokens = 32;
 constexpr std::size_t kKeptTokens = 16;
-
-/// Length of the beginning of `text` that no further token changes.
-std::size_t CertainLength(std::string_view text) {
-  for (int i = 0; i < kOpenBytes && text.ends_with(kReplacement); ++i) {
-    text.remove_suffix(kReplacement.size());
-  }
-  return text.size();
-}
 
 /// Number of bytes of the characters that both texts begin with.
 std::size_t SharedLength(std::string_view a, std::string_view b) {
@@ -66,13 +61,26 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::span<const TokenId> cont
       lead_(TokensThatLoseASpace(tokenizer)),
       begun_(lead_.empty()),
       window_(context.begin(), context.end()),
-      before_(DecodeWindow()),
-      done_(CertainLength(before_)) {
-  Shorten(before_);
+      before_(DecodeWindow()) {
+  std::size_t settled = 0;  // Number of tokens up to the last one that is not open.
+  for (std::size_t i = 0; i < context.size(); ++i) {
+    Note(context[i]);
+    settled = state_ == State::kOpen ? settled : i + 1;
+  }
+  if (state_ == State::kOpen) {
+    done_ = tokenizer.Decode(context.first(settled)).size();
+  } else {
+    done_ = CertainLength(before_);
+    Shorten(before_);
+  }
 }
 
 std::string TextStream::Push(TokenId token) {
   window_.push_back(token);
+  Note(token);
+  if (state_ == State::kOpen) {
+    return "";
+  }
   const std::string text = DecodeWindow();
   const std::size_t begin = Begin(text);
   const std::size_t end = CertainLength(text);
@@ -87,6 +95,19 @@ std::string TextStream::Finish() {
   std::string rest = text.substr(Begin(text));
   done_ = text.size();
   return rest;
+}
+
+void TextStream::Note(TokenId token) {
+  const State state = tokenizer_.StateOf(token);
+  state_ = state == State::kAbsent ? state_ : state;
+}
+
+std::size_t TextStream::CertainLength(std::string_view text) const {
+  for (int i = 0; i < kOpenBytes && state_ == State::kCharacters && text.ends_with(kReplacement);
+       ++i) {
+    text.remove_suffix(kReplacement.size());
+  }
+  return text.size();
 }
 
 std::string TextStream::DecodeWindow() const {

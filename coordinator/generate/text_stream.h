@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "coordinator/text/tokenizer.h"
@@ -19,14 +20,19 @@ class TextStream {
   TextStream(const Tokenizer& tokenizer, std::span<const TokenId> context);
 
   /// Adds a token. Returns the text that no later token can change and that was not returned
-  /// before, as valid UTF-8. Holds back the bytes of an incomplete character, and up to three
-  /// U+FFFD at the end, which may stand for such bytes.
+  /// before, as valid UTF-8. Holds back the text of open tokens (see Tokenizer::TextState), the
+  /// bytes of an incomplete character, and up to three U+FFFD at the end, which may stand for such
+  /// bytes.
   std::string Push(TokenId token);
 
   /// Returns the rest of the text. No token may follow.
   std::string Finish();
 
  private:
+  /// Notes what the last token says of the text before it.
+  void Note(TokenId token);
+  /// Length of the beginning of the window's text that no further token changes.
+  std::size_t CertainLength(std::string_view text) const;
   /// The text of the window, whose tokens stand for all tokens so far.
   std::string DecodeWindow() const;
   /// Offset in the window's text of the text that was not returned yet.
@@ -41,6 +47,8 @@ class TextStream {
   std::vector<TokenId> lead_;
   bool begun_;           ///< lead_ keeps its space after the tokens so far.
   bool is_led_ = false;  ///< lead_ stands before the window.
+  /// State of the last token that has text; the text before the first token is settled.
+  Tokenizer::TextState state_ = Tokenizer::TextState::kSettled;
   std::vector<TokenId> window_;
   std::string before_;    ///< The beginning of the window's text that belongs to the context.
   std::size_t done_ = 0;  ///< Length of the window's text that was returned or skipped.

@@ -44,8 +44,8 @@ std::size_t WhiteSpaceAtStart(std::string_view text) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalization normalization)
-    : tokens_(std::move(tokens)), normalization_(normalization) {
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
+    : tokens_(std::move(tokens)), normalizer_(std::move(normalizer)) {
   // If two tokens become equal by normalization, the special one wins, as in the reference.
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
@@ -54,7 +54,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalization normaliza
         continue;
       }
       if (token.normalized) {
-        normalized_.Insert(Normalize(normalization_, token.content), i);
+        normalized_.Insert(normalizer_.Apply(token.content), i);
       } else {
         raw_.Insert(token.content, i);
       }
@@ -72,22 +72,31 @@ std::string_view AddedTokens::EscapedSpelling(proto::TokenId id) const {
   return entry == escapable_.end() ? std::string_view() : tokens_[entry->second].content;
 }
 
-void AddedTokens::Cut(std::string_view text, SpecialTokensInText special_tokens,
+void AddedTokens::Cut(std::string_view text, const EncodeOptions& options,
                       const std::function<void(const Part&)>& part) const {
-  CutAt(raw_, text, special_tokens, [&](const Part& raw) {
+  const Part whole = {.text = text, .first_bytes = text.empty() ? 0 : FirstCodePoint(text).length};
+  CutAt(raw_, whole, options.special_tokens, [&](const Part& raw) {
     if (raw.id >= 0) {
       part(raw);
-    } else if (normalization_ == Normalization::kNone) {
-      CutAt(normalized_, raw.text, special_tokens, part);
+    } else if (normalizer_.empty()) {
+      CutAt(normalized_, raw, options.special_tokens, part);
     } else {
-      CutAt(normalized_, Normalize(normalization_, raw.text), special_tokens, part);
+      const StagedText staged = normalizer_.Apply(
+          {.text = std::string(raw.text), .first_bytes = raw.first_bytes}, options.at_start);
+      CutAt(normalized_, {.text = staged.text, .first_bytes = staged.first_bytes},
+            options.special_tokens, part);
     }
   });
 }
 
-void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
+void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
                         SpecialTokensInText special_tokens,
                         const std::function<void(const Part&)>& part) const {
+  const std::string_view text = whole.text;
+  const auto text_part = [&](std::size_t begin, std::size_t end) {
+    part({.text = text.substr(begin, end - begin),
+          .first_bytes = std::min(end, std::max(begin, whole.first_bytes)) - begin});
+  };
   std::size_t done = 0;  // Everything before it has been reported.
   std::size_t at = trie.empty() ? text.size() : 0;
   while (at < text.size()) {
@@ -116,13 +125,13 @@ void AddedTokens::CutAt(const TokenTrie& trie, std::string_view text,
       end += WhiteSpaceAtStart(text.substr(end));
     }
     if (done < begin) {
-      part({.text = text.substr(done, begin - done)});
+      text_part(done, begin);
     }
     part({.id = token.id, .text = text.substr(begin, end - begin)});
     done = end;
   }
   if (done < text.size()) {
-    part({.text = text.substr(done)});
+    text_part(done, text.size());
   }
 }
 

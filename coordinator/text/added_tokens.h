@@ -37,14 +37,15 @@ class AddedTokens {
   struct Part {
     proto::TokenId id = -1;
     std::string_view text;
+    std::size_t first_bytes = 0;  ///< As in StagedText.
   };
 
-  AddedTokens(std::vector<AddedToken> tokens, Normalization normalization);
+  AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer);
 
-  /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text may be normalized,
-  /// and is valid only during the call. With kEscape, escapable tokens are not
-  /// cut out.
-  void Cut(std::string_view text, SpecialTokensInText special_tokens,
+  /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text is normalized if
+  /// it has no token, and is valid only during the call. With kEscape, escapable tokens are not cut
+  /// out.
+  void Cut(std::string_view text, const EncodeOptions& options,
            const std::function<void(const Part&)>& part) const;
 
   /// The text of the escapable token with this id; empty if no such token exists.
@@ -57,13 +58,13 @@ class AddedTokens {
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
-  void CutAt(const TokenTrie& trie, std::string_view text, SpecialTokensInText special_tokens,
+  void CutAt(const TokenTrie& trie, const Part& whole, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
 
   bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
 
   std::vector<AddedToken> tokens_;
-  Normalization normalization_;
+  Normalizer normalizer_;
   TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
   TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
   std::unordered_map<proto::TokenId, std::size_t> escapable_;  ///< As indices into tokens_.

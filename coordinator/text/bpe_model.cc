@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <optional>
 
+#include "coordinator/text/byte_alphabet.h"
+#include "coordinator/text/utf8.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -104,6 +107,60 @@ class Merging {
 
 }  // namespace
 
+/// Collects the tokens with which a piece begins.
+class BpeModel::Beginning {
+ public:
+  Beginning(const Data& data, std::vector<Symbol>& symbols) : data_(data), symbols_(symbols) {
+    symbols_.clear();
+  }
+
+  void Add(TokenId id) {
+    AddUnknowns();
+    Append(id);
+  }
+
+  /// Adds a character without a token; `spelling` is its UTF-8.
+  void AddMissing(std::string_view spelling) {
+    if (data_.fallback && HasAll(*data_.fallback, spelling)) {
+      // The reference adds unknown tokens that wait only after these.
+      for (const char byte : spelling) {
+        Append((*data_.fallback)[static_cast<std::uint8_t>(byte)]);
+      }
+    } else if (data_.unknown) {
+      if (!data_.fuse_unknown) {
+        AddUnknowns();
+      }
+      unknown_waits_ = true;
+    }
+  }
+
+  /// Adds the unknown token if one waits.
+  void AddUnknowns() {
+    if (unknown_waits_) {
+      Append(*data_.unknown);
+      unknown_waits_ = false;
+    }
+  }
+
+ private:
+  static bool HasAll(const ByteTokens& tokens, std::string_view bytes) {
+    return std::all_of(bytes.begin(), bytes.end(),
+                       [&](char byte) { return tokens[static_cast<std::uint8_t>(byte)] >= 0; });
+  }
+
+  void Append(TokenId id) {
+    const auto index = static_cast<Index>(symbols_.size());
+    if (index > 0) {
+      symbols_.back().next = index;
+    }
+    symbols_.push_back({.id = id, .previous = index > 0 ? index - 1 : kNone});
+  }
+
+  const Data& data_;
+  std::vector<Symbol>& symbols_;
+  bool unknown_waits_ = false;
+};
+
 void BpeModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
   if (!data_.whole_pieces.empty()) {
     const auto whole = data_.whole_pieces.find(piece);
@@ -112,10 +169,40 @@ void BpeModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
       return;
     }
   }
-  for (; piece.size() > kMaxPieceBytes; piece.remove_prefix(kMaxPieceBytes)) {
-    EncodeMerged(piece.substr(0, kMaxPieceBytes), ids);
+  while (piece.size() > kMaxPieceBytes) {
+    std::size_t size = kMaxPieceBytes;
+    while ((static_cast<std::uint8_t>(piece[size]) & 0xC0) == 0x80) {
+      --size;  // A character stays whole.
+    }
+    EncodeMerged(piece.substr(0, size), ids);
+    piece.remove_prefix(size);
   }
   EncodeMerged(piece, ids);
+}
+
+void BpeModel::Begin(std::string_view piece, Beginning& beginning) const {
+  if (!data_.character_tokens) {
+    for (const char c : piece) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      if (data_.byte_tokens[byte] >= 0) {
+        beginning.Add(data_.byte_tokens[byte]);
+      } else {
+        beginning.AddMissing(ByteSpelling(byte));
+      }
+    }
+  } else {
+    while (!piece.empty()) {
+      const CodePoint character = FirstCodePoint(piece);
+      const auto token = data_.character_tokens->find(character.value);
+      if (token != data_.character_tokens->end()) {
+        beginning.Add(token->second);
+      } else {
+        beginning.AddMissing(piece.substr(0, character.length));
+      }
+      piece.remove_prefix(character.length);
+    }
+  }
+  beginning.AddUnknowns();
 }
 
 void BpeModel::EncodeMerged(std::string_view piece, std::vector<TokenId>& ids) const {
@@ -125,18 +212,8 @@ void BpeModel::EncodeMerged(std::string_view piece, std::vector<TokenId>& ids) c
   thread_local std::vector<Candidate> heap;
   constexpr std::size_t kKept = 4096;
 
-  symbols.clear();
-  for (const char byte : piece) {
-    const TokenId id = data_.byte_tokens[static_cast<std::uint8_t>(byte)];
-    if (id < 0) {
-      continue;
-    }
-    const auto index = static_cast<Index>(symbols.size());
-    if (index > 0) {
-      symbols.back().next = index;
-    }
-    symbols.push_back({.id = id, .previous = index > 0 ? index - 1 : kNone});
-  }
+  Beginning beginning(data_, symbols);
+  Begin(piece, beginning);
   Merging(data_.merges, symbols, heap).Run();
   for (Index i = symbols.empty() ? kNone : 0; i != kNone; i = symbols[i].next) {
     ids.push_back(symbols[i].id);

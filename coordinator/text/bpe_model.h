@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,9 +16,9 @@
 
 namespace scorecast::coordinator {
 
-/// Byte-level BPE. A piece of text starts as its bytes. The neighbours whose merge has the lowest
-/// rank (the leftmost if there are several) are merged, until no two neighbours have a merge.
-/// Immutable.
+/// BPE. A piece of text starts as its characters or, in byte-level BPE, as its bytes. The
+/// neighbours whose merge has the lowest rank (the leftmost if there are several) are merged, until
+/// no two neighbours have a merge. Immutable.
 class BpeModel {
  public:
   /// Allows lookups in a map of strings by string_view.
@@ -29,12 +30,24 @@ class BpeModel {
   };
   using IdByText = std::unordered_map<std::string, proto::TokenId, TextHash, std::equal_to<>>;
 
+  /// A token for each of the 256 bytes; −1 for a byte without one.
+  using ByteTokens = std::array<proto::TokenId, 256>;
+
   struct Data {
-    /// The token of each byte; −1 for a byte that the vocabulary lacks. Such bytes are left out.
-    std::array<proto::TokenId, 256> byte_tokens{};
+    /// The token of each character. Byte-level BPE has none: it has `byte_tokens`.
+    std::optional<std::unordered_map<char32_t, proto::TokenId>> character_tokens;
+    ByteTokens byte_tokens{};
+
+    // What becomes of a character (or byte) without a token. It becomes the tokens of its
+    // spelling's bytes if it has them all, or else the unknown token. If there is no such token, it
+    // is left out.
+    std::optional<ByteTokens> fallback;
+    std::optional<proto::TokenId> unknown;
+    bool fuse_unknown = false;  ///< Unknown neighbours become one token.
+
     MergeTable merges{0};
-    /// For `ignore_merges`: a piece that is a whole token becomes that token. Keys are the piece's
-    /// bytes.
+    /// For `ignore_merges`: a piece that is a whole token becomes that token. Keys are spelled as
+    /// pieces are.
     IdByText whole_pieces;
   };
 
@@ -44,6 +57,9 @@ class BpeModel {
   void Encode(std::string_view piece, std::vector<proto::TokenId>& ids) const;
 
  private:
+  class Beginning;
+
+  void Begin(std::string_view piece, Beginning& beginning) const;
   void EncodeMerged(std::string_view piece, std::vector<proto::TokenId>& ids) const;
 
   Data data_;

@@ -1,81 +1,186 @@
 #include "coordinator/text/normalizer.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <vector>
+#include <optional>
 
-#include <utf8proc.h>
-
+#include "coordinator/text/spans.h"
+#include "coordinator/text/unicode_classes.h"
 #include "coordinator/text/utf8.h"
-#include "proto/base/check.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-constexpr auto kCompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-constexpr auto kDecompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE);
+// Each step keeps first_bytes as the reference keeps its alignments: a character that a step makes
+// stands for what the characters that it replaces stood for.
 
-utf8proc_propval_t CombiningClass(utf8proc_int32_t code_point) {
-  return utf8proc_get_property(code_point)->combining_class;
+/// Number of bytes in the first character of a text; 0 if it is empty.
+std::size_t FirstLength(std::string_view text) {
+  return text.empty() ? 0 : FirstCodePoint(text).length;
 }
 
-std::vector<utf8proc_int32_t> Decompose(std::string_view text) {
-  std::vector<utf8proc_int32_t> code_points;
-  code_points.reserve(text.size());
-  // The longest canonical decomposition of one character has four code points.
-  std::array<utf8proc_int32_t, 32> parts{};
-  while (!text.empty()) {
-    const CodePoint first = FirstCodePoint(text);
-    const utf8proc_ssize_t count =
-        utf8proc_decompose_char(static_cast<utf8proc_int32_t>(first.value), parts.data(),
-                                parts.size(), kDecompose, nullptr);
-    proto::Check(count >= 0 && count <= static_cast<utf8proc_ssize_t>(parts.size()),
-                 "a valid code point decomposes");
-    code_points.insert(code_points.end(), parts.begin(), parts.begin() + count);
-    text.remove_prefix(first.length);
+StagedText Normalized(UnicodeForm form, StagedText in) {
+  StagedText out{.text = ToUnicodeForm(form, in.text)};
+  if (in.first_bytes == 0 || out.text.empty()) {
+    return out;
   }
-  return code_points;
+  const std::string_view first = std::string_view(in.text).substr(0, in.first_bytes);
+  const std::string_view rest = std::string_view(in.text).substr(in.first_bytes);
+  const std::string_view next = rest.substr(0, FirstLength(rest));
+  const std::string alone = ToUnicodeForm(form, first);
+  const bool combines = ToUnicodeForm(form, std::string(first) + std::string(next)) !=
+                        alone + ToUnicodeForm(form, next);
+  out.first_bytes = combines ? FirstLength(out.text) : alone.size();
+  return out;
 }
 
-/// Puts combining marks into canonical order. utf8proc's own ordering takes quadratic time for a
-/// run of combining marks, which a client may make as long as it likes.
-void OrderCombiningMarks(std::vector<utf8proc_int32_t>& code_points) {
-  const auto is_mark = [](utf8proc_int32_t c) { return CombiningClass(c) != 0; };
-  auto run = code_points.begin();
-  while ((run = std::find_if(run, code_points.end(), is_mark)) != code_points.end()) {
-    const auto run_end = std::find_if_not(run, code_points.end(), is_mark);
-    std::stable_sort(run, run_end, [](utf8proc_int32_t a, utf8proc_int32_t b) {
-      return CombiningClass(a) < CombiningClass(b);
-    });
-    run = run_end;
+StagedText Prepended(const Normalizer::Prepend& step, StagedText in) {
+  if (in.text.empty()) {
+    return in;
   }
+  in.text.insert(0, step.text);
+  in.first_bytes += in.first_bytes > 0 ? step.text.size() : 0;
+  return in;
 }
 
-std::string Nfc(std::string_view text) {
-  // A text whose code points are all below U+0300 (CC 80 in UTF-8) has no combining marks and is in
-  // NFC.
-  const auto may_change = [](char c) { return static_cast<std::uint8_t>(c) >= 0xCC; };
-  if (std::none_of(text.begin(), text.end(), may_change)) {
-    return std::string(text);
+StagedText Replaced(const Normalizer::Replace& step, const StagedText& in) {
+  StagedText out;
+  out.text.reserve(in.text.size());
+  for (const Span& span : FindSpans(in.text, step.pattern)) {
+    if (span.is_match) {
+      // What replaces a match stands for the match's last character.
+      out.text += step.content;
+      out.first_bytes += span.end <= in.first_bytes ? step.content.size() : 0;
+    } else {
+      out.text += std::string_view(in.text).substr(span.begin, span.end - span.begin);
+      out.first_bytes += std::min(span.end, std::max(span.begin, in.first_bytes)) - span.begin;
+    }
   }
-  std::vector<utf8proc_int32_t> code_points = Decompose(text);
-  OrderCombiningMarks(code_points);
-  const utf8proc_ssize_t length = utf8proc_normalize_utf32(
-      code_points.data(), static_cast<utf8proc_ssize_t>(code_points.size()), kCompose);
-  proto::Check(length >= 0, "valid code points compose");
-  std::string result;
-  result.reserve(text.size());
-  for (utf8proc_ssize_t i = 0; i < length; ++i) {
-    AppendUtf8(static_cast<char32_t>(code_points[i]), result);
-  }
-  return result;
+  return out;
 }
+
+StagedText Stripped(const Normalizer::Strip& step, const StagedText& in) {
+  std::string_view rest = in.text;
+  while (step.left && !rest.empty() && IsWhiteSpace(FirstCodePoint(rest).value)) {
+    rest.remove_prefix(FirstCodePoint(rest).length);
+  }
+  const std::size_t removed = in.text.size() - rest.size();
+  while (step.right && !rest.empty() && IsWhiteSpace(LastCodePoint(rest).value)) {
+    rest.remove_suffix(LastCodePoint(rest).length);
+  }
+  const std::size_t first_bytes = in.first_bytes - std::min(in.first_bytes, removed);
+  return {.text = std::string(rest), .first_bytes = std::min(first_bytes, rest.size())};
+}
+
+StagedText Lowercased(const StagedText& in) {
+  StagedText out;
+  out.text.reserve(in.text.size());
+  for (std::size_t at = 0; at < in.text.size();) {
+    const CodePoint character = FirstCodePoint(std::string_view(in.text).substr(at));
+    const std::size_t size = out.text.size();
+    AppendLowercase(character.value, out.text);
+    out.first_bytes += at < in.first_bytes ? out.text.size() - size : 0;
+    at += character.length;
+  }
+  return out;
+}
+
+std::size_t CountCharacters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+/// Computes first_bytes of a text that is replaced part by part, from the number of characters that
+/// each character of the result stands for.
+class FirstBytesOfParts {
+ public:
+  explicit FirstBytesOfParts(const StagedText& in) : in_(in) {}
+
+  void Add(std::string_view before, std::string_view after) {
+    std::size_t old_count = CountCharacters(before);
+    const std::size_t new_count = CountCharacters(after);
+    for (std::size_t at = 0, i = 0; at < after.size(); ++i) {
+      const std::size_t length = FirstCodePoint(after.substr(at)).length;
+      made_.push_back({length, i < old_count ? std::size_t{1} : 0});
+      at += length;
+    }
+    // Further characters that were replaced belong to the character made last, which may be one of
+    // an earlier part. If there is none, the reference forgets them.
+    if (old_count > new_count && !made_.empty()) {
+      made_.back().replaced += old_count - new_count;
+    }
+  }
+
+  std::size_t Result() const {
+    const std::string_view text = in_.text;
+    std::size_t bytes = 0;
+    std::size_t at = 0;           // What the next character that replaces one stands for.
+    std::size_t previous_at = 0;  // Where the character before it begins.
+    for (const Made& made : made_) {
+      const std::size_t stands_for = made.replaced > 0 ? at : previous_at;
+      if (stands_for >= in_.first_bytes) {
+        break;
+      }
+      bytes += made.length;
+      for (std::size_t i = 0; i < made.replaced && at < text.size(); ++i) {
+        previous_at = at;
+        at += FirstCodePoint(text.substr(at)).length;
+      }
+    }
+    return bytes;
+  }
+
+ private:
+  struct Made {
+    std::size_t length = 0;
+    std::size_t replaced = 0;  ///< Number of characters replaced; 0 for one that was inserted.
+  };
+
+  const StagedText& in_;
+  std::vector<Made> made_;
+};
+
+StagedText Mapped(const PrecompiledCharsmap& charsmap, const StagedText& in) {
+  StagedText out;
+  out.text.reserve(in.text.size());
+  FirstBytesOfParts first_bytes(in);
+  for (const PrecompiledCharsmap::Part& part : charsmap.Cut(in.text)) {
+    const std::string_view replacement = part.replacement.value_or(part.text);
+    out.text += replacement;
+    if (in.first_bytes > 0) {
+      first_bytes.Add(part.text, replacement);
+    }
+  }
+  out.first_bytes = first_bytes.Result();
+  return out;
+}
+
+/// Calls the function of each kind of step.
+struct ApplyStep {
+  StagedText in;
+  bool at_start;
+
+  StagedText operator()(UnicodeForm form) { return Normalized(form, std::move(in)); }
+  StagedText operator()(const Normalizer::Prepend& step) {
+    return in.first_bytes > 0 && !at_start ? std::move(in) : Prepended(step, std::move(in));
+  }
+  StagedText operator()(const Normalizer::Replace& step) { return Replaced(step, in); }
+  StagedText operator()(const Normalizer::Strip& step) { return Stripped(step, in); }
+  StagedText operator()(const Normalizer::Lowercase& /*step*/) { return Lowercased(in); }
+  StagedText operator()(const PrecompiledCharsmap& charsmap) { return Mapped(charsmap, in); }
+};
 
 }  // namespace
 
-std::string Normalize(Normalization normalization, std::string_view text) {
-  return normalization == Normalization::kNfc ? Nfc(text) : std::string(text);
+StagedText Normalizer::Apply(StagedText text, bool at_start) const {
+  for (const Step& step : steps_) {
+    text = std::visit(ApplyStep{std::move(text), at_start}, step);
+  }
+  return text;
+}
+
+std::string Normalizer::Apply(std::string_view text) const {
+  return Apply(StagedText{.text = std::string(text)}, /*at_start=*/true).text;
 }
 
 }  // namespace scorecast::coordinator

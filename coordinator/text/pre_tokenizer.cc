@@ -1,7 +1,6 @@
 #include "coordinator/text/pre_tokenizer.h"
 
-#include <string>
-#include <utility>
+#include <algorithm>
 
 #include "coordinator/text/unicode_classes.h"
 #include "coordinator/text/utf8.h"
@@ -12,119 +11,18 @@ namespace {
 constexpr std::string_view kGpt2Expression =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-/// A part of a text, in bytes: a match, or what lies between two matches.
-struct Span {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  bool is_match = false;
-};
+using Piece = PreTokenizer::Piece;
 
-/// Collects spans that cover a whole text, from matches that are reported in order.
-class SpanList {
- public:
-  explicit SpanList(std::size_t text_size) : text_size_(text_size) {}
-
-  void AddMatch(std::size_t begin, std::size_t end) {
-    AddBetween(begin);
-    spans_.push_back({begin, end, true});
-    end_ = end;
-  }
-
-  std::vector<Span> Finish() && {
-    AddBetween(text_size_);
-    return std::move(spans_);
-  }
-
- private:
-  void AddBetween(std::size_t end) {
-    if (end_ < end) {
-      spans_.push_back({end_, end, false});
-    }
-  }
-
-  std::size_t text_size_;
-  std::size_t end_ = 0;
-  std::vector<Span> spans_;
-};
-
-std::vector<Span> FindSpans(std::string_view text, const Regex& regex) {
-  SpanList spans(text.size());
-  std::size_t from = 0;
-  while (from <= text.size()) {
-    const std::optional<RegexMatch> match = regex.Find(text, from);
-    if (!match) {
-      break;
-    }
-    spans.AddMatch(match->begin, match->end);
-    from = match->end;
-    if (match->begin == match->end) {
-      // After an empty match, the search continues behind the next character.
-      from += from < text.size() ? FirstCodePoint(text.substr(from)).length : 1;
-    }
-  }
-  return std::move(spans).Finish();
+Piece PartOf(const Piece& whole, std::size_t begin, std::size_t end) {
+  return {.text = whole.text.substr(begin, end - begin),
+          .first_bytes = std::min(end, std::max(begin, whole.first_bytes)) - begin};
 }
 
-std::vector<Span> FindDigits(std::string_view text) {
-  SpanList spans(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint character = FirstCodePoint(text.substr(at));
-    if (IsNumeric(character.value)) {
-      spans.AddMatch(at, at + character.length);
-    }
-    at += character.length;
-  }
-  return std::move(spans).Finish();
-}
+/// What a character is to WhitespaceStep.
+enum class Kind { kWhiteSpace, kWord, kOther };
 
-/// Joins spans according to `behavior`, as NormalizedString::split of the reference does, edge
-/// cases included.
-std::vector<Span> Join(std::vector<Span> spans, SplitBehavior behavior) {
-  std::vector<Span> joined;
-  joined.reserve(spans.size());
-  bool previous = false;
-  switch (behavior) {
-    case SplitBehavior::kIsolated:
-      return spans;
-    case SplitBehavior::kRemoved:
-      for (const Span& span : spans) {
-        if (!span.is_match) {
-          joined.push_back(span);
-        }
-      }
-      return joined;
-    case SplitBehavior::kContiguous:
-      for (const Span& span : spans) {
-        if (span.is_match == previous && !joined.empty()) {
-          joined.back().end = span.end;
-        } else {
-          joined.push_back(span);
-        }
-        previous = span.is_match;
-      }
-      return joined;
-    case SplitBehavior::kMergedWithPrevious:
-      for (const Span& span : spans) {
-        if (span.is_match && !previous && !joined.empty()) {
-          joined.back().end = span.end;
-        } else {
-          joined.push_back(span);
-        }
-        previous = span.is_match;
-      }
-      return joined;
-    case SplitBehavior::kMergedWithNext:
-      for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
-        if (span->is_match && !previous && !joined.empty()) {
-          joined.back().begin = span->begin;
-        } else {
-          joined.push_back(*span);
-        }
-        previous = span->is_match;
-      }
-      return {joined.rbegin(), joined.rend()};
-  }
-  return spans;
+Kind KindOf(char32_t c) {
+  return IsWordCharacter(c) ? Kind::kWord : IsWhiteSpace(c) ? Kind::kWhiteSpace : Kind::kOther;
 }
 
 std::vector<Span> Split(std::string_view text, const SplitStep& step) {
@@ -134,58 +32,120 @@ std::vector<Span> Split(std::string_view text, const SplitStep& step) {
       span.is_match = !span.is_match;
     }
   }
-  return Join(std::move(spans), step.behavior);
+  return JoinSpans(std::move(spans), step.behavior);
 }
 
-std::vector<Span> Split(std::string_view text, const DigitsStep& step) {
-  return Join(FindDigits(text),
-              step.individual_digits ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
+std::vector<Span> Split(std::string_view text, const CharacterSplitStep& step) {
+  return JoinSpans(FindSpans(text, step.has_property), step.behavior);
+}
+
+std::vector<Span> Split(std::string_view text, const WhitespaceStep& /*step*/) {
+  std::vector<Span> spans;
+  Kind previous = Kind::kWhiteSpace;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint character = FirstCodePoint(text.substr(at));
+    const std::size_t end = at + character.length;
+    const Kind kind = KindOf(character.value);
+    if (kind != Kind::kWhiteSpace && kind == previous) {
+      spans.back().end = end;
+    } else if (kind != Kind::kWhiteSpace) {
+      spans.push_back({at, end, true});
+    }
+    previous = kind;
+    at = end;
+  }
+  return spans;
 }
 
 }  // namespace
 
-PreTokenizer::PreTokenizer(std::vector<Step> steps, bool add_prefix_space, bool use_regex)
-    : steps_(std::move(steps)), add_prefix_space_(add_prefix_space) {
+ByteLevelStep::ByteLevelStep(bool prefix_space, bool use_regex)
+    : add_prefix_space(prefix_space) {
   if (use_regex) {
-    byte_level_regex_.emplace(kGpt2Expression);
+    regex.emplace(kGpt2Expression);
   }
 }
 
-void PreTokenizer::Cut(std::string_view text, bool at_start,
-                       const std::function<void(std::string_view)>& piece) const {
-  std::vector<std::string_view> pieces;
-  if (!text.empty()) {
-    pieces.push_back(text);
+/// One call of Cut: a piece goes through the steps one after the other before the next one does.
+struct PreTokenizer::Cutting {
+  const std::vector<Step>& steps;
+  bool at_start;
+  const std::function<void(std::string_view)>& piece;
+
+  void From(std::size_t index, const Piece& whole) const {
+    if (whole.text.empty()) {
+      return;
+    }
+    if (index == steps.size()) {
+      piece(whole.text);
+      return;
+    }
+    std::visit([&](const auto& step) { Apply(step, whole, index + 1); }, steps[index]);
   }
-  for (const Step& step : steps_) {
-    std::vector<std::string_view> smaller;
-    for (const std::string_view whole : pieces) {
-      const std::vector<Span> spans =
-          std::visit([&](const auto& kind) { return Split(whole, kind); }, step);
-      for (const Span& span : spans) {
-        if (span.begin < span.end) {
-          smaller.push_back(whole.substr(span.begin, span.end - span.begin));
-        }
+
+ private:
+  template <typename SplittingStep>
+  void Apply(const SplittingStep& step, const Piece& whole, std::size_t next) const {
+    EachOf(Split(whole.text, step), whole, next);
+  }
+
+  void Apply(const MetaspaceStep& step, const Piece& whole, std::size_t next) const {
+    std::string spelled;
+    spelled.reserve(whole.text.size() + step.replacement.size());
+    std::size_t first_bytes = 0;
+    for (std::size_t at = 0; at < whole.text.size(); ++at) {
+      const std::size_t size = spelled.size();
+      if (whole.text[at] == ' ') {
+        spelled += step.replacement;
+      } else {
+        spelled += whole.text[at];
       }
+      first_bytes += at < whole.first_bytes ? spelled.size() - size : 0;
     }
-    pieces = std::move(smaller);
-  }
-  std::string spaced;
-  bool takes_prefix = at_start;
-  for (std::string_view whole : pieces) {
-    if (add_prefix_space_ && std::exchange(takes_prefix, true) && !whole.starts_with(' ')) {
-      spaced = ' ';
-      spaced += whole;
-      whole = spaced;
+    const bool is_first = whole.first_bytes > 0;
+    const bool takes_prefix = step.prepend == MetaspaceStep::Prepend::kAlways ||
+                              (step.prepend == MetaspaceStep::Prepend::kFirst && is_first);
+    if (takes_prefix && MayPrepend(whole) && !spelled.starts_with(step.replacement)) {
+      spelled.insert(0, step.replacement);
+      first_bytes += is_first ? step.replacement.size() : 0;
     }
-    if (!byte_level_regex_) {
-      piece(whole);
-      continue;
-    }
-    for (const Span& span : FindSpans(whole, *byte_level_regex_)) {
-      piece(whole.substr(span.begin, span.end - span.begin));
+    const Piece prepared = {spelled, first_bytes};
+    if (step.split) {
+      EachOf(JoinSpans(FindSpans(spelled, step.replacement), SplitBehavior::kMergedWithNext),
+             prepared, next);
+    } else {
+      From(next, prepared);
     }
   }
+
+  void Apply(const ByteLevelStep& step, const Piece& whole, std::size_t next) const {
+    Piece prepared = whole;
+    std::string spaced;
+    if (step.add_prefix_space && MayPrepend(whole) && !whole.text.starts_with(' ')) {
+      spaced.reserve(whole.text.size() + 1);
+      spaced += ' ';
+      spaced += whole.text;
+      prepared = {spaced, whole.first_bytes + (whole.first_bytes > 0 ? 1 : 0)};
+    }
+    if (step.regex) {
+      EachOf(FindSpans(prepared.text, *step.regex), prepared, next);
+    } else {
+      From(next, prepared);
+    }
+  }
+
+  bool MayPrepend(const Piece& whole) const { return at_start || whole.first_bytes == 0; }
+
+  void EachOf(const std::vector<Span>& spans, const Piece& whole, std::size_t next) const {
+    for (const Span& span : spans) {
+      From(next, PartOf(whole, span.begin, span.end));
+    }
+  }
+};
+
+void PreTokenizer::Cut(const Piece& text, bool at_start,
+                       const std::function<void(std::string_view)>& piece) const {
+  Cutting{steps_, at_start, piece}.From(0, text);
 }
 
 }  // namespace scorecast::coordinator

@@ -9,29 +9,17 @@
 #include <vector>
 
 #include "coordinator/text/byte_alphabet.h"
+#include "coordinator/text/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using proto::TokenId;
-using IdBySpelling = std::unordered_map<std::string_view, TokenId>;
-
-/// Files from before 2021 have no `type`; a BPE model without it is recognised by its merges.
-void CheckKind(const JsonCursor& model) {
-  const std::optional<JsonCursor> type = model.Find("type");
-  if (type ? type->String() != "BPE" : !model.Find("merges")) {
-    model.Fail((type ? "type " + Quoted(type->String()) : "a model without merges") +
-               " is not supported, only byte-level BPE");
-  }
-}
 
 void CheckOptions(const JsonCursor& model) {
   const std::optional<JsonCursor> dropout = model.Find("dropout");
   if (dropout && dropout->value() != 0) {
     dropout->Fail("not supported");
-  }
-  if (model.Flag("byte_fallback", false)) {
-    model.At("byte_fallback").Fail("not supported, only byte-level BPE");
   }
   for (const std::string_view name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     const std::optional<JsonCursor> affix = model.Find(name);
@@ -133,35 +121,81 @@ class MergesReader {
   std::string joined_;
 };
 
-}  // namespace
-
-ReadModel ReadBpeModel(const JsonCursor& model) {
-  CheckKind(model);
-  CheckOptions(model);
-  ReadModel result;
-  result.ids = ReadVocabulary(model.At("vocab"));
-
+BpeModel::ByteTokens ReadByteTokens(const IdBySpelling& ids) {
+  BpeModel::ByteTokens tokens{};
   for (int byte = 0; byte < 256; ++byte) {
-    const auto token = result.ids.find(ByteSpelling(static_cast<std::uint8_t>(byte)));
-    result.model.byte_tokens[byte] = token != result.ids.end() ? token->second : -1;
+    const auto token = ids.find(ByteSpelling(static_cast<std::uint8_t>(byte)));
+    tokens[byte] = token != ids.end() ? token->second : -1;
   }
-  // The unknown token can only occur if some byte has no token.
-  const std::optional<JsonCursor> unknown = model.Find("unk_token");
-  const auto& byte_tokens = result.model.byte_tokens;
-  if (unknown && std::find(byte_tokens.begin(), byte_tokens.end(), -1) != byte_tokens.end()) {
-    unknown->Fail("not supported: the vocabulary has no token for some bytes");
-  }
+  return tokens;
+}
 
-  result.model.merges = MergesReader(model.At("merges"), result.ids).Read();
-  if (model.Flag("ignore_merges", false)) {
-    result.model.whole_pieces.reserve(result.ids.size());
-    for (const auto& [spelling, id] : result.ids) {
-      if (std::optional<std::string> bytes = BytesOfSpelling(spelling)) {
-        result.model.whole_pieces.emplace(*std::move(bytes), id);
-      }
+std::unordered_map<char32_t, TokenId> ReadCharacterTokens(const IdBySpelling& ids) {
+  std::unordered_map<char32_t, TokenId> tokens;
+  for (const auto& [spelling, id] : ids) {
+    if (!spelling.empty() && FirstCodePoint(spelling).length == spelling.size()) {
+      tokens.emplace(FirstCodePoint(spelling).value, id);
     }
   }
-  return result;
+  return tokens;
+}
+
+/// The unknown token. In byte-level BPE it can only occur if some byte has no token.
+std::optional<TokenId> ReadUnknown(const JsonCursor& model, const BpeModel::Data& data,
+                                   const IdBySpelling& ids) {
+  const std::optional<JsonCursor> unknown = model.Find("unk_token");
+  const bool occurs =
+      data.character_tokens ||
+      std::find(data.byte_tokens.begin(), data.byte_tokens.end(), -1) != data.byte_tokens.end();
+  if (!unknown || !occurs) {
+    return std::nullopt;
+  }
+  const auto token = ids.find(unknown->String());
+  if (token == ids.end()) {
+    unknown->Fail(Quoted(unknown->String()) + " is not in the vocabulary");
+  }
+  return token->second;
+}
+
+BpeModel::IdByText WholePieces(const IdBySpelling& ids, bool is_byte_level) {
+  BpeModel::IdByText pieces;
+  pieces.reserve(ids.size());
+  for (const auto& [spelling, id] : ids) {
+    if (!is_byte_level) {
+      pieces.emplace(spelling, id);
+    } else if (std::optional<std::string> bytes = BytesOfSpelling(spelling)) {
+      pieces.emplace(*std::move(bytes), id);
+    }
+  }
+  return pieces;
+}
+
+}  // namespace
+
+ReadModel ReadBpeModel(const JsonCursor& model, bool is_byte_level) {
+  CheckOptions(model);
+  IdBySpelling ids = ReadVocabulary(model.At("vocab"));
+  BpeModel::Data data;
+  if (is_byte_level) {
+    data.byte_tokens = ReadByteTokens(ids);
+  } else {
+    data.character_tokens = ReadCharacterTokens(ids);
+  }
+  const bool byte_fallback = model.Flag("byte_fallback", false);
+  if (byte_fallback) {
+    data.fallback = FallbackTokens(ids);
+  }
+  data.unknown = ReadUnknown(model, data, ids);
+  data.fuse_unknown = model.Flag("fuse_unk", false);
+  data.merges = MergesReader(model.At("merges"), ids).Read();
+  if (model.Flag("ignore_merges", false)) {
+    data.whole_pieces = WholePieces(ids, is_byte_level);
+  }
+  return {.model = BpeModel(std::move(data)),
+          .kind = is_byte_level   ? "byte-level BPE"
+                  : byte_fallback ? "BPE with byte fallback"
+                                  : "BPE",
+          .ids = std::move(ids)};
 }
 
 }  // namespace scorecast::coordinator

@@ -2,6 +2,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+
+#include "coordinator/text/read_sequence.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -31,31 +35,50 @@ AddedAround ReadTemplate(const JsonCursor& processor, std::int64_t vocab_size) {
   return around;
 }
 
+/// Reads `cls` and `sep`, each of which is [text, id].
+AddedAround ReadClassAndSeparator(const JsonCursor& processor, std::int64_t vocab_size) {
+  const auto read = [&](std::string_view name) {
+    std::vector<TokenId> ids;
+    const JsonCursor pair = processor.At(name);
+    pair.ForEachElement([&](const JsonCursor& element) {
+      if (!element.value().is_string()) {
+        ids.push_back(static_cast<TokenId>(element.Integer(0, vocab_size - 1)));
+      }
+    });
+    if (pair.value().size() != 2 || ids.size() != 1) {
+      pair.Fail("not a pair [text, id]");
+    }
+    return ids;
+  };
+  return {.prefix = read("cls"), .suffix = read("sep")};
+}
+
 /// Adds the tokens of one processor of a Sequence outside of those that the processors before it
 /// added.
 void Add(const JsonCursor& processor, std::int64_t vocab_size, AddedAround& around) {
-  const JsonCursor type = processor.At("type");
-  if (type.String() == "TemplateProcessing") {
-    AddedAround outer = ReadTemplate(processor, vocab_size);
-    outer.prefix.insert(outer.prefix.end(), around.prefix.begin(), around.prefix.end());
-    around.suffix.insert(around.suffix.end(), outer.suffix.begin(), outer.suffix.end());
-    around.prefix = std::move(outer.prefix);
-  } else if (type.String() != "ByteLevel") {  // ByteLevel only changes offsets.
-    type.Fail(Quoted(type.String()) + " is not supported here");
+  const std::string_view type = processor.At("type").String();
+  if (type == "ByteLevel") {
+    return;  // It only changes offsets.
   }
+  AddedAround outer;
+  if (type == "TemplateProcessing") {
+    outer = ReadTemplate(processor, vocab_size);
+  } else if (type == "RobertaProcessing" || type == "BertProcessing") {
+    outer = ReadClassAndSeparator(processor, vocab_size);
+  } else {
+    RefuseType(processor);
+  }
+  outer.prefix.insert(outer.prefix.end(), around.prefix.begin(), around.prefix.end());
+  around.suffix.insert(around.suffix.end(), outer.suffix.begin(), outer.suffix.end());
+  around.prefix = std::move(outer.prefix);
 }
 
 }  // namespace
 
 AddedAround ReadPostProcessor(const JsonCursor& post_processor, std::int64_t vocab_size) {
   AddedAround around;
-  if (post_processor.At("type").String() == "Sequence") {
-    post_processor.At("processors").ForEachElement([&](const JsonCursor& processor) {
-      Add(processor, vocab_size, around);
-    });
-  } else {
-    Add(post_processor, vocab_size, around);
-  }
+  ForEachStep(post_processor, "processors",
+              [&](const JsonCursor& processor) { Add(processor, vocab_size, around); });
   return around;
 }
 

@@ -13,9 +13,9 @@ struct AddedAround {
   std::vector<proto::TokenId> suffix;
 };
 
-/// Reads the `post_processor` of a tokenizer.json: ByteLevel, TemplateProcessing (its `single`), or
-/// a Sequence of them. Throws StartupError if it is malformed, needs something that is not
-/// supported, or names an id that is not below `vocab_size`.
+/// Reads the `post_processor` of a tokenizer.json: ByteLevel, TemplateProcessing (its `single`),
+/// RobertaProcessing, BertProcessing, or a Sequence of them. Throws StartupError if it is
+/// malformed, needs something that is not supported, or names an id that is not below `vocab_size`.
 AddedAround ReadPostProcessor(const JsonCursor& post_processor, std::int64_t vocab_size);
 
 }  // namespace scorecast::coordinator

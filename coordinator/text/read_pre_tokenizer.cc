@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/text/regex_syntax.h"
+#include "coordinator/text/read_pattern.h"
+#include "coordinator/text/read_sequence.h"
+#include "coordinator/text/unicode_classes.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -28,69 +30,79 @@ SplitBehavior ReadBehavior(const JsonCursor& behavior) {
   behavior.Fail(Quoted(behavior.String()) + " is not supported");
 }
 
-Regex ReadPattern(const JsonCursor& pattern) {
-  const std::optional<JsonCursor> text = pattern.Find("String");
-  if (text && text->String().empty()) {
-    text->Fail("must not be empty");
-  }
-  const JsonCursor source = text ? *text : pattern.At("Regex");
-  try {
-    return Regex(text ? QuoteForRegex(source.String()) : source.String());
-  } catch (const RegexError& error) {
-    source.Fail(error.what());
-  }
-}
-
 SplitStep ReadSplit(const JsonCursor& split) {
   return {.pattern = ReadPattern(split.At("pattern")),
           .behavior = ReadBehavior(split.At("behavior")),
           .invert = split.Flag("invert", false)};
 }
 
-/// Collects steps up to ByteLevel, which must be the last one.
-class Reader {
- public:
-  void Add(const JsonCursor& part) {
-    if (byte_level_) {
-      part.Fail("a step after ByteLevel is not supported");
-    }
-    const JsonCursor type = part.At("type");
-    if (type.String() == "Split") {
-      steps_.emplace_back(ReadSplit(part));
-    } else if (type.String() == "Digits") {
-      steps_.emplace_back(DigitsStep{part.Flag("individual_digits", false)});
-    } else if (type.String() == "ByteLevel") {
-      byte_level_ = part;
-    } else {
-      type.Fail(Quoted(type.String()) + " is not supported here");
-    }
+MetaspaceStep::Prepend ReadPrepend(const JsonCursor& metaspace) {
+  using Prepend = MetaspaceStep::Prepend;
+  // Files from before 2024 have add_prefix_space instead.
+  const std::optional<JsonCursor> scheme = metaspace.Find("prepend_scheme");
+  const bool add_prefix_space = metaspace.Flag("add_prefix_space", true);
+  if (!scheme) {
+    return add_prefix_space ? Prepend::kAlways : Prepend::kNever;
   }
-
-  PreTokenizer Finish(const JsonCursor& whole) && {
-    if (!byte_level_) {
-      whole.Fail("a pre-tokenizer without ByteLevel is not supported");
-    }
-    return PreTokenizer(std::move(steps_), byte_level_->Flag("add_prefix_space", true),
-                        byte_level_->Flag("use_regex", true));
+  const std::string& name = scheme->String();
+  if (!add_prefix_space && name != "never") {
+    scheme->Fail(Quoted(name) + " contradicts add_prefix_space");
   }
+  if (name == "always") {
+    return Prepend::kAlways;
+  }
+  if (name == "first") {
+    return Prepend::kFirst;
+  }
+  if (name == "never") {
+    return Prepend::kNever;
+  }
+  scheme->Fail(Quoted(name) + " is not supported");
+}
 
- private:
-  std::vector<PreTokenizer::Step> steps_;
-  std::optional<JsonCursor> byte_level_;
-};
+PreTokenizer::Step ReadStep(const JsonCursor& step) {
+  const std::string_view type = step.At("type").String();
+  if (type == "Split") {
+    return ReadSplit(step);
+  }
+  if (type == "Digits") {
+    return CharacterSplitStep{IsNumeric, step.Flag("individual_digits", false)
+                                             ? SplitBehavior::kIsolated
+                                             : SplitBehavior::kContiguous};
+  }
+  if (type == "Punctuation") {
+    const std::optional<JsonCursor> behavior = step.Find("behavior");
+    return CharacterSplitStep{IsPunctuation,
+                              behavior ? ReadBehavior(*behavior) : SplitBehavior::kIsolated};
+  }
+  if (type == "Whitespace") {
+    return WhitespaceStep{};
+  }
+  if (type == "WhitespaceSplit") {
+    return CharacterSplitStep{IsWhiteSpace, SplitBehavior::kRemoved};
+  }
+  if (type == "Metaspace") {
+    return MetaspaceStep{.replacement = ReadCharacter(step, "replacement"),
+                         .prepend = ReadPrepend(step),
+                         .split = step.Flag("split", true)};
+  }
+  if (type == "ByteLevel") {
+    return ByteLevelStep(step.Flag("add_prefix_space", true), step.Flag("use_regex", true));
+  }
+  RefuseType(step);
+}
 
 }  // namespace
 
 PreTokenizer ReadPreTokenizer(const JsonCursor& pre_tokenizer) {
-  Reader reader;
-  if (pre_tokenizer.At("type").String() == "Sequence") {
-    pre_tokenizer.At("pretokenizers").ForEachElement([&](const JsonCursor& part) {
-      reader.Add(part);
-    });
-  } else {
-    reader.Add(pre_tokenizer);
-  }
-  return std::move(reader).Finish(pre_tokenizer);
+  std::vector<PreTokenizer::Step> steps;
+  ForEachStep(pre_tokenizer, "pretokenizers", [&](const JsonCursor& step) {
+    if (!steps.empty() && std::holds_alternative<ByteLevelStep>(steps.back())) {
+      step.Fail("a step after ByteLevel is not supported");
+    }
+    steps.push_back(ReadStep(step));
+  });
+  return PreTokenizer(std::move(steps));
 }
 
 }  // namespace scorecast::coordinator

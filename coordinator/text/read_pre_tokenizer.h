@@ -5,9 +5,8 @@
 
 namespace scorecast::coordinator {
 
-/// Reads the `pre_tokenizer` of a tokenizer.json: ByteLevel, or a Sequence of Split and Digits
-/// steps that ends with ByteLevel. Throws StartupError if it is malformed or needs something that
-/// is not supported.
+/// Reads the `pre_tokenizer` of a tokenizer.json. Throws StartupError if it is malformed or needs
+/// something that is not supported; among others, a step after ByteLevel.
 PreTokenizer ReadPreTokenizer(const JsonCursor& pre_tokenizer);
 
 }  // namespace scorecast::coordinator

@@ -73,7 +73,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
                                                const std::string& origin)
     : processor_(Load(model, config.add_prefix_space, origin)),
       later_sections_(Load(model, false, origin)),
-      added_tokens_(ConfiguredTokens(config, *processor_), Normalization::kNone),
+      added_tokens_(ConfiguredTokens(config, *processor_), Normalizer()),
       vocab_size_(processor_->GetPieceSize()) {
   for (const AddedToken& token : added_tokens_.tokens()) {
     vocab_size_ = std::max<std::int64_t>(vocab_size_, token.id + 1);
@@ -130,7 +130,7 @@ std::vector<TokenId> SentencePieceTokenizer::EncodeText(std::string_view text,
                                                         const EncodeOptions& options) const {
   std::vector<TokenId> ids;
   bool at_start = options.at_start;
-  added_tokens_.Cut(text, options.special_tokens, [&](const AddedTokens::Part& part) {
+  added_tokens_.Cut(text, options, [&](const AddedTokens::Part& part) {
     if (part.id >= 0) {
       ids.push_back(part.id);
     } else {

@@ -76,7 +76,6 @@ std::optional<TokenId> Tokenizer::SingleToken(std::string_view text) const {
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir) {
   const std::filesystem::path json_file = model_dir / "tokenizer.json";
   const std::filesystem::path model_file = model_dir / "tokenizer.model";
-  const bool has_model = ModelFileExists(model_file);
   const TokenizerConfig config = LoadTokenizerConfig(model_dir);
   if (ModelFileExists(json_file)) {
     const std::string origin = json_file.string();
@@ -84,11 +83,9 @@ std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir)
     if (config.add_prefix_space) {
       SetAddPrefixSpace(*config.add_prefix_space, document);
     }
-    if (!has_model || !IsSentencePieceConversion(document)) {
-      return ReadTokenizerJson(document, config, origin);
-    }
+    return ReadTokenizerJson(document, config, origin);
   }
-  if (has_model) {
+  if (ModelFileExists(model_file)) {
     return std::make_unique<SentencePieceTokenizer>(ReadModelFile(model_file), config,
                                                     model_file.string());
   }

@@ -53,10 +53,19 @@ class Tokenizer {
   /// Bytes that are not valid UTF-8 become U+FFFD.
   virtual std::string Decode(std::span<const TokenId> ids) const = 0;
 
+  /// How the text of a token depends on the tokens after it.
+  enum class TextState {
+    kCharacters,  ///< It may have a part of a character, which is U+FFFD as long as it is last.
+    kSettled,     ///< It and all text before it stay as they are.
+    kOpen,        ///< It may change until a settled token follows.
+    kAbsent,      ///< The id has no token.
+  };
+  virtual TextState StateOf(TokenId /*id*/) const { return TextState::kCharacters; }
+
   /// One more than the largest id; config.json's vocab_size may be larger.
   virtual std::int64_t vocab_size() const = 0;
 
-  /// "SentencePiece" or "byte-level BPE", for `inspect`.
+  /// E.g. "SentencePiece", "byte-level BPE", "Unigram", for `inspect`.
   virtual std::string_view kind() const = 0;
   virtual std::vector<SpecialToken> special_tokens() const = 0;
 
@@ -79,8 +88,7 @@ class Tokenizer {
   void AppendEscaped(TokenId id, std::vector<TokenId>& ids) const;
 };
 
-/// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. If both exist and
-/// the former is a conversion of the latter (as in Llama 2), reads tokenizer.model. Applies the
+/// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. Applies the
 /// tokenizer_config.json beside them. Returns null if neither file exists. Throws StartupError, one
 /// line that names the file, if a file is malformed or needs something that is not supported.
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir);

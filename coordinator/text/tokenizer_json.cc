@@ -4,17 +4,17 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "coordinator/text/added_tokens.h"
-#include "coordinator/text/bpe_tokenizer.h"
-#include "coordinator/text/byte_alphabet.h"
 #include "coordinator/text/collect_added_tokens.h"
 #include "coordinator/text/json_cursor.h"
 #include "coordinator/text/normalizer.h"
-#include "coordinator/text/read_bpe_model.h"
+#include "coordinator/text/pipeline_tokenizer.h"
+#include "coordinator/text/read_decoder.h"
+#include "coordinator/text/read_model.h"
+#include "coordinator/text/read_normalizer.h"
 #include "coordinator/text/read_post_processor.h"
 #include "coordinator/text/read_pre_tokenizer.h"
 #include "proto/base/error.h"
@@ -22,59 +22,22 @@
 namespace scorecast::coordinator {
 namespace {
 
-using IdBySpelling = std::unordered_map<std::string_view, TokenId>;
-
-void CheckNfc(const JsonCursor& normalizer) {
-  const JsonCursor type = normalizer.At("type");
-  if (type.String() != "NFC") {
-    type.Fail(Quoted(type.String()) + " is not supported here");
-  }
-}
-
-Normalization ReadNormalization(const JsonCursor& root) {
-  const std::optional<JsonCursor> normalizer = root.Find("normalizer");
-  if (!normalizer) {
-    return Normalization::kNone;
-  }
-  if (normalizer->At("type").String() != "Sequence") {
-    CheckNfc(*normalizer);
-    return Normalization::kNfc;
-  }
-  Normalization normalization = Normalization::kNone;
-  normalizer->At("normalizers").ForEachElement([&](const JsonCursor& part) {
-    CheckNfc(part);
-    normalization = Normalization::kNfc;
-  });
-  return normalization;
-}
-
-void CheckDecoder(const JsonCursor& root) {
-  const JsonCursor type = root.At("decoder").At("type");
-  if (type.String() != "ByteLevel") {
-    type.Fail(Quoted(type.String()) + " is not supported");
-  }
-}
-
-/// The bytes to which each id decodes. As in the reference, a token that is spelled in the byte
-/// alphabet becomes its bytes, even if it is an added one, and any other token is taken literally.
-/// An added token that is `normalized` decodes to its normalized text.
-std::vector<std::string> TokenBytes(const IdBySpelling& ids, const std::vector<AddedToken>& added,
-                                    Normalization normalization) {
+/// What is decoded for each id, as in the reference: the spelling in the vocabulary or the content
+/// of an added token, normalized if the token is.
+std::vector<std::string> Spellings(const IdBySpelling& ids, const std::vector<AddedToken>& added,
+                                   const Normalizer& normalizer) {
   TokenId largest = -1;
   for (const auto& [spelling, id] : ids) {
     largest = std::max(largest, id);
   }
-  std::vector<std::string> bytes(static_cast<std::size_t>(largest) + 1);
-  const auto set = [&](TokenId id, std::string_view spelling) {
-    bytes[id] = BytesOfSpelling(spelling).value_or(std::string(spelling));
-  };
+  std::vector<std::string> spellings(static_cast<std::size_t>(largest) + 1);
   for (const auto& [spelling, id] : ids) {
-    set(id, spelling);
+    spellings[id] = spelling;
   }
   for (const AddedToken& token : added) {
-    set(token.id, token.normalized ? Normalize(normalization, token.content) : token.content);
+    spellings[token.id] = token.normalized ? normalizer.Apply(token.content) : token.content;
   }
-  return bytes;
+  return spellings;
 }
 
 /// The id of a token that the configuration adds.
@@ -140,42 +103,35 @@ std::unique_ptr<Tokenizer> ReadTokenizerJson(const nlohmann::json& document,
                                              const TokenizerConfig& config,
                                              const std::string& origin) {
   const JsonCursor root(document, origin);
-  auto [model, ids] = ReadBpeModel(root.At("model"));
+  const std::optional<JsonCursor> pre_tokenizer_part = root.Find("pre_tokenizer");
+  PreTokenizer pre_tokenizer =
+      pre_tokenizer_part ? ReadPreTokenizer(*pre_tokenizer_part) : PreTokenizer();
+  auto [model, kind, ids] = ReadTokenizerModel(root.At("model"), pre_tokenizer.is_byte_level());
   std::vector<AddedToken> added = CollectAddedTokens(root, config, ids);
-  const Normalization normalization = ReadNormalization(root);
-  std::vector<std::string> token_bytes = TokenBytes(ids, added, normalization);
-  if (token_bytes.empty()) {
+  const std::optional<JsonCursor> normalizer_part = root.Find("normalizer");
+  Normalizer normalizer = normalizer_part ? ReadNormalizer(*normalizer_part) : Normalizer();
+  std::vector<std::string> spellings = Spellings(ids, added, normalizer);
+  if (spellings.empty()) {
     root.Fail("the vocabulary is empty");
   }
 
   AddedAround around;
   if (const std::optional<JsonCursor> processor = root.Find("post_processor")) {
-    around = ReadPostProcessor(*processor, static_cast<std::int64_t>(token_bytes.size()));
+    around = ReadPostProcessor(*processor, static_cast<std::int64_t>(spellings.size()));
   }
   MarkTemplateTokens(around, added);
   ApplyConfig(config, ids, around);
   const std::optional<TokenId> bos = FindBos(config, ids, around.prefix);
-  CheckDecoder(root);
-  return std::make_unique<BpeTokenizer>(
-      BpeTokenizer::Parts{.added_tokens = AddedTokens(std::move(added), normalization),
-                          .pre_tokenizer = ReadPreTokenizer(root.At("pre_tokenizer")),
-                          .model = BpeModel(std::move(model)),
-                          .token_bytes = std::move(token_bytes),
-                          .added_prefix = std::move(around.prefix),
-                          .added_suffix = std::move(around.suffix),
-                          .bos = bos});
-}
-
-bool IsSentencePieceConversion(const nlohmann::json& document) {
-  const auto model = document.is_object() ? document.find("model") : document.end();
-  if (model == document.end() || !model->is_object()) {
-    return false;
-  }
-  const auto has = [&](const char* name, const nlohmann::json& value) {
-    const auto member = model->find(name);
-    return member != model->end() && *member == value;
-  };
-  return has("type", "Unigram") || has("byte_fallback", true);
+  return std::make_unique<PipelineTokenizer>(
+      PipelineTokenizer::Parts{.added_tokens = AddedTokens(std::move(added), std::move(normalizer)),
+                               .pre_tokenizer = std::move(pre_tokenizer),
+                               .model = std::move(model),
+                               .decoder = ReadDecoder(root.At("decoder")),
+                               .kind = kind,
+                               .spellings = std::move(spellings),
+                               .added_prefix = std::move(around.prefix),
+                               .added_suffix = std::move(around.suffix),
+                               .bos = bos});
 }
 
 }  // namespace scorecast::coordinator

@@ -1,9 +1,30 @@
 #include "coordinator/text/unicode_classes.h"
 
+#include <algorithm>
+#include <array>
+
 #include <utf8proc.h>
+
+#include "coordinator/text/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {
+
+struct Range {
+  char32_t first = 0;
+  char32_t last = 0;
+};
+
+/// Punctuation that is newer than the reference's table.
+constexpr std::array<Range, 32> kNewPunctuation = {
+    {{0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},
+     {0xC84, 0xC84},     {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},
+     {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59}, {0x10F86, 0x10F89}, {0x1144B, 0x1144F},
+     {0x1145A, 0x1145B}, {0x1145D, 0x1145D}, {0x11660, 0x1166C}, {0x116B9, 0x116B9},
+     {0x1183B, 0x1183B}, {0x11944, 0x11946}, {0x119E2, 0x119E2}, {0x11A3F, 0x11A46},
+     {0x11A9A, 0x11A9C}, {0x11A9E, 0x11AA2}, {0x11B00, 0x11B09}, {0x11C41, 0x11C45},
+     {0x11C70, 0x11C71}, {0x11EF7, 0x11EF8}, {0x11F43, 0x11F4F}, {0x11FFF, 0x11FFF},
+     {0x12FF1, 0x12FF2}, {0x16E97, 0x16E9A}, {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F}}};
 
 utf8proc_category_t Category(char32_t code_point) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
@@ -46,6 +67,36 @@ bool IsNumeric(char32_t c) {
   const utf8proc_category_t category = Category(c);
   return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL ||
          category == UTF8PROC_CATEGORY_NO;
+}
+
+bool IsPunctuation(char32_t c) {
+  if (c < 0x80) {
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+           (c >= '{' && c <= '~');
+  }
+  if (c == 0x166D || c == 0x111C9) {
+    return true;  // These two were punctuation then.
+  }
+  switch (Category(c)) {
+    case UTF8PROC_CATEGORY_PC:
+    case UTF8PROC_CATEGORY_PD:
+    case UTF8PROC_CATEGORY_PS:
+    case UTF8PROC_CATEGORY_PE:
+    case UTF8PROC_CATEGORY_PI:
+    case UTF8PROC_CATEGORY_PF:
+    case UTF8PROC_CATEGORY_PO:
+      return std::none_of(kNewPunctuation.begin(), kNewPunctuation.end(),
+                          [&](const Range& range) { return range.first <= c && c <= range.last; });
+    default:
+      return false;
+  }
+}
+
+void AppendLowercase(char32_t c, std::string& text) {
+  AppendUtf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))), text);
+  if (c == 0x130) {  // "İ" becomes "i" and a dot above, the only lower case of two characters.
+    AppendUtf8(0x307, text);
+  }
 }
 
 }  // namespace scorecast::coordinator

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace scorecast::coordinator {
 
 /// The property White_Space, which is what `\s` means in the reference's expressions.
@@ -10,5 +12,12 @@ bool IsWordCharacter(char32_t code_point);
 
 /// The categories Nd, Nl and No: Rust's char::is_numeric.
 bool IsNumeric(char32_t code_point);
+
+/// What the reference's Punctuation splits at: ASCII punctuation, and category P in an old version
+/// of Unicode.
+bool IsPunctuation(char32_t code_point);
+
+/// Appends the lower case of a character as UTF-8: Rust's char::to_lowercase.
+void AppendLowercase(char32_t code_point, std::string& text);
 
 }  // namespace scorecast::coordinator

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,27 @@ class TextStreamOf : public testing::TestWithParam<std::string> {
     ASSERT_NE(tokenizer_, nullptr);
   }
 
+  /// Length of the text of `ids` that later tokens can change.
+  std::size_t OpenLength(const Ids& ids) const {
+    using State = Tokenizer::TextState;
+    const std::string text = tokenizer_->Decode(ids);
+    std::size_t settled = ids.size();
+    for (std::size_t i = ids.size(); i > 0; --i) {
+      switch (tokenizer_->StateOf(ids[i - 1])) {
+        case State::kCharacters:
+          return text.size() - WithoutOpenCharacter(text).size();
+        case State::kSettled:
+          return text.size() - tokenizer_->Decode(std::span(ids).first(settled)).size();
+        case State::kOpen:
+          settled = i - 1;
+          break;
+        case State::kAbsent:
+          break;
+      }
+    }
+    return text.size() - tokenizer_->Decode(std::span(ids).first(settled)).size();
+  }
+
   /// Compares every delta with the text of all tokens together.
   void ExpectExact(const Ids& context, const Ids& completion) {
     const std::string before = tokenizer_->Decode(context);
@@ -40,7 +62,7 @@ class TextStreamOf : public testing::TestWithParam<std::string> {
       ASSERT_TRUE(IsValidUtf8(delta));
       streamed += delta;
       const std::string text = tokenizer_->Decode(all);
-      const std::size_t hidden = text.size() - WithoutOpenCharacter(text).size();
+      const std::size_t hidden = OpenLength(all);
       const std::string after = TextAfter(before, text);
       ASSERT_EQ(streamed, after.size() < hidden ? "" : after.substr(0, after.size() - hidden));
     }
@@ -87,6 +109,7 @@ class CountingTokenizer : public Tokenizer {
     decoded_ += ids.size();
     return tokenizer_.Decode(ids);
   }
+  TextState StateOf(TokenId id) const override { return tokenizer_.StateOf(id); }
   std::int64_t vocab_size() const override { return tokenizer_.vocab_size(); }
   std::string_view kind() const override { return tokenizer_.kind(); }
   std::vector<SpecialToken> special_tokens() const override { return tokenizer_.special_tokens(); }

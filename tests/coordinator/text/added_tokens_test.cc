@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -18,11 +19,17 @@ using testing::ElementsAre;
 std::vector<std::string> Cut(const AddedTokens& tokens, std::string_view text,
                              SpecialTokensInText special_tokens = SpecialTokensInText::kAllow) {
   std::vector<std::string> parts;
-  tokens.Cut(text, special_tokens, [&](const AddedTokens::Part& part) {
+  tokens.Cut(text, {.special_tokens = special_tokens}, [&](const AddedTokens::Part& part) {
     const std::string id = part.id >= 0 ? "#" + std::to_string(part.id) + ":" : "";
     parts.push_back(id + std::string(part.text));
   });
   return parts;
+}
+
+Normalizer Nfc() {
+  std::vector<Normalizer::Step> steps;
+  steps.emplace_back(UnicodeForm::kNfc);
+  return Normalizer(std::move(steps));
 }
 
 TEST(AddedTokens, AreFoundLeftmostThenLongest) {
@@ -30,7 +37,7 @@ TEST(AddedTokens, AreFoundLeftmostThenLongest) {
                             {.id = 2, .content = "abcd"},
                             {.id = 3, .content = "bcde"},
                             {.id = 4, .content = ""}},
-                           Normalization::kNone);
+                           Normalizer());
   EXPECT_THAT(Cut(tokens, "xabcdey"), ElementsAre("x", "#2:abcd", "ey"));
   EXPECT_THAT(Cut(tokens, "abc"), ElementsAre("#1:ab", "c"));
   EXPECT_THAT(Cut(tokens, "bcdeab"), ElementsAre("#3:bcde", "#1:ab"));
@@ -41,7 +48,7 @@ TEST(AddedTokens, AreFoundLeftmostThenLongest) {
 TEST(AddedTokens, TakeWhiteSpaceAlong) {
   const AddedTokens tokens(
       {{.id = 1, .content = "<l>", .lstrip = true}, {.id = 2, .content = "<r>", .rstrip = true}},
-      Normalization::kNone);
+      Normalizer());
   EXPECT_THAT(Cut(tokens, "a \u3000\n<l> b"), ElementsAre("a", "#1: \u3000\n<l>", " b"));
   EXPECT_THAT(Cut(tokens, "a <r> \u2003b"), ElementsAre("a ", "#2:<r> \u2003", "b"));
   // The white space that <r> took is no longer there for <l>.
@@ -49,8 +56,7 @@ TEST(AddedTokens, TakeWhiteSpaceAlong) {
 }
 
 TEST(AddedTokens, SingleWordsStandAlone) {
-  const AddedTokens tokens({{.id = 1, .content = "word", .single_word = true}},
-                           Normalization::kNone);
+  const AddedTokens tokens({{.id = 1, .content = "word", .single_word = true}}, Normalizer());
   EXPECT_THAT(Cut(tokens, "a word."), ElementsAre("a ", "#1:word", "."));
   EXPECT_THAT(Cut(tokens, "swords"), ElementsAre("swords"));
   EXPECT_THAT(Cut(tokens, "word_ éword wordword"), ElementsAre("word_ éword wordword"));
@@ -60,7 +66,7 @@ TEST(AddedTokens, NormalizedOnesAreFoundInWhatIsLeft) {
   const AddedTokens tokens({{.id = 1, .content = "e\u0301", .normalized = true},
                             {.id = 2, .content = "e\u0301x", .normalized = false},
                             {.id = 3, .content = "\u00e9", .special = true, .normalized = true}},
-                           Normalization::kNfc);
+                           Nfc());
   // Tokens 1 and 3 are equal when normalized; the special one wins.
   EXPECT_THAT(Cut(tokens, "ae\u0301b\u00e9"), ElementsAre("a", "#3:\u00e9", "b", "#3:\u00e9"));
   EXPECT_THAT(Cut(tokens, "e\u0301x"), ElementsAre("#2:e\u0301x"));
@@ -74,7 +80,7 @@ TEST(AddedTokens, EscapableOnesMayBeEscaped) {
                             {.id = 3, .content = "s>", .normalized = true},
                             {.id = 4, .content = "<n>", .normalized = true, .escapable = true},
                             {.id = 5, .content = "s>-"}},
-                           Normalization::kNone);
+                           Normalizer());
   EXPECT_THAT(Cut(tokens, "a<s><t><n>", SpecialTokensInText::kEscape),
               ElementsAre("a<", "#3:s>", "#2:<t>", "<n>"));
   EXPECT_THAT(Cut(tokens, "<s>-s>-", SpecialTokensInText::kEscape),

@@ -1,46 +1,76 @@
 #include "coordinator/text/normalizer.h"
 
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "coordinator/text/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-std::string Nfc(std::string_view text) { return Normalize(Normalization::kNfc, text); }
-
-TEST(Normalizer, NoneLeavesTextAsItIs) {
-  EXPECT_EQ(Normalize(Normalization::kNone, "e\u0301"), "e\u0301");
+template <typename... Step>
+Normalizer Steps(Step... step) {
+  std::vector<Normalizer::Step> steps;
+  (steps.emplace_back(std::move(step)), ...);
+  return Normalizer(std::move(steps));
 }
 
-// From Unicode's NormalizationTest.txt (source column, NFC column).
-TEST(Normalizer, NfcComposesAndOrders) {
-  EXPECT_EQ(Nfc("plain"), "plain");
-  EXPECT_EQ(Nfc("\u1E0A"), "\u1E0A");
-  EXPECT_EQ(Nfc("D\u0307\u0323"), "\u1E0C\u0307");
-  EXPECT_EQ(Nfc("\u1E0A\u0323"), "\u1E0C\u0307");
-  EXPECT_EQ(Nfc("D\u031B\u0307\u0323"), "\u1E0C\u031B\u0307");
-  EXPECT_EQ(Nfc("\u212B"), "\u00C5");
-  EXPECT_EQ(Nfc("\u0344"), "\u0308\u0301");
-  EXPECT_EQ(Nfc("\u1100\u1161\u11A8"), "\uAC01");
-  EXPECT_EQ(Nfc("\uAC00\u11A8"), "\uAC01");
-  EXPECT_EQ(Nfc("\u0958"), "\u0915\u093C");  // a composition exclusion
-  EXPECT_EQ(Nfc("\U0001D15E"), "\U0001D157\U0001D165");
-  EXPECT_EQ(Nfc("a\u0315\u0300\u05AE\u0300b"), "\u00E0\u05AE\u0300\u0315b");
-  EXPECT_EQ(Nfc("e\u0301\u0301"), "\u00E9\u0301");
+using Replace = Normalizer::Replace;
+using Prepend = Normalizer::Prepend;
+using Strip = Normalizer::Strip;
+
+TEST(Normalizer, WithoutStepsLeavesTextAsItIs) {
+  EXPECT_TRUE(Normalizer().empty());
+  EXPECT_EQ(Normalizer().Apply("e\u0301"), "e\u0301");
 }
 
-// Swapping neighbours would take 10^11 steps here.
-TEST(Normalizer, ALongRunOfMarksIsOrdered) {
-  std::string mixed;
-  std::string below;
-  std::string above;
-  for (int i = 0; i < 300'000; ++i) {
-    mixed += "\u0301\u0323";  // classes 230 and 220
-    below += "\u0323";
-    above += "\u0301";
-  }
-  EXPECT_TRUE(Nfc("x" + mixed) == "x" + below + above);
+TEST(Normalizer, TakesStepsInOrder) {
+  const Normalizer llama = Steps(Prepend{"▁"}, Replace{Regex(" "), "▁"});
+  EXPECT_EQ(llama.Apply("a  b"), "▁a▁▁b");
+  EXPECT_EQ(llama.Apply(""), "");
+  EXPECT_EQ(Steps(Strip{true, true}).Apply(" \n a b \u3000"), "a b");
+  EXPECT_EQ(Steps(Strip{true, false}).Apply(" a "), "a ");
+  EXPECT_EQ(Steps(Strip{false, true}).Apply(" a "), " a");
+  EXPECT_EQ(Steps(Strip{true, true}).Apply(" \n"), "");
+  EXPECT_EQ(Steps(Normalizer::Lowercase{}).Apply("ÀÉ İΣ ẞ"), "àé i\u0307σ ß");
+  EXPECT_EQ(Steps(UnicodeForm::kNfkc, Normalizer::Lowercase{}).Apply("ﬁＡ"), "fia");
+  // As in the reference, an empty match right behind another match does not count.
+  EXPECT_EQ(Steps(Replace{Regex("x*"), "-"}).Apply("axb"), "-a-b-");
+  EXPECT_EQ(Steps(Replace{Regex("x*"), "-"}).Apply("xxé"), "-é-");
+  EXPECT_EQ(Steps(Replace{Regex("x*"), "-"}).Apply(""), "");
+}
+
+/// The bytes of a normalized text that stand for the first character of `text`.
+std::string First(const Normalizer& normalizer, std::string_view text, bool at_start = true) {
+  const StagedText staged = normalizer.Apply(
+      {.text = std::string(text), .first_bytes = FirstCodePoint(text).length}, at_start);
+  return staged.text.substr(0, staged.first_bytes);
+}
+
+TEST(Normalizer, KnowsWhatStandsForTheFirstCharacter) {
+  EXPECT_EQ(First(Normalizer(), "éa"), "é");
+  EXPECT_EQ(First(Steps(Prepend{"▁"}), "éa"), "▁é");
+  EXPECT_EQ(First(Steps(Prepend{"▁"}), "éa", false), "é");
+  EXPECT_EQ(First(Steps(Strip{true, true}), "éa"), "é");
+  EXPECT_EQ(First(Steps(Strip{true, true}), " éa"), "");
+  EXPECT_EQ(First(Steps(Replace{Regex("a"), "xy"}), "aab"), "xy");
+  EXPECT_EQ(First(Steps(Replace{Regex("aa"), "xy"}), "aab"), "");
+  EXPECT_EQ(First(Steps(Normalizer::Lowercase{}), "İa"), "i\u0307");
+  EXPECT_EQ(First(Steps(UnicodeForm::kNfc), "e\u0301a"), "é");
+  EXPECT_EQ(First(Steps(UnicodeForm::kNfc), "q\u0301a"), "q");
+  EXPECT_EQ(First(Steps(UnicodeForm::kNfd), "éa"), "e\u0301");
+  EXPECT_EQ(First(Steps(UnicodeForm::kNfkc), "½a"), "1⁄2");
+}
+
+TEST(Normalizer, ALaterSectionGetsNothingBeforeIt) {
+  const Normalizer prepend = Steps(Prepend{"▁"});
+  EXPECT_EQ(prepend.Apply({.text = "a", .first_bytes = 1}, false).text, "a");
+  // What follows an added token is not the section's beginning.
+  EXPECT_EQ(prepend.Apply({.text = "a", .first_bytes = 0}, false).text, "▁a");
 }
 
 }  // namespace

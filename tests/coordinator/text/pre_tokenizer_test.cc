@@ -8,6 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/text/unicode_classes.h"
+#include "coordinator/text/utf8.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -16,15 +19,23 @@ using testing::ElementsAre;
 std::vector<std::string> Cut(const PreTokenizer& pre_tokenizer, std::string_view text,
                              bool at_start = true) {
   std::vector<std::string> pieces;
-  pre_tokenizer.Cut(text, at_start, [&](std::string_view piece) { pieces.emplace_back(piece); });
+  pre_tokenizer.Cut({text, text.empty() ? 0 : FirstCodePoint(text).length}, at_start,
+                    [&](std::string_view piece) { pieces.emplace_back(piece); });
   return pieces;
 }
 
-std::vector<std::string> CutOnce(PreTokenizer::Step step, std::string_view text) {
+template <typename... Step>
+PreTokenizer Steps(Step... step) {
   std::vector<PreTokenizer::Step> steps;
-  steps.push_back(std::move(step));
-  return Cut(PreTokenizer(std::move(steps), false, false), text);
+  (steps.emplace_back(std::move(step)), ...);
+  return PreTokenizer(std::move(steps));
 }
+
+std::vector<std::string> CutOnce(PreTokenizer::Step step, std::string_view text) {
+  return Cut(Steps(std::move(step)), text);
+}
+
+CharacterSplitStep Digits(SplitBehavior behavior) { return {IsNumeric, behavior}; }
 
 // The example from the reference's documentation of NormalizedString::split.
 TEST(PreTokenizer, SplitsAsEachBehaviourSays) {
@@ -54,15 +65,17 @@ TEST(PreTokenizer, SplitsByExpression) {
 }
 
 TEST(PreTokenizer, CutsOffDigits) {
-  EXPECT_THAT(CutOnce(DigitsStep{true}, "a12٣½b"), ElementsAre("a", "1", "2", "٣", "½", "b"));
-  EXPECT_THAT(CutOnce(DigitsStep{false}, "a12٣½b3"), ElementsAre("a", "12٣½", "b", "3"));
+  EXPECT_THAT(CutOnce(Digits(SplitBehavior::kIsolated), "a12٣½b"),
+              ElementsAre("a", "1", "2", "٣", "½", "b"));
+  EXPECT_THAT(CutOnce(Digits(SplitBehavior::kContiguous), "a12٣½b3"),
+              ElementsAre("a", "12٣½", "b", "3"));
 }
 
 TEST(PreTokenizer, ByteLevelCutsByGpt2sExpressionAndAddsASpace) {
-  const PreTokenizer plain({}, false, true);
+  const PreTokenizer plain = Steps(ByteLevelStep(false, true));
   EXPECT_THAT(Cut(plain, "Hello there's  42!\n\n"),
               ElementsAre("Hello", " there", "'s", " ", " 42", "!", "\n\n"));
-  const PreTokenizer spaced({}, true, true);
+  const PreTokenizer spaced = Steps(ByteLevelStep(true, true));
   EXPECT_THAT(Cut(spaced, "a b"), ElementsAre(" a", " b"));
   EXPECT_THAT(Cut(spaced, " a"), ElementsAre(" a"));
   EXPECT_THAT(Cut(spaced, "\na"), ElementsAre(" ", "\n", "a"));
@@ -70,13 +83,47 @@ TEST(PreTokenizer, ByteLevelCutsByGpt2sExpressionAndAddsASpace) {
 }
 
 TEST(PreTokenizer, PutsNoSpaceBeforeALaterSection) {
-  std::vector<PreTokenizer::Step> steps;
-  steps.emplace_back(DigitsStep{});
-  const PreTokenizer spaced(std::move(steps), true, true);
+  const PreTokenizer spaced = Steps(Digits(SplitBehavior::kContiguous), ByteLevelStep(true, true));
   EXPECT_THAT(Cut(spaced, "a1b"), ElementsAre(" a", " 1", " b"));
   EXPECT_THAT(Cut(spaced, "a1b", false), ElementsAre("a", " 1", " b"));
   EXPECT_THAT(Cut(spaced, " a", false), ElementsAre(" a"));
   EXPECT_THAT(Cut(spaced, "", false), ElementsAre());
+}
+
+TEST(PreTokenizer, CutsAtPunctuationAndWhiteSpace) {
+  const auto punctuation = [](SplitBehavior behavior) {
+    return CutOnce(CharacterSplitStep{IsPunctuation, behavior}, "a,b!?c$d、e⁇");
+  };
+  EXPECT_THAT(punctuation(SplitBehavior::kIsolated),
+              ElementsAre("a", ",", "b", "!", "?", "c", "$", "d", "、", "e", "⁇"));
+  EXPECT_THAT(punctuation(SplitBehavior::kContiguous),
+              ElementsAre("a", ",", "b", "!?", "c", "$", "d", "、", "e", "⁇"));
+  EXPECT_THAT(CutOnce(CharacterSplitStep{IsWhiteSpace, SplitBehavior::kRemoved}, " a \u3000b\n"),
+              ElementsAre("a", "b"));
+  EXPECT_THAT(CutOnce(WhitespaceStep{}, " It's  été, 3½!\t?"),
+              ElementsAre("It", "'", "s", "été", ",", "3", "½!", "?"));
+  EXPECT_THAT(CutOnce(WhitespaceStep{}, " \n"), ElementsAre());
+}
+
+TEST(PreTokenizer, MetaspaceSpellsSpaces) {
+  using Prepend = MetaspaceStep::Prepend;
+  const auto metaspace = [](Prepend prepend, bool split) {
+    return MetaspaceStep{.replacement = "▁", .prepend = prepend, .split = split};
+  };
+  EXPECT_THAT(CutOnce(metaspace(Prepend::kAlways, true), "a  b c "),
+              ElementsAre("▁a", "▁", "▁b", "▁c", "▁"));
+  EXPECT_THAT(CutOnce(metaspace(Prepend::kAlways, false), "a  b"), ElementsAre("▁a▁▁b"));
+  EXPECT_THAT(CutOnce(metaspace(Prepend::kAlways, false), " a"), ElementsAre("▁a"));
+  EXPECT_THAT(CutOnce(metaspace(Prepend::kAlways, false), "▁a"), ElementsAre("▁a"));
+  EXPECT_THAT(CutOnce(metaspace(Prepend::kNever, true), "a b"), ElementsAre("a", "▁b"));
+  // Each piece of an earlier step is a text of its own, but only one is at the beginning.
+  const auto after_digits = [&](Prepend prepend) {
+    return Steps(Digits(SplitBehavior::kContiguous), metaspace(prepend, true));
+  };
+  EXPECT_THAT(Cut(after_digits(Prepend::kAlways), "a1b"), ElementsAre("▁a", "▁1", "▁b"));
+  EXPECT_THAT(Cut(after_digits(Prepend::kFirst), "a1b"), ElementsAre("▁a", "1", "b"));
+  EXPECT_THAT(Cut(after_digits(Prepend::kAlways), "a1b", false), ElementsAre("a", "▁1", "▁b"));
+  EXPECT_THAT(Cut(after_digits(Prepend::kFirst), "a1b", false), ElementsAre("a", "1", "b"));
 }
 
 }  // namespace

@@ -112,10 +112,10 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
   };
   const std::vector<Fault> faults = {
       {"/model", 3, "model: not an object"},
-      {"/model/type", "Unigram", R"(type "Unigram" is not supported)"},
+      {"/model/type", "Unigram", "model.type: Unigram after a ByteLevel pre-tokenizer"},
+      {"/model/type", "WordLevel", R"(type "WordLevel" is not supported, only BPE and Unigram)"},
       {"/model/type", "WordPiece", "WordPiece"},
       {"/model/type", 3, "model.type: not a string"},
-      {"/model/byte_fallback", true, "model.byte_fallback: not supported"},
       {"/model/byte_fallback", "no", "model.byte_fallback: not true or false"},
       {"/model/dropout", 0.1, "model.dropout: not supported"},
       {"/model/continuing_subword_prefix", "##", "model.continuing_subword_prefix"},
@@ -139,19 +139,14 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/model/merges/2", "a b c", "merge 2: neither"},
       {"/model/merges/2", "ab", "merge 2: neither"},
       {"/model/merges/2", 7, "merge 2: neither"},
-      {"/normalizer", {{"type", "NFKC"}}, R"(normalizer.type: "NFKC" is not supported)"},
+      {"/normalizer", {{"type", "Nmt"}}, R"(normalizer.type: "Nmt" is not supported)"},
       {"/normalizer",
-       {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}}}},
-       R"(normalizer.normalizers[0].type: "Lowercase")"},
+       {{"type", "Sequence"}, {"normalizers", {{{"type", "StripAccents"}}}}},
+       R"(normalizer.normalizers[0].type: "StripAccents")"},
       {"/normalizer",
        {{"type", "Sequence"}, {"normalizers", 3}},
        "normalizer.normalizers: not a list"},
-      {"/pre_tokenizer", nullptr, "\"pre_tokenizer\" is missing"},
-      {"/pre_tokenizer", {{"type", "Whitespace"}}, R"(pre_tokenizer.type: "Whitespace")"},
-      {"/pre_tokenizer", {{"type", "Digits"}}, "without ByteLevel"},
-      {"/pre_tokenizer",
-       {{"type", "Sequence"}, {"pretokenizers", json::array()}},
-       "without ByteLevel"},
+      {"/pre_tokenizer", {{"type", "BertPreTokenizer"}}, R"(pre_tokenizer.type: "BertPre)"},
       {"/pre_tokenizer",
        {{"type", "Sequence"}, {"pretokenizers", {byte_level, {{"type", "Digits"}}}}},
        "pre_tokenizer.pretokenizers[1]: a step after ByteLevel"},
@@ -163,7 +158,7 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/pre_tokenizer", split({{"Regex", "a"}}, "Shaken"), R"("Shaken" is not supported)"},
       {"/decoder", nullptr, "\"decoder\" is missing"},
       {"/decoder", {{"type", "WordPiece"}}, R"(decoder.type: "WordPiece")"},
-      {"/post_processor", {{"type", "BertProcessing"}}, R"(post_processor.type: "BertProcessing")"},
+      {"/post_processor", {{"type", "Pairs"}}, R"(post_processor.type: "Pairs")"},
       {"/post_processor",
        {{"type", "Sequence"}, {"processors", {{{"type", "X"}}}}},
        R"(post_processor.processors[0].type: "X")"},
@@ -199,10 +194,20 @@ TEST_F(TokenizerLoad, AnUnknownTokenMattersOnlyIfItCanOccur) {
   Write("tokenizer.json", document.dump());
   EXPECT_EQ(Failure(), "");
 
+  document["model"]["unk_token"] = "<none>";
+  Write("tokenizer.json", document.dump());
+  EXPECT_EQ(Failure(), "");
+
   document = json::parse(ReadFile(kData / "missing-bytes" / "tokenizer.json"));
+  document["model"]["unk_token"] = "<none>";
+  Write("tokenizer.json", document.dump());
+  ExpectFailure("tokenizer.json", R"(model.unk_token: "<none>" is not in the vocabulary)");
   document["model"]["unk_token"] = "!";
   Write("tokenizer.json", document.dump());
-  ExpectFailure("tokenizer.json", "model.unk_token: not supported");
+  const auto tokenizer = LoadTokenizer(directory_.path());
+  const TokenId unknown = *tokenizer->SingleToken("!");
+  // The first byte of é has no token.
+  EXPECT_EQ(tokenizer->Encode("é"), (Ids{unknown, tokenizer->Encode("é")[1]}));
 }
 
 TEST_F(TokenizerLoad, AVocabularyMayHaveHoles) {
@@ -330,15 +335,11 @@ TEST_F(TokenizerLoad, TokenizerJsonComesBeforeTokenizerModel) {
   Write("tokenizer.json", nfc_.dump());
   Write("tokenizer.model", "not even looked at");
   EXPECT_EQ(LoadTokenizer(directory_.path())->kind(), "byte-level BPE");
-}
-
-TEST_F(TokenizerLoad, AConversionGivesWayToTheModelItWasMadeOf) {
   json document = nfc_;
   document["model"]["byte_fallback"] = true;
+  document["pre_tokenizer"] = nullptr;
   Write("tokenizer.json", document.dump());
-  EXPECT_THAT(Failure(), HasSubstr("byte_fallback"));
-  Write("tokenizer.model", ReadFile(kData / "sentencepiece-bpe" / "tokenizer.model"));
-  EXPECT_EQ(LoadTokenizer(directory_.path())->kind(), "SentencePiece");
+  EXPECT_EQ(LoadTokenizer(directory_.path())->kind(), "BPE with byte fallback");
 }
 
 }  // namespace

@@ -1,40 +1,47 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "coordinator/text/added_tokens.h"
 #include "coordinator/text/bpe_model.h"
+#include "coordinator/text/decoder.h"
 #include "coordinator/text/pre_tokenizer.h"
 #include "coordinator/text/tokenizer.h"
+#include "coordinator/text/unigram_model.h"
 
 namespace scorecast::coordinator {
 
-/// Byte-level BPE, the tokenizer of the GPT-2 family (Llama 3, Qwen, SmolLM2): added tokens are cut
-/// out, the rest is normalized and cut into pieces, and each piece is merged.
-class BpeTokenizer final : public Tokenizer {
+/// The tokenizer that a tokenizer.json describes. Added tokens are cut out, the rest is normalized
+/// and cut into pieces, and the model makes tokens of each piece.
+class PipelineTokenizer final : public Tokenizer {
  public:
   struct Parts {
     AddedTokens added_tokens;
     PreTokenizer pre_tokenizer;
-    BpeModel model;
-    std::vector<std::string> token_bytes;  ///< By id; empty for ids without a token.
+    std::variant<BpeModel, UnigramModel> model;
+    Decoder decoder;
+    std::string_view kind;
+    std::vector<std::string> spellings;  ///< What is decoded, by id; empty for ids without a token.
     std::vector<TokenId> added_prefix;
     std::vector<TokenId> added_suffix;
     std::optional<TokenId> bos;
   };
 
-  explicit BpeTokenizer(Parts parts);
+  explicit PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {}
 
   const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
   const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
   std::optional<TokenId> bos() const override { return parts_.bos; }
   std::string Decode(std::span<const TokenId> ids) const override;
+  TextState StateOf(TokenId id) const override;
   std::int64_t vocab_size() const override {
-    return static_cast<std::int64_t>(parts_.token_bytes.size());
+    return static_cast<std::int64_t>(parts_.spellings.size());
   }
-  std::string_view kind() const override { return "byte-level BPE"; }
+  std::string_view kind() const override { return parts_.kind; }
   std::vector<SpecialToken> special_tokens() const override;
 
  private:
@@ -42,6 +49,9 @@ class BpeTokenizer final : public Tokenizer {
                                   const EncodeOptions& options) const override;
   std::string_view EscapedSpelling(TokenId id) const override {
     return parts_.added_tokens.EscapedSpelling(id);
+  }
+  bool HasToken(TokenId id) const {
+    return id >= 0 && id < vocab_size() && !parts_.spellings[id].empty();
   }
 
   Parts parts_;

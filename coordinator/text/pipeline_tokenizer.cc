@@ -1,0 +1,58 @@
+#include "coordinator/text/pipeline_tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "coordinator/text/utf8.h"
+
+namespace scorecast::coordinator {
+
+std::vector<TokenId> PipelineTokenizer::EncodeText(std::string_view text,
+                                                   const EncodeOptions& options) const {
+  std::vector<TokenId> ids;
+  const auto encode = [&](std::string_view piece) {
+    std::visit([&](const auto& model) { model.Encode(piece, ids); }, parts_.model);
+  };
+  parts_.added_tokens.Cut(text, options, [&](const AddedTokens::Part& part) {
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+    } else {
+      parts_.pre_tokenizer.Cut({.text = part.text, .first_bytes = part.first_bytes},
+                               options.at_start, encode);
+    }
+  });
+  return ids;
+}
+
+std::string PipelineTokenizer::Decode(std::span<const TokenId> ids) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const TokenId id : ids) {
+    if (HasToken(id)) {
+      tokens.push_back(parts_.spellings[id]);
+    }
+  }
+  return parts_.decoder.Decode(std::move(tokens));
+}
+
+Tokenizer::TextState PipelineTokenizer::StateOf(TokenId id) const {
+  if (parts_.decoder.HasByteLevel()) {
+    return TextState::kCharacters;
+  }
+  if (!HasToken(id)) {
+    return TextState::kAbsent;
+  }
+  return parts_.decoder.IsByte(parts_.spellings[id]) ? TextState::kOpen : TextState::kSettled;
+}
+
+std::vector<SpecialToken> PipelineTokenizer::special_tokens() const {
+  std::vector<SpecialToken> tokens;
+  for (const AddedToken& token : parts_.added_tokens.tokens()) {
+    tokens.push_back({token.id, token.content});
+  }
+  std::sort(tokens.begin(), tokens.end(),
+            [](const SpecialToken& a, const SpecialToken& b) { return a.id < b.id; });
+  return tokens;
+}
+
+}  // namespace scorecast::coordinator

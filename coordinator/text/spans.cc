@@ -1,0 +1,133 @@
+#include "coordinator/text/spans.h"
+
+#include <optional>
+
+#include "coordinator/text/utf8.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+/// Collects spans that cover a whole text, from matches that are reported in order.
+class SpanList {
+ public:
+  explicit SpanList(std::size_t text_size) : text_size_(text_size) {}
+
+  void AddMatch(std::size_t begin, std::size_t end) {
+    AddBetween(begin);
+    spans_.push_back({begin, end, true});
+    end_ = end;
+  }
+
+  std::vector<Span> Finish() && {
+    AddBetween(text_size_);
+    return std::move(spans_);
+  }
+
+ private:
+  void AddBetween(std::size_t end) {
+    if (end_ < end) {
+      spans_.push_back({end_, end, false});
+    }
+  }
+
+  std::size_t text_size_;
+  std::size_t end_ = 0;
+  std::vector<Span> spans_;
+};
+
+}  // namespace
+
+std::vector<Span> FindSpans(std::string_view text, const Regex& regex) {
+  SpanList spans(text.size());
+  std::optional<std::size_t> last_end;
+  std::size_t from = 0;
+  // The reference finds nothing in an empty text, not even an empty match.
+  while (from <= text.size() && !text.empty()) {
+    const std::optional<RegexMatch> match = regex.Find(text, from);
+    if (!match) {
+      break;
+    }
+    const bool is_empty = match->begin == match->end;
+    from = match->end;
+    if (!is_empty || last_end != match->end) {
+      spans.AddMatch(match->begin, match->end);
+      last_end = match->end;
+    }
+    if (is_empty) {
+      // The search continues behind the next character.
+      from += from < text.size() ? FirstCodePoint(text.substr(from)).length : 1;
+    }
+  }
+  return std::move(spans).Finish();
+}
+
+std::vector<Span> FindSpans(std::string_view text, bool (*has_property)(char32_t)) {
+  SpanList spans(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint character = FirstCodePoint(text.substr(at));
+    if (has_property(character.value)) {
+      spans.AddMatch(at, at + character.length);
+    }
+    at += character.length;
+  }
+  return std::move(spans).Finish();
+}
+
+std::vector<Span> FindSpans(std::string_view text, std::string_view literal) {
+  SpanList spans(text.size());
+  for (std::size_t at = text.find(literal); at != std::string_view::npos;
+       at = text.find(literal, at + literal.size())) {
+    spans.AddMatch(at, at + literal.size());
+  }
+  return std::move(spans).Finish();
+}
+
+std::vector<Span> JoinSpans(std::vector<Span> spans, SplitBehavior behavior) {
+  std::vector<Span> joined;
+  joined.reserve(spans.size());
+  bool previous = false;
+  switch (behavior) {
+    case SplitBehavior::kIsolated:
+      return spans;
+    case SplitBehavior::kRemoved:
+      for (const Span& span : spans) {
+        if (!span.is_match) {
+          joined.push_back(span);
+        }
+      }
+      return joined;
+    case SplitBehavior::kContiguous:
+      for (const Span& span : spans) {
+        if (span.is_match == previous && !joined.empty()) {
+          joined.back().end = span.end;
+        } else {
+          joined.push_back(span);
+        }
+        previous = span.is_match;
+      }
+      return joined;
+    case SplitBehavior::kMergedWithPrevious:
+      for (const Span& span : spans) {
+        if (span.is_match && !previous && !joined.empty()) {
+          joined.back().end = span.end;
+        } else {
+          joined.push_back(span);
+        }
+        previous = span.is_match;
+      }
+      return joined;
+    case SplitBehavior::kMergedWithNext:
+      for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
+        if (span->is_match && !previous && !joined.empty()) {
+          joined.back().begin = span->begin;
+        } else {
+          joined.push_back(*span);
+        }
+        previous = span->is_match;
+      }
+      return {joined.rbegin(), joined.rend()};
+  }
+  return spans;
+}
+
+}  // namespace scorecast::coordinator
