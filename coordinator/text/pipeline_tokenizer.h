@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,7 +33,6 @@ class PipelineTokenizer final : public Tokenizer {
 
   explicit PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {}
 
-  std::size_t CertainCut(std::string_view text, const EncodeOptions& options) const override;
   const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
   const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
   std::optional<TokenId> bos() const override { return parts_.bos; }
@@ -49,11 +47,11 @@ class PipelineTokenizer final : public Tokenizer {
  private:
   std::vector<TokenId> EncodeText(std::string_view text,
                                   const EncodeOptions& options) const override;
-  bool HasToken(TokenId id) const {
-    return id >= 0 && id < vocab_size() && !parts_.spellings[id].empty();
-  }
   std::string_view EscapedSpelling(TokenId id) const override {
     return parts_.added_tokens.EscapedSpelling(id);
+  }
+  bool HasToken(TokenId id) const {
+    return id >= 0 && id < vocab_size() && !parts_.spellings[id].empty();
   }
 
   Parts parts_;
