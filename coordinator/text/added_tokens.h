@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "coordinator/text/encode_options.h"
@@ -50,6 +51,9 @@ class AddedTokens {
   /// Goes on to the last part of a text whose end is open, and normalizes it.
   void GoToLast(const EncodeOptions& options, OpenPiece& text) const;
 
+  /// The text of the escapable token with this id; empty if no such token exists.
+  std::string_view EscapedSpelling(proto::TokenId id) const;
+
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
@@ -67,6 +71,7 @@ class AddedTokens {
   Normalizer normalizer_;
   TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
   TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
+  std::unordered_map<proto::TokenId, std::size_t> escapable_;  ///< As indices into tokens_.
 };
 
 }  // namespace scorecast::coordinator

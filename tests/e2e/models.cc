@@ -47,8 +47,10 @@ std::filesystem::path Make(const reference::RandomCheckpoint& checkpoint,
 
 }  // namespace
 
-std::filesystem::path MakeModel(const std::string& tokenizer, std::int64_t positions) {
+std::filesystem::path MakeModel(const std::string& tokenizer, std::int64_t positions,
+                                std::int64_t vocab_size) {
   reference::RandomCheckpoint checkpoint = Checkpoint();
+  checkpoint.config.vocab_size = vocab_size;
   checkpoint.config.max_position_embeddings = positions;
   return Make(checkpoint, tokenizer);
 }
