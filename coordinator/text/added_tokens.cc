@@ -139,9 +139,14 @@ bool AddedTokens::AnyOf(const std::function<bool(const AddedToken&)>& condition)
   return std::any_of(tokens_.begin(), tokens_.end(), condition);
 }
 
-void AddedTokens::GoBehindLast(bool is_normalized, SpecialTokensInText special_tokens,
+void AddedTokens::GoToLast(const EncodeOptions& options, OpenPiece& text) const {
+  GoBehindLast(raw_, options.special_tokens, text);
+  normalizer_.Apply(text, options.at_start);
+  GoBehindLast(normalized_, options.special_tokens, text);
+}
+
+void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
                                OpenPiece& piece) const {
-  const TokenTrie& trie = is_normalized ? normalized_ : raw_;
   if (trie.empty()) {
     return;
   }
@@ -178,20 +183,23 @@ void AddedTokens::GoBehindLast(bool is_normalized, SpecialTokensInText special_t
     last = begin < done ? std::nullopt : std::optional(begin);
     done = end;
   }
-  // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take more
-  // white space along.
+  // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take
+  // more white space along.
   std::size_t end = std::max(at, done);
   if (AnyOf([](const AddedToken& token) { return token.lstrip; })) {
     end -= WhiteSpaceAtEnd(text.substr(done, end - done));
   }
   OpenText& open = piece.text;
   // A token that must not follow a word character would be found if the text began with it.
-  for (std::size_t i = done; i <= end; ++i) {
-    if (EndsWithWord(text.substr(0, i)) && AnyOf([&](const AddedToken& token) {
-          return token.single_word &&
-                 (is_normalized || i == text.size() || token.content.front() == text[i]);
-        })) {
-      open.places[i] = OpenText::kNoPlace;
+  if (AnyOf([](const AddedToken& token) { return token.single_word; })) {
+    for (std::size_t i = done; i <= end; ++i) {
+      if (open.places[i] != OpenText::kNoPlace && EndsWithWord(text.substr(0, i)) &&
+          AnyOf([&](const AddedToken& token) {
+            return token.single_word &&
+                   (&trie == &normalized_ || i == text.size() || token.content.front() == text[i]);
+          })) {
+        open.places[i] = OpenText::kNoPlace;
+      }
     }
   }
   open.ForgetPlaces(done, rejected);

@@ -51,15 +51,19 @@ class AddedTokens {
   /// The text of the escapable token with this id; empty if no such token exists.
   std::string_view EscapedSpelling(proto::TokenId id) const;
 
-  /// Goes on to the text behind the last token, in a raw text (`is_normalized` false) or in a
-  /// normalized one. It ends where a token may begin if more text follows.
-  void GoBehindLast(bool is_normalized, SpecialTokensInText special_tokens, OpenPiece& piece) const;
+  /// Goes on to the last part of a text whose end is open, and normalizes it.
+  void GoToLast(const EncodeOptions& options, OpenPiece& text) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
   void CutAt(const TokenTrie& trie, const Part& whole, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
+
+  /// Goes on to the text behind the last token of `trie`. The text ends where a token may begin if
+  /// more text follows.
+  void GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
+                    OpenPiece& piece) const;
 
   bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
 

@@ -180,6 +180,35 @@ void BpeModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
   EncodeMerged(piece, ids);
 }
 
+void BpeModel::GoToLast(OpenPiece& piece) const {
+  if (!data_.character_tokens) {
+    return;
+  }
+  // The text behind the cut must not be a whole token, which would be looked up without merging.
+  bool may_be_whole = !data_.whole_pieces.empty();
+  const std::string_view text = piece.text.text;
+  const auto is_known = [&](CodePoint character) {
+    return data_.character_tokens->contains(character.value);
+  };
+  for (std::size_t at = text.size(); at > 0;) {
+    const CodePoint after = LastCodePoint(text.substr(0, at));
+    at -= after.length;
+    if (at == 0) {
+      return;
+    }
+    const CodePoint before = LastCodePoint(text.substr(0, at));
+    if (data_.pairs.Contains(before.value, after.value)) {
+      continue;
+    }
+    if (!may_be_whole && piece.text.places[at] != OpenText::kNoPlace && is_known(before) &&
+        is_known(after)) {
+      piece.Cut(at, text.size());
+      return;
+    }
+    may_be_whole = false;
+  }
+}
+
 void BpeModel::Begin(std::string_view piece, Beginning& beginning) const {
   if (!data_.character_tokens) {
     for (const char c : piece) {

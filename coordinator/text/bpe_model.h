@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/text/character_pairs.h"
 #include "coordinator/text/merge_table.h"
+#include "coordinator/text/open_text.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -49,12 +51,17 @@ class BpeModel {
     /// For `ignore_merges`: a piece that is a whole token becomes that token. Keys are spelled as
     /// pieces are.
     IdByText whole_pieces;
+    /// The pairs of characters in all tokens. Empty in byte-level BPE.
+    CharacterPairs pairs;
   };
 
   explicit BpeModel(Data data) : data_(std::move(data)) {}
 
   /// Appends the tokens of `piece`. O(n log n).
   void Encode(std::string_view piece, std::vector<proto::TokenId>& ids) const;
+
+  /// Goes on behind the last place of a piece with an open end at which no merge is possible.
+  void GoToLast(OpenPiece& piece) const;
 
  private:
   class Beginning;

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "coordinator/text/open_text.h"
 #include "coordinator/text/precompiled_charsmap.h"
 #include "coordinator/text/regex.h"
 #include "coordinator/text/unicode_form.h"
@@ -49,6 +50,9 @@ class Normalizer {
   /// `text` must be valid UTF-8. If `at_start` is false, nothing is put before a text with
   /// `first_bytes`: it continues another one.
   StagedText Apply(StagedText text, bool at_start) const;
+
+  /// The same for a text whose end is open.
+  void Apply(OpenPiece& piece, bool at_start) const;
 
   /// The same for a text that stands by itself.
   std::string Apply(std::string_view text) const;

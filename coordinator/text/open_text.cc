@@ -5,12 +5,12 @@
 
 namespace scorecast::coordinator {
 
-OpenText OpenText::FromRaw(std::string_view raw, std::size_t offset) {
+OpenText OpenText::FromRaw(std::string_view raw) {
   OpenText result{std::string(raw), std::vector<std::size_t>(raw.size() + 1)};
   for (std::size_t i = 0; i <= raw.size(); ++i) {
     const bool is_inside_character =
         i < raw.size() && (static_cast<unsigned char>(raw[i]) & 0xC0) == 0x80;
-    result.places[i] = is_inside_character ? kNoPlace : offset + i;
+    result.places[i] = is_inside_character ? kNoPlace : i;
   }
   return result;
 }
@@ -49,8 +49,7 @@ void OpenTextBuilder::Add(std::string_view text, std::size_t place) {
 
 void OpenTextBuilder::Copy(const OpenText& from, std::size_t begin, std::size_t end) {
   made_.text += std::string_view(from.text).substr(begin, end - begin);
-  made_.places.insert(made_.places.end(),
-                      from.places.begin() + static_cast<std::ptrdiff_t>(begin),
+  made_.places.insert(made_.places.end(), from.places.begin() + static_cast<std::ptrdiff_t>(begin),
                       from.places.begin() + static_cast<std::ptrdiff_t>(end));
 }
 

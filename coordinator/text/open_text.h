@@ -16,8 +16,7 @@ namespace scorecast::coordinator {
 struct OpenText {
   static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
 
-  /// `raw` stands at `offset` of the raw text.
-  static OpenText FromRaw(std::string_view raw, std::size_t offset);
+  static OpenText FromRaw(std::string_view raw);
 
   /// Keeps [begin, end).
   void Keep(std::size_t begin, std::size_t end);

@@ -24,6 +24,20 @@ std::vector<TokenId> PipelineTokenizer::EncodeText(std::string_view text,
   return ids;
 }
 
+std::size_t PipelineTokenizer::CertainCut(std::string_view text,
+                                          const EncodeOptions& options) const {
+  if (!IsValidUtf8(text)) {
+    return 0;
+  }
+  OpenPiece piece{.text = OpenText::FromRaw(text)};
+  parts_.added_tokens.GoToLast(options, piece);
+  parts_.pre_tokenizer.GoToLast(piece, options.at_start);
+  if (const auto* model = std::get_if<BpeModel>(&parts_.model)) {
+    model->GoToLast(piece);
+  }
+  return piece.cut;
+}
+
 std::string PipelineTokenizer::Decode(std::span<const TokenId> ids) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());

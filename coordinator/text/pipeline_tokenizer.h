@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ class PipelineTokenizer final : public Tokenizer {
 
   explicit PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {}
 
+  std::size_t CertainCut(std::string_view text, const EncodeOptions& options) const override;
   const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
   const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
   std::optional<TokenId> bos() const override { return parts_.bos; }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "coordinator/text/open_text.h"
 #include "coordinator/text/regex.h"
 #include "coordinator/text/spans.h"
 
@@ -74,6 +75,9 @@ class PreTokenizer {
   /// `first_bytes`: it continues another text.
   void Cut(const Piece& text, bool at_start,
            const std::function<void(std::string_view)>& piece) const;
+
+  /// Goes on to the last piece of a text whose end is open.
+  void GoToLast(OpenPiece& text, bool at_start) const;
 
  private:
   struct Cutting;

@@ -180,6 +180,10 @@ ReadModel ReadBpeModel(const JsonCursor& model, bool is_byte_level) {
     data.byte_tokens = ReadByteTokens(ids);
   } else {
     data.character_tokens = ReadCharacterTokens(ids);
+    for (const auto& [spelling, id] : ids) {
+      data.pairs.Add(spelling);
+    }
+    data.pairs.Finish();
   }
   const bool byte_fallback = model.Flag("byte_fallback", false);
   if (byte_fallback) {

@@ -6,6 +6,7 @@
 
 #include <sentencepiece_processor.h>
 
+#include "coordinator/text/open_text.h"
 #include "coordinator/text/user_defined_pieces.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
@@ -73,6 +74,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
                                                const std::string& origin)
     : processor_(Load(model, config.add_prefix_space, origin)),
       later_sections_(Load(model, false, origin)),
+      cuts_(model),
       added_tokens_(ConfiguredTokens(config, *processor_), Normalizer()),
       vocab_size_(processor_->GetPieceSize()) {
   for (const AddedToken& token : added_tokens_.tokens()) {
@@ -141,6 +143,18 @@ std::vector<TokenId> SentencePieceTokenizer::EncodeText(std::string_view text,
     at_start = false;
   });
   return ids;
+}
+
+std::size_t SentencePieceTokenizer::CertainCut(std::string_view text,
+                                               const EncodeOptions& options) const {
+  if (!IsValidUtf8(text)) {
+    return 0;
+  }
+  OpenPiece piece{.text = OpenText::FromRaw(text)};
+  added_tokens_.GoToLast(options, piece);
+  const std::size_t last = cuts_.Last(piece.text.text);
+  const bool is_place = last > 0 && piece.text.places[last] != OpenText::kNoPlace;
+  return is_place ? piece.text.places[last] : piece.cut;
 }
 
 std::string_view SentencePieceTokenizer::EscapedSpelling(TokenId id) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/text/added_tokens.h"
+#include "coordinator/text/sentencepiece_cuts.h"
 #include "coordinator/text/tokenizer.h"
 #include "coordinator/text/tokenizer_config.h"
 
@@ -28,6 +30,7 @@ class SentencePieceTokenizer final : public Tokenizer {
                          const std::string& origin);
   ~SentencePieceTokenizer() override;
 
+  std::size_t CertainCut(std::string_view text, const EncodeOptions& options) const override;
   const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
   const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
   std::optional<TokenId> bos() const override { return bos_; }
@@ -48,6 +51,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   /// Encodes without the dummy prefix.
   std::unique_ptr<sentencepiece::SentencePieceProcessor> later_sections_;
+  SentencePieceCuts cuts_;
   AddedTokens added_tokens_;
   std::int64_t vocab_size_;
   std::unordered_map<TokenId, std::string> added_texts_;    ///< Of the added tokens, by id.

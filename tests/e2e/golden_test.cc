@@ -265,6 +265,18 @@ TEST_P(Text, OneByOne) {
   OnAllRanks({dir_, {}}, bodies, [&](const BatchRun& run) { Check(run, golden_.one_by_one); });
 }
 
+// Items that continue the query have the same scores in one pass as one by one.
+TEST_P(Text, OneByOneCasesInOnePass) {
+  std::vector<TextCase> cases = golden_.one_by_one;
+  std::erase_if(cases, [](const TextCase& one) { return one.item_first; });
+  ASSERT_FALSE(cases.empty());
+  const std::vector<json> bodies = Bodies(cases);
+  OnAllRanks({dir_,
+              {"--multi-item-scoring-delimiter", golden_.delimiter_text, "--item-tokenization",
+               "continued"}},
+             bodies, [&](const BatchRun& run) { Check(run, cases); });
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Text,
                          ::testing::Values(SharedReference("qwen3-tiny"),
                                            SharedReference("llama2-tiny"), DemoReference("text")),

@@ -205,8 +205,7 @@ class MultiItemPreparation {
     if (has_items && context_.options.delimiter_visibility == DelimiterVisibility::kFirst) {
       prefix_.push_back(*context_.options.delimiter);
     }
-    readout.query_token_logprobs =
-        has_items && request_.return_token_logprobs && !labels_.per_item;
+    readout.query_token_logprobs = has_items && request_.return_token_logprobs && !labels_.per_item;
     readout.query_row = readout.query_token_logprobs || (has_items && readout.row.top_logprobs);
     const bool needs_query = !blocks_.empty() || readout.query_row || !has_items;
     if (auto fault = LengthFault(needs_query)) {
@@ -380,8 +379,8 @@ class OneByOnePreparation {
 
 }  // namespace
 
-/// The readout is a ScoreReadout. In multi-item mode the first sequence reads the query's row if the
-/// response needs it, and then the last row of each item that it packs; each other item has a
+/// The readout is a ScoreReadout. In multi-item mode the first sequence reads the query's row if
+/// the response needs it, and then the last row of each item that it packs; each other item has a
 /// sequence of its own. One by one, there is a sequence for each item, which reads its last row.
 /// Without items there is no sequence.
 Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,

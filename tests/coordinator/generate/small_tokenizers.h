@@ -12,10 +12,25 @@
 
 namespace scorecast::coordinator {
 
-/// The small tokenizers of tests/coordinator/text/data: SentencePiece and byte-level BPE.
+/// Small tokenizers of tests/coordinator/text/data: SentencePiece, byte-level BPE, and BPE and
+/// Unigram with each kind of decoder.
 inline std::vector<std::string> SmallTokenizers() {
-  return {"sentencepiece-bpe", "sentencepiece-unigram", "added-tokens", "cased",        "digits",
-          "ignore-merges",     "missing-bytes",         "nfc",          "prefix-space", "splits"};
+  return {"sentencepiece-bpe",
+          "sentencepiece-unigram",
+          "added-tokens",
+          "cased",
+          "digits",
+          "ignore-merges",
+          "missing-bytes",
+          "nfc",
+          "prefix-space",
+          "splits",
+          "gemma",
+          "llama2",
+          "metaspace-always",
+          "unigram-first",
+          "unigram-precompiled",
+          "unigram-never"};
 }
 
 inline std::unique_ptr<Tokenizer> SmallTokenizer(const std::string& name) {

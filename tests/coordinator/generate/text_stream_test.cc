@@ -163,6 +163,28 @@ TEST(TextStream, WaitsForTheLastByteOfACharacter) {
   }
 }
 
+// The reference makes text of all neighbouring bytes together, or else of none.
+TEST(TextStream, WaitsForTheEndOfARunOfBytes) {
+  const std::unique_ptr<Tokenizer> tokenizer = SmallTokenizer("llama2");
+  const Ids ids = tokenizer->Encode("a\U00010384e");
+  ASSERT_EQ(ids.size(), 6u);
+  for (const bool is_broken : {false, true}) {
+    TextStream stream(*tokenizer, std::span(ids).first(1));
+    for (int i = 1; i < 5; ++i) {
+      EXPECT_EQ(stream.Push(ids[i]), "");
+    }
+    if (is_broken) {
+      EXPECT_EQ(stream.Push(ids[1]), "");
+    }
+    EXPECT_EQ(stream.Push(ids[5]), is_broken ? "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFDe" : "\U00010384e");
+    EXPECT_EQ(stream.Finish(), "");
+  }
+  TextStream stream(*tokenizer, std::span(ids).first(3));
+  EXPECT_EQ(stream.Push(ids[3]), "");
+  EXPECT_EQ(stream.Push(ids[4]), "");
+  EXPECT_EQ(stream.Finish(), "\U00010384");
+}
+
 TEST(TextStream, WaitsPastTokensWithoutText) {
   for (const std::string name : {"sentencepiece-bpe", "nfc"}) {
     SCOPED_TRACE(name);

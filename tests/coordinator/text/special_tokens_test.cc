@@ -2,6 +2,7 @@
 // output of the reference libraries: see data/special-tokens/make_special_tokens.py.
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/text/continued_text.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
 #include "tests/coordinator/text/json_lines.h"
@@ -94,6 +96,23 @@ TEST(EscapedTexts, GiveTheReferencesIds) {
   }
 }
 
+/// A text continued at any place has the tokens of the whole text.
+void ExpectContinued(const Tokenizer& tokenizer, const std::string& text) {
+  for (const EncodeOptions& options : {EncodeOptions{}, kEscape}) {
+    Ids whole = tokenizer.Encode(text, options);
+    if (tokenizer.bos()) {
+      whole.insert(whole.begin(), *tokenizer.bos());
+    }
+    for (std::size_t at = 0; at <= text.size(); ++at) {
+      const std::string_view head = std::string_view(text).substr(0, at);
+      const std::string_view tail = std::string_view(text).substr(at);
+      if (IsValidUtf8(head)) {
+        EXPECT_EQ(ContinuedText(tokenizer, head, options.special_tokens).Encode(tail), whole) << at;
+      }
+    }
+  }
+}
+
 class FilesBesideATokenizer : public testing::TestWithParam<std::string> {};
 
 TEST_P(FilesBesideATokenizer, AddTheReferencesTokens) {
@@ -115,10 +134,10 @@ TEST_P(FilesBesideATokenizer, AddTheReferencesTokens) {
     SCOPED_TRACE(vector.dump());
     const std::string text = vector["text"];
     EXPECT_EQ(tokenizer->Encode(text), vector["ids"].get<Ids>());
-    const Ids escaped = tokenizer->Encode(text, kEscape);
     if (!vector["escaped"].is_null()) {
-      EXPECT_EQ(escaped, vector["escaped"].get<Ids>());
+      EXPECT_EQ(tokenizer->Encode(text, kEscape), vector["escaped"].get<Ids>());
     }
+    ExpectContinued(*tokenizer, text);
   }
 }
 

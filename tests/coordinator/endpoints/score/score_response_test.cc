@@ -116,6 +116,18 @@ TEST(Scores, QueryRowAndBestTokens) {
                           ElementsAre(Pair(4, -5.0), Pair(9, -5.0), Pair(2, -6.0))));
 }
 
+TEST(Scores, ItemsMayBeReadInAnotherOrder) {
+  ScoreReadout readout = Items(3);
+  readout.item_rows = {2, 0, 1};
+  readout.query_row = true;
+  readout.row.token_logprobs = true;
+  const auto response =
+      Respond(readout, {{Row({9}, 0, 1), Row({-1}, 0, 1)}, {Row({-2}, 0, 1)}, {Row({-3}, 0, 1)}});
+  ASSERT_TRUE(response.has_value());
+  EXPECT_THAT(*response.value().token_logprobs,
+              ElementsAre(ElementsAre(-3), ElementsAre(-1), ElementsAre(-2)));
+}
+
 TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();

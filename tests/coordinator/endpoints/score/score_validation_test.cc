@@ -191,6 +191,31 @@ TEST_F(ScoreValidation, Capacity) {
   ExpectRefused(prompts, WithQuery(31, "[[1]," + List(2) + "]"), "capacity", "items[1]");
 }
 
+// "<d>" is one token, so the items below merge with queries that end in "<".
+TEST_F(ScoreValidation, ItemsThatMergeWithTheQuery) {
+  const auto text = [](int length, const std::string& end, const std::string& items) {
+    return R"({"query":")" + std::string(static_cast<std::size_t>(length), 'x') + end +
+           R"(","items":)" + items + R"(,"labels":[" yes"]})";
+  };
+  Server server;
+  server.options_.item_tokenization = ItemTokenization::kContinued;
+  ExpectRefused(server, text(1, "<", R"(["c","d>"])"), "delimiter_in_item", "items[1]", "256");
+  // " yes" and " no" are tokens. The query's own tokens are BOS, 28 bytes and the space.
+  ExpectAccepted(server, text(28, " ", R"(["yes","no"])"));
+  ExpectAccepted(server, text(28, " ", R"(["yes","no","a"])"));
+  ExpectAccepted(server, text(28, " ", R"(["yes","no","aaaaaaaaaa"])"));
+  ExpectRefused(server, text(28, " ", R"(["yes","no","aaaaaaaaaaa"])"), "sequence_too_long",
+                "items", "101 > 100");
+  ExpectAccepted(server, text(58, " ", R"(["yesaaaa"])"));
+  ExpectRefused(server, text(58, " ", R"(["a","yesaaaaa"])"), "sequence_too_long", "items");
+  server.options_.max_multi_item_seq_len = 1000;
+  ExpectRefused(server, text(58, " ", R"(["a","yesaaaaa"])"), "too_many_positions", "items[1]",
+                "65 > 64");
+  server.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 0};
+  ExpectAccepted(server, text(28, " ", R"(["yes","a"])"));
+  ExpectRefused(server, text(28, " ", R"(["yes","yesaaa"])"), "capacity", "items[1]");
+}
+
 TEST_F(ScoreValidation, DelimiterInQueryOrItems) {
   ExpectRefused({}, R"({"query":[1,256],"items":[[1]],"label_token_ids":[5]})",
                 "delimiter_in_query", "query", "256");

@@ -214,13 +214,14 @@ def hash_of(ids):
     return value
 
 
-def write_long(directory, encode):
+def write_long(directory, encode, decode):
     """Texts of a megabyte, in most of which a pre-tokenizer finds no place to cut."""
     records = []
     for unit in LONG_UNITS:
         repeats = 1_000_000 // len(unit.encode())
         ids = encode(unit * repeats)
-        records.append(dict(unit=unit, repeats=repeats, count=len(ids), hash=hash_of(ids)))
+        lossy = dict(lossy=True) if decode(ids) != unit * repeats else {}
+        records.append(dict(unit=unit, repeats=repeats, count=len(ids), hash=hash_of(ids), **lossy))
     write_lines(f"{directory}/long.jsonl", records)
 
 
@@ -270,7 +271,7 @@ def main():
         decode = lambda ids: reference.decode(ids, skip_special_tokens=False)
         lists = id_lists(random.Random(name), reference.get_vocab_size(), encode)
         if name in LONG:
-            write_long(directory, encode)
+            write_long(directory, encode, decode)
         write_vectors(directory, texts + (ADDED_TEXTS if name == "added-tokens" else []), encode, special, decode, lists)
 
     for name, model in sentencepiece_models(lines):
@@ -281,7 +282,7 @@ def main():
         sp = sentencepiece.SentencePieceProcessor(model_proto=model)
         special = lambda s: [sp.bos_id()] + sp.encode(s)
         if name in LONG:
-            write_long(directory, sp.encode)
+            write_long(directory, sp.encode, sp.decode)
         # SentencePiece decodes control tokens to no text; we keep them. They are tested by hand.
         lists = [[i for i in ids if not sp.is_control(i)] for ids in id_lists(random.Random(name), sp.get_piece_size(), sp.encode)]
         write_vectors(directory, texts, sp.encode, special, sp.decode, lists)

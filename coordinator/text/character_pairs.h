@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace scorecast::coordinator {
+
+/// The pairs of neighbouring characters in the tokens of a vocabulary. BPE only makes tokens of the
+/// vocabulary, so it never merges across a pair that is in none of them.
+class CharacterPairs {
+ public:
+  /// Adds the pairs of a token's spelling, which must be valid UTF-8.
+  void Add(std::string_view spelling);
+
+  /// To be called after the last `Add`.
+  void Finish();
+
+  bool Contains(char32_t first, char32_t second) const;
+
+ private:
+  static std::uint64_t Pair(char32_t first, char32_t second) {
+    return (std::uint64_t{first} << 32) | second;
+  }
+
+  std::vector<std::uint64_t> pairs_;  ///< Sorted.
+};
+
+}  // namespace scorecast::coordinator
