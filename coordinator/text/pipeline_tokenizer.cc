@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "coordinator/text/utf8.h"
-
 namespace scorecast::coordinator {
 
 std::vector<TokenId> PipelineTokenizer::EncodeText(std::string_view text,

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "coordinator/text/protobuf_reader.h"
+#include "coordinator/text/protobuf_fields.h"
 #include "coordinator/text/tokenizer.h"
 #include "coordinator/text/utf8.h"
 
@@ -29,9 +29,9 @@ constexpr std::uint64_t kEscapeWhitespaces = 5;
 SentencePieceCuts::SentencePieceCuts(std::string_view model) {
   bool is_bpe = false;
   bool is_plain = true;
-  ProtobufReader fields(model);
+  ProtobufFields fields(model);
   while (const std::optional<ProtobufField> field = fields.Next()) {
-    ProtobufReader parts(field->bytes);
+    ProtobufFields parts(field->bytes);
     while (const std::optional<ProtobufField> part = parts.Next()) {
       if (field->number == kPieces && part->number == kPieceText) {
         AddPiece(part->bytes);
@@ -63,26 +63,29 @@ void SentencePieceCuts::AddPiece(std::string_view piece) {
   }
 }
 
-std::size_t SentencePieceCuts::Last(std::string_view text) const {
-  if (!is_known_ || text.empty()) {
-    return 0;
+void SentencePieceCuts::GoToLast(OpenPiece& piece) const {
+  if (!is_known_) {
+    return;
   }
+  const std::string_view text = piece.text.text;
   const auto spelled = [](CodePoint character) {
     return character.value == ' ' ? kSpelledSpace : character.value;
   };
-  CodePoint after = LastCodePoint(text);
-  std::size_t at = text.size() - after.length;
-  while (at > 0) {
+  for (std::size_t at = text.size(); at > 0;) {
+    const CodePoint after = LastCodePoint(text.substr(0, at));
+    at -= after.length;
+    if (at == 0) {
+      return;
+    }
     const CodePoint before = LastCodePoint(text.substr(0, at));
     const bool is_stripped = removes_extra_spaces_ && spelled(after) == kSpelledSpace;
-    if (!is_stripped && characters_.contains(spelled(before)) &&
-        characters_.contains(spelled(after)) && !pairs_.Contains(spelled(before), spelled(after))) {
-      return at;
+    if (!is_stripped && piece.text.places[at] != OpenText::kNoPlace &&
+        characters_.contains(spelled(before)) && characters_.contains(spelled(after)) &&
+        !pairs_.Contains(spelled(before), spelled(after))) {
+      piece.Cut(at, text.size());
+      return;
     }
-    after = before;
-    at -= before.length;
   }
-  return 0;
 }
 
 }  // namespace scorecast::coordinator

@@ -74,8 +74,8 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
                                                const std::string& origin)
     : processor_(Load(model, config.add_prefix_space, origin)),
       later_sections_(Load(model, false, origin)),
-      cuts_(model),
       added_tokens_(ConfiguredTokens(config, *processor_), Normalizer()),
+      cuts_(model),
       vocab_size_(processor_->GetPieceSize()) {
   for (const AddedToken& token : added_tokens_.tokens()) {
     vocab_size_ = std::max<std::int64_t>(vocab_size_, token.id + 1);
@@ -152,9 +152,8 @@ std::size_t SentencePieceTokenizer::CertainCut(std::string_view text,
   }
   OpenPiece piece{.text = OpenText::FromRaw(text)};
   added_tokens_.GoToLast(options, piece);
-  const std::size_t last = cuts_.Last(piece.text.text);
-  const bool is_place = last > 0 && piece.text.places[last] != OpenText::kNoPlace;
-  return is_place ? piece.text.places[last] : piece.cut;
+  cuts_.GoToLast(piece);
+  return piece.cut;
 }
 
 std::string_view SentencePieceTokenizer::EscapedSpelling(TokenId id) const {

@@ -51,8 +51,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   /// Encodes without the dummy prefix.
   std::unique_ptr<sentencepiece::SentencePieceProcessor> later_sections_;
-  SentencePieceCuts cuts_;
   AddedTokens added_tokens_;
+  SentencePieceCuts cuts_;
   std::int64_t vocab_size_;
   std::unordered_map<TokenId, std::string> added_texts_;    ///< Of the added tokens, by id.
   std::unordered_map<TokenId, std::string> escaped_texts_;  ///< Of the tokens to be escaped.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "coordinator/text/protobuf_reader.h"
+#include "coordinator/text/protobuf_fields.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -20,14 +20,14 @@ constexpr std::uint64_t kUserDefined = 4;
 std::vector<std::pair<proto::TokenId, std::string>> UserDefinedPieces(std::string_view model) {
   std::vector<std::pair<proto::TokenId, std::string>> pieces;
   proto::TokenId id = 0;
-  ProtobufReader fields(model);
+  ProtobufFields fields(model);
   while (const std::optional<ProtobufField> field = fields.Next()) {
     if (field->number != kPieces) {
       continue;
     }
     std::string_view text;
     std::uint64_t type = 0;
-    ProtobufReader piece(field->bytes);
+    ProtobufFields piece(field->bytes);
     while (const std::optional<ProtobufField> part = piece.Next()) {
       if (part->number == kPiece) {
         text = part->bytes;
