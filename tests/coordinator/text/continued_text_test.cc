@@ -247,7 +247,7 @@ TEST_P(Continued, TokensAreThoseOfTheJointText) {
 TEST_P(Continued, TheSameQueryServesManyItems) {
   Texts texts(*tokenizer_);
   for (int i = 0; i < 100; ++i) {
-    const std::string query = texts.Next(60);
+    const std::string query = texts.Next(i % 10 == 0 ? 600 : 60);
     const ContinuedText text(*tokenizer_, query, SpecialTokensInText::kAllow);
     for (int j = 0; j < 30; ++j) {
       const std::string item = texts.Next(3);
