@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "coordinator/text/encode_options.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "launcher/engine_flags.h"
 
@@ -34,6 +35,7 @@ struct InspectFlags {
 struct TokenizeFlags {
   std::filesystem::path model;
   bool no_special = false;
+  coordinator::SpecialTokensInText special_tokens = coordinator::SpecialTokensInText::kAllow;
 };
 
 // Each function runs one command and returns its exit code, or throws StartupError.

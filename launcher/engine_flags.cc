@@ -14,6 +14,7 @@ namespace scorecast::launcher {
 using coordinator::ChunkPositionStrategy;
 using coordinator::DelimiterVisibility;
 using coordinator::ItemTokenization;
+using coordinator::SpecialTokensInText;
 using shard::InstructionSet;
 
 namespace {
@@ -49,6 +50,19 @@ void AddChunkFlags(CLI::App& app, coordinator::ChunkOptions& chunks) {
 }
 
 }  // namespace
+
+void AddSpecialTokensFlag(CLI::App& app, coordinator::SpecialTokensInText& special_tokens) {
+  app.add_option_function<std::string>(
+         "--special-tokens-in-text",
+         [&special_tokens](const std::string& name) {
+           special_tokens =
+               name == "escape" ? SpecialTokensInText::kEscape : SpecialTokensInText::kAllow;
+         },
+         "What special tokens become that are spelled in a text. allow: special tokens; escape: "
+         "plain text")
+      ->check(CLI::IsMember({"allow", "escape"}))
+      ->default_str("allow");
+}
 
 void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--model", flags.model,
@@ -88,6 +102,7 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Tokens computed for one request in multi-item mode, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
+  AddSpecialTokensFlag(app, flags.server.special_tokens_in_text);
   AddChunkFlags(app, flags.server.chunks);
   app.add_option(
          "--max-batch-tokens", flags.max_batch_tokens,

@@ -32,6 +32,9 @@ struct EngineFlags {
   bool is_multi_item() const { return !delimiter.empty(); }
 };
 
+/// Adds --special-tokens-in-text.
+void AddSpecialTokensFlag(CLI::App& app, coordinator::SpecialTokensInText& special_tokens);
+
 void AddEngineFlags(CLI::App& app, EngineFlags& flags);
 
 /// Throws StartupError if flags contradict each other.

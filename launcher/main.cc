@@ -171,6 +171,7 @@ int main(int argc, char** argv) {
       ->type_name("DIR");
   tokenize->add_flag("--no-special", tokenize_flags.no_special,
                      "Leaves out the tokens that the tokenizer adds by itself (BOS, EOS)");
+  scorecast::launcher::AddSpecialTokensFlag(*tokenize, tokenize_flags.special_tokens);
 
   InspectFlags inspect_flags;
   CLI::App* inspect = app.add_subcommand(

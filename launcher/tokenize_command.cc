@@ -15,7 +15,8 @@ int RunTokenizeCommand(const TokenizeFlags& flags) {
                               " has neither tokenizer.json nor tokenizer.model");
   }
   std::ios::sync_with_stdio(false);
-  return coordinator::TokenizeLines(*tokenizer, !flags.no_special, std::cin, std::cout);
+  return coordinator::TokenizeLines(*tokenizer, {.special_tokens = flags.special_tokens},
+                                    !flags.no_special, std::cin, std::cout);
 }
 
 }  // namespace scorecast::launcher

@@ -51,12 +51,13 @@ std::optional<Error> VocabularyFault(const std::vector<TokenId>& ids, const std:
   return std::nullopt;
 }
 
-std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text) {
+std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text,
+                                     SpecialTokensInText special_tokens) {
   std::vector<TokenId> ids;
   if (tokenizer.bos()) {
     ids.push_back(*tokenizer.bos());
   }
-  const std::vector<TokenId> encoded = tokenizer.Encode(text);
+  const std::vector<TokenId> encoded = tokenizer.Encode(text, {.special_tokens = special_tokens});
   ids.insert(ids.end(), encoded.begin(), encoded.end());
   return ids;
 }

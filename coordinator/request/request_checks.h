@@ -30,6 +30,7 @@ std::optional<proto::Error> VocabularyFault(const std::vector<TokenId>& ids,
 
 /// Returns the tokens of a text that begins a sequence: BOS if the tokenizer adds one, then the
 /// tokens of the text.
-std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text);
+std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text,
+                                     SpecialTokensInText special_tokens);
 
 }  // namespace scorecast::coordinator

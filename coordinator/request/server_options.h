@@ -5,6 +5,7 @@
 #include <string>
 
 #include "coordinator/request/chunk_options.h"
+#include "coordinator/text/encode_options.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -30,6 +31,9 @@ struct ServerOptions {
   std::int64_t max_items = 128;  ///< Most items, chunks or questions of a request.
   /// Most tokens computed for a request in multi-item mode.
   std::int64_t max_multi_item_seq_len = 8192;
+  /// What a special token becomes if it is spelled in the text of a request. Labels and the
+  /// delimiter's flag may name special tokens in any case.
+  SpecialTokensInText special_tokens_in_text = SpecialTokensInText::kAllow;
   std::string model_name = "default";  ///< In the response to a request that names no model.
   ChunkOptions chunks;
 

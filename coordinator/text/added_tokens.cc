@@ -60,6 +60,16 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
       }
     }
   }
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    if (tokens_[i].escapable && !tokens_[i].is_unknown) {
+      escapable_.emplace(tokens_[i].id, i);
+    }
+  }
+}
+
+std::string_view AddedTokens::EscapedSpelling(proto::TokenId id) const {
+  const auto entry = escapable_.find(id);
+  return entry == escapable_.end() ? std::string_view() : tokens_[entry->second].content;
 }
 
 void AddedTokens::Cut(std::string_view text, const EncodeOptions& options,

@@ -3,19 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "coordinator/text/utf8.h"
-
 namespace scorecast::coordinator {
 
 std::vector<TokenId> PipelineTokenizer::EncodeText(std::string_view text,
                                                    const EncodeOptions& options) const {
-  // PCRE2 reads out of bounds if a text is not valid UTF-8. A caller's mistake must not get that
-  // far.
-  std::string repaired;
-  if (!IsValidUtf8(text)) {
-    repaired = ReplaceInvalidUtf8(text);
-    text = repaired;
-  }
   std::vector<TokenId> ids;
   const auto encode = [&](std::string_view piece) {
     std::visit([&](const auto& model) { model.Encode(piece, ids); }, parts_.model);

@@ -49,6 +49,9 @@ class PipelineTokenizer final : public Tokenizer {
  private:
   std::vector<TokenId> EncodeText(std::string_view text,
                                   const EncodeOptions& options) const override;
+  std::string_view EscapedSpelling(TokenId id) const override {
+    return parts_.added_tokens.EscapedSpelling(id);
+  }
   bool HasToken(TokenId id) const {
     return id >= 0 && id < vocab_size() && !parts_.spellings[id].empty();
   }

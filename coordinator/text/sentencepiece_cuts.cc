@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "coordinator/text/protobuf_fields.h"
 #include "coordinator/text/tokenizer.h"
 #include "coordinator/text/utf8.h"
 
@@ -10,66 +11,6 @@ namespace scorecast::coordinator {
 namespace {
 
 constexpr char32_t kSpelledSpace = 0x2581;  // "▁"
-
-/// A field of a serialized protobuf message: a number, or bytes.
-struct Field {
-  std::uint64_t number = 0;
-  std::uint64_t value = 0;
-  std::string_view bytes;
-};
-
-/// Reads the fields of a message one by one.
-class MessageReader {
- public:
-  explicit MessageReader(std::string_view message) : rest_(message) {}
-
-  /// Nullopt at the end, or if the message is malformed.
-  std::optional<Field> Next() {
-    if (rest_.empty()) {
-      return std::nullopt;
-    }
-    const std::uint64_t tag = Varint();
-    Field field{.number = tag >> 3};
-    switch (tag & 7) {
-      case 0:
-        field.value = Varint();
-        return field;
-      case 1:
-        return Bytes(8, field);
-      case 2:
-        return Bytes(Varint(), field);
-      case 5:
-        return Bytes(4, field);
-      default:
-        return std::nullopt;
-    }
-  }
-
- private:
-  std::uint64_t Varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-      const auto byte = static_cast<std::uint8_t>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= std::uint64_t{byte & 0x7Fu} << shift;
-      if (byte < 0x80) {
-        break;
-      }
-    }
-    return value;
-  }
-
-  std::optional<Field> Bytes(std::uint64_t size, Field field) {
-    if (size > rest_.size()) {
-      return std::nullopt;
-    }
-    field.bytes = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return field;
-  }
-
-  std::string_view rest_;
-};
 
 // Numbers of fields in SentencePiece's sentencepiece_model.proto.
 constexpr std::uint64_t kPieces = 1;
@@ -88,10 +29,10 @@ constexpr std::uint64_t kEscapeWhitespaces = 5;
 SentencePieceCuts::SentencePieceCuts(std::string_view model) {
   bool is_bpe = false;
   bool is_plain = true;
-  MessageReader fields(model);
-  while (const std::optional<Field> field = fields.Next()) {
-    MessageReader parts(field->bytes);
-    while (const std::optional<Field> part = parts.Next()) {
+  ProtobufFields fields(model);
+  while (const std::optional<ProtobufField> field = fields.Next()) {
+    ProtobufFields parts(field->bytes);
+    while (const std::optional<ProtobufField> part = parts.Next()) {
       if (field->number == kPieces && part->number == kPieceText) {
         AddPiece(part->bytes);
       } else if (field->number == kTrainerSpec && part->number == kModelType) {
@@ -122,26 +63,29 @@ void SentencePieceCuts::AddPiece(std::string_view piece) {
   }
 }
 
-std::size_t SentencePieceCuts::Last(std::string_view text) const {
-  if (!is_known_ || text.empty()) {
-    return 0;
+void SentencePieceCuts::GoToLast(OpenPiece& piece) const {
+  if (!is_known_) {
+    return;
   }
+  const std::string_view text = piece.text.text;
   const auto spelled = [](CodePoint character) {
     return character.value == ' ' ? kSpelledSpace : character.value;
   };
-  CodePoint after = LastCodePoint(text);
-  std::size_t at = text.size() - after.length;
-  while (at > 0) {
+  for (std::size_t at = text.size(); at > 0;) {
+    const CodePoint after = LastCodePoint(text.substr(0, at));
+    at -= after.length;
+    if (at == 0) {
+      return;
+    }
     const CodePoint before = LastCodePoint(text.substr(0, at));
     const bool is_stripped = removes_extra_spaces_ && spelled(after) == kSpelledSpace;
-    if (!is_stripped && characters_.contains(spelled(before)) &&
-        characters_.contains(spelled(after)) && !pairs_.Contains(spelled(before), spelled(after))) {
-      return at;
+    if (!is_stripped && piece.text.places[at] != OpenText::kNoPlace &&
+        characters_.contains(spelled(before)) && characters_.contains(spelled(after)) &&
+        !pairs_.Contains(spelled(before), spelled(after))) {
+      piece.Cut(at, text.size());
+      return;
     }
-    after = before;
-    at -= before.length;
   }
-  return 0;
 }
 
 }  // namespace scorecast::coordinator

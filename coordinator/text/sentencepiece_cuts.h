@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 #include <unordered_set>
 
 #include "coordinator/text/character_pairs.h"
+#include "coordinator/text/open_text.h"
 
 namespace scorecast::coordinator {
 
@@ -16,8 +16,8 @@ class SentencePieceCuts {
   /// Reads a serialized ModelProto, which must be valid.
   explicit SentencePieceCuts(std::string_view model);
 
-  /// The last such place of `text` (valid UTF-8), or 0.
-  std::size_t Last(std::string_view text) const;
+  /// Goes on behind the last such place of a text with an open end.
+  void GoToLast(OpenPiece& piece) const;
 
  private:
   void AddPiece(std::string_view piece);

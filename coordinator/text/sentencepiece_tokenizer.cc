@@ -1,26 +1,37 @@
 #include "coordinator/text/sentencepiece_tokenizer.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include <sentencepiece_processor.h>
 
+#include "coordinator/text/open_text.h"
+#include "coordinator/text/user_defined_pieces.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
 
+using proto::Quoted;
 using proto::StartupError;
+using sentencepiece::SentencePieceProcessor;
 
 namespace {
 
-/// A serialized ModelProto whose normalizer_spec (field 3) has add_dummy_prefix (field 3) = false.
-/// Protobuf merges a message field that occurs twice, so the other options stay those of the model
-/// before it.
-constexpr std::string_view kWithoutDummyPrefix("\x1A\x02\x18\x00", 4);
-
-/// Returns the processor of a serialized model. Throws StartupError.
-std::unique_ptr<sentencepiece::SentencePieceProcessor> Load(std::string_view model,
-                                                            const std::string& origin) {
-  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
-  const sentencepiece::util::Status status = processor->LoadFromSerializedProto(model);
+/// Returns the processor of a serialized model, with the model's own dummy prefix or as
+/// `dummy_prefix` says. Throws StartupError.
+std::unique_ptr<SentencePieceProcessor> Load(std::string_view model,
+                                             std::optional<bool> dummy_prefix,
+                                             const std::string& origin) {
+  std::string bytes(model);
+  if (dummy_prefix) {
+    // A ModelProto whose normalizer_spec (field 3) has only add_dummy_prefix (field 3). Protobuf
+    // merges a message field that occurs twice, so the other options of the model stay.
+    bytes += {'\x1A', '\x02', '\x18', *dummy_prefix ? '\x01' : '\x00'};
+  }
+  auto processor = std::make_unique<SentencePieceProcessor>();
+  const sentencepiece::util::Status status = processor->LoadFromSerializedProto(bytes);
   if (!status.ok() || processor->GetPieceSize() == 0) {
     throw StartupError(origin + ": not a SentencePiece model (" + proto::OneLine(status.message()) +
                        ")");
@@ -28,65 +39,169 @@ std::unique_ptr<sentencepiece::SentencePieceProcessor> Load(std::string_view mod
   return processor;
 }
 
+/// The id of the piece with this text.
+std::optional<TokenId> FindPiece(const SentencePieceProcessor& processor, const std::string& text) {
+  const TokenId id = processor.PieceToId(text);
+  return processor.IdToPiece(id) == text ? std::optional(id) : std::nullopt;
+}
+
+/// The added tokens of the configuration. A token that is a piece of the model has its id.
+std::vector<AddedToken> ConfiguredTokens(const TokenizerConfig& config,
+                                         const SentencePieceProcessor& processor) {
+  std::vector<AddedToken> tokens;
+  std::map<TokenId, std::string> texts;
+  for (AddedToken token : config.added_tokens) {
+    if (token.content.empty()) {
+      continue;
+    }
+    token.id = FindPiece(processor, token.content).value_or(token.id);
+    const auto [other, is_new] = texts.emplace(token.id, token.content);
+    if (!is_new) {
+      throw StartupError(config.added_tokens_origin + ": the id of the added token " +
+                         Quoted(token.content) + ", " + std::to_string(token.id) +
+                         ", already belongs to " + Quoted(other->second));
+    }
+    config.MarkEscapable(token);
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
                                                const TokenizerConfig& config,
                                                const std::string& origin)
-    : processor_(Load(model, origin)),
-      later_sections_(Load(std::string(model) + std::string(kWithoutDummyPrefix), origin)),
-      cuts_(model) {
-  if (config.add_bos_token.value_or(processor_->bos_id() >= 0)) {
-    if (processor_->bos_id() < 0) {
-      throw StartupError(config.origin + ": add_bos_token is true, but " + origin + " has no BOS");
+    : processor_(Load(model, config.add_prefix_space, origin)),
+      later_sections_(Load(model, false, origin)),
+      added_tokens_(ConfiguredTokens(config, *processor_), Normalizer()),
+      cuts_(model),
+      vocab_size_(processor_->GetPieceSize()) {
+  for (const AddedToken& token : added_tokens_.tokens()) {
+    vocab_size_ = std::max<std::int64_t>(vocab_size_, token.id + 1);
+    added_texts_.emplace(token.id, token.content);
+    if (token.escapable && token.id != processor_->unk_id()) {
+      escaped_texts_.emplace(token.id, token.content);
     }
-    bos_ = processor_->bos_id();
+  }
+  for (const auto& [id, text] : UserDefinedPieces(model)) {
+    AddedToken piece{.id = id, .content = text};
+    config.MarkEscapable(piece);
+    if (piece.escapable) {
+      escaped_texts_.emplace(id, text);
+    }
+  }
+  if (config.add_bos_token.value_or(processor_->bos_id() >= 0)) {
+    bos_ = AddedAround(config, config.bos_token, processor_->bos_id(), "bos_token");
     added_prefix_.push_back(*bos_);
   }
   if (config.add_eos_token.value_or(false)) {
-    if (processor_->eos_id() < 0) {
-      throw StartupError(config.origin + ": add_eos_token is true, but " + origin + " has no EOS");
-    }
-    added_suffix_.push_back(processor_->eos_id());
+    added_suffix_.push_back(
+        AddedAround(config, config.eos_token, processor_->eos_id(), "eos_token"));
   }
 }
 
 SentencePieceTokenizer::~SentencePieceTokenizer() = default;
 
+TokenId SentencePieceTokenizer::AddedAround(const TokenizerConfig& config,
+                                            const std::optional<std::string>& named,
+                                            TokenId of_model, const std::string& name) const {
+  if (named) {
+    for (const AddedToken& token : added_tokens_.tokens()) {
+      if (token.content == *named) {
+        return token.id;
+      }
+    }
+    if (const std::optional<TokenId> piece = FindPiece(*processor_, *named)) {
+      return *piece;
+    }
+  }
+  if (of_model < 0) {
+    throw StartupError(config.origin + ": add_" + name + " is true, but " + name +
+                       (named ? " " + Quoted(*named) + " is not in the vocabulary"
+                              : " is not set, and the model has none"));
+  }
+  return of_model;
+}
+
+bool SentencePieceTokenizer::IsPiece(TokenId id) const {
+  return id >= 0 && id < processor_->GetPieceSize();
+}
+
 std::vector<TokenId> SentencePieceTokenizer::EncodeText(std::string_view text,
                                                         const EncodeOptions& options) const {
-  return (options.at_start ? processor_ : later_sections_)->EncodeAsIds(text);
+  std::vector<TokenId> ids;
+  bool at_start = options.at_start;
+  added_tokens_.Cut(text, options, [&](const AddedTokens::Part& part) {
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+    } else {
+      const std::vector<int> pieces =
+          (at_start ? processor_ : later_sections_)->EncodeAsIds(part.text);
+      ids.insert(ids.end(), pieces.begin(), pieces.end());
+    }
+    at_start = false;
+  });
+  return ids;
+}
+
+std::size_t SentencePieceTokenizer::CertainCut(std::string_view text,
+                                               const EncodeOptions& options) const {
+  if (!IsValidUtf8(text)) {
+    return 0;
+  }
+  OpenPiece piece{.text = OpenText::FromRaw(text)};
+  added_tokens_.GoToLast(options, piece);
+  cuts_.GoToLast(piece);
+  return piece.cut;
+}
+
+std::string_view SentencePieceTokenizer::EscapedSpelling(TokenId id) const {
+  const auto text = escaped_texts_.find(id);
+  return text == escaped_texts_.end() ? std::string_view() : text->second;
 }
 
 std::string SentencePieceTokenizer::Decode(std::span<const TokenId> ids) const {
-  std::vector<int> known;
-  known.reserve(ids.size());
+  // The library does not know added tokens. In their places it decodes unknown tokens, which like
+  // them are not white space.
+  std::vector<int> pieces;
+  std::vector<std::string_view> texts;  // Of each token, if it does not come from the library.
   for (const TokenId id : ids) {
-    if (id >= 0 && id < vocab_size()) {
-      known.push_back(id);
+    const auto added = added_texts_.find(id);
+    const bool is_control = IsPiece(id) && processor_->IsControl(id);
+    if (added != added_texts_.end()) {
+      pieces.push_back(is_control ? id : processor_->unk_id());
+      texts.emplace_back(added->second);
+    } else if (is_control) {
+      // The library decodes control tokens to no text at all. Here they are kept, each in its
+      // place.
+      pieces.push_back(id);
+      texts.emplace_back(processor_->IdToPiece(id));
+    } else if (IsPiece(id)) {
+      pieces.push_back(id);
+      texts.emplace_back();
     }
   }
-  // The library decodes control tokens to no text at all. Here they are kept, each in its place.
-  const auto decoded = processor_->DecodeIdsAsImmutableProto(known);
+  const auto decoded = processor_->DecodeIdsAsImmutableProto(pieces);
   std::string text;
+  std::size_t i = 0;
   for (const auto& piece : decoded.pieces()) {
-    if (processor_->IsControl(static_cast<int>(piece.id()))) {
-      text += piece.piece();
-    } else {
-      text += piece.surface();
-    }
+    text += texts[i].empty() ? std::string_view(piece.surface()) : texts[i];
+    ++i;
   }
   return text;
 }
 
-std::int64_t SentencePieceTokenizer::vocab_size() const { return processor_->GetPieceSize(); }
-
 std::vector<SpecialToken> SentencePieceTokenizer::special_tokens() const {
-  std::vector<SpecialToken> tokens;
+  std::map<TokenId, std::string> texts(added_texts_.begin(), added_texts_.end());
   for (int id = 0; id < processor_->GetPieceSize(); ++id) {
     if (processor_->IsControl(id) || processor_->IsUnknown(id)) {
-      tokens.push_back({id, processor_->IdToPiece(id)});
+      texts.emplace(id, processor_->IdToPiece(id));
     }
+  }
+  std::vector<SpecialToken> tokens;
+  for (const auto& [id, text] : texts) {
+    tokens.push_back({id, text});
   }
   return tokens;
 }

@@ -4,8 +4,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "coordinator/text/added_tokens.h"
 #include "coordinator/text/sentencepiece_cuts.h"
 #include "coordinator/text/tokenizer.h"
 #include "coordinator/text/tokenizer_config.h"
@@ -16,8 +18,10 @@ class SentencePieceProcessor;
 
 namespace scorecast::coordinator {
 
-/// A tokenizer.model, read by the SentencePiece library. Spellings of control tokens ("</s>") in a
-/// text are ordinary text, as in SentencePiece itself.
+/// A tokenizer.model, read by the SentencePiece library. Added tokens of the configuration are cut
+/// out of a text first; only a text's beginning gets a dummy prefix, what follows an added token
+/// does not. Spellings of control tokens ("</s>") that are no added tokens are ordinary text, as in
+/// SentencePiece itself.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   /// `model` is the file's content. BOS is added if the model has one, unless the configuration
@@ -26,25 +30,32 @@ class SentencePieceTokenizer final : public Tokenizer {
                          const std::string& origin);
   ~SentencePieceTokenizer() override;
 
-  std::size_t CertainCut(std::string_view text, const EncodeOptions& /*options*/) const override {
-    return cuts_.Last(text);
-  }
+  std::size_t CertainCut(std::string_view text, const EncodeOptions& options) const override;
   const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
   const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
   std::optional<TokenId> bos() const override { return bos_; }
   std::string Decode(std::span<const TokenId> ids) const override;
-  std::int64_t vocab_size() const override;
+  std::int64_t vocab_size() const override { return vocab_size_; }
   std::string_view kind() const override { return "SentencePiece"; }
   std::vector<SpecialToken> special_tokens() const override;
 
  private:
   std::vector<TokenId> EncodeText(std::string_view text,
                                   const EncodeOptions& options) const override;
+  std::string_view EscapedSpelling(TokenId id) const override;
+  /// The id of a BOS or EOS that the configuration names, else that of the model.
+  TokenId AddedAround(const TokenizerConfig& config, const std::optional<std::string>& named,
+                      TokenId of_model, const std::string& name) const;
+  bool IsPiece(TokenId id) const;
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   /// Encodes without the dummy prefix.
   std::unique_ptr<sentencepiece::SentencePieceProcessor> later_sections_;
+  AddedTokens added_tokens_;
   SentencePieceCuts cuts_;
+  std::int64_t vocab_size_;
+  std::unordered_map<TokenId, std::string> added_texts_;    ///< Of the added tokens, by id.
+  std::unordered_map<TokenId, std::string> escaped_texts_;  ///< Of the tokens to be escaped.
   std::vector<TokenId> added_prefix_;
   std::vector<TokenId> added_suffix_;
   std::optional<TokenId> bos_;

@@ -44,8 +44,8 @@ Expected<std::string> ReadText(const std::string& line) {
 
 }  // namespace
 
-int TokenizeLines(const Tokenizer& tokenizer, bool add_special, std::istream& in,
-                  std::ostream& out) {
+int TokenizeLines(const Tokenizer& tokenizer, const EncodeOptions& options, bool add_special,
+                  std::istream& in, std::ostream& out) {
   bool all_good = true;
   std::int64_t number = 0;
   for (std::string line; std::getline(in, line);) {
@@ -53,7 +53,8 @@ int TokenizeLines(const Tokenizer& tokenizer, bool add_special, std::istream& in
     const Expected<std::string> text = ReadText(line);
     json result;
     if (text) {
-      result["ids"] = add_special ? tokenizer.EncodeWithAdded(*text) : tokenizer.Encode(*text);
+      result["ids"] = add_special ? tokenizer.EncodeWithAdded(*text, options)
+                                  : tokenizer.Encode(*text, options);
     } else {
       all_good = false;
       result["error"] = {

@@ -12,7 +12,7 @@ namespace scorecast::coordinator {
 /// N}} (N counts from 1), and the run continues. Each output line is flushed before the next input
 /// line is waited for. Returns the exit code: 0, 3 if a line had an error, or 1 if writing to `out`
 /// failed.
-int TokenizeLines(const Tokenizer& tokenizer, bool add_special, std::istream& in,
-                  std::ostream& out);
+int TokenizeLines(const Tokenizer& tokenizer, const EncodeOptions& options, bool add_special,
+                  std::istream& in, std::ostream& out);
 
 }  // namespace scorecast::coordinator

@@ -31,9 +31,7 @@ class Tokenizer {
 
   /// The ids of `text`, which must be valid UTF-8 (see IsValidUtf8). Adds no BOS or EOS. Linear in
   /// the text's length.
-  std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options = {}) const {
-    return EncodeText(text, options);
-  }
+  std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   /// The last place of `text`, in bytes, that is known to be cut there however the text continues:
   /// for every continuation, the tokens of the whole are those before the cut, which are always the
@@ -79,8 +77,15 @@ class Tokenizer {
   std::optional<TokenId> SingleToken(std::string_view text) const;
 
  private:
+  /// Encode, except that with kEscape the ids may contain tokens that have an EscapedSpelling,
+  /// because a model may make them of plain text.
   virtual std::vector<TokenId> EncodeText(std::string_view text,
                                           const EncodeOptions& options) const = 0;
+
+  /// The text of a token that an escaped text must not become; empty for all other tokens.
+  virtual std::string_view EscapedSpelling(TokenId /*id*/) const { return {}; }
+
+  void AppendEscaped(TokenId id, std::vector<TokenId>& ids) const;
 };
 
 /// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. Applies the

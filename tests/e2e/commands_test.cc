@@ -47,6 +47,7 @@ TEST(Help, NamesEveryFlagWithItsDefault) {
         {"--delimiter-visibility", "=hidden"},
         {"--max-items", "=128"},
         {"--max-multi-item-seq-len", "=8192"},
+        {"--special-tokens-in-text", "=allow"},
         {"--chunk-separator", " # # "},
         {"--chunk-position-strategy", "=shared"},
         {"--max-chunk-len", "=8192"},

@@ -89,6 +89,65 @@ TEST(Delimiter, MayBeId0) {
   EXPECT_EQ(run.Body(2).at("reason"), "delimiter_in_query");
 }
 
+/// A request by text, and the same by ids.
+struct TextAndIds {
+  EndpointRequest text;
+  EndpointRequest ids;
+};
+
+TEST(SpecialTokensInText, AreTextIfTheyAreEscaped) {
+  const std::filesystem::path dir = MakeModel("digits");  // No BOS.
+  const std::vector<std::string> texts = {"a<|im_end|>b", " c<|im_start|>", "<|im_end|>"};
+  std::string lines;
+  for (const std::string& text : texts) {
+    lines += json{{"text", text}}.dump() + "\n";
+  }
+  const std::vector<std::string> flag = {"--special-tokens-in-text", "escape"};
+  const ProcessResult tokenized =
+      RunScorecast({"tokenize", "--model", dir, flag[0], flag[1]}, 0, lines);
+  std::vector<json> ids;
+  for (const std::string& line : LinesOf(tokenized.out)) {
+    ids.push_back(json::parse(line).at("ids"));
+    for (const json& id : ids.back()) {
+      EXPECT_GT(id, 2) << "0, 1 and 2 are the special tokens";
+    }
+  }
+  ASSERT_EQ(ids.size(), texts.size());
+
+  // Labels are tokens that the request names, not a text.
+  const auto score = [&](const json& query, const json& items) {
+    return ToScore({{"query", query}, {"items", items}, {"labels", {"<|im_end|>", "a"}}});
+  };
+  const auto chunked = [&](const json& system, const json& chunks, const json& question) {
+    return ToChunked({{"system_prompt", system},
+                      {"chunks", chunks},
+                      {"question", question},
+                      {"labels", {"<|im_end|>", "a"}}});
+  };
+  const std::vector<TextAndIds> requests = {
+      {score(texts[0], {texts[2], texts[1]}), score(ids[0], {ids[2], ids[1]})},
+      {chunked(texts[0], json::array({texts[2]}), texts[1]),
+       chunked(ids[0], json::array({ids[2]}), ids[1])},
+  };
+  for (const std::string delimiter : {"", "<|im_end|>"}) {
+    SCOPED_TRACE(delimiter);
+    BatchCommand command = {dir, flag};
+    if (!delimiter.empty()) {
+      command.flags.insert(command.flags.end(), {"--multi-item-scoring-delimiter", delimiter});
+    }
+    std::vector<EndpointRequest> all;
+    for (const TextAndIds& request : requests) {
+      all.insert(all.end(), {request.text, request.ids});
+    }
+    const BatchRun run = RunRequests(command, all);
+    for (std::size_t i = 0; i < all.size(); i += 2) {
+      ASSERT_EQ(run.StatusCode(i), 200) << run.lines[i];
+      ASSERT_EQ(run.StatusCode(i + 1), 200) << run.lines[i + 1];
+      EXPECT_EQ(Scores(run, i), Scores(run, i + 1));
+    }
+  }
+}
+
 TEST(Bos, IsAddedOnceAtTheStart) {
   const std::string tokenizer = "ignore-merges";  // BOS is 560, <|endoftext|>.
   const std::filesystem::path dir = MakeModel(tokenizer);

@@ -115,7 +115,8 @@ class PartsTokenizer {
     }
     ChunkedTokens tokens;
     tokens.prefix = IsText(parts_.system_prompt)
-                        ? EncodeFromStart(*context_.tokenizer, Text(parts_.system_prompt))
+                        ? EncodeFromStart(*context_.tokenizer, Text(parts_.system_prompt),
+                                          context_.options.special_tokens_in_text)
                         : Ids(parts_.system_prompt);
     tokens.names = parts_.names;
     if (auto fault = PrefixFault(tokens.prefix)) {
@@ -181,7 +182,11 @@ class PartsTokenizer {
 
   /// The tokens of a chunk or a question, which is a later section of a text.
   std::vector<TokenId> Encode(const TextOrIds& part) const {
-    return IsText(part) ? context_.tokenizer->Encode(Text(part), {.at_start = false}) : Ids(part);
+    return IsText(part)
+               ? context_.tokenizer->Encode(
+                     Text(part),
+                     {.at_start = false, .special_tokens = context_.options.special_tokens_in_text})
+               : Ids(part);
   }
 
   std::optional<Error> PrefixFault(const std::vector<TokenId>& prefix) const {

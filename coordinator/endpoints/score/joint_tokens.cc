@@ -21,9 +21,11 @@ JointTokens::JointTokens(const ScoreRequest& request, const RequestContext& cont
   if (!IsText(request.query)) {
     query_ = Ids(request.query);
   } else if (context.options.items_continue_query()) {
-    continued_query_.emplace(*context.tokenizer, Text(request.query), SpecialTokensInText::kAllow);
+    continued_query_.emplace(*context.tokenizer, Text(request.query),
+                             context.options.special_tokens_in_text);
   } else {
-    query_ = EncodeFromStart(*context.tokenizer, Text(request.query));
+    query_ = EncodeFromStart(*context.tokenizer, Text(request.query),
+                             context.options.special_tokens_in_text);
   }
 }
 
@@ -32,11 +34,12 @@ const std::vector<TokenId>& JointTokens::query() const {
 }
 
 ItemTokens JointTokens::Item(const TextOrIds& item) const {
+  const EncodeOptions options = {.special_tokens = context_.options.special_tokens_in_text};
   if (!IsText(item)) {
     return {Ids(item)};
   }
   if (!continued_query_) {
-    return {context_.tokenizer->Encode(Text(item))};
+    return {context_.tokenizer->Encode(Text(item), options)};
   }
   std::vector<TokenId> joint = continued_query_->Encode(Text(item));
   const std::vector<TokenId>& query = continued_query_->ids();
@@ -52,13 +55,16 @@ std::vector<TokenId> JointTokens::Prompt(const TextOrIds& item) const {
     return request_.item_first ? Concatenated(Ids(item), query_) : Concatenated(query_, Ids(item));
   }
   const Tokenizer& tokenizer = *context_.tokenizer;
+  const EncodeOptions options = {.special_tokens = context_.options.special_tokens_in_text};
   if (continued_query_) {
-    return request_.item_first ? EncodeFromStart(tokenizer, Text(item) + Text(request_.query))
+    return request_.item_first ? EncodeFromStart(tokenizer, Text(item) + Text(request_.query),
+                                                 options.special_tokens)
                                : continued_query_->Encode(Text(item));
   }
-  return request_.item_first ? Concatenated(EncodeFromStart(tokenizer, Text(item)),
-                                            tokenizer.Encode(Text(request_.query)))
-                             : Concatenated(query_, tokenizer.Encode(Text(item)));
+  return request_.item_first
+             ? Concatenated(EncodeFromStart(tokenizer, Text(item), options.special_tokens),
+                            tokenizer.Encode(Text(request_.query), options))
+             : Concatenated(query_, tokenizer.Encode(Text(item), options));
 }
 
 }  // namespace scorecast::coordinator

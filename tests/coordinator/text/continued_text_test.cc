@@ -31,7 +31,7 @@ std::vector<std::filesystem::path> Directories() {
     if (!std::filesystem::exists(root)) {
       continue;
     }
-    for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
       if (std::filesystem::exists(entry.path() / "tokenizer.json") ||
           std::filesystem::exists(entry.path() / "tokenizer.model")) {
         directories.push_back(entry.path());

@@ -22,11 +22,12 @@ struct Output {
 
 class TokenizeLinesTest : public testing::Test {
  protected:
-  Output Tokenize(const std::string& input, bool add_special = true) const {
+  Output Tokenize(const std::string& input, bool add_special = true,
+                  const EncodeOptions& options = {}) const {
     std::istringstream in(input);
     std::ostringstream out;
     Output run;
-    run.exit_code = TokenizeLines(*tokenizer_, add_special, in, out);
+    run.exit_code = TokenizeLines(*tokenizer_, options, add_special, in, out);
     std::istringstream lines(out.str());
     for (std::string line; std::getline(lines, line);) {
       run.lines.push_back(json::parse(line));
@@ -56,6 +57,14 @@ TEST_F(TokenizeLinesTest, AddsNothingUnlessAsked) {
   ASSERT_EQ(run.lines.size(), 2u);
   EXPECT_EQ(run.lines[0], (json{{"ids", tokenizer_->Encode(" harbour")}}));
   EXPECT_EQ(run.lines[1], (json{{"ids", json::array()}}));
+}
+
+TEST_F(TokenizeLinesTest, EscapesSpecialTokensIfAsked) {
+  const EncodeOptions escape = {.special_tokens = SpecialTokensInText::kEscape};
+  const Output run = Tokenize("{\"text\":\"a<|im_end|>\"}\n", false, escape);
+  ASSERT_EQ(run.lines.size(), 1u);
+  EXPECT_EQ(run.lines[0], (json{{"ids", tokenizer_->Encode("a<|im_end|>", escape)}}));
+  EXPECT_NE(run.lines[0], (json{{"ids", tokenizer_->Encode("a<|im_end|>")}}));
 }
 
 TEST_F(TokenizeLinesTest, ABadLineGetsAnErrorAndTheRunGoesOn) {
@@ -132,7 +141,7 @@ TEST_F(TokenizeLinesTest, WritesEachLineBeforeItWaits) {
   std::istream in(&conversation);
   CountingBuffer buffer(conversation);
   std::ostream out(&buffer);
-  EXPECT_EQ(TokenizeLines(*tokenizer_, true, in, out), 0);
+  EXPECT_EQ(TokenizeLines(*tokenizer_, {}, true, in, out), 0);
   EXPECT_TRUE(conversation.replied_in_time());
 }
 
@@ -140,7 +149,7 @@ TEST_F(TokenizeLinesTest, AnOutputThatFailsEndsTheRun) {
   std::istringstream in("{\"text\":\"x\"}\n");
   std::ostringstream out;
   out.setstate(std::ios::badbit);
-  EXPECT_EQ(TokenizeLines(*tokenizer_, true, in, out), 1);
+  EXPECT_EQ(TokenizeLines(*tokenizer_, {}, true, in, out), 1);
 }
 
 }  // namespace
