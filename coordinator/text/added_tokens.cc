@@ -64,7 +64,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
     }
   }
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
-    if (tokens_[i].escapable) {
+    if (tokens_[i].escapable && !tokens_[i].is_unknown) {
       escapable_.emplace(tokens_[i].id, i);
     }
   }

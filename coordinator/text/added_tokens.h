@@ -27,6 +27,7 @@ struct AddedToken {
   bool normalized = false;   ///< Its normalized form is searched for in the normalized text.
   /// It is text, too, if the text is to be escaped (SpecialTokensInText::kEscape).
   bool escapable = false;
+  bool is_unknown = false;  ///< The model gives it for text that the vocabulary lacks.
 };
 
 /// Finds added tokens in texts as Hugging Face's tokenizers library does (AddedVocabulary). Tokens
@@ -49,11 +50,12 @@ class AddedTokens {
   void Cut(std::string_view text, const EncodeOptions& options,
            const std::function<void(const Part&)>& part) const;
 
+  /// The text of the escapable token with this id; empty if no such token exists, or if it is the
+  /// unknown token, which any text may become.
+  std::string_view EscapedSpelling(proto::TokenId id) const;
+
   /// Goes on to the last part of a text whose end is open, and normalizes it.
   void GoToLast(const EncodeOptions& options, OpenPiece& text) const;
-
-  /// The text of the escapable token with this id; empty if no such token exists.
-  std::string_view EscapedSpelling(proto::TokenId id) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 

@@ -6,6 +6,7 @@
 
 #include <sentencepiece_processor.h>
 
+#include "coordinator/text/open_text.h"
 #include "coordinator/text/user_defined_pieces.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
@@ -82,7 +83,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
   for (const AddedToken& token : added_tokens_.tokens()) {
     vocab_size_ = std::max<std::int64_t>(vocab_size_, token.id + 1);
     added_texts_.emplace(token.id, token.content);
-    if (token.escapable) {
+    if (token.escapable && token.id != processor_->unk_id()) {
       escaped_texts_.emplace(token.id, token.content);
     }
   }

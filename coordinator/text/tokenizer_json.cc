@@ -65,6 +65,14 @@ void MarkTemplateTokens(const AddedAround& around, std::vector<AddedToken>& adde
   }
 }
 
+void MarkUnknownToken(const JsonCursor& model, std::vector<AddedToken>& added) {
+  const std::optional<JsonCursor> text = model.Find("unk_token");  // Of BPE
+  const std::optional<JsonCursor> id = model.Find("unk_id");       // Of Unigram
+  for (AddedToken& token : added) {
+    token.is_unknown = (text && text->value() == token.content) || (id && id->value() == token.id);
+  }
+}
+
 void ApplyConfig(const TokenizerConfig& config, const IdBySpelling& ids, AddedAround& around) {
   if (config.add_bos_token) {
     around.prefix.clear();
@@ -120,6 +128,7 @@ std::unique_ptr<Tokenizer> ReadTokenizerJson(const nlohmann::json& document,
     around = ReadPostProcessor(*processor, static_cast<std::int64_t>(spellings.size()));
   }
   MarkTemplateTokens(around, added);
+  MarkUnknownToken(root.At("model"), added);
   ApplyConfig(config, ids, around);
   const std::optional<TokenId> bos = FindBos(config, ids, around.prefix);
   return std::make_unique<PipelineTokenizer>(

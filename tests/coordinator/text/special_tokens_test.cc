@@ -2,6 +2,7 @@
 // output of the reference libraries: see data/special-tokens/make_special_tokens.py.
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/text/continued_text.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
 #include "tests/coordinator/text/json_lines.h"
@@ -94,6 +96,23 @@ TEST(EscapedTexts, GiveTheReferencesIds) {
   }
 }
 
+/// A text continued at any place has the tokens of the whole text.
+void ExpectContinued(const Tokenizer& tokenizer, const std::string& text) {
+  for (const EncodeOptions& options : {EncodeOptions{}, kEscape}) {
+    Ids whole = tokenizer.Encode(text, options);
+    if (tokenizer.bos()) {
+      whole.insert(whole.begin(), *tokenizer.bos());
+    }
+    for (std::size_t at = 0; at <= text.size(); ++at) {
+      const std::string_view head = std::string_view(text).substr(0, at);
+      const std::string_view tail = std::string_view(text).substr(at);
+      if (IsValidUtf8(head)) {
+        EXPECT_EQ(ContinuedText(tokenizer, head, options.special_tokens).Encode(tail), whole) << at;
+      }
+    }
+  }
+}
+
 class FilesBesideATokenizer : public testing::TestWithParam<std::string> {};
 
 TEST_P(FilesBesideATokenizer, AddTheReferencesTokens) {
@@ -115,10 +134,10 @@ TEST_P(FilesBesideATokenizer, AddTheReferencesTokens) {
     SCOPED_TRACE(vector.dump());
     const std::string text = vector["text"];
     EXPECT_EQ(tokenizer->Encode(text), vector["ids"].get<Ids>());
-    const Ids escaped = tokenizer->Encode(text, kEscape);
     if (!vector["escaped"].is_null()) {
-      EXPECT_EQ(escaped, vector["escaped"].get<Ids>());
+      EXPECT_EQ(tokenizer->Encode(text, kEscape), vector["escaped"].get<Ids>());
     }
+    ExpectContinued(*tokenizer, text);
   }
 }
 
@@ -159,7 +178,7 @@ TEST(AddedTokenFiles, AreNamedIfTheyAreBroken) {
       {{{"added_tokens_decoder", {{"2", Token("<x>")}}}},
        "the id of the added token \"<x>\", 2, already belongs to \"<|im_end|>\""},
       {{{"additional_special_tokens", 3}}, "additional_special_tokens: not a list"},
-      {{{"image_token", 3}}, "image_token: not a string"},
+      {{{"image_token", json::object()}}, "\"content\" is missing"},
       {{{"chat_template", 3}}, "chat_template: not a string"},
       {{{"chat_template", {{{"name", "a"}}}}}, "\"template\" is missing"},
       {{{"add_prefix_space", 1}}, "add_prefix_space: not true or false"},
@@ -273,6 +292,26 @@ TEST(EscapedTexts, NeverGiveASpecialToken) {
   }());
 }
 
+// The vocabulary of a Unigram model has its special tokens as pieces.
+TEST(EscapedTexts, NeverGiveASpecialTokenOfAUnigramModel) {
+  for (const std::string name : {"unigram-first", "unigram-never"}) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = LoadTokenizer(kData / name);
+    const std::string text = "a</s>b <s></s>";
+    EXPECT_THAT(tokenizer->Encode(text), Contains(2));
+    const Ids ids = tokenizer->Encode(text, kEscape);
+    EXPECT_THAT(ids, Not(Contains(1)));
+    EXPECT_THAT(ids, Not(Contains(2)));
+    if (name == "unigram-first") {
+      EXPECT_EQ(tokenizer->Decode(ids), text);
+    }
+    // Text that the vocabulary lacks is unknown in any case.
+    EXPECT_EQ(tokenizer->Encode("a\x01z", kEscape), tokenizer->Encode("a\x01z"));
+  }
+  const auto unknown = LoadTokenizer(kData / "unigram-never");
+  EXPECT_THAT(unknown->Encode("\u9f98", kEscape), Contains(0));
+}
+
 class SentencePieceSpecialTokens : public testing::Test {
  protected:
   SentencePieceSpecialTokens() {
@@ -342,6 +381,22 @@ TEST(AddPrefixSpace, ReplacesWhatTheTokenizerSays) {
   const Ids plain = without.Load()->Encode(" harbour");
   without.Write("tokenizer_config.json", {{"add_prefix_space", true}});
   EXPECT_EQ(without.Load()->Encode("harbour"), plain);
+
+  // Prepend, and Metaspace with two schemes.
+  for (const std::string name : {"llama2", "mistral", "metaspace-always"}) {
+    SCOPED_TRACE(name);
+    const Directory directory(name);
+    const Ids later = directory.Load()->Encode("harbour", {.at_start = false});
+    EXPECT_NE(directory.Load()->Encode("harbour"), later);
+    directory.Write("tokenizer_config.json", {{"add_prefix_space", false}});
+    EXPECT_EQ(directory.Load()->Encode("harbour"), later);
+    const std::string text = " harbour</s> harbour</s>harbour";
+    EXPECT_EQ(directory.Load()->Decode(directory.Load()->Encode(text)), text);
+  }
+  const Directory never("unigram-never");
+  const Ids first = never.Load()->Encode(" harbour</s>harbour");
+  never.Write("tokenizer_config.json", {{"add_prefix_space", true}});
+  EXPECT_EQ(never.Load()->Encode("harbour</s>harbour"), first);
 
   const Directory sentencepiece("sentencepiece-bpe");
   const Ids dummy = sentencepiece.Load()->Encode("harbour");
