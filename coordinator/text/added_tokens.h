@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -67,10 +68,11 @@ class AddedTokens {
   void GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
                     OpenPiece& piece) const;
 
-  bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
-
   std::vector<AddedToken> tokens_;
   Normalizer normalizer_;
+  bool has_lstrip_ = false;
+  /// [normalized][byte] Whether a `single_word` token begins with this byte.
+  std::array<std::array<bool, 256>, 2> single_word_begins_{};
   TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
   TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
   std::unordered_map<proto::TokenId, std::size_t> escapable_;  ///< As indices into tokens_.

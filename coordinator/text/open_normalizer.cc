@@ -52,9 +52,25 @@ bool EndsCluster(char32_t before, char32_t after) {
          class_of(after) == UTF8PROC_BOUNDCLASS_OTHER;
 }
 
-/// Normalizes the segments of a text one by one. `begins_segment(before, after)` says whether a
-/// segment certainly begins between two characters. The last segment is left out, since it may go
-/// on.
+/// Cuts are looked for in as many bytes at the end of a text.
+constexpr std::size_t kEndBytes = 1024;
+/// The beginning of a text that decides whether its normalized form stands for its first character.
+constexpr std::size_t kBeginningBytes = 256;
+
+/// The first bytes of a text, as many whole characters as `most` bytes have.
+std::string_view Beginning(std::string_view text, std::size_t most) {
+  if (text.size() <= most) {
+    return text;
+  }
+  while ((static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) {
+    --most;
+  }
+  return text.substr(0, most);
+}
+
+/// Normalizes the segments of a text one by one, and what is long before its end in one.
+/// `begins_segment(before, after)` says whether a segment certainly begins between two characters.
+/// The last segment is left out, since it may go on.
 template <typename BeginsSegment, typename Normalize>
 OpenText BySegments(const OpenText& in, BeginsSegment begins_segment, Normalize normalize) {
   OpenTextBuilder out;
@@ -63,7 +79,7 @@ OpenText BySegments(const OpenText& in, BeginsSegment begins_segment, Normalize 
   const std::string_view text = in.text;
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint character = FirstCodePoint(text.substr(at));
-    if (at > 0 && begins_segment(before, character.value)) {
+    if (at > 0 && at + kEndBytes > text.size() && begins_segment(before, character.value)) {
       out.Add(normalize(text.substr(begin, at - begin)), in.places[begin]);
       begin = at;
     }
@@ -154,11 +170,14 @@ struct ApplyOpen {
 }  // namespace
 
 void Normalizer::Apply(OpenPiece& piece, bool at_start) const {
-  const StagedText beginning =
-      Apply(StagedText{piece.text.text, piece.is_first && !piece.text.text.empty()
-                                            ? FirstCodePoint(piece.text.text).length
-                                            : 0},
-            at_start);
+  if (steps_.empty()) {
+    return;
+  }
+  StagedText beginning{std::string(Beginning(piece.text.text, kBeginningBytes))};
+  if (piece.is_first && !beginning.text.empty()) {
+    beginning.first_bytes = FirstCodePoint(beginning.text).length;
+  }
+  beginning = Apply(std::move(beginning), at_start);
   const bool puts_prefix = at_start || !piece.is_first;
   for (const Step& step : steps_) {
     piece.text = std::visit(ApplyOpen{std::move(piece.text), puts_prefix}, step);

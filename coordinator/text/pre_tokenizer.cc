@@ -59,8 +59,7 @@ std::vector<Span> Split(std::string_view text, const WhitespaceStep& /*step*/) {
 
 }  // namespace
 
-ByteLevelStep::ByteLevelStep(bool prefix_space, bool use_regex)
-    : add_prefix_space(prefix_space) {
+ByteLevelStep::ByteLevelStep(bool prefix_space, bool use_regex) : add_prefix_space(prefix_space) {
   if (use_regex) {
     regex.emplace(kGpt2Expression);
   }
@@ -84,6 +83,14 @@ struct PreTokenizer::Cutting {
   }
 
  private:
+  void Apply(const SplitStep& step, const Piece& whole, std::size_t next) const {
+    if (step.behavior == SplitBehavior::kIsolated) {
+      EachOf(step.pattern, whole, next);
+    } else {
+      EachOf(Split(whole.text, step), whole, next);
+    }
+  }
+
   template <typename SplittingStep>
   void Apply(const SplittingStep& step, const Piece& whole, std::size_t next) const {
     EachOf(Split(whole.text, step), whole, next);
@@ -128,13 +135,19 @@ struct PreTokenizer::Cutting {
       prepared = {spaced, whole.first_bytes + (whole.first_bytes > 0 ? 1 : 0)};
     }
     if (step.regex) {
-      EachOf(FindSpans(prepared.text, *step.regex), prepared, next);
+      EachOf(*step.regex, prepared, next);
     } else {
       From(next, prepared);
     }
   }
 
   bool MayPrepend(const Piece& whole) const { return at_start || whole.first_bytes == 0; }
+
+  /// Each match alone, and what lies between them. Needs no list of them.
+  void EachOf(const Regex& regex, const Piece& whole, std::size_t next) const {
+    ForEachSpan(whole.text, regex,
+                [&](const Span& span) { From(next, PartOf(whole, span.begin, span.end)); });
+  }
 
   void EachOf(const std::vector<Span>& spans, const Piece& whole, std::size_t next) const {
     for (const Span& span : spans) {

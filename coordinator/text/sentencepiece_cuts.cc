@@ -78,8 +78,10 @@ void SentencePieceCuts::GoToLast(OpenPiece& piece) const {
       return;
     }
     const CodePoint before = LastCodePoint(text.substr(0, at));
-    const bool is_stripped = removes_extra_spaces_ && spelled(after) == kSpelledSpace;
-    if (!is_stripped && piece.text.places[at] != OpenText::kNoPlace &&
+    // Several spaces become one, so they stay together.
+    const bool is_inside_spaces = removes_extra_spaces_ && spelled(after) == kSpelledSpace &&
+                                  spelled(before) == kSpelledSpace;
+    if (!is_inside_spaces && piece.text.places[at] != OpenText::kNoPlace &&
         characters_.contains(spelled(before)) && characters_.contains(spelled(after)) &&
         !pairs_.Contains(spelled(before), spelled(after))) {
       piece.Cut(at, text.size());

@@ -16,14 +16,17 @@ class SentencePieceCuts {
   /// Reads a serialized ModelProto, which must be valid.
   explicit SentencePieceCuts(std::string_view model);
 
+  /// Whether the model removes spaces at a text's ends, and all but one of several.
+  bool removes_extra_spaces() const { return removes_extra_spaces_; }
+
   /// Goes on behind the last such place of a text with an open end.
   void GoToLast(OpenPiece& piece) const;
 
  private:
   void AddPiece(std::string_view piece);
 
-  bool is_known_ = false;                    ///< False: nothing is known.
-  bool removes_extra_spaces_ = true;         ///< Also at the beginning of a later section.
+  bool is_known_ = false;  ///< False: nothing is known.
+  bool removes_extra_spaces_ = true;
   std::unordered_set<char32_t> characters_;  ///< Pieces of one character.
   CharacterPairs pairs_;
 };

@@ -77,6 +77,9 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
       added_tokens_(ConfiguredTokens(config, *processor_), Normalizer()),
       cuts_(model),
       vocab_size_(processor_->GetPieceSize()) {
+  if (cuts_.removes_extra_spaces()) {
+    spaced_sections_ = Load(model, true, origin);
+  }
   for (const AddedToken& token : added_tokens_.tokens()) {
     vocab_size_ = std::max<std::int64_t>(vocab_size_, token.id + 1);
     added_texts_.emplace(token.id, token.content);
@@ -131,16 +134,18 @@ bool SentencePieceTokenizer::IsPiece(TokenId id) const {
 std::vector<TokenId> SentencePieceTokenizer::EncodeText(std::string_view text,
                                                         const EncodeOptions& options) const {
   std::vector<TokenId> ids;
-  bool at_start = options.at_start;
+  const SentencePieceProcessor* processor = options.at_start ? processor_.get()
+                                            : spaced_sections_ && text.starts_with(' ')
+                                                ? spaced_sections_.get()
+                                                : later_sections_.get();
   added_tokens_.Cut(text, options, [&](const AddedTokens::Part& part) {
     if (part.id >= 0) {
       ids.push_back(part.id);
     } else {
-      const std::vector<int> pieces =
-          (at_start ? processor_ : later_sections_)->EncodeAsIds(part.text);
+      const std::vector<int> pieces = processor->EncodeAsIds(part.text);
       ids.insert(ids.end(), pieces.begin(), pieces.end());
     }
-    at_start = false;
+    processor = later_sections_.get();
   });
   return ids;
 }

@@ -51,6 +51,9 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   /// Encodes without the dummy prefix.
   std::unique_ptr<sentencepiece::SentencePieceProcessor> later_sections_;
+  /// Encodes with the dummy prefix. Set if the model removes the spaces at a text's beginning,
+  /// which a later section keeps: one space is then the dummy prefix.
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> spaced_sections_;
   AddedTokens added_tokens_;
   SentencePieceCuts cuts_;
   std::int64_t vocab_size_;

@@ -7,38 +7,42 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Collects spans that cover a whole text, from matches that are reported in order.
-class SpanList {
+/// Reports spans that cover a whole text, from matches that are reported in order.
+template <typename Report>
+class Spans {
  public:
-  explicit SpanList(std::size_t text_size) : text_size_(text_size) {}
+  Spans(std::size_t text_size, Report report) : text_size_(text_size), report_(std::move(report)) {}
 
   void AddMatch(std::size_t begin, std::size_t end) {
     AddBetween(begin);
-    spans_.push_back({begin, end, true});
+    report_(Span{begin, end, true});
     end_ = end;
   }
 
-  std::vector<Span> Finish() && {
-    AddBetween(text_size_);
-    return std::move(spans_);
-  }
+  void Finish() { AddBetween(text_size_); }
 
  private:
   void AddBetween(std::size_t end) {
     if (end_ < end) {
-      spans_.push_back({end_, end, false});
+      report_(Span{end_, end, false});
     }
   }
 
   std::size_t text_size_;
   std::size_t end_ = 0;
-  std::vector<Span> spans_;
+  Report report_;
 };
+
+/// A report into a list.
+auto Into(std::vector<Span>& list) {
+  return [&list](const Span& span) { list.push_back(span); };
+}
 
 }  // namespace
 
-std::vector<Span> FindSpans(std::string_view text, const Regex& regex) {
-  SpanList spans(text.size());
+void ForEachSpan(std::string_view text, const Regex& regex,
+                 const std::function<void(const Span&)>& span) {
+  Spans spans(text.size(), std::cref(span));
   std::optional<std::size_t> last_end;
   std::size_t from = 0;
   // The reference finds nothing in an empty text, not even an empty match.
@@ -58,11 +62,18 @@ std::vector<Span> FindSpans(std::string_view text, const Regex& regex) {
       from += from < text.size() ? FirstCodePoint(text.substr(from)).length : 1;
     }
   }
-  return std::move(spans).Finish();
+  spans.Finish();
+}
+
+std::vector<Span> FindSpans(std::string_view text, const Regex& regex) {
+  std::vector<Span> list;
+  ForEachSpan(text, regex, Into(list));
+  return list;
 }
 
 std::vector<Span> FindSpans(std::string_view text, bool (*has_property)(char32_t)) {
-  SpanList spans(text.size());
+  std::vector<Span> list;
+  Spans spans(text.size(), Into(list));
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint character = FirstCodePoint(text.substr(at));
     if (has_property(character.value)) {
@@ -70,16 +81,19 @@ std::vector<Span> FindSpans(std::string_view text, bool (*has_property)(char32_t
     }
     at += character.length;
   }
-  return std::move(spans).Finish();
+  spans.Finish();
+  return list;
 }
 
 std::vector<Span> FindSpans(std::string_view text, std::string_view literal) {
-  SpanList spans(text.size());
+  std::vector<Span> list;
+  Spans spans(text.size(), Into(list));
   for (std::size_t at = text.find(literal); at != std::string_view::npos;
        at = text.find(literal, at + literal.size())) {
     spans.AddMatch(at, at + literal.size());
   }
-  return std::move(spans).Finish();
+  spans.Finish();
+  return list;
 }
 
 std::vector<Span> JoinSpans(std::vector<Span> spans, SplitBehavior behavior) {

@@ -17,8 +17,12 @@ struct Span {
   bool is_match = false;
 };
 
-/// The spans of a text: all matches of an expression and the text between them. As in the
-/// reference, an empty match right after another match does not count.
+/// Calls `span` for the spans of a text, in order: all matches of an expression and the text
+/// between them. As in the reference, an empty match right after another match does not count.
+void ForEachSpan(std::string_view text, const Regex& regex,
+                 const std::function<void(const Span&)>& span);
+
+/// The same spans.
 std::vector<Span> FindSpans(std::string_view text, const Regex& regex);
 
 /// The spans of a text whose matches are the characters with a property.

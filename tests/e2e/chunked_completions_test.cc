@@ -70,8 +70,14 @@ std::vector<Reading> HeldOut() {
     const json one = json::parse(line);
     if (one.at("kind") == "Reading") {
       const json& question = one.at("questions").at(0);
-      readings.push_back(
-          {one.at("system"), one.at("chunks"), question.at(0), question.at(1), question.at(2)});
+      // In training, each part was a text of its own, before which SentencePiece puts a space. Here
+      // chunks and questions are later sections of a text.
+      std::vector<std::string> chunks = one.at("chunks");
+      for (std::string& chunk : chunks) {
+        chunk.insert(0, " ");
+      }
+      readings.push_back({one.at("system"), std::move(chunks),
+                          " " + question.at(0).get<std::string>(), question.at(1), question.at(2)});
     }
   }
   return readings;

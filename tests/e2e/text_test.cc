@@ -187,6 +187,27 @@ TEST(Bos, WithoutOneAnEmptyQueryIsRefused) {
   }
 }
 
+// Expected ids: SentencePiece, which puts a space before a text; with add_dummy_prefix off for
+// chunks and questions.
+TEST(Sections, ChunksAndQuestionsAreLaterSectionsOfAText) {
+  const json labels = {300, 17};
+  const json text = {{"system_prompt", "The harbour"},
+                     {"chunks", {"is open.", " every boat"}},
+                     {"question", "Where is"},
+                     {"label_token_ids", labels}};
+  const json ids = {{"system_prompt", {1, 370, 315}},
+                    {"chunks", {{425, 332, 690}, {310, 330}}},
+                    {"question", {695, 653, 260, 644, 349}},
+                    {"label_token_ids", labels}};
+  const json prompt = {{"prompt", "The harbour # # is open. # #  every boat # # Where is"},
+                       {"label_token_ids", labels}};
+  const BatchRun run = RunRequests({MakeModel("sentencepiece-bpe"), {"--enable-chunk-aware"}},
+                                   {ToChunked(text), ToChunked(ids), ToChunked(prompt)});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.StableResponse(0), run.StableResponse(1));
+  EXPECT_EQ(run.StableResponse(2), run.StableResponse(1));
+}
+
 TEST(Labels, AsTextAreTheirIds) {
   const json request = {{"query", "The harbour"}, {"items", {" a", "b"}}};
   json text = request;

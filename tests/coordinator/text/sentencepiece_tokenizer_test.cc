@@ -79,6 +79,16 @@ TEST_F(SentencePiece, PutsNoSpaceBeforeALaterSection) {
   }
 }
 
+// The model removes the spaces at the beginning of a text, and then puts one there.
+TEST(SentencePieceUnigram, ALaterSectionKeepsItsSpace) {
+  const SentencePieceTokenizer unigram(ReadModel("sentencepiece-unigram"), {}, "tokenizer.model");
+  const EncodeOptions later = {.at_start = false};
+  EXPECT_EQ(unigram.Encode("  harbour"), unigram.Encode("harbour"));
+  EXPECT_EQ(unigram.Encode(" harbour", later), unigram.Encode("harbour"));
+  EXPECT_EQ(unigram.Encode("  harbour", later), unigram.Encode("harbour"));
+  EXPECT_NE(unigram.Encode("harbour", later), unigram.Encode("harbour"));
+}
+
 TEST_F(SentencePiece, SpellingsOfControlTokensAreText) {
   EXPECT_EQ(tokenizer_.SingleToken("</s>"), std::nullopt);
   EXPECT_THAT(tokenizer_.Encode("a</s>b<s>"), testing::Not(testing::Contains(kEos)));
