@@ -188,8 +188,13 @@ int RunInspectCommand(const InspectFlags& flags) {
     Attempt(obstacles, [&] { tokenizer = coordinator::LoadTokenizer(flags.engine.model); });
   }
   if (config) {
-    Attempt(obstacles,
-            [&] { shard::CheckTensors(shard::Checkpoint::Open(flags.engine.model), *config); });
+    Attempt(obstacles, [&] {
+      const shard::Checkpoint checkpoint = shard::Checkpoint::Open(flags.engine.model);
+      shard::CheckTensors(checkpoint, *config);
+      if (shard::HeadTensor(checkpoint, *config).role == shard::TensorRole::kOwnLmHead) {
+        config->tie_word_embeddings = false;
+      }
+    });
   }
   if (!obstacles.empty()) {
     // What can be read of the model is printed before all that stands in its way.

@@ -38,6 +38,8 @@ Json ParseObject(std::string_view json_text, const std::string& where) {
     root = Json::parse(json_text);
   } catch (const Json::parse_error& error) {
     throw StartupError(where + ": not valid JSON at byte " + std::to_string(error.byte));
+  } catch (const Json::out_of_range&) {
+    throw StartupError(where + ": a number is too large for float64");
   }
   if (!root.is_object()) {
     throw StartupError(where + ": not a JSON object");

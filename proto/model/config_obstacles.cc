@@ -41,7 +41,6 @@ constexpr std::array kObstacles = {
     Obstacle{"is_encoder_decoder", "[null, false]", kEncoder},
     Obstacle{"add_cross_attention", "[null, false]", kEncoder},
     Obstacle{"partial_rotary_factor", "[null, 1]", ""},
-    Obstacle{"pretraining_tp", "[null, 1]", ""},
     Obstacle{"pruned_heads", "[null, {}]", ""},
     Obstacle{"attention_multiplier", "[null]", ""},
     Obstacle{"embedding_multiplier", "[null, 1]", ""},
@@ -64,7 +63,7 @@ constexpr std::array kKinds = {
     Kind{"Mixtral", kExperts},  Kind{"VL", kMultimodal},
     Kind{"Llava", kMultimodal}, Kind{"ForConditionalGeneration", kMultimodal},
     Kind{"Bloom", kAlibi},      Kind{"MPT", kAlibi},
-    Kind{"Mpt", kAlibi},
+    Kind{"Mpt", kAlibi},        Kind{"Bidirectional", kBidirectional},
 };
 
 void RefuseQuantisation(const Fields& fields) {

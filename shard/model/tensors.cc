@@ -65,8 +65,10 @@ constexpr Entry kModelTable[] = {
     {Role::kLmHead,     "model.embed_tokens.weight", Dim::kOutput,     Dim::kHidden, Storage::kLmHead, TiedLmHead},
     {Role::kLmHead,     "score.weight",              Dim::kOutput,     Dim::kHidden, Storage::kLmHead, Classifier},
     {Role::kLmHeadBias, "score.bias",                Dim::kOutput,     Dim::kNone,   Storage::kVector, Classifier, /*is_optional=*/true},
-    // A copy of the embedding, or left from the language model that became a classifier.
-    {Role::kUnused,     "lm_head.weight",            Dim::kNone,       Dim::kNone,   Storage::kUnused, Not<UntiedLmHead>},
+    // Usually a copy of the embedding.
+    {Role::kOwnLmHead,  "lm_head.weight",            Dim::kOutput,     Dim::kHidden, Storage::kLmHead, TiedLmHead, /*is_optional=*/true},
+    // Left from the language model that became a classifier.
+    {Role::kUnused,     "lm_head.weight",            Dim::kNone,       Dim::kNone,   Storage::kUnused, Classifier},
 };
 
 /// Names are those of transformers and follow "model.layers.N.". If a layer has no norm behind
@@ -136,6 +138,13 @@ std::vector<TensorSpec> AllTensors(const ModelConfig& config) {
 const TensorSpec* FindTensor(std::span<const TensorSpec> tensors, TensorRole role) {
   const auto found = std::ranges::find(tensors, role, &TensorSpec::role);
   return found == tensors.end() ? nullptr : &*found;
+}
+
+TensorSpec HeadTensor(const Checkpoint& checkpoint, const ModelConfig& config) {
+  const std::vector<TensorSpec> tensors = ModelTensors(config);
+  const TensorSpec* own = FindTensor(tensors, Role::kOwnLmHead);
+  const bool is_there = own != nullptr && checkpoint.Has(own->name);
+  return is_there ? *own : *FindTensor(tensors, Role::kLmHead);
 }
 
 std::int64_t SizeOf(Dim dim, const ModelConfig& config) {

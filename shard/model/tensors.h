@@ -17,6 +17,8 @@ enum class TensorRole : std::uint8_t {
   kEmbedding,
   kFinalNorm,
   kLmHead,  ///< The lm-head, or the head of a classifier.
+  /// The lm-head of a checkpoint that has one, although config.json ties it to the embedding.
+  kOwnLmHead,
   kLmHeadBias,
   // Tensors of a layer.
   kInputNorm,
@@ -76,8 +78,8 @@ struct TensorSpec {
   bool is_required() const { return !is_optional && storage != Storage::kUnused; }
 };
 
-/// The tensors outside of the layers. A tied lm-head has the name of the embedding. A classifier
-/// has a head `score` instead of an lm-head.
+/// The tensors outside of the layers. A tied lm-head has the name of the embedding, unless the
+/// checkpoint has an lm-head of its own. A classifier has a head `score` instead of an lm-head.
 std::vector<TensorSpec> ModelTensors(const proto::ModelConfig& config);
 /// The tensors of one layer.
 std::vector<TensorSpec> LayerTensors(const proto::ModelConfig& config, std::int64_t index);
@@ -87,6 +89,10 @@ std::vector<TensorSpec> AllTensors(const proto::ModelConfig& config);
 
 /// The tensor that has a role; null if the list has none.
 const TensorSpec* FindTensor(std::span<const TensorSpec> tensors, TensorRole role);
+
+/// The tensor of the head. As in transformers, an lm-head that the checkpoint has is used even if
+/// config.json ties it: it may be another one than the embedding.
+TensorSpec HeadTensor(const Checkpoint& checkpoint, const proto::ModelConfig& config);
 
 /// The whole dimension. kNone has one element.
 std::int64_t SizeOf(Dim dim, const proto::ModelConfig& config);

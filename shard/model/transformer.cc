@@ -26,6 +26,10 @@ const TensorView& ModelTensor(const Checkpoint& checkpoint, const ModelConfig& c
   return Require(checkpoint, *tensor, config);
 }
 
+const TensorView& HeadWeight(const Checkpoint& checkpoint, const ModelConfig& config) {
+  return Require(checkpoint, HeadTensor(checkpoint, config), config);
+}
+
 /// This rank's slice of the head's bias; empty if the model has none.
 std::vector<float> LoadHeadBias(const ModelConfig& config, const Checkpoint& checkpoint,
                                 Range outputs) {
@@ -100,7 +104,7 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
                          progress)),
       final_norm_(LoadNorm(ModelTensor(checkpoint, config, TensorRole::kFinalNorm), config)),
       lm_head_(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_},
-               ModelTensor(checkpoint, config, TensorRole::kLmHead), partition_.vocabulary,
+               HeadWeight(checkpoint, config), partition_.vocabulary,
                config.final_logit_softcapping,
                LoadHeadBias(config, checkpoint, partition_.vocabulary)),
       rope_tables_(MakeRopeTables(config)),
@@ -112,7 +116,7 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       summands_are_bf16_(SummandsAreBf16(exchange.ranks(), arithmetic.layers())),
       exchange_(exchange) {
   // From now on only single rows of the lm-head are read.
-  checkpoint.Release(ModelTensor(checkpoint, config, TensorRole::kLmHead));
+  checkpoint.Release(HeadWeight(checkpoint, config));
   normed_ = {arithmetic.layers(), config.hidden_size, exchange_.shared_rows(), nullptr};
   final_rows_ = {Precision::kFloat32, config.hidden_size, exchange_.shared_rows(), nullptr};
 }

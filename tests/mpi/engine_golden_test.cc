@@ -163,5 +163,28 @@ INSTANTIATE_TEST_SUITE_P(All, RandomLayouts,
                          ::testing::Values("llama", "qwen3", "mistral", "gemma", "gemma2",
                                            "gemma3_text"));
 
+// A model may be trained with an lm-head of its own although config.json says that it is tied.
+TEST(TiedLmHead, IsThatOfTheCheckpointIfThereIsOne) {
+  const reference::TempDirectory dir;
+  reference::RandomCheckpoint checkpoint;
+  checkpoint.config = reference::TinyConfig("gemma");
+  ASSERT_FALSE(checkpoint.config.tie_word_embeddings);
+  checkpoint.seed = 12;
+  reference::WriteRandomWeights(dir.path(), checkpoint);
+  std::mt19937 random(6);
+  PackedSequence sequence = RandomSequence(random, checkpoint.config.vocab_size);
+  sequence.reads.push_back({0, 0, /*normalizer=*/false, 0});
+
+  Engine untied(dir.path(), checkpoint.config, {});
+  const auto expected = untied.RunTogether({sequence});
+  checkpoint.config.tie_word_embeddings = true;
+  Engine tied(dir.path(), checkpoint.config, {});
+  const auto found = tied.RunTogether({sequence});
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; !found.empty() && i < found[0].size(); ++i) {
+    EXPECT_TRUE(SameBits(found[0][i], expected[0][i])) << "read " << i;
+  }
+}
+
 }  // namespace
 }  // namespace scorecast::testing

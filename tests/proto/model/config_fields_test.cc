@@ -72,6 +72,8 @@ TEST(ConfigFieldsTest, TextThatIsNoJsonObjectIsRefused) {
   EXPECT_THAT(ErrorOfText("{\"hidden_size\": 4"), HasSubstr("not valid JSON at byte"));
   EXPECT_THAT(ErrorOfText("[]"), HasSubstr("not a JSON object"));
   EXPECT_THAT(ErrorOfText("{\"model_type\":\"\xff\"}"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(ErrorOfText("{\"rope_theta\": 1e400}"),
+              HasSubstr("config.json: a number is too large"));
   // A zero byte does not end the text.
   EXPECT_THAT(ErrorOfText(Llama().dump() + std::string("\0{", 2)), HasSubstr("not valid JSON"));
 }

@@ -36,7 +36,6 @@ TEST(ObstaclesTest, OptionsThatWouldChangeTheResultAreNamed) {
       {"hidden_act", "gelu"},
       {"hidden_act", nullptr},
       {"hidden_activation", "gelu_pytorch_tanh"},
-      {"pretraining_tp", 2},
       {"quantization_config", {{"quant_method", "gptq"}}},
       {"partial_rotary_factor", 0.5},
       {"attn_logit_softcapping", 50.0},
@@ -65,13 +64,13 @@ TEST(ObstaclesTest, OptionsThatWouldChangeTheResultAreNamed) {
 TEST(ObstaclesTest, OptionsInTheirPlainSettingAreAccepted) {
   Json config = Llama();
   config["hidden_act"] = "silu";
-  config["pretraining_tp"] = 1;
   config["partial_rotary_factor"] = 1.0;
   config["quantization_config"] = nullptr;
   config["pruned_heads"] = Json::object();
   config["is_encoder_decoder"] = false;
   config["attention_dropout"] = 0.1;  // Only used in training.
   config["use_cache"] = true;
+  config["pretraining_tp"] = 2;  // Llama 2: how products were split, which does not change them.
   EXPECT_NO_THROW(Parse(config));
   EXPECT_NO_THROW(Parse(With(Qwen3(), "mlp_bias", false)));
 }
@@ -101,6 +100,7 @@ TEST(ObstaclesTest, KindsOfModelsAreNamed) {
       {"FalconForCausalLM", "alibi", true, "ALiBi"},
       {"BloomForCausalLM", "", {}, "ALiBi"},
       {"MPTForCausalLM", "", {}, "ALiBi"},
+      {"LlamaBidirectionalForSequenceClassification", "", {}, "bidirectional attention"},
       {"Gemma3TextModel", "use_bidirectional_attention", true, "bidirectional attention"},
       {"Gemma3ForCausalLM", "use_bidirectional_attention", true, "bidirectional attention"},
       {"Qwen2ForCausalLM", "is_causal", false, "bidirectional attention"},

@@ -443,8 +443,8 @@ TEST(CheckTensors, NameOfSeveralLinesIsShownInOne) {
   EXPECT_THAT(Fault(model), AllOf(HasSubstr("extra"), Not(HasSubstr("\n"))));
 }
 
-// transformers ignores them too.
-TEST(CheckTensors, IgnoresTensorsThatFollowFromOthers) {
+// transformers accepts them too.
+TEST(CheckTensors, AcceptsTensorsThatFollowFromOthers) {
   ModelConfig config = reference::TinyConfig("llama");
   config.tie_word_embeddings = true;
   const Model model(config);
@@ -453,6 +453,8 @@ TEST(CheckTensors, IgnoresTensorsThatFollowFromOthers) {
     tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = {"F32", {4}, std::string(16, '\0')};
   });
   EXPECT_EQ(Fault(model), "");
+  model.Edit([](StoredTensors& tensors) { tensors["lm_head.weight"].shape.push_back(1); });
+  EXPECT_THAT(Fault(model), AllOf(HasSubstr("lm_head.weight"), HasSubstr("shape")));
 }
 
 }  // namespace
