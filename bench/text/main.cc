@@ -90,7 +90,7 @@ void Measure(const std::filesystem::path& model, const Flags& flags) {
   std::size_t tokens = 0;
   for (int round = 0; round < flags.rounds; ++round) {
     alone.values.push_back(Timed(tokens, [&] {
-      std::size_t count = EncodeFromStart(*tokenizer, query).size();
+      std::size_t count = EncodeFromStart(*tokenizer, query, SpecialTokensInText::kAllow).size();
       for (const std::string& item : items) {
         count += tokenizer->Encode(item).size();
       }

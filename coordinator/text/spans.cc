@@ -15,7 +15,7 @@ class Spans {
 
   void AddMatch(std::size_t begin, std::size_t end) {
     AddBetween(begin);
-    report_({begin, end, true});
+    report_(Span{begin, end, true});
     end_ = end;
   }
 
@@ -24,7 +24,7 @@ class Spans {
  private:
   void AddBetween(std::size_t end) {
     if (end_ < end) {
-      report_({end_, end, false});
+      report_(Span{end_, end, false});
     }
   }
 

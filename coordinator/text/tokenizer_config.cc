@@ -29,7 +29,7 @@ std::optional<std::string> ReadToken(const JsonCursor& config, std::string_view 
 
 void ReadNamedTokens(const JsonCursor& root, std::unordered_set<std::string>& tokens) {
   root.ForEachMember([&](const std::string& name, const JsonCursor& value) {
-    if (name.ends_with("_token") && !value.value().is_boolean()) {
+    if (name.ends_with("_token") && (value.value().is_string() || value.value().is_object())) {
       tokens.insert(ReadToken(value));
     } else if (name == "additional_special_tokens" || name == "extra_special_tokens") {
       if (value.value().is_object()) {

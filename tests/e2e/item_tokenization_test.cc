@@ -18,8 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-/// An id that no text contains: the tokenizers have fewer tokens than the model.
-const std::string kUnused = std::to_string(kModelVocabSize - 1);
+/// More than the vocabulary of each tokenizer, so no text contains the last id.
+constexpr std::int64_t kVocabSize = 1024;
+const std::string kUnused = std::to_string(kVocabSize - 1);
 /// Bound on the difference of float32 log-probabilities whose sums are in another order.
 constexpr double kRounding = 1e-5;
 
@@ -79,7 +80,7 @@ class ItemTokenization : public ::testing::TestWithParam<const char*> {
     return bodies;
   }
 
-  const std::filesystem::path dir_ = MakeModel(GetParam());
+  const std::filesystem::path dir_ = MakeModel(GetParam(), kModelPositions, kVocabSize);
 };
 
 TEST_P(ItemTokenization, OnePassGivesTheScoresOfOneByOne) {
@@ -106,12 +107,13 @@ TEST_P(ItemTokenization, ScoresDoNotDependOnTheOtherItems) {
   const BatchRun apart = InOnePass(single, "continued");
   std::size_t line = 0;
   for (std::size_t i = 0; i < bodies.size(); ++i) {
-    for (const json& row : together.Body(i).at("token_logprobs")) {
+    const json body = together.Body(i);
+    for (const json& row : body.at("token_logprobs")) {
       EXPECT_EQ(apart.Body(line).at("token_logprobs")[0].dump(), row.dump()) << single[line];
       ++line;
     }
     EXPECT_EQ(apart.Body(line - 1).at("query_token_logprobs").dump(),
-              together.Body(i).at("query_token_logprobs").dump());
+              body.at("query_token_logprobs").dump());
   }
 }
 
@@ -127,7 +129,8 @@ TEST_P(ItemTokenization, AloneGivesTheSameScoresInBothModes) {
 
 INSTANTIATE_TEST_SUITE_P(Tokenizers, ItemTokenization,
                          ::testing::Values("digits", "ignore-merges", "nfc", "prefix-space",
-                                           "sentencepiece-bpe", "sentencepiece-unigram"),
+                                           "sentencepiece-bpe", "sentencepiece-unigram", "llama2",
+                                           "gemma", "metaspace-always", "unigram-first"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::erase(name, '-');
@@ -137,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Tokenizers, ItemTokenization,
 // "harb" and "our" are one token together, so that item is a sequence of its own, which counts
 // wholly.
 TEST(OwnSequence, HasTheBitsOfOneByOneAndCountsWholly) {
-  const std::filesystem::path dir = MakeModel("digits");
+  const std::filesystem::path dir = MakeModel("digits", kModelPositions, kVocabSize);
   const std::vector<json> bodies = {Body("the harb", {"our"}), Body("the harb", {"our", " a"}),
                                     Body("the", {" harbour"})};
   const BatchRun one_by_one = RunBatch({dir, {}, 0, "f32"}, bodies);
@@ -162,7 +165,7 @@ TEST(OwnSequence, HasTheBitsOfOneByOneAndCountsWholly) {
 }
 
 TEST(ItemTokenizationFlag, ContinuedDoesNotGoWithAVisibleDelimiter) {
-  const BatchRun run = RunBatch({MakeModel("digits"),
+  const BatchRun run = RunBatch({MakeModel("digits", kModelPositions, kVocabSize),
                                  {"--multi-item-scoring-delimiter", kUnused, "--item-tokenization",
                                   "continued", "--delimiter-visibility", "first"}},
                                 {Body("a", {"b"})}, Transport::kBatch);

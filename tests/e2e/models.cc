@@ -23,11 +23,12 @@ std::filesystem::path TokenizerDirectory(const std::string& tokenizer) {
 
 }  // namespace
 
-std::filesystem::path MakeModel(const std::string& tokenizer, std::int64_t positions) {
+std::filesystem::path MakeModel(const std::string& tokenizer, std::int64_t positions,
+                                std::int64_t vocab_size) {
   std::filesystem::path dir = NewDirectory();
   reference::RandomCheckpoint checkpoint;
   checkpoint.config = reference::TinyConfig("llama");
-  checkpoint.config.vocab_size = kModelVocabSize;
+  checkpoint.config.vocab_size = vocab_size;
   checkpoint.config.max_position_embeddings = positions;
   checkpoint.seed = 20;
   reference::WriteRandomCheckpoint(dir, checkpoint);

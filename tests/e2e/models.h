@@ -12,7 +12,7 @@ namespace scorecast::testing {
 
 using proto::TokenId;
 
-/// vocab_size of MakeModel, larger than the vocabulary of each tokenizer.
+/// vocab_size of MakeModel, larger than the vocabulary of each tokenizer below.
 inline constexpr std::int64_t kModelVocabSize = 720;
 /// max_position_embeddings of MakeModel.
 inline constexpr std::int64_t kModelPositions = 256;
@@ -23,9 +23,11 @@ inline constexpr std::int64_t kModelPositions = 256;
 ///   "ignore-merges"      byte-level BPE with BOS 560; 562 is <|im_end|>
 ///   "sentencepiece-bpe"  SentencePiece with BOS 1; 2 is </s>
 ///   ""                   no tokenizer: the model takes ids only
+/// Others work, too, if `vocab_size` is larger than their vocabulary.
 /// `positions` is max_position_embeddings. The weights do not depend on it.
 std::filesystem::path MakeModel(const std::string& tokenizer,
-                                std::int64_t positions = kModelPositions);
+                                std::int64_t positions = kModelPositions,
+                                std::int64_t vocab_size = kModelVocabSize);
 
 /// MakeModel(""), but the embedding of `token` is all NaN.
 std::filesystem::path MakeModelWithBrokenToken(TokenId token);

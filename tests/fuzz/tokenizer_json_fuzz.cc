@@ -26,14 +26,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto tokenizer = coordinator::ReadTokenizerJson(document, config, "tokenizer.json");
     const std::string repeated(300, ' ');
     for (const std::string_view text : {kText, std::string_view(repeated), std::string_view()}) {
-      const auto ids = tokenizer->EncodeWithAdded(text);
-      for (const auto id : ids) {
-        if (id < 0 || id >= tokenizer->vocab_size()) {
+      for (const auto special_tokens :
+           {coordinator::SpecialTokensInText::kAllow, coordinator::SpecialTokensInText::kEscape}) {
+        const auto ids = tokenizer->EncodeWithAdded(text, {.special_tokens = special_tokens});
+        for (const auto id : ids) {
+          if (id < 0 || id >= tokenizer->vocab_size()) {
+            __builtin_trap();
+          }
+        }
+        if (!coordinator::IsValidUtf8(tokenizer->Decode(ids))) {
           __builtin_trap();
         }
-      }
-      if (!coordinator::IsValidUtf8(tokenizer->Decode(ids))) {
-        __builtin_trap();
       }
     }
   } catch (const proto::StartupError&) {

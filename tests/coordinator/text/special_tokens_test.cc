@@ -178,7 +178,7 @@ TEST(AddedTokenFiles, AreNamedIfTheyAreBroken) {
       {{{"added_tokens_decoder", {{"2", Token("<x>")}}}},
        "the id of the added token \"<x>\", 2, already belongs to \"<|im_end|>\""},
       {{{"additional_special_tokens", 3}}, "additional_special_tokens: not a list"},
-      {{{"image_token", 3}}, "image_token: not a string"},
+      {{{"image_token", json::object()}}, "\"content\" is missing"},
       {{{"chat_template", 3}}, "chat_template: not a string"},
       {{{"chat_template", {{{"name", "a"}}}}}, "\"template\" is missing"},
       {{{"add_prefix_space", 1}}, "add_prefix_space: not true or false"},
