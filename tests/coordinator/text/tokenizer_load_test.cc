@@ -188,6 +188,87 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
   }
 }
 
+TEST_F(TokenizerLoad, WhatIsBrokenInOtherKindsIsNamed) {
+  const json strip = {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}};
+  const json strip_end = {{"type", "Strip"}, {"content", " "}, {"start", 0}, {"stop", 1}};
+  const json fuse = {{"type", "Fuse"}};
+  const json replace = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "b"}};
+  const json metaspace = {{"type", "Metaspace"}, {"replacement", "▁"}};
+  const auto with = [](json step, const std::string& name, const json& value) {
+    step[name] = value;
+    return step;
+  };
+  const auto decoders = [](const std::vector<json>& steps) {
+    return json{{"type", "Sequence"}, {"decoders", steps}};
+  };
+  json nested = fuse;
+  for (int i = 0; i < 100; ++i) {
+    nested = decoders({nested});
+  }
+  const std::vector<std::pair<std::string, Fault>> faults = {
+      {"unigram-first", {"/model/vocab", json::object(), "model.vocab: not a list"}},
+      {"unigram-first", {"/model/vocab", json::array(), "model.vocab: empty"}},
+      {"unigram-first", {"/model/vocab/3", "a", "model.vocab[3]: not a pair [text, score]"}},
+      {"unigram-first", {"/model/vocab/3", {"a", "b"}, "model.vocab[3]: not a pair"}},
+      {"unigram-first", {"/model/unk_id", nullptr, "\"unk_id\" is missing"}},
+      {"unigram-first", {"/model/unk_id", 100'000, "model.unk_id: 100000 is not in"}},
+      {"unigram-precompiled",
+       {"/normalizer/normalizers/0/precompiled_charsmap", "A", "precompiled_charsmap: not Base64"}},
+      {"unigram-precompiled",
+       {"/normalizer/normalizers/0/precompiled_charsmap", "", "precompiled_charsmap: malformed"}},
+      {"llama2", {"/model/unk_token", "<none>", R"("<none>" is not in the vocabulary)"}},
+      {"llama2", {"/pre_tokenizer", with(metaspace, "replacement", "ab"), "not one character"}},
+      {"llama2", {"/pre_tokenizer", with(metaspace, "prepend_scheme", "last"), R"("last" is not)"}},
+      {"llama2",
+       {"/pre_tokenizer",
+        with(with(metaspace, "prepend_scheme", "first"), "add_prefix_space", false),
+        "\"first\" contradicts add_prefix_space"}},
+      {"llama2", {"/decoder", with(metaspace, "replacement", ""), "not one character"}},
+      {"llama2", {"/decoder", decoders({fuse, replace}), "only Strip is supported"}},
+      {"llama2", {"/decoder", decoders({fuse, strip}), "only one space may be removed"}},
+      {"llama2", {"/decoder", strip_end, "stop: 1 is not in 0 … 0"}},
+      {"llama2", {"/decoder", {{"type", "CTC"}}, R"(decoder.type: "CTC" is not supported)"}},
+      {"llama2", {"/decoder", nested, "more than 8 sequences inside each other"}},
+      {"words", {"/post_processor/cls", {"<s>"}, "post_processor.cls: not a pair [text, id]"}},
+      {"words", {"/post_processor/sep", {"<s>", 99'999}, "99999 is not in 0 … "}},
+  };
+  for (const auto& [name, fault] : faults) {
+    SCOPED_TRACE(fault.pointer + " " + fault.value.dump());
+    json document = json::parse(ReadFile(kData / name / "tokenizer.json"));
+    document[json::json_pointer(fault.pointer)] = fault.value;
+    Write("tokenizer.json", document.dump());
+    ExpectFailure("tokenizer.json", fault.what);
+  }
+}
+
+TEST_F(TokenizerLoad, KindsAreNamed) {
+  const std::vector<std::pair<std::string, std::string>> kinds = {
+      {"nfc", "byte-level BPE"},
+      {"llama2", "BPE with byte fallback"},
+      {"words", "BPE"},
+      {"unigram-never", "Unigram"},
+      {"unigram-first", "Unigram with byte fallback"},
+      {"sentencepiece-bpe", "SentencePiece"}};
+  for (const auto& [name, kind] : kinds) {
+    EXPECT_EQ(LoadTokenizer(kData / name)->kind(), kind);
+  }
+}
+
+TEST_F(TokenizerLoad, ALaterSectionGetsNoDummySpace) {
+  const EncodeOptions later = {.at_start = false};
+  for (const std::string name : {"llama2", "mistral", "metaspace-always", "unigram-first"}) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = LoadTokenizer(kData / name);
+    EXPECT_EQ(tokenizer->Encode("", later), Ids{});
+    EXPECT_NE(tokenizer->Encode("harbour", later), tokenizer->Encode("harbour"));
+    EXPECT_EQ(tokenizer->Encode(" harbour", later), tokenizer->Encode("harbour"));
+    // What follows an added token is the same in both.
+    EXPECT_EQ(tokenizer->Encode("</s>harbour", later), tokenizer->Encode("</s>harbour"));
+  }
+  const auto gemma = LoadTokenizer(kData / "gemma");
+  EXPECT_EQ(gemma->Encode("harbour", later), gemma->Encode("harbour"));
+}
+
 TEST_F(TokenizerLoad, AnUnknownTokenMattersOnlyIfItCanOccur) {
   json document = nfc_;
   document["model"]["unk_token"] = "<|endoftext|>";
