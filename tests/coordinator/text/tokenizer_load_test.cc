@@ -256,7 +256,7 @@ TEST_F(TokenizerLoad, KindsAreNamed) {
 
 TEST_F(TokenizerLoad, ALaterSectionGetsNoDummySpace) {
   const EncodeOptions later = {.at_start = false};
-  for (const std::string name : {"llama2", "mistral", "metaspace-always", "unigram-first"}) {
+  for (const std::string name : {"llama2-flags", "mistral", "metaspace-always", "unigram-first"}) {
     SCOPED_TRACE(name);
     const auto tokenizer = LoadTokenizer(kData / name);
     EXPECT_EQ(tokenizer->Encode("", later), Ids{});
