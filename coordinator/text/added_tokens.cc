@@ -180,7 +180,8 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
     if (token.rstrip) {
       end += WhiteSpaceAtStart(text.substr(end));
     }
-    last = begin < done ? std::nullopt : std::optional(begin);
+    // A text that begins inside of an earlier match is searched from another place on.
+    last = begin < std::max(done, rejected) ? std::nullopt : std::optional(begin);
     done = end;
   }
   // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take

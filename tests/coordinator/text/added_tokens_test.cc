@@ -88,6 +88,28 @@ TEST(AddedTokens, EscapableOnesMayBeEscaped) {
   EXPECT_THAT(Cut(tokens, "a<s><t><n>"), ElementsAre("a", "#1:<s>", "#2:<t>", "#4:<n>"));
 }
 
+/// The last certain cut of a text whose end is open.
+std::size_t LastCut(const AddedTokens& tokens, std::string_view text) {
+  OpenPiece piece{.text = OpenText::FromRaw(text)};
+  tokens.GoToLast({}, piece);
+  return piece.cut;
+}
+
+TEST(AddedTokens, ATokenBeginsAtACertainCut) {
+  const AddedTokens tokens({{.id = 1, .content = "  ", .single_word = true},
+                            {.id = 2, .content = " ", .lstrip = true},
+                            {.id = 3, .content = "<s>"}},
+                           Normalizer());
+  EXPECT_EQ(LastCut(tokens, "b<s>c"), 1u);
+  EXPECT_EQ(LastCut(tokens, "b<s"), 0u);
+  EXPECT_EQ(LastCut(tokens, "b. <s>"), 3u);
+  // Behind the word, the first two spaces are no token, and the third takes them along. A text that
+  // began with them would begin with token 1.
+  EXPECT_THAT(Cut(tokens, "b   <"), ElementsAre("b", "#2:   ", "<"));
+  EXPECT_THAT(Cut(tokens, "   <"), ElementsAre("#1:  ", "#2: ", "<"));
+  EXPECT_EQ(LastCut(tokens, "b   <"), 0u);
+}
+
 TEST(UnicodeClasses, AreThoseOfTheReference) {
   for (const char32_t c : {U' ', U'\t', U'\n', U'\u0085', U'\u00a0', U'\u2028', U'\u3000'}) {
     EXPECT_TRUE(IsWhiteSpace(c));
