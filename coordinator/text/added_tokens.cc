@@ -42,6 +42,12 @@ std::size_t WhiteSpaceAtStart(std::string_view text) {
   return size;
 }
 
+/// Where a match at byte `begin` begins that takes the white space before it along, behind byte
+/// `done`. As in the reference, a match that begins before `done` begins there then.
+std::size_t WithWhiteSpaceBefore(std::string_view text, std::size_t begin, std::size_t done) {
+  return begin < done ? done : begin - WhiteSpaceAtEnd(text.substr(done, begin - done));
+}
+
 }  // namespace
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
@@ -118,11 +124,14 @@ void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
         (EndsWithWord(text.substr(0, begin)) || StartsWithWord(text.substr(end)))) {
       continue;
     }
-    if (token.lstrip && begin > done) {
-      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    if (token.lstrip) {
+      begin = WithWhiteSpaceBefore(text, begin, done);
     }
     if (token.rstrip) {
       end += WhiteSpaceAtStart(text.substr(end));
+    }
+    if (begin >= end) {
+      continue;  // The token before it has taken it along as white space.
     }
     if (done < begin) {
       text_part(done, begin);
@@ -174,14 +183,18 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
       rejected = end;
       continue;
     }
-    if (token.lstrip && begin > done) {
-      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    const bool overlaps = begin < done;
+    if (token.lstrip) {
+      begin = WithWhiteSpaceBefore(text, begin, done);
     }
     if (token.rstrip) {
       end += WhiteSpaceAtStart(text.substr(end));
     }
+    if (begin >= end) {
+      continue;
+    }
     // A text that begins inside of an earlier match is searched from another place on.
-    last = begin < std::max(done, rejected) ? std::nullopt : std::optional(begin);
+    last = overlaps || begin < rejected ? std::nullopt : std::optional(begin);
     done = end;
   }
   // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take

@@ -55,6 +55,16 @@ TEST(AddedTokens, TakeWhiteSpaceAlong) {
   EXPECT_THAT(Cut(tokens, "<r>  <l>"), ElementsAre("#2:<r>  ", "#1:<l>"));
 }
 
+// As in the reference.
+TEST(AddedTokens, WhiteSpaceThatATokenTookIsNoTokenThatTakesSomeItself) {
+  const AddedTokens tokens({{.id = 1, .content = "\n\n", .lstrip = true},
+                            {.id = 2, .content = "<r>", .rstrip = true},
+                            {.id = 3, .content = "\t"}},
+                           Normalizer());
+  EXPECT_THAT(Cut(tokens, "<r>\n\na\n\n"), ElementsAre("#2:<r>\n\n", "a", "#1:\n\n"));
+  EXPECT_THAT(Cut(tokens, "<r>\ta"), ElementsAre("#2:<r>\t", "#3:\t", "a"));
+}
+
 TEST(AddedTokens, SingleWordsStandAlone) {
   const AddedTokens tokens({{.id = 1, .content = "word", .single_word = true}}, Normalizer());
   EXPECT_THAT(Cut(tokens, "a word."), ElementsAre("a ", "#1:word", "."));
