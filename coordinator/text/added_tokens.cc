@@ -59,10 +59,10 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
       if (token.special != special) {
         continue;
       }
-      if (token.normalized) {
-        normalized_.Insert(normalizer_.Apply(token.content), i);
-      } else {
-        raw_.Insert(token.content, i);
+      const std::string text = token.normalized ? normalizer_.Apply(token.content) : token.content;
+      (token.normalized ? normalized_ : raw_).Insert(text, i);
+      if (token.single_word) {
+        (token.normalized ? normalized_words_ : raw_words_) += text.substr(0, 1);
       }
     }
   }
@@ -144,10 +144,6 @@ void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
   }
 }
 
-bool AddedTokens::AnyOf(const std::function<bool(const AddedToken&)>& condition) const {
-  return std::any_of(tokens_.begin(), tokens_.end(), condition);
-}
-
 void AddedTokens::GoToLast(const EncodeOptions& options, OpenPiece& text) const {
   GoBehindLast(raw_, options.special_tokens, text);
   normalizer_.Apply(text, options.at_start);
@@ -200,20 +196,17 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
   // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take
   // more white space along.
   std::size_t end = std::max(at, done);
-  if (AnyOf([](const AddedToken& token) { return token.lstrip; })) {
+  if (std::any_of(tokens_.begin(), tokens_.end(),
+                  [](const AddedToken& token) { return token.lstrip; })) {
     end -= WhiteSpaceAtEnd(text.substr(done, end - done));
   }
   OpenText& open = piece.text;
   // A token that must not follow a word character would be found if the text began with it.
-  if (AnyOf([](const AddedToken& token) { return token.single_word; })) {
-    for (std::size_t i = done; i <= end; ++i) {
-      if (open.places[i] != OpenText::kNoPlace && EndsWithWord(text.substr(0, i)) &&
-          AnyOf([&](const AddedToken& token) {
-            return token.single_word &&
-                   (&trie == &normalized_ || i == text.size() || token.content.front() == text[i]);
-          })) {
-        open.places[i] = OpenText::kNoPlace;
-      }
+  const std::string& firsts = &trie == &normalized_ ? normalized_words_ : raw_words_;
+  for (std::size_t i = done; i <= end && !firsts.empty(); ++i) {
+    const bool may_begin = i == text.size() || firsts.find(text[i]) != std::string::npos;
+    if (may_begin && open.places[i] != OpenText::kNoPlace && EndsWithWord(text.substr(0, i))) {
+      open.places[i] = OpenText::kNoPlace;
     }
   }
   open.ForgetPlaces(done, rejected);

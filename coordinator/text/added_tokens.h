@@ -67,12 +67,12 @@ class AddedTokens {
   void GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
                     OpenPiece& piece) const;
 
-  bool AnyOf(const std::function<bool(const AddedToken&)>& condition) const;
-
   std::vector<AddedToken> tokens_;
   Normalizer normalizer_;
-  TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
-  TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
+  TokenTrie raw_;                 ///< Tokens searched for in the raw text, as indices into tokens_.
+  TokenTrie normalized_;          ///< Tokens searched for in the normalized text.
+  std::string raw_words_;         ///< The first bytes of the `single_word` tokens in raw_.
+  std::string normalized_words_;  ///< The same for normalized_.
   std::unordered_map<proto::TokenId, std::size_t> escapable_;  ///< As indices into tokens_.
 };
 
