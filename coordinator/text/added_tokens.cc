@@ -42,6 +42,12 @@ std::size_t WhiteSpaceAtStart(std::string_view text) {
   return size;
 }
 
+/// Where a match at byte `begin` begins that takes the white space before it along, behind byte
+/// `done`. As in the reference, a match that begins before `done` begins there then.
+std::size_t WithWhiteSpaceBefore(std::string_view text, std::size_t begin, std::size_t done) {
+  return begin < done ? done : begin - WhiteSpaceAtEnd(text.substr(done, begin - done));
+}
+
 }  // namespace
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
@@ -53,13 +59,10 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
       if (token.special != special) {
         continue;
       }
-      const std::string spelling =
-          token.normalized ? normalizer_.Apply(token.content) : token.content;
-      (token.normalized ? normalized_ : raw_).Insert(spelling, i);
-      has_lstrip_ = has_lstrip_ || token.lstrip;
-      if (token.single_word && !spelling.empty()) {
-        single_word_begins_[token.normalized ? 1 : 0]
-                           [static_cast<unsigned char>(spelling.front())] = true;
+      const std::string text = token.normalized ? normalizer_.Apply(token.content) : token.content;
+      (token.normalized ? normalized_ : raw_).Insert(text, i);
+      if (token.single_word) {
+        (token.normalized ? normalized_words_ : raw_words_) += text.substr(0, 1);
       }
     }
   }
@@ -121,11 +124,14 @@ void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
         (EndsWithWord(text.substr(0, begin)) || StartsWithWord(text.substr(end)))) {
       continue;
     }
-    if (token.lstrip && begin > done) {
-      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    if (token.lstrip) {
+      begin = WithWhiteSpaceBefore(text, begin, done);
     }
     if (token.rstrip) {
       end += WhiteSpaceAtStart(text.substr(end));
+    }
+    if (begin >= end) {
+      continue;  // The token before it has taken it along as white space.
     }
     if (done < begin) {
       text_part(done, begin);
@@ -173,27 +179,32 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
       rejected = end;
       continue;
     }
-    if (token.lstrip && begin > done) {
-      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    const bool overlaps = begin < done;
+    if (token.lstrip) {
+      begin = WithWhiteSpaceBefore(text, begin, done);
     }
     if (token.rstrip) {
       end += WhiteSpaceAtStart(text.substr(end));
     }
-    last = begin < done ? std::nullopt : std::optional(begin);
+    if (begin >= end) {
+      continue;
+    }
+    // A text that begins inside of an earlier match is searched from another place on.
+    last = overlaps || begin < rejected ? std::nullopt : std::optional(begin);
     done = end;
   }
   // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take
   // more white space along.
   std::size_t end = std::max(at, done);
-  if (has_lstrip_) {
+  if (std::any_of(tokens_.begin(), tokens_.end(),
+                  [](const AddedToken& token) { return token.lstrip; })) {
     end -= WhiteSpaceAtEnd(text.substr(done, end - done));
   }
   OpenText& open = piece.text;
   // A token that must not follow a word character would be found if the text began with it.
-  const std::array<bool, 256>& begins = single_word_begins_[&trie == &normalized_ ? 1 : 0];
-  const bool any_begins = std::find(begins.begin(), begins.end(), true) != begins.end();
-  for (std::size_t i = done; any_begins && i <= end; ++i) {
-    const bool may_begin = i == text.size() || begins[static_cast<unsigned char>(text[i])];
+  const std::string& firsts = &trie == &normalized_ ? normalized_words_ : raw_words_;
+  for (std::size_t i = done; i <= end && !firsts.empty(); ++i) {
+    const bool may_begin = i == text.size() || firsts.find(text[i]) != std::string::npos;
     if (may_begin && open.places[i] != OpenText::kNoPlace && EndsWithWord(text.substr(0, i))) {
       open.places[i] = OpenText::kNoPlace;
     }

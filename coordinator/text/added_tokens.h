@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -70,11 +69,10 @@ class AddedTokens {
 
   std::vector<AddedToken> tokens_;
   Normalizer normalizer_;
-  bool has_lstrip_ = false;
-  /// [normalized][byte] Whether a `single_word` token begins with this byte.
-  std::array<std::array<bool, 256>, 2> single_word_begins_{};
-  TokenTrie raw_;         ///< Tokens searched for in the raw text, as indices into tokens_.
-  TokenTrie normalized_;  ///< Tokens searched for in the normalized text.
+  TokenTrie raw_;                 ///< Tokens searched for in the raw text, as indices into tokens_.
+  TokenTrie normalized_;          ///< Tokens searched for in the normalized text.
+  std::string raw_words_;         ///< The first bytes of the `single_word` tokens in raw_.
+  std::string normalized_words_;  ///< The same for normalized_.
   std::unordered_map<proto::TokenId, std::size_t> escapable_;  ///< As indices into tokens_.
 };
 

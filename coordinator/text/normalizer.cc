@@ -29,7 +29,8 @@ StagedText Normalized(UnicodeForm form, StagedText in) {
   const std::string alone = ToUnicodeForm(form, first);
   const bool combines = ToUnicodeForm(form, std::string(first) + std::string(next)) !=
                         alone + ToUnicodeForm(form, next);
-  out.first_bytes = combines ? FirstLength(out.text) : alone.size();
+  // The first character may also combine with a mark behind the next one.
+  out.first_bytes = combines || !out.text.starts_with(alone) ? FirstLength(out.text) : alone.size();
   return out;
 }
 
@@ -49,7 +50,8 @@ StagedText Replaced(const Normalizer::Replace& step, const StagedText& in) {
     if (span.is_match) {
       // What replaces a match stands for the match's last character.
       out.text += step.content;
-      out.first_bytes += span.end <= in.first_bytes ? step.content.size() : 0;
+      const bool is_first = in.first_bytes > 0 && span.end <= in.first_bytes;
+      out.first_bytes += is_first ? step.content.size() : 0;
     } else {
       out.text += std::string_view(in.text).substr(span.begin, span.end - span.begin);
       out.first_bytes += std::min(span.end, std::max(span.begin, in.first_bytes)) - span.begin;
@@ -173,8 +175,12 @@ struct ApplyStep {
 }  // namespace
 
 StagedText Normalizer::Apply(StagedText text, bool at_start) const {
+  const bool begins_later_section = !at_start && text.first_bytes > 0;
   for (const Step& step : steps_) {
     text = std::visit(ApplyStep{std::move(text), at_start}, step);
+    if (begins_later_section) {
+      text.first_bytes = FirstLength(text.text);
+    }
   }
   return text;
 }

@@ -18,7 +18,8 @@ namespace scorecast::coordinator {
 struct StagedText {
   std::string text;
   /// The number of bytes at its beginning that stand for the first character of the whole text.
-  /// The reference says of them that they are at offset 0. Zero for a part that begins later.
+  /// The reference says of them that they are at offset 0. Zero for a part that begins later. In a
+  /// later section, which the reference does not have, it is simply the first character.
   std::size_t first_bytes = 0;
 };
 
@@ -48,7 +49,7 @@ class Normalizer {
   bool empty() const { return steps_.empty(); }
 
   /// `text` must be valid UTF-8. If `at_start` is false, nothing is put before a text with
-  /// `first_bytes`: it continues another one.
+  /// `first_bytes`: it continues another one, whatever the steps make of its first character.
   StagedText Apply(StagedText text, bool at_start) const;
 
   /// The same for a text whose end is open.

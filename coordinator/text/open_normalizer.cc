@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -52,38 +54,19 @@ bool EndsCluster(char32_t before, char32_t after) {
          class_of(after) == UTF8PROC_BOUNDCLASS_OTHER;
 }
 
-/// Cuts are looked for in as many bytes at the end of a text.
-constexpr std::size_t kEndBytes = 1024;
-/// The beginning of a text that decides whether its normalized form stands for its first character.
-constexpr std::size_t kBeginningBytes = 256;
-
-/// The first bytes of a text, as many whole characters as `most` bytes have.
-std::string_view Beginning(std::string_view text, std::size_t most) {
-  if (text.size() <= most) {
-    return text;
-  }
-  while ((static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) {
-    --most;
-  }
-  return text.substr(0, most);
-}
-
-/// Normalizes the segments of a text one by one, and what is long before its end in one.
-/// `begins_segment(before, after)` says whether a segment certainly begins between two characters.
-/// The last segment is left out, since it may go on.
+/// Normalizes the segments of a text one by one. `begins_segment` says whether a segment certainly
+/// begins at a character. The last segment is left out, since it may go on.
 template <typename BeginsSegment, typename Normalize>
 OpenText BySegments(const OpenText& in, BeginsSegment begins_segment, Normalize normalize) {
   OpenTextBuilder out;
   std::size_t begin = 0;
-  char32_t before = 0;
   const std::string_view text = in.text;
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint character = FirstCodePoint(text.substr(at));
-    if (at > 0 && at + kEndBytes > text.size() && begins_segment(before, character.value)) {
+    if (at > 0 && begins_segment(character.value)) {
       out.Add(normalize(text.substr(begin, at - begin)), in.places[begin]);
       begin = at;
     }
-    before = character.value;
     at += character.length;
   }
   return std::move(out).Finish(in.places[begin]);
@@ -94,9 +77,8 @@ struct ApplyOpen {
   bool puts_prefix;
 
   OpenText operator()(UnicodeForm form) {
-    return BySegments(
-        in, [](char32_t, char32_t after) { return BeginsUnicodeSegment(after); },
-        [&](std::string_view segment) { return ToUnicodeForm(form, segment); });
+    return BySegments(in, BeginsUnicodeSegment,
+                      [&](std::string_view segment) { return ToUnicodeForm(form, segment); });
   }
 
   OpenText operator()(const Normalizer::Prepend& step) {
@@ -148,7 +130,7 @@ struct ApplyOpen {
 
   OpenText operator()(const Normalizer::Lowercase& /*step*/) {
     return BySegments(
-        in, [](char32_t, char32_t) { return true; },
+        in, [](char32_t) { return true; },
         [](std::string_view character) {
           std::string lowercase;
           AppendLowercase(FirstCodePoint(character).value, lowercase);
@@ -157,27 +139,36 @@ struct ApplyOpen {
   }
 
   OpenText operator()(const PrecompiledCharsmap& charsmap) {
-    return BySegments(in, EndsCluster, [&](std::string_view segment) {
-      std::string mapped;
-      for (const PrecompiledCharsmap::Part& part : charsmap.Cut(segment)) {
-        mapped += part.replacement.value_or(part.text);
+    const std::string_view text = in.text;
+    std::size_t certain = 0;  // Where the last cluster begins.
+    std::optional<char32_t> before;
+    for (std::size_t at = 0; at < text.size();) {
+      const CodePoint character = FirstCodePoint(text.substr(at));
+      if (before && EndsCluster(*before, character.value)) {
+        certain = at;
+      } else if (before) {
+        in.places[at] = OpenText::kNoPlace;
       }
-      return mapped;
-    });
+      before = character.value;
+      at += character.length;
+    }
+    OpenTextBuilder out;
+    for (const PrecompiledCharsmap::Part& part : charsmap.Cut(text.substr(0, certain))) {
+      const auto begin = static_cast<std::size_t>(part.text.data() - text.data());
+      out.Add(part.replacement.value_or(part.text), in.places[begin]);
+    }
+    return std::move(out).Finish(in.places[certain]);
   }
 };
 
 }  // namespace
 
 void Normalizer::Apply(OpenPiece& piece, bool at_start) const {
-  if (steps_.empty()) {
-    return;
-  }
-  StagedText beginning{std::string(Beginning(piece.text.text, kBeginningBytes))};
-  if (piece.is_first && !beginning.text.empty()) {
-    beginning.first_bytes = FirstCodePoint(beginning.text).length;
-  }
-  beginning = Apply(std::move(beginning), at_start);
+  const StagedText beginning =
+      Apply(StagedText{piece.text.text, piece.is_first && !piece.text.text.empty()
+                                            ? FirstCodePoint(piece.text.text).length
+                                            : 0},
+            at_start);
   const bool puts_prefix = at_start || !piece.is_first;
   for (const Step& step : steps_) {
     piece.text = std::visit(ApplyOpen{std::move(piece.text), puts_prefix}, step);

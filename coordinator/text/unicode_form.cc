@@ -83,6 +83,22 @@ void OrderCombiningMarks(std::vector<utf8proc_int32_t>& code_points) {
   }
 }
 
+/// Composes what can be composed. utf8proc takes U+11A7, one less than the first trailing consonant
+/// of Hangul, for a trailing consonant that is none, and would leave it out. It is composed with
+/// nothing, so the text is cut before each one.
+void Compose(std::vector<utf8proc_int32_t>& code_points) {
+  constexpr utf8proc_int32_t kBeforeTrailingConsonants = 0x11A7;
+  auto out = code_points.begin();
+  for (auto begin = out; begin != code_points.end();) {
+    const auto end = std::find(begin + 1, code_points.end(), kBeforeTrailingConsonants);
+    const utf8proc_ssize_t length = utf8proc_normalize_utf32(&*begin, end - begin, kCompose);
+    proto::Check(length >= 0, "valid code points compose");
+    out = std::copy_n(begin, length, out);
+    begin = end;
+  }
+  code_points.erase(out, code_points.end());
+}
+
 }  // namespace
 
 std::string ToUnicodeForm(UnicodeForm form, std::string_view text) {
@@ -98,15 +114,13 @@ std::string ToUnicodeForm(UnicodeForm form, std::string_view text) {
   std::vector<utf8proc_int32_t> code_points =
       Decompose(text, compatible ? kDecomposeCompatibly : kDecompose);
   OrderCombiningMarks(code_points);
-  auto length = static_cast<utf8proc_ssize_t>(code_points.size());
   if (composed) {
-    length = utf8proc_normalize_utf32(code_points.data(), length, kCompose);
-    proto::Check(length >= 0, "valid code points compose");
+    Compose(code_points);
   }
   std::string result;
   result.reserve(text.size());
-  for (utf8proc_ssize_t i = 0; i < length; ++i) {
-    AppendUtf8(static_cast<char32_t>(code_points[i]), result);
+  for (const utf8proc_int32_t code_point : code_points) {
+    AppendUtf8(static_cast<char32_t>(code_point), result);
   }
   return result;
 }

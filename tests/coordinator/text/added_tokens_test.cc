@@ -55,6 +55,16 @@ TEST(AddedTokens, TakeWhiteSpaceAlong) {
   EXPECT_THAT(Cut(tokens, "<r>  <l>"), ElementsAre("#2:<r>  ", "#1:<l>"));
 }
 
+// As in the reference.
+TEST(AddedTokens, WhiteSpaceThatATokenTookIsNoTokenThatTakesSomeItself) {
+  const AddedTokens tokens({{.id = 1, .content = "\n\n", .lstrip = true},
+                            {.id = 2, .content = "<r>", .rstrip = true},
+                            {.id = 3, .content = "\t"}},
+                           Normalizer());
+  EXPECT_THAT(Cut(tokens, "<r>\n\na\n\n"), ElementsAre("#2:<r>\n\n", "a", "#1:\n\n"));
+  EXPECT_THAT(Cut(tokens, "<r>\ta"), ElementsAre("#2:<r>\t", "#3:\t", "a"));
+}
+
 TEST(AddedTokens, SingleWordsStandAlone) {
   const AddedTokens tokens({{.id = 1, .content = "word", .single_word = true}}, Normalizer());
   EXPECT_THAT(Cut(tokens, "a word."), ElementsAre("a ", "#1:word", "."));
@@ -86,6 +96,28 @@ TEST(AddedTokens, EscapableOnesMayBeEscaped) {
   EXPECT_THAT(Cut(tokens, "<s>-s>-", SpecialTokensInText::kEscape),
               ElementsAre("<", "#3:s>", "-", "#5:s>-"));
   EXPECT_THAT(Cut(tokens, "a<s><t><n>"), ElementsAre("a", "#1:<s>", "#2:<t>", "#4:<n>"));
+}
+
+/// The last certain cut of a text whose end is open.
+std::size_t LastCut(const AddedTokens& tokens, std::string_view text) {
+  OpenPiece piece{.text = OpenText::FromRaw(text)};
+  tokens.GoToLast({}, piece);
+  return piece.cut;
+}
+
+TEST(AddedTokens, ATokenBeginsAtACertainCut) {
+  const AddedTokens tokens({{.id = 1, .content = "  ", .single_word = true},
+                            {.id = 2, .content = " ", .lstrip = true},
+                            {.id = 3, .content = "<s>"}},
+                           Normalizer());
+  EXPECT_EQ(LastCut(tokens, "b<s>c"), 1u);
+  EXPECT_EQ(LastCut(tokens, "b<s"), 0u);
+  EXPECT_EQ(LastCut(tokens, "b. <s>"), 3u);
+  // Behind the word, the first two spaces are no token, and the third takes them along. A text that
+  // began with them would begin with token 1.
+  EXPECT_THAT(Cut(tokens, "b   <"), ElementsAre("b", "#2:   ", "<"));
+  EXPECT_THAT(Cut(tokens, "   <"), ElementsAre("#1:  ", "#2: ", "<"));
+  EXPECT_EQ(LastCut(tokens, "b   <"), 0u);
 }
 
 TEST(UnicodeClasses, AreThoseOfTheReference) {

@@ -64,6 +64,18 @@ TEST(Normalizer, KnowsWhatStandsForTheFirstCharacter) {
   EXPECT_EQ(First(Steps(UnicodeForm::kNfc), "q\u0301a"), "q");
   EXPECT_EQ(First(Steps(UnicodeForm::kNfd), "éa"), "e\u0301");
   EXPECT_EQ(First(Steps(UnicodeForm::kNfkc), "½a"), "1⁄2");
+  // A mark is composed with the first character across another mark, which stays.
+  EXPECT_EQ(First(Steps(UnicodeForm::kNfd, UnicodeForm::kNfc), "Å\U000110BAa"), "Å");
+  EXPECT_EQ(First(Steps(UnicodeForm::kNfd, UnicodeForm::kNfc, UnicodeForm::kNfd), "Å\U000110BAa"),
+            "A");
+}
+
+TEST(Normalizer, NothingOfALaterPartStandsForTheFirstCharacter) {
+  for (const Normalizer& normalizer :
+       {Steps(Prepend{"▁"}), Steps(Replace{Regex("x*"), "-"}), Steps(UnicodeForm::kNfd),
+        Steps(Normalizer::Lowercase{}), Steps(Strip{true, true})}) {
+    EXPECT_EQ(normalizer.Apply({.text = "Éxa", .first_bytes = 0}, true).first_bytes, 0u);
+  }
 }
 
 TEST(Normalizer, ALaterSectionGetsNothingBeforeIt) {
@@ -71,6 +83,11 @@ TEST(Normalizer, ALaterSectionGetsNothingBeforeIt) {
   EXPECT_EQ(prepend.Apply({.text = "a", .first_bytes = 1}, false).text, "a");
   // What follows an added token is not the section's beginning.
   EXPECT_EQ(prepend.Apply({.text = "a", .first_bytes = 0}, false).text, "▁a");
+  // Whatever becomes of its first character, it begins with what is first then.
+  const Normalizer quotes = Steps(Replace{Regex("``"), "\""}, Prepend{"▁"});
+  const StagedText staged = quotes.Apply({.text = "``a", .first_bytes = 1}, false);
+  EXPECT_EQ(staged.text, "\"a");
+  EXPECT_EQ(staged.first_bytes, 1u);
 }
 
 }  // namespace

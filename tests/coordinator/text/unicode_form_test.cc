@@ -22,6 +22,8 @@ TEST(UnicodeForm, NfcComposesAndOrders) {
   EXPECT_EQ(Nfc("\u0344"), "\u0308\u0301");
   EXPECT_EQ(Nfc("\u1100\u1161\u11A8"), "\uAC01");
   EXPECT_EQ(Nfc("\uAC00\u11A8"), "\uAC01");
+  EXPECT_EQ(Nfc("\uAC00\u11A7\u11A7\u11A8"), "\uAC00\u11A7\u11A7\u11A8");
+  EXPECT_EQ(Nfc("\u1100\u1161\u11A7e\u0301"), "\uAC00\u11A7\u00E9");
   EXPECT_EQ(Nfc("\u0958"), "\u0915\u093C");  // a composition exclusion
   EXPECT_EQ(Nfc("\U0001D15E"), "\U0001D157\U0001D165");
   EXPECT_EQ(Nfc("a\u0315\u0300\u05AE\u0300b"), "\u00E0\u05AE\u0300\u0315b");
