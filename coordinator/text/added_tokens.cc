@@ -42,6 +42,12 @@ std::size_t WhiteSpaceAtStart(std::string_view text) {
   return size;
 }
 
+/// Where a token with `lstrip` begins that matches at `begin`. At `done` or behind it, because the
+/// token before has taken what is before `done`; that may be all of a token of white space.
+std::size_t BeginWithWhiteSpace(std::string_view text, std::size_t done, std::size_t begin) {
+  return begin <= done ? done : begin - WhiteSpaceAtEnd(text.substr(done, begin - done));
+}
+
 }  // namespace
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
@@ -118,8 +124,11 @@ void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
         (EndsWithWord(text.substr(0, begin)) || StartsWithWord(text.substr(end)))) {
       continue;
     }
-    if (token.lstrip && begin > done) {
-      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    if (token.lstrip) {
+      begin = BeginWithWhiteSpace(text, done, begin);
+      if (begin >= end) {
+        continue;
+      }
     }
     if (token.rstrip) {
       end += WhiteSpaceAtStart(text.substr(end));
@@ -174,8 +183,11 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
       rejected = end;
       continue;
     }
-    if (token.lstrip && begin > done) {
-      begin -= WhiteSpaceAtEnd(text.substr(done, begin - done));
+    if (token.lstrip) {
+      begin = BeginWithWhiteSpace(text, done, begin);
+      if (begin >= end) {
+        continue;
+      }
     }
     if (token.rstrip) {
       end += WhiteSpaceAtStart(text.substr(end));
