@@ -192,7 +192,8 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
     if (token.rstrip) {
       end += WhiteSpaceAtStart(text.substr(end));
     }
-    last = begin < done ? std::nullopt : std::optional(begin);
+    // If the token takes a rejected match along, that may be a token of the text that begins there.
+    last = begin < std::max(done, rejected) ? std::nullopt : std::optional(begin);
     done = end;
   }
   // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take

@@ -59,8 +59,7 @@ std::vector<Span> Split(std::string_view text, const WhitespaceStep& /*step*/) {
 
 }  // namespace
 
-ByteLevelStep::ByteLevelStep(bool prefix_space, bool use_regex)
-    : add_prefix_space(prefix_space) {
+ByteLevelStep::ByteLevelStep(bool prefix_space, bool use_regex) : add_prefix_space(prefix_space) {
   if (use_regex) {
     regex.emplace(kGpt2Expression);
   }

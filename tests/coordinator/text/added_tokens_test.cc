@@ -99,6 +99,19 @@ TEST(AddedTokens, EscapableOnesMayBeEscaped) {
   EXPECT_THAT(Cut(tokens, "a<s><t><n>"), ElementsAre("a", "#1:<s>", "#2:<t>", "#4:<n>"));
 }
 
+// The space is no token behind the letter, but would be one if the text began with it.
+TEST(AddedTokens, AreNotCutBeforeARejectedMatchThatTheyTakeAlong) {
+  const AddedTokens tokens(
+      {{.id = 1, .content = "<l>", .lstrip = true}, {.id = 2, .content = " ", .single_word = true}},
+      Normalizer());
+  EXPECT_THAT(Cut(tokens, "a <l>b"), ElementsAre("a", "#1: <l>", "b"));
+  EXPECT_THAT(Cut(tokens, " <l>b"), ElementsAre("#2: ", "#1:<l>", "b"));
+  OpenPiece piece{.text = OpenText::FromRaw("a <l>b")};
+  tokens.GoToLast({}, piece);
+  EXPECT_EQ(piece.cut, 0u);
+  EXPECT_EQ(piece.text.text, "b");
+}
+
 TEST(UnicodeClasses, AreThoseOfTheReference) {
   for (const char32_t c : {U' ', U'\t', U'\n', U'\u0085', U'\u00a0', U'\u2028', U'\u3000'}) {
     EXPECT_TRUE(IsWhiteSpace(c));

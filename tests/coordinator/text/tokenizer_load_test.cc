@@ -182,7 +182,7 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
        {{"type", "TemplateProcessing"},
         {"single", {{{"SpecialToken", {{"id", "a\nb"}}}}, a}},
         {"special_tokens", {{"a\nb", 3}}}},
-       "special_tokens.a\\x0Ab: not an object"},
+       "special_tokens.a\\x0ab: not an object"},
   };
   for (const Fault& fault : faults) {
     SCOPED_TRACE(fault.pointer + " " + fault.value.dump());
