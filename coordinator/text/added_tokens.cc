@@ -52,7 +52,8 @@ std::size_t BeginWithWhiteSpace(std::string_view text, std::size_t done, std::si
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
     : tokens_(std::move(tokens)), normalizer_(std::move(normalizer)) {
-  // If two tokens become equal by normalization, the special one wins, as in the reference.
+  // If two tokens become equal by normalization, the special one wins. The reference takes either
+  // of them, by chance.
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const AddedToken& token = tokens_[i];
