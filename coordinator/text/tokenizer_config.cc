@@ -42,7 +42,8 @@ void ReadNamedTokens(const JsonCursor& root, std::unordered_set<std::string>& to
     const bool is_token = value.value().is_string() || value.value().contains("content");
     if (IsStandardName(name) || (name.ends_with("_token") && is_token)) {
       tokens.insert(ReadToken(value));
-    } else if (name == "additional_special_tokens" || name == "extra_special_tokens") {
+    } else if (name == "additional_special_tokens" || name == "extra_special_tokens" ||
+               name == "model_specific_special_tokens") {
       if (value.value().is_object()) {
         value.ForEachMember([&](const std::string& /*name*/, const JsonCursor& token) {
           tokens.insert(ReadToken(token));

@@ -268,6 +268,7 @@ TEST_F(TemplateTokens, AreThoseOfThePostProcessor) {
 TEST_F(TemplateTokens, NamedTokensAreSpecial) {
   for (const json& config : {json{{"pad_token", "<think>"}},
                              json{{"extra_special_tokens", {{"think_token", "<think>"}}}},
+                             json{{"model_specific_special_tokens", {{"think", "<think>"}}}},
                              json{{"additional_special_tokens", {Token("<think>")}}}}) {
     SCOPED_TRACE(config.dump());
     directory_.Write("tokenizer_config.json", config);
