@@ -5,6 +5,7 @@
 
 #include "coordinator/text/serde_number.h"
 #include "proto/base/error.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
 
@@ -58,7 +59,7 @@ std::optional<JsonCursor> JsonCursor::Find(std::string_view name) const {
   JsonCursor child = *this;
   child.value_ = &*member;
   child.path_ += path_.empty() ? "" : ".";
-  child.path_ += name;
+  child.path_ += proto::OneLine(name, 60);
   return child;
 }
 

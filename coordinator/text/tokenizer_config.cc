@@ -1,5 +1,7 @@
 #include "coordinator/text/tokenizer_config.h"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "coordinator/text/chat_template.h"
@@ -27,11 +29,21 @@ std::optional<std::string> ReadToken(const JsonCursor& config, std::string_view 
   return value ? std::optional(ReadToken(*value)) : std::nullopt;
 }
 
+/// Whether a member always is a token. Others whose names end with `_token`, such as `image_token`,
+/// are tokens only if they look like one: `add_bos_token` is a switch.
+bool IsStandardName(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 void ReadNamedTokens(const JsonCursor& root, std::unordered_set<std::string>& tokens) {
   root.ForEachMember([&](const std::string& name, const JsonCursor& value) {
-    if (name.ends_with("_token") && (value.value().is_string() || value.value().is_object())) {
+    const bool is_token = value.value().is_string() || value.value().contains("content");
+    if (IsStandardName(name) || (name.ends_with("_token") && is_token)) {
       tokens.insert(ReadToken(value));
-    } else if (name == "additional_special_tokens" || name == "extra_special_tokens") {
+    } else if (name == "additional_special_tokens" || name == "extra_special_tokens" ||
+               name == "model_specific_special_tokens") {
       if (value.value().is_object()) {
         value.ForEachMember([&](const std::string& /*name*/, const JsonCursor& token) {
           tokens.insert(ReadToken(token));

@@ -65,6 +65,17 @@ TEST(AddedTokens, WhiteSpaceThatATokenTookIsNoTokenThatTakesSomeItself) {
   EXPECT_THAT(Cut(tokens, "<r>\ta"), ElementsAre("#2:<r>\t", "#3:\t", "a"));
 }
 
+// A token that another one has taken along is no token any more if it takes white space itself.
+TEST(AddedTokens, OfWhiteSpaceMayBeTakenAlong) {
+  const AddedTokens tokens({{.id = 1, .content = "<r>", .rstrip = true},
+                            {.id = 2, .content = " ", .lstrip = true},
+                            {.id = 3, .content = "\t"}},
+                           Normalizer());
+  EXPECT_THAT(Cut(tokens, "<r> a b"), ElementsAre("#1:<r> ", "a", "#2: ", "b"));
+  EXPECT_THAT(Cut(tokens, "<r>\n a"), ElementsAre("#1:<r>\n ", "a"));
+  EXPECT_THAT(Cut(tokens, "<r>\ta"), ElementsAre("#1:<r>\t", "#3:\t", "a"));
+}
+
 TEST(AddedTokens, SingleWordsStandAlone) {
   const AddedTokens tokens({{.id = 1, .content = "word", .single_word = true}}, Normalizer());
   EXPECT_THAT(Cut(tokens, "a word."), ElementsAre("a ", "#1:word", "."));
@@ -120,6 +131,19 @@ TEST(AddedTokens, ATokenBeginsAtACertainCut) {
   EXPECT_EQ(LastCut(tokens, "b   <"), 0u);
 }
 
+// The space is no token behind the letter, but would be one if the text began with it.
+TEST(AddedTokens, AreNotCutBeforeARejectedMatchThatTheyTakeAlong) {
+  const AddedTokens tokens(
+      {{.id = 1, .content = "<l>", .lstrip = true}, {.id = 2, .content = " ", .single_word = true}},
+      Normalizer());
+  EXPECT_THAT(Cut(tokens, "a <l>b"), ElementsAre("a", "#1: <l>", "b"));
+  EXPECT_THAT(Cut(tokens, " <l>b"), ElementsAre("#2: ", "#1:<l>", "b"));
+  OpenPiece piece{.text = OpenText::FromRaw("a <l>b")};
+  tokens.GoToLast({}, piece);
+  EXPECT_EQ(piece.cut, 0u);
+  EXPECT_EQ(piece.text.text, "b");
+}
+
 TEST(UnicodeClasses, AreThoseOfTheReference) {
   for (const char32_t c : {U' ', U'\t', U'\n', U'\u0085', U'\u00a0', U'\u2028', U'\u3000'}) {
     EXPECT_TRUE(IsWhiteSpace(c));
@@ -136,6 +160,14 @@ TEST(UnicodeClasses, AreThoseOfTheReference) {
   for (const char32_t c : {U'3', U'٣', U'½', U'Ⅷ', U'²', U'㊿'}) {
     EXPECT_TRUE(IsNumeric(c));
   }
+  // New in Unicode 15.1, 16 and 17.
+  for (const char32_t c : {U'\U0002EBF0', U'\U00016D59', U'\U00010D40', U'\u0897'}) {
+    EXPECT_TRUE(IsWordCharacter(c));
+  }
+  for (const char32_t c : {U'\U00010D40', U'\U00011DE0'}) {
+    EXPECT_TRUE(IsNumeric(c));
+  }
+  EXPECT_FALSE(IsWordCharacter(U'\U00011DE0'));
   EXPECT_FALSE(IsNumeric(U'a'));
   EXPECT_FALSE(IsNumeric(U'日'));
 }

@@ -168,6 +168,16 @@ TEST(AddedTokenFiles, FlagsAndIdsOfTokenizerJsonCount) {
   EXPECT_EQ(tokenizer->vocab_size(), LoadTokenizer(kData / "digits")->vocab_size());
 }
 
+TEST(AddedTokenFiles, MayHaveSettingsNamedLikeTokens) {
+  const Directory directory("digits");
+  directory.Write("tokenizer_config.json", {{"num_image_token", 256},
+                                            {"stop_token", json::array({"<a>"})},
+                                            {"image_token", "<|im_end|>"},
+                                            {"bos_token", nullptr},
+                                            {"model_max_length", 1e30}});
+  EXPECT_NO_THROW(directory.Load());
+}
+
 TEST(AddedTokenFiles, AreNamedIfTheyAreBroken) {
   const std::vector<std::pair<json, std::string>> faults = {
       {{{"added_tokens_decoder", json::array()}}, "added_tokens_decoder: not an object"},
@@ -178,7 +188,7 @@ TEST(AddedTokenFiles, AreNamedIfTheyAreBroken) {
       {{{"added_tokens_decoder", {{"2", Token("<x>")}}}},
        "the id of the added token \"<x>\", 2, already belongs to \"<|im_end|>\""},
       {{{"additional_special_tokens", 3}}, "additional_special_tokens: not a list"},
-      {{{"image_token", json::object()}}, "\"content\" is missing"},
+      {{{"mask_token", 3}}, "mask_token: not a string"},
       {{{"chat_template", 3}}, "chat_template: not a string"},
       {{{"chat_template", {{{"name", "a"}}}}}, "\"template\" is missing"},
       {{{"add_prefix_space", 1}}, "add_prefix_space: not true or false"},
@@ -258,6 +268,7 @@ TEST_F(TemplateTokens, AreThoseOfThePostProcessor) {
 TEST_F(TemplateTokens, NamedTokensAreSpecial) {
   for (const json& config : {json{{"pad_token", "<think>"}},
                              json{{"extra_special_tokens", {{"think_token", "<think>"}}}},
+                             json{{"model_specific_special_tokens", {{"think", "<think>"}}}},
                              json{{"additional_special_tokens", {Token("<think>")}}}}) {
     SCOPED_TRACE(config.dump());
     directory_.Write("tokenizer_config.json", config);

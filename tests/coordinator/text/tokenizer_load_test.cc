@@ -178,6 +178,11 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/added_tokens/1", added(nfc_["added_tokens"][0]["id"], "<x>"),
        "already belongs to \"<|endoftext|>\""},
       {"/added_tokens/0/lstrip", "x", "added_tokens[0].lstrip"},
+      {"/post_processor",
+       {{"type", "TemplateProcessing"},
+        {"single", {{{"SpecialToken", {{"id", "a\nb"}}}}, a}},
+        {"special_tokens", {{"a\nb", 3}}}},
+       "special_tokens.a\\x0ab: not an object"},
   };
   for (const Fault& fault : faults) {
     SCOPED_TRACE(fault.pointer + " " + fault.value.dump());
