@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "coordinator/text/encode_options.h"
+#include "coordinator/text/steps/encode_options.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "launcher/engine_flags.h"
 

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "coordinator/text/tokenizer.h"
+#include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
 
 namespace scorecast::launcher {

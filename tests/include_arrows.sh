@@ -16,6 +16,13 @@ set_allowed() {
     proto/plan/*) allowed=$contracts ;;
     proto/mpi/*) allowed='proto/base proto/mpi' ;;
     proto/wire/*) allowed='proto/base proto/wire proto/scorecast.pb.h' ;;
+    coordinator/text/unicode/*) allowed='coordinator/text/unicode proto/base' ;;
+    coordinator/text/models/* | coordinator/text/steps/*)
+      folder=${1#coordinator/text/}
+      allowed="coordinator/text/${folder%%/*} coordinator/text/unicode $contracts" ;;
+    coordinator/text/files/*)
+      allowed="coordinator/text/files coordinator/text/models coordinator/text/steps"
+      allowed="$allowed coordinator/text/unicode $contracts" ;;
     coordinator/text/*) allowed="coordinator/text $contracts" ;;
     coordinator/schedule/*) allowed="coordinator/schedule $contracts" ;;
     coordinator/generate/*)
@@ -197,6 +204,12 @@ self_check() {
 0 coordinator/schedule/a.cc #include "proto/plan/b.h"
 0 coordinator/generate/a.cc #include "coordinator/schedule/b.h"
 0 coordinator/generate/a.cc #include "coordinator/text/b.h"
+1 coordinator/text/unicode/a.cc #include "coordinator/text/steps/b.h"
+1 coordinator/text/models/a.cc #include "coordinator/text/steps/b.h"
+0 coordinator/text/steps/a.cc #include "coordinator/text/unicode/b.h"
+1 coordinator/text/files/a.cc #include "coordinator/text/tokenizer.h"
+0 coordinator/text/files/a.cc #include "coordinator/text/models/b.h"
+0 coordinator/text/a.cc #include "coordinator/text/files/b.h"
 1 coordinator/generate/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/generate/b.h"
 0 shard/deep/er/a.cc #include "proto/mpi/b.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/request/request_error.h"
-#include "coordinator/text/tokenizer.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {

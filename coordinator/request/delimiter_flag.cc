@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {

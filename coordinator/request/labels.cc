@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {

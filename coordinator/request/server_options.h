@@ -5,7 +5,7 @@
 #include <string>
 
 #include "coordinator/request/chunk_options.h"
-#include "coordinator/text/encode_options.h"
+#include "coordinator/text/steps/encode_options.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {

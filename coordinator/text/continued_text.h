@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coordinator/text/encode_options.h"
+#include "coordinator/text/steps/encode_options.h"
 #include "coordinator/text/tokenizer.h"
 
 namespace scorecast::coordinator {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/text/unicode/utf8.h"
+
 namespace scorecast::coordinator {
 
 std::vector<TokenId> PipelineTokenizer::EncodeText(std::string_view text,

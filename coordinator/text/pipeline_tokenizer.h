@@ -7,12 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "coordinator/text/added_tokens.h"
-#include "coordinator/text/bpe_model.h"
-#include "coordinator/text/decoder.h"
-#include "coordinator/text/pre_tokenizer.h"
+#include "coordinator/text/models/bpe_model.h"
+#include "coordinator/text/models/unigram_model.h"
+#include "coordinator/text/steps/added_tokens.h"
+#include "coordinator/text/steps/decoder.h"
+#include "coordinator/text/steps/pre_tokenizer.h"
 #include "coordinator/text/tokenizer.h"
-#include "coordinator/text/unigram_model.h"
 
 namespace scorecast::coordinator {
 

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "coordinator/text/protobuf_fields.h"
-#include "coordinator/text/tokenizer.h"
-#include "coordinator/text/utf8.h"
+#include "coordinator/text/files/protobuf_fields.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {

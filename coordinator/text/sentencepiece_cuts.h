@@ -3,8 +3,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "coordinator/text/character_pairs.h"
-#include "coordinator/text/open_text.h"
+#include "coordinator/text/unicode/character_pairs.h"
+#include "coordinator/text/unicode/open_text.h"
 
 namespace scorecast::coordinator {
 

@@ -6,7 +6,8 @@
 
 #include <sentencepiece_processor.h>
 
-#include "coordinator/text/open_text.h"
+#include "coordinator/text/unicode/open_text.h"
+#include "coordinator/text/unicode/utf8.h"
 #include "coordinator/text/user_defined_pieces.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"

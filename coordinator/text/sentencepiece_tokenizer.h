@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "coordinator/text/added_tokens.h"
+#include "coordinator/text/files/tokenizer_config.h"
 #include "coordinator/text/sentencepiece_cuts.h"
+#include "coordinator/text/steps/added_tokens.h"
 #include "coordinator/text/tokenizer.h"
-#include "coordinator/text/tokenizer_config.h"
 
 namespace sentencepiece {
 class SentencePieceProcessor;

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
 

@@ -5,13 +5,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "coordinator/text/add_prefix_space.h"
-#include "coordinator/text/json_cursor.h"
-#include "coordinator/text/model_file.h"
+#include "coordinator/text/files/add_prefix_space.h"
+#include "coordinator/text/files/json_cursor.h"
+#include "coordinator/text/files/model_file.h"
+#include "coordinator/text/files/tokenizer_config.h"
 #include "coordinator/text/sentencepiece_tokenizer.h"
-#include "coordinator/text/tokenizer_config.h"
 #include "coordinator/text/tokenizer_json.h"
-#include "coordinator/text/utf8.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 

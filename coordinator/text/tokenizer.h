@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coordinator/text/encode_options.h"
+#include "coordinator/text/steps/encode_options.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -92,7 +92,5 @@ class Tokenizer {
 /// tokenizer_config.json beside them. Returns null if neither file exists. Throws StartupError, one
 /// line that names the file, if a file is malformed or needs something that is not supported.
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir);
-
-bool IsValidUtf8(std::string_view text);
 
 }  // namespace scorecast::coordinator

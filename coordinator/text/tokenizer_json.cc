@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/text/added_tokens.h"
-#include "coordinator/text/collect_added_tokens.h"
-#include "coordinator/text/json_cursor.h"
-#include "coordinator/text/normalizer.h"
+#include "coordinator/text/files/collect_added_tokens.h"
+#include "coordinator/text/files/json_cursor.h"
+#include "coordinator/text/files/read_decoder.h"
+#include "coordinator/text/files/read_model.h"
+#include "coordinator/text/files/read_normalizer.h"
+#include "coordinator/text/files/read_post_processor.h"
+#include "coordinator/text/files/read_pre_tokenizer.h"
 #include "coordinator/text/pipeline_tokenizer.h"
-#include "coordinator/text/read_decoder.h"
-#include "coordinator/text/read_model.h"
-#include "coordinator/text/read_normalizer.h"
-#include "coordinator/text/read_post_processor.h"
-#include "coordinator/text/read_pre_tokenizer.h"
+#include "coordinator/text/steps/added_tokens.h"
+#include "coordinator/text/steps/normalizer.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/text/files/tokenizer_config.h"
 #include "coordinator/text/tokenizer.h"
-#include "coordinator/text/tokenizer_config.h"
 
 namespace scorecast::coordinator {
 

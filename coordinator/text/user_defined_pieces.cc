@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "coordinator/text/protobuf_fields.h"
+#include "coordinator/text/files/protobuf_fields.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "coordinator/text/tokenizer.h"
-#include "coordinator/text/utf8.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 

@@ -5,8 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "coordinator/text/json_cursor.h"
+#include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/tokenizer_json.h"
+#include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
 
 namespace {

@@ -9,6 +9,7 @@
 #include "coordinator/endpoints/chunked/chunk_separator.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {

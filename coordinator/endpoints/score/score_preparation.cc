@@ -19,6 +19,7 @@
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/score_kind.h"
 #include "coordinator/schedule/capacity.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {

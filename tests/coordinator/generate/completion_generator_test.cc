@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/text/unicode/utf8.h"
 #include "tests/coordinator/generate/full_row.h"
 #include "tests/coordinator/generate/small_tokenizers.h"
 

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/text/unicode/utf8.h"
 #include "tests/coordinator/generate/small_tokenizers.h"
 
 namespace scorecast::coordinator {

@@ -1,4 +1,4 @@
-#include "coordinator/text/added_tokens.h"
+#include "coordinator/text/steps/added_tokens.h"
 
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/text/unicode_classes.h"
+#include "coordinator/text/unicode/unicode_classes.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -1,4 +1,4 @@
-#include "coordinator/text/bpe_model.h"
+#include "coordinator/text/models/bpe_model.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "coordinator/text/normalizer.h"
+#include "coordinator/text/steps/normalizer.h"
 
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/text/utf8.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {

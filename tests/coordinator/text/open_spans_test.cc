@@ -1,4 +1,4 @@
-#include "coordinator/text/open_spans.h"
+#include "coordinator/text/unicode/open_spans.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "coordinator/text/pre_tokenizer.h"
+#include "coordinator/text/steps/pre_tokenizer.h"
 
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/text/unicode_classes.h"
-#include "coordinator/text/utf8.h"
+#include "coordinator/text/unicode/unicode_classes.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -1,12 +1,12 @@
 // What a real table of SentencePiece gives is compared in tokenizer_vectors_test.cc.
 
-#include "coordinator/text/precompiled_charsmap.h"
+#include "coordinator/text/steps/precompiled_charsmap.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "coordinator/text/base64.h"
+#include "coordinator/text/files/base64.h"
 
 namespace scorecast::coordinator {
 namespace {

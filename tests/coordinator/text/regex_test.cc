@@ -1,4 +1,4 @@
-#include "coordinator/text/regex.h"
+#include "coordinator/text/unicode/regex.h"
 
 #include <optional>
 #include <string>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/text/regex_syntax.h"
+#include "coordinator/text/unicode/regex_syntax.h"
 
 namespace scorecast::coordinator {
 namespace {

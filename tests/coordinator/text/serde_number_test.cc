@@ -1,4 +1,4 @@
-#include "coordinator/text/serde_number.h"
+#include "coordinator/text/files/serde_number.h"
 
 #include <gtest/gtest.h>
 

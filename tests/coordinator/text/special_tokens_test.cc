@@ -17,6 +17,7 @@
 
 #include "coordinator/text/continued_text.h"
 #include "coordinator/text/tokenizer.h"
+#include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
 #include "tests/coordinator/text/json_lines.h"
 #include "tests/reference/temp_directory.h"

@@ -144,6 +144,9 @@ class LongTexts : public TokenizerVectors {};
 
 // A megabyte in one piece: anything quadratic would exceed the time limit.
 TEST_P(LongTexts, AMegabyteGivesTheReferencesIdsAndComesBack) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the time limit is for a build without sanitizers";
+#endif
   const std::vector<nlohmann::json> records = ReadJsonLines(directory_ / "long.jsonl");
   ASSERT_GE(records.size(), 10u);
   for (const nlohmann::json& record : records) {

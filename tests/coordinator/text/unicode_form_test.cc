@@ -1,4 +1,4 @@
-#include "coordinator/text/unicode_form.h"
+#include "coordinator/text/unicode/unicode_form.h"
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "coordinator/text/unigram_model.h"
+#include "coordinator/text/models/unigram_model.h"
 
 #include <limits>
 #include <random>

@@ -1,12 +1,11 @@
-#include "coordinator/text/utf8.h"
+#include "coordinator/text/unicode/utf8.h"
 
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
-#include "coordinator/text/byte_alphabet.h"
-#include "coordinator/text/tokenizer.h"
+#include "coordinator/text/unicode/byte_alphabet.h"
 
 namespace scorecast::coordinator {
 namespace {

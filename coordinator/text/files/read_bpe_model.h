@@ -1,0 +1,12 @@
+#pragma once
+
+#include "coordinator/text/files/json_cursor.h"
+#include "coordinator/text/files/read_model.h"
+
+namespace scorecast::coordinator {
+
+/// Reads a BPE model, with merges as "a b" or ["a", "b"]. Throws StartupError if it is malformed or
+/// needs dropout, or prefixes or suffixes of words.
+ReadModel ReadBpeModel(const JsonCursor& model, bool is_byte_level);
+
+}  // namespace scorecast::coordinator

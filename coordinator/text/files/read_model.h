@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "coordinator/text/files/json_cursor.h"
+#include "coordinator/text/models/bpe_model.h"
+#include "coordinator/text/models/unigram_model.h"
+#include "proto/model/model_config.h"
+
+namespace scorecast::coordinator {
+
+/// Largest id that is accepted; the largest vocabularies have about 262,144 tokens.
+inline constexpr proto::TokenId kMaxTokenId = (1 << 22) - 1;
+
+using IdBySpelling = std::unordered_map<std::string_view, proto::TokenId>;
+
+struct ReadModel {
+  std::variant<BpeModel, UnigramModel> model;
+  std::string_view kind;  ///< See Tokenizer::kind.
+  /// The vocabulary in the file's spelling; views into the document.
+  IdBySpelling ids;
+};
+
+/// Reads the `model` of a tokenizer.json: BPE or Unigram. `is_byte_level`: its pieces are spelled
+/// in bytes (see byte_alphabet.h). Throws StartupError if it is malformed or needs something that
+/// is not supported.
+ReadModel ReadTokenizerModel(const JsonCursor& model, bool is_byte_level);
+
+/// The tokens <0x00> … <0xFF>; −1 for those that the vocabulary lacks.
+std::array<proto::TokenId, 256> FallbackTokens(const IdBySpelling& ids);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,256 @@
+#include "coordinator/text/models/bpe_model.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "coordinator/text/unicode/byte_alphabet.h"
+#include "coordinator/text/unicode/utf8.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::TokenId;
+using Index = std::uint32_t;
+
+constexpr Index kNone = UINT32_MAX;
+constexpr TokenId kMergedAway = -1;
+/// Longer pieces are cut, so that 32-bit indices suffice. No request is that long.
+constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;
+
+/// A token of the piece, in a doubly linked list over an array.
+struct Symbol {
+  TokenId id = kMergedAway;
+  Index previous = kNone;
+  Index next = kNone;
+};
+
+/// A merge of `left` and its right neighbour that was possible when it was recorded.
+struct Candidate {
+  std::uint32_t rank = 0;
+  Index left = 0;
+  TokenId merged = 0;
+};
+
+struct Later {
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+  }
+};
+
+/// A piece that is being merged. Candidates wait in a heap. A candidate is stale if one of its two
+/// tokens has since been merged with another: the merge found at its place is then a different one,
+/// and the candidate is dropped when it is popped.
+class Merging {
+ public:
+  Merging(const MergeTable& merges, std::vector<Symbol>& symbols, std::vector<Candidate>& heap)
+      : merges_(merges), symbols_(symbols), heap_(heap) {}
+
+  void Run() {
+    heap_.clear();
+    for (Index i = 0; i + 1 < symbols_.size(); ++i) {
+      if (const std::optional<Candidate> candidate = At(i)) {
+        heap_.push_back(*candidate);
+      }
+    }
+    std::make_heap(heap_.begin(), heap_.end(), Later{});
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), Later{});
+      const Candidate candidate = heap_.back();
+      heap_.pop_back();
+      const std::optional<Candidate> now = At(candidate.left);
+      if (now && now->merged == candidate.merged) {
+        Apply(candidate);
+      }
+    }
+  }
+
+ private:
+  std::optional<Candidate> At(Index left) const {
+    const Symbol& symbol = symbols_[left];
+    if (symbol.id == kMergedAway || symbol.next == kNone) {
+      return std::nullopt;
+    }
+    const Merge* merge = merges_.Find(symbol.id, symbols_[symbol.next].id);
+    if (merge == nullptr) {
+      return std::nullopt;
+    }
+    return Candidate{merge->rank, left, merge->merged};
+  }
+
+  void Apply(const Candidate& candidate) {
+    Symbol& symbol = symbols_[candidate.left];
+    Symbol& right = symbols_[symbol.next];
+    symbol.id = candidate.merged;
+    symbol.next = right.next;
+    right.id = kMergedAway;
+    if (symbol.next != kNone) {
+      symbols_[symbol.next].previous = candidate.left;
+    }
+    if (symbol.previous != kNone) {
+      Push(symbol.previous);
+    }
+    Push(candidate.left);
+  }
+
+  void Push(Index left) {
+    if (const std::optional<Candidate> candidate = At(left)) {
+      heap_.push_back(*candidate);
+      std::push_heap(heap_.begin(), heap_.end(), Later{});
+    }
+  }
+
+  const MergeTable& merges_;
+  std::vector<Symbol>& symbols_;
+  std::vector<Candidate>& heap_;
+};
+
+}  // namespace
+
+/// Collects the tokens with which a piece begins.
+class BpeModel::Beginning {
+ public:
+  Beginning(const Data& data, std::vector<Symbol>& symbols) : data_(data), symbols_(symbols) {
+    symbols_.clear();
+  }
+
+  void Add(TokenId id) {
+    AddUnknowns();
+    Append(id);
+  }
+
+  /// Adds a character without a token; `spelling` is its UTF-8.
+  void AddMissing(std::string_view spelling) {
+    if (data_.fallback && HasAll(*data_.fallback, spelling)) {
+      // The reference adds unknown tokens that wait only after these.
+      for (const char byte : spelling) {
+        Append((*data_.fallback)[static_cast<std::uint8_t>(byte)]);
+      }
+    } else if (data_.unknown) {
+      if (!data_.fuse_unknown) {
+        AddUnknowns();
+      }
+      unknown_waits_ = true;
+    }
+  }
+
+  /// Adds the unknown token if one waits.
+  void AddUnknowns() {
+    if (unknown_waits_) {
+      Append(*data_.unknown);
+      unknown_waits_ = false;
+    }
+  }
+
+ private:
+  static bool HasAll(const ByteTokens& tokens, std::string_view bytes) {
+    return std::all_of(bytes.begin(), bytes.end(),
+                       [&](char byte) { return tokens[static_cast<std::uint8_t>(byte)] >= 0; });
+  }
+
+  void Append(TokenId id) {
+    const auto index = static_cast<Index>(symbols_.size());
+    if (index > 0) {
+      symbols_.back().next = index;
+    }
+    symbols_.push_back({.id = id, .previous = index > 0 ? index - 1 : kNone});
+  }
+
+  const Data& data_;
+  std::vector<Symbol>& symbols_;
+  bool unknown_waits_ = false;
+};
+
+void BpeModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
+  if (!data_.whole_pieces.empty()) {
+    const auto whole = data_.whole_pieces.find(piece);
+    if (whole != data_.whole_pieces.end()) {
+      ids.push_back(whole->second);
+      return;
+    }
+  }
+  while (piece.size() > kMaxPieceBytes) {
+    std::size_t size = kMaxPieceBytes;
+    while ((static_cast<std::uint8_t>(piece[size]) & 0xC0) == 0x80) {
+      --size;  // A character stays whole.
+    }
+    EncodeMerged(piece.substr(0, size), ids);
+    piece.remove_prefix(size);
+  }
+  EncodeMerged(piece, ids);
+}
+
+void BpeModel::GoToLast(OpenPiece& piece) const {
+  if (!data_.character_tokens) {
+    return;
+  }
+  // The text behind the cut must not be a whole token, which would be looked up without merging.
+  bool may_be_whole = !data_.whole_pieces.empty();
+  const std::string_view text = piece.text.text;
+  const auto is_known = [&](CodePoint character) {
+    return data_.character_tokens->contains(character.value);
+  };
+  for (std::size_t at = text.size(); at > 0;) {
+    const CodePoint after = LastCodePoint(text.substr(0, at));
+    at -= after.length;
+    if (at == 0) {
+      return;
+    }
+    const CodePoint before = LastCodePoint(text.substr(0, at));
+    if (data_.pairs.Contains(before.value, after.value)) {
+      continue;
+    }
+    if (!may_be_whole && piece.text.places[at] != OpenText::kNoPlace && is_known(before) &&
+        is_known(after)) {
+      piece.Cut(at, text.size());
+      return;
+    }
+    may_be_whole = false;
+  }
+}
+
+void BpeModel::Begin(std::string_view piece, Beginning& beginning) const {
+  if (!data_.character_tokens) {
+    for (const char c : piece) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      if (data_.byte_tokens[byte] >= 0) {
+        beginning.Add(data_.byte_tokens[byte]);
+      } else {
+        beginning.AddMissing(ByteSpelling(byte));
+      }
+    }
+  } else {
+    while (!piece.empty()) {
+      const CodePoint character = FirstCodePoint(piece);
+      const auto token = data_.character_tokens->find(character.value);
+      if (token != data_.character_tokens->end()) {
+        beginning.Add(token->second);
+      } else {
+        beginning.AddMissing(piece.substr(0, character.length));
+      }
+      piece.remove_prefix(character.length);
+    }
+  }
+  beginning.AddUnknowns();
+}
+
+void BpeModel::EncodeMerged(std::string_view piece, std::vector<TokenId>& ids) const {
+  // There are many short pieces, so both lists are reused from piece to piece unless they grew too
+  // large.
+  thread_local std::vector<Symbol> symbols;
+  thread_local std::vector<Candidate> heap;
+  constexpr std::size_t kKept = 4096;
+
+  Beginning beginning(data_, symbols);
+  Begin(piece, beginning);
+  Merging(data_.merges, symbols, heap).Run();
+  for (Index i = symbols.empty() ? kNone : 0; i != kNone; i = symbols[i].next) {
+    ids.push_back(symbols[i].id);
+  }
+  if (symbols.capacity() > kKept) {
+    symbols = {};
+    heap = {};
+  }
+}
+
+}  // namespace scorecast::coordinator

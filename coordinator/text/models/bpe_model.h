@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "coordinator/text/models/merge_table.h"
+#include "coordinator/text/unicode/character_pairs.h"
+#include "coordinator/text/unicode/open_text.h"
+#include "proto/model/model_config.h"
+
+namespace scorecast::coordinator {
+
+/// BPE. A piece of text starts as its characters or, in byte-level BPE, as its bytes. The
+/// neighbours whose merge has the lowest rank (the leftmost if there are several) are merged, until
+/// no two neighbours have a merge. Immutable.
+class BpeModel {
+ public:
+  /// Allows lookups in a map of strings by string_view.
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  using IdByText = std::unordered_map<std::string, proto::TokenId, TextHash, std::equal_to<>>;
+
+  /// A token for each of the 256 bytes; −1 for a byte without one.
+  using ByteTokens = std::array<proto::TokenId, 256>;
+
+  struct Data {
+    /// The token of each character. Byte-level BPE has none: it has `byte_tokens`.
+    std::optional<std::unordered_map<char32_t, proto::TokenId>> character_tokens;
+    ByteTokens byte_tokens{};
+
+    // What becomes of a character (or byte) without a token. It becomes the tokens of its
+    // spelling's bytes if it has them all, or else the unknown token. If there is no such token, it
+    // is left out.
+    std::optional<ByteTokens> fallback;
+    std::optional<proto::TokenId> unknown;
+    bool fuse_unknown = false;  ///< Unknown neighbours become one token.
+
+    MergeTable merges{0};
+    /// For `ignore_merges`: a piece that is a whole token becomes that token. Keys are spelled as
+    /// pieces are.
+    IdByText whole_pieces;
+    /// The pairs of characters in all tokens. Empty in byte-level BPE.
+    CharacterPairs pairs;
+  };
+
+  explicit BpeModel(Data data) : data_(std::move(data)) {}
+
+  /// Appends the tokens of `piece`. O(n log n).
+  void Encode(std::string_view piece, std::vector<proto::TokenId>& ids) const;
+
+  /// Goes on behind the last place of a piece with an open end at which no merge is possible.
+  void GoToLast(OpenPiece& piece) const;
+
+ private:
+  class Beginning;
+
+  void Begin(std::string_view piece, Beginning& beginning) const;
+  void EncodeMerged(std::string_view piece, std::vector<proto::TokenId>& ids) const;
+
+  Data data_;
+};
+
+}  // namespace scorecast::coordinator
