@@ -20,7 +20,7 @@ struct Best {
   static constexpr std::size_t kNone = SIZE_MAX;
 
   double sum = 0;
-  std::size_t begin = kNone;  ///< Where the last token begins; kNone if nothing ends here.
+  std::size_t begin = kNone;  ///< The start of the last token; kNone if no token ends here.
   TokenId id = 0;
 
   void Consider(double other_sum, std::size_t other_begin, TokenId other_id) {
@@ -68,11 +68,11 @@ void UnigramModel::Encode(std::string_view piece, std::vector<TokenId>& ids) con
     at += character;
   }
 
-  std::vector<std::size_t> ends;  // Where the tokens of the best way end, the last one first.
+  std::vector<std::size_t> ends;  // The ends of the best way's tokens, the last token first.
   for (std::size_t end = piece.size(); end > 0; end = best[end].begin) {
     ends.push_back(end);
   }
-  std::size_t begin = 0;  // Where the token begins, or the first of several unknown ones.
+  std::size_t begin = 0;  // The start of the token, or of the first of several unknown ones.
   for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
     const bool is_unknown = best[*end].id == unknown_;
     const bool goes_on = is_unknown && end + 1 != ends.rend() && best[end[1]].id == unknown_;

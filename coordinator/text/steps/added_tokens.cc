@@ -156,7 +156,7 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
     return;
   }
   const std::string_view text = piece.text.text;
-  std::optional<std::size_t> last;  // Where the last token begins.
+  std::optional<std::size_t> last;  // The start of the last token.
   std::size_t done = 0;             // The end of the last token.
   std::size_t rejected = 0;         // The end of the last match that is no token.
   std::size_t at = 0;

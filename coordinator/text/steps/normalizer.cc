@@ -117,7 +117,7 @@ class FirstBytesOfParts {
     const std::string_view text = in_.text;
     std::size_t bytes = 0;
     std::size_t at = 0;           // What the next character that replaces one stands for.
-    std::size_t previous_at = 0;  // Where the character before it begins.
+    std::size_t previous_at = 0;  // The start of the character before it.
     for (const Made& made : made_) {
       const std::size_t stands_for = made.replaced > 0 ? at : previous_at;
       if (stands_for >= in_.first_bytes) {

@@ -140,7 +140,7 @@ struct ApplyOpen {
 
   OpenText operator()(const PrecompiledCharsmap& charsmap) {
     const std::string_view text = in.text;
-    std::size_t certain = 0;  // Where the last cluster begins.
+    std::size_t certain = 0;  // The start of the last cluster.
     std::optional<char32_t> before;
     for (std::size_t at = 0; at < text.size();) {
       const CodePoint character = FirstCodePoint(text.substr(at));

@@ -102,7 +102,7 @@ TEST(PartitionTest, RanksWithoutAGrainHoldNothing) {
   EXPECT_EQ(parts[1].vocabulary, (Range{16, 17}));
 }
 
-// Of a classifier, the classes are split, not the vocabulary.
+// The ranks of a classifier share its classes, not the vocabulary.
 TEST(PartitionTest, RanksWithoutAClassHoldNoneOfTheHead) {
   ModelConfig config = Config(9, 3, 112, 320);
   config.num_labels = 1;
