@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include "coordinator/request/server_options.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/model/model_config.h"
@@ -13,6 +15,9 @@ struct RequestContext {
   const Tokenizer* tokenizer = nullptr;
   const ServerOptions& options;
   const proto::PlanLimits& limits;
+  /// Becomes true when nobody waits for the response any more. Long work then ends early, with any
+  /// error. May be null.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 }  // namespace scorecast::coordinator
