@@ -22,10 +22,10 @@ TEST(Communicator, BroadcastsRankZerosBytes) {
 
 TEST(Communicator, GathersDifferentCountsInRankOrder) {
   const Communicator group = Communicator::World();
-  std::vector<int> counts;
+  std::vector<std::size_t> counts;
   std::string expected;
   for (int r = 0; r < group.size(); ++r) {
-    counts.push_back(r * 3);
+    counts.push_back(static_cast<std::size_t>(r) * 3);
     expected += std::string(static_cast<std::size_t>(r) * 3, static_cast<char>('a' + r));
   }
   const std::string mine(static_cast<std::size_t>(group.rank()) * 3,

@@ -32,6 +32,8 @@ Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config
     : config_(std::move(config)),
       limits_(TestLimits(options.max_rows)),
       group_(proto::Communicator::World()) {
+  limits_.ranks = group_.size();
+  limits_.vocabulary = config_.output_size();
   shard::RankEngineOptions made;
   made.arithmetic = shard::AgreeOnArithmetic(group_, options.instruction_set, options.precision);
   made.threads = options.threads;

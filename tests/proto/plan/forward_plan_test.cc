@@ -50,6 +50,7 @@ TEST(TouchedLimits, AreTheTouchedBucketOrTheLimits) {
 ForwardPlan PlanOf(std::size_t rows, std::size_t reads) {
   ForwardPlan plan;
   plan.tokens.resize(rows);
+  plan.label_lists = {{}};
   plan.reads.resize(reads);
   plan.bucket = TokenBucket(static_cast<std::int64_t>(rows));
   plan.read_bucket = TokenBucket(static_cast<std::int64_t>(reads));
