@@ -14,7 +14,7 @@ namespace scorecast::proto {
 namespace {
 
 /// Upper bound on the bytes of one broadcast message. Its count must fit an `int`.
-constexpr std::size_t kMessageBytes = std::size_t{1} << 28;
+constexpr std::size_t kMessageBytes = std::size_t{1} << 26;
 
 int Count(std::size_t n) {
   Check(n <= INT_MAX, "an MPI message's count fits int");

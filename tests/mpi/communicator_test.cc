@@ -1,5 +1,6 @@
 #include "proto/mpi/communicator.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -18,6 +19,19 @@ TEST(Communicator, BroadcastsRankZerosBytes) {
   std::string text = group.is_root() ? sent : std::string(sent.size(), '?');
   group.Broadcast(std::as_writable_bytes(std::span(text)));
   EXPECT_EQ(text, sent);
+}
+
+TEST(Communicator, BroadcastsMoreThanOneMessage) {
+  const Communicator group = Communicator::World();
+  const std::size_t bytes = (std::size_t{1} << 26) + 5;
+  std::vector<std::byte> sent(bytes, group.is_root() ? std::byte{7} : std::byte{0});
+  if (group.is_root()) {
+    sent.back() = std::byte{9};
+  }
+  group.Broadcast(sent);
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), std::byte{7}),
+            static_cast<std::ptrdiff_t>(bytes) - 1);
+  EXPECT_EQ(sent.back(), std::byte{9});
 }
 
 TEST(Communicator, GathersDifferentCountsInRankOrder) {

@@ -32,6 +32,7 @@ Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config
     : config_(std::move(config)),
       limits_(TestLimits(options.max_rows)),
       group_(proto::Communicator::World()) {
+  limits_.max_logit_bytes = options.max_logit_bytes;
   limits_.ranks = group_.size();
   limits_.vocabulary = config_.output_size();
   shard::RankEngineOptions made;

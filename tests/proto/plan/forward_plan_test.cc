@@ -86,6 +86,16 @@ TEST(CheckBucketsDeath, AnyOtherPlanIsABrokenInvariant) {
   expect_death(1, 301, 32, 512, "keeps its limits");
 }
 
+TEST(CheckBucketsDeath, PartialLogitsBeyondTheirLimitAreABrokenInvariant) {
+  ForwardPlan plan = PlanOf(5, 3);
+  plan.label_lists = {{1, 2}};
+  PlanLimits limits = kLimits;
+  limits.max_logit_bytes = 3 * 2 * 4;
+  CheckBuckets(plan, limits);
+  --limits.max_logit_bytes;
+  EXPECT_DEATH(CheckBuckets(plan, limits), "partial logits keep their limit");
+}
+
 TEST(KvRows, AreWholeGranules) {
   EXPECT_EQ(KvRows(0), 0);
   EXPECT_EQ(KvRows(1), 16);
