@@ -7,6 +7,7 @@
 
 #include "coordinator/request/delimiter_flag.h"
 #include "launcher/host_resources.h"
+#include "launcher/startup_agreement.h"
 #include "proto/model/partition.h"
 #include "shard/model/memory_estimate.h"
 
@@ -26,20 +27,35 @@ shard::Transformer::Progress LogProgress() {
   };
 }
 
+/// Names the first rank because of which others compute with less than their CPUs have.
+void LogLowerInstructionSets(const proto::Communicator& group, shard::InstructionSet mine,
+                             shard::InstructionSet agreed) {
+  const std::vector<int> sets = group.AllGather(static_cast<int>(mine));
+  const auto lowest = std::ranges::min_element(sets);
+  if (group.is_root() && *lowest != std::ranges::max(sets)) {
+    spdlog::info("all ranks compute with {}, because rank {} has no more", shard::Name(agreed),
+                 lowest - sets.begin());
+  }
+}
+
 }  // namespace
 
 Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
     : group_(proto::Communicator::World()), server_options_(flags.server) {
+  AgreeOnBuild(group_);
+  AgreeOnFlags(group_, flags);
   proto::StartupPhase(group_, [&] {
     CheckEngineFlags(flags);
     config_ = proto::LoadModelConfig(flags.model);
     proto::MakePartition(config_, group_.rank(), group_.size());
   });
+  AgreeOnConfig(group_, flags);
   shard::InstructionSet instruction_set = shard::InstructionSet::kGeneric;
   proto::StartupPhase(group_, [&] { instruction_set = InstructionSetFromFlag(flags.kernel); });
   shard::RankEngineOptions options;
   options.arithmetic =
       shard::AgreeOnArithmetic(group_, instruction_set, shard::PrecisionFromName(flags.dtype));
+  LogLowerInstructionSets(group_, instruction_set, options.arithmetic.instruction_set);
   const shard::ProductPrecisions precisions = options.arithmetic.products.precisions();
   const RankShare share = ShareOfThisRank(group_);
   proto::StartupPhase(group_, [&] {

@@ -72,7 +72,7 @@ LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView&
                proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias)
     : kernels_(kernels),
       pool_(packing.pool),
-      mapped_weight_(weight),
+      stored_weight_(weight),
       hidden_size_(weight.shape[1]),
       vocabulary_(vocabulary),
       softcap_(softcap),
@@ -193,7 +193,7 @@ void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offs
     float* weight = thread_row_[static_cast<std::size_t>(thread)].data();
     for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
       if (vocabulary_.Contains(id)) {
-        ReadRows(mapped_weight_, {id, id + 1}, weight);
+        ReadRows(stored_weight_, {id, id + 1}, weight);
         const float logit = kernels_.dot(input.RowOf(index), weight, hidden_size_);
         const auto column = static_cast<std::size_t>(id - vocabulary_.begin);
         part.label_logits.push_back(bias_.empty() ? logit : logit + bias_[column]);
