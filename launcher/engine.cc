@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include "coordinator/request/delimiter_flag.h"
+#include "launcher/host_resources.h"
+#include "launcher/startup_agreement.h"
 #include "proto/model/partition.h"
 #include "shard/model/memory_estimate.h"
 
@@ -25,24 +27,39 @@ shard::Transformer::Progress LogProgress() {
   };
 }
 
+/// Names the first rank because of which others compute with less than their CPUs have.
+void LogLowerInstructionSets(const proto::Communicator& group, shard::InstructionSet mine,
+                             shard::InstructionSet agreed) {
+  const std::vector<int> sets = group.AllGather(static_cast<int>(mine));
+  const auto lowest = std::ranges::min_element(sets);
+  if (group.is_root() && *lowest != std::ranges::max(sets)) {
+    spdlog::info("all ranks compute with {}, because rank {} has no more", shard::Name(agreed),
+                 lowest - sets.begin());
+  }
+}
+
 }  // namespace
 
 Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
     : group_(proto::Communicator::World()), server_options_(flags.server) {
+  AgreeOnBuild(group_);
+  AgreeOnFlags(group_, flags);
   proto::StartupPhase(group_, [&] {
     CheckEngineFlags(flags);
     config_ = proto::LoadModelConfig(flags.model);
     proto::MakePartition(config_, group_.rank(), group_.size());
   });
+  AgreeOnConfig(group_, flags);
   shard::InstructionSet instruction_set = shard::InstructionSet::kGeneric;
   proto::StartupPhase(group_, [&] { instruction_set = InstructionSetFromFlag(flags.kernel); });
   shard::RankEngineOptions options;
   options.arithmetic =
       shard::AgreeOnArithmetic(group_, instruction_set, shard::PrecisionFromName(flags.dtype));
+  LogLowerInstructionSets(group_, instruction_set, options.arithmetic.instruction_set);
   const shard::ProductPrecisions precisions = options.arithmetic.products.precisions();
-  const int ranks_here = group_.RanksOnThisHost();
+  const RankShare share = ShareOfThisRank(group_);
   proto::StartupPhase(group_, [&] {
-    limits_ = MakeEngineLimits(flags, config_, precisions, group_.size(), ranks_here, HostMemory());
+    limits_ = MakeEngineLimits(flags, config_, precisions, group_.size(), share.memory);
     if (is_root()) {
       Configure(flags);
       prepare_root();
@@ -57,7 +74,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     spdlog::warn("--kv-cache-mb {}: less than one page of {:.1f} MB, so nothing is cached",
                  *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
-  options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(ranks_here);
+  options.threads = flags.threads > 0 ? flags.threads : share.threads;
   options.limits = plan;
   if (is_root()) {
     options.progress = LogProgress();
@@ -75,6 +92,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
         server_options_.model_name, config_.architecture, group_.size(),
         group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
         rank_->Description(), bytes * 1e-6, seconds, bytes * 1e-9 / seconds);
+    spdlog::info("rank 0 may use {} and {}", share.threads_reason, MemoryText(share.memory));
   }
 }
 

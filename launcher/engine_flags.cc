@@ -1,10 +1,6 @@
 #include "launcher/engine_flags.h"
 
-#include <algorithm>
-
 #include <CLI/CLI.hpp>
-#include <sched.h>
-#include <unistd.h>
 
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
@@ -119,8 +115,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Bytes of one request or line, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->capture_default_str();
-  app.add_option("--threads", flags.threads,
-                 "Threads of each rank; 0: its share of the CPUs that it may run on")
+  app.add_option(
+         "--threads", flags.threads,
+         "Threads of each rank; 0: its share of the CPUs that its affinity and the quotas of its "
+         "control groups allow")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_option("--dtype", flags.dtype,
@@ -160,16 +158,6 @@ InstructionSet InstructionSetFromFlag(const std::string& kernel) {
     return set;
   }
   return best;
-}
-
-int DefaultThreads(int ranks_on_this_host) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const int allowed = sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : online;
-  // mpirun binds each rank to CPUs of its own, or lets all ranks run on all CPUs.
-  const bool is_shared = allowed * ranks_on_this_host > online;
-  return std::max(1, is_shared ? std::min(allowed, online / ranks_on_this_host) : allowed);
 }
 
 }  // namespace scorecast::launcher

@@ -23,7 +23,7 @@ struct EngineFlags {
   std::int64_t max_batch_tokens = 8192;
   /// MiB on each rank; 0: off; unset: depends on the host's memory.
   std::optional<std::int64_t> kv_cache_mb;
-  int threads = 0;  ///< 0: this rank's share of the CPUs that it may run on.
+  int threads = 0;  ///< 0: this rank's share of the CPUs (RankShare).
   std::string dtype = "auto";
   std::string kernel = "auto";
   std::string log_level = "info";
@@ -43,9 +43,5 @@ void CheckEngineFlags(const EngineFlags& flags);
 /// The instruction set that --kernel names; for "auto" the best of this CPU. Throws StartupError if
 /// this CPU does not have it.
 shard::InstructionSet InstructionSetFromFlag(const std::string& kernel);
-
-/// Threads of this rank if --threads is not given: the number of CPUs that it may run on, divided
-/// by the ranks on this host if they share these CPUs.
-int DefaultThreads(int ranks_on_this_host);
 
 }  // namespace scorecast::launcher

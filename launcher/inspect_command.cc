@@ -12,6 +12,7 @@
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/text/tokenizer.h"
 #include "launcher/commands.h"
+#include "launcher/host_resources.h"
 #include "launcher/plan_limits.h"
 #include "proto/base/error.h"
 #include "proto/model/model_config.h"
@@ -127,6 +128,13 @@ void PrintTokenizer(const coordinator::Tokenizer* tokenizer) {
   }
 }
 
+/// What a rank could use that is alone on this host.
+void PrintShare(const RankShare& share) {
+  std::printf("\nhost\n");
+  std::printf("  threads             %d: %s\n", share.threads, share.threads_reason.c_str());
+  std::printf("  memory              %s\n", MemoryText(share.memory).c_str());
+}
+
 void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits,
                     shard::ProductPrecisions precisions) {
   std::printf(
@@ -211,9 +219,12 @@ int RunInspectCommand(const InspectFlags& flags) {
       shard::ChooseArithmeticOfEngine(instruction_set, shard::PrecisionFromName(flags.engine.dtype))
           .precisions();
   // The ranks may run on several hosts; the limits assume a host for each.
-  const EngineLimits limits = MakeEngineLimits(flags.engine, *config, precisions, flags.ranks,
-                                               /*ranks_here=*/1, HostMemory());
+  const HostResources host = DetectHostResources();
+  const RankShare share = DivideResources(host, {NamesOf(host)});
+  const EngineLimits limits =
+      MakeEngineLimits(flags.engine, *config, precisions, flags.ranks, share.memory);
   PrintReadable(config, tokenizer);
+  PrintShare(share);
   PrintPartition(*config, flags.ranks, limits.plan, precisions);
   return kExitOk;
 }

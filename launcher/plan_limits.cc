@@ -1,11 +1,7 @@
 #include "launcher/plan_limits.h"
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
-#include <sstream>
-
-#include <unistd.h>
 
 #include "proto/base/error.h"
 #include "shard/attention/kv_store.h"
@@ -19,13 +15,6 @@ using proto::kKvPageRows;
 
 /// Upper bound on the MiB of the cache if --kv-cache-mb is not given.
 constexpr std::int64_t kDefaultKvCacheMb = 1024;
-
-std::string Gib(std::int64_t bytes) {
-  std::ostringstream text;
-  text.precision(3);
-  text << static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << 30) << " GiB";
-  return text.str();
-}
 
 /// Rows of K/V for a sequence of `rows` in up to `segments` segments, each rounded up to granules.
 std::int64_t KvRowsOf(std::int64_t rows, std::int64_t segments) {
@@ -56,8 +45,8 @@ std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks_here) {
 }  // namespace
 
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
-                              shard::ProductPrecisions precisions, int ranks, int ranks_here,
-                              std::int64_t host_bytes) {
+                              shard::ProductPrecisions precisions, int ranks,
+                              const MemoryShare& memory) {
   const bool multi_item = flags.is_multi_item();
   // In multi-item mode the query's prefix and all items are in one pass. In the other modes the
   // segments that do not fit are left to later passes.
@@ -84,13 +73,13 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   // No rank holds more than rank 0.
   const proto::Partition partition = proto::MakePartition(config, 0, ranks);
   const auto needed = [&] {
-    return ranks_here * shard::EstimateMemory(config, partition, plan, precisions).total() +
-           LogitBuffers(plan, ranks_here);
+    return memory.ranks * shard::EstimateMemory(config, partition, plan, precisions).total() +
+           LogitBuffers(plan, memory.ranks);
   };
   limits.page_bytes =
       shard::KvStore::Bytes(shard::KvElementSize(precisions.layers), config.num_hidden_layers(),
                             partition.kv_heads.size(), config.head_dim, kKvPageRows, 0);
-  const std::int64_t room = std::max<std::int64_t>(host_bytes - needed(), 0) / ranks_here;
+  const std::int64_t room = std::max<std::int64_t>(memory.bytes - needed(), 0) / memory.ranks;
   const std::int64_t wanted_mb = std::min(kDefaultKvCacheMb, (room / 4) >> 20);
   const std::int64_t cached_pages =
       (flags.kv_cache_mb.value_or(wanted_mb) << 20) / limits.page_bytes;
@@ -104,31 +93,18 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   }
   plan.kept_kv_rows = Narrow(kept);
   limits.cached_pages = Narrow(cached_pages);
-  if (needed() > host_bytes) {
+  if (needed() > memory.bytes) {
     const shard::MemoryEstimate estimate =
         shard::EstimateMemory(config, partition, plan, precisions);
     throw proto::StartupError(
         "a rank needs " + Gib(estimate.total()) + " (weights " + Gib(estimate.weights) +
         ", activations " + Gib(estimate.activations) + ", K/V " + Gib(estimate.kv) + "), times " +
-        std::to_string(ranks_here) + " on this host, and " + Gib(LogitBuffers(plan, ranks_here)) +
-        " for logits; it has " + Gib(host_bytes) +
+        std::to_string(memory.ranks) +
+        (memory.group.empty() ? " on this host" : " in control group " + memory.group) + ", and " +
+        Gib(LogitBuffers(plan, memory.ranks)) + " for logits; it has " + Gib(memory.bytes) +
         ": lower --max-batch-tokens, --max-multi-item-seq-len or --kv-cache-mb, or use more hosts");
   }
   return limits;
-}
-
-std::int64_t HostMemory() {
-  const std::int64_t physical = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  std::int64_t group_limit = physical;
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    std::int64_t bytes = 0;
-    if (file >> bytes && bytes > 0) {  // The file may also say "max".
-      group_limit = std::min(group_limit, bytes);
-    }
-  }
-  return group_limit;
 }
 
 }  // namespace scorecast::launcher

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "launcher/engine_flags.h"
+#include "launcher/host_resources.h"
 #include "proto/model/model_config.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/linear/precision.h"
@@ -16,8 +17,8 @@ struct EngineLimits {
   std::int64_t page_bytes = 0;  ///< Bytes of one page on rank 0, all layers together.
 };
 
-/// Limits of the largest plan under these flags, for a group of `ranks`, of which `ranks_here`
-/// share this host's `host_bytes` of memory.
+/// Limits of the largest plan under these flags, for a group of `ranks`, and this rank's share of
+/// memory.
 ///
 /// The flags bound a request in multi-item mode, so there is always room for its K/V. Other
 /// requests are bounded by the model's positions only. The K/V kept between their passes takes at
@@ -27,10 +28,7 @@ struct EngineLimits {
 ///
 /// Throws StartupError with the figures if the buffers do not fit in memory.
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
-                              shard::ProductPrecisions precisions, int ranks, int ranks_here,
-                              std::int64_t host_bytes);
-
-/// Bytes of memory of this host or, if it is less, of this process's control group.
-std::int64_t HostMemory();
+                              shard::ProductPrecisions precisions, int ranks,
+                              const MemoryShare& memory);
 
 }  // namespace scorecast::launcher

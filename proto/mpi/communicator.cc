@@ -95,16 +95,33 @@ int Communicator::Min(int value) const {
   return *std::min_element(all.begin(), all.end());
 }
 
-int Communicator::RanksOnThisHost() const {
-  if (size_ == 1) {
-    return 1;
+std::vector<std::string> Communicator::AllGather(const std::string& text) const {
+  const std::vector<int> sizes = AllGather(Count(text.size()));
+  std::vector<int> offsets(sizes.size());
+  std::size_t total = 0;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    offsets[r] = Count(total);
+    total += static_cast<std::size_t>(sizes[r]);
   }
+  std::string all(total, ' ');
+  if (size_ > 1) {
+    MPI_Allgatherv(text.data(), Count(text.size()), MPI_CHAR, all.data(), sizes.data(),
+                   offsets.data(), MPI_CHAR, comm_);
+  } else {
+    all = text;
+  }
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    texts.push_back(
+        all.substr(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(sizes[r])));
+  }
+  return texts;
+}
+
+Communicator Communicator::OnThisHost() const {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
-  int ranks = 1;
-  MPI_Comm_size(host, &ranks);
-  MPI_Comm_free(&host);
-  return ranks;
+  return Communicator(host);
 }
 
 MPI_Comm Communicator::Duplicate() const {

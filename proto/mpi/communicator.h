@@ -39,9 +39,12 @@ class Communicator {
   /// Every rank's value, on all ranks: [size].
   std::vector<int> AllGather(int value) const;
   int Min(int value) const;
+  /// Every rank's text, of any length, on all ranks: [size].
+  std::vector<std::string> AllGather(const std::string& text) const;
 
-  /// The number of ranks of this group that run on this host.
-  int RanksOnThisHost() const;
+  /// The ranks of this group that run on this host.
+  Communicator OnThisHost() const;
+  int RanksOnThisHost() const { return OnThisHost().size(); }
 
   /// A communicator of the same ranks, for the messages of one object. The caller frees it.
   MPI_Comm Duplicate() const;

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include <mpi.h>
 
@@ -18,9 +19,35 @@ void PrintAndEndJob(const char* message) {
   MPI_Abort(MPI_COMM_WORLD, 70);
 }
 
+bool IsSet(const char* variable) { return std::getenv(variable) != nullptr; }
+
 bool StartedByLauncher() {
-  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr ||
-         std::getenv("PMI_RANK") != nullptr;
+  return IsSet("OMPI_COMM_WORLD_SIZE") || IsSet("PMIX_RANK") || IsSet("PMI_RANK");
+}
+
+/// Whether all ranks of the job run on this host, as far as the launcher's variables say. False if
+/// they do not say it.
+bool AllRanksAreHere() {
+  if (!StartedByLauncher()) {
+    return true;
+  }
+  if (const char* size = std::getenv("OMPI_COMM_WORLD_SIZE")) {  // mpirun
+    const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    return here != nullptr && std::strcmp(here, size) == 0;
+  }
+  const char* hosts = std::getenv("SLURM_STEP_NUM_NODES");  // srun
+  // The parts of a heterogeneous job count their hosts apart.
+  return hosts != nullptr && std::strcmp(hosts, "1") == 0 && !IsSet("SLURM_HET_SIZE");
+}
+
+/// Lets Open MPI use shared memory only. Otherwise every rank would listen on a TCP port, on all
+/// addresses, although no other rank connects to it; whoever else connects and sends one byte stops
+/// the rank.
+void OpenNoPorts() {
+  if (!IsSet("OMPI_MCA_pml") && !IsSet("OMPI_MCA_btl")) {  // A user may have chosen otherwise.
+    setenv("OMPI_MCA_pml", "ob1", /*overwrite=*/0);
+    setenv("OMPI_MCA_btl", "self,vader", /*overwrite=*/0);
+  }
 }
 
 }  // namespace
@@ -33,6 +60,9 @@ MpiEnvironment::MpiEnvironment() {
     // It needs no session directory either. All such worlds of a user would share one, and each
     // removes it at its end, so another world that is just starting would fail.
     setenv("OMPI_MCA_orte_create_session_dirs", "0", /*overwrite=*/0);
+  }
+  if (AllRanksAreHere()) {
+    OpenNoPorts();
   }
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);

@@ -4,8 +4,9 @@ namespace scorecast::proto {
 
 /// Keeps MPI initialised for the life of the object. A process has one such object, made by the
 /// thread that will call MPI (MPI_THREAD_FUNNELED). A process that no launcher started is a world
-/// of one rank. As long as the object lives, a failed Check names the rank and ends the job by
-/// MPI_Abort.
+/// of one rank. If all ranks run on one host, they use shared memory only and open no port, unless
+/// the user chose a pml or btl by OMPI_MCA_* or mpirun's --mca. As long as the object lives, a
+/// failed Check names the rank and ends the job by MPI_Abort.
 class MpiEnvironment {
  public:
   MpiEnvironment();

@@ -1,15 +1,15 @@
 #include "shard/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <functional>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "proto/base/check.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
+#include "shard/checkpoint/tensor_samples.h"
 
 namespace scorecast::shard {
 namespace {
@@ -21,7 +21,7 @@ using proto::StartupError;
 
 constexpr std::string_view kSingleFile = "model.safetensors";
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
-constexpr std::size_t kMaxIndexBytes = 100'000'000;
+constexpr std::int64_t kMaxIndexBytes = 100'000'000;
 constexpr std::size_t kMaxPath = 4096;
 
 /// File name → names of the tensors that the index lists in that file.
@@ -59,6 +59,17 @@ FilesOfIndex ParseIndex(std::string_view text, const std::string& origin) {
   return files;
 }
 
+FilesOfIndex ReadIndex(const std::filesystem::path& path) {
+  const WeightFile file(path);
+  if (file.size() > kMaxIndexBytes) {
+    throw StartupError(file.name() + ": " + std::to_string(file.size()) +
+                       " bytes is more than the limit of " + std::to_string(kMaxIndexBytes));
+  }
+  std::string text(static_cast<std::size_t>(file.size()), ' ');
+  file.Read(0, std::as_writable_bytes(std::span(text)));
+  return ParseIndex(text, file.name());
+}
+
 }  // namespace
 
 Checkpoint Checkpoint::Open(const std::filesystem::path& model_dir) {
@@ -81,65 +92,57 @@ Checkpoint Checkpoint::Open(const std::filesystem::path& model_dir) {
 Checkpoint::Checkpoint(const std::filesystem::path& model_dir)
     : model_dir_(OneLine(model_dir.string(), kMaxPath)) {}
 
-SafetensorsHeader Checkpoint::OpenFile(const std::filesystem::path& path) {
-  files_.push_back(MappedFile::Open(path));
-  origins_.push_back(OneLine(path.string(), kMaxPath));
-  return ParseSafetensorsHeader(files_.back().bytes(), origins_.back());
+const Checkpoint::OpenedFile& Checkpoint::OpenFile(const std::filesystem::path& path) {
+  auto file = std::make_unique<const WeightFile>(path);
+  SafetensorsHeader header = ReadSafetensorsHeader(*file);
+  files_.push_back({path.filename().string(), std::move(file), std::move(header)});
+  return files_.back();
 }
 
-void Checkpoint::Add(SafetensorsEntry entry, std::size_t file) {
-  tensors_.try_emplace(std::move(entry.name), Tensor{.view = {entry.dtype.value_or(Dtype::kF32),
-                                                              std::move(entry.shape), entry.bytes},
-                                                     .dtype_name = entry.dtype_name,
-                                                     .readable = entry.dtype.has_value(),
-                                                     .file = file});
+void Checkpoint::Add(const SafetensorsEntry& entry, const WeightFile& file) {
+  tensors_.try_emplace(entry.name, Tensor{.view = {entry.dtype.value_or(Dtype::kF32), entry.shape,
+                                                   &file, entry.offset, entry.bytes},
+                                          .dtype_name = entry.dtype_name,
+                                          .readable = entry.dtype.has_value()});
 }
 
 void Checkpoint::OpenSingle(const std::filesystem::path& path) {
-  for (SafetensorsEntry& entry : OpenFile(path).tensors) {
-    Add(std::move(entry), 0);
+  const OpenedFile& opened = OpenFile(path);
+  for (const SafetensorsEntry& entry : opened.header.tensors) {
+    Add(entry, *opened.file);
   }
 }
 
 void Checkpoint::OpenIndexed(const std::filesystem::path& model_dir,
                              const std::filesystem::path& index) {
-  const std::string origin = OneLine(index.string(), kMaxPath);
-  FilesOfIndex listed;
-  {
-    const MappedFile file = MappedFile::Open(index);
-    if (file.bytes().size() > kMaxIndexBytes) {
-      throw StartupError(origin + ": " + std::to_string(file.bytes().size()) +
-                         " bytes is more than the limit of " + std::to_string(kMaxIndexBytes));
-    }
-    listed = ParseIndex({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
-                        origin);
-  }
-  std::vector<std::pair<std::size_t, SafetensorsEntry>> unlisted;
+  FilesOfIndex listed = ReadIndex(index);
+  files_.reserve(listed.size());
   for (auto& [name, tensors] : listed) {
     if (std::error_code ignored; !std::filesystem::exists(model_dir / name, ignored)) {
-      throw StartupError(origin + ": it names the file " + Quoted(name) +
+      throw StartupError(OneLine(index.string(), kMaxPath) + ": it names the file " + Quoted(name) +
                          ", which is not in the directory");
     }
     std::ranges::sort(tensors);
+    const OpenedFile& opened = OpenFile(model_dir / name);
     std::size_t found = 0;
-    const std::size_t file = files_.size();
-    for (SafetensorsEntry& entry : OpenFile(model_dir / name).tensors) {
+    for (const SafetensorsEntry& entry : opened.header.tensors) {
       if (std::ranges::binary_search(tensors, entry.name)) {
         ++found;
-        Add(std::move(entry), file);
-      } else {
-        unlisted.emplace_back(file, std::move(entry));
+        Add(entry, *opened.file);
       }
     }
     if (found != tensors.size()) {
       const auto missing = std::ranges::find_if_not(
           tensors, [this](const std::string& tensor) { return Has(tensor); });
-      throw StartupError(origins_.back() + ": it has no tensor " + Quoted(*missing) + ", which " +
-                         std::string(kIndexFile) + " lists in this file");
+      throw StartupError(opened.file->name() + ": it has no tensor " + Quoted(*missing) +
+                         ", which " + std::string(kIndexFile) + " lists in this file");
     }
   }
-  for (auto& [file, entry] : unlisted) {
-    Add(std::move(entry), file);
+  // Tensors that the index does not list come last, because it says which of two is meant.
+  for (const OpenedFile& opened : files_) {
+    for (const SafetensorsEntry& entry : opened.header.tensors) {
+      Add(entry, *opened.file);
+    }
   }
 }
 
@@ -150,7 +153,7 @@ const Checkpoint::Tensor& Checkpoint::Find(std::string_view name) const {
   }
   const Tensor& tensor = found->second;
   if (!tensor.readable) {
-    throw StartupError(OriginOf(tensor) + ": tensor " + Quoted(name) + " has dtype " +
+    throw StartupError(tensor.view.file->name() + ": tensor " + Quoted(name) + " has dtype " +
                        std::string(tensor.dtype_name) + ": only F32, F16 and BF16 are supported");
   }
   return tensor;
@@ -162,7 +165,7 @@ const TensorView& Checkpoint::Require(std::string_view name,
                                       std::span<const std::int64_t> shape) const {
   const Tensor& tensor = Find(name);
   if (!std::ranges::equal(tensor.view.shape, shape)) {
-    throw StartupError(OriginOf(tensor) + ": tensor " + Quoted(name) + " has shape " +
+    throw StartupError(tensor.view.file->name() + ": tensor " + Quoted(name) + " has shape " +
                        ShapeText(tensor.view.shape) + ", but config.json requires " +
                        ShapeText(shape));
   }
@@ -178,17 +181,22 @@ std::vector<std::string> Checkpoint::Names() const {
   return names;
 }
 
-void Checkpoint::Release(const TensorView& tensor) const {
-  for (const MappedFile& file : files_) {
-    const std::span<const std::byte> bytes = file.bytes();
-    const std::less_equal<const std::byte*> not_after;
-    if (not_after(bytes.data(), tensor.bytes.data()) &&
-        not_after(tensor.bytes.data() + tensor.bytes.size(), bytes.data() + bytes.size())) {
-      file.Release(tensor.bytes);
-      return;
-    }
+std::vector<Checkpoint::FileDigest> Checkpoint::Digests() const {
+  for (const OpenedFile& opened : files_) {
+    PrefetchSamples(*opened.file, opened.header);
   }
-  proto::Check(false, "the tensor belongs to this checkpoint");
+  std::vector<FileDigest> digests;
+  for (const OpenedFile& opened : files_) {
+    digests.push_back(
+        {opened.name, opened.file->name(), DigestOfSamples(*opened.file, opened.header)});
+  }
+  return digests;
+}
+
+void Checkpoint::CheckUnchanged() const {
+  for (const OpenedFile& opened : files_) {
+    opened.file->CheckUnchanged();
+  }
 }
 
 }  // namespace scorecast::shard

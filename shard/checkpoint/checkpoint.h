@@ -2,25 +2,26 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "shard/checkpoint/mapped_file.h"
 #include "shard/checkpoint/safetensors.h"
 #include "shard/checkpoint/tensor_view.h"
+#include "shard/checkpoint/weight_file.h"
 
 namespace scorecast::shard {
 
-/// The tensors of a Hugging Face model directory, memory-mapped. Opening reads only the headers; a
-/// tensor's bytes are read when they are first touched (see slices.h).
+/// The tensors of a Hugging Face model directory. Opening reads only the headers. Parts of tensors
+/// are read when they are needed (see slices.h), from the files that were opened, even if other
+/// files have their names by then.
 class Checkpoint {
  public:
-  /// Maps `model_dir`/model.safetensors or, if it does not exist, the files that
+  /// Opens `model_dir`/model.safetensors or, if it does not exist, the files that
   /// model.safetensors.index.json names. Throws StartupError, one line that names the file and the
   /// tensor, if a file is missing, truncated or malformed, if a tensor is not in the file that the
   /// index names, or if the index names a file outside of the directory.
@@ -44,30 +45,41 @@ class Checkpoint {
   /// one that is unlisted (a bias) may mean that config.json does not describe the whole model.
   std::vector<std::string> Names() const;
 
-  /// Releases the memory of a tensor that has been read for the last time (see MappedFile).
-  void Release(const TensorView& tensor) const;
+  /// A digest of the header and of samples of every tensor of one file.
+  struct FileDigest {
+    std::string name;  ///< In the directory.
+    std::string path;  ///< For messages.
+    std::uint64_t digest = 0;
+  };
+  std::vector<FileDigest> Digests() const;
+
+  /// Throws FileChanged if one of the files was changed after it was opened.
+  void CheckUnchanged() const;
 
  private:
   struct Tensor {
     TensorView view;
     std::string_view dtype_name;
     bool readable = false;
-    std::size_t file = 0;  ///< Index into files_ and origins_.
+  };
+
+  struct OpenedFile {
+    std::string name;  ///< In the directory.
+    std::unique_ptr<const WeightFile> file;
+    SafetensorsHeader header;
   };
 
   explicit Checkpoint(const std::filesystem::path& model_dir);
   void OpenSingle(const std::filesystem::path& path);
   void OpenIndexed(const std::filesystem::path& model_dir, const std::filesystem::path& index);
-  /// Maps `path` and returns its tensors.
-  SafetensorsHeader OpenFile(const std::filesystem::path& path);
-  /// Adds a tensor of files_[file], unless there is already one of the same name.
-  void Add(SafetensorsEntry entry, std::size_t file);
+  /// Opens `path` and returns its tensors.
+  const OpenedFile& OpenFile(const std::filesystem::path& path);
+  /// Adds a tensor of a file, unless there is already one of the same name.
+  void Add(const SafetensorsEntry& entry, const WeightFile& file);
   const Tensor& Find(std::string_view name) const;
-  const std::string& OriginOf(const Tensor& tensor) const { return origins_[tensor.file]; }
 
   std::string model_dir_;
-  std::vector<MappedFile> files_;
-  std::vector<std::string> origins_;  ///< The files' paths, for messages.
+  std::vector<OpenedFile> files_;
   std::map<std::string, Tensor, std::less<>> tensors_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <span>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -280,7 +280,7 @@ void CheckSize(const RawTensor& tensor, const std::string& origin) {
 /// Checks that the tensors, sorted by offset, lie one after another from offset 0 to the file's
 /// end.
 void CheckLayout(const std::vector<RawTensor>& tensors, std::size_t header_end,
-                 std::size_t file_size, const std::string& origin) {
+                 std::uint64_t file_size, const std::string& origin) {
   std::int64_t end = 0;
   const RawTensor* previous = nullptr;
   for (const RawTensor& tensor : tensors) {
@@ -308,33 +308,38 @@ void CheckLayout(const std::vector<RawTensor>& tensors, std::size_t header_end,
   }
 }
 
-/// The header's text, after its length has been checked against the file's.
-std::string_view HeaderText(std::span<const std::byte> file_bytes, const std::string& origin) {
-  if (file_bytes.size() < kLengthBytes) {
+/// The header's text, read after its length has been checked against the file's.
+std::string HeaderText(const WeightFile& file) {
+  const std::string& origin = file.name();
+  const auto file_size = static_cast<std::uint64_t>(file.size());
+  if (file_size < kLengthBytes) {
     throw StartupError(origin + ": truncated: a safetensors file has at least " +
                        std::to_string(kLengthBytes) + " bytes, this one " +
-                       std::to_string(file_bytes.size()));
+                       std::to_string(file_size));
   }
   std::uint64_t length = 0;
-  std::memcpy(&length, file_bytes.data(), kLengthBytes);
+  file.Read(0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > kMaxHeaderBytes) {
     throw StartupError(origin + ": its header claims " + std::to_string(length) +
                        " bytes; at most " + std::to_string(kMaxHeaderBytes) + " are allowed");
   }
-  if (length > file_bytes.size() - kLengthBytes) {
+  if (length > file_size - kLengthBytes) {
     throw StartupError(origin + ": truncated: its header ends at byte " +
                        std::to_string(kLengthBytes + length) + ", but the file has " +
-                       std::to_string(file_bytes.size()) + " bytes");
+                       std::to_string(file_size) + " bytes");
   }
-  return {reinterpret_cast<const char*>(file_bytes.data()) + kLengthBytes,
-          static_cast<std::size_t>(length)};
+  std::string text(length, ' ');
+  file.Read(kLengthBytes, std::as_writable_bytes(std::span(text)));
+  return text;
 }
 
 }  // namespace
 
-SafetensorsHeader ParseSafetensorsHeader(std::span<const std::byte> file_bytes,
-                                         const std::string& origin) {
-  const std::string_view text = HeaderText(file_bytes, origin);
+SafetensorsHeader ReadSafetensorsHeader(const WeightFile& file) {
+  const std::string& origin = file.name();
+  SafetensorsHeader header;
+  header.text = HeaderText(file);
+  const std::string_view text = header.text;
   // The parser would skip a byte-order mark, and would take a zero byte for the end of the text.
   if (!text.starts_with('{') || text.find('\0') != std::string_view::npos) {
     throw StartupError(origin + ": the header is not a JSON object");
@@ -352,16 +357,14 @@ SafetensorsHeader ParseSafetensorsHeader(std::span<const std::byte> file_bytes,
     return std::pair(tensor.offsets[0], tensor.offsets[1]);
   });
   const std::size_t header_end = kLengthBytes + text.size();
-  CheckLayout(raw, header_end, file_bytes.size(), origin);
+  CheckLayout(raw, header_end, static_cast<std::uint64_t>(file.size()), origin);
 
-  SafetensorsHeader header;
   header.tensors.reserve(raw.size());
   for (RawTensor& tensor : raw) {
-    const auto begin = static_cast<std::size_t>(tensor.offsets[0]);
-    const auto end = static_cast<std::size_t>(tensor.offsets[1]);
     header.tensors.push_back({std::move(tensor.name), tensor.dtype->readable, tensor.dtype->name,
                               std::move(tensor.shape),
-                              file_bytes.subspan(header_end + begin, end - begin)});
+                              static_cast<std::int64_t>(header_end) + tensor.offsets[0],
+                              tensor.offsets[1] - tensor.offsets[0]});
   }
   return header;
 }

@@ -7,12 +7,13 @@
 
 namespace scorecast::shard {
 
-/// Parts of a mapped tensor as float32. The conversion is exact, because F16 and BF16 are subsets
-/// of it (NaN stays NaN). Only the bytes of the part are touched. A part outside of the tensor is a
-/// broken invariant: callers have checked the tensor's shape (Checkpoint::Require).
+/// Parts of a tensor as float32. The conversion is exact, because F16 and BF16 are subsets of it
+/// (NaN stays NaN). Only the bytes of the part are read, by any number of threads. Throws
+/// FileChanged as WeightFile::Read does. A part outside of the tensor is a broken invariant:
+/// callers have checked the tensor's shape (Checkpoint::Require).
 
 /// Reads rows of a tensor [rows, …], whose other dimensions count as one: `out` is [rows.size(),
-/// columns]. Reading a single row costs no more than its conversion.
+/// columns].
 void ReadRows(const TensorView& tensor, proto::Range rows, float* out);
 
 /// Reads a block of a tensor [rows, columns]: `out` is [rows.size(), cols.size()], with rows

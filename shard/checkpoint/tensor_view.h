@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,15 +12,17 @@ enum class Dtype : std::uint8_t { kF32, kF16, kBF16 };
 
 constexpr std::int64_t ItemSize(Dtype dtype) { return dtype == Dtype::kF32 ? 4 : 2; }
 
-/// A tensor in a mapped file: row-major, of any alignment. Does not own its bytes.
+class WeightFile;
+
+/// A tensor in a file: row-major, of any alignment. Does not own the file.
 struct TensorView {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
-  std::span<const std::byte> bytes;
+  const WeightFile* file = nullptr;
+  std::int64_t offset = 0;  ///< Of its first byte in the file.
+  std::int64_t bytes = 0;
 
-  std::int64_t num_elements() const {
-    return static_cast<std::int64_t>(bytes.size()) / ItemSize(dtype);
-  }
+  std::int64_t num_elements() const { return bytes / ItemSize(dtype); }
 };
 
 /// "[320, 48]"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 #include <utility>
 
 #include "proto/base/check.h"
@@ -73,9 +72,8 @@ void ScaleColumns(const std::vector<float>& factors, std::int64_t count, float* 
 }
 
 /// Packs rows of weights, one below the other. `chunks` lists the rows of every chunk.
-Linear PackRows(const Checkpoint& checkpoint, const Packing& packing,
-                const std::vector<std::vector<RowBlock>>& chunks, std::int64_t in,
-                const std::vector<float>& column_factors) {
+Linear PackRows(const Packing& packing, const std::vector<std::vector<RowBlock>>& chunks,
+                std::int64_t in, const std::vector<float>& column_factors) {
   WeightSource source;
   source.in = in;
   for (const std::vector<RowBlock>& chunk : chunks) {
@@ -92,22 +90,12 @@ Linear PackRows(const Checkpoint& checkpoint, const Packing& packing,
     }
     ScaleColumns(column_factors, (next - rows) / std::max<std::int64_t>(in, 1), rows);
   };
-  Linear linear(packing.backend, packing.precision, source, packing.pool, packing.scratch);
-  std::set<const TensorView*> weights;
-  for (const std::vector<RowBlock>& chunk : chunks) {
-    for (const RowBlock& block : chunk) {
-      weights.insert(block.weight);
-    }
-  }
-  for (const TensorView* weight : weights) {
-    checkpoint.Release(*weight);
-  }
-  return linear;
+  return {packing.backend, packing.precision, source, packing.pool, packing.scratch};
 }
 
 /// Packs some columns of a weight [out, …] as [out, columns].
-Linear PackColumns(const Checkpoint& checkpoint, const Packing& packing, const TensorView& weight,
-                   std::int64_t out, Range columns) {
+Linear PackColumns(const Packing& packing, const TensorView& weight, std::int64_t out,
+                   Range columns) {
   WeightSource source;
   source.in = columns.size();
   source.widths = Chunks(out, kChunkOutputs);
@@ -116,9 +104,7 @@ Linear PackColumns(const Checkpoint& checkpoint, const Packing& packing, const T
     ReadBlock(weight, {begin, begin + source.widths[static_cast<std::size_t>(chunk)]}, columns,
               rows, columns.size());
   };
-  Linear linear(packing.backend, packing.precision, source, packing.pool, packing.scratch);
-  checkpoint.Release(weight);
-  return linear;
+  return {packing.backend, packing.precision, source, packing.pool, packing.scratch};
 }
 
 /// Appends a range of rows, cut into chunks of `width`.
@@ -200,19 +186,19 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .index = index,
       .options = config.layers[static_cast<std::size_t>(index)],
       .input_norm = std::move(input_norm),
-      .qkv = PackRows(checkpoint, packing, qkv_chunks, hidden, input_factors),
+      .qkv = PackRows(packing, qkv_chunks, hidden, input_factors),
       .query_chunks = query_chunks,
       .qkv_bias = std::move(qkv_bias),
       .query_norm = reader.Norm(Role::kQueryNorm),
       .key_norm = reader.Norm(Role::kKeyNorm),
-      .output = PackColumns(checkpoint, packing, reader.Tensor(Role::kOutput), hidden, q),
+      .output = PackColumns(packing, reader.Tensor(Role::kOutput), hidden, q),
       .output_bias = reader.Vector(Role::kOutputBias),
       .post_attention_norm = reader.Norm(Role::kPostAttentionNorm),
       .pre_feedforward_norm = std::move(pre_feedforward_norm),
-      .gate_up = PackRows(checkpoint, packing, gate_up_chunks, hidden, pre_feedforward_factors),
+      .gate_up = PackRows(packing, gate_up_chunks, hidden, pre_feedforward_factors),
       .gate_bias = reader.Vector(Role::kGateBias),
       .up_bias = reader.Vector(Role::kUpBias),
-      .down = PackColumns(checkpoint, packing, reader.Tensor(Role::kDown), hidden, i),
+      .down = PackColumns(packing, reader.Tensor(Role::kDown), hidden, i),
       .down_bias = reader.Vector(Role::kDownBias),
       .post_feedforward_norm = reader.Norm(Role::kPostFeedforwardNorm),
   };

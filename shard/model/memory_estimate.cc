@@ -32,7 +32,7 @@ std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
       return PackedBytes(precisions.lm_head, out, in);
     case Storage::kVector:
       return kFloat * out;
-    case Storage::kMapped:
+    case Storage::kInFile:
     case Storage::kUnused:
       break;
   }

@@ -59,7 +59,7 @@ struct Entry {
 
 // clang-format off
 constexpr Entry kModelTable[] = {
-    {Role::kEmbedding,  "model.embed_tokens.weight", Dim::kVocabulary, Dim::kHidden, Storage::kMapped, Always},
+    {Role::kEmbedding,  "model.embed_tokens.weight", Dim::kVocabulary, Dim::kHidden, Storage::kInFile, Always},
     {Role::kFinalNorm,  "model.norm.weight",         Dim::kHidden,     Dim::kNone,   Storage::kVector, Always},
     {Role::kLmHead,     "lm_head.weight",            Dim::kOutput,     Dim::kHidden, Storage::kLmHead, UntiedLmHead},
     {Role::kLmHead,     "model.embed_tokens.weight", Dim::kOutput,     Dim::kHidden, Storage::kLmHead, TiedLmHead},

@@ -62,7 +62,7 @@ enum class Storage : std::uint8_t {
   kLayerProduct,  ///< Packed for products, in the precision of the layers.
   kLmHead,        ///< Packed for products, in the precision of the lm-head.
   kVector,        ///< As float32.
-  kMapped,        ///< Not copied: single rows are read from the mapped file.
+  kInFile,        ///< Not held: rows are read from the file when they are needed.
   kUnused,        ///< Not held.
 };
 
@@ -99,7 +99,7 @@ std::int64_t SizeOf(Dim dim, const proto::ModelConfig& config);
 /// The range of the dimension that a rank holds.
 proto::Range PartOf(Dim dim, const proto::ModelConfig& config, const proto::Partition& partition);
 
-/// The mapped tensor. StartupError if it is missing or has another shape.
+/// The tensor. StartupError if it is missing or has another shape.
 const TensorView& Require(const Checkpoint& checkpoint, const TensorSpec& tensor,
                           const proto::ModelConfig& config);
 

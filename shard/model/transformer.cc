@@ -115,8 +115,10 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       pass_buffers_(limits.max_rows),
       summands_are_bf16_(SummandsAreBf16(exchange.ranks(), arithmetic.layers())),
       exchange_(exchange) {
-  // From now on only single rows of the lm-head are read.
-  checkpoint.Release(HeadWeight(checkpoint, config));
+  files_read_ = {embedding_.file};
+  if (const WeightFile* file = HeadWeight(checkpoint, config).file; file != embedding_.file) {
+    files_read_.push_back(file);
+  }
   normed_ = {arithmetic.layers(), config.hidden_size, exchange_.shared_rows(), nullptr};
   final_rows_ = {Precision::kFloat32, config.hidden_size, exchange_.shared_rows(), nullptr};
 }
@@ -144,7 +146,11 @@ std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
       ForwardLayer(pass, layer);
     }
   }
-  return ReadOut(pass);
+  std::vector<std::byte> partial_logits = ReadOut(pass);
+  for (const WeightFile* file : files_read_) {
+    file->CheckUnchanged();
+  }
+  return partial_logits;
 }
 
 void Transformer::LayOut(const ForwardPlan& plan) {

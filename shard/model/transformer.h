@@ -44,7 +44,8 @@ class Transformer {
   /// Called after each layer is loaded, with the number of layers loaded so far and of all layers.
   using Progress = std::function<void(std::int64_t done, std::int64_t layers)>;
 
-  /// Reads this rank's slices. `checkpoint` stays mapped, because embedding rows are read from it.
+  /// Reads this rank's slices. `checkpoint` must outlive this object, because embedding rows
+  /// and the labels' columns of the lm-head are read from it during passes.
   /// `exchange` was made by MakeExchange for the same model, precision and limits. StartupError if
   /// the checkpoint does not fit the configuration (see CheckTensors).
   Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint, RowExchange& exchange,
@@ -60,6 +61,9 @@ class Transformer {
 
   /// Computes the plan together with the other ranks. Returns this rank's partial logits
   /// (partial_logits.h).
+  ///
+  /// Throws FileChanged if a file that passes read was changed after it was opened. Then the rows
+  /// that this rank gave to the others may be wrong, so none of the job's results may be used.
   std::vector<std::byte> Forward(const proto::ForwardPlan& plan);
 
   /// Sums over all passes so far.
@@ -107,7 +111,8 @@ class Transformer {
   const proto::ModelConfig config_;
   const proto::PlanLimits limits_;
   const proto::Partition partition_;
-  const TensorView& embedding_;  // [vocab_size, h], mapped
+  std::vector<const WeightFile*> files_read_;  // During passes.
+  const TensorView& embedding_;                // [vocab_size, h], in the checkpoint
   const Kernels& kernels_;
   ThreadPool& pool_;
   TileScratch tiles_;

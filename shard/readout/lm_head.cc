@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "proto/base/check.h"
@@ -66,13 +67,29 @@ PartialLogits Merged(const PlanRead& read, std::span<const PartialLogits> parts)
   return merged;
 }
 
+/// Reads that have the same list of labels, and the labels that lie in this rank's slice.
+struct LabelReads {
+  std::vector<TokenId> ids;
+  std::vector<std::size_t> reads;
+};
+
+/// Some labels of a list, for some of the list's reads. Reads of one task share the rows that are
+/// read from the file.
+struct LabelTask {
+  const LabelReads* of_list = nullptr;
+  std::size_t label = 0;  ///< The first.
+  std::size_t read = 0;   ///< The first.
+};
+constexpr std::size_t kLabelsATask = 16;
+constexpr std::size_t kReadsATask = 32;
+
 }  // namespace
 
 LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
                proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias)
     : kernels_(kernels),
       pool_(packing.pool),
-      mapped_weight_(weight),
+      stored_weight_(weight),
       hidden_size_(weight.shape[1]),
       vocabulary_(vocabulary),
       softcap_(softcap),
@@ -183,24 +200,52 @@ PartialLogits LmHead::ReadColumns(const PlanRead& read, proto::Range columns, fl
 void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offsets,
                         std::byte* out) {
   const proto::ForwardPlan& plan = input.plan;
-  pool_.ParallelFor(static_cast<std::int64_t>(plan.reads.size()), [&](std::int64_t i, int thread) {
-    const auto index = static_cast<std::size_t>(i);
-    const PlanRead& read = plan.reads[index];
-    if (read.normalizer) {
-      return;
+  std::map<std::int32_t, LabelReads> lists;
+  for (std::size_t i = 0; i < plan.reads.size(); ++i) {
+    if (!plan.reads[i].normalizer) {
+      lists[plan.reads[i].label_list].reads.push_back(i);
     }
-    PartialLogits part;
-    float* weight = thread_row_[static_cast<std::size_t>(thread)].data();
-    for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)].ids()) {
+  }
+  std::vector<LabelTask> tasks;
+  std::vector<PartialLogits> parts(plan.reads.size());
+  for (auto& [list, of_list] : lists) {
+    for (const TokenId id : plan.label_lists[static_cast<std::size_t>(list)].ids()) {
       if (vocabulary_.Contains(id)) {
-        ReadRows(mapped_weight_, {id, id + 1}, weight);
-        const float logit = kernels_.dot(input.RowOf(index), weight, hidden_size_);
-        const auto column = static_cast<std::size_t>(id - vocabulary_.begin);
-        part.label_logits.push_back(bias_.empty() ? logit : logit + bias_[column]);
+        of_list.ids.push_back(id);
       }
     }
-    SoftCap(static_cast<std::int64_t>(part.label_logits.size()), part.label_logits.data());
-    WritePartialLogits(read, part, out + offsets[index]);
+    for (const std::size_t read : of_list.reads) {
+      parts[read].label_logits.resize(of_list.ids.size());
+    }
+    for (std::size_t label = 0; label < of_list.ids.size(); label += kLabelsATask) {
+      for (std::size_t read = 0; read < of_list.reads.size(); read += kReadsATask) {
+        tasks.push_back({&of_list, label, read});
+      }
+    }
+  }
+  pool_.ParallelFor(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t i, int thread) {
+    const LabelTask& task = tasks[static_cast<std::size_t>(i)];
+    float* weight = thread_row_[static_cast<std::size_t>(thread)].data();
+    const std::vector<TokenId>& ids = task.of_list->ids;
+    const std::vector<std::size_t>& reads = task.of_list->reads;
+    for (std::size_t label = task.label; label < std::min(task.label + kLabelsATask, ids.size());
+         ++label) {
+      const TokenId id = ids[label];
+      ReadRows(stored_weight_, {id, id + 1}, weight);
+      for (std::size_t at = task.read; at < std::min(task.read + kReadsATask, reads.size()); ++at) {
+        const float logit = kernels_.dot(input.RowOf(reads[at]), weight, hidden_size_);
+        const auto column = static_cast<std::size_t>(id - vocabulary_.begin);
+        parts[reads[at]].label_logits[label] = bias_.empty() ? logit : logit + bias_[column];
+      }
+    }
+  });
+  pool_.ParallelFor(static_cast<std::int64_t>(plan.reads.size()), [&](std::int64_t i, int) {
+    const auto index = static_cast<std::size_t>(i);
+    if (!plan.reads[index].normalizer) {
+      PartialLogits& part = parts[index];
+      SoftCap(static_cast<std::int64_t>(part.label_logits.size()), part.label_logits.data());
+      WritePartialLogits(plan.reads[index], part, out + offsets[index]);
+    }
   });
 }
 

@@ -29,7 +29,7 @@ class LmHead {
   /// do not depend on the number of threads.
   static constexpr std::int64_t kColumnsAtOnce = 8192;
 
-  /// `weight`: [output_size, hidden_size], mapped for as long as this object lives. `bias`:
+  /// `weight`: [output_size, hidden_size], must outlive this object. `bias`:
   /// [vocabulary], or empty. If there is a `softcap` c, logits x become c·tanh(x / c) before
   /// anything else is computed from them.
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
@@ -60,12 +60,12 @@ class LmHead {
   PartialLogits ReadColumns(const proto::PlanRead& read, proto::Range columns, float* row) const;
   /// Applies the soft-cap, if there is one.
   void SoftCap(std::int64_t n, float* logits) const;
-  /// The reads without a normalizer: label columns only, straight from the mapped weight.
+  /// The reads without a normalizer: label columns only, read from the file.
   void ReadLabels(const Input& input, const std::vector<std::size_t>& offsets, std::byte* out);
 
   const Kernels& kernels_;
   ThreadPool& pool_;
-  const TensorView& mapped_weight_;  // [output_size, hidden_size]
+  const TensorView& stored_weight_;  // [output_size, hidden_size]
   std::int64_t hidden_size_;
   proto::Range vocabulary_;
   std::optional<float> softcap_;

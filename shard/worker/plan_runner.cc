@@ -1,15 +1,32 @@
 #include "shard/worker/plan_runner.h"
 
 #include <cstddef>
+#include <cstdio>
 #include <exception>
 #include <numeric>
 #include <span>
 
+#include <unistd.h>
+
 #include "proto/base/check.h"
+#include "proto/mpi/agreement.h"
 #include "proto/plan/plan_codec.h"
+#include "shard/checkpoint/weight_file.h"
 #include "shard/readout/partial_logits.h"
 
 namespace scorecast::shard {
+
+namespace {
+
+/// The other ranks wait for this one in the middle of the pass; the job's end frees them.
+[[noreturn]] void EndForChangedFile(const FileChanged& fault, int rank) {
+  std::fprintf(stderr, "scorecast: rank %d on host %s: %s: the job ends\n", rank,
+               proto::HostName().c_str(), fault.what());
+  std::fflush(stderr);
+  _exit(kWeightsChangedExitCode);
+}
+
+}  // namespace
 
 PlanRunner::PlanRunner(proto::Communicator& group, const proto::ModelConfig& config,
                        Transformer& transformer, Doorbell& doorbell)
@@ -63,6 +80,8 @@ std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
   std::vector<std::byte> mine;
   try {
     mine = transformer_.Forward(plan);
+  } catch (const FileChanged& fault) {
+    EndForChangedFile(fault, group_.rank());
   } catch (const std::exception& fault) {
     // The other ranks wait for this one in the middle of the pass; only the job's end frees them.
     proto::Check(false, fault.what());

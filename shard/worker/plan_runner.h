@@ -13,6 +13,9 @@
 
 namespace scorecast::shard {
 
+/// Exit code of a rank whose files of weights were changed while they are in use.
+inline constexpr int kWeightsChangedExitCode = 74;
+
 /// Carries plans from rank 0 to every rank of a group, and their partial logits back. Only the
 /// thread that calls MPI may call this object.
 class PlanRunner {
@@ -35,7 +38,8 @@ class PlanRunner {
  private:
   /// Receives the plan that rank 0 broadcasts in this number of bytes.
   proto::ForwardPlan Receive(std::uint64_t plan_bytes);
-  /// Computes this rank's share. On rank 0 returns the partial logits of all ranks in rank order.
+  /// Computes this rank's share. Ends the process if the files of weights were changed. On rank 0
+  /// returns the partial logits of all ranks in rank order.
   std::vector<std::byte> Compute(const proto::ForwardPlan& plan);
 
   proto::Communicator& group_;

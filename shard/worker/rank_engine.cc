@@ -1,6 +1,9 @@
 #include "shard/worker/rank_engine.h"
 
 #include <chrono>
+#include <vector>
+
+#include "proto/mpi/agreement.h"
 
 namespace scorecast::shard {
 
@@ -15,9 +18,27 @@ AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, Instruction
   return agreed;
 }
 
+namespace {
+
+/// Refuses ranks whose files of weights differ. Their paths may differ.
+void AgreeOnFiles(const proto::Communicator& group, const Checkpoint& checkpoint) {
+  std::vector<proto::Fingerprint> files;
+  proto::StartupPhase(group, [&] {
+    for (const Checkpoint::FileDigest& file : checkpoint.Digests()) {
+      files.push_back({file.name, file.digest, file.path + " differs from rank 0's"});
+    }
+  });
+  proto::AgreeOn(group, files);
+}
+
+}  // namespace
+
 RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& model_dir,
                        const proto::ModelConfig& config, const RankEngineOptions& options)
     : agreed_(options.arithmetic) {
+  proto::StartupPhase(
+      group, [&] { checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::Open(model_dir)); });
+  AgreeOnFiles(group, *checkpoint_);
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
   exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
       group, config, agreed_.products.layers, options.limits, options.transport));
@@ -25,9 +46,9 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   proto::StartupPhase(group, [&] {
     const Kernels& kernels = KernelsFor(agreed_.instruction_set);
     arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_->threads());
-    checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::Open(model_dir));
     transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
                                                  kernels, *pool_, options.limits, options.progress);
+    checkpoint_->CheckUnchanged();
   });
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   proto::StartupPhase(group, [&] {

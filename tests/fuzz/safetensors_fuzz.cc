@@ -13,12 +13,14 @@
 #include "proto/base/error.h"
 #include "shard/checkpoint/safetensors.h"
 #include "shard/checkpoint/slices.h"
+#include "tests/shard/checkpoint/file_of_bytes.h"
 
 namespace {
 
 using scorecast::proto::Range;
 using scorecast::shard::SafetensorsEntry;
 using scorecast::shard::TensorView;
+using scorecast::shard::WeightFile;
 
 void Require(bool condition) {
   if (!condition) {
@@ -48,36 +50,37 @@ void ReadWhole(const TensorView& tensor) {
   }
 }
 
-void CheckTensors(const std::vector<SafetensorsEntry>& tensors, std::span<const std::byte> file) {
+void CheckTensors(const std::vector<SafetensorsEntry>& tensors, const WeightFile& file) {
   // Tensors lie back to back up to the file's end.
-  const std::byte* next = tensors.empty() ? file.data() + file.size() : tensors[0].bytes.data();
+  std::int64_t next = tensors.empty() ? file.size() : tensors[0].offset;
   for (const SafetensorsEntry& tensor : tensors) {
-    Require(tensor.bytes.data() == next);
-    next += tensor.bytes.size();
-    Require(next <= file.data() + file.size());
+    Require(tensor.offset == next);
+    next += tensor.bytes;
+    Require(next <= file.size());
     std::uint64_t elements = 1;
     for (const std::int64_t dimension : tensor.shape) {
       Require(dimension >= 0);
       elements *= static_cast<std::uint64_t>(dimension);
     }
     if (tensor.dtype) {
-      const TensorView view{*tensor.dtype, tensor.shape, tensor.bytes};
+      const TensorView view{*tensor.dtype, tensor.shape, &file, tensor.offset, tensor.bytes};
       Require(static_cast<std::uint64_t>(view.num_elements()) == elements);
       ReadWhole(view);
     }
   }
-  Require(next == file.data() + file.size());
+  Require(next == file.size());
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::span<const std::byte> file = std::as_bytes(std::span(data, size));
+  const scorecast::shard::FileOfBytes bytes(std::as_bytes(std::span(data, size)));
+  const WeightFile& file = bytes.file();
   try {
-    CheckTensors(scorecast::shard::ParseSafetensorsHeader(file, "fuzz").tensors, file);
+    CheckTensors(scorecast::shard::ReadSafetensorsHeader(file).tensors, file);
   } catch (const scorecast::proto::StartupError& error) {
     const std::string message = error.what();
-    Require(message.starts_with("fuzz: ") && message.size() < 1000);
+    Require(message.starts_with(file.name() + ": ") && message.size() < 1000);
     Require(std::ranges::none_of(message, [](unsigned char c) { return c < 0x20 || c == 0x7F; }));
   }
   return 0;

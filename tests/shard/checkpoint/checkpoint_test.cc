@@ -259,12 +259,11 @@ std::int64_t ResidentFileBytes() {
   return sum;
 }
 
-TEST(CheckpointTest, OnlyBytesThatAreReadBecomeResident) {
+TEST(CheckpointTest, FilesTakeNoMemoryOfTheProcess) {
   constexpr std::int64_t kRows = 65536;
   constexpr std::int64_t kCols = 1024;  // 4 KiB a row, 256 MiB in all.
   constexpr std::int64_t kBytes = kRows * kCols * 4;
-  constexpr std::int64_t kSlack = 8 << 20;  // Allowance for other pages of the program and for
-                                            // read-ahead.
+  constexpr std::int64_t kSlack = 8 << 20;  // Allowance for other pages of the program.
   const TempDir dir;
   dir.Write("model.safetensors",
             SafetensorsFile(R"({"w":{"dtype":"F32","shape":[65536,1024],"data_offsets":[0,)" +
@@ -282,11 +281,6 @@ TEST(CheckpointTest, OnlyBytesThatAreReadBecomeResident) {
   std::vector<float> out(static_cast<std::size_t>(kSlice.size() * kCols), 1);
   ReadRows(tensor, kSlice, out.data());
   EXPECT_EQ(std::ranges::count(out, 0.0F), kSlice.size() * kCols);
-  const std::int64_t slice = ResidentFileBytes() - before;
-  EXPECT_GE(slice, kSlice.size() * kCols * 4);
-  EXPECT_LT(slice, kSlice.size() * kCols * 4 + kSlack);
-
-  checkpoint.Release(tensor);
   EXPECT_LT(ResidentFileBytes() - before, kSlack);
 }
 

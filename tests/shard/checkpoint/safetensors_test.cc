@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/base/error.h"
+#include "tests/shard/checkpoint/file_of_bytes.h"
 #include "tests/shard/checkpoint/model_files.h"
 
 namespace scorecast::shard {
@@ -21,7 +22,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 SafetensorsHeader Parse(const std::string& file) {
-  return ParseSafetensorsHeader(std::as_bytes(std::span(file)), "dir/x.safetensors");
+  return ReadSafetensorsHeader(FileOfBytes(std::as_bytes(std::span(file))).file());
 }
 
 std::string ErrorOf(const std::string& file) {
@@ -29,7 +30,7 @@ std::string ErrorOf(const std::string& file) {
     Parse(file);
   } catch (const proto::StartupError& error) {
     const std::string message = error.what();
-    EXPECT_THAT(message, AllOf(StartsWith("dir/x.safetensors: "), Not(HasSubstr("\n"))));
+    EXPECT_THAT(message, AllOf(StartsWith("/proc/self/fd/"), Not(HasSubstr("\n"))));
     EXPECT_LT(message.size(), 500U);
     return message;
   }
@@ -64,8 +65,9 @@ TEST(SafetensorsTest, ReadsTensorsInTheOrderOfTheirBytes) {
   EXPECT_EQ(tensors[1].dtype, Dtype::kBF16);
   EXPECT_EQ(tensors[2].dtype, Dtype::kF16);
   EXPECT_THAT(tensors[2].shape, IsEmpty());
-  const auto text = [](const SafetensorsEntry& tensor) {
-    return std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  const auto text = [&](const SafetensorsEntry& tensor) {
+    return file.substr(static_cast<std::size_t>(tensor.offset),
+                       static_cast<std::size_t>(tensor.bytes));
   };
   EXPECT_EQ(text(tensors[0]), "0123456789ab");
   EXPECT_EQ(text(tensors[1]), "cdef");

@@ -3,12 +3,17 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/shard/checkpoint/file_of_bytes.h"
 
 namespace scorecast::shard {
 namespace {
@@ -17,9 +22,12 @@ using proto::Range;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
+/// A tensor in a file that stays until the program ends.
 template <typename T>
 TensorView View(Dtype dtype, std::vector<std::int64_t> shape, const std::vector<T>& items) {
-  return {dtype, std::move(shape), std::as_bytes(std::span(items))};
+  static std::deque<FileOfBytes> files;
+  const WeightFile& file = files.emplace_back(std::as_bytes(std::span(items))).file();
+  return {dtype, std::move(shape), &file, 0, file.size()};
 }
 
 /// The value of an IEEE 754 binary16 number by definition.
@@ -72,7 +80,7 @@ TEST(SlicesTest, F32KeepsItsBits) {
   EXPECT_EQ(std::memcmp(out.data(), bits.data(), 28), 0);
 }
 
-/// A matrix [rows, 5] with the values 8 * row + column, stored at an odd address.
+/// A matrix [rows, 5] with the values 8 * row + column, stored at an odd offset.
 class OddMatrix {
  public:
   OddMatrix(Dtype dtype, std::int64_t rows) {
@@ -93,12 +101,14 @@ class OddMatrix {
         std::memcpy(at, &half, 2);
       }
     }
-    view_ = {dtype, {rows, 5}, std::span(bytes_).subspan(1)};
+    file_.emplace(bytes_);
+    view_ = {dtype, {rows, 5}, &file_->file(), 1, file_->file().size() - 1};
   }
   const TensorView& view() const { return view_; }
 
  private:
   std::vector<std::byte> bytes_;
+  std::optional<FileOfBytes> file_;
   TensorView view_;
 };
 

@@ -20,6 +20,7 @@
 #include "shard/readout/partial_logits.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/shard/bf16.h"
+#include "tests/shard/checkpoint/file_of_bytes.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/readout/random_reads.h"
 #include "tests/shard/rounding.h"
@@ -45,9 +46,12 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
  protected:
   LmHeadTest()
       : weight_(RandomFloats(random_, GetParam().vocab_size * GetParam().hidden_size)),
+        file_(std::as_bytes(std::span(weight_))),
         tensor_{Dtype::kF32,
                 {GetParam().vocab_size, GetParam().hidden_size},
-                std::as_bytes(std::span(weight_))} {}
+                &file_.file(),
+                0,
+                file_.file().size()} {}
 
   /// Partial logits of all ranks, merged. `rows`: [reads][hidden_size]; the lm-head gets them in
   /// another order.
@@ -130,6 +134,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
   std::mt19937 random_{3};
   std::optional<double> softcap_;
   std::vector<float> weight_;
+  FileOfBytes file_;         ///< weight_
   std::vector<float> bias_;  ///< [vocab_size], or empty
   TensorView tensor_;
 };

@@ -1,0 +1,50 @@
+#include "launcher/startup_agreement.h"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "launcher/build_id.h"
+#include "proto/base/digest.h"
+#include "proto/base/one_line.h"
+#include "proto/mpi/agreement.h"
+
+namespace scorecast::launcher {
+namespace {
+
+using proto::Fingerprint;
+
+Fingerprint OfFlag(const std::string& flag, const std::string& value) {
+  return {flag, proto::DigestOf(value), flag + " " + value + " differs from rank 0's"};
+}
+
+}  // namespace
+
+void AgreeOnBuild(const proto::Communicator& group) {
+  const std::string id = BuildId();
+  proto::AgreeOn(group, {{"scorecast", proto::DigestOf(id),
+                          "runs another build of scorecast (" SCORECAST_VERSION ", build id " + id +
+                              ") than rank 0"}});
+}
+
+void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
+  proto::AgreeOn(
+      group,
+      {OfFlag("--multi-item-scoring-delimiter", flags.is_multi_item() ? "(given)" : "(absent)"),
+       OfFlag("--max-items", std::to_string(flags.server.max_items)),
+       OfFlag("--max-multi-item-seq-len", std::to_string(flags.server.max_multi_item_seq_len)),
+       OfFlag("--max-batch-tokens", std::to_string(flags.max_batch_tokens)),
+       OfFlag("--kv-cache-mb", flags.kv_cache_mb ? std::to_string(*flags.kv_cache_mb) : "(absent)"),
+       OfFlag("--dtype", flags.dtype)});
+}
+
+void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags) {
+  const std::filesystem::path path = flags.model / "config.json";
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  proto::AgreeOn(group, {{"config.json", proto::DigestOf(text),
+                          proto::OneLine(path.string(), 4096) + " differs from rank 0's"}});
+}
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include <sys/stat.h>
+
+namespace scorecast::shard {
+
+/// A file of weights was overwritten or truncated, or can no longer be read, although it is in use.
+class FileChanged : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A file of weights that is open for reading. If it is renamed or deleted, this object keeps the
+/// file that was opened. Reads may run on several threads.
+class WeightFile {
+ public:
+  /// Throws StartupError if `path` is not a regular file or cannot be opened.
+  explicit WeightFile(const std::filesystem::path& path);
+  ~WeightFile();
+  WeightFile(const WeightFile&) = delete;
+  WeightFile& operator=(const WeightFile&) = delete;
+
+  /// The path as one line, for messages.
+  const std::string& name() const { return name_; }
+  /// Bytes of the file when it was opened.
+  std::int64_t size() const { return static_cast<std::int64_t>(opened_.st_size); }
+
+  /// Reads out.size() bytes at `offset`, within the file's size. Throws FileChanged if they are no
+  /// longer there.
+  void Read(std::int64_t offset, std::span<std::byte> out) const;
+
+  /// Throws FileChanged if the file's size or time of modification are not those of when it was
+  /// opened. Bytes read before a call that returns are those of the file that was opened.
+  void CheckUnchanged() const;
+
+  /// Tells the system that this part will be read soon.
+  void Prefetch(std::int64_t offset, std::int64_t bytes) const;
+
+ private:
+  std::string name_;
+  int fd_ = -1;
+  struct stat opened_ {};
+};
+
+}  // namespace scorecast::shard

@@ -1,0 +1,71 @@
+// Ranks on one host open no port but rank 0's request socket. A stranger who finds another one
+// could stop every client with a byte.
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// The ports at which a process listens.
+std::vector<unsigned> ListeningPorts(pid_t pid) {
+  const std::filesystem::path directory = "/proc/" + std::to_string(pid);
+  std::set<std::string> sockets;
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "fd")) {
+    std::error_code gone;
+    sockets.insert(std::filesystem::read_symlink(entry.path(), gone).string());
+  }
+  std::vector<unsigned> ports;
+  for (const char* table : {"net/tcp", "net/tcp6"}) {
+    std::ifstream file(directory / table);
+    for (std::string line; std::getline(file, line);) {
+      // "0: ADDRESS:PORT ADDRESS:PORT STATE QUEUES TIMER RETRIES USER TIMEOUT INODE …"
+      unsigned port = 0;
+      unsigned state = 0;
+      unsigned long inode = 0;
+      if (std::sscanf(line.c_str(), "%*d: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*d %*d %lu",
+                      &port, &state, &inode) != 3) {
+        continue;
+      }
+      constexpr unsigned kListening = 10;
+      if (state == kListening && sockets.contains("socket:[" + std::to_string(inode) + "]")) {
+        ports.push_back(port);
+      }
+    }
+  }
+  return ports;
+}
+
+unsigned RequestPort(const Service& service) {
+  const std::string& address = service.address();
+  return static_cast<unsigned>(std::stoi(address.substr(address.rfind(':') + 1)));
+}
+
+TEST(ServePorts, RanksUnderMpirun) {
+  Service service(NumberedCommand(2));
+  const std::vector<pid_t> ranks = service.Ranks();
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_THAT(ListeningPorts(ranks[0]), ElementsAre(RequestPort(service)));
+  EXPECT_THAT(ListeningPorts(ranks[1]), IsEmpty());
+}
+
+TEST(ServePorts, Alone) {
+  Service service(NumberedCommand(0));
+  EXPECT_THAT(ListeningPorts(service.process().pid()), ElementsAre(RequestPort(service)));
+}
+
+}  // namespace
+}  // namespace scorecast::testing
