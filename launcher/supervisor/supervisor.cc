@@ -77,6 +77,7 @@ int Supervisor::Run() {
 
 int Supervisor::RunJob() {
   has_sockets_ = false;
+  is_draining_ = false;
   drain_time_ = kUnknownDrainTime;
   later_signals_.clear();
   job_ = std::make_unique<Job>(command_, directory_);
@@ -140,8 +141,9 @@ void Supervisor::HandleMessage(const Message& message) {
     policy_.Ready(Clock::now());
     LogReady();
   } else if (message.After("draining")) {
+    // Without a signal to this process, a launcher may be ending the ranks because one has failed.
     is_draining_ = true;
-    sockets_.clear();  // New clients are refused instead of waiting for nothing.
+    CloseSockets();
   }
 }
 
@@ -169,12 +171,19 @@ void Supervisor::LoseRankZero() {
   // The launcher usually ends by itself, but one that has lost a host may hang.
   failed_at_ = failed_at_.value_or(Clock::now());
   const TimePoint now = Clock::now();
-  const TimePoint end = now + (is_stopping() ? kDrainSlack : kLauncherTime);
+  const TimePoint end = now + (is_stopping() || is_draining_ ? kDrainSlack : kLauncherTime);
   later_signals_ = {{end, SIGTERM}, {end + kTermTime, SIGKILL}};
+}
+
+void Supervisor::CloseSockets() {
+  if (is_stopping() && is_draining_) {
+    sockets_.clear();
+  }
 }
 
 void Supervisor::Stop() {
   ++stop_requests_;
+  CloseSockets();
   if (!job_ || stop_requests_ > 2) {
     return;
   }

@@ -46,10 +46,13 @@ class Supervisor {
   void HandleMessage(const Message& message);
   void SendSocket(const ListenRequest& request);
   void LoseRankZero();
+  /// Closes the listening sockets if the last job drains, so that new clients are refused instead
+  /// of waiting for nothing.
+  void CloseSockets();
   void Stop();
   /// Sends the signals whose time has come. Returns the time of the next one.
   TimePoint SendLaterSignals();
-  bool is_stopping() const { return stop_requests_ > 0 || is_draining_; }
+  bool is_stopping() const { return stop_requests_ > 0; }
 
   const std::vector<std::string> command_;
   const RestartLimits limits_;
