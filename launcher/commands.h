@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "coordinator/text/steps/encode_options.h"
 #include "coordinator/transports/connection/socket_options.h"
@@ -28,6 +29,12 @@ struct ServeFlags {
   int io_threads = 2;
 };
 
+struct SuperviseFlags {
+  int max_restarts = 10;
+  std::string log_level = "info";
+  std::vector<std::string> command;  ///< A launcher and its arguments: mpirun … scorecast serve ….
+};
+
 struct InspectFlags {
   EngineFlags engine;
   int ranks = 1;
@@ -45,6 +52,8 @@ struct TokenizeFlags {
 int RunBatchCommand(const BatchFlags& flags);
 /// Called on every rank of the job. Returns after a signal has ended the server.
 int RunServeCommand(const ServeFlags& flags);
+/// Runs a service and starts it again when it fails.
+int RunSuperviseCommand(const SuperviseFlags& flags);
 int RunInspectCommand(const InspectFlags& flags);
 int RunTokenizeCommand(const TokenizeFlags& flags);
 

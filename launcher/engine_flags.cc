@@ -60,6 +60,12 @@ void AddSpecialTokensFlag(CLI::App& app, coordinator::SpecialTokensInText& speci
       ->default_str("allow");
 }
 
+void AddLogLevelFlag(CLI::App& app, std::string& log_level) {
+  app.add_option("--log-level", log_level, "Level of the log on standard error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+}
+
 void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--model", flags.model,
                  "Hugging Face model directory: config.json, *.safetensors and the tokenizer")
@@ -130,9 +136,7 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Instruction set of the kernels; auto: the best that every rank's CPU has")
       ->check(CLI::IsMember({"auto", "avx512_bf16", "avx512", "avx2", "generic"}))
       ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "Level of the log on standard error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
-      ->capture_default_str();
+  AddLogLevelFlag(app, flags.log_level);
 }
 
 void CheckEngineFlags(const EngineFlags& flags) {

@@ -35,6 +35,9 @@ struct EngineFlags {
 /// Adds --special-tokens-in-text.
 void AddSpecialTokensFlag(CLI::App& app, coordinator::SpecialTokensInText& special_tokens);
 
+/// Adds --log-level.
+void AddLogLevelFlag(CLI::App& app, std::string& log_level);
+
 void AddEngineFlags(CLI::App& app, EngineFlags& flags);
 
 /// Throws StartupError if flags contradict each other.

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -12,6 +15,7 @@
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
+#include "launcher/supervisor/supervisor_link.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/mpi/communicator.h"
@@ -24,6 +28,7 @@ using scorecast::launcher::InspectFlags;
 using scorecast::launcher::kExitFailed;
 using scorecast::launcher::ScoreFlags;
 using scorecast::launcher::ServeFlags;
+using scorecast::launcher::SuperviseFlags;
 using scorecast::launcher::TokenizeFlags;
 
 /// Runs a command and returns its exit code. If it throws, returns kExitFailed, and prints the
@@ -125,6 +130,14 @@ void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
   app.add_flag("--json", flags.json, "Prints the whole response as JSON");
 }
 
+/// Takes the words behind the first "--" off the command line.
+std::vector<std::string> TakeCommand(int& argc, char** argv) {
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, std::string_view("--"));
+  argc = static_cast<int>(dashes - argv);
+  return dashes == end ? std::vector<std::string>() : std::vector<std::string>(dashes + 1, end);
+}
+
 void StartLogging(const std::string& level) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("scorecast"));
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
@@ -163,6 +176,21 @@ int main(int argc, char** argv) {
       "SIGUSR1 it finishes the requests it has, then exits");
   AddServeFlags(*serve, serve_flags);
 
+  SuperviseFlags supervise_flags;
+  CLI::App* supervise = app.add_subcommand(
+      "supervise",
+      "Runs a service and starts it again if it fails: scorecast supervise [OPTIONS] -- mpirun … "
+      "scorecast serve …. Holds the listening sockets meanwhile, so that new clients wait. On "
+      "SIGTERM, SIGINT, SIGHUP or SIGUSR1 it lets the service finish the requests it has, then "
+      "exits with 0");
+  supervise
+      ->add_option("--max-restarts", supervise_flags.max_restarts,
+                   "Restarts without a minute of service between them, after which it gives up. A "
+                   "service that fails before it was ever ready is not started again")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  scorecast::launcher::AddLogLevelFlag(*supervise, supervise_flags.log_level);
+
   ScoreFlags score_flags;
   CLI::App* score = app.add_subcommand(
       "score",
@@ -190,6 +218,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
 
+  if (argc > 1 && argv[1] == std::string_view("supervise")) {
+    supervise_flags.command = TakeCommand(argc, argv);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& end) {
@@ -208,8 +239,13 @@ int main(int argc, char** argv) {
   if (*score) {
     return Guarded(true, [&] { return RunScoreCommand(score_flags); });
   }
+  if (*supervise) {
+    StartLogging(supervise_flags.log_level);
+    return Guarded(true, [&] { return RunSuperviseCommand(supervise_flags); });
+  }
   if (*serve) {
     StartLogging(serve_flags.engine.log_level);
+    scorecast::launcher::UseSupervisorsDirectory();
     return GuardedOnAllRanks([&] { return RunServeCommand(serve_flags); });
   }
   StartLogging(batch_flags.engine.log_level);

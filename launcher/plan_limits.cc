@@ -38,8 +38,8 @@ std::int32_t Narrow(std::int64_t n) {
 
 /// Bytes of the label lists of the largest plan, on each rank of a host; of all ranks' partial
 /// logits of it; and of the rows into which rank 0 merges them.
-std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks_here) {
-  return (ranks_here + 2) * plan.max_logit_bytes;
+std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks) {
+  return (ranks + 2) * plan.max_logit_bytes;
 }
 
 }  // namespace
@@ -99,9 +99,10 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
     throw proto::StartupError(
         "a rank needs " + Gib(estimate.total()) + " (weights " + Gib(estimate.weights) +
         ", activations " + Gib(estimate.activations) + ", K/V " + Gib(estimate.kv) + "), times " +
-        std::to_string(memory.ranks) +
-        (memory.group.empty() ? " on this host" : " in control group " + memory.group) + ", and " +
-        Gib(LogitBuffers(plan, memory.ranks)) + " for logits; it has " + Gib(memory.bytes) +
+        std::to_string(memory.ranks) + ", and " + Gib(LogitBuffers(plan, memory.ranks)) +
+        " for logits" +
+        (memory.group.empty() ? " on this host" : " in control group " + memory.group) +
+        ", which has " + Gib(memory.bytes) +
         ": lower --max-batch-tokens, --max-multi-item-seq-len or --kv-cache-mb, or use more hosts");
   }
   return limits;

@@ -7,9 +7,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
+#include "coordinator/transports/connection/listening_socket.h"
 #include "coordinator/transports/connection/tcp_stream.h"
-#include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -21,16 +22,12 @@ using boost::system::error_code;
 /// Pause after an accept that failed, for example because no file descriptor was left.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
-tcp::endpoint Resolve(asio::io_context& io, const SocketOptions& options) {
-  tcp::resolver resolver(io);
-  error_code error;
-  const auto results =
-      resolver.resolve(options.host, std::to_string(options.port),
-                       tcp::resolver::passive | tcp::resolver::numeric_service, error);
-  if (error || results.empty()) {
-    throw proto::StartupError("--host " + options.host + ": " + error.message());
-  }
-  return *results.begin();
+/// The protocol of a socket: IPv4 or IPv6.
+tcp ProtocolOf(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  return address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4();
 }
 
 }  // namespace
@@ -48,22 +45,10 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                [this](std::vector<Scheduler::Ticket> left) { handler_.Cancel(std::move(left)); }},
       acceptor_(asio::make_strand(io_)),
       accept_again_(acceptor_.get_executor()) {
-  const tcp::endpoint endpoint = Resolve(io_, options_);
-  error_code error;
-  acceptor_.open(endpoint.protocol(), error);
-  if (!error) {
-    acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-  }
-  if (!error) {
-    acceptor_.bind(endpoint, error);
-  }
-  if (!error) {
-    acceptor_.listen(asio::socket_base::max_listen_connections, error);
-  }
-  if (error) {
-    throw proto::StartupError("cannot listen on " + options_.host + ":" +
-                              std::to_string(options_.port) + ": " + error.message());
-  }
+  const int listening = options_.listening_socket >= 0
+                            ? options_.listening_socket
+                            : OpenListeningSocket(options_.host, options_.port);
+  acceptor_.assign(ProtocolOf(listening), listening);
   port_ = acceptor_.local_endpoint().port();
   Accept();
   for (int i = 0; i < io_threads; ++i) {

@@ -27,8 +27,8 @@ namespace scorecast::coordinator {
 /// is the protocol's matter.
 class RequestServer {
  public:
-  /// Starts to listen. Throws StartupError if it cannot listen on the address. `service` must
-  /// outlive the server.
+  /// Accepts clients of `options.listening_socket`, or opens a socket if there is none. Throws
+  /// StartupError if it cannot listen on the address. `service` must outlive the server.
   RequestServer(RequestService& service, const SocketOptions& options, int io_threads,
                 MakeProtocol make_protocol);
   /// Closes the connections, and waits until the service has nothing left to compute. That includes

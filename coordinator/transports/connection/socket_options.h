@@ -12,6 +12,9 @@ namespace scorecast::coordinator {
 struct SocketOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 7400;  ///< 0: any free one; see RequestServer::port.
+  /// Descriptor of a socket that listens already, which the server then owns and uses instead of
+  /// `host` and `port`; -1: none.
+  int listening_socket = -1;
   std::size_t max_connections = 16384;
   /// A connection is closed after this time without a byte in or out while none of its requests is
   /// being computed. This ends idle clients, clients that stop in the middle of a request, and
