@@ -15,6 +15,7 @@
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
+#include "launcher/status_log.h"
 #include "proto/base/error.h"
 #include "shard/worker/queued_cluster.h"
 
@@ -85,7 +86,12 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
     scheduler.WaitIdle();
     cluster.Stop();
   });
-  cluster.Run();
+  {
+    const StatusLog status_log([&] {
+      return coordinator::ServiceStatus{cluster.Status(), scheduler.cache_counters()};
+    });
+    cluster.Run();
+  }
   requests.join();
   engine.runner().StopFollowers();
   if (fault) {

@@ -12,6 +12,7 @@
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
+#include "launcher/status_log.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/mpi/communicator.h"
@@ -41,6 +42,7 @@ int Guarded(bool prints, const std::function<int()>& command) {
 
 /// Runs a command on all ranks. The ranks agree on what failed, and rank 0 prints it.
 int GuardedOnAllRanks(const std::function<int()>& command) {
+  scorecast::launcher::CatchStatusSignal();
   const scorecast::proto::MpiEnvironment mpi;
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }

@@ -22,6 +22,7 @@
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
+#include "launcher/status_log.h"
 #include "shard/worker/queued_cluster.h"
 
 namespace scorecast::launcher {
@@ -144,6 +145,10 @@ struct Service {
   std::optional<coordinator::RequestServer> server;
 };
 
+coordinator::ServiceStatus StatusOf(const Service& service) {
+  return {service.cluster.Status(), service.scheduler.cache_counters()};
+}
+
 /// The host that clients connect to: the host's name if the service listens on every address. An
 /// IPv6 address is put in brackets, because the port follows it.
 std::string ReachableHost(const std::string& host) {
@@ -168,6 +173,7 @@ void RunService(const ServeFlags& flags, Service& service) {
     service.server.reset();
     service.cluster.Stop();
   });
+  const StatusLog status_log([&] { return StatusOf(service); });
   service.cluster.Run();
   control.join();
   spdlog::info("stopped");

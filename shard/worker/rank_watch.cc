@@ -88,8 +88,9 @@ std::optional<std::string> RankWatch::Tick() {
 }
 
 proto::ClusterStatus RankWatch::Status() const {
+  const RankReport own = OwnReport();
   const std::lock_guard lock(mutex_);
-  return watchdog_.Status();
+  return watchdog_.Status(own);
 }
 
 }  // namespace scorecast::shard

@@ -195,13 +195,15 @@ std::string Watchdog::Obstacle() const {
          NameOf(last) + ", at " + step(ranks_[last]);
 }
 
-proto::ClusterStatus Watchdog::Status() const {
+proto::ClusterStatus Watchdog::Status(const RankReport& own) const {
   proto::ClusterStatus status;
-  const RankReport& own = ranks_[own_rank_].report;
   status.passes_done = own.pass - (own.is_in_pass() ? 1 : 0);
-  for (const Rank& rank : ranks_) {
-    status.ranks.push_back({rank.host, rank.report.state, rank.report.pass, rank.report.step,
-                            Silence(rank).count(), rank.cpu_share});
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const Rank& rank = ranks_[r];
+    const bool is_own = r == own_rank_;
+    const RankReport& report = is_own ? own : rank.report;
+    status.ranks.push_back({rank.host, report.state, report.pass, report.step,
+                            is_own ? 0 : Silence(rank).count(), rank.cpu_share});
   }
   return status;
 }

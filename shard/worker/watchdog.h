@@ -54,8 +54,8 @@ class Watchdog {
   /// Called every kReportPeriod.
   Verdict Tick(Clock::time_point now);
 
-  /// Complete on rank 0 only.
-  proto::ClusterStatus Status() const;
+  /// Complete on rank 0 only. `own` is this rank's report at this moment.
+  proto::ClusterStatus Status(const RankReport& own) const;
 
  private:
   using Seconds = std::chrono::duration<double>;
