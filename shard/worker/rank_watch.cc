@@ -22,7 +22,7 @@ std::vector<std::string> HostsOf(const proto::Communicator& group) {
   gethostname(own.data(), own.size() - 1);
   const auto ranks = static_cast<std::size_t>(group.size());
   std::vector<HostName> names(ranks);
-  const std::vector<int> counts(ranks, static_cast<int>(sizeof(HostName)));
+  const std::vector<std::size_t> counts(ranks, sizeof(HostName));
   const auto bytes = std::as_writable_bytes(std::span(names));
   group.GatherToRoot(std::as_bytes(std::span(own)), counts, bytes);
   group.Broadcast(bytes);
