@@ -75,6 +75,21 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
+  app.add_option("--max-connections-per-address", flags.socket.max_connections_per_address,
+                 "The same for each client address: an IPv4 address, or the first 64 bits of an "
+                 "IPv6 address")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->default_str("half of --max-connections");
+  app.add_option_function<std::int64_t>(
+         "--read-timeout",
+         [&flags](std::int64_t seconds) {
+           flags.socket.read_timeout = std::chrono::seconds(seconds);
+         },
+         "Seconds from the first byte of a request within which it must arrive, and one more for "
+         "each 64 KiB that have arrived; otherwise its client gets a 408 and is disconnected")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
+      ->default_str(std::to_string(
+          std::chrono::duration_cast<std::chrono::seconds>(flags.socket.read_timeout).count()));
   app.add_option_function<std::int64_t>(
          "--idle-timeout",
          [&flags](std::int64_t seconds) {
