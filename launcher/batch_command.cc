@@ -11,6 +11,7 @@
 
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/batch/batch.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
@@ -88,7 +89,7 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
   });
   {
     const StatusLog status_log([&] {
-      return coordinator::ServiceStatus{cluster.Status(), scheduler.cache_counters()};
+      return coordinator::ServiceStatus{cluster.Status(), scheduler.status(), std::nullopt};
     });
     cluster.Run();
   }

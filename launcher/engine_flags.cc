@@ -27,13 +27,19 @@ std::string SeparatorFault(const std::string& separator) {
   return coordinator::IsValidUtf8(separator) ? "" : "--chunk-separator must be valid UTF-8";
 }
 
+/// Ranks report four times a second, so that less than a second of silence means nothing.
+std::string RankTimeoutFault(const std::string& text) {
+  const bool is_off = CLI::Range(0.0, 0.0)(text).empty();
+  return is_off ? "" : CLI::Range(1.0, 86400.0)(text);
+}
+
 void AddWatchFlags(CLI::App& app, shard::WatchLimits& watch) {
   app.add_option_function<double>(
          "--rank-timeout",
          [&watch](double seconds) { watch.rank_timeout = std::chrono::duration<double>(seconds); },
          "Seconds for which a rank may be silent, or no rank may advance in a pass, before the job "
          "ends with exit code 75; 0: without limit")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(CLI::Validator(RankTimeoutFault, "SECONDS"))
       ->default_str("30");
   app.add_option("--slow-pass-factor", watch.slow_pass_factor,
                  "A pass is logged as slow if it takes this many times as long as expected, and at "

@@ -17,6 +17,7 @@
 
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "launcher/cache_log.h"
@@ -148,7 +149,7 @@ struct Service {
 };
 
 coordinator::ServiceStatus StatusOf(const Service& service) {
-  return {service.cluster.Status(), service.scheduler.cache_counters()};
+  return {service.cluster.Status(), service.scheduler.status(), service.server->status()};
 }
 
 /// The host that clients connect to: the host's name if the service listens on every address. An
@@ -165,6 +166,7 @@ void RunService(const ServeFlags& flags, Service& service) {
   DrainSignals& signals = DrainSignals::Get();
   spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
                service.server->port());
+  std::optional<StatusLog> status_log(std::in_place, [&] { return StatusOf(service); });
   std::thread control([&] {
     const Drain drain = signals.First();
     spdlog::info("draining");
@@ -172,10 +174,10 @@ void RunService(const ServeFlags& flags, Service& service) {
     DrainScheduler(service.scheduler, drain, signals);
     service.server->CloseConnections(drain == Drain::kHurried ? kHurriedRepliesTime
                                                               : kLastRepliesTime);
+    status_log.reset();
     service.server.reset();
     service.cluster.Stop();
   });
-  const StatusLog status_log([&] { return StatusOf(service); });
   service.cluster.Run();
   control.join();
   spdlog::info("stopped");

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/scheduler_status.h"
+#include "coordinator/transports/connection/clients_status.h"
 #include "proto/plan/cluster_status.h"
 
 namespace scorecast::coordinator {
@@ -11,10 +13,11 @@ namespace scorecast::coordinator {
 /// What a service does at one moment.
 struct ServiceStatus {
   proto::ClusterStatus cluster;
-  BlockCacheCounters cache;
+  SchedulerStatus scheduler;
+  std::optional<ClientsStatus> clients;  ///< nullopt in a batch, which has none.
 };
 
-/// For the log: a line on the service, then a line on each rank.
+/// For the log: a line on passes and queue, one on clients if there are any, and one on each rank.
 std::vector<std::string> LinesOf(const ServiceStatus& status);
 
 }  // namespace scorecast::coordinator

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -105,6 +106,23 @@ TEST(StuckRank, EndsTheJob) {
                                   std::string("rank 1 ")));
   EXPECT_EQ(waitpid(victim, &status, __WALL), victim) << "its end is told to its tracer first";
   ExpectEnded(job, processes, "pass ");
+}
+
+// The rank runs for a tenth of the time.
+TEST(SlowRank, IsNamed) {
+  BusyService busy;
+  const pid_t rank = busy.rank(1);
+  std::jthread throttle([rank](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      kill(rank, SIGSTOP);
+      usleep(90'000);
+      kill(rank, SIGCONT);
+      usleep(10'000);
+    }
+  });
+  EXPECT_NE(busy.service().process().ErrorLineWith("warning " + NameOf(1) +
+                                                   " is slow: its computing thread gets "),
+            "");
 }
 
 TEST(StoppedRanks, ThatComeBackInTimeHarmNothing) {

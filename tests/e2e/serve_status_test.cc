@@ -36,6 +36,8 @@ TEST(ServeStatus, IsLoggedOnASignal) {
   client->Receive();
   kill(service.process().pid(), SIGUSR2);  // mpirun forwards it to every rank.
   EXPECT_THAT(service.process().ErrorLineWith("info status: "), HasSubstr("status: 1 passes done"));
+  EXPECT_THAT(service.process().ErrorLineWith("info status: 1 connections"),
+              HasSubstr("from 1 addresses, 0 requests in flight"));
   EXPECT_THAT(service.process().ErrorLineWith("info status: rank 0"), HasSubstr(": idle, pass 1"));
   EXPECT_NE(service.process().ErrorLineWith("info status: rank 1"), "");
   client->Send(NumberedRequest(1));
