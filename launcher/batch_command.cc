@@ -11,10 +11,12 @@
 
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/batch/batch.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
+#include "launcher/status_log.h"
 #include "proto/base/error.h"
 #include "shard/worker/queued_cluster.h"
 
@@ -85,7 +87,12 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
     scheduler.WaitIdle();
     cluster.Stop();
   });
-  cluster.Run();
+  {
+    const StatusLog status_log([&] {
+      return coordinator::ServiceStatus{cluster.Status(), scheduler.status(), std::nullopt};
+    });
+    cluster.Run();
+  }
   requests.join();
   engine.runner().StopFollowers();
   if (fault) {

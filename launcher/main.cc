@@ -15,6 +15,7 @@
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
+#include "launcher/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
@@ -46,6 +47,7 @@ int Guarded(bool prints, const std::function<int()>& command) {
 
 /// Runs a command on all ranks. The ranks agree on what failed, and rank 0 prints it.
 int GuardedOnAllRanks(const std::function<int()>& command) {
+  scorecast::launcher::CatchStatusSignal();
   const scorecast::proto::MpiEnvironment mpi;
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }
@@ -78,6 +80,21 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
+  app.add_option("--max-connections-per-address", flags.socket.max_connections_per_address,
+                 "The same for each client address: an IPv4 address, or the first 64 bits of an "
+                 "IPv6 address")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->default_str("half of --max-connections");
+  app.add_option_function<std::int64_t>(
+         "--read-timeout",
+         [&flags](std::int64_t seconds) {
+           flags.socket.read_timeout = std::chrono::seconds(seconds);
+         },
+         "Seconds from the first byte of a request within which it must arrive, and one more for "
+         "each 64 KiB that have arrived; otherwise its client gets a 408 and is disconnected")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
+      ->default_str(std::to_string(
+          std::chrono::duration_cast<std::chrono::seconds>(flags.socket.read_timeout).count()));
   app.add_option_function<std::int64_t>(
          "--idle-timeout",
          [&flags](std::int64_t seconds) {

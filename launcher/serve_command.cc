@@ -20,12 +20,14 @@
 
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/connection/listening_socket.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
+#include "launcher/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
 #include "shard/worker/queued_cluster.h"
@@ -161,6 +163,10 @@ Descriptor GivenSocket(SupervisorLink* supervisor, const coordinator::SocketOpti
   return std::move(sockets[kRequestSocket]);
 }
 
+coordinator::ServiceStatus StatusOf(const Service& service) {
+  return {service.cluster.Status(), service.scheduler.status(), service.server->status()};
+}
+
 /// The host that clients connect to: the host's name if the service listens on every address. An
 /// IPv6 address is put in brackets, because the port follows it.
 std::string ReachableHost(const std::string& host) {
@@ -179,6 +185,7 @@ void RunService(const ServeFlags& flags, Service& service, SupervisorLink* super
   if (supervisor != nullptr) {
     supervisor->Ready(kDrainTime + kLastRepliesTime);
   }
+  std::optional<StatusLog> status_log(std::in_place, [&] { return StatusOf(service); });
   std::thread control([&] {
     const Drain drain = signals.First();
     spdlog::info("draining");
@@ -189,6 +196,7 @@ void RunService(const ServeFlags& flags, Service& service, SupervisorLink* super
     DrainScheduler(service.scheduler, drain, signals);
     service.server->CloseConnections(drain == Drain::kHurried ? kHurriedRepliesTime
                                                               : kLastRepliesTime);
+    status_log.reset();
     service.server.reset();
     service.cluster.Stop();
   });

@@ -111,6 +111,14 @@ FakeCluster::FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_siz
       kept_(static_cast<std::size_t>(limits.kept_kv_rows)),
       thread_([this] { Loop(); }) {}
 
+proto::ClusterStatus FakeCluster::Status() const {
+  const std::lock_guard lock(mutex_);
+  proto::ClusterStatus status;
+  status.passes_done = plans_done_;
+  status.ranks.push_back({.host = "fake", .state = proto::RankState::kIdle, .pass = plans_done_});
+  return status;
+}
+
 FakeCluster::~FakeCluster() {
   {
     const std::lock_guard lock(mutex_);
@@ -174,6 +182,7 @@ void FakeCluster::Loop() {
     }
     done(std::move(rows));
     lock.lock();
+    ++plans_done_;
   }
 }
 
