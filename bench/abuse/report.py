@@ -1,0 +1,58 @@
+"""The results as a Markdown table and as JSON."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bench.abuse.abuse import ALONE, BESIDE, Result
+from bench.abuse.polite import FRESH, KEPT, LONG
+from bench.passes.tables import table
+
+_KINDS = {"": (KEPT, FRESH), ", long messages": (LONG,)}
+
+
+def _ms(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _ratio(beside: float | None, alone: float | None) -> str:
+    return "" if not beside or not alone else f"{beside / alone:.1f}"
+
+
+def _failures(result: Result, phase: str, kinds: tuple[str, ...]) -> str:
+    count = sum(1 for sample in result.samples if sample.phase == phase and sample.kind in kinds)
+    failures = result.of(phase, kinds).failures
+    what = ", ".join(f"{n} {reason}" for reason, n in failures.most_common())
+    return f"{failures.total()} of {count}" + (f": {what}" if what else "") if count else ""
+
+
+def _counts(result: Result) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(result.counts.items()))
+
+
+def markdown(results: Sequence[Result]) -> str:
+    rows = []
+    for result in results:
+        for suffix, kinds in _KINDS.items():
+            alone, beside = result.of(ALONE, kinds), result.of(BESIDE, kinds)
+            first = not suffix
+            if not first and not beside.all_ms and not beside.failures:
+                continue
+            drain = "" if result.drain_seconds is None else f"{result.drain_seconds:.1f}"
+            if result.drain_limit is not None:
+                drain = f"over {result.drain_limit:.0f}"
+            memory = [f"{result.memory[when]:.0f}" if first and when in result.memory else "" for when in ("before", "peak", "after")]
+            rows.append([result.title + suffix, _ms(alone.percentile(0.5)), _ms(alone.percentile(0.99)),
+                         _ms(beside.percentile(0.5)), _ms(beside.percentile(0.99)),
+                         _ratio(beside.percentile(0.5), alone.percentile(0.5)),
+                         _ratio(beside.percentile(0.99), alone.percentile(0.99)), _failures(result, BESIDE, kinds),
+                         *memory, drain if first else "", "; ".join([*result.notes, _counts(result)]).strip("; ") if first else ""])
+    return table(["abuse", "alone: p50, ms", "p99", "beside it: p50, ms", "p99", "p50 / alone", "p99 / alone", "failures",
+                  "MiB before", "peak", "after", "drain, s", "seen; replies to the abuse"], rows)
+
+
+def document(results: Sequence[Result], about: dict[str, Any]) -> dict[str, Any]:
+    return {"about": about, "abuses": [
+        {"name": r.name, "title": r.title, "memory_mib": r.memory, "drain_seconds": r.drain_seconds,
+         "drain_limit": r.drain_limit, "counts": dict(r.counts), "notes": r.notes,
+         "samples": [[s.phase, s.kind, round(s.milliseconds, 3), s.outcome] for s in r.samples]} for r in results]}
