@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "tests/demo_model/model"  # SentencePiece BPE, 2048 positions, 2560 tokens.
-_TOKENIZER = ROOT / "tests/coordinator/text/data/nfc"  # A byte-level BPE with an expression and NFC, as Qwen's.
+_TOKENIZERS = ROOT / "tests/coordinator/text/data"
+_DEFAULT_TOKENIZER = "nfc"  # Byte-level BPE with an expression and NFC, as Qwen's.
 
 
 @dataclass
@@ -34,12 +35,16 @@ SHAPES = {
 
 
 def model_directory(name: str, models: Path) -> Path:
+    """`name` is "demo", a shape, or SHAPE:TOKENIZER."""
     if name == "demo":
         return DEMO
-    directory = models / f"abuse-{name}"
+    shape, _, tokenizer = name.partition(":")
+    directory = models / f"abuse-{name.replace(':', '-')}"
     if not (directory / "config.json").exists():
         directory.mkdir(parents=True, exist_ok=True)
-        _write(SHAPES[name], directory)
+        for file in (_TOKENIZERS / (tokenizer or _DEFAULT_TOKENIZER)).glob("tokenizer*"):
+            shutil.copy(file, directory)
+        _write(SHAPES[shape], directory)
     return directory
 
 
@@ -62,8 +67,6 @@ def _write(s: Shape, directory: Path) -> None:
         data += values
     text = json.dumps(header).encode()
     (directory / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-    for file in _TOKENIZER.glob("tokenizer*"):
-        shutil.copy(file, directory)
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": s.hidden,
               "num_hidden_layers": s.layers, "num_attention_heads": s.heads, "num_key_value_heads": s.kv_heads,
               "head_dim": s.head_size, "intermediate_size": s.intermediate, "vocab_size": s.vocabulary,

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from bench.abuse import wire
@@ -19,6 +19,9 @@ PATIENCE_SECONDS = 30.0
 # 64 KiB, which the service treats apart.
 KEPT, FRESH, LONG = "kept", "fresh", "long"
 _INTERVAL_SECONDS = {KEPT: 0.05, FRESH: 0.1, LONG: 0.25}
+NO_REPLY, DEADLINE_PASSED = "no reply", "deadline_passed"
+OTHER_BITS = "other bits"
+_SOURCE = "127.0.0.2"  # Not that of the hostile clients.
 _LONG_BYTES = 100_000
 _REQUESTS = 20  # Different ones.
 
@@ -28,29 +31,28 @@ class Sample:
     phase: str
     kind: str
     milliseconds: float
-    outcome: str  # "ok", "ok after its deadline", the reason of an error reply, or what happened to the connection.
+    outcome: str  # "ok", the reason of an error reply, or what happened instead of a reply.
 
 
 @dataclass
 class Latencies:
     """What polite clients saw in one phase."""
 
-    answered_ms: list[float] = field(default_factory=list)  # Of all requests with any reply, sorted.
-    all_ms: list[float] = field(default_factory=list)  # Also those without: the time until they were given up.
-    failures: Counter[str] = field(default_factory=Counter)
+    timed: list[Sample]  # Sorted by time.
+    failures: Counter[str]
+    count: int
 
-    def percentile(self, share: float) -> float | None:
-        return self.all_ms[min(len(self.all_ms) - 1, int(share * len(self.all_ms)))] if self.all_ms else None
+    def percentile(self, share: float) -> Sample | None:
+        return self.timed[min(len(self.timed) - 1, int(share * len(self.timed)))] if self.timed else None
 
 
 def latencies(samples: Sequence[Sample], phase: str, kinds: Sequence[str]) -> Latencies:
     chosen = [s for s in samples if s.phase == phase and s.kind in kinds]
-    failures = Counter(s.outcome for s in chosen if s.outcome != "ok")
-    without = ("no reply", "closed", "not connected")
-    # An error reply may be fast, which would make the percentiles look better, so only "no reply" counts of them.
-    timed = [s for s in chosen if s.outcome in ("ok", "no reply", "deadline_passed")]
-    return Latencies(sorted(s.milliseconds for s in timed if s.outcome not in without),
-                     sorted(s.milliseconds for s in timed), failures)
+    # A refusal may be fast, which would make the percentiles look better. The time of a request without a reply is that
+    # until it was given up.
+    timed = [s for s in chosen if s.outcome in ("ok", NO_REPLY, DEADLINE_PASSED)]
+    return Latencies(sorted(timed, key=lambda s: s.milliseconds), Counter(s.outcome for s in chosen if s.outcome != "ok"),
+                     len(chosen))
 
 
 class PoliteClients:
@@ -88,31 +90,41 @@ class PoliteClients:
 
 
 class _State:
-    def __init__(self, address: tuple[str, int], timeout_ms: int | None) -> None:
+    def __init__(self, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None) -> None:
         self.address = address
-        self.phase = ""
+        self.phases: list[tuple[float, str]] = [(0, "")]  # Each with its beginning.
         self.samples: list[Sample] = []
+        self.waiting: dict[str, dict[int, float]] = {kind: {} for kind in kinds}  # When each request was due, by its number.
         self.gives_up_at: float | None = None
         self.expected: dict[int, bytes] = {}  # Results by the request's index: the first that came.
         self.messages = [wire.score_request(f"Is {number} small?", [" yes", f" no, {number}"], [5, 7], timeout_ms=timeout_ms)
                          for number in range(_REQUESTS)]
 
+    def phase_at(self, when: float) -> str:
+        return next(phase for begin, phase in reversed(self.phases) if begin <= when)
+
     def outcome(self, index: int, response: wire.Response) -> str:
         if response.reason:
             return response.reason
-        return "ok" if self.expected.setdefault(index, response.result) == response.result else "other bits"
+        return "ok" if self.expected.setdefault(index, response.result) == response.result else OTHER_BITS
 
-    def add(self, phase: str, kind: str, scheduled: float, outcome: str) -> None:
-        self.samples.append(Sample(phase, kind, 1000 * (time.monotonic() - scheduled), outcome))
+    def add(self, kind: str, due: float, outcome: str) -> None:
+        self.samples.append(Sample(self.phase_at(due), kind, 1000 * (time.monotonic() - due), outcome))
+
+    def fail_all(self, kind: str, waiting: dict[int, float], outcome: str) -> None:
+        for due in list(waiting.values()):
+            self.add(kind, due, outcome)
+        waiting.clear()
 
     def is_over(self) -> bool:
         return self.gives_up_at is not None
 
 
 def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None) -> None:
-    state = _State(address, timeout_ms)
-    threads = [threading.Thread(target=_fresh if kind == FRESH else _kept, args=(state, kind), daemon=True) for kind in kinds]
-    for thread in threads:
+    state = _State(address, kinds, timeout_ms)
+    threads = {kind: threading.Thread(target=_fresh if kind == FRESH else _kept, args=(state, kind), daemon=True)
+               for kind in kinds}
+    for thread in threads.values():
         thread.start()
     while True:
         try:
@@ -120,13 +132,16 @@ def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], timeout_ms: 
         except EOFError:
             os._exit(0)
         if isinstance(command, str):
-            state.phase = command
+            state.phases.append((time.monotonic(), command))
         elif command[0] == "recent":
-            pipe.send([s for s in list(state.samples) if s.phase == state.phase and s.kind == command[1]])
+            phase = state.phases[-1][1]
+            pipe.send([s for s in list(state.samples) if s.phase == phase and s.kind == command[1]])
         else:
             state.gives_up_at = time.monotonic() + command[1]
-            for thread in threads:
-                thread.join(command[1] + 2)
+            for thread in threads.values():
+                thread.join(max(0.0, state.gives_up_at - time.monotonic()) + 0.5)
+            for kind, waiting in state.waiting.items():
+                state.fail_all(kind, waiting, NO_REPLY)
             pipe.send(list(state.samples))
             os._exit(0)
 
@@ -138,85 +153,72 @@ def _message(state: _State, kind: str, number: int) -> bytes:
 
 def _kept(state: _State, kind: str) -> None:
     """Sends at fixed times, whether earlier requests have got their replies or not. A stall of the service is therefore
-    seen by every request that falls into it."""
+    seen by every request that is due while it lasts."""
     interval = _INTERVAL_SECONDS[kind]
     connection: wire.Connection | None = None
-    waiting: dict[int, tuple[float, str]] = {}
+    waiting = state.waiting[kind]
     number = 0
-    next_send = time.monotonic()
+    next_due = time.monotonic()
     while not state.is_over() or (waiting and time.monotonic() < (state.gives_up_at or 0)):
-        now = time.monotonic()
         try:
-            if connection is None:
-                connection = wire.Connection(state.address, "127.0.0.2", timeout=PATIENCE_SECONDS)
-            if now >= next_send and not state.is_over():
-                # A large message may wait for room in the socket's buffers. Its time counts from when it was due.
-                waiting[number] = (next_send, state.phase)
+            connection = connection or wire.Connection(state.address, _SOURCE, timeout=PATIENCE_SECONDS)
+            if time.monotonic() >= next_due and not state.is_over():
+                waiting[number] = next_due
+                next_due += interval
                 number += 1
                 connection.send(_message(state, kind, number - 1))
-                next_send += interval
-            if select.select([connection.socket], [], [], max(0.0, min(0.05, next_send - time.monotonic())))[0]:
+            if select.select([connection.socket], [], [], max(0.0, min(0.05, next_due - time.monotonic())))[0]:
                 connection.read()
             while response := connection.buffered():
-                if response.request_id == 0:  # The connection was refused.
-                    _fail_all(state, kind, waiting, response.reason or "no id")
-                elif response.request_id - 1 in waiting:
-                    scheduled, phase = waiting.pop(response.request_id - 1)
-                    state.add(phase, kind, scheduled, state.outcome((response.request_id - 1) % _REQUESTS, response))
+                index = response.request_id - 1
+                if index < 0:  # The connection was refused.
+                    state.fail_all(kind, waiting, response.reason)
+                elif index in waiting:
+                    state.add(kind, waiting.pop(index), state.outcome(index % _REQUESTS, response))
         except OSError as fault:
-            outcome = "no reply" if isinstance(fault, TimeoutError) else "closed" if connection else "not connected"
+            outcome = NO_REPLY if isinstance(fault, TimeoutError) else "closed" if connection else "not connected"
             if not waiting:
-                state.add(state.phase, kind, now, outcome)
-            _fail_all(state, kind, waiting, outcome)
+                state.add(kind, time.monotonic(), outcome)
+            state.fail_all(kind, waiting, outcome)
             if connection:
                 connection.close()
             connection = None
             time.sleep(0.2)
-            next_send = time.monotonic()
-        for late in [n for n, (scheduled, _) in waiting.items() if now - scheduled > PATIENCE_SECONDS]:
-            scheduled, phase = waiting.pop(late)
-            state.add(phase, kind, scheduled, "no reply")
-    _fail_all(state, kind, waiting, "no reply")
-    if connection:
-        connection.close()
-
-
-def _fail_all(state: _State, kind: str, waiting: dict[int, tuple[float, str]], outcome: str) -> None:
-    for scheduled, phase in waiting.values():
-        state.add(phase, kind, scheduled, outcome)
-    waiting.clear()
+            next_due = time.monotonic()
+        for late in [n for n, due in waiting.items() if time.monotonic() - due > PATIENCE_SECONDS]:
+            state.add(kind, waiting.pop(late), NO_REPLY)
 
 
 def _fresh(state: _State, kind: str) -> None:
     number = 0
-    next_send = time.monotonic()
+    due = time.monotonic()
     while not state.is_over():
-        phase, outcome = state.phase, "not connected"
+        outcome = "not connected"
         connection = None
         try:
-            connection = wire.Connection(state.address, "127.0.0.2", timeout=PATIENCE_SECONDS)
+            connection = wire.Connection(state.address, _SOURCE, timeout=PATIENCE_SECONDS)
             outcome = "closed"
             connection.socket.settimeout(0.1)
             connection.send(_message(state, kind, number))
-            outcome = _outcome_of(state, connection, number, next_send)
+            outcome = _outcome_of(state, connection, number, due)
         except TimeoutError:
-            outcome = "no reply"
+            outcome = NO_REPLY
         except OSError:
             pass
         finally:
             if connection:
                 connection.close()
-        state.add(phase, kind, next_send, outcome)
+        state.add(kind, due, outcome)
         number += 1
-        next_send = max(next_send + _INTERVAL_SECONDS[kind], time.monotonic())
-        time.sleep(max(0.0, next_send - time.monotonic()))
+        due = max(due + _INTERVAL_SECONDS[kind], time.monotonic())
+        time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _outcome_of(state: _State, connection: wire.Connection, number: int, since: float) -> str:
+def _outcome_of(state: _State, connection: wire.Connection, number: int, due: float) -> str:
     while True:
         try:
             return state.outcome(number % _REQUESTS, connection.receive())
         except TimeoutError:
             now = time.monotonic()
-            if now > since + PATIENCE_SECONDS or (state.gives_up_at is not None and now > state.gives_up_at):
-                return "no reply"
+            if now > due + PATIENCE_SECONDS or (state.gives_up_at is not None and now > state.gives_up_at):
+                return NO_REPLY

@@ -9,8 +9,8 @@ from collections import Counter
 
 from bench.abuse import wire
 from bench.abuse.abuse import AFTER, ALONE, BESIDE, Abuse, Result, Settings, drain, start_service
-from bench.abuse.polite import FRESH, KEPT, LONG, PoliteClients, latencies
-from bench.abuse.service import Service, known_flags
+from bench.abuse.polite import DEADLINE_PASSED, FRESH, KEPT, PoliteClients
+from bench.abuse.service import known_flags
 
 _RANK_TIMEOUT = 10
 
@@ -31,19 +31,15 @@ def _open_ports(settings: Settings, result: Result) -> None:
                 connection.sendall(b"x")
                 held.append(connection)
         time.sleep(settings.seconds)
-        _drain_beside(service, polite, settings, result)
+        result.memory["peak"] = service.peak_mib()
+        result.memory["after"] = service.resident_mib()
+        result.samples = polite.stop()
+        if service.runs():
+            drain(service, settings, result)
+        else:
+            result.notes.append(f"the service ended: {service.last_log_line()}")
         for connection in held:
             connection.close()
-
-
-def _drain_beside(service: Service, polite: PoliteClients, settings: Settings, result: Result) -> None:
-    result.memory["peak"] = service.peak_mib()
-    result.memory["after"] = service.resident_mib()
-    result.samples = polite.stop()
-    if service.runs():
-        drain(service, settings, result)
-    else:
-        result.notes.append(f"the service ended: {service.last_log_line()}")
 
 
 def _stopped_rank(timeout_ms: int, rank: int):  # noqa: ANN202
@@ -66,27 +62,19 @@ def _stopped_rank(timeout_ms: int, rank: int):  # noqa: ANN202
             result.memory["peak"] = service.peak_mib()
             result.memory["after"] = service.resident_mib()
             result.samples = polite.stop()
-            passed = sorted(s.milliseconds for s in result.samples if s.phase == BESIDE and s.outcome == "deadline_passed")
+            passed = sorted(s.milliseconds for s in result.samples if s.phase == BESIDE and s.outcome == DEADLINE_PASSED)
             if passed:
                 result.notes.append(f"504 to {len(passed)} requests after {passed[len(passed) // 2]:.0f} ms "
                                     f"(median), {passed[-1]:.0f} ms (most)")
             after = result.of(AFTER)
-            result.notes.append(f"after it: p50 {after.percentile(0.5) or 0:.1f} ms, "
-                                f"{sum(after.failures.values())} failures")
+            middle = after.percentile(0.5)
+            result.notes.append(f"after it: p50 {middle.milliseconds if middle else 0:.1f} ms, {after.failures.total()} failures")
             if not service.runs():
                 result.notes.append(f"the service ended: {service.last_log_line()}")
     return run
 
 
 def _rank_stopped_for_good(settings: Settings, result: Result) -> None:
-    _stop_and_wait(settings, result, drains=False)
-
-
-def _drain_with_stopped_rank(settings: Settings, result: Result) -> None:
-    _stop_and_wait(settings, result, drains=True)
-
-
-def _stop_and_wait(settings: Settings, result: Result, *, drains: bool) -> None:
     flags = {"--rank-timeout": _RANK_TIMEOUT}
     with start_service(settings, result.name, "demo", flags) as service, PoliteClients(service.address) as polite:
         polite.phase(ALONE)
@@ -95,37 +83,43 @@ def _stop_and_wait(settings: Settings, result: Result, *, drains: bool) -> None:
         polite.phase(BESIDE)
         service.signal_rank(1, signal.SIGSTOP)
         begin = time.monotonic()
-        if drains:
-            time.sleep(1)
-            _drain_beside(service, polite, settings, result)
-            return
         code = service.wait(settings.limit)
+        seconds = time.monotonic() - begin
         result.samples = polite.stop()
-        known = "--rank-timeout" in known_flags(settings.scorecast, "serve")
-        limit = f" (--rank-timeout {_RANK_TIMEOUT})" if known else ""
+        limit = f" (--rank-timeout {_RANK_TIMEOUT})" if "--rank-timeout" in known_flags(settings.scorecast, "serve") else ""
         if code is None:
-            result.notes.append(f"not noticed in {settings.limit:.0f} s{limit}")
+            result.notes.append(f"not noticed in {settings.limit:.0f} s")
         else:
-            result.notes.append(f"ended after {time.monotonic() - begin:.1f} s{limit} with code {code}: "
-                                f"{service.last_log_line()}")
+            result.notes.append(f"ended after {seconds:.1f} s{limit} with code {code}: {service.last_log_line()}")
+
+
+def _drain_with_stopped_rank(settings: Settings, result: Result) -> None:
+    """Requests wait for the rank when the drain begins."""
+    with start_service(settings, result.name, "demo") as service, PoliteClients(service.address) as polite:
+        polite.phase(BESIDE)
+        time.sleep(1)
+        service.signal_rank(1, signal.SIGSTOP)
+        time.sleep(1)
+        drain(service, settings, result)
+        polite.stop()
 
 
 def _heavy_request(number: int) -> bytes:
-    """Some hundred milliseconds of work for the model 0.1b on a free CPU."""
+    """Some seconds of work for the model 0.1b on two CPUs."""
     query = [600 + (number * 131 + i) % 9000 for i in range(200)]
-    items = [[600 + (item * 7 + i) % 9000 for i in range(40)] for item in range(32)]
+    items = [[600 + (item * 7 + i) % 9000 for i in range(75)] for item in range(100)]
     return wire.request(number, score=wire.score_request(query, items, [5, 7]))
 
 
 def _long_request(number: int) -> bytes:
     """Much time of a tokenizer."""
-    return wire.request(number, score=wire.score_request("\N{GRINNING FACE}" * 4_000_000, [" yes"], [5, 7]))
+    return wire.request(number, score=wire.score_request(" " * 16_000_000, [" yes"], [5, 7]))
 
 
 def _signal_with_requests(messages: list[bytes], which: signal.Signals):  # noqa: ANN202
     """The signal comes a second after the requests, each of which has a client of its own."""
     def run(settings: Settings, result: Result) -> None:
-        with start_service(settings, result.name, "0.1b", {"--max-multi-item-seq-len": 16384}) as service:
+        with start_service(settings, result.name, "0.1b:sentencepiece-bpe") as service:
             result.memory["before"] = service.resident_mib()
             connections = [wire.Connection(service.address, timeout=settings.limit) for _ in messages]
             outcomes: Counter[str] = Counter()

@@ -5,25 +5,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.abuse.abuse import ALONE, BESIDE, Result
-from bench.abuse.polite import FRESH, KEPT, LONG
+from bench.abuse.polite import FRESH, KEPT, LONG, NO_REPLY, Latencies, Sample
 from bench.passes.tables import table
 
 _KINDS = {"": (KEPT, FRESH), ", long messages": (LONG,)}
 
 
-def _ms(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+def _ms(sample: Sample | None) -> str:
+    if not sample:
+        return ""
+    value = sample.milliseconds
+    return (">" if sample.outcome == NO_REPLY else "") + (f"{value:.0f}" if value >= 100 else f"{value:.1f}")
 
 
-def _ratio(beside: float | None, alone: float | None) -> str:
-    return "" if not beside or not alone else f"{beside / alone:.1f}"
+def _ratio(beside: Sample | None, alone: Sample | None) -> str:
+    return f"{beside.milliseconds / alone.milliseconds:.1f}" if beside and alone else ""
 
 
-def _failures(result: Result, phase: str, kinds: tuple[str, ...]) -> str:
-    count = sum(1 for sample in result.samples if sample.phase == phase and sample.kind in kinds)
-    failures = result.of(phase, kinds).failures
-    what = ", ".join(f"{n} {reason}" for reason, n in failures.most_common())
-    return f"{failures.total()} of {count}" + (f": {what}" if what else "") if count else ""
+def _failures(latencies: Latencies) -> str:
+    what = ", ".join(f"{n} {reason}" for reason, n in latencies.failures.most_common())
+    return f"{latencies.failures.total()} of {latencies.count}" + (f": {what}" if what else "") if latencies.count else ""
 
 
 def _counts(result: Result) -> str:
@@ -36,7 +37,7 @@ def markdown(results: Sequence[Result]) -> str:
         for suffix, kinds in _KINDS.items():
             alone, beside = result.of(ALONE, kinds), result.of(BESIDE, kinds)
             first = not suffix
-            if not first and not beside.all_ms and not beside.failures:
+            if not first and not beside.count:
                 continue
             drain = "" if result.drain_seconds is None else f"{result.drain_seconds:.1f}"
             if result.drain_limit is not None:
@@ -45,7 +46,7 @@ def markdown(results: Sequence[Result]) -> str:
             rows.append([result.title + suffix, _ms(alone.percentile(0.5)), _ms(alone.percentile(0.99)),
                          _ms(beside.percentile(0.5)), _ms(beside.percentile(0.99)),
                          _ratio(beside.percentile(0.5), alone.percentile(0.5)),
-                         _ratio(beside.percentile(0.99), alone.percentile(0.99)), _failures(result, BESIDE, kinds),
+                         _ratio(beside.percentile(0.99), alone.percentile(0.99)), _failures(beside),
                          *memory, drain if first else "", "; ".join([*result.notes, _counts(result)]).strip("; ") if first else ""])
     return table(["abuse", "alone: p50, ms", "p99", "beside it: p50, ms", "p99", "p50 / alone", "p99 / alone", "failures",
                   "MiB before", "peak", "after", "drain, s", "seen; replies to the abuse"], rows)

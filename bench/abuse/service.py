@@ -32,6 +32,13 @@ def flags_for(scorecast: Path, command: str, flags: dict[str, Any]) -> list[str]
     return [word for name, value in flags.items() if name in known for word in (name, str(value))]
 
 
+def last_log_line(log: str) -> str:
+    """The last line with a fault, or the last line of all."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    faults = [line for line in lines if re.search(r"^scorecast: | warning | error | critical |Check|Signal: ", line)]
+    return (faults or lines or ["nothing is logged"])[-1]
+
+
 class Service:
     """It ends with the `with` statement, whatever happened to its ranks."""
 
@@ -110,10 +117,7 @@ class Service:
         return [[at for at in _listening(pid) if at[1] != self.address[1]] for pid in self.ranks]
 
     def last_log_line(self) -> str:
-        """The last line that the service itself logged."""
-        lines = [line for line in self.log.read_text(errors="replace").splitlines()
-                 if re.match(r"scorecast|\[?\d{4}-\d\d-\d\d|\[rank", line)]
-        return lines[-1] if lines else ""
+        return last_log_line(self.log.read_text(errors="replace"))
 
     def _wait_until_ready(self) -> tuple[str, int]:
         deadline = time.monotonic() + _READY_SECONDS
