@@ -12,6 +12,7 @@ from bench.abuse.batch_abuses import BATCH_ABUSES
 from bench.abuse.rank_abuses import RANK_ABUSES
 from bench.abuse.report import document, markdown
 from bench.abuse.service import ServiceFailed
+from bench.abuse.soak import soak
 from bench.result import add_json_flag, print_result
 
 ABUSES: list[Abuse] = [
@@ -43,6 +44,10 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="prints the names of the abuses")
     parser.add_argument("--seconds", type=float, default=10, help="of an abuse in a round (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=2, help="each with time without the abuse, and with it (default: %(default)s)")
+    parser.add_argument("--soak", type=float, metavar="SECONDS", help="all abuses at once, except those that end the service; "
+                        "exit code 1 if a polite client gets other bits or no reply, or if the memory stays higher")
+    parser.add_argument("--patience", type=float, default=60,
+                        help="of a soak's polite clients: seconds after which a request without a reply has failed (default: %(default)s)")
     parser.add_argument("--limit", type=float, default=60,
                         help="seconds until something that does not end is given up (default: %(default)s)")
     parser.add_argument("--models", type=Path, default=Path("build/bench-models"), help="directory of random models (%(default)s)")
@@ -54,6 +59,10 @@ def main() -> int:
             print(f"{abuse.name:24}{abuse.title}")
         return 0
     settings = Settings(flags.scorecast.resolve(), flags.models, flags.work, flags.seconds, flags.rounds, limit=flags.limit)
+    if flags.soak:
+        result = soak(settings, flags.soak, flags.patience)
+        print_result(result.markdown(), result.document(), flags.json)
+        return 1 if result.faults else 0
     load = os.getloadavg()[0]
     results = []
     fault = None

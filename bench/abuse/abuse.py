@@ -53,7 +53,6 @@ class Abuse:
     name: str
     title: str
     run: Callable[[Settings, Result], None]
-    soak: Callable[[Hostile], None] | None = None  # The attack, if it can be made beside others on the demo's model.
 
     def measure(self, settings: Settings) -> Result:
         progress(f"abuse: {self.name}")
@@ -68,14 +67,11 @@ def start_service(settings: Settings, name: str, model: str, flags: dict[str, An
 
 
 def beside_polite_clients(name: str, title: str, attack: Callable[[Hostile], None], *, model: str = "demo",
-                          flags: dict[str, Any] | None = None, drains: bool = False,
-                          at: Callable[[Service], None] | None = None) -> Abuse:
+                          flags: dict[str, Any] | None = None, drains: bool = False) -> Abuse:
     """An attack beside polite clients. If `drains`, the service is drained in the middle of it at the end."""
 
     def run(settings: Settings, result: Result) -> None:
         with start_service(settings, name, model, flags) as service:
-            if at:
-                at(service)
             with PoliteClients(service.address) as polite:
                 polite.phase("warm-up")
                 time.sleep(1.5)
@@ -104,7 +100,7 @@ def beside_polite_clients(name: str, title: str, attack: Callable[[Hostile], Non
             elif drains:
                 _drain_in_the_middle(service, attack, settings, result)
 
-    return Abuse(name, title, run, attack)
+    return Abuse(name, title, run)
 
 
 def _settle(polite: PoliteClients, result: Result, limit: float) -> float | None:
@@ -112,8 +108,7 @@ def _settle(polite: PoliteClients, result: Result, limit: float) -> float | None
     begin = time.monotonic()
     while time.monotonic() < begin + limit:
         time.sleep(1)
-        recent = {kind: polite.recent(kind) for kind in (KEPT, LONG)}
-        if all(any(sample.outcome == "ok" for sample in samples) for samples in recent.values()):
+        if all(any(sample.outcome == "ok" for sample in polite.recent(kind)) for kind in polite.kinds):
             return time.monotonic() - begin
     return None
 

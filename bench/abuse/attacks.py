@@ -1,6 +1,7 @@
 """What hostile clients send."""
 from __future__ import annotations
 
+import random
 import time
 
 from bench.abuse import wire
@@ -120,3 +121,27 @@ def short_deadlines(hostile: Hostile) -> None:
     for timeout_ms in (1, 2, 5, 10, 20, 50):
         score = wire.score_request("word " * 300, [" yes", " no"], _LABELS, timeout_ms=timeout_ms)
         hostile.loop(Asking(hostile, wire.request(1, score=score)))
+
+
+def mutated_frames(hostile: Hostile) -> None:
+    """Requests with some bytes changed, so that most are no messages, and lengths that are wrong."""
+    rng = random.Random(1)
+    good = wire.frame(wire.request(1, score=wire.score_request("Is it so?", [" yes", " no"] * 10, _LABELS)))
+
+    def client() -> None:
+        connection = hostile.connect()
+        connection.socket.settimeout(0.5)
+        for _ in range(20):
+            frame = bytearray(good)
+            for _ in range(rng.randrange(1, 4)):
+                frame[rng.randrange(2, len(frame))] = rng.randrange(256)
+            connection.socket.sendall(frame)
+        hostile.counts["connections"] += 1
+        try:
+            while True:
+                hostile.count(connection.receive())
+        except TimeoutError:
+            pass  # It waits for the rest of a longer frame.
+        finally:
+            connection.close()
+    hostile.loop(client)

@@ -13,8 +13,6 @@ from typing import Any
 
 from bench.abuse import wire
 
-# A request that has no reply for so long has failed.
-PATIENCE_SECONDS = 30.0
 # Clients of the kind KEPT send on one connection, FRESH connect for each request, LONG send messages of more than
 # 64 KiB, which the service treats apart.
 KEPT, FRESH, LONG = "kept", "fresh", "long"
@@ -46,7 +44,7 @@ class Latencies:
         return self.timed[min(len(self.timed) - 1, int(share * len(self.timed)))] if self.timed else None
 
 
-def latencies(samples: Sequence[Sample], phase: str, kinds: Sequence[str]) -> Latencies:
+def latencies(samples: Sequence[Sample], phase: str, kinds: Sequence[str] = (KEPT, FRESH, LONG)) -> Latencies:
     chosen = [s for s in samples if s.phase == phase and s.kind in kinds]
     # A refusal may be fast, which would make the percentiles look better. The time of a request without a reply is that
     # until it was given up.
@@ -58,10 +56,13 @@ def latencies(samples: Sequence[Sample], phase: str, kinds: Sequence[str]) -> La
 class PoliteClients:
     """Clients of all kinds. They end with the `with` statement."""
 
-    def __init__(self, address: tuple[str, int], kinds: Sequence[str] = (KEPT, FRESH, LONG), timeout_ms: int | None = None) -> None:
+    def __init__(self, address: tuple[str, int], kinds: Sequence[str] = (KEPT, FRESH, LONG), *, timeout_ms: int | None = None,
+                 patience: float = 30.0) -> None:
+        """A request that has no reply after `patience` seconds has failed."""
+        self.kinds = kinds
         context = multiprocessing.get_context("fork")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=_run, args=(other, address, kinds, timeout_ms), daemon=True)
+        self._process = context.Process(target=_run, args=(other, address, kinds, timeout_ms, patience), daemon=True)
         self._process.start()
         other.close()
 
@@ -90,8 +91,9 @@ class PoliteClients:
 
 
 class _State:
-    def __init__(self, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None) -> None:
+    def __init__(self, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None, patience: float) -> None:
         self.address = address
+        self.patience = patience
         self.phases: list[tuple[float, str]] = [(0, "")]  # Each with its beginning.
         self.samples: list[Sample] = []
         self.waiting: dict[str, dict[int, float]] = {kind: {} for kind in kinds}  # When each request was due, by its number.
@@ -120,8 +122,8 @@ class _State:
         return self.gives_up_at is not None
 
 
-def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None) -> None:
-    state = _State(address, kinds, timeout_ms)
+def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None, patience: float) -> None:
+    state = _State(address, kinds, timeout_ms, patience)
     threads = {kind: threading.Thread(target=_fresh if kind == FRESH else _kept, args=(state, kind), daemon=True)
                for kind in kinds}
     for thread in threads.values():
@@ -161,7 +163,7 @@ def _kept(state: _State, kind: str) -> None:
     next_due = time.monotonic()
     while not state.is_over() or (waiting and time.monotonic() < (state.gives_up_at or 0)):
         try:
-            connection = connection or wire.Connection(state.address, _SOURCE, timeout=PATIENCE_SECONDS)
+            connection = connection or wire.Connection(state.address, _SOURCE, timeout=state.patience)
             if time.monotonic() >= next_due and not state.is_over():
                 waiting[number] = next_due
                 next_due += interval
@@ -185,7 +187,7 @@ def _kept(state: _State, kind: str) -> None:
             connection = None
             time.sleep(0.2)
             next_due = time.monotonic()
-        for late in [n for n, due in waiting.items() if time.monotonic() - due > PATIENCE_SECONDS]:
+        for late in [n for n, due in waiting.items() if time.monotonic() - due > state.patience]:
             state.add(kind, waiting.pop(late), NO_REPLY)
 
 
@@ -196,7 +198,7 @@ def _fresh(state: _State, kind: str) -> None:
         outcome = "not connected"
         connection = None
         try:
-            connection = wire.Connection(state.address, _SOURCE, timeout=PATIENCE_SECONDS)
+            connection = wire.Connection(state.address, _SOURCE, timeout=state.patience)
             outcome = "closed"
             connection.socket.settimeout(0.1)
             connection.send(_message(state, kind, number))
@@ -220,5 +222,5 @@ def _outcome_of(state: _State, connection: wire.Connection, number: int, due: fl
             return state.outcome(number % _REQUESTS, connection.receive())
         except TimeoutError:
             now = time.monotonic()
-            if now > due + PATIENCE_SECONDS or (state.gives_up_at is not None and now > state.gives_up_at):
+            if now > due + state.patience or (state.gives_up_at is not None and now > state.gives_up_at):
                 return NO_REPLY

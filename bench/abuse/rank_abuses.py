@@ -46,7 +46,7 @@ def _stopped_rank(timeout_ms: int, rank: int):  # noqa: ANN202
     """Requests have a deadline. The rank is stopped for some seconds, less than its time limit, and goes on."""
     def run(settings: Settings, result: Result) -> None:
         with start_service(settings, result.name, "demo") as service, \
-                PoliteClients(service.address, (KEPT, FRESH), timeout_ms) as polite:
+                PoliteClients(service.address, (KEPT, FRESH), timeout_ms=timeout_ms) as polite:
             time.sleep(1)
             for _ in range(settings.rounds):
                 polite.phase(ALONE)
