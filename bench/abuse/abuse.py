@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.abuse.hostile import Hostile
 from bench.abuse.models import model_directory
-from bench.abuse.polite import FRESH, KEPT, LONG, Latencies, PoliteClients, Sample, latencies
+from bench.abuse.polite import FRESH, KEPT, Latencies, PoliteClients, Sample, latencies
 from bench.abuse.service import Service
 from bench.progress import progress
 
@@ -86,14 +86,16 @@ def beside_polite_clients(name: str, title: str, attack: Callable[[Hostile], Non
                     result.counts += hostile.stop()
                     result.memory["peak"] = max(result.memory.get("peak", 0), service.peak_mib())
                     polite.phase(AFTER)
-                    seconds = _settle(polite, result, settings.limit)
+                    begin = time.monotonic()
+                    unserved = wait_until_served(polite, settings.limit)
                     result.memory["peak"] = max(result.memory["peak"], service.peak_mib())
                     result.memory["after"] = service.resident_mib()
-                    if seconds is None:
-                        result.notes.append(f"polite clients got nothing for {settings.limit:.0f} s after its end")
+                    if unserved:
+                        result.notes.append(f"for {settings.limit:.0f} s after its end, no reply to polite clients of the kind "
+                                            + ", ".join(unserved))
                         break
-                    if seconds > 5:
-                        result.notes.append(f"its work went on for {seconds:.0f} s after its end")
+                    if time.monotonic() > begin + 5:
+                        result.notes.append(f"polite clients waited for {time.monotonic() - begin:.0f} s after its end")
                 result.samples = polite.stop()
             if not service.runs():
                 result.notes.append(f"the service ended: {service.last_log_line()}")
@@ -103,14 +105,14 @@ def beside_polite_clients(name: str, title: str, attack: Callable[[Hostile], Non
     return Abuse(name, title, run)
 
 
-def _settle(polite: PoliteClients, result: Result, limit: float) -> float | None:
-    """Waits until the clients of all kinds get replies again. Returns the seconds, or None if they do not in time."""
-    begin = time.monotonic()
-    while time.monotonic() < begin + limit:
+def wait_until_served(polite: PoliteClients, limit: float) -> list[str]:
+    """Waits until the clients of all kinds get replies in the current phase. Returns the kinds that do not in time."""
+    end = time.monotonic() + limit
+    while True:
         time.sleep(1)
-        if all(any(sample.outcome == "ok" for sample in polite.recent(kind)) for kind in polite.kinds):
-            return time.monotonic() - begin
-    return None
+        unserved = [kind for kind in polite.kinds if all(sample.outcome != "ok" for sample in polite.recent(kind))]
+        if not unserved or time.monotonic() > end:
+            return unserved
 
 
 def _drain_in_the_middle(service: Service, attack: Callable[[Hostile], None], settings: Settings, result: Result) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.abuse import attacks
-from bench.abuse.abuse import AFTER, ALONE, BESIDE, Settings, start_service
+from bench.abuse.abuse import AFTER, ALONE, BESIDE, Settings, start_service, wait_until_served
 from bench.abuse.hostile import Hostile
 from bench.abuse.polite import NO_REPLY, OTHER_BITS, PoliteClients, Sample, latencies
 from bench.abuse.service import Service
@@ -122,7 +122,7 @@ def soak(settings: Settings, seconds: float, patience: float) -> SoakResult:
             polite.phase(BESIDE)
             _abuse(service, share * seconds, result)
             polite.phase(AFTER)
-            _wait_until_polite_clients_are_served(polite, patience)
+            wait_until_served(polite, patience)
             time.sleep(_SETTLE_SECONDS)
             note_memory(name)
         result.samples = polite.stop(patience)
@@ -149,12 +149,6 @@ def _abuse(service: Service, seconds: float, result: SoakResult) -> None:
             running.be_strangers()
             next_stop = time.monotonic() + 10
     running.stop()
-
-
-def _wait_until_polite_clients_are_served(polite: PoliteClients, patience: float) -> None:
-    end = time.monotonic() + patience
-    while time.monotonic() < end and not all(any(s.outcome == "ok" for s in polite.recent(kind)) for kind in polite.kinds):
-        time.sleep(1)
 
 
 def _judge(result: SoakResult) -> None:
