@@ -254,7 +254,7 @@ TEST(TokenSampler, DrawsFromTheExactDistribution) {
           {.temperature = 1, .top_k = 7, .seed = 4},
           {.temperature = 1, .top_p = 0.8, .seed = 5},
           {.temperature = 1.3, .top_p = 0.6, .top_k = 12, .seed = 6}}) {
-      SCOPED_TRACE(options.seed);
+      SCOPED_TRACE(*options.seed);
       ExpectDistribution(options, logits, by_seed);
     }
   }
