@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,9 @@ inline constexpr int kExitFailed = 1;
 
 struct BatchFlags {
   EngineFlags engine;
-  std::string input;   ///< A path, or "-" for standard input.
-  std::string output;  ///< A path, or "-" for standard output.
+  std::string input;                  ///< A path, or "-" for standard input.
+  std::string output;                 ///< A path, or "-" for standard output.
+  std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
 };
 
 struct ServeFlags {

@@ -144,6 +144,16 @@ void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");
+  app.add_option_function<double>(
+         "--timeout",
+         [&flags](double seconds) {
+           flags.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
+         },
+         "Seconds until the server must have replied. Until then a connection that is refused or "
+         "lost is tried again")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->default_str(
+          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(flags.timeout).count()));
   app.add_flag("--json", flags.json, "Prints the whole response as JSON");
 }
 
@@ -185,6 +195,11 @@ int main(int argc, char** argv) {
                    "Responses, one line each, in the order of the input; -: standard output")
       ->required()
       ->type_name("FILE");
+  batch
+      ->add_option("--seed", batch_flags.seed,
+                   "Seed of the run: a completion whose request gives no seed has one that follows "
+                   "from this and the line's custom_id")
+      ->default_str("drawn, and logged");
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(

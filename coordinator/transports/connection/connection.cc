@@ -87,7 +87,7 @@ Connection::InFlight Connection::BeginRequest() {
   reading_since_.reset();
   const std::uint64_t number = next_request_++;
   auto pending = std::make_shared<PendingRequest>(held_replies_);
-  in_flight_.emplace(number, pending);
+  in_flight_.emplace(number, Request{pending, RequestBytes()});
   ++context_.counters.requests_in_flight;
   beginning_ = true;
   return {.pending = std::move(pending),
@@ -109,7 +109,10 @@ Connection::InFlight Connection::BeginRequest() {
 }
 
 void Connection::ReadNext() {
-  reading_since_.reset();
+  if (reading_since_) {
+    context_.memory.Note(RequestBytes());  // The request was skipped.
+    reading_since_.reset();
+  }
   if (is_closed_) {
     return;
   }
@@ -155,7 +158,9 @@ void Connection::Deliver(std::uint64_t number, Reply reply) {
     return;
   }
   if (reply.is_last) {
-    in_flight_.erase(number);
+    const auto request = in_flight_.find(number);
+    context_.memory.Note(request->second.bytes);
+    in_flight_.erase(request);
     --context_.counters.requests_in_flight;
   }
   Send(std::move(reply));
@@ -189,25 +194,26 @@ void Connection::EndWith(const proto::Error& error) {
 }
 
 void Connection::Write() {
-  asio::async_write(*stream_, asio::buffer(replies_.front().bytes),
-                    [self = shared_from_this()](const error_code& error, std::size_t) {
-                      if (error || self->is_closed_) {
-                        self->CloseNow();
-                        self->replies_.clear();  // Their `written` may refer to this object.
-                        return;
-                      }
-                      const std::function<void()> written =
-                          std::move(self->replies_.front().written);
-                      self->replies_.pop_front();
-                      if (!self->replies_.empty()) {
-                        self->Write();
-                      }
-                      if (written) {
-                        written();  // Last, because it may send the next reply.
-                      }
-                      self->FinishIfDone();
-                      self->ResumeReading();
-                    });
+  asio::async_write(
+      *stream_, asio::buffer(replies_.front().bytes),
+      [self = shared_from_this()](const error_code& error, std::size_t) {
+        if (error || self->is_closed_) {
+          self->CloseNow();
+          self->replies_.clear();  // Their `written` may refer to this object.
+          return;
+        }
+        const std::function<void()> written = std::move(self->replies_.front().written);
+        self->context_.memory.Note(static_cast<std::int64_t>(self->replies_.front().bytes.size()));
+        self->replies_.pop_front();
+        if (!self->replies_.empty()) {
+          self->Write();
+        }
+        if (written) {
+          written();  // Last, because it may send the next reply.
+        }
+        self->FinishIfDone();
+        self->ResumeReading();
+      });
 }
 
 Clock::time_point Connection::IdleSince() const {
@@ -236,9 +242,8 @@ void Connection::WatchIdle() {
 }
 
 Clock::time_point Connection::ReadingDeadline() const {
-  const std::int64_t bytes = stream_->bytes_read() - read_before_;
   return *reading_since_ + context_.read_timeout +
-         std::chrono::seconds(bytes / kReadBytesPerSecond);
+         std::chrono::seconds(RequestBytes() / kReadBytesPerSecond);
 }
 
 void Connection::WatchReading(Clock::time_point deadline) {
@@ -307,8 +312,9 @@ void Connection::CloseNow() {
   reading_timer_.cancel();
   context_.counters.requests_in_flight -= static_cast<std::int64_t>(in_flight_.size());
   std::vector<Scheduler::Ticket> tickets;
-  for (const auto& [number, pending] : in_flight_) {
-    tickets.push_back(pending->Leave());
+  for (const auto& [number, request] : in_flight_) {
+    tickets.push_back(request.pending->Leave());
+    context_.memory.Note(request.bytes);
   }
   context_.cancel(std::move(tickets));
   closed_(id_);

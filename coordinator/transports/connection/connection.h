@@ -16,6 +16,7 @@
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/transports/connection/byte_stream.h"
 #include "coordinator/transports/connection/client_counters.h"
+#include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/pending_request.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "proto/base/error.h"
@@ -28,6 +29,7 @@ struct ConnectionContext {
   std::chrono::milliseconds read_timeout;  ///< See SocketOptions.
   const HeldBytes& replies;                ///< Bytes of the replies of all connections.
   ClientCounters& counters;
+  MemoryReturn& memory;
   /// Drops queued jobs whose client has left. Called on any thread.
   std::function<void(std::vector<Scheduler::Ticket>)> cancel;
 };
@@ -121,6 +123,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Ends the connection if the request that is being read takes too long.
   void WatchReading(Clock::time_point deadline);
   Clock::time_point ReadingDeadline() const;
+  std::int64_t RequestBytes() const { return stream_->bytes_read() - read_before_; }
   /// Polls whether the client has left, while reading is paused.
   void WatchLeaving();
   /// When the idle timeout began: at the last transfer, or when the client last had a reason to be
@@ -155,7 +158,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::uint64_t next_request_ = 0;
   /// By a number that the connection chooses, because a client may use an id twice.
-  std::unordered_map<std::uint64_t, std::shared_ptr<PendingRequest>> in_flight_;
+  struct Request {
+    std::shared_ptr<PendingRequest> pending;
+    std::int64_t bytes = 0;
+  };
+  std::unordered_map<std::uint64_t, Request> in_flight_;
   bool close_when_done_ = false;
   bool reads_no_more_ = false;  ///< No further request is taken.
   bool is_finishing_ = false;

@@ -40,9 +40,14 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       work_(io_.get_executor()),
       requests_(std::max(options.max_held_bytes, options.max_request_bytes)),
       handler_(service, io_.get_executor(), options.max_held_bytes),
+      memory_(io_.get_executor()),
       protocol_context_{handler_, requests_, options.max_request_bytes},
       make_protocol_(std::move(make_protocol)),
-      context_{options.idle_timeout, options.read_timeout, handler_.replies(), handler_.counters(),
+      context_{options.idle_timeout,
+               options.read_timeout,
+               handler_.replies(),
+               handler_.counters(),
+               memory_,
                [this](std::vector<Scheduler::Ticket> left) { handler_.Cancel(std::move(left)); }},
       acceptor_(asio::make_strand(io_)),
       accept_again_(acceptor_.get_executor()) {
@@ -63,6 +68,7 @@ RequestServer::~RequestServer() {
   // A pass may still compute a request whose client has left, and its response is posted to these
   // threads.
   handler_.WaitIdle();
+  memory_.Stop();
   work_.reset();
   for (std::thread& thread : threads_) {
     thread.join();

@@ -21,6 +21,7 @@
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/transports/connection/clients_status.h"
 #include "coordinator/transports/connection/connection.h"
+#include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/connection/socket_options.h"
@@ -75,6 +76,7 @@ class RequestServer {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   HeldBytes requests_;
   RequestHandler handler_;
+  MemoryReturn memory_;
   const ProtocolContext protocol_context_;
   const MakeProtocol make_protocol_;
   ConnectionContext context_;

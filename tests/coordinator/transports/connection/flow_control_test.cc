@@ -175,7 +175,11 @@ class ByteProtocol : public Protocol {
 class FlowControl : public ::testing::Test {
  protected:
   explicit FlowControl(milliseconds idle_timeout = kPatience, milliseconds read_timeout = kPatience)
-      : context_{idle_timeout, read_timeout, all_replies_, counters_,
+      : context_{idle_timeout,
+                 read_timeout,
+                 all_replies_,
+                 counters_,
+                 memory_,
                  [this](std::vector<Scheduler::Ticket> tickets) { cancelled_ = tickets; }} {
     auto stream = std::make_unique<FakeStream>(io_);
     stream_ = stream.get();
@@ -227,6 +231,7 @@ class FlowControl : public ::testing::Test {
   asio::io_context io_;
   HeldBytes all_replies_{std::int64_t{1} << 30};
   ClientCounters counters_;
+  MemoryReturn memory_{io_.get_executor()};
   std::vector<Scheduler::Ticket> cancelled_;
   ConnectionContext context_;
   std::vector<Connection::InFlight> requests_;
