@@ -97,10 +97,11 @@ void Measure(const std::filesystem::path& model, const Flags& flags) {
       return count;
     }));
     continued.values.push_back(Timed(tokens, [&] {
-      const ContinuedText text(*tokenizer, query, SpecialTokensInText::kAllow);
+      const ContinuedText text =
+          ContinuedText::Make(*tokenizer, query, SpecialTokensInText::kAllow).value();
       std::size_t count = text.ids().size();
       for (const std::string& item : items) {
-        count += text.Encode(item).size();
+        count += text.Continue(item).value().size();
       }
       return count;
     }));

@@ -73,6 +73,12 @@ struct RandomMerges {
   }
 };
 
+Ids Encode(const BpeModel& model, std::string_view piece) {
+  TokenCollector tokens;
+  model.Encode(piece, tokens);
+  return std::move(tokens).Take();
+}
+
 TEST(BpeModel, MergesAsBpeIsDefined) {
   std::mt19937 random(1);
   int merged = 0;
@@ -84,8 +90,7 @@ TEST(BpeModel, MergesAsBpeIsDefined) {
       for (std::size_t length = random() % 60; piece.size() < length;) {
         piece += static_cast<char>('a' + random() % 3);
       }
-      Ids ids;
-      model.Encode(piece, ids);
+      const Ids ids = Encode(model, piece);
       ASSERT_EQ(ids, merges.Slow(piece)) << piece;
       merged += ids.size() < piece.size() ? 1 : 0;
     }
@@ -96,10 +101,11 @@ TEST(BpeModel, MergesAsBpeIsDefined) {
 TEST(BpeModel, AppendsToWhatIsThere) {
   std::mt19937 random(2);
   const BpeModel model = RandomMerges(random).Model();
-  Ids ids = {7};
-  model.Encode("", ids);
-  model.Encode("x", ids);
-  EXPECT_EQ(ids, (Ids{7, 'x'}));
+  TokenCollector tokens;
+  tokens.Add(7);
+  model.Encode("", tokens);
+  model.Encode("x", tokens);
+  EXPECT_EQ(tokens.ids(), (Ids{7, 'x'}));
 }
 
 TEST(BpeModel, AWholePieceThatIsATokenComesBeforeMerges) {
@@ -108,11 +114,11 @@ TEST(BpeModel, AWholePieceThatIsATokenComesBeforeMerges) {
   data.byte_tokens['a'] = 1;
   data.whole_pieces = {{"aa", 9}};
   const BpeModel model(std::move(data));
-  Ids ids;
-  model.Encode("aa", ids);
-  model.Encode("aaa", ids);
-  model.Encode("aba", ids);  // the byte b has no token
-  EXPECT_EQ(ids, (Ids{9, 1, 1, 1, 1, 1}));
+  TokenCollector tokens;
+  model.Encode("aa", tokens);
+  model.Encode("aaa", tokens);
+  model.Encode("aba", tokens);  // the byte b has no token
+  EXPECT_EQ(tokens.ids(), (Ids{9, 1, 1, 1, 1, 1}));
 }
 
 TEST(MergeTable, KeepsManyPairsApart) {

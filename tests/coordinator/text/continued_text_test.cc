@@ -219,13 +219,13 @@ class Continued : public testing::TestWithParam<std::filesystem::path> {
 
   /// False after a failure.
   bool Check(std::string_view query, std::string_view item, SpecialTokensInText special_tokens) {
-    const ContinuedText text(*tokenizer_, query, special_tokens);
+    const ContinuedText text = ContinuedText::Make(*tokenizer_, query, special_tokens).value();
     EXPECT_EQ(text.ids(), FromStart(*tokenizer_, query, special_tokens))
         << "query " << testing::PrintToString(query);
-    EXPECT_EQ(text.Encode(item),
+    EXPECT_EQ(text.Continue(item).value(),
               FromStart(*tokenizer_, std::string(query) + std::string(item), special_tokens))
         << "query " << testing::PrintToString(query) << ", item " << testing::PrintToString(item)
-        << ", cut " << tokenizer_->CertainCut(query, {.special_tokens = special_tokens});
+        << ", cut " << tokenizer_->FindOpenEnd(query, {.special_tokens = special_tokens}).cut;
     return !HasFailure();
   }
 
@@ -250,13 +250,14 @@ TEST_P(Continued, TheSameQueryServesManyItems) {
   Texts texts(*tokenizer_);
   for (int i = 0; i < 100; ++i) {
     const std::string query = texts.Next(i % 10 == 0 ? 600 : 60);
-    const ContinuedText text(*tokenizer_, query, SpecialTokensInText::kAllow);
+    const ContinuedText text =
+        ContinuedText::Make(*tokenizer_, query, SpecialTokensInText::kAllow).value();
     for (int j = 0; j < 30; ++j) {
       const std::string item = texts.Next(3);
-      ASSERT_EQ(text.Encode(item),
+      ASSERT_EQ(text.Continue(item).value(),
                 FromStart(*tokenizer_, query + item, SpecialTokensInText::kAllow))
           << "query " << testing::PrintToString(query) << ", item " << testing::PrintToString(item)
-          << ", cut " << tokenizer_->CertainCut(query, {});
+          << ", cut " << tokenizer_->FindOpenEnd(query, {}).cut;
     }
   }
 }
@@ -269,7 +270,7 @@ TEST_P(ContinuedWithCuts, ATextOfWordsIsCutNearItsEnd) {
   for (int i = 0; i < 300; ++i) {
     text += " the harbour, and don't sea 12.\n";
   }
-  EXPECT_LT(text.size() - tokenizer_->CertainCut(text, {}), 40u);
+  EXPECT_LT(text.size() - tokenizer_->FindOpenEnd(text, {}).cut, 40u);
 }
 
 TEST_P(Continued, EmptyTexts) {

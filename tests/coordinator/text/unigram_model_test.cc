@@ -15,9 +15,9 @@ using proto::TokenId;
 using Ids = std::vector<TokenId>;
 
 Ids Encode(const UnigramModel::Data& data, std::string_view text) {
-  Ids ids;
-  UnigramModel(data).Encode(text, ids);
-  return ids;
+  TokenCollector tokens;
+  UnigramModel(data).Encode(text, tokens);
+  return std::move(tokens).Take();
 }
 
 /// The tokens of the reference's own example.
