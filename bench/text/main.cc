@@ -90,7 +90,8 @@ void Measure(const std::filesystem::path& model, const Flags& flags) {
   std::size_t tokens = 0;
   for (int round = 0; round < flags.rounds; ++round) {
     alone.values.push_back(Timed(tokens, [&] {
-      std::size_t count = EncodeFromStart(*tokenizer, query, SpecialTokensInText::kAllow).size();
+      std::size_t count =
+          EncodeFromStart({}, *tokenizer, query, SpecialTokensInText::kAllow).value().size();
       for (const std::string& item : items) {
         count += tokenizer->Encode(item).size();
       }

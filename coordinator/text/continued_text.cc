@@ -8,18 +8,6 @@ namespace scorecast::coordinator {
 using proto::Expected;
 using proto::Unexpected;
 
-namespace {
-
-/// `limits` behind `tokens` tokens.
-EncodeLimits Behind(std::size_t tokens, EncodeLimits limits) {
-  if (limits.max_tokens != EncodeLimits::kUnlimited) {
-    limits.max_tokens -= static_cast<std::int64_t>(tokens);
-  }
-  return limits;
-}
-
-}  // namespace
-
 Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokenizer,
                                                          std::string_view text,
                                                          SpecialTokensInText special_tokens,
@@ -30,7 +18,7 @@ Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokeni
   }
   const std::size_t added = result.ids_.size();
   const Expected<EncodedText, EncodeFault> encoded =
-      tokenizer.EncodeWithin(Behind(added, limits), text, result.tail_options_);
+      tokenizer.EncodeWithin(limits.Behind(added), text, result.tail_options_);
   if (!encoded) {
     return Unexpected(encoded.error());
   }
@@ -65,7 +53,7 @@ Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokeni
 Expected<std::vector<TokenId>, EncodeFault> ContinuedText::Continue(
     std::string_view continuation, const EncodeLimits& limits) const {
   const Expected<EncodedText, EncodeFault> encoded = tokenizer_.EncodeWithin(
-      Behind(head_tokens_, limits), tail_ + std::string(continuation), tail_options_);
+      limits.Behind(head_tokens_), tail_ + std::string(continuation), tail_options_);
   if (!encoded) {
     return Unexpected(encoded.error());
   }

@@ -88,8 +88,8 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
     EncodeOptions later = options;
     later.at_start = false;
     const EncodeLimits stop = {.stop = limits.stop};
-    std::vector<TokenId> ids = Ids(piece, options, stop);
-    const std::vector<TokenId> behind = Ids(piece.substr(end.cut), later, stop);
+    std::vector<TokenId> ids = EncodeWhole(piece, options, stop);
+    const std::vector<TokenId> behind = EncodeWhole(piece.substr(end.cut), later, stop);
     // The continuation may be empty, so the piece's tokens end with those behind the cut. A cut
     // that does not even hold for that is not used.
     if (!EndsWith(ids, behind)) {
@@ -105,12 +105,12 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
   }
   EncodeLimits left = limits;
   left.max_tokens = tokens.left();
-  AddAll(Ids(text, options, left), options, limits, tokens);
+  AddAll(EncodeWhole(text, options, left), options, limits, tokens);
   encoded.ids = std::move(tokens).Take();
   return encoded;
 }
 
-std::vector<TokenId> Tokenizer::Ids(std::string_view text, const EncodeOptions& options,
+std::vector<TokenId> Tokenizer::EncodeWhole(std::string_view text, const EncodeOptions& options,
                                     const EncodeLimits& limits) const {
   TokenCollector tokens(limits);
   EncodeText(text, options, tokens);
@@ -142,7 +142,7 @@ void Tokenizer::AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollecto
   }
   for (const std::string_view part : {text.substr(0, first), text.substr(first)}) {
     for (const TokenId part_id :
-         Ids(part, {.at_start = false, .special_tokens = SpecialTokensInText::kEscape},
+         EncodeWhole(part, {.at_start = false, .special_tokens = SpecialTokensInText::kEscape},
              {.stop = limits.stop})) {
       if (EscapedSpelling(part_id).size() < text.size()) {
         AddEscaped(part_id, limits, tokens);

@@ -109,7 +109,7 @@ class Tokenizer {
   virtual std::string_view EscapedSpelling(TokenId /*id*/) const { return {}; }
 
   /// The tokens of EncodeText.
-  std::vector<TokenId> Ids(std::string_view text, const EncodeOptions& options,
+  std::vector<TokenId> EncodeWhole(std::string_view text, const EncodeOptions& options,
                            const EncodeLimits& limits) const;
   void AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollector& tokens) const;
   void AddAll(const std::vector<TokenId>& ids, const EncodeOptions& options,

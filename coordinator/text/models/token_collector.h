@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -18,6 +19,15 @@ struct EncodeLimits {
   const std::atomic<bool>* stop = nullptr;
   /// A longer text is encoded in pieces of about this size, in bytes.
   std::size_t piece_bytes = std::size_t{64} << 10;
+
+  /// The limits of what follows `tokens` tokens.
+  EncodeLimits Behind(std::size_t tokens) const {
+    EncodeLimits rest = *this;
+    if (max_tokens != kUnlimited) {
+      rest.max_tokens -= static_cast<std::int64_t>(tokens);
+    }
+    return rest;
+  }
 };
 
 /// Why the tokens of a text are not there.

@@ -1,6 +1,7 @@
 #include "coordinator/text/models/bpe_model.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -96,6 +97,59 @@ TEST(BpeModel, MergesAsBpeIsDefined) {
     }
   }
   EXPECT_GT(merged, 1000);
+}
+
+/// "a" and "b" with the tokens "ab" and "abab"; "c" is in no longer token.
+BpeModel SmallModel() {
+  BpeModel::Data data;
+  data.byte_tokens.fill(-1);
+  data.byte_tokens['a'] = 0;
+  data.byte_tokens['b'] = 1;
+  data.byte_tokens['c'] = 2;
+  data.merges = MergeTable(2);
+  data.merges.Insert(0, 1, {.rank = 0, .merged = 3});
+  data.merges.Insert(3, 3, {.rank = 1, .merged = 4});
+  for (const std::string_view token : {"a", "b", "c", "ab", "abab"}) {
+    data.pairs.AddBytes(token);
+    data.longest.AddBytes(token);
+  }
+  data.pairs.Finish();
+  return BpeModel(std::move(data));
+}
+
+std::string Repeated(std::string_view part, std::size_t times) {
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) {
+    text += part;
+  }
+  return text;
+}
+
+TEST(BpeModel, ALongPieceIsMergedInPartsWhereNoTokenLies) {
+  const BpeModel model = SmallModel();
+  EXPECT_EQ(Encode(model, Repeated("abab", 5000)), Ids(5000, 4));
+  const Ids ids = Encode(model, Repeated("ababababc", 5000));
+  ASSERT_EQ(ids.size(), 15000u);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_EQ(ids[i], i % 3 == 2 ? 2 : 4) << i;
+  }
+}
+
+TEST(BpeModel, APieceWithTooManyTokensIsNotMerged) {
+  const BpeModel model = SmallModel();
+  EXPECT_EQ(model.LeastTokens(Repeated("ababc", 100)), 200);
+  EXPECT_EQ(model.LeastTokens("xyz"), 0) << "bytes without a token may be left out";
+  TokenCollector tokens({.max_tokens = 99});
+  EXPECT_THROW(model.Encode(Repeated("abab", 100), tokens), TokenCollector::Ended);
+  EXPECT_TRUE(tokens.ids().empty());
+}
+
+TEST(BpeModel, StopEndsAMerging) {
+  const BpeModel model = SmallModel();
+  const std::atomic<bool> stop = true;
+  TokenCollector tokens({.stop = &stop});
+  EXPECT_THROW(model.Encode(Repeated("ab", 10'000), tokens), TokenCollector::Ended);
+  EXPECT_TRUE(tokens.ids().empty());
 }
 
 TEST(BpeModel, AppendsToWhatIsThere) {
