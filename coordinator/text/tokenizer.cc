@@ -111,7 +111,7 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
 }
 
 std::vector<TokenId> Tokenizer::EncodeWhole(std::string_view text, const EncodeOptions& options,
-                                    const EncodeLimits& limits) const {
+                                            const EncodeLimits& limits) const {
   TokenCollector tokens(limits);
   EncodeText(text, options, tokens);
   return std::move(tokens).Take();
@@ -143,7 +143,7 @@ void Tokenizer::AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollecto
   for (const std::string_view part : {text.substr(0, first), text.substr(first)}) {
     for (const TokenId part_id :
          EncodeWhole(part, {.at_start = false, .special_tokens = SpecialTokensInText::kEscape},
-             {.stop = limits.stop})) {
+                     {.stop = limits.stop})) {
       if (EscapedSpelling(part_id).size() < text.size()) {
         AddEscaped(part_id, limits, tokens);
       }
