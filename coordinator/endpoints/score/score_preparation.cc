@@ -381,7 +381,7 @@ class OneByOnePreparation {
     if (auto fault = IdsFault()) {
       return fault;
     }
-    SequenceList list(request_, labels_, tokens.query(), context_, readout);
+    SequenceList list(request_, labels_, tokens->query(), context_, readout);
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
       Expected<std::vector<TokenId>, EncodeFault> prompt = tokens->Prompt(request_.items[i], limit);
       if (!prompt) {
