@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
 
@@ -47,6 +48,9 @@ std::optional<Error> ListFault(const std::vector<TokenId>& ids, const std::strin
   return std::nullopt;
 }
 
+/// Tokens of a label that are counted, at most.
+constexpr std::int64_t kMostCounted = 1000;
+
 Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels,
                                           const Tokenizer* tokenizer) {
   if (tokenizer == nullptr) {
@@ -58,15 +62,15 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
     if (!IsValidUtf8(labels[i])) {
       return Unexpected(InvalidUtf8(At("labels", i)));
     }
-    const std::optional<TokenId> id = tokenizer->SingleToken(labels[i]);
-    if (!id) {
-      return Unexpected(
-          BadRequest("label_not_one_token",
-                     "Each label must be exactly one token: " + Quoted(labels[i]) + " is " +
-                         std::to_string(tokenizer->Encode(labels[i]).size()) + " tokens.",
-                     At("labels", i)));
+    const auto encoded = tokenizer->EncodeWithin({.max_tokens = kMostCounted}, labels[i]);
+    if (!encoded || encoded->ids.size() != 1) {
+      return Unexpected(BadRequest(
+          "label_not_one_token",
+          "Each label must be exactly one token: " + Quoted(labels[i]) + " is " +
+              (encoded ? std::to_string(encoded->ids.size()) : MoreThan(kMostCounted)) + " tokens.",
+          At("labels", i)));
     }
-    ids.push_back(*id);
+    ids.push_back(encoded->ids.front());
   }
   return ids;
 }

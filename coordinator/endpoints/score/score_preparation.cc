@@ -106,6 +106,12 @@ void WarnOfItemFirst() {
 
 Error EmptyQuery() { return BadRequest("empty_query", "The query has no token.", "query"); }
 
+/// `positions` says how many the query and the item of `field` have.
+Error TooManyPositions(const std::string& positions, const std::string& field) {
+  return BadRequest("too_many_positions",
+                    "Too many positions: " + positions + " (query and " + field + ").", field);
+}
+
 /// The fault of a prompt that consists of the query and an item.
 std::optional<Error> PromptFault(const PackedSequence& sequence, std::size_t item,
                                  const RequestContext& context) {
@@ -115,10 +121,7 @@ std::optional<Error> PromptFault(const PackedSequence& sequence, std::size_t ite
   }
   const std::int64_t limit = context.config.max_position_embeddings;
   if (sequence.rows() > limit) {
-    return BadRequest(
-        "too_many_positions",
-        "Too many positions: " + Exceeds(sequence.rows(), limit) + " (query and " + field + ").",
-        field);
+    return TooManyPositions(Exceeds(sequence.rows(), limit), field);
   }
   // A token may span query and item, so the fault is that of the item.
   if (auto fault = VocabularyFault(sequence.tokens, field, context.config.vocab_size)) {
@@ -199,7 +202,9 @@ class MultiItemPreparation {
       : request_(request), labels_(labels), context_(context) {}
 
   std::optional<Error> Prepare(std::vector<PackedSequence>& sequences, ScoreReadout& readout) {
-    Tokenize();
+    if (const std::optional<EncodeFault> fault = Tokenize()) {
+      return EncodeError(*fault, TooLong(MoreThan(context_.options.max_multi_item_seq_len)));
+    }
     if (auto fault = TokenFault()) {
       return fault;
     }
@@ -239,18 +244,34 @@ class MultiItemPreparation {
   }
 
  private:
-  void Tokenize() {
-    const JointTokens tokens(request_, context_);
-    prefix_ = tokens.query();
+  /// Ends early if LengthFault is certain.
+  std::optional<EncodeFault> Tokenize() {
+    std::int64_t left = context_.options.max_multi_item_seq_len;  // For the query and what follows.
+    const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, left);
+    if (!tokens) {
+      return tokens.error();
+    }
+    prefix_ = tokens->query();
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
-      ItemTokens item = tokens.Item(request_.items[i]);
-      if (item.include_query) {
-        prompts_.emplace_back(i, std::move(item.ids));
+      Expected<ItemTokens, EncodeFault> item = tokens->Item(request_.items[i], left);
+      if (!item) {
+        return item.error();
+      }
+      left -= static_cast<std::int64_t>(item->ids.size());
+      if (item->include_query) {
+        prompts_.emplace_back(i, std::move(item->ids));
       } else {
-        blocks_.push_back(std::move(item.ids));
+        blocks_.push_back(std::move(item->ids));
         items_of_blocks_.push_back(i);
       }
     }
+    return std::nullopt;
+  }
+
+  /// `length` says how long query and items are together.
+  static Error TooLong(const std::string& length) {
+    return BadRequest("sequence_too_long",
+                      "Query and items together are too long: " + length + " tokens.", "items");
   }
 
   std::optional<Error> TokenFault() const {
@@ -296,10 +317,7 @@ class MultiItemPreparation {
       rows += static_cast<std::int64_t>(prompt.size());
     }
     if (rows > context_.options.max_multi_item_seq_len) {
-      return BadRequest("sequence_too_long",
-                        "Query and items together are too long: " +
-                            Exceeds(rows, context_.options.max_multi_item_seq_len) + " tokens.",
-                        "items");
+      return TooLong(Exceeds(rows, context_.options.max_multi_item_seq_len));
     }
     return needs_query ? PositionFault() : std::nullopt;
   }
@@ -343,8 +361,15 @@ class OneByOnePreparation {
 
   std::optional<Error> Prepare(std::vector<PackedSequence>& sequences,
                                ScoreReadout& readout) const {
-    const JointTokens tokens(request_, context_);
-    if (tokens.query().empty()) {
+    const std::int64_t limit = context_.config.max_position_embeddings;
+    const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, limit);
+    if (!tokens && request_.items.empty() && tokens.error() == EncodeFault::kTooManyTokens) {
+      return std::nullopt;  // Nothing is computed.
+    }
+    if (!tokens) {
+      return EncodeError(tokens.error(), TooManyPositions(MoreThan(limit), At("items", 0)));
+    }
+    if (tokens->query().empty()) {
       return EmptyQuery();
     }
     if (auto fault = IdsFault()) {
@@ -352,7 +377,11 @@ class OneByOnePreparation {
     }
     SequenceList list(request_, labels_, readout);
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
-      PackedSequence sequence = PackItems(tokens.Prompt(request_.items[i]), {});
+      Expected<std::vector<TokenId>, EncodeFault> prompt = tokens->Prompt(request_.items[i], limit);
+      if (!prompt) {
+        return EncodeError(prompt.error(), TooManyPositions(MoreThan(limit), At("items", i)));
+      }
+      PackedSequence sequence = PackItems(*std::move(prompt), {});
       if (auto fault = PromptFault(sequence, i, context_)) {
         return fault;
       }
