@@ -64,6 +64,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "Requests that wait, at most; a further one is refused with 429")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
+  app.add_option("--max-queue-tokens", flags.max_queue_tokens,
+                 "Tokens of the requests that wait, at most, where the query of a request counts "
+                 "once; a further request is refused with 429, unless no other waits")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str();
   app.add_option("--max-connections", flags.socket.max_connections,
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))

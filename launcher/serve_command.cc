@@ -140,7 +140,9 @@ void LimitTimeOfEnd() {
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
       : cluster(engine.runner(), engine.limits()),
-        scheduler(cluster, {.max_queue = flags.max_queue, .cached_pages = engine.cached_pages()}),
+        scheduler(cluster, {.max_queue = flags.max_queue,
+                            .max_queue_tokens = flags.max_queue_tokens,
+                            .cached_pages = engine.cached_pages()}),
         requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler),
         server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads,
                coordinator::MakeFrameProtocol) {}

@@ -20,7 +20,7 @@ using proto::Expected;
 using proto::Unexpected;
 
 /// `field` is the name of the list in the request: "label_token_ids" or "label_token_ids[2]".
-std::optional<Error> ListFault(const std::vector<TokenId>& ids, const std::string& field,
+std::optional<Error> ListFault(const proto::LabelList& ids, const std::string& field,
                                std::int64_t vocab_size) {
   if (ids.empty()) {
     return BadRequest("no_labels", field + " must be a nonempty list.", field);
@@ -77,8 +77,9 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
 
 LabelLists AllClasses(std::int64_t num_classes) {
   LabelLists classes;
-  std::vector<TokenId>& list = classes.lists.emplace_back(static_cast<std::size_t>(num_classes));
+  std::vector<TokenId> list(static_cast<std::size_t>(num_classes));
   std::iota(list.begin(), list.end(), 0);
+  classes.lists.emplace_back(std::move(list));
   return classes;
 }
 
@@ -106,15 +107,16 @@ Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_tok
     if (!ids) {
       return Unexpected(std::move(ids).error());
     }
-    result.lists.push_back(*std::move(ids));
+    result.lists.emplace_back(*std::move(ids));
   } else if (!label_token_ids) {
     return Unexpected(BadRequest(
         "no_labels", "label_token_ids is required for generation (CausalLM) models.", field));
   } else if (const auto* one = std::get_if<0>(&*label_token_ids)) {
-    result.lists.push_back(*one);
+    result.lists.emplace_back(*one);
   } else {
     result.per_item = true;
-    result.lists = std::get<1>(*label_token_ids);
+    const auto& lists = std::get<1>(*label_token_ids);
+    result.lists.assign(lists.begin(), lists.end());
     if (result.lists.size() != num_items) {
       return Unexpected(BadRequest(
           "label_lists_mismatch",
