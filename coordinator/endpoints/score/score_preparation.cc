@@ -389,7 +389,7 @@ class OneByOnePreparation {
       if (!prompt) {
         return EncodeError(prompt.error(), TooManyPositions(MoreThan(limit), At("items", i)));
       }
-      if (auto fault = list.AddPrompt(*std::move(prompt), i)) {
+      if (auto fault = list.AddPrompt(*prompt, i)) {
         return fault;
       }
     }
