@@ -151,7 +151,7 @@ void LmHead::ReadWithNormalizer(const Input& input, const std::vector<std::size_
       const std::span<PartialLogits> of_row = std::span(parts).subspan(
           static_cast<std::size_t>(i * parts_a_row), static_cast<std::size_t>(parts_a_row));
       PartialLogits row_part = Merged(read, of_row);
-      for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
+      for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)].ids()) {
         if (vocabulary_.Contains(id)) {
           row_part.label_logits.push_back(logits[i][id - vocabulary_.begin]);
         }
@@ -191,7 +191,7 @@ void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offs
     }
     PartialLogits part;
     float* weight = thread_row_[static_cast<std::size_t>(thread)].data();
-    for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
+    for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)].ids()) {
       if (vocabulary_.Contains(id)) {
         ReadRows(mapped_weight_, {id, id + 1}, weight);
         const float logit = kernels_.dot(input.RowOf(index), weight, hidden_size_);

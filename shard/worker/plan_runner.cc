@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <numeric>
 #include <span>
 
 #include "proto/base/check.h"
@@ -48,10 +49,14 @@ bool PlanRunner::FollowOne() {
     is_stopped_ = true;
     return false;
   }
-  std::vector<std::byte> bytes(ring.plan_bytes);
-  group_.Broadcast(bytes);
-  Compute(proto::DecodePlan(bytes));
+  Compute(Receive(ring.plan_bytes));
   return true;
+}
+
+proto::ForwardPlan PlanRunner::Receive(std::uint64_t plan_bytes) {
+  std::vector<std::byte> bytes(plan_bytes);
+  group_.Broadcast(bytes);
+  return proto::DecodePlan(bytes);
 }
 
 std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
@@ -62,12 +67,14 @@ std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
     // The other ranks wait for this one in the middle of the pass; only the job's end frees them.
     proto::Check(false, fault.what());
   }
-  std::vector<int> counts;
-  std::size_t total = 0;
-  for (const proto::Range& vocabulary : vocabularies_) {
-    counts.push_back(static_cast<int>(LayOutPartialLogits(plan, vocabulary).bytes));
-    total += static_cast<std::size_t>(counts.back());
+  if (group_.size() == 1) {
+    return mine;
   }
+  std::vector<std::size_t> counts;
+  for (const proto::Range& vocabulary : vocabularies_) {
+    counts.push_back(LayOutPartialLogits(plan, vocabulary).bytes);
+  }
+  const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   std::vector<std::byte> all(group_.is_root() ? total : 0);
   group_.GatherToRoot(mine, counts, all);
   return all;

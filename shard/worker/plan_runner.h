@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "proto/model/partition.h"
@@ -31,6 +33,8 @@ class PlanRunner {
   bool FollowOne();
 
  private:
+  /// Receives the plan that rank 0 broadcasts in this number of bytes.
+  proto::ForwardPlan Receive(std::uint64_t plan_bytes);
   /// Computes this rank's share. On rank 0 returns the partial logits of all ranks in rank order.
   std::vector<std::byte> Compute(const proto::ForwardPlan& plan);
 

@@ -38,10 +38,9 @@ bool WantsLabels(const ChunkedRequest& request) {
 }
 
 /// Empty if no labels are wanted.
-Expected<std::vector<TokenId>> Labels(const ChunkedRequest& request,
-                                      const RequestContext& context) {
+Expected<proto::LabelList> Labels(const ChunkedRequest& request, const RequestContext& context) {
   if (!WantsLabels(request)) {
-    return std::vector<TokenId>();
+    return proto::LabelList();
   }
   std::optional<LabelTokenIds> ids;
   if (request.label_token_ids) {
@@ -125,7 +124,7 @@ std::optional<Error> PositionFault(const PackedSequence& sequence, const Chunked
                     FieldPast(limit, sequence, request, tokens));
 }
 
-void AddReads(std::vector<TokenId> labels, const ChunkedRequest& request, PackedSequence& sequence,
+void AddReads(proto::LabelList labels, const ChunkedRequest& request, PackedSequence& sequence,
               ChunkedReadout& readout) {
   readout.reads_rows = readout.row.scores || readout.row.top_logprobs;
   if (!readout.reads_rows) {
@@ -223,7 +222,7 @@ Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
   if (!strategy) {
     return Unexpected(strategy.error());
   }
-  Expected<std::vector<TokenId>> label_ids = Labels(request, context);
+  Expected<proto::LabelList> label_ids = Labels(request, context);
   if (!label_ids) {
     return Unexpected(std::move(label_ids).error());
   }

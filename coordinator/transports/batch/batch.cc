@@ -66,8 +66,8 @@ class Window {
 
   struct Slot {
     std::int64_t bytes = 0;
-    FinishRecord finish;  ///< Set when the line's record can be formed.
-    Scheduler::Ticket ticket = Scheduler::kNoTicket;
+    FinishRecord finish;              ///< Set when the line's record can be formed.
+    RequestService::Request request;  ///< Null if the line is not a request, or has no request yet.
   };
 
   /// Waits for room for a line. Null if the output has failed: no further line need be read.
@@ -77,18 +77,18 @@ class Window {
     if (failed_) {
       return nullptr;
     }
-    auto slot = std::make_shared<Slot>(Slot{bytes, {}});
+    auto slot = std::make_shared<Slot>(Slot{bytes, {}, nullptr});
     slots_.push_back(slot);
     bytes_ += bytes;
     changed_.notify_all();
     return slot;
   }
 
-  /// Records the ticket of the line's request. False if the output has failed: the caller must then
-  /// cancel the ticket.
-  bool Queued(Slot& slot, Scheduler::Ticket ticket) {
+  /// Records the line's request. False if the output has failed: the caller must then cancel the
+  /// request.
+  bool Admitted(Slot& slot, const RequestService::Request& request) {
     const std::lock_guard lock(mutex_);
-    slot.ticket = ticket;
+    slot.request = request;
     return !failed_;
   }
 
@@ -127,16 +127,16 @@ class Window {
     changed_.notify_all();
   }
 
-  /// Records that the output has failed. Returns the tickets to cancel.
-  std::vector<Scheduler::Ticket> Fail() {
+  /// Records that the output has failed. Returns the requests to cancel.
+  std::vector<RequestService::Request> Fail() {
     const std::lock_guard lock(mutex_);
     failed_ = true;
     changed_.notify_all();
-    std::vector<Scheduler::Ticket> tickets;
+    std::vector<RequestService::Request> requests;
     for (const std::shared_ptr<Slot>& slot : slots_) {
-      tickets.push_back(slot->ticket);
+      requests.push_back(slot->request);
     }
-    return tickets;
+    return requests;
   }
 
  private:
@@ -278,12 +278,13 @@ class LineTaker {
     }
     const auto body = json.find("body");
     static const nlohmann::json kNoBody;
-    const Scheduler::Ticket ticket =
-        service_.Begin(*endpoint, endpoint->FromJson(body == json.end() ? kNoBody : *body), arrived,
+    const RequestService::Request request =
+        service_.Admit(*endpoint, endpoint->FromJson(body == json.end() ? kNoBody : *body), arrived,
                        std::make_shared<LineSink>(window_, slot, *custom_id));
-    if (!window_->Queued(*slot, ticket)) {
-      service_.Cancel({ticket});
+    if (!window_->Admitted(*slot, request)) {
+      service_.Cancel({request});
     }
+    service_.Prepare(request);
   }
 
   void RefuseTooLong(std::int64_t line_number, Window::Slot& slot) const {

@@ -61,9 +61,9 @@ void Connection::Close() {
   asio::post(stream_->get_executor(), [self = shared_from_this()] { self->CloseNow(); });
 }
 
-Connection::InFlight Connection::BeginRequest() {
+Connection::InFlight Connection::BeginRequest(Clock::time_point arrived) {
   const std::uint64_t number = next_request_++;
-  auto pending = std::make_shared<PendingRequest>(held_replies_);
+  auto pending = std::make_shared<PendingRequest>(held_replies_, id_, arrived);
   in_flight_.emplace(number, pending);
   beginning_ = true;
   return {.pending = std::move(pending),
@@ -240,11 +240,11 @@ void Connection::CloseNow() {
   stream_->Close();
   idle_timer_.cancel();
   leaving_timer_.cancel();
-  std::vector<Scheduler::Ticket> tickets;
+  std::vector<std::shared_ptr<ActiveRequest>> requests;
   for (const auto& [number, pending] : in_flight_) {
-    tickets.push_back(pending->Leave());
+    requests.push_back(pending->Leave());
   }
-  context_.cancel(std::move(tickets));
+  context_.cancel(requests);
   closed_(id_);
 }
 

@@ -11,8 +11,9 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include "coordinator/endpoints/active_request.h"
 #include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/job.h"
 #include "coordinator/transports/connection/byte_stream.h"
 #include "coordinator/transports/connection/pending_request.h"
 #include "coordinator/transports/connection/protocol.h"
@@ -24,8 +25,8 @@ namespace scorecast::coordinator {
 struct ConnectionContext {
   std::chrono::milliseconds idle_timeout;  ///< See SocketOptions.
   const HeldBytes& replies;                ///< Bytes of the replies of all connections.
-  /// Drops queued jobs whose client has left. Called on any thread.
-  std::function<void(std::vector<Scheduler::Ticket>)> cancel;
+  /// Ends requests whose client has left. Called on any thread. Ignores null pointers.
+  std::function<void(const std::vector<std::shared_ptr<ActiveRequest>>&)> cancel;
 };
 
 /// Flow control of one client: says when the next request is read, writes replies in the order in
@@ -74,7 +75,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return is_closed_ || is_finishing_; }
 
-  InFlight BeginRequest();
+  /// `arrived` is the time of the request's first byte.
+  InFlight BeginRequest(Clock::time_point arrived);
   /// Called when the protocol is done with a request's bytes. Reads the next one, at once or as
   /// soon as the bounds allow.
   void ReadNext();

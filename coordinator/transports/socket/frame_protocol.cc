@@ -54,6 +54,7 @@ void FrameProtocol::Fill(const ConnectionPtr& connection, asio::mutable_buffer b
 
 void FrameProtocol::ReadRequest(ConnectionPtr connection) {
   Fill(connection, asio::buffer(header_), [this, connection] {
+    arrived_ = Clock::now();
     const std::size_t length = proto::FrameLength(header_);
     if (length > static_cast<std::size_t>(context_.max_request_bytes)) {
       SendError(*connection, FrameTooLarge(length, context_.max_request_bytes));
@@ -101,11 +102,13 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
   std::string message = std::move(message_);
   ReleaseMessage();
   const std::size_t bytes = message.size();
-  const Connection::InFlight request = connection->BeginRequest();
+  const Connection::InFlight request = connection->BeginRequest(arrived_);
   context_.handler.Handle(
       bytes,
       [message = std::move(message), held = std::move(held)](const RequestService& service) {
-        return FrameRequest(service, message);
+        IncomingRequest incoming = FrameRequest(service, message);
+        incoming.bytes = held;
+        return incoming;
       },
       request.pending, request.begun, request.replied);
   connection->ReadNext();

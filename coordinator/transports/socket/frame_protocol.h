@@ -46,6 +46,7 @@ class FrameProtocol : public Protocol {
 
   const ProtocolContext& context_;
   proto::FrameHeader header_{};
+  Clock::time_point arrived_;  ///< When the header of `message_` arrived.
   std::string message_;
   std::vector<Held> held_;  ///< One for each piece of `message_`.
 };

@@ -17,6 +17,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/transports/connection/connection.h"
 
 namespace scorecast::coordinator {
@@ -28,6 +29,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
+
+using Requests = std::vector<std::shared_ptr<ActiveRequest>>;
 
 /// Longer than any test takes. io_context::run_for returns early if nothing is left to run.
 constexpr auto kPatience = std::chrono::seconds(60);
@@ -129,7 +132,7 @@ class ByteProtocol : public Protocol {
                          return;
                        }
                        if (!connection->is_ending()) {
-                         requests_.push_back(connection->BeginRequest());
+                         requests_.push_back(connection->BeginRequest(Clock::now()));
                        }
                        connection->ReadNext();
                      });
@@ -148,7 +151,7 @@ class FlowControl : public ::testing::Test {
  protected:
   explicit FlowControl(milliseconds idle_timeout = kPatience)
       : context_{idle_timeout, all_replies_,
-                 [this](std::vector<Scheduler::Ticket> tickets) { cancelled_ = tickets; }} {
+                 [this](const Requests& requests) { cancelled_ = requests; }} {
     auto stream = std::make_unique<FakeStream>(io_);
     stream_ = stream.get();
     connection_ = std::make_shared<Connection>(7, std::move(stream),
@@ -197,7 +200,7 @@ class FlowControl : public ::testing::Test {
 
   asio::io_context io_;
   HeldBytes all_replies_{std::int64_t{1} << 30};
-  std::vector<Scheduler::Ticket> cancelled_;
+  Requests cancelled_;
   ConnectionContext context_;
   std::vector<Connection::InFlight> requests_;
   std::vector<std::uint64_t> closed_;
@@ -322,12 +325,14 @@ TEST_F(FlowControl, ARefusedClientGetsAReasonAndIsNotRead) {
 TEST_F(FlowControl, CancelsTheRequestsOfAClientThatLeft) {
   connection_->Start();
   Request("ab");
-  EXPECT_TRUE(requests_[0].pending->Queued(11));
-  EXPECT_TRUE(requests_[1].pending->Queued(12));
+  const auto first = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(), nullptr);
+  const auto second = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(), nullptr);
+  EXPECT_TRUE(requests_[0].pending->Admitted(first));
+  EXPECT_TRUE(requests_[1].pending->Admitted(second));
   stream_->HangUp();
   Run();
   EXPECT_TRUE(stream_->is_closed());
-  EXPECT_THAT(cancelled_, UnorderedElementsAre(11, 12));
+  EXPECT_THAT(cancelled_, UnorderedElementsAre(first, second));
   EXPECT_TRUE(requests_[0].pending->HasLeft());
   Respond(0, "A");
   EXPECT_EQ(Take(), "");
