@@ -46,9 +46,11 @@ constexpr auto kRanksEndTime = std::chrono::seconds(10);
 
 enum class Drain { kOrderly, kHurried };
 
-/// mpirun sends SIGTERM to every rank, and SIGKILL a second later.
+/// mpirun sends SIGTERM to every rank, and SIGKILL a second later. Under `scorecast supervise`
+/// mpirun is not told to end.
 bool IsEndedByMpirun(int signal) {
-  return signal != SIGUSR1 && std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr;
+  return signal != SIGUSR1 && std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr &&
+         std::getenv(kSupervisorVariable) == nullptr;
 }
 
 /// Waits for the signals that end a service. The first signal says how the service ends, and a
@@ -194,7 +196,7 @@ void RunService(const ServeFlags& flags, Service& service, SupervisorLink* super
   spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
                service.server->port());
   if (supervisor != nullptr) {
-    supervisor->Ready(kDrainTime + kLastRepliesTime);
+    supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
   std::optional<StatusLog> status_log(std::in_place, [&] { return StatusOf(service); });
   std::thread control([&] {
