@@ -10,11 +10,14 @@
 #include <spdlog/spdlog.h>
 
 #include "coordinator/endpoints/request_service.h"
+#include "coordinator/generate/seed.h"
 #include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/batch/batch.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
+#include "launcher/status_log.h"
 #include "proto/base/error.h"
 #include "shard/worker/queued_cluster.h"
 
@@ -77,6 +80,8 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
     try {
       coordinator::BatchOptions options;
       options.max_request_bytes = flags.engine.max_request_bytes;
+      options.seed = flags.seed ? *flags.seed : coordinator::DrawSeed();
+      spdlog::info("--seed {}: the seed of completions whose requests give none", options.seed);
       streams.EmptyOutput();
       summary = coordinator::RunBatch(streams.in(), streams.out(), service, options);
     } catch (...) {
@@ -85,7 +90,12 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
     scheduler.WaitIdle();
     cluster.Stop();
   });
-  cluster.Run();
+  {
+    const StatusLog status_log([&] {
+      return coordinator::ServiceStatus{cluster.Status(), scheduler.status(), std::nullopt};
+    });
+    cluster.Run();
+  }
   requests.join();
   engine.runner().StopFollowers();
   if (fault) {

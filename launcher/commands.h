@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "coordinator/text/steps/encode_options.h"
 #include "coordinator/transports/connection/socket_options.h"
@@ -16,15 +19,23 @@ inline constexpr int kExitFailed = 1;
 
 struct BatchFlags {
   EngineFlags engine;
-  std::string input;   ///< A path, or "-" for standard input.
-  std::string output;  ///< A path, or "-" for standard output.
+  std::string input;                  ///< A path, or "-" for standard input.
+  std::string output;                 ///< A path, or "-" for standard output.
+  std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
 };
 
 struct ServeFlags {
   EngineFlags engine;
   coordinator::SocketOptions socket;  ///< The server takes `max_request_bytes` from `engine`.
   std::size_t max_queue = 1024;
+  std::int64_t max_queue_tokens = std::int64_t{1} << 20;
   int io_threads = 2;
+};
+
+struct SuperviseFlags {
+  int max_restarts = 10;
+  std::string log_level = "info";
+  std::vector<std::string> command;  ///< A launcher and its arguments: mpirun … scorecast serve ….
 };
 
 struct InspectFlags {
@@ -44,6 +55,8 @@ struct TokenizeFlags {
 int RunBatchCommand(const BatchFlags& flags);
 /// Called on every rank of the job. Returns after a signal has ended the server.
 int RunServeCommand(const ServeFlags& flags);
+/// Runs a service and starts it again when it fails.
+int RunSuperviseCommand(const SuperviseFlags& flags);
 int RunInspectCommand(const InspectFlags& flags);
 int RunTokenizeCommand(const TokenizeFlags& flags);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 
 #include <spdlog/spdlog.h>
 
@@ -79,6 +80,8 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   if (is_root()) {
     options.progress = LogProgress();
   }
+  options.watch.limits = flags.watch;
+  options.watch.warn = [](const std::string& line) { spdlog::warn(line); };
   rank_ = std::make_unique<shard::RankEngine>(group_, flags.model, config_, options);
   if (is_root()) {
     const double seconds = rank_->load_seconds();

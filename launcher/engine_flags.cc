@@ -1,5 +1,8 @@
 #include "launcher/engine_flags.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include <CLI/CLI.hpp>
 
 #include "coordinator/text/unicode/utf8.h"
@@ -20,6 +23,27 @@ std::string SeparatorFault(const std::string& separator) {
     return "--chunk-separator must not be empty";
   }
   return coordinator::IsValidUtf8(separator) ? "" : "--chunk-separator must be valid UTF-8";
+}
+
+/// Ranks report four times a second, so that less than a second of silence means nothing.
+std::string RankTimeoutFault(const std::string& text) {
+  const bool is_off = CLI::Range(0.0, 0.0)(text).empty();
+  return is_off ? "" : CLI::Range(1.0, 86400.0)(text);
+}
+
+void AddWatchFlags(CLI::App& app, shard::WatchLimits& watch) {
+  app.add_option_function<double>(
+         "--rank-timeout",
+         [&watch](double seconds) { watch.rank_timeout = std::chrono::duration<double>(seconds); },
+         "Seconds for which a rank may be silent, or no rank may advance in a pass, before the job "
+         "ends with exit code 75; 0: without limit")
+      ->check(CLI::Validator(RankTimeoutFault, "SECONDS"))
+      ->default_str("30");
+  app.add_option("--slow-pass-factor", watch.slow_pass_factor,
+                 "A pass is logged as slow if it takes this many times as long as expected, and at "
+                 "least 5 s")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
 }
 
 void AddChunkFlags(CLI::App& app, coordinator::ChunkOptions& chunks) {
@@ -58,6 +82,12 @@ void AddSpecialTokensFlag(CLI::App& app, coordinator::SpecialTokensInText& speci
          "plain text")
       ->check(CLI::IsMember({"allow", "escape"}))
       ->default_str("allow");
+}
+
+void AddLogLevelFlag(CLI::App& app, std::string& log_level) {
+  app.add_option("--log-level", log_level, "Level of the log on standard error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
 }
 
 void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
@@ -130,9 +160,8 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Instruction set of the kernels; auto: the best that every rank's CPU has")
       ->check(CLI::IsMember({"auto", "avx512_bf16", "avx512", "avx2", "generic"}))
       ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "Level of the log on standard error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
-      ->capture_default_str();
+  AddWatchFlags(app, flags.watch);
+  AddLogLevelFlag(app, flags.log_level);
 }
 
 void CheckEngineFlags(const EngineFlags& flags) {

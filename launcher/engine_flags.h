@@ -7,6 +7,7 @@
 
 #include "coordinator/request/server_options.h"
 #include "shard/kernels/kernels.h"
+#include "shard/worker/watchdog.h"
 
 namespace CLI {
 class App;
@@ -26,6 +27,7 @@ struct EngineFlags {
   int threads = 0;  ///< 0: this rank's share of the CPUs (RankShare).
   std::string dtype = "auto";
   std::string kernel = "auto";
+  shard::WatchLimits watch;
   std::string log_level = "info";
 
   /// Whether all items of a request are scored in one pass.
@@ -34,6 +36,9 @@ struct EngineFlags {
 
 /// Adds --special-tokens-in-text.
 void AddSpecialTokensFlag(CLI::App& app, coordinator::SpecialTokensInText& special_tokens);
+
+/// Adds --log-level.
+void AddLogLevelFlag(CLI::App& app, std::string& log_level);
 
 void AddEngineFlags(CLI::App& app, EngineFlags& flags);
 

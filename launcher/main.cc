@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -12,6 +15,8 @@
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
+#include "launcher/status_log.h"
+#include "launcher/supervisor/supervisor_link.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/mpi/communicator.h"
@@ -24,6 +29,7 @@ using scorecast::launcher::InspectFlags;
 using scorecast::launcher::kExitFailed;
 using scorecast::launcher::ScoreFlags;
 using scorecast::launcher::ServeFlags;
+using scorecast::launcher::SuperviseFlags;
 using scorecast::launcher::TokenizeFlags;
 
 /// Runs a command and returns its exit code. If it throws, returns kExitFailed, and prints the
@@ -41,6 +47,7 @@ int Guarded(bool prints, const std::function<int()>& command) {
 
 /// Runs a command on all ranks. The ranks agree on what failed, and rank 0 prints it.
 int GuardedOnAllRanks(const std::function<int()>& command) {
+  scorecast::launcher::CatchStatusSignal();
   const scorecast::proto::MpiEnvironment mpi;
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }
@@ -64,10 +71,30 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "Requests that wait, at most; a further one is refused with 429")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
+  app.add_option("--max-queue-tokens", flags.max_queue_tokens,
+                 "Tokens of the requests that wait, at most, where the query of a request counts "
+                 "once; a further request is refused with 429, unless no other waits")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str();
   app.add_option("--max-connections", flags.socket.max_connections,
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
+  app.add_option("--max-connections-per-address", flags.socket.max_connections_per_address,
+                 "The same for each client address: an IPv4 address, or the first 64 bits of an "
+                 "IPv6 address")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->default_str("half of --max-connections");
+  app.add_option_function<std::int64_t>(
+         "--read-timeout",
+         [&flags](std::int64_t seconds) {
+           flags.socket.read_timeout = std::chrono::seconds(seconds);
+         },
+         "Seconds from the first byte of a request within which it must arrive, and one more for "
+         "each 64 KiB that have arrived; otherwise its client gets a 408 and is disconnected")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
+      ->default_str(std::to_string(
+          std::chrono::duration_cast<std::chrono::seconds>(flags.socket.read_timeout).count()));
   app.add_option_function<std::int64_t>(
          "--idle-timeout",
          [&flags](std::int64_t seconds) {
@@ -117,7 +144,25 @@ void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");
+  app.add_option_function<double>(
+         "--timeout",
+         [&flags](double seconds) {
+           flags.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
+         },
+         "Seconds until the server must have replied. Until then a connection that is refused or "
+         "lost is tried again")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->default_str(
+          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(flags.timeout).count()));
   app.add_flag("--json", flags.json, "Prints the whole response as JSON");
+}
+
+/// Takes the words behind the first "--" off the command line.
+std::vector<std::string> TakeCommand(int& argc, char** argv) {
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, std::string_view("--"));
+  argc = static_cast<int>(dashes - argv);
+  return dashes == end ? std::vector<std::string>() : std::vector<std::string>(dashes + 1, end);
 }
 
 void StartLogging(const std::string& level) {
@@ -150,6 +195,11 @@ int main(int argc, char** argv) {
                    "Responses, one line each, in the order of the input; -: standard output")
       ->required()
       ->type_name("FILE");
+  batch
+      ->add_option("--seed", batch_flags.seed,
+                   "Seed of the run: a completion whose request gives no seed has one that follows "
+                   "from this and the line's custom_id")
+      ->default_str("drawn, and logged");
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(
@@ -157,6 +207,21 @@ int main(int argc, char** argv) {
       "Listens for requests, under mpirun or alone. On SIGTERM, SIGINT or (through mpirun) "
       "SIGUSR1 it finishes the requests it has, then exits");
   AddServeFlags(*serve, serve_flags);
+
+  SuperviseFlags supervise_flags;
+  CLI::App* supervise = app.add_subcommand(
+      "supervise",
+      "Runs a service and starts it again if it fails: scorecast supervise [OPTIONS] -- mpirun … "
+      "scorecast serve …. Holds the listening sockets meanwhile, so that new clients wait. On "
+      "SIGTERM, SIGINT, SIGHUP or SIGUSR1 it lets the service finish the requests it has, then "
+      "exits with 0");
+  supervise
+      ->add_option("--max-restarts", supervise_flags.max_restarts,
+                   "Restarts without a minute of service between them, after which it gives up. A "
+                   "service that fails before it was ever ready is not started again")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  scorecast::launcher::AddLogLevelFlag(*supervise, supervise_flags.log_level);
 
   ScoreFlags score_flags;
   CLI::App* score = app.add_subcommand(
@@ -185,6 +250,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
 
+  if (argc > 1 && argv[1] == std::string_view("supervise")) {
+    supervise_flags.command = TakeCommand(argc, argv);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& end) {
@@ -203,8 +271,13 @@ int main(int argc, char** argv) {
   if (*score) {
     return Guarded(true, [&] { return RunScoreCommand(score_flags); });
   }
+  if (*supervise) {
+    StartLogging(supervise_flags.log_level);
+    return Guarded(true, [&] { return RunSuperviseCommand(supervise_flags); });
+  }
   if (*serve) {
     StartLogging(serve_flags.engine.log_level);
+    scorecast::launcher::UseSupervisorsDirectory();
     return GuardedOnAllRanks([&] { return RunServeCommand(serve_flags); });
   }
   StartLogging(batch_flags.engine.log_level);

@@ -36,6 +36,12 @@ std::int32_t Narrow(std::int64_t n) {
   return static_cast<std::int32_t>(n);
 }
 
+/// Bytes of the label lists of the largest plan, on each rank of a host; of all ranks' partial
+/// logits of it; and of the rows into which rank 0 merges them.
+std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks) {
+  return (ranks + 2) * plan.max_logit_bytes;
+}
+
 }  // namespace
 
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
@@ -53,10 +59,22 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   plan.max_reads = Narrow(flags.max_batch_tokens + flags.server.max_items + 1);
   plan.pass_kv_rows = Narrow(KvRowsOf(2 * flags.max_batch_tokens, segments));
 
+  plan.ranks = ranks;
+  plan.vocabulary = config.output_size();
+  // Rows that are read for scores may also be read for a completion.
+  const std::int64_t one_row = 2 * proto::LargestReadBytes(plan);
+  plan.max_logit_bytes =
+      std::max(one_row, std::min(plan.max_logit_bytes, plan.max_reads * one_row));
+  if (plan.max_logit_bytes > std::numeric_limits<int>::max()) {
+    throw proto::StartupError("the vocabulary is too large: the logits of one token take up to " +
+                              std::to_string(one_row) + " bytes");
+  }
+
   // No rank holds more than rank 0.
   const proto::Partition partition = proto::MakePartition(config, 0, ranks);
   const auto needed = [&] {
-    return memory.ranks * shard::EstimateMemory(config, partition, plan, precisions).total();
+    return memory.ranks * shard::EstimateMemory(config, partition, plan, precisions).total() +
+           LogitBuffers(plan, memory.ranks);
   };
   limits.page_bytes =
       shard::KvStore::Bytes(shard::KvElementSize(precisions.layers), config.num_hidden_layers(),
@@ -81,7 +99,8 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
     throw proto::StartupError(
         "a rank needs " + Gib(estimate.total()) + " (weights " + Gib(estimate.weights) +
         ", activations " + Gib(estimate.activations) + ", K/V " + Gib(estimate.kv) + "), times " +
-        std::to_string(memory.ranks) +
+        std::to_string(memory.ranks) + ", and " + Gib(LogitBuffers(plan, memory.ranks)) +
+        " for logits" +
         (memory.group.empty() ? " on this host" : " in control group " + memory.group) +
         ", which has " + Gib(memory.bytes) +
         ": lower --max-batch-tokens, --max-multi-item-seq-len or --kv-cache-mb, or use more hosts");

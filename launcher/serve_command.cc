@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <future>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -14,14 +16,20 @@
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/scheduler_status.h"
+#include "coordinator/transports/connection/listening_socket.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
+#include "launcher/status_log.h"
+#include "launcher/supervisor/supervisor_link.h"
+#include "launcher/supervisor/systemd_sockets.h"
 #include "shard/worker/queued_cluster.h"
 
 namespace scorecast::launcher {
@@ -126,7 +134,9 @@ void DrainScheduler(coordinator::Scheduler& scheduler, Drain drain, DrainSignals
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
       : cluster(engine.runner(), engine.limits()),
-        scheduler(cluster, {.max_queue = flags.max_queue, .cached_pages = engine.cached_pages()}),
+        scheduler(cluster, {.max_queue = flags.max_queue,
+                            .max_queue_tokens = flags.max_queue_tokens,
+                            .cached_pages = engine.cached_pages()}),
         requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler),
         server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads,
                coordinator::MakeFrameProtocol) {}
@@ -144,6 +154,19 @@ struct Service {
   std::optional<coordinator::RequestServer> server;
 };
 
+/// The request socket that the supervisor or systemd holds for this process; none if nobody does.
+Descriptor GivenSocket(SupervisorLink* supervisor, const coordinator::SocketOptions& options) {
+  if (supervisor != nullptr) {
+    return supervisor->Listen(kRequestSocket, options.host, options.port);
+  }
+  std::map<std::string, Descriptor> sockets = TakeSystemdSockets();
+  return std::move(sockets[kRequestSocket]);
+}
+
+coordinator::ServiceStatus StatusOf(const Service& service) {
+  return {service.cluster.Status(), service.scheduler.status(), service.server->status()};
+}
+
 /// The host that clients connect to: the host's name if the service listens on every address. An
 /// IPv6 address is put in brackets, because the port follows it.
 std::string ReachableHost(const std::string& host) {
@@ -154,17 +177,26 @@ std::string ReachableHost(const std::string& host) {
 }
 
 /// Runs on rank 0: serves clients on threads of their own, and runs plans on this one.
-void RunService(const ServeFlags& flags, Service& service) {
+/// `supervisor` may be null.
+void RunService(const ServeFlags& flags, Service& service, SupervisorLink* supervisor) {
   DrainSignals& signals = DrainSignals::Get();
   spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
                service.server->port());
+  if (supervisor != nullptr) {
+    supervisor->Ready(kDrainTime + kLastRepliesTime);
+  }
+  std::optional<StatusLog> status_log(std::in_place, [&] { return StatusOf(service); });
   std::thread control([&] {
     const Drain drain = signals.First();
     spdlog::info("draining");
+    if (supervisor != nullptr) {
+      supervisor->Draining();
+    }
     service.server->StartDraining();
     DrainScheduler(service.scheduler, drain, signals);
     service.server->CloseConnections(drain == Drain::kHurried ? kHurriedRepliesTime
                                                               : kLastRepliesTime);
+    status_log.reset();
     service.server.reset();
     service.cluster.Stop();
   });
@@ -182,20 +214,30 @@ void LeaveSignalsToRankZero() {
 
 }  // namespace
 
-int RunServeCommand(const ServeFlags& flags) {
+int RunServeCommand(const ServeFlags& given_flags) {
+  ServeFlags flags = given_flags;
+  // Outlives the engine, because the supervisor takes the end of the connection for that of rank 0.
+  std::unique_ptr<SupervisorLink> supervisor;
   Engine engine(flags.engine, [] {});
   std::optional<Service> service;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
       // A bad message is reported to its client, not logged.
       google::protobuf::SetLogHandler(nullptr);
+      // Before there is a socket, because the supervisor drains every process that has one.
+      DrainSignals::Get();
+      supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
+      if (Descriptor socket = GivenSocket(supervisor.get(), flags.socket)) {
+        flags.socket.host = coordinator::ListeningHost(socket.get());
+        flags.socket.listening_socket = socket.Release();
+      }
       service.emplace(flags, engine);
     } else {
       LeaveSignalsToRankZero();
     }
   });
   if (engine.is_root()) {
-    RunService(flags, *service);
+    RunService(flags, *service, supervisor.get());
     LogCache(service->scheduler.cache_counters(), engine);
     engine.runner().StopFollowers();
   } else {

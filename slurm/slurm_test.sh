@@ -72,19 +72,31 @@ scancel "$job"
 expect_end "$job" 'CANCELLED 0'
 grep -q stopped "serve.$job.out" || fail 'no drain'
 
-echo 'serve: a rank is killed'
+echo 'serve: a rank is killed, and the service comes back'
+serve
+starts=1
+ready_again() { test "$(grep -c 'ready: requests on h1:' "serve.$job.out")" -eq "$starts"; }
+scored() {
+  "$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
+    --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
+}
 # srun kills the other ranks as soon as it notices. On a busy machine they may be killed before they can
 # print the message, hence three tries.
 for rank in 0 1; do
-  node=h$((rank + 1))
   for try in 1 2 3; do
-    serve
-    on $node kill -KILL "$(ranks_on $node)"
-    expect_end "$job" 'FAILED [1-9]*'
+    # Ranks have PMIX_RANK, the supervisor has not.
+    on h$((rank + 1)) bash -c 'for pid in $(pgrep -x scorecast); do
+      ! grep -qz ^PMIX_RANK= /proc/$pid/environ || kill -KILL $pid; done'
+    starts=$((starts + 1))
+    eventually ready_again
+    eventually scored
+    test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'other scores after a restart'
     ! grep -q "rank $rank is gone" "serve.$job.out" || continue 2
   done
   fail "rank $rank was not named in $try tries"
 done
+scancel --batch --signal=USR1 "$job"
+expect_end "$job" 'COMPLETED 0'
 
 echo 'serve: a node dies'
 serve

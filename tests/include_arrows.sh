@@ -45,6 +45,8 @@ set_allowed() {
       allowed="$allowed coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/generate coordinator/schedule coordinator/text"
       allowed="$allowed proto/wire proto/scorecast.pb.h $contracts" ;;
+    coordinator/status/*)
+      allowed="coordinator/status coordinator/transports/connection coordinator/schedule $contracts" ;;
     shard/*) allowed='shard proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
     bench/*) allowed='bench launcher coordinator shard proto' ;;
@@ -199,6 +201,10 @@ self_check() {
 1 coordinator/transports/connection/a.cc #include "proto/wire/b.h"
 1 coordinator/transports/connection/a.cc #include "proto/scorecast.pb.h"
 1 coordinator/transports/a.cc #include "shard/b.h"
+0 coordinator/status/a.cc #include "coordinator/schedule/b.h"
+0 coordinator/status/a.cc #include "coordinator/transports/connection/b.h"
+1 coordinator/status/a.cc #include "coordinator/transports/socket/b.h"
+1 coordinator/schedule/a.cc #include "coordinator/status/b.h"
 1 coordinator/text/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/request/b.h"
 0 coordinator/schedule/a.cc #include "proto/plan/b.h"

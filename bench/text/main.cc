@@ -90,17 +90,19 @@ void Measure(const std::filesystem::path& model, const Flags& flags) {
   std::size_t tokens = 0;
   for (int round = 0; round < flags.rounds; ++round) {
     alone.values.push_back(Timed(tokens, [&] {
-      std::size_t count = EncodeFromStart(*tokenizer, query, SpecialTokensInText::kAllow).size();
+      std::size_t count =
+          EncodeFromStart({}, *tokenizer, query, SpecialTokensInText::kAllow).value().size();
       for (const std::string& item : items) {
         count += tokenizer->Encode(item).size();
       }
       return count;
     }));
     continued.values.push_back(Timed(tokens, [&] {
-      const ContinuedText text(*tokenizer, query, SpecialTokensInText::kAllow);
+      const ContinuedText text =
+          ContinuedText::Make(*tokenizer, query, SpecialTokensInText::kAllow).value();
       std::size_t count = text.ids().size();
       for (const std::string& item : items) {
-        count += text.Encode(item).size();
+        count += text.Continue(item).value().size();
       }
       return count;
     }));

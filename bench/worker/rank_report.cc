@@ -38,7 +38,7 @@ std::vector<RankReport> GatherReports(BenchEngine& engine, MemoryPeak* peak) {
     values.push_back(value);
   }
   const auto ranks = static_cast<std::size_t>(engine.group().size());
-  const std::vector<int> counts(ranks, static_cast<int>(values.size() * sizeof(double)));
+  const std::vector<std::size_t> counts(ranks, values.size() * sizeof(double));
   std::vector<double> all(engine.is_root() ? ranks * values.size() : 0);
   engine.group().GatherToRoot(std::as_bytes(std::span(values)), counts,
                               std::as_writable_bytes(std::span(all)));

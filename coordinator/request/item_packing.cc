@@ -1,5 +1,9 @@
 #include "coordinator/request/item_packing.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
@@ -22,6 +26,29 @@ PackedSequence PackItems(const std::vector<TokenId>& prefix,
     sequence.segments.push_back(
         {SegmentKind::kBlock, static_cast<std::int32_t>(item.size()), prefix_length});
   }
+  return sequence;
+}
+
+PackedSequence PackPrompt(const std::vector<TokenId>& prompt,
+                          const std::shared_ptr<const std::vector<TokenId>>& query) {
+  const std::size_t most = std::min(prompt.size(), query->size());
+  const auto length = static_cast<std::ptrdiff_t>(most);
+  const auto at_begin = static_cast<std::size_t>(
+      std::mismatch(prompt.begin(), prompt.begin() + length, query->begin()).first -
+      prompt.begin());
+  const auto at_end = static_cast<std::size_t>(
+      std::mismatch(prompt.rbegin(), prompt.rbegin() + length, query->rbegin()).first -
+      prompt.rbegin());
+  PackedSequence sequence;
+  proto::SharedTokens& shared = sequence.shared;
+  shared.list = query;
+  shared.count = std::max(at_begin, at_end);
+  shared.are_last = at_end > at_begin;
+  shared.first = shared.are_last ? query->size() - shared.count : 0;
+  const std::size_t own_begin = shared.are_last ? 0 : shared.count;
+  const auto own = std::span(prompt).subspan(own_begin, prompt.size() - shared.count);
+  sequence.tokens.assign(own.begin(), own.end());
+  sequence.segments.push_back({SegmentKind::kPrefix, static_cast<std::int32_t>(prompt.size()), 0});
   return sequence;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "proto/model/model_config.h"
@@ -14,6 +15,11 @@ namespace scorecast::coordinator {
 /// see `LastRowOfEachItem`.
 proto::PackedSequence PackItems(const std::vector<proto::TokenId>& prefix,
                                 const std::vector<std::vector<proto::TokenId>>& items);
+
+/// A sequence of one prefix, `prompt`. It shares the tokens of `query` that `prompt` begins or ends
+/// with. Sets no reads.
+proto::PackedSequence PackPrompt(const std::vector<proto::TokenId>& prompt,
+                                 const std::shared_ptr<const std::vector<proto::TokenId>>& query);
 
 /// The row to read for each item in a sequence made by `PackItems`: its last row or, for an item
 /// without tokens, the last row of the prefix. `prefix_length` must be at least 1.

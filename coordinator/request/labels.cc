@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
 
@@ -19,7 +20,7 @@ using proto::Expected;
 using proto::Unexpected;
 
 /// `field` is the name of the list in the request: "label_token_ids" or "label_token_ids[2]".
-std::optional<Error> ListFault(const std::vector<TokenId>& ids, const std::string& field,
+std::optional<Error> ListFault(const proto::LabelList& ids, const std::string& field,
                                std::int64_t vocab_size) {
   if (ids.empty()) {
     return BadRequest("no_labels", field + " must be a nonempty list.", field);
@@ -47,6 +48,9 @@ std::optional<Error> ListFault(const std::vector<TokenId>& ids, const std::strin
   return std::nullopt;
 }
 
+/// Tokens of a label that are counted, at most.
+constexpr std::int64_t kMostCounted = 1000;
+
 Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels,
                                           const Tokenizer* tokenizer) {
   if (tokenizer == nullptr) {
@@ -58,23 +62,24 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
     if (!IsValidUtf8(labels[i])) {
       return Unexpected(InvalidUtf8(At("labels", i)));
     }
-    const std::optional<TokenId> id = tokenizer->SingleToken(labels[i]);
-    if (!id) {
-      return Unexpected(
-          BadRequest("label_not_one_token",
-                     "Each label must be exactly one token: " + Quoted(labels[i]) + " is " +
-                         std::to_string(tokenizer->Encode(labels[i]).size()) + " tokens.",
-                     At("labels", i)));
+    const auto encoded = tokenizer->EncodeWithin({.max_tokens = kMostCounted}, labels[i]);
+    if (!encoded || encoded->ids.size() != 1) {
+      return Unexpected(BadRequest(
+          "label_not_one_token",
+          "Each label must be exactly one token: " + Quoted(labels[i]) + " is " +
+              (encoded ? std::to_string(encoded->ids.size()) : MoreThan(kMostCounted)) + " tokens.",
+          At("labels", i)));
     }
-    ids.push_back(*id);
+    ids.push_back(encoded->ids.front());
   }
   return ids;
 }
 
 LabelLists AllClasses(std::int64_t num_classes) {
   LabelLists classes;
-  std::vector<TokenId>& list = classes.lists.emplace_back(static_cast<std::size_t>(num_classes));
+  std::vector<TokenId> list(static_cast<std::size_t>(num_classes));
   std::iota(list.begin(), list.end(), 0);
+  classes.lists.emplace_back(std::move(list));
   return classes;
 }
 
@@ -102,15 +107,16 @@ Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_tok
     if (!ids) {
       return Unexpected(std::move(ids).error());
     }
-    result.lists.push_back(*std::move(ids));
+    result.lists.emplace_back(*std::move(ids));
   } else if (!label_token_ids) {
     return Unexpected(BadRequest(
         "no_labels", "label_token_ids is required for generation (CausalLM) models.", field));
   } else if (const auto* one = std::get_if<0>(&*label_token_ids)) {
-    result.lists.push_back(*one);
+    result.lists.emplace_back(*one);
   } else {
     result.per_item = true;
-    result.lists = std::get<1>(*label_token_ids);
+    const auto& lists = std::get<1>(*label_token_ids);
+    result.lists.assign(lists.begin(), lists.end());
     if (result.lists.size() != num_items) {
       return Unexpected(BadRequest(
           "label_lists_mismatch",

@@ -10,13 +10,14 @@
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/expected.h"
 #include "proto/model/model_config.h"
+#include "proto/plan/label_list.h"
 
 namespace scorecast::coordinator {
 
 /// The tokens whose probabilities a request wants, or the classes of a classifier.
 struct LabelLists {
   bool per_item = false;
-  std::vector<std::vector<TokenId>> lists;  ///< One list, or with `per_item` one for each item.
+  std::vector<proto::LabelList> lists;  ///< One list, or with `per_item` one for each item.
 };
 
 /// Returns the labels of a request with `num_items` items, which are given by id or by text. A 400

@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "coordinator/request/request_error.h"
 
 namespace scorecast::coordinator {
 
 using proto::Error;
+using proto::Expected;
+using proto::Unexpected;
 
 std::string Exceeds(std::int64_t value, std::int64_t limit) {
   return std::to_string(value) + " > " + std::to_string(limit);
 }
+
+std::string MoreThan(std::int64_t limit) { return "more than " + std::to_string(limit); }
 
 std::optional<Error> SoftmaxTemperatureFault(double temperature, ScoreKind kind,
                                              const std::string& field) {
@@ -55,15 +60,27 @@ std::optional<Error> VocabularyFault(const std::vector<TokenId>& ids, const std:
   return std::nullopt;
 }
 
-std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text,
-                                     SpecialTokensInText special_tokens) {
+Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(const EncodeLimits& limits,
+                                                            const Tokenizer& tokenizer,
+                                                            std::string_view text,
+                                                            SpecialTokensInText special_tokens) {
   std::vector<TokenId> ids;
   if (tokenizer.bos()) {
     ids.push_back(*tokenizer.bos());
   }
-  const std::vector<TokenId> encoded = tokenizer.Encode(text, {.special_tokens = special_tokens});
-  ids.insert(ids.end(), encoded.begin(), encoded.end());
+  const Expected<EncodedText, EncodeFault> encoded =
+      tokenizer.EncodeWithin(limits.Behind(ids.size()), text, {.special_tokens = special_tokens});
+  if (!encoded) {
+    return Unexpected(encoded.error());
+  }
+  ids.insert(ids.end(), encoded->ids.begin(), encoded->ids.end());
   return ids;
+}
+
+Error EncodeError(EncodeFault fault, Error too_many_tokens) {
+  return fault == EncodeFault::kTooManyTokens
+             ? std::move(too_many_tokens)
+             : Error{503, "stopped", "Nobody waits for the response any more.", ""};
 }
 
 }  // namespace scorecast::coordinator

@@ -10,6 +10,7 @@
 #include "coordinator/request/values.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
+#include "proto/base/expected.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -18,6 +19,8 @@ namespace scorecast::coordinator {
 
 /// "129 > 128"
 std::string Exceeds(std::int64_t value, std::int64_t limit);
+/// "more than 128", of tokens that were counted no further
+std::string MoreThan(std::int64_t limit);
 
 /// The temperature of the softmax over labels must be finite and positive, and 1 for scores of
 /// another kind. `field` is its name in the request.
@@ -33,8 +36,13 @@ std::optional<proto::Error> VocabularyFault(const std::vector<TokenId>& ids,
                                             const std::string& field, std::int64_t vocab_size);
 
 /// Returns the tokens of a text that begins a sequence: BOS if the tokenizer adds one, then the
-/// tokens of the text.
-std::vector<TokenId> EncodeFromStart(const Tokenizer& tokenizer, std::string_view text,
-                                     SpecialTokensInText special_tokens);
+/// tokens of the text. All of them count.
+proto::Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(
+    const EncodeLimits& limits, const Tokenizer& tokenizer, std::string_view text,
+    SpecialTokensInText special_tokens);
+
+/// The error of a request whose encoding has ended. `too_many_tokens` is that of a text with too
+/// many tokens. If nobody waits for the response any more, it is a 503 that nobody reads.
+proto::Error EncodeError(EncodeFault fault, proto::Error too_many_tokens);
 
 }  // namespace scorecast::coordinator

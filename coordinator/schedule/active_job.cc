@@ -11,29 +11,64 @@ namespace scorecast::coordinator {
 
 using proto::Check;
 
-ActiveJob::ActiveJob(Job job, BlockCache& cache, const proto::PlanLimits& limits)
+namespace {
+
+std::vector<Generation> GenerationsOf(const std::vector<Generation>& generations,
+                                      std::size_t sequence) {
+  std::vector<Generation> of_sequence;
+  std::copy_if(generations.begin(), generations.end(), std::back_inserter(of_sequence),
+               [&](const Generation& generation) { return generation.sequence == sequence; });
+  return of_sequence;
+}
+
+}  // namespace
+
+ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits)
     : deadline(job.deadline),
       done(std::move(job.done)),
+      size(SizeOf(job.sequences)),
+      sequences(job.sequences.size()),
+      generations(std::move(job.generations)),
+      cache_salt(std::move(job.cache_salt)),
       rows(job.sequences.size()),
       unfinished_sequences(job.sequences.size()) {
-  for (std::size_t i = 0; i < job.sequences.size(); ++i) {
-    proto::PackedSequence& sequence = job.sequences[i];
-    std::vector<Generation> generations;
-    std::copy_if(job.generations.begin(), job.generations.end(), std::back_inserter(generations),
-                 [&](const Generation& generation) { return generation.sequence == i; });
-    Check(!sequence.tokens.empty(), "a sequence has rows");
-    Check(!CapacityFault(sequence, limits, generations), "a sequence can be computed");
-    cost += CostOf(sequence);
-    cost.reads += static_cast<std::int64_t>(generations.size());
-    waiting_rows.push_back(sequence.rows());
-    runs.push_back(std::make_unique<SequenceRun>(std::move(sequence), std::move(generations),
-                                                 job.cache_salt, cache, limits));
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    ActiveSequence& active = sequences[i];
+    active.sequence = std::move(job.sequences[i]);
+    const std::vector<Generation> own = GenerationsOf(generations, i);
+    Check(active.sequence.rows() > 0, "a sequence has rows");
+    Check(!CapacityFault(active.sequence, limits, own), "a sequence can be computed");
+    active.cost = CostOf(active.sequence, limits, own);
+    active.takes_several_passes = TakesSeveralPasses(active.sequence, limits, own);
+    active.waiting_rows = active.sequence.rows();
+    cost += active.cost;
   }
 }
 
+SequenceRun& ActiveJob::RunOf(std::size_t sequence, BlockCache& cache,
+                              const proto::PlanLimits& limits) {
+  ActiveSequence& active = sequences[sequence];
+  if (active.run == nullptr) {
+    Check(!active.is_done, "a sequence is computed once");
+    active.run = std::make_unique<SequenceRun>(std::exchange(active.sequence, {}),
+                                               GenerationsOf(generations, sequence), cache_salt,
+                                               cache, limits);
+  }
+  return *active.run;
+}
+
 bool ActiveJob::is_in_pass() const {
-  return std::any_of(runs.begin(), runs.end(),
-                     [](const auto& run) { return run != nullptr && run->is_in_pass(); });
+  return std::any_of(sequences.begin(), sequences.end(), [](const ActiveSequence& active) {
+    return active.run != nullptr && active.run->is_in_pass();
+  });
+}
+
+std::int64_t ActiveJob::waiting_rows() const {
+  std::int64_t waiting = 0;
+  for (const ActiveSequence& active : sequences) {
+    waiting += active.waiting_rows;
+  }
+  return waiting;
 }
 
 void ActiveJob::CallDone() {

@@ -5,29 +5,49 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "coordinator/schedule/capacity.h"
 #include "coordinator/schedule/job.h"
+#include "coordinator/schedule/job_size.h"
 #include "coordinator/schedule/sequence_run.h"
 #include "proto/base/error.h"
 #include "proto/plan/forward_plan.h"
+#include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 
 class BlockCache;
 
+/// One sequence of a job. While it waits for its turn it is kept as it was submitted, because a
+/// run takes more memory and has tokens of its own.
+struct ActiveSequence {
+  proto::PackedSequence sequence;  ///< Empty as soon as there is a run.
+  std::unique_ptr<SequenceRun> run;
+  bool is_done = false;
+  /// Whether the sequence must wait for pages of its own before it can begin.
+  bool takes_several_passes = false;
+  PassCost cost;                  ///< What a single pass needs to compute it if nothing is cached.
+  std::int64_t waiting_rows = 0;  ///< Prompt rows in no pass yet.
+};
+
 /// A job from its submission to its result. The fields are guarded by the scheduler's lock; a job
 /// that has left the planner belongs to the thread that calls it back.
 struct ActiveJob {
-  /// The cache and the limits must outlive the job. The constructor does not touch the cache, and
-  /// the limits never change, so it needs no lock.
-  ActiveJob(Job job, BlockCache& cache, const proto::PlanLimits& limits);
+  /// The limits never change, so the constructor needs no lock.
+  ActiveJob(Job job, const proto::PlanLimits& limits);
+
+  /// The run of a sequence that is not done, which is made by the first call. The cache and the
+  /// limits must outlive it.
+  SequenceRun& RunOf(std::size_t sequence, BlockCache& cache, const proto::PlanLimits& limits);
 
   bool is_late(Clock::time_point now) const { return deadline && *deadline <= now; }
   /// Whether some of its rows are in the pass in flight.
   bool is_in_pass() const;
+  /// Prompt rows in no pass yet.
+  std::int64_t waiting_rows() const;
 
   /// Hands the result, or the error, to `done`.
   void CallDone();
@@ -35,10 +55,13 @@ struct ActiveJob {
   std::optional<Clock::time_point> deadline;
   std::function<void(JobResult)> done;
   JobTicket ticket = 0;
+  JobSize size;
   PassCost cost;  ///< What a single pass needs to compute the whole job.
-  std::vector<std::unique_ptr<SequenceRun>> runs;  ///< [sequences]; null when the sequence is done.
-  std::vector<std::int64_t> waiting_rows;          ///< [sequences]: prompt rows in no pass yet.
-  std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads]
+  std::vector<ActiveSequence> sequences;
+  std::vector<Generation> generations;
+  std::string cache_salt;
+  std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads], of those that are done.
+  std::int64_t rows_bytes = 0;                      ///< RowsBytes of `rows`.
   std::int64_t cached_tokens = 0;
   std::size_t unfinished_sequences = 0;
   std::optional<Clock::time_point> started;
@@ -55,7 +78,9 @@ struct SequenceRef {
   JobPointer job;
   std::size_t sequence = 0;
 
-  SequenceRun& run() const { return *job->runs[sequence]; }
+  const ActiveSequence& state() const { return job->sequences[sequence]; }
+  /// There is a run: see ActiveJob::RunOf.
+  SequenceRun& run() const { return *state().run; }
   JobTicket ticket() const { return job->ticket; }
   bool operator==(const SequenceRef&) const = default;
 };

@@ -18,7 +18,7 @@ struct Chain {
   PassCost cost;
 };
 
-std::vector<Chain> ChainsOf(const PackedSequence& sequence) {
+std::vector<Chain> ChainsOf(const PackedSequence& sequence, const proto::PlanLimits& limits) {
   std::vector<Chain> chains;
   std::vector<std::size_t> chain_of_row;
   for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
@@ -33,7 +33,9 @@ std::vector<Chain> ChainsOf(const PackedSequence& sequence) {
                         chains.size() - 1);
   }
   for (const proto::RowRead& read : sequence.reads) {
-    ++chains[chain_of_row[static_cast<std::size_t>(read.row)]].cost.reads;
+    PassCost& cost = chains[chain_of_row[static_cast<std::size_t>(read.row)]].cost;
+    ++cost.reads;
+    cost.logit_bytes += ReadBytesOf(sequence, read, limits);
   }
   return chains;
 }
@@ -74,7 +76,7 @@ std::int64_t PagesOf(const PackedSequence& sequence, const Chain& chain,
 std::vector<bool> MustBeKept(const PackedSequence& sequence, const proto::PlanLimits& limits,
                              std::span<const Generation> generations) {
   std::vector<bool> kept(sequence.segments.size());
-  for (const Chain& chain : ChainsOf(sequence)) {
+  for (const Chain& chain : ChainsOf(sequence, limits)) {
     if (IsSeenLater(sequence, chain, generations) || !FitsPass(chain.cost, limits)) {
       std::fill(kept.begin() + static_cast<std::ptrdiff_t>(chain.begin),
                 kept.begin() + static_cast<std::ptrdiff_t>(chain.end), true);
@@ -87,7 +89,7 @@ std::int64_t KeptPages(const PackedSequence& sequence, const proto::PlanLimits& 
                        std::span<const Generation> generations) {
   std::int64_t seen_later = 0;
   std::int64_t one_at_a_time = 0;
-  for (const Chain& chain : ChainsOf(sequence)) {
+  for (const Chain& chain : ChainsOf(sequence, limits)) {
     const std::int64_t pages = PagesOf(sequence, chain, generations);
     if (IsSeenLater(sequence, chain, generations)) {
       seen_later += pages;

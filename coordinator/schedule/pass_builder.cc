@@ -14,11 +14,8 @@ std::int64_t PassBuilder::reads() const {
   return limits_.max_reads - static_cast<std::int64_t>(plan_.reads.size());
 }
 
-void PassBuilder::BeginSequence(const std::vector<std::vector<proto::TokenId>>& label_lists,
-                                const proto::BlockWeighting& weighting) {
+void PassBuilder::BeginSequence(const proto::BlockWeighting& weighting) {
   plan_.sequences.emplace_back().block_weighting = weighting;
-  lists_ = &label_lists;
-  list_in_plan_.assign(label_lists.size(), -1);
 }
 
 proto::KvPlace PassBuilder::TakePlaces(std::int32_t rows) {
@@ -35,23 +32,22 @@ void PassBuilder::AddSegment(const proto::PlanSegment& segment,
   plan_.tokens.insert(plan_.tokens.end(), computed.begin(), computed.end());
 }
 
-void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read) {
-  Check(reads() > 0, "a pass has room for its reads");
-  plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(read.label_list),
-                         read.normalizer, read.top_k, read.temperature, read.draw});
+void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,
+                          const proto::LabelList& labels) {
+  const std::int64_t bytes = proto::ReadBytes(read, labels.size(), limits_);
+  Check(reads() > 0 && bytes <= logit_bytes(), "a pass has room for its reads");
+  logit_bytes_ += bytes;
+  plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(labels), read.normalizer,
+                         read.top_k, read.temperature, read.draw});
 }
 
-std::int32_t PassBuilder::ListInPlan(std::int32_t list) {
-  std::int32_t& in_plan =
-      list == kNoLabels ? empty_list_ : list_in_plan_.at(static_cast<std::size_t>(list));
-  if (in_plan < 0) {
-    in_plan = static_cast<std::int32_t>(plan_.label_lists.size());
-    plan_.label_lists.emplace_back();
-    if (list != kNoLabels) {
-      plan_.label_lists.back() = (*lists_)[static_cast<std::size_t>(list)];
-    }
+std::int32_t PassBuilder::ListInPlan(const proto::LabelList& labels) {
+  const auto [entry, is_new] = list_in_plan_.try_emplace(
+      labels.identity(), static_cast<std::int32_t>(plan_.label_lists.size()));
+  if (is_new) {
+    plan_.label_lists.push_back(labels);
   }
-  return in_plan;
+  return entry->second;
 }
 
 proto::ForwardPlan PassBuilder::Take() && {

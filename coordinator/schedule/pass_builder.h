@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <unordered_map>
 
+#include "coordinator/schedule/capacity.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 
@@ -18,20 +19,19 @@ class PassBuilder {
   std::int64_t rows() const;
   std::int64_t reads() const;
   std::int64_t pass_kv_rows() const { return limits_.pass_kv_rows - pass_kv_rows_; }
+  std::int64_t logit_bytes() const { return limits_.max_logit_bytes - logit_bytes_; }
+  PassCost room() const { return {rows(), reads(), pass_kv_rows(), logit_bytes()}; }
 
-  /// The segments and reads that follow belong to this sequence. Its label lists outlive them.
-  void BeginSequence(const std::vector<std::vector<proto::TokenId>>& label_lists,
-                     const proto::BlockWeighting& weighting);
+  /// The segments and reads that follow belong to this sequence.
+  void BeginSequence(const proto::BlockWeighting& weighting);
   /// Takes pass-local K/V storage for this many rows.
   proto::KvPlace TakePlaces(std::int32_t rows);
   /// `computed` are the tokens of the rows that the segment computes.
   void AddSegment(const proto::PlanSegment& segment, std::span<const proto::TokenId> computed);
-  /// Reads computed row `row` of the pass. `read.row` is ignored. A label list of kNoLabels stands
-  /// for an empty list.
-  void AddRead(std::int64_t row, const proto::RowRead& read);
+  /// Reads computed row `row` of the pass. `read.row` and `read.label_list` are ignored. Labels
+  /// that share their ids with those of an earlier read take no room in the plan.
+  void AddRead(std::int64_t row, const proto::RowRead& read, const proto::LabelList& labels);
   void AddCopy(const proto::KvCopy& copy) { plan_.copies.push_back(copy); }
-
-  static constexpr std::int32_t kNoLabels = -1;
 
   std::int64_t computed_rows() const { return static_cast<std::int64_t>(plan_.tokens.size()); }
   bool empty() const { return plan_.tokens.empty(); }
@@ -40,16 +40,14 @@ class PassBuilder {
   proto::ForwardPlan Take() &&;
 
  private:
-  /// Index in the plan of one of the sequence's lists, which is added with its first read.
-  std::int32_t ListInPlan(std::int32_t list);
+  /// Index in the plan of a list, which is added with its first read.
+  std::int32_t ListInPlan(const proto::LabelList& labels);
 
   const proto::PlanLimits& limits_;
   proto::ForwardPlan plan_;
-  std::int32_t pass_kv_rows_ = 0;  ///< Storage taken, in rows.
-  /// Label lists of the sequence.
-  const std::vector<std::vector<proto::TokenId>>* lists_ = nullptr;
-  std::vector<std::int32_t> list_in_plan_;  ///< -1: not in the plan yet.
-  std::int32_t empty_list_ = -1;
+  std::int32_t pass_kv_rows_ = 0;                               ///< Storage taken, in rows.
+  std::int64_t logit_bytes_ = 0;                                ///< proto::ReadBytes of all reads.
+  std::unordered_map<const void*, std::int32_t> list_in_plan_;  ///< By LabelList::identity.
 };
 
 }  // namespace scorecast::coordinator

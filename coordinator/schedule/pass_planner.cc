@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "coordinator/schedule/capacity.h"
@@ -45,8 +44,11 @@ PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pa
 
 void PassPlanner::Add(const JobPointer& job) {
   ++waiting_jobs_;
+  waiting_size_.tokens += job->size.tokens;
+  waiting_size_.bytes += job->size.bytes;
+  bytes_ += job->size.bytes;
   waiting_rows_ += job->cost.rows;
-  const std::size_t sequences = job->runs.size();
+  const std::size_t sequences = job->sequences.size();
   if (!FitsPass(job->cost, limits_)) {
     long_.push_back({job, 0, sequences});
     return;
@@ -54,6 +56,22 @@ void PassPlanner::Add(const JobPointer& job) {
   for (std::size_t i = 0; i < sequences; ++i) {
     waiting_.push_back({job, i});
   }
+}
+
+void PassPlanner::AddStatus(SchedulerStatus& status) const {
+  status.waiting_jobs = static_cast<std::int64_t>(waiting_jobs_);
+  status.waiting_tokens = waiting_size_.tokens;
+  status.waiting_bytes = waiting_size_.bytes;
+  status.waiting_rows = waiting_rows_;
+  status.bytes = bytes_;
+  status.running_completions = static_cast<std::int64_t>(running_.size());
+  status.cache = cache_.counters();
+}
+
+void PassPlanner::EndWaiting(const ActiveJob& job) {
+  --waiting_jobs_;
+  waiting_size_.tokens -= job.size.tokens;
+  waiting_size_.bytes -= job.size.bytes;
 }
 
 void PassPlanner::ForEachUnfinished(const std::function<void(ActiveJob&)>& visit) const {
@@ -85,10 +103,13 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
     if (!job->is_dropped) {
       job->is_dropped = true;
       job->finished = now;
-      job->runs.clear();
-      waiting_rows_ -=
-          std::accumulate(job->waiting_rows.begin(), job->waiting_rows.end(), std::int64_t{0});
-      waiting_jobs_ -= job->started ? 0 : 1;
+      waiting_rows_ -= job->waiting_rows();
+      bytes_ -= job->size.bytes + job->rows_bytes;
+      job->sequences.clear();
+      job->rows.clear();
+      if (!job->started) {
+        EndWaiting(*job);
+      }
       if (page_waiter_ == job->ticket) {
         page_waiter_.reset();
       }
@@ -143,6 +164,8 @@ bool PassPlanner::AddWaiting(PassBuilder& pass, Clock::time_point now) {
     auto outcome = Outcome::kNoRoom;
     if (MustWaitForPages(ref)) {
       outcome = Outcome::kNoPages;
+    } else if (IsTooLarge(ref, pass)) {
+      outcome = Outcome::kNoRoom;
     } else if (!pass.full() && (failed_lookups < kMaxFailedLookups || !cache_.is_enabled())) {
       outcome = AddWhole(pass, ref, now);
       failed_lookups += outcome == Outcome::kAdded ? 0 : 1;
@@ -177,7 +200,7 @@ Outcome PassPlanner::AddInTurn(PassBuilder& pass, LongJob& long_job, Clock::time
   const std::size_t first = long_job.next;
   for (; long_job.next < long_job.end && !pass.full(); ++long_job.next) {
     const SequenceRef ref{long_job.job, long_job.next};
-    const SequenceRun& run = ref.run();
+    const SequenceRun& run = RunOf(ref);
     const bool is_whole = !run.is_under_way() && run.FitsEmptyPass();
     auto outcome = Outcome::kNoPages;
     if (!MustWaitForPages(ref)) {
@@ -240,7 +263,7 @@ void PassPlanner::Requeue(const SequenceRef& ref) {
 Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now) {
   // Leaves a page free for each running completion, so that a new sequence does not soon preempt
   // one.
-  const Outcome outcome = ref.run().AddWhole(pass, static_cast<std::int64_t>(running_.size()));
+  const Outcome outcome = RunOf(ref).AddWhole(pass, static_cast<std::int64_t>(running_.size()));
   RecordOutcome(ref, outcome, now);
   return outcome;
 }
@@ -254,8 +277,19 @@ Outcome PassPlanner::AddPart(PassBuilder& pass, const SequenceRef& ref, std::int
 }
 
 bool PassPlanner::MustWaitForPages(const SequenceRef& ref) const {
-  return page_waiter_ && *page_waiter_ < ref.ticket() && ref.run().takes_several_passes() &&
-         !ref.run().is_under_way();
+  const ActiveSequence& state = ref.state();
+  return page_waiter_ && *page_waiter_ < ref.ticket() && state.takes_several_passes &&
+         (state.run == nullptr || !state.run->is_under_way());
+}
+
+bool PassPlanner::IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) const {
+  const ActiveSequence& state = ref.state();
+  if (cache_.is_enabled() || state.run != nullptr) {
+    return false;
+  }
+  PassCost cost = state.cost;
+  cost.kv_rows = 0;  // It may take pages instead.
+  return !cost.FitsInto(pass.room());
 }
 
 void PassPlanner::RecordOutcome(const SequenceRef& ref, Outcome outcome, Clock::time_point now) {
@@ -273,10 +307,10 @@ void PassPlanner::RecordAdded(const SequenceRef& ref, Clock::time_point now) {
   ActiveJob& job = *ref.job;
   if (!job.started) {
     job.started = now;
-    --waiting_jobs_;
+    EndWaiting(job);
   }
   in_pass_.push_back(ref);
-  std::int64_t& waiting = job.waiting_rows[ref.sequence];
+  std::int64_t& waiting = job.sequences[ref.sequence].waiting_rows;
   const std::int64_t gone =
       ref.run().is_prompt_added() ? waiting : std::min(waiting, ref.run().added_rows());
   waiting -= gone;
@@ -295,11 +329,18 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
     run.Take(rows.first(reads));
     rows = rows.subspan(reads);
     if (run.is_done()) {
-      job.rows[ref.sequence] = std::move(run.results());
+      ActiveSequence& state = job.sequences[ref.sequence];
+      std::vector<proto::RowLogits>& results = job.rows[ref.sequence];
+      results = std::move(run.results());
+      const std::int64_t results_bytes = RowsBytes(results);
+      job.rows_bytes += results_bytes;
+      bytes_ += results_bytes;
       job.cached_tokens += run.cached_rows();
-      job.runs[ref.sequence].reset();
+      state.run.reset();
+      state.is_done = true;
       if (--job.unfinished_sequences == 0) {
         job.finished = now;
+        bytes_ -= job.size.bytes + job.rows_bytes;
         done.push_back(ref.job);
       }
     } else if (run.is_generating() &&
@@ -308,8 +349,7 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
     }
   }
   Check(rows.empty(), "a pass returns rows for its reads only");
-  std::erase_if(running_,
-                [](const SequenceRef& ref) { return ref.job->runs[ref.sequence] == nullptr; });
+  std::erase_if(running_, [](const SequenceRef& ref) { return ref.state().is_done; });
   return done;
 }
 

@@ -11,6 +11,8 @@
 #include "coordinator/schedule/active_job.h"
 #include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/job.h"
+#include "coordinator/schedule/job_size.h"
+#include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/schedule/sequence_run.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/row_logits.h"
@@ -49,8 +51,14 @@ class PassPlanner {
   void ForEachUnfinished(const std::function<void(ActiveJob&)>& visit) const;
 
   bool is_queue_empty() const { return waiting_.empty() && long_.empty() && running_.empty(); }
+  /// Sets the fields of `status` that the planner knows, which are all but those about passes.
+  void AddStatus(SchedulerStatus& status) const;
   std::int64_t waiting_rows() const { return waiting_rows_; }
   std::size_t waiting_jobs() const { return waiting_jobs_; }
+  /// What the jobs hold that have no row in any pass yet.
+  const JobSize& waiting_size() const { return waiting_size_; }
+  /// Bytes of all unfinished jobs and of those of their results that are computed.
+  std::int64_t bytes() const { return bytes_; }
 
   BlockCache& cache() { return cache_; }
   const BlockCache& cache() const { return cache_; }
@@ -75,9 +83,16 @@ class PassPlanner {
   SequenceRun::Outcome AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
   SequenceRun::Outcome AddPart(PassBuilder& pass, const SequenceRef& ref, std::int64_t max_rows,
                                Clock::time_point now);
+  SequenceRun& RunOf(const SequenceRef& ref) {
+    return ref.job->RunOf(ref.sequence, cache_, limits_);
+  }
+  /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
+  void EndWaiting(const ActiveJob& job);
   void RecordOutcome(const SequenceRef& ref, SequenceRun::Outcome outcome, Clock::time_point now);
   void RecordAdded(const SequenceRef& ref, Clock::time_point now);
   bool MustWaitForPages(const SequenceRef& ref) const;
+  /// Whether AddWhole certainly finds no room for a sequence that has no run yet.
+  bool IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) const;
   /// Preempts the youngest running sequence that is not in the pass, which may be the one that
   /// needs the pages. False if there is none.
   bool PreemptYoungest();
@@ -94,6 +109,8 @@ class PassPlanner {
   bool completions_give_way_ = false;  ///< The next pass is first filled with other rows.
   std::int64_t waiting_rows_ = 0;      ///< Prompt rows that were in no pass yet.
   std::size_t waiting_jobs_ = 0;       ///< Jobs without a row in any pass yet.
+  JobSize waiting_size_;               ///< What these hold.
+  std::int64_t bytes_ = 0;
 };
 
 }  // namespace scorecast::coordinator

@@ -9,6 +9,7 @@
 #include "coordinator/schedule/active_job.h"
 #include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/pass_planner.h"
+#include "coordinator/schedule/scheduler_status.h"
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
@@ -20,6 +21,7 @@ namespace {
 
 /// See WaitForRoom.
 constexpr std::int64_t kPassesAhead = 4;
+constexpr std::int64_t kBytesAhead = std::int64_t{256} << 20;
 
 /// Weight of the newest pass in the average time of a row.
 constexpr double kNewestShare = 0.2;
@@ -51,9 +53,44 @@ BlockCacheCounters Scheduler::cache_counters() const {
   return planner_->cache().counters();
 }
 
+SchedulerStatus Scheduler::status() const {
+  const std::lock_guard lock(mutex_);
+  SchedulerStatus status;
+  planner_->AddStatus(status);
+  status.passes = passes_;
+  status.last_pass_rows = pass_rows_;
+  status.seconds_per_row = seconds_per_row_;
+  return status;
+}
+
+std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job) const {
+  const std::size_t waiting_jobs = planner_->waiting_jobs();
+  const JobSize& waiting = planner_->waiting_size();
+  std::string message;
+  const auto exceeds = [](std::int64_t before, std::int64_t more, std::int64_t limit) {
+    return std::to_string(before) + " + " + std::to_string(more) + " > " + std::to_string(limit) +
+           ".";
+  };
+  const std::int64_t max_bytes = options_.max_queue_tokens * kQueueBytesPerToken;
+  if (waiting_jobs >= options_.max_queue) {
+    message = "Too many requests wait: " + std::to_string(waiting_jobs) + " of at most " +
+              std::to_string(options_.max_queue) + ".";
+  } else if (waiting_jobs == 0) {
+    return std::nullopt;
+  } else if (waiting.tokens + job.size.tokens > options_.max_queue_tokens) {
+    message = "Too many tokens wait: " +
+              exceeds(waiting.tokens, job.size.tokens, options_.max_queue_tokens);
+  } else if (waiting.bytes + job.size.bytes > max_bytes) {
+    message = "Too many bytes wait: " + exceeds(waiting.bytes, job.size.bytes, max_bytes);
+  } else {
+    return std::nullopt;
+  }
+  return proto::Error{429, "queue_full", std::move(message), "", RetryAfterSeconds()};
+}
+
 Scheduler::Ticket Scheduler::Submit(Job job) {
-  const auto active = std::make_shared<ActiveJob>(std::move(job), planner_->cache(), limits());
-  if (active->runs.empty()) {
+  const auto active = std::make_shared<ActiveJob>(std::move(job), limits());
+  if (active->sequences.empty()) {
     active->finished = Clock::now();
     active->CallDone();
     return kNoTicket;
@@ -62,12 +99,8 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
   Step step;
   {
     std::unique_lock lock(mutex_);
-    const std::size_t waiting_jobs = planner_->waiting_jobs();
-    if (waiting_jobs >= options_.max_queue) {
-      active->error = proto::Error{429, "queue_full",
-                                   "Too many requests wait: " + std::to_string(waiting_jobs) +
-                                       " of at most " + std::to_string(options_.max_queue) + ".",
-                                   "", RetryAfterSeconds()};
+    active->error = QueueFault(*active);
+    if (active->error) {
       lock.unlock();
       active->finished = Clock::now();
       active->CallDone();
@@ -150,6 +183,7 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = Clock::now();
     MeasureSpeed(now);
+    ++passes_;
     step.done = planner_->PassDone(rows, now);
     FormPass(step);
     ++running_steps_;
@@ -180,7 +214,10 @@ bool Scheduler::IsIdle() const {
 
 void Scheduler::WaitForRoom() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return planner_->waiting_rows() <= kPassesAhead * limits().max_rows; });
+  changed_.wait(lock, [&] {
+    return planner_->waiting_rows() <= kPassesAhead * limits().max_rows &&
+           (planner_->waiting_jobs() == 0 || planner_->bytes() <= kBytesAhead);
+  });
 }
 
 void Scheduler::WaitIdle() {

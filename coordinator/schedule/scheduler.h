@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "coordinator/schedule/job.h"
@@ -17,14 +18,24 @@ namespace scorecast::coordinator {
 
 struct ActiveJob;
 struct BlockCacheCounters;
+struct SchedulerStatus;
 class PassPlanner;
 
 /// The 503 of a request that arrives, or still waits, while the server shuts down.
 proto::Error Draining();
 
+/// SchedulerOptions::max_queue_tokens, times this, is the upper bound on the bytes of the jobs that
+/// wait for their first pass. Only jobs with many labels, or with items of very few tokens, reach
+/// it first.
+inline constexpr std::int64_t kQueueBytesPerToken = 256;
+
 struct SchedulerOptions {
   /// Upper bound on the jobs that wait for their first pass. A further job gets a 429.
   std::size_t max_queue = std::numeric_limits<std::size_t>::max();
+  /// Upper bound on the tokens of these jobs. What the sequences of a job share counts once. A
+  /// further job gets a 429, unless no other waits. Also bounds their bytes: see
+  /// kQueueBytesPerToken.
+  std::int64_t max_queue_tokens = std::numeric_limits<std::int64_t>::max() / kQueueBytesPerToken;
   /// Upper bound on the pages of K/V that stay cached while no sequence uses them.
   std::int32_t cached_pages = 0;
 };
@@ -72,9 +83,9 @@ class Scheduler {
   /// Drops every job that still has rows waiting: its `done` gets a 503.
   void RefuseWaiting();
 
-  /// Returns when no more rows wait than a few passes compute. That is enough to fill the next
-  /// passes, so a caller with many jobs need not queue all of them here. Must not be called from a
-  /// `done`.
+  /// Returns when no more rows wait than a few passes compute, in jobs that
+  /// hold no more than 256 MiB. That is enough to fill the next passes, so a caller with many jobs
+  /// need not queue all of them here. Must not be called from a `done`.
   void WaitForRoom();
 
   /// Returns when every job that was submitted is done and its `done` has returned. Must not be
@@ -86,12 +97,15 @@ class Scheduler {
   const proto::PlanLimits& limits() const { return cluster_.limits(); }
 
   BlockCacheCounters cache_counters() const;
+  SchedulerStatus status() const;
 
  private:
   /// Work that is left until the lock is released: a pass to submit, and jobs to call back.
   struct Step;
 
   // These are called with `mutex_` held.
+  /// The 429 of a job for which the queue has no room.
+  std::optional<proto::Error> QueueFault(const ActiveJob& job) const;
   void FormPass(Step& step);
   void MeasureSpeed(Clock::time_point now);
   bool IsIdle() const;
@@ -114,6 +128,7 @@ class Scheduler {
   int running_steps_ = 0;  ///< Steps that have left the lock and are not finished.
   Clock::time_point pass_began_;
   std::int64_t pass_rows_ = 0;
+  std::int64_t passes_ = 0;     ///< Passes that are done.
   double seconds_per_row_ = 0;  ///< Of recent passes; 0 before the first.
 };
 

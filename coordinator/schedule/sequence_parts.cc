@@ -16,11 +16,12 @@ std::vector<SequencePart> PartsOf(const proto::PackedSequence& sequence,
       !sequence.segments.empty() && sequence.segments.back().kind == SegmentKind::kSuffix;
   std::vector<SequencePart> parts;
   std::vector<std::int32_t> first_rows;  // [parts], within the sequence
-  auto token = sequence.tokens.cbegin();
+  const std::vector<proto::TokenId> tokens = sequence.AllTokens();
+  auto token = tokens.cbegin();
   for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
     SequencePart& part = parts.emplace_back();
     part.segment = sequence.segments[i];
-    first_rows.push_back(static_cast<std::int32_t>(token - sequence.tokens.cbegin()));
+    first_rows.push_back(static_cast<std::int32_t>(token - tokens.cbegin()));
     part.tokens.assign(token, token + part.segment.length);
     token += part.segment.length;
     part.must_be_kept = must_be_kept[i];

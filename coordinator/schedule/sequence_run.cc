@@ -29,12 +29,12 @@ std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRow
 SequenceRun::SequenceRun(PackedSequence sequence, std::vector<Generation> generations,
                          std::string salt, BlockCache& cache, const proto::PlanLimits& limits)
     : limits_(limits),
-      label_lists_(std::move(sequence.label_lists)),
+      label_lists_(sequence.label_lists),
       weighting_(sequence.block_weighting),
       score_reads_(sequence.reads),
       results_(sequence.reads.size()),
       parts_(PartsOf(sequence, limits, generations)),
-      takes_several_passes_(!generations.empty() || !FitsPass(CostOf(sequence), limits)),
+      takes_several_passes_(TakesSeveralPasses(sequence, limits, generations)),
       pages_(parts_, takes_several_passes_, std::move(salt), cache) {
   for (Generation& generation : generations) {
     completions_.push_back({std::move(generation)});
@@ -46,10 +46,16 @@ bool SequenceRun::FitsEmptyPass() const {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const SequencePart& part = parts_[i];
     if (pages_.is_left(i)) {
-      cost += {part.rows(), static_cast<std::int64_t>(part.reads.size()), KvRows(part.rows())};
+      cost += {.rows = part.rows(), .kv_rows = KvRows(part.rows())};
+      cost += ReadsTo(i, part.rows());
     }
   }
-  cost.reads += static_cast<std::int64_t>(completions_.size());
+  for (const Completion& completion : completions_) {
+    ++cost.reads;
+    if (completion.is_active && !completion.is_read_placed) {
+      cost.logit_bytes += proto::ReadBytes(completion.generation.chooser->Wanted(), 0, limits_);
+    }
+  }
   return FitsPass(cost, limits_);
 }
 
@@ -82,10 +88,40 @@ std::int64_t SequenceRun::RowsTo(std::size_t index, std::int32_t end) const {
   return rows;
 }
 
-std::int64_t SequenceRun::ReadsTo(std::size_t index, std::int32_t end) const {
-  const auto& reads = parts_[index].reads;
-  return std::count_if(reads.begin(), reads.end(),
-                       [&](const SequencePart::Read& read) { return read.row < end; });
+SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const {
+  static const proto::LabelList no_labels;
+  const auto target = static_cast<std::size_t>(read.target);
+  if (target < score_reads_.size()) {
+    const proto::RowRead& score = score_reads_[target];
+    return {score, label_lists_.at(static_cast<std::size_t>(score.label_list))};
+  }
+  return {completions_[target - score_reads_.size()].generation.chooser->Wanted(), no_labels};
+}
+
+PassCost SequenceRun::ReadsTo(std::size_t index, std::int32_t end) const {
+  PassCost cost;
+  for (const SequencePart::Read& read : parts_[index].reads) {
+    if (read.row >= end) {
+      break;
+    }
+    const Wanted wanted = WantedOf(read);
+    ++cost.reads;
+    cost.logit_bytes += proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
+  }
+  return cost;
+}
+
+std::int32_t SequenceRun::FirstRowWithoutRoom(std::size_t index, const PassCost& room) const {
+  PassCost cost;
+  for (const SequencePart::Read& read : parts_[index].reads) {
+    const Wanted wanted = WantedOf(read);
+    ++cost.reads;
+    cost.logit_bytes += proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
+    if (!cost.FitsInto(room)) {
+      return read.row;
+    }
+  }
+  return parts_[index].rows();
 }
 
 void SequenceRun::PlaceReads() {
@@ -115,20 +151,18 @@ void SequenceRun::Begin() {
 SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare_pages) {
   const bool begins = state_ == State::kWaiting;
   Begin();
-  std::int64_t rows = 0;
-  std::int64_t reads = 0;
-  std::int64_t kv_rows = 0;
+  PassCost cost;
   std::vector<std::int32_t> ends;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const SequencePart& part = parts_[i];
     ends.push_back(pages_.is_left(i) ? part.rows() : kUntouched);
-    rows += RowsTo(i, part.rows());
-    reads += static_cast<std::int64_t>(part.reads.size());
+    cost.rows += RowsTo(i, part.rows());
+    cost += ReadsTo(i, part.rows());
     if (pages_.stored(i) < part.rows() && !(takes_several_passes_ && part.must_be_kept)) {
-      kv_rows += KvRows(part.rows() - PageBegin(pages_.stored(i)));
+      cost.kv_rows += KvRows(part.rows() - PageBegin(pages_.stored(i)));
     }
   }
-  const bool fits = rows <= pass.rows() && reads <= pass.reads() && kv_rows <= pass.pass_kv_rows();
+  const bool fits = cost.FitsInto(pass.room());
   if (!fits || (takes_several_passes_ && !pages_.Reserve(begins ? spare_pages : 0))) {
     if (begins) {
       ReleasePages();
@@ -160,9 +194,8 @@ SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t max_ro
 
 std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
                                                   std::int64_t max_rows) const {
-  std::int64_t rows = std::min(pass.rows(), max_rows);
-  std::int64_t reads = pass.reads();
-  std::int64_t kv_rows = pass.pass_kv_rows();
+  PassCost room = pass.room();
+  room.rows = std::min(room.rows, max_rows);
   bool has_unseen_chain = false;
   std::vector<std::int32_t> ends(parts_.size(), kUntouched);
   for (std::size_t begin = 0; begin < parts_.size();) {
@@ -171,8 +204,8 @@ std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
     bool is_left = false;
     for (std::size_t i = begin; i < chain_end; ++i) {
       const SequencePart& part = parts_[i];
-      left += {RowsTo(i, part.rows()), static_cast<std::int64_t>(part.reads.size()),
-               KvRows(part.rows())};
+      left += {.rows = RowsTo(i, part.rows()), .kv_rows = KvRows(part.rows())};
+      left += ReadsTo(i, part.rows());
       is_left = is_left || pages_.is_left(i);
     }
     if (!is_left) {
@@ -180,15 +213,13 @@ std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
       continue;
     }
     if (!parts_[begin].must_be_kept) {
-      if (left.rows > rows || left.reads > reads || left.kv_rows > kv_rows) {
+      if (!left.FitsInto(room)) {
         return ends;
       }
       for (std::size_t i = begin; i < chain_end; ++i) {
         ends[i] = parts_[i].rows();
       }
-      rows -= left.rows;
-      reads -= left.reads;
-      kv_rows -= left.kv_rows;
+      room -= left;
       begin = chain_end;
       continue;
     }
@@ -202,17 +233,16 @@ std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
       const SequencePart& part = parts_[i];
       const std::int32_t stored = pages_.stored(i);
       const std::int64_t rows_again = RowsTo(i, stored);
-      if (rows_again > rows || ReadsTo(i, stored) > reads) {
+      const std::int32_t readable = FirstRowWithoutRoom(i, room);
+      if (rows_again > room.rows || readable < stored) {
         return ends;
       }
-      std::int32_t end = stored + static_cast<std::int32_t>(std::min<std::int64_t>(
-                                      rows - rows_again, part.rows() - stored));
-      if (ReadsTo(i, end) > reads) {
-        end = part.reads[static_cast<std::size_t>(reads)].row;
-      }
+      const std::int32_t end =
+          std::min(readable, stored + static_cast<std::int32_t>(std::min<std::int64_t>(
+                                          room.rows - rows_again, part.rows() - stored)));
       ends[i] = end;
-      rows -= RowsTo(i, end);
-      reads -= ReadsTo(i, end);
+      room.rows -= RowsTo(i, end);
+      room -= ReadsTo(i, end);
       if (end < part.rows()) {
         return ends;
       }
@@ -297,7 +327,7 @@ void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends)
   const std::vector<bool> needed = NeededPieces(pieces);
   added_rows_ = 0;
   if (std::any_of(needed.begin(), needed.end(), [](bool is_needed) { return is_needed; })) {
-    pass.BeginSequence(label_lists_, weighting_);
+    pass.BeginSequence(weighting_);
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (needed[i]) {
@@ -328,15 +358,8 @@ void SequenceRun::AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t e
     if (read.row >= end || row < segment.compute_begin || row >= segment.compute_end) {
       continue;
     }
-    const auto target = static_cast<std::size_t>(read.target);
-    proto::RowRead wanted;
-    if (target < score_reads_.size()) {
-      wanted = score_reads_[target];
-    } else {
-      wanted = completions_[target - score_reads_.size()].generation.chooser->Wanted();
-      wanted.label_list = PassBuilder::kNoLabels;
-    }
-    pass.AddRead(first_computed + row - segment.compute_begin, wanted);
+    const Wanted wanted = WantedOf(read);
+    pass.AddRead(first_computed + row - segment.compute_begin, wanted.read, wanted.labels);
     targets_in_pass_.push_back(read.target);
   }
 }

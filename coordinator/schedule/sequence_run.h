@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/schedule/capacity.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/sequence_pages.h"
 #include "coordinator/schedule/sequence_parts.h"
@@ -69,8 +70,6 @@ class SequenceRun {
   bool is_under_way() const { return state_ != State::kWaiting; }
   /// Whether some of its rows are in the pass in flight, or in the one that is being formed.
   bool is_in_pass() const { return added_rows_ > 0; }
-  /// Whether the run needs pages of its own before it can begin.
-  bool takes_several_passes() const { return takes_several_passes_; }
   bool is_done() const { return state_ == State::kDone; }
   /// Number of prompt rows found in the cache by the first pass.
   std::int64_t cached_rows() const { return cached_rows_.value_or(0); }
@@ -108,7 +107,17 @@ class SequenceRun {
   /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
   /// that are read, and rows between a read one and the end of its page.
   std::int64_t RowsTo(std::size_t part, std::int32_t end) const;
-  std::int64_t ReadsTo(std::size_t part, std::int32_t end) const;
+  /// The reads of a part's rows before `end`. Only `reads` and `logit_bytes` are set.
+  PassCost ReadsTo(std::size_t part, std::int32_t end) const;
+  /// The row of the part's first read that does not fit, if those before it are placed; the part's
+  /// end if all fit.
+  std::int32_t FirstRowWithoutRoom(std::size_t part, const PassCost& room) const;
+  /// What is wanted of a read: a score read or the next of a completion.
+  struct Wanted {
+    proto::RowRead read;
+    const proto::LabelList& labels;
+  };
+  Wanted WantedOf(const SequencePart::Read& read) const;
   /// [parts]: the row up to which the pass computes each, or kUntouched.
   std::vector<std::int32_t> EndsInPart(const PassBuilder& pass, std::int64_t max_rows) const;
   void Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends);
@@ -118,7 +127,7 @@ class SequenceRun {
   void TakeToken(Completion& completion, const proto::RowLogits& row);
 
   const proto::PlanLimits& limits_;
-  const std::vector<std::vector<proto::TokenId>> label_lists_;
+  const std::vector<proto::LabelList> label_lists_;
   const proto::BlockWeighting weighting_;
   const std::vector<proto::RowRead> score_reads_;
   std::vector<proto::RowLogits> results_;  // [score_reads_]

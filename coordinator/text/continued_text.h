@@ -6,25 +6,33 @@
 
 #include "coordinator/text/steps/encode_options.h"
 #include "coordinator/text/tokenizer.h"
+#include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
 /// A text that begins many texts, such as a query with its items. It is tokenized once: each longer
 /// text is tokenized from the last place at which the tokenizer cuts for certain, whatever follows
-/// (Tokenizer::CertainCut). Const methods may be called from several threads at the same time.
+/// (OpenEnd::cut). Const methods may be called from several threads at the same time.
 class ContinuedText {
  public:
-  /// `tokenizer` must outlive this object. `text` must be valid UTF-8.
-  ContinuedText(const Tokenizer& tokenizer, std::string_view text,
-                SpecialTokensInText special_tokens);
+  /// Encodes `text`, which must be valid UTF-8, with BOS at most `limits.max_tokens`. `tokenizer`
+  /// must outlive the result.
+  static proto::Expected<ContinuedText, EncodeFault> Make(const Tokenizer& tokenizer,
+                                                          std::string_view text,
+                                                          SpecialTokensInText special_tokens,
+                                                          const EncodeLimits& limits = {});
 
   /// The tokens of the text from its start: BOS if the tokenizer adds one, then those of the text.
   const std::vector<TokenId>& ids() const { return ids_; }
 
   /// The tokens of text + continuation from its start.
-  std::vector<TokenId> Encode(std::string_view continuation) const;
+  proto::Expected<std::vector<TokenId>, EncodeFault> Continue(
+      std::string_view continuation, const EncodeLimits& limits = {}) const;
 
  private:
+  ContinuedText(const Tokenizer& tokenizer, SpecialTokensInText special_tokens)
+      : tokenizer_(tokenizer), tail_options_{.special_tokens = special_tokens} {}
+
   const Tokenizer& tokenizer_;
   EncodeOptions tail_options_;
   std::vector<TokenId> ids_;

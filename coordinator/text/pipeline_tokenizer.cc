@@ -7,27 +7,26 @@
 
 namespace scorecast::coordinator {
 
-std::vector<TokenId> PipelineTokenizer::EncodeText(std::string_view text,
-                                                   const EncodeOptions& options) const {
-  std::vector<TokenId> ids;
+void PipelineTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
+                                   TokenCollector& tokens) const {
   const auto encode = [&](std::string_view piece) {
-    std::visit([&](const auto& model) { model.Encode(piece, ids); }, parts_.model);
+    tokens.PollStop();
+    std::visit([&](const auto& model) { model.Encode(piece, tokens); }, parts_.model);
   };
   parts_.added_tokens.Cut(text, options, [&](const AddedTokens::Part& part) {
     if (part.id >= 0) {
-      ids.push_back(part.id);
+      tokens.PollStop();
+      tokens.Add(part.id);
     } else {
       parts_.pre_tokenizer.Cut({.text = part.text, .first_bytes = part.first_bytes},
                                options.at_start, encode);
     }
   });
-  return ids;
 }
 
-std::size_t PipelineTokenizer::CertainCut(std::string_view text,
-                                          const EncodeOptions& options) const {
+OpenEnd PipelineTokenizer::FindOpenEnd(std::string_view text, const EncodeOptions& options) const {
   if (!IsValidUtf8(text)) {
-    return 0;
+    return {};
   }
   OpenPiece piece{.text = OpenText::FromRaw(text)};
   parts_.added_tokens.GoToLast(options, piece);
@@ -35,7 +34,12 @@ std::size_t PipelineTokenizer::CertainCut(std::string_view text,
   if (const auto* model = std::get_if<BpeModel>(&parts_.model)) {
     model->GoToLast(piece);
   }
-  return piece.cut;
+  const std::int64_t least_tokens = std::visit(
+      [&](const auto& model) {
+        return model.LeastTokens(piece.text.text) + model.LeastTokens(piece.uncut);
+      },
+      parts_.model);
+  return {.cut = piece.cut, .least_tokens = least_tokens};
 }
 
 std::string PipelineTokenizer::Decode(std::span<const TokenId> ids) const {

@@ -34,7 +34,7 @@ class PipelineTokenizer final : public Tokenizer {
 
   explicit PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {}
 
-  std::size_t CertainCut(std::string_view text, const EncodeOptions& options) const override;
+  OpenEnd FindOpenEnd(std::string_view text, const EncodeOptions& options) const override;
   const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
   const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
   std::optional<TokenId> bos() const override { return parts_.bos; }
@@ -47,8 +47,8 @@ class PipelineTokenizer final : public Tokenizer {
   std::vector<SpecialToken> special_tokens() const override;
 
  private:
-  std::vector<TokenId> EncodeText(std::string_view text,
-                                  const EncodeOptions& options) const override;
+  void EncodeText(std::string_view text, const EncodeOptions& options,
+                  TokenCollector& tokens) const override;
   std::string_view EscapedSpelling(TokenId id) const override {
     return parts_.added_tokens.EscapedSpelling(id);
   }

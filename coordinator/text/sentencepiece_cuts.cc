@@ -16,8 +16,12 @@ constexpr std::uint64_t kPieces = 1;
 constexpr std::uint64_t kTrainerSpec = 2;
 constexpr std::uint64_t kNormalizerSpec = 3;
 constexpr std::uint64_t kPieceText = 1;
+constexpr std::uint64_t kPieceType = 3;
+constexpr std::uint64_t kNormal = 1;  // A value of kPieceType, and its default.
 constexpr std::uint64_t kModelType = 3;
-constexpr std::uint64_t kBpe = 2;  // A value of kModelType.
+constexpr std::uint64_t kUnigram = 1;  // A value of kModelType, and its default.
+constexpr std::uint64_t kBpe = 2;      // Another one.
+constexpr std::uint64_t kByteFallback = 35;
 constexpr std::uint64_t kTreatWhitespaceAsSuffix = 24;
 constexpr std::uint64_t kPrecompiledCharsmap = 2;
 constexpr std::uint64_t kRemoveExtraWhitespaces = 4;
@@ -26,40 +30,75 @@ constexpr std::uint64_t kEscapeWhitespaces = 5;
 }  // namespace
 
 SentencePieceCuts::SentencePieceCuts(std::string_view model) {
-  bool is_bpe = false;
+  std::uint64_t type = kUnigram;
   bool is_plain = true;
+  bool is_unmapped = true;
   ProtobufFields fields(model);
   while (const std::optional<ProtobufField> field = fields.Next()) {
+    std::string_view piece;
+    std::uint64_t piece_type = kNormal;
     ProtobufFields parts(field->bytes);
     while (const std::optional<ProtobufField> part = parts.Next()) {
       if (field->number == kPieces && part->number == kPieceText) {
-        AddPiece(part->bytes);
+        piece = part->bytes;
+      } else if (field->number == kPieces && part->number == kPieceType) {
+        piece_type = part->value;
       } else if (field->number == kTrainerSpec && part->number == kModelType) {
-        is_bpe = part->value == kBpe;
+        type = part->value;
+      } else if (field->number == kTrainerSpec && part->number == kByteFallback) {
+        has_byte_fallback_ = part->value != 0;
       } else if (field->number == kTrainerSpec && part->number == kTreatWhitespaceAsSuffix) {
         is_plain = is_plain && part->value == 0;
       } else if (field->number == kNormalizerSpec && part->number == kPrecompiledCharsmap) {
-        is_plain = is_plain && part->bytes.empty();
+        is_unmapped = is_unmapped && part->bytes.empty();
       } else if (field->number == kNormalizerSpec && part->number == kEscapeWhitespaces) {
         is_plain = is_plain && part->value != 0;
       } else if (field->number == kNormalizerSpec && part->number == kRemoveExtraWhitespaces) {
         removes_extra_spaces_ = part->value != 0;
       }
     }
+    AddPiece(piece, piece_type == kNormal);
   }
-  is_known_ = is_bpe && is_plain;
+  is_known_ = type == kBpe && is_plain && is_unmapped;
+  keeps_characters_ = (type == kBpe || type == kUnigram) && is_plain && is_unmapped;
   pairs_.Finish();
 }
 
-void SentencePieceCuts::AddPiece(std::string_view piece) {
+void SentencePieceCuts::AddPiece(std::string_view piece, bool is_normal) {
   if (piece.empty() || !IsValidUtf8(piece)) {
     return;
   }
   pairs_.Add(piece);
+  longest_.AddCharacters(piece);
   const CodePoint first = FirstCodePoint(piece);
   if (first.length == piece.size()) {
     characters_.insert(first.value);
+    if (is_normal) {
+      normal_characters_.insert(first.value);
+    }
   }
+}
+
+std::int64_t SentencePieceCuts::LeastTokens(std::string_view text) const {
+  if (!keeps_characters_) {
+    return 0;
+  }
+  LongestTokens::Sum sum;
+  while (!text.empty()) {
+    const CodePoint character = FirstCodePoint(text);
+    text.remove_prefix(character.length);
+    const char32_t spelled = character.value == ' ' ? kSpelledSpace : character.value;
+    if (removes_extra_spaces_ && spelled == kSpelledSpace) {
+      continue;
+    }
+    const std::uint64_t longest = longest_.With(spelled);
+    if (normal_characters_.contains(spelled) || (has_byte_fallback_ && longest > 0)) {
+      sum.Add(1, longest);
+    } else if (has_byte_fallback_) {
+      sum.Add(character.length, 1);
+    }
+  }
+  return sum.tokens();
 }
 
 void SentencePieceCuts::GoToLast(OpenPiece& piece) const {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <unordered_set>
 
+#include "coordinator/text/models/longest_tokens.h"
 #include "coordinator/text/unicode/character_pairs.h"
 #include "coordinator/text/unicode/open_text.h"
 
@@ -22,13 +24,21 @@ class SentencePieceCuts {
   /// Goes on behind the last such place of a text with an open end.
   void GoToLast(OpenPiece& piece) const;
 
- private:
-  void AddPiece(std::string_view piece);
+  /// The tokens of every text that contains `text` are at least so many.
+  std::int64_t LeastTokens(std::string_view text) const;
 
-  bool is_known_ = false;  ///< False: nothing is known.
+ private:
+  void AddPiece(std::string_view piece, bool is_normal);
+
+  bool is_known_ = false;           ///< False: nothing is known of cuts.
+  bool keeps_characters_ = false;   ///< Of a text, all but spaces are in its tokens.
+  bool has_byte_fallback_ = false;  ///< What no piece contains becomes its bytes.
   bool removes_extra_spaces_ = true;
   std::unordered_set<char32_t> characters_;  ///< Pieces of one character.
+  /// Those among them that text becomes if nothing else.
+  std::unordered_set<char32_t> normal_characters_;
   CharacterPairs pairs_;
+  LongestTokens longest_;
 };
 
 }  // namespace scorecast::coordinator

@@ -132,34 +132,38 @@ bool SentencePieceTokenizer::IsPiece(TokenId id) const {
   return id >= 0 && id < processor_->GetPieceSize();
 }
 
-std::vector<TokenId> SentencePieceTokenizer::EncodeText(std::string_view text,
-                                                        const EncodeOptions& options) const {
-  std::vector<TokenId> ids;
+void SentencePieceTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
+                                        TokenCollector& tokens) const {
   const SentencePieceProcessor* processor = options.at_start ? processor_.get()
                                             : spaced_sections_ && text.starts_with(' ')
                                                 ? spaced_sections_.get()
                                                 : later_sections_.get();
   added_tokens_.Cut(text, options, [&](const AddedTokens::Part& part) {
+    tokens.PollStop();
     if (part.id >= 0) {
-      ids.push_back(part.id);
+      tokens.Add(part.id);
     } else {
-      const std::vector<int> pieces = processor->EncodeAsIds(part.text);
-      ids.insert(ids.end(), pieces.begin(), pieces.end());
+      // The library cannot be stopped.
+      if (static_cast<std::int64_t>(part.text.size()) > tokens.left()) {
+        tokens.ExpectAtLeast(cuts_.LeastTokens(part.text));
+      }
+      for (const TokenId id : processor->EncodeAsIds(part.text)) {
+        tokens.Add(id);
+      }
     }
     processor = later_sections_.get();
   });
-  return ids;
 }
 
-std::size_t SentencePieceTokenizer::CertainCut(std::string_view text,
-                                               const EncodeOptions& options) const {
+OpenEnd SentencePieceTokenizer::FindOpenEnd(std::string_view text,
+                                            const EncodeOptions& options) const {
   if (!IsValidUtf8(text)) {
-    return 0;
+    return {};
   }
   OpenPiece piece{.text = OpenText::FromRaw(text)};
   added_tokens_.GoToLast(options, piece);
   cuts_.GoToLast(piece);
-  return piece.cut;
+  return {.cut = piece.cut, .least_tokens = cuts_.LeastTokens(piece.text.text)};
 }
 
 std::string_view SentencePieceTokenizer::EscapedSpelling(TokenId id) const {

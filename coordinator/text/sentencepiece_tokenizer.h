@@ -30,7 +30,7 @@ class SentencePieceTokenizer final : public Tokenizer {
                          const std::string& origin);
   ~SentencePieceTokenizer() override;
 
-  std::size_t CertainCut(std::string_view text, const EncodeOptions& options) const override;
+  OpenEnd FindOpenEnd(std::string_view text, const EncodeOptions& options) const override;
   const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
   const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
   std::optional<TokenId> bos() const override { return bos_; }
@@ -40,8 +40,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::vector<SpecialToken> special_tokens() const override;
 
  private:
-  std::vector<TokenId> EncodeText(std::string_view text,
-                                  const EncodeOptions& options) const override;
+  void EncodeText(std::string_view text, const EncodeOptions& options,
+                  TokenCollector& tokens) const override;
   std::string_view EscapedSpelling(TokenId id) const override;
   /// The id of a BOS or EOS that the configuration names, else that of the model.
   TokenId AddedAround(const TokenizerConfig& config, const std::optional<std::string>& named,

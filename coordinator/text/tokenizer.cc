@@ -15,7 +15,45 @@
 
 namespace scorecast::coordinator {
 
+using proto::Expected;
+using proto::Unexpected;
+
+namespace {
+
+/// No piece is shorter because few tokens are allowed.
+constexpr std::size_t kLeastPieceBytes = 4096;
+/// More than the bytes of a token in ordinary text.
+constexpr std::int64_t kBytesPerToken = 8;
+
+/// A text within the limit is one piece, unless it is very long.
+std::size_t PieceBytes(const EncodeLimits& limits) {
+  const std::int64_t tokens =
+      std::clamp<std::int64_t>(limits.max_tokens, 0, EncodeLimits::kUnlimited / kBytesPerToken);
+  return std::min(limits.piece_bytes,
+                  std::max(kLeastPieceBytes, static_cast<std::size_t>(tokens * kBytesPerToken)));
+}
+
+/// The beginning of a text that is longer than `size`, without a part of a character.
+std::string_view Beginning(std::string_view text, std::size_t size) {
+  while ((static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) {
+    ++size;
+  }
+  return text.substr(0, size);
+}
+
+bool EndsWith(const std::vector<TokenId>& ids, const std::vector<TokenId>& end) {
+  return end.size() <= ids.size() && std::equal(end.rbegin(), end.rend(), ids.rbegin());
+}
+
+}  // namespace
+
 std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOptions& options) const {
+  return EncodeWithin({}, text, options).value().ids;
+}
+
+Expected<EncodedText, EncodeFault> Tokenizer::EncodeWithin(const EncodeLimits& limits,
+                                                           std::string_view text,
+                                                           const EncodeOptions& options) const {
   // PCRE2 reads out of bounds if a text is not valid UTF-8. A caller's mistake must not get that
   // far.
   std::string repaired;
@@ -23,37 +61,91 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
     repaired = ReplaceInvalidUtf8(text);
     text = repaired;
   }
-  std::vector<TokenId> ids = EncodeText(text, options);
-  if (options.special_tokens == SpecialTokensInText::kAllow) {
-    return ids;
+  try {
+    return EncodePieces(limits, text, options);
+  } catch (const TokenCollector::Ended& ended) {
+    return Unexpected(ended.fault);
   }
-  const auto is_escaped = [&](TokenId id) { return !EscapedSpelling(id).empty(); };
-  if (std::none_of(ids.begin(), ids.end(), is_escaped)) {
-    return ids;
-  }
-  std::vector<TokenId> escaped;
-  for (const TokenId id : ids) {
-    AppendEscaped(id, escaped);
-  }
-  return escaped;
 }
 
-/// Appends a token or, if it has an escaped spelling, the tokens of its first character and those
+/// Encodes a long text from one certain cut to the next. The tokens before a cut are those of a
+/// piece that goes on behind it, without those behind it. If a piece has no certain cut in its
+/// second half, it is made longer.
+EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view text,
+                                    EncodeOptions options) const {
+  TokenCollector tokens(limits);
+  EncodedText encoded;
+  std::size_t size = PieceBytes(limits);
+  while (text.size() > size + size / 2) {
+    tokens.PollStop();
+    const std::string_view piece = Beginning(text, size);
+    const OpenEnd end = FindOpenEnd(piece, options);
+    tokens.ExpectAtLeast(end.least_tokens);
+    size *= 2;
+    if (end.cut < piece.size() / 2) {
+      continue;
+    }
+    EncodeOptions later = options;
+    later.at_start = false;
+    const EncodeLimits stop = {.stop = limits.stop};
+    std::vector<TokenId> ids = EncodeWhole(piece, options, stop);
+    const std::vector<TokenId> behind = EncodeWhole(piece.substr(end.cut), later, stop);
+    // The continuation may be empty, so the piece's tokens end with those behind the cut. A cut
+    // that does not even hold for that is not used.
+    if (!EndsWith(ids, behind)) {
+      continue;
+    }
+    ids.resize(ids.size() - behind.size());
+    AddAll(ids, options, limits, tokens);
+    text.remove_prefix(end.cut);
+    encoded.bytes_before_cut += end.cut;
+    encoded.tokens_before_cut = tokens.ids().size();
+    options = later;
+    size = PieceBytes(limits);
+  }
+  EncodeLimits left = limits;
+  left.max_tokens = tokens.left();
+  AddAll(EncodeWhole(text, options, left), options, limits, tokens);
+  encoded.ids = std::move(tokens).Take();
+  return encoded;
+}
+
+std::vector<TokenId> Tokenizer::EncodeWhole(std::string_view text, const EncodeOptions& options,
+                                            const EncodeLimits& limits) const {
+  TokenCollector tokens(limits);
+  EncodeText(text, options, tokens);
+  return std::move(tokens).Take();
+}
+
+void Tokenizer::AddAll(const std::vector<TokenId>& ids, const EncodeOptions& options,
+                       const EncodeLimits& limits, TokenCollector& tokens) const {
+  for (const TokenId id : ids) {
+    if (options.special_tokens == SpecialTokensInText::kEscape && !EscapedSpelling(id).empty()) {
+      tokens.PollStop();
+      AddEscaped(id, limits, tokens);
+    } else {
+      tokens.Add(id);
+    }
+  }
+}
+
+/// Adds a token or, if it has an escaped spelling, the tokens of its first character and those
 /// of the rest of its text. A token of one character stays, because its text cannot be cut. Each
 /// cut shortens the spelling, so a part that becomes a token of a longer one, by an odd
 /// normalization, is left out.
-void Tokenizer::AppendEscaped(TokenId id, std::vector<TokenId>& ids) const {
+void Tokenizer::AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollector& tokens) const {
   const std::string_view text = EscapedSpelling(id);
   const std::size_t first = text.empty() ? 0 : FirstCodePoint(text).length;
   if (first == text.size()) {
-    ids.push_back(id);
+    tokens.Add(id);
     return;
   }
   for (const std::string_view part : {text.substr(0, first), text.substr(first)}) {
     for (const TokenId part_id :
-         EncodeText(part, {.at_start = false, .special_tokens = SpecialTokensInText::kEscape})) {
+         EncodeWhole(part, {.at_start = false, .special_tokens = SpecialTokensInText::kEscape},
+                     {.stop = limits.stop})) {
       if (EscapedSpelling(part_id).size() < text.size()) {
-        AppendEscaped(part_id, ids);
+        AddEscaped(part_id, limits, tokens);
       }
     }
   }

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/text/models/token_collector.h"
 #include "coordinator/text/steps/encode_options.h"
+#include "proto/base/expected.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -23,6 +25,24 @@ struct SpecialToken {
   std::string text;
 };
 
+/// The tokens of a text.
+struct EncodedText {
+  std::vector<TokenId> ids;
+  // A certain cut (see OpenEnd) that was found on the way, possibly far from the text's end.
+  std::size_t bytes_before_cut = 0;
+  std::size_t tokens_before_cut = 0;
+};
+
+/// What is certain about the end of a text, however the text continues.
+struct OpenEnd {
+  /// The last place of the text, in bytes, that is known to be cut there: for every continuation,
+  /// the tokens of the whole are those before the cut, which are always the same, and those of the
+  /// rest encoded with `at_start` false. 0 if no such place is known.
+  std::size_t cut = 0;
+  /// The whole has at least so many tokens behind the cut.
+  std::int64_t least_tokens = 0;
+};
+
 /// Converts text to ids and back, exactly as the reference implementation of the model's tokenizer
 /// does. Const methods may be called from several threads at the same time.
 class Tokenizer {
@@ -33,12 +53,15 @@ class Tokenizer {
   /// the text's length.
   std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  /// The last place of `text`, in bytes, that is known to be cut there however the text continues:
-  /// for every continuation, the tokens of the whole are those before the cut, which are always the
-  /// same, and those of the rest encoded with `at_start` false. 0 if no such place is known.
-  virtual std::size_t CertainCut(std::string_view /*text*/,
-                                 const EncodeOptions& /*options*/) const {
-    return 0;
+  /// The same, as far as the limits allow. A text with more tokens, or one that nobody waits for
+  /// any more, is dropped early: what that costs depends on the limits, not on the text's length.
+  proto::Expected<EncodedText, EncodeFault> EncodeWithin(const EncodeLimits& limits,
+                                                         std::string_view text,
+                                                         const EncodeOptions& options = {}) const;
+
+  /// `text` must be valid UTF-8.
+  virtual OpenEnd FindOpenEnd(std::string_view /*text*/, const EncodeOptions& /*options*/) const {
+    return {};
   }
 
   /// Tokens that the tokenizer's own rule adds before and after a text (BOS, EOS); either may be
@@ -77,15 +100,22 @@ class Tokenizer {
   std::optional<TokenId> SingleToken(std::string_view text) const;
 
  private:
-  /// Encode, except that with kEscape the ids may contain tokens that have an EscapedSpelling,
-  /// because a model may make them of plain text.
-  virtual std::vector<TokenId> EncodeText(std::string_view text,
-                                          const EncodeOptions& options) const = 0;
+  /// Encodes `text` as a whole. With kEscape the tokens may contain some that have an
+  /// EscapedSpelling, because a model may make them of plain text.
+  virtual void EncodeText(std::string_view text, const EncodeOptions& options,
+                          TokenCollector& tokens) const = 0;
 
   /// The text of a token that an escaped text must not become; empty for all other tokens.
   virtual std::string_view EscapedSpelling(TokenId /*id*/) const { return {}; }
 
-  void AppendEscaped(TokenId id, std::vector<TokenId>& ids) const;
+  /// The tokens of EncodeText.
+  std::vector<TokenId> EncodeWhole(std::string_view text, const EncodeOptions& options,
+                                   const EncodeLimits& limits) const;
+  void AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollector& tokens) const;
+  void AddAll(const std::vector<TokenId>& ids, const EncodeOptions& options,
+              const EncodeLimits& limits, TokenCollector& tokens) const;
+  EncodedText EncodePieces(const EncodeLimits& limits, std::string_view text,
+                           EncodeOptions options) const;
 };
 
 /// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. Applies the

@@ -13,6 +13,9 @@
 namespace scorecast::proto {
 namespace {
 
+/// Upper bound on the bytes of one broadcast message. Its count must fit an `int`.
+constexpr std::size_t kMessageBytes = std::size_t{1} << 26;
+
 int Count(std::size_t n) {
   Check(n <= INT_MAX, "an MPI message's count fits int");
   return static_cast<int>(n);
@@ -48,25 +51,35 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
 }
 
 void Communicator::Broadcast(std::span<std::byte> bytes) const {
-  if (size_ > 1) {
-    MPI_Bcast(bytes.data(), Count(bytes.size()), MPI_BYTE, 0, comm_);
+  while (size_ > 1 && !bytes.empty()) {
+    const std::span<std::byte> part = bytes.first(std::min(bytes.size(), kMessageBytes));
+    MPI_Bcast(part.data(), Count(part.size()), MPI_BYTE, 0, comm_);
+    bytes = bytes.subspan(part.size());
   }
 }
 
-void Communicator::GatherToRoot(std::span<const std::byte> mine, std::span<const int> counts,
+void Communicator::GatherToRoot(std::span<const std::byte> mine,
+                                std::span<const std::size_t> counts,
                                 std::span<std::byte> all) const {
   Check(counts.size() == static_cast<std::size_t>(size_), "one count a rank");
-  std::vector<int> offsets(counts.size());
-  for (std::size_t r = 1; r < counts.size(); ++r) {
-    offsets[r] =
-        Count(static_cast<std::size_t>(offsets[r - 1]) + static_cast<std::size_t>(counts[r - 1]));
+  std::vector<int> mpi_counts;
+  std::vector<int> offsets;
+  std::size_t total = 0;
+  for (const std::size_t count : counts) {
+    mpi_counts.push_back(Count(count));
+    offsets.push_back(Count(total));
+    total += count;
   }
+  Count(total);
+  Check(
+      mine.size() == counts[static_cast<std::size_t>(rank_)] && (!is_root() || all.size() == total),
+      "gathered bytes are as many as their counts");
   if (size_ == 1) {
     std::copy(mine.begin(), mine.end(), all.begin());
     return;
   }
-  MPI_Gatherv(mine.data(), Count(mine.size()), MPI_BYTE, all.data(), counts.data(), offsets.data(),
-              MPI_BYTE, 0, comm_);
+  MPI_Gatherv(mine.data(), Count(mine.size()), MPI_BYTE, all.data(), mpi_counts.data(),
+              offsets.data(), MPI_BYTE, 0, comm_);
 }
 
 std::vector<int> Communicator::AllGather(int value) const {
@@ -132,8 +145,8 @@ void StartupPhase(const Communicator& group, const std::function<void()>& phase)
   }
   // The first rank that failed sends its message to the root, which sends it to all.
   const int failed_rank = static_cast<int>(first - sizes.begin());
-  std::vector<int> counts(sizes.size(), 0);
-  counts[static_cast<std::size_t>(failed_rank)] = *first;
+  std::vector<std::size_t> counts(sizes.size(), 0);
+  counts[static_cast<std::size_t>(failed_rank)] = static_cast<std::size_t>(*first);
   std::string message(static_cast<std::size_t>(*first), ' ');
   std::string mine = group.rank() == failed_rank ? *fault : std::string();
   mine.resize(group.rank() == failed_rank ? static_cast<std::size_t>(*first) : 0, ' ');

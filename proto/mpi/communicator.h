@@ -26,12 +26,14 @@ class Communicator {
   int size() const { return size_; }
   bool is_root() const { return rank_ == 0; }
 
-  /// Sends rank 0's bytes to all ranks, which must know their number.
+  /// Sends rank 0's bytes to all ranks, which must know their number. They may be more than fit one
+  /// message.
   void Broadcast(std::span<std::byte> bytes) const;
 
   /// Concatenates every rank's bytes on rank 0. `counts` [size] are the bytes that each rank sends,
-  /// and must be the same on every rank; `all` is used on rank 0 only.
-  void GatherToRoot(std::span<const std::byte> mine, std::span<const int> counts,
+  /// and must be the same on every rank; together they fit an `int`, as MPI requires, or the job
+  /// ends. `all` is used on rank 0 only.
+  void GatherToRoot(std::span<const std::byte> mine, std::span<const std::size_t> counts,
                     std::span<std::byte> all) const;
 
   /// Every rank's value, on all ranks: [size].

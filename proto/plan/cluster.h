@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "proto/plan/cluster_status.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/row_logits.h"
 
@@ -23,6 +24,9 @@ class Cluster {
   virtual void Submit(ForwardPlan plan, PlanDone done) = 0;
 
   virtual const PlanLimits& limits() const = 0;
+
+  /// Any thread may call it, also while a plan is computed.
+  virtual ClusterStatus Status() const = 0;
 };
 
 }  // namespace scorecast::proto

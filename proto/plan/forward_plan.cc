@@ -30,6 +30,21 @@ PlanLimits TouchedLimits(const PlanLimits& limits) {
   return touched;
 }
 
+std::int64_t LogitBytes(const ForwardPlan& plan, const PlanLimits& limits) {
+  std::int64_t bytes = 0;
+  for (const PlanRead& read : plan.reads) {
+    const LabelList& labels = plan.label_lists.at(static_cast<std::size_t>(read.label_list));
+    bytes += ReadBytes(read, labels.size(), limits);
+  }
+  return bytes;
+}
+
+std::int64_t LargestReadBytes(const PlanLimits& limits) {
+  const PlanRead read{
+      .normalizer = true, .top_k = static_cast<std::int32_t>(limits.vocabulary), .draw = Draw{}};
+  return ReadBytes(read, static_cast<std::size_t>(limits.vocabulary), limits);
+}
+
 void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits) {
   const auto is_bucket = [](std::uint32_t bucket, std::int32_t limit) {
     return bucket == TokenBucket(bucket) && bucket <= TokenBucket(limit);
@@ -41,6 +56,8 @@ void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits) {
   Check(std::cmp_less_equal(plan.tokens.size(), limits.max_rows) &&
             std::cmp_less_equal(plan.reads.size(), limits.max_reads),
         "a plan keeps its limits");
+  Check(LogitBytes(plan, limits) <= limits.max_logit_bytes,
+        "a plan's partial logits keep their limit");
 }
 
 }  // namespace scorecast::proto

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "proto/model/model_config.h"
+#include "proto/plan/label_list.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::proto {
@@ -93,7 +97,7 @@ struct ForwardPlan {
   std::vector<PlanSequence> sequences;  ///< Their computed rows add up to tokens.size().
   std::vector<KvCopy> copies;
   std::vector<PlanRead> reads;
-  std::vector<std::vector<TokenId>> label_lists;
+  std::vector<LabelList> label_lists;
 
   bool operator==(const ForwardPlan&) const = default;
 };
@@ -105,13 +109,45 @@ std::uint32_t TokenBucket(std::int64_t rows);
 /// later ones. A smaller bucket uses a part of the same memory.
 inline constexpr std::uint32_t kTouchedBucket = 1024;
 
+/// Default of PlanLimits::max_logit_bytes.
+inline constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
+
 /// Limits that every plan observes and for which the ranks' buffers are made.
 struct PlanLimits {
   std::int32_t max_rows = 0;      ///< Most rows computed in one pass.
   std::int32_t max_reads = 0;     ///< Most rows read in one pass.
   std::int32_t pass_kv_rows = 0;  ///< Rows of pass-local K/V storage.
   std::int32_t kept_kv_rows = 0;  ///< Rows of K/V storage kept between passes, in whole pages.
+  /// Upper bound on the bytes of partial logits of one pass, those of all ranks together, by
+  /// ReadBytes. At most what MPI can gather, whose counts are `int`. It also bounds the bytes of a
+  /// plan's label lists, because every list is read.
+  std::int64_t max_logit_bytes = kMaxLogitBytes;
+  // ReadBytes depends on these.
+  std::int32_t ranks = 1;
+  /// Tokens or classes of all ranks together.
+  std::int64_t vocabulary = std::numeric_limits<std::int32_t>::max();
 };
+
+/// Upper bound on the bytes of partial logits of one read, a RowRead or a PlanRead, however the
+/// vocabulary is divided among the ranks. `labels` is the length of its label list.
+template <typename Read>
+std::int64_t ReadBytes(const Read& read, std::size_t labels, const PlanLimits& limits) {
+  constexpr std::int64_t kNormalizer = sizeof(float) + sizeof(double);
+  constexpr std::int64_t kToken = sizeof(TokenId) + sizeof(float);
+  constexpr std::int64_t kDrawn = sizeof(TokenId) + sizeof(double);
+  auto bytes = static_cast<std::int64_t>(labels * sizeof(float));
+  if (read.normalizer) {
+    bytes += limits.ranks * (kNormalizer + (read.draw ? kDrawn : 0));
+    bytes += std::min(std::int64_t{read.top_k} * limits.ranks, limits.vocabulary) * kToken;
+  }
+  return bytes;
+}
+
+/// ReadBytes of all reads of a plan.
+std::int64_t LogitBytes(const ForwardPlan& plan, const PlanLimits& limits);
+
+/// ReadBytes of the largest read that a request can ask for.
+std::int64_t LargestReadBytes(const PlanLimits& limits);
 
 /// The limits of those plans, within `limits`, that have these buckets. Buckets do not limit K/V.
 PlanLimits LimitsOfBuckets(const PlanLimits& limits, std::uint32_t bucket,
@@ -124,8 +160,8 @@ PlanLimits LimitsOfBuckets(const PlanLimits& limits, std::uint32_t bucket,
 /// pass.
 PlanLimits TouchedLimits(const PlanLimits& limits);
 
-/// Checks that the plan's rows and reads fit its buckets and `limits`, and that its buckets are
-/// ones that these limits can have. Anything else is a broken invariant.
+/// Checks that the plan's rows, reads and partial logits fit its buckets and `limits`, and that its
+/// buckets are ones that these limits can have. Anything else is a broken invariant.
 void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits);
 
 }  // namespace scorecast::proto

@@ -4,6 +4,15 @@
 
 namespace scorecast::proto {
 
+std::vector<TokenId> PackedSequence::AllTokens() const {
+  const std::span<const TokenId> of_others = shared.ids();
+  std::vector<TokenId> all;
+  all.reserve(tokens.size() + of_others.size());
+  all = tokens;
+  all.insert(shared.are_last ? all.end() : all.begin(), of_others.begin(), of_others.end());
+  return all;
+}
+
 std::int64_t PackedSequence::PositionLimit() const {
   std::int64_t limit = 0;
   for (const Segment& segment : segments) {

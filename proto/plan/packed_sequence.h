@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "proto/model/model_config.h"
+#include "proto/plan/label_list.h"
 
 namespace scorecast::proto {
 
@@ -74,18 +78,32 @@ struct RowRead {
   bool operator==(const RowRead&) const = default;
 };
 
+/// A part of a list of tokens that several sequences share.
+struct SharedTokens {
+  std::shared_ptr<const std::vector<TokenId>> list;  ///< Not null unless `count` is 0.
+  std::size_t first = 0;
+  std::size_t count = 0;
+  bool are_last = false;  ///< They follow the sequence's own tokens; otherwise they come first.
+
+  std::span<const TokenId> ids() const {
+    return count == 0 ? std::span<const TokenId>() : std::span(*list).subspan(first, count);
+  }
+};
+
 /// A request in the form in which it is computed: prefixes, then blocks that never see each other,
 /// then suffixes that see everything but each other. Mask and positions follow from this alone.
 struct PackedSequence {
-  std::vector<TokenId> tokens;  ///< [rows]
+  std::vector<TokenId> tokens;  ///< [rows], without those that are shared.
+  SharedTokens shared;
   /// Prefixes, then blocks, then suffixes; their lengths add up to the number of rows. Only a
   /// suffix into which a completion is generated may be empty.
   std::vector<Segment> segments;
   std::vector<RowRead> reads;  ///< In the order in which the results are needed.
-  std::vector<std::vector<TokenId>> label_lists;
+  std::vector<LabelList> label_lists;
   BlockWeighting block_weighting;
 
-  std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
+  std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size() + shared.count); }
+  std::vector<TokenId> AllTokens() const;  ///< [rows]
   /// The largest position + 1, or 0 for an empty sequence. This is what a model's position limit
   /// bounds.
   std::int64_t PositionLimit() const;

@@ -178,7 +178,7 @@ std::vector<std::byte> EncodePlan(const ForwardPlan& plan) {
   writer.List(plan.sequences, [&](const PlanSequence& s) { WriteSequence(writer, s); });
   writer.List(plan.copies, [&](const KvCopy& copy) { WriteCopy(writer, copy); });
   writer.List(plan.reads, [&](const PlanRead& read) { WriteRead(writer, read); });
-  writer.List(plan.label_lists, [&](const std::vector<TokenId>& ids) { writer.Tokens(ids); });
+  writer.List(plan.label_lists, [&](const LabelList& labels) { writer.Tokens(labels.ids()); });
   return std::move(writer).Take();
 }
 
@@ -191,7 +191,7 @@ ForwardPlan DecodePlan(std::span<const std::byte> bytes) {
   plan.sequences = reader.List<PlanSequence>([&] { return ReadSequence(reader); });
   plan.copies = reader.List<KvCopy>([&] { return ReadCopy(reader); });
   plan.reads = reader.List<PlanRead>([&] { return ReadRead(reader); });
-  plan.label_lists = reader.List<std::vector<TokenId>>([&] { return reader.Tokens(); });
+  plan.label_lists = reader.List<LabelList>([&] { return LabelList(reader.Tokens()); });
   Check(reader.AtEnd(), "a plan ends where its bytes end");
   return plan;
 }

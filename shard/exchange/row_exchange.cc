@@ -130,11 +130,21 @@ RowExchange::RowExchange(const proto::Communicator& group, std::int64_t max_rows
 template <typename Call>
 void RowExchange::Timed(const Call& call) {
   if (ranks_ == 1) {
+    if (progress_ != nullptr) {
+      progress_->NextStep();
+    }
     return;
   }
   const auto begin = std::chrono::steady_clock::now();
+  if (progress_ != nullptr) {
+    progress_->BeginWait(begin);
+  }
   call();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const auto end = std::chrono::steady_clock::now();
+  if (progress_ != nullptr) {
+    progress_->EndWait(end);
+  }
+  const std::chrono::duration<double> took = end - begin;
   (uses_shared_memory_ ? cost_.wait_seconds : cost_.transfer_seconds) += took.count();
 }
 

@@ -9,6 +9,7 @@
 #include "proto/base/range.h"
 #include "proto/mpi/communicator.h"
 #include "shard/exchange/row_transport.h"
+#include "shard/runtime/progress.h"
 #include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
@@ -60,6 +61,9 @@ class RowExchange {
   /// max_rows · shared_row_bytes, page-aligned.
   std::byte* shared_rows() { return transport_->shared_rows(); }
 
+  /// From now on each call is a step of `progress`, which outlives the exchange.
+  void ReportTo(Progress& progress) { progress_ = &progress; }
+
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   /// [0, rows) in slices that differ by one row at most; a rank may get none.
@@ -95,6 +99,7 @@ class RowExchange {
   std::unique_ptr<RowTransport> transport_;
   bool uses_shared_memory_ = false;
   std::string description_;
+  Progress* progress_ = nullptr;
   bool has_exchanged_ = false;  // The next call must be ShareRows.
   Cost cost_;
 };

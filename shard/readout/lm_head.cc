@@ -168,7 +168,7 @@ void LmHead::ReadWithNormalizer(const Input& input, const std::vector<std::size_
       const std::span<PartialLogits> of_row = std::span(parts).subspan(
           static_cast<std::size_t>(i * parts_a_row), static_cast<std::size_t>(parts_a_row));
       PartialLogits row_part = Merged(read, of_row);
-      for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)]) {
+      for (const TokenId id : plan.label_lists[static_cast<std::size_t>(read.label_list)].ids()) {
         if (vocabulary_.Contains(id)) {
           row_part.label_logits.push_back(logits[i][id - vocabulary_.begin]);
         }
@@ -209,7 +209,7 @@ void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offs
   std::vector<LabelTask> tasks;
   std::vector<PartialLogits> parts(plan.reads.size());
   for (auto& [list, of_list] : lists) {
-    for (const TokenId id : plan.label_lists[static_cast<std::size_t>(list)]) {
+    for (const TokenId id : plan.label_lists[static_cast<std::size_t>(list)].ids()) {
       if (vocabulary_.Contains(id)) {
         of_list.ids.push_back(id);
       }

@@ -12,7 +12,7 @@ namespace {
 using proto::PlanRead;
 using proto::TokenId;
 
-std::int64_t OwnedLabels(const std::vector<TokenId>& labels, proto::Range vocabulary) {
+std::int64_t OwnedLabels(const proto::LabelList& labels, proto::Range vocabulary) {
   return std::count_if(labels.begin(), labels.end(),
                        [&](TokenId id) { return vocabulary.Contains(id); });
 }
@@ -42,7 +42,7 @@ PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::R
   layout.offsets.reserve(plan.reads.size());
   std::vector<std::int64_t> owned;
   owned.reserve(plan.label_lists.size());
-  for (const std::vector<TokenId>& labels : plan.label_lists) {
+  for (const proto::LabelList& labels : plan.label_lists) {
     owned.push_back(OwnedLabels(labels, vocabulary));
   }
   for (const PlanRead& read : plan.reads) {
@@ -86,7 +86,8 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
     const proto::Range vocabulary = vocabularies[rank];
     for (std::size_t i = 0; i < plan.reads.size(); ++i) {
       const PlanRead& read = plan.reads[i];
-      const auto& labels = plan.label_lists[static_cast<std::size_t>(read.label_list)];
+      const std::vector<TokenId>& labels =
+          plan.label_lists[static_cast<std::size_t>(read.label_list)].ids();
       proto::RowLogits& row = rows[i];
       row.label_logits.resize(labels.size());
       for (std::size_t l = 0; l < labels.size(); ++l) {

@@ -88,6 +88,7 @@ void ThreadPool::Run(std::int64_t count, TaskRef task) {
   }
   if (workers_.empty() || count == 1) {
     for (std::int64_t i = 0; i < count; ++i) {
+      next_.store(i, std::memory_order_relaxed);  // For tasks_begun only.
       task.call(task.object, i, 0);
     }
     return;

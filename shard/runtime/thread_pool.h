@@ -24,6 +24,12 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
+  /// A number that changes as long as tasks are begun. Any thread may call it.
+  std::uint64_t tasks_begun() const {
+    return (round_.load(std::memory_order_relaxed) << 32U) +
+           static_cast<std::uint64_t>(next_.load(std::memory_order_relaxed));
+  }
+
   /// Calls task(i, thread) for every i in [0, count), thread in [0, threads()), and returns when
   /// all are done. If tasks throw, it throws the first exception again, after the last task has
   /// ended. Not reentrant; called by one thread only. Allocates nothing.

@@ -1,13 +1,16 @@
 #include "shard/worker/doorbell.h"
 
-#include <array>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,6 +20,7 @@
 
 #include "proto/base/check.h"
 #include "shard/worker/doorbell_handshake.h"
+#include "shard/worker/rank_watch.h"
 
 namespace scorecast::shard {
 namespace {
@@ -32,47 +36,126 @@ constexpr auto kLastRingTime = std::chrono::seconds(5);
 /// has begun. Therefore the other ranks end a moment later and in two waves, and the job is gone in
 /// a fraction of a second.
 constexpr auto kEndWave = std::chrono::milliseconds(100);
+constexpr int kNoRank = INT_MAX;
 
-/// Distinguishes the loss of a rank from the end of the job: after the last ring, connections close
-/// normally. Rank 0 sets `ended` before it rings.
-struct Watch {
-  RankLost rank_lost;
-  std::atomic<bool> ended = false;
+/// What rank 0 sends. All ranks run the same build on one kind of machine.
+struct RootMessage {
+  enum class Kind : std::uint64_t {
+    kRing,
+    kReport,
+    kEnd,  ///< Rank 0's watchdog ends the job, and has said why.
+  };
+  Kind kind = Kind::kRing;
+  Ring ring;
+  RankReport report;
+};
+
+/// The number of ranks before this one that are not `lost`; 0 if no mpirun says which rank this is.
+int SurvivorsBefore(int lost) {
+  const char* own = std::getenv("OMPI_COMM_WORLD_RANK");
+  const int rank = own == nullptr ? 0 : std::atoi(own);
+  return lost < rank ? rank - 1 : rank;
+}
+
+/// `lost` is the rank that has ended already, or kNoRank.
+[[noreturn]] void EndInWaves(int lost, int exit_code) {
+  std::fflush(stderr);
+  std::this_thread::sleep_for(kEndWave * (1 + SurvivorsBefore(lost) % 2));
+  // Not exit or MPI_Abort: another thread may be in MPI, waiting for the lost rank forever.
+  _exit(exit_code);
+}
+
+/// A doorbell's thread. It handles the connections, and ticks for the watchdog.
+class Watcher {
+ public:
+  Watcher(std::unique_ptr<asio::io_context> context, RankWatch* watch)
+      : context_(std::move(context)), timer_(*context_), watch_(watch) {
+    context_->restart();
+  }
+
+  /// `tick` is called every kReportPeriod after the RankWatch has looked, and `end` before the
+  /// process ends if the RankWatch says so. Neither is called without a RankWatch.
+  void Start(std::function<void()> tick, std::function<void()> end) {
+    tick_ = std::move(tick);
+    end_ = std::move(end);
+    if (watch_ != nullptr) {
+      Tick();
+    }
+    thread_ = std::thread([this] { context_->run(); });
+  }
+
+  /// From then on a lost connection is the normal end of the job, and nothing is watched.
+  void JobEnds() { job_ends_ = true; }
+  bool job_ends() const { return job_ends_; }
+
+  void Stop() {
+    JobEnds();
+    context_->stop();
+    thread_.join();
+  }
+
+  RankWatch* watch() { return watch_; }
+
+ private:
+  void Tick() {
+    if (job_ends_) {
+      return;
+    }
+    if (const std::optional<std::string> end = watch_->Tick(); end && !job_ends_) {
+      std::fprintf(stderr, "scorecast: %s: the job ends\n", end->c_str());
+      end_();
+      EndInWaves(kNoRank, kWatchdogExitCode);
+    }
+    tick_();
+    timer_.expires_after(kReportPeriod);
+    timer_.async_wait([this](error_code error) {
+      if (!error) {
+        Tick();
+      }
+    });
+  }
+
+  std::unique_ptr<asio::io_context> context_;
+  asio::steady_timer timer_;
+  RankWatch* watch_;
+  std::atomic<bool> job_ends_ = false;
+  std::function<void()> tick_;
+  std::function<void()> end_;
+  std::thread thread_;
 };
 
 /// Rank 0: a connection to every other rank.
 class RingingDoorbell : public Doorbell {
  public:
   RingingDoorbell(std::vector<tcp::socket> sockets, std::unique_ptr<asio::io_context> context,
-                  RankLost rank_lost)
-      : context_(std::move(context)), sockets_(std::move(sockets)) {
-    watch_.rank_lost = std::move(rank_lost);
-    context_->restart();
+                  RankWatch* watch, RankLost rank_lost)
+      : watcher_(std::move(context), watch),
+        sockets_(std::move(sockets)),
+        reports_(sockets_.size()),
+        rank_lost_(std::move(rank_lost)) {
     for (std::size_t i = 0; i < sockets_.size(); ++i) {
-      WatchSocket(i);
+      ReadReport(i);
     }
-    watcher_ = std::thread([this] { context_->run(); });
+    watcher_.Start([] {}, [this] { TellOthersToEnd(); });
   }
 
   ~RingingDoorbell() override {
-    if (!watch_.ended) {
+    if (!watcher_.job_ends()) {
       // A later part of start-up failed, or something was thrown: the others may end too.
       RingAll(0);
     }
-    context_->stop();
-    watcher_.join();
+    watcher_.Stop();
   }
 
   void RingAll(std::uint64_t plan_bytes) override {
-    const Ring ring = {++sequence_, plan_bytes};
+    RootMessage message;
+    message.ring = {++sequence_, plan_bytes};
     if (plan_bytes == 0) {
-      watch_.ended = true;
+      watcher_.JobEnds();
     }
     for (std::size_t i = 0; i < sockets_.size(); ++i) {
-      error_code error;
-      asio::write(sockets_[i], asio::buffer(&ring, sizeof(ring)), error);
-      if (error && plan_bytes != 0) {
-        watch_.rank_lost(static_cast<int>(i) + 1);
+      if (Send(i, message) && plan_bytes != 0) {
+        rank_lost_(static_cast<int>(i) + 1);
       }
     }
   }
@@ -83,32 +166,62 @@ class RingingDoorbell : public Doorbell {
   }
 
  private:
-  /// The other ranks never send, so the read ends only when the connection does.
-  void WatchSocket(std::size_t i) {
-    asio::async_read(sockets_[i], asio::buffer(unexpected_), [this, i](error_code, std::size_t) {
-      if (!watch_.ended) {
-        watch_.rank_lost(static_cast<int>(i) + 1);
-      }
-    });
+  /// The computing thread sends rings, and the watcher's thread the rest.
+  error_code Send(std::size_t i, const RootMessage& message) {
+    const std::lock_guard lock(send_mutex_);
+    error_code error;
+    asio::write(sockets_[i], asio::buffer(&message, sizeof(message)), error);
+    return error;
   }
 
-  std::unique_ptr<asio::io_context> context_;
+  /// Reads a report and sends rank 0's own back. Without a RankWatch there are none, and the read
+  /// ends only when the connection does.
+  void ReadReport(std::size_t i) {
+    asio::async_read(sockets_[i], asio::buffer(&reports_[i], sizeof(RankReport)),
+                     [this, i](error_code error, std::size_t) {
+                       const int rank = static_cast<int>(i) + 1;
+                       if (watcher_.job_ends()) {
+                         return;
+                       }
+                       if (error) {
+                         rank_lost_(rank);
+                         return;
+                       }
+                       watcher_.watch()->Heard(rank, reports_[i]);
+                       RootMessage message;
+                       message.kind = RootMessage::Kind::kReport;
+                       message.report = watcher_.watch()->OwnReport();
+                       Send(i, message);  // If the connection is lost, the next read fails.
+                       ReadReport(i);
+                     });
+  }
+
+  void TellOthersToEnd() {
+    RootMessage message;
+    message.kind = RootMessage::Kind::kEnd;
+    for (std::size_t i = 0; i < sockets_.size(); ++i) {
+      Send(i, message);
+    }
+  }
+
+  Watcher watcher_;
   std::vector<tcp::socket> sockets_;  // [ranks - 1]
-  std::array<char, 1> unexpected_{};
-  Watch watch_;
+  std::vector<RankReport> reports_;   // [ranks - 1], being read
+  RankLost rank_lost_;
+  std::mutex send_mutex_;
   std::uint64_t sequence_ = 0;
-  std::thread watcher_;
 };
 
 /// Another rank: one connection to rank 0.
 class WaitingDoorbell : public Doorbell {
  public:
-  WaitingDoorbell(tcp::socket socket, std::unique_ptr<asio::io_context> context, RankLost rank_lost)
-      : context_(std::move(context)), socket_(std::move(socket)) {
-    watch_.rank_lost = std::move(rank_lost);
-    context_->restart();
-    ReadRing();
-    reader_ = std::thread([this] { context_->run(); });
+  WaitingDoorbell(tcp::socket socket, std::unique_ptr<asio::io_context> context, RankWatch* watch,
+                  RankLost rank_lost)
+      : watcher_(std::move(context), watch),
+        socket_(std::move(socket)),
+        rank_lost_(std::move(rank_lost)) {
+    ReadMessage();
+    watcher_.Start([this] { Report(); }, [] {});
   }
 
   /// Waits for the last ring, because rank 0 would report this rank as lost if the connection
@@ -116,11 +229,9 @@ class WaitingDoorbell : public Doorbell {
   ~WaitingDoorbell() override {
     {
       std::unique_lock lock(mutex_);
-      rang_.wait_for(lock, kLastRingTime, [this] { return watch_.ended.load(); });
+      rang_.wait_for(lock, kLastRingTime, [this] { return watcher_.job_ends(); });
     }
-    watch_.ended = true;
-    context_->stop();
-    reader_.join();
+    watcher_.Stop();
   }
 
   void RingAll(std::uint64_t) override { proto::Check(false, "only rank 0 rings the doorbell"); }
@@ -136,66 +247,91 @@ class WaitingDoorbell : public Doorbell {
 
  private:
   /// Reads ahead, and so notices the death of rank 0 in the middle of a pass.
-  void ReadRing() {
+  void ReadMessage() {
     asio::async_read(socket_, asio::buffer(&incoming_, sizeof(incoming_)),
                      [this](error_code error, std::size_t) {
                        if (error) {
-                         if (!watch_.ended) {
-                           watch_.rank_lost(0);
+                         if (!watcher_.job_ends()) {
+                           rank_lost_(0);
                          }
                          return;
                        }
-                       {
-                         const std::lock_guard lock(mutex_);
-                         rings_.push_back(incoming_);
-                         watch_.ended = incoming_.plan_bytes == 0;
-                       }
-                       rang_.notify_all();
-                       if (!watch_.ended) {
-                         ReadRing();
+                       Receive(incoming_);
+                       if (!watcher_.job_ends()) {
+                         ReadMessage();
                        }
                      });
   }
 
-  std::unique_ptr<asio::io_context> context_;
+  void Receive(const RootMessage& message) {
+    switch (message.kind) {
+      case RootMessage::Kind::kRing: {
+        {
+          const std::lock_guard lock(mutex_);
+          rings_.push_back(message.ring);
+          if (message.ring.plan_bytes == 0) {
+            watcher_.JobEnds();
+          }
+        }
+        rang_.notify_all();
+        break;
+      }
+      case RootMessage::Kind::kReport:
+        watcher_.watch()->Heard(0, message.report);
+        is_reply_due_ = false;
+        break;
+      case RootMessage::Kind::kEnd:
+        EndInWaves(kNoRank, kWatchdogExitCode);
+    }
+  }
+
+  void Report() {
+    if (!is_reply_due_) {
+      is_reply_due_ = true;
+      const RankReport report = watcher_.watch()->OwnReport();
+      error_code error;  // If the connection is lost, the read says so.
+      asio::write(socket_, asio::buffer(&report, sizeof(report)), error);
+    }
+  }
+
+  Watcher watcher_;
   tcp::socket socket_;
-  Watch watch_;
-  Ring incoming_;
+  RankLost rank_lost_;
+  RootMessage incoming_;
+  bool is_reply_due_ = false;  // Of the watcher's thread.
   std::uint64_t sequence_ = 0;
   std::mutex mutex_;
   std::condition_variable rang_;
   std::deque<Ring> rings_;
-  std::thread reader_;
 };
 
-/// For a group of one rank, in which there is no other rank to wake.
+/// For a group of one rank, in which there is no other rank to wake, but passes to watch.
 class SilentDoorbell : public Doorbell {
  public:
+  explicit SilentDoorbell(RankWatch* watch)
+      : watcher_(std::make_unique<asio::io_context>(1), watch) {
+    watcher_.Start([] {}, [] {});
+  }
+  ~SilentDoorbell() override { watcher_.Stop(); }
+
   void RingAll(std::uint64_t) override {}
   Ring Wait() override { return {}; }
-};
 
-/// The number of ranks before this one that are not `lost`; 0 if no mpirun says which rank this is.
-int SurvivorsBefore(int lost) {
-  const char* own = std::getenv("OMPI_COMM_WORLD_RANK");
-  const int rank = own == nullptr ? 0 : std::atoi(own);
-  return lost < rank ? rank - 1 : rank;
-}
+ private:
+  Watcher watcher_;
+};
 
 }  // namespace
 
 void EndProcessFor(int rank) {
   std::fprintf(stderr, "scorecast: rank %d is gone: the job ends\n", rank);
-  std::fflush(stderr);
-  std::this_thread::sleep_for(kEndWave * (1 + SurvivorsBefore(rank) % 2));
-  // Not exit or MPI_Abort: another thread may be in MPI, waiting for the lost rank forever.
-  _exit(70);
+  EndInWaves(rank, kRankGoneExitCode);
 }
 
-std::unique_ptr<Doorbell> Doorbell::Connect(const proto::Communicator& group, RankLost rank_lost,
-                                            const HandshakeTimes& times) {
+std::unique_ptr<Doorbell> Doorbell::Connect(const proto::Communicator& group, RankWatch* watch,
+                                            RankLost rank_lost, const HandshakeTimes& times) {
   if (group.size() == 1) {
-    return std::make_unique<SilentDoorbell>();
+    return std::make_unique<SilentDoorbell>(watch);
   }
   auto context = std::make_unique<asio::io_context>(1);
   tcp::acceptor acceptor(*context);
@@ -209,10 +345,10 @@ std::unique_ptr<Doorbell> Doorbell::Connect(const proto::Communicator& group, Ra
     }
   });
   if (group.is_root()) {
-    return std::make_unique<RingingDoorbell>(std::move(sockets), std::move(context),
+    return std::make_unique<RingingDoorbell>(std::move(sockets), std::move(context), watch,
                                              std::move(rank_lost));
   }
-  return std::make_unique<WaitingDoorbell>(std::move(sockets.front()), std::move(context),
+  return std::make_unique<WaitingDoorbell>(std::move(sockets.front()), std::move(context), watch,
                                            std::move(rank_lost));
 }
 

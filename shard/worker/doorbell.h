@@ -9,6 +9,8 @@
 
 namespace scorecast::shard {
 
+class RankWatch;
+
 /// Announces the broadcast that follows it.
 struct Ring {
   std::uint64_t sequence = 0;    ///< Counts rings from 1 on, so that a missed ring is noticed.
@@ -20,6 +22,11 @@ struct Ring {
 /// Called on a thread of the doorbell when a connection to another rank is lost before the last
 /// ring. The job cannot go on, so this must not return.
 using RankLost = std::function<void(int rank)>;
+
+/// Exit code of a rank that ends because another rank is gone, or because an invariant is broken.
+inline constexpr int kRankGoneExitCode = 70;
+/// Exit code of all ranks if the watchdog ends the job.
+inline constexpr int kWatchdogExitCode = 75;
 
 /// Prints which rank is gone and ends this process, and with it the job.
 [[noreturn]] void EndProcessFor(int rank);
@@ -38,11 +45,19 @@ struct HandshakeTimes {
 ///
 /// Each side notices at once that the other has died, even during a pass, because a thread of each
 /// watches the connections. TCP keepalive notices a lost host after about ten seconds.
+///
+/// The same threads carry the ranks' reports for RankWatch. Every kReportPeriod a rank sends its
+/// report to rank 0, which sends its own back. A rank waits for that before it reports again, so no
+/// connection fills up with reports if one side is stopped. If a RankWatch finds that the job has
+/// to end, its rank prints why and ends with kWatchdogExitCode, and so do the ranks that it can
+/// tell.
 class Doorbell {
  public:
   /// Collective. Rank 0 listens, the others connect, and both sides prove themselves with tokens
   /// that were broadcast over MPI. StartupError, on every rank, if one rank's handshake fails.
+  /// Without `watch`, which outlives the doorbell, no reports are sent.
   static std::unique_ptr<Doorbell> Connect(const proto::Communicator& group,
+                                           RankWatch* watch = nullptr,
                                            RankLost rank_lost = &EndProcessFor,
                                            const HandshakeTimes& times = {});
 

@@ -1,8 +1,10 @@
 #include "shard/worker/plan_runner.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <numeric>
 #include <span>
 
 #include <unistd.h>
@@ -28,20 +30,38 @@ namespace {
 }  // namespace
 
 PlanRunner::PlanRunner(proto::Communicator& group, const proto::ModelConfig& config,
-                       Transformer& transformer, Doorbell& doorbell)
-    : group_(group), transformer_(transformer), doorbell_(doorbell) {
+                       Transformer& transformer, Doorbell& doorbell, Progress& progress,
+                       const RankWatch& watch)
+    : group_(group),
+      transformer_(transformer),
+      doorbell_(doorbell),
+      progress_(progress),
+      watch_(watch) {
   for (int rank = 0; rank < group.size(); ++rank) {
     vocabularies_.push_back(proto::MakePartition(config, rank, group.size()).vocabulary);
   }
 }
 
+template <typename Call>
+void PlanRunner::Wait(const Call& call) {
+  progress_.BeginWait(Progress::Clock::now());
+  call();
+  progress_.EndWait(Progress::Clock::now());
+}
+
 std::vector<proto::RowLogits> PlanRunner::Run(const proto::ForwardPlan& plan) {
+  const auto begin = Progress::Clock::now();
+  progress_.BeginPass(times_.Expected(plan.bucket));
   if (group_.size() > 1) {
     std::vector<std::byte> bytes = proto::EncodePlan(plan);
     doorbell_.RingAll(bytes.size());
-    group_.Broadcast(bytes);
+    Wait([&] { group_.Broadcast(bytes); });
   }
-  return MergePartialLogits(plan, vocabularies_, Compute(plan));
+  std::vector<proto::RowLogits> rows = MergePartialLogits(plan, vocabularies_, Compute(plan));
+  progress_.EndPass();
+  const std::chrono::duration<double> took = Progress::Clock::now() - begin;
+  times_.Add(plan.bucket, took.count());
+  return rows;
 }
 
 void PlanRunner::StopFollowers() {
@@ -65,10 +85,16 @@ bool PlanRunner::FollowOne() {
     is_stopped_ = true;
     return false;
   }
-  std::vector<std::byte> bytes(ring.plan_bytes);
-  group_.Broadcast(bytes);
-  Compute(proto::DecodePlan(bytes));
+  progress_.BeginPass(/*expected_seconds=*/0);
+  Compute(Receive(ring.plan_bytes));
+  progress_.EndPass();
   return true;
+}
+
+proto::ForwardPlan PlanRunner::Receive(std::uint64_t plan_bytes) {
+  std::vector<std::byte> bytes(plan_bytes);
+  Wait([&] { group_.Broadcast(bytes); });
+  return proto::DecodePlan(bytes);
 }
 
 std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
@@ -81,14 +107,16 @@ std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
     // The other ranks wait for this one in the middle of the pass; only the job's end frees them.
     proto::Check(false, fault.what());
   }
-  std::vector<int> counts;
-  std::size_t total = 0;
-  for (const proto::Range& vocabulary : vocabularies_) {
-    counts.push_back(static_cast<int>(LayOutPartialLogits(plan, vocabulary).bytes));
-    total += static_cast<std::size_t>(counts.back());
+  if (group_.size() == 1) {
+    return mine;
   }
+  std::vector<std::size_t> counts;
+  for (const proto::Range& vocabulary : vocabularies_) {
+    counts.push_back(LayOutPartialLogits(plan, vocabulary).bytes);
+  }
+  const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   std::vector<std::byte> all(group_.is_root() ? total : 0);
-  group_.GatherToRoot(mine, counts, all);
+  Wait([&] { group_.GatherToRoot(mine, counts, all); });
   return all;
 }
 

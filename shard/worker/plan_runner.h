@@ -1,13 +1,19 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "proto/model/partition.h"
 #include "proto/mpi/communicator.h"
+#include "proto/plan/cluster_status.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/row_logits.h"
 #include "shard/model/transformer.h"
+#include "shard/runtime/progress.h"
 #include "shard/worker/doorbell.h"
+#include "shard/worker/pass_times.h"
+#include "shard/worker/rank_watch.h"
 
 namespace scorecast::shard {
 
@@ -18,14 +24,18 @@ inline constexpr int kWeightsChangedExitCode = 74;
 /// thread that calls MPI may call this object.
 class PlanRunner {
  public:
+  /// `progress` is that which `watch` reads.
   PlanRunner(proto::Communicator& group, const proto::ModelConfig& config, Transformer& transformer,
-             Doorbell& doorbell);
+             Doorbell& doorbell, Progress& progress, const RankWatch& watch);
 
   /// On rank 0: broadcasts the plan, computes this rank's share and gathers the others'. Returns
   /// one RowLogits for each read.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
   /// On rank 0: makes the other ranks return from Follow, for good.
   void StopFollowers();
+
+  /// On rank 0. Any thread may call it.
+  proto::ClusterStatus Status() const { return watch_.Status(); }
 
   /// On the other ranks: computes the plans that rank 0 broadcasts, and sleeps between them, until
   /// rank 0 stops the followers.
@@ -34,13 +44,21 @@ class PlanRunner {
   bool FollowOne();
 
  private:
+  /// Receives the plan that rank 0 broadcasts in this number of bytes.
+  proto::ForwardPlan Receive(std::uint64_t plan_bytes);
   /// Computes this rank's share. Ends the process if the files of weights were changed. On rank 0
   /// returns the partial logits of all ranks in rank order.
   std::vector<std::byte> Compute(const proto::ForwardPlan& plan);
+  /// Runs a collective call as a step of the pass, in which this rank waits for others.
+  template <typename Call>
+  void Wait(const Call& call);
 
   proto::Communicator& group_;
   Transformer& transformer_;
   Doorbell& doorbell_;
+  Progress& progress_;
+  const RankWatch& watch_;
+  PassTimes times_;  // On rank 0.
   bool is_stopped_ = false;
   std::vector<proto::Range> vocabularies_;  // [ranks]
 };

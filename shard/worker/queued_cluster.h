@@ -18,6 +18,7 @@ class QueuedCluster : public proto::Cluster {
 
   void Submit(proto::ForwardPlan plan, PlanDone done) override;
   const proto::PlanLimits& limits() const override { return limits_; }
+  proto::ClusterStatus Status() const override { return runner_.Status(); }
 
   /// Runs plans on the calling thread until Stop was called and the queue is empty.
   void Run();

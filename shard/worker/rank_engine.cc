@@ -42,6 +42,10 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
   exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
       group, config, agreed_.products.layers, options.limits, options.transport));
+  exchange_->ReportTo(progress_);
+  // Connected before the weights are read, so that start-up is watched, too.
+  watch_ = std::make_unique<RankWatch>(group, options.watch, progress_, *pool_);
+  doorbell_ = Doorbell::Connect(group, watch_.get());
   const auto begin = std::chrono::steady_clock::now();
   proto::StartupPhase(group, [&] {
     const Kernels& kernels = KernelsFor(agreed_.instruction_set);
@@ -55,8 +59,9 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     transformer_->ExtendRopeTables(proto::TouchedLimits(options.limits).max_rows);
   });
   transformer_->Touch();  // Collective, so it must not fail on one rank only: it allocates nothing.
-  doorbell_ = Doorbell::Connect(group);
-  runner_ = std::make_unique<PlanRunner>(group, config, *transformer_, *doorbell_);
+  runner_ =
+      std::make_unique<PlanRunner>(group, config, *transformer_, *doorbell_, progress_, *watch_);
+  progress_.BecomeIdle();
 }
 
 std::string RankEngine::Description() const {

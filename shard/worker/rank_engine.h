@@ -13,9 +13,11 @@
 #include "shard/kernels/kernels.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/model/transformer.h"
+#include "shard/runtime/progress.h"
 #include "shard/runtime/thread_pool.h"
 #include "shard/worker/doorbell.h"
 #include "shard/worker/plan_runner.h"
+#include "shard/worker/rank_watch.h"
 
 namespace scorecast::shard {
 
@@ -37,6 +39,7 @@ struct RankEngineOptions {
   proto::PlanLimits limits;
   RowExchange::Transport transport = RowExchange::Transport::kFastest;
   Transformer::Progress progress = [](std::int64_t, std::int64_t) {};
+  WatchOptions watch;
 };
 
 /// Everything that a rank needs to compute passes, from the weights to the runner of plans. All
@@ -60,7 +63,9 @@ class RankEngine {
  private:
   AgreedArithmetic agreed_;
   double load_seconds_ = 0;
+  Progress progress_;
   std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<RankWatch> watch_;
   std::unique_ptr<RowExchange> exchange_;
   std::unique_ptr<Arithmetic> arithmetic_;
   std::unique_ptr<Checkpoint> checkpoint_;

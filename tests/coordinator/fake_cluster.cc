@@ -52,7 +52,7 @@ class Digest {
 
 /// `read` is a RowRead or a PlanRead.
 template <typename Read>
-RowLogits ReadRow(const Digest& digest, const std::vector<TokenId>& labels, const Read& read,
+RowLogits ReadRow(const Digest& digest, const proto::LabelList& labels, const Read& read,
                   std::int64_t vocab_size) {
   RowLogits row;
   for (const TokenId id : labels) {
@@ -110,6 +110,14 @@ FakeCluster::FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_siz
       vocab_size_(vocab_size),
       kept_(static_cast<std::size_t>(limits.kept_kv_rows)),
       thread_([this] { Loop(); }) {}
+
+proto::ClusterStatus FakeCluster::Status() const {
+  const std::lock_guard lock(mutex_);
+  proto::ClusterStatus status;
+  status.passes_done = plans_done_;
+  status.ranks.push_back({.host = "fake", .state = proto::RankState::kIdle, .pass = plans_done_});
+  return status;
+}
 
 FakeCluster::~FakeCluster() {
   {
@@ -174,6 +182,7 @@ void FakeCluster::Loop() {
     }
     done(std::move(rows));
     lock.lock();
+    ++plans_done_;
   }
 }
 
@@ -182,6 +191,7 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
   const auto reads = static_cast<std::int64_t>(plan.reads.size());
   Check(0 < rows && rows <= limits_.max_rows, "max_rows");
   Check(reads <= limits_.max_reads, "max_reads");
+  Check(proto::LogitBytes(plan, limits_) <= limits_.max_logit_bytes, "max_logit_bytes");
   Check(plan.bucket == proto::TokenBucket(rows), "bucket");
   Check(plan.read_bucket == proto::TokenBucket(reads), "read_bucket");
   for (const TokenId token : plan.tokens) {
@@ -294,15 +304,16 @@ RowLogits ExpectedRow(const PackedSequence& sequence, const RowRead& read,
   const auto row = static_cast<std::size_t>(read.row);
   const std::size_t own = segment_of_row[row];
   const std::size_t chain = proto::ChainBegin(sequence.segments, own);
+  const std::vector<TokenId> tokens = sequence.AllTokens();
   Digest digest;
   for (std::size_t key = 0; key <= row; ++key) {
     const std::size_t segment = segment_of_row[key];
     if (segment >= chain ||
         proto::Sees(sequence.segments[own].kind, sequence.segments[segment].kind)) {
-      digest.See(positions[key], sequence.tokens[key]);
+      digest.See(positions[key], tokens[key]);
     }
   }
-  static const std::vector<TokenId> kNone;
+  static const proto::LabelList kNone;
   return ReadRow(digest,
                  sequence.label_lists.empty()
                      ? kNone

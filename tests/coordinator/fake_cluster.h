@@ -26,6 +26,8 @@ class FakeCluster : public proto::Cluster {
 
   void Submit(proto::ForwardPlan plan, PlanDone done) override;
   const proto::PlanLimits& limits() const override { return limits_; }
+  /// One rank, and the number of plans computed.
+  proto::ClusterStatus Status() const override;
 
   /// Submitted plans wait until Release is called.
   void Hold();
@@ -59,6 +61,7 @@ class FakeCluster : public proto::Cluster {
   std::deque<std::pair<proto::ForwardPlan, PlanDone>> queue_;
   std::vector<proto::ForwardPlan> plans_;
   std::optional<proto::TokenId> broken_token_;
+  std::uint64_t plans_done_ = 0;
   bool held_ = false;
   bool stopping_ = false;
   std::thread thread_;

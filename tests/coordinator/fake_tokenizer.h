@@ -28,9 +28,8 @@ class FakeTokenizer : public Tokenizer {
     }
   }
 
-  std::vector<TokenId> EncodeText(std::string_view text,
-                                  const EncodeOptions& /*options*/) const override {
-    std::vector<TokenId> ids;
+  void EncodeText(std::string_view text, const EncodeOptions& /*options*/,
+                  TokenCollector& tokens) const override {
     while (!text.empty()) {
       TokenId id = static_cast<unsigned char>(text.front());
       std::size_t length = 1;
@@ -41,10 +40,9 @@ class FakeTokenizer : public Tokenizer {
           break;
         }
       }
-      ids.push_back(id);
+      tokens.Add(id);
       text.remove_prefix(length);
     }
-    return ids;
   }
 
   const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
@@ -86,13 +84,13 @@ class HoldingTokenizer : public FakeTokenizer {
   void Hold() { SetHeld(true); }
   void Release() { SetHeld(false); }
 
-  std::vector<TokenId> EncodeText(std::string_view text,
-                                  const EncodeOptions& options) const override {
+  void EncodeText(std::string_view text, const EncodeOptions& options,
+                  TokenCollector& tokens) const override {
     if (text.size() > kLong) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return !held_; });
     }
-    return FakeTokenizer::EncodeText(text, options);
+    FakeTokenizer::EncodeText(text, options, tokens);
   }
 
  private:

@@ -32,6 +32,15 @@ Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks) {
   return command;
 }
 
+Command SupervisedCommand(Command command, const std::vector<std::string>& flags) {
+  std::vector<std::string> arguments = {SCORECAST_PROGRAM, "supervise"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  arguments.emplace_back("--");
+  arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
+  command.arguments = std::move(arguments);
+  return command;
+}
+
 ProcessResult RunScorecast(const std::vector<std::string>& arguments, int ranks,
                            const std::string& input) {
   return Run(ScorecastCommand(arguments, ranks), input);

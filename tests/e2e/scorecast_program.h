@@ -16,6 +16,9 @@ namespace scorecast::testing {
 /// The command line of the built executable: alone if `ranks` is 0, else under mpirun.
 Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks = 0);
 
+/// The same command under `scorecast supervise` with these flags.
+Command SupervisedCommand(Command command, const std::vector<std::string>& flags = {});
+
 /// Runs it to its end.
 ProcessResult RunScorecast(const std::vector<std::string>& arguments, int ranks = 0,
                            const std::string& input = {});

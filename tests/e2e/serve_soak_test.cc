@@ -20,6 +20,7 @@
 
 #include "proto/wire/frame.h"
 #include "tests/e2e/eventually.h"
+#include "tests/e2e/models.h"
 #include "tests/e2e/numbered_requests.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/socket_transport.h"
@@ -31,7 +32,7 @@ using launcher::Client;
 using std::chrono::steady_clock;
 
 constexpr std::uint64_t kRequests = 300;
-constexpr std::size_t kMaxRequestBytes = 20000;
+constexpr std::size_t kMaxRequestBytes = 80000;
 
 std::chrono::seconds SoakTime() {
   const char* seconds = std::getenv("SCORECAST_SOAK_SECONDS");
@@ -97,7 +98,7 @@ class SoakClient {
 
   void BeBad() {
     while (!soak_.ends) {
-      switch (Below(6)) {
+      switch (Below(10)) {
         case 0:
           Cut();
           break;
@@ -112,6 +113,18 @@ class SoakClient {
           break;
         case 4:
           BeHasty();
+          break;
+        case 5:
+          SendLongTexts();
+          break;
+        case 6:
+          SendEmptyMessages();
+          break;
+        case 7:
+          AnnounceHugeFrame();
+          break;
+        case 8:
+          SendSlowly();
           break;
         default:
           held_.clear();
@@ -211,6 +224,78 @@ class SoakClient {
     }
   }
 
+  /// Texts with many more tokens than the model has positions. Some clients leave before the
+  /// refusals come.
+  void SendLongTexts() {
+    const auto client = soak_.service.Connect();
+    const std::uint64_t count = 1 + Below(8);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      v1::Request request;
+      request.set_request_id(i + 1);
+      const std::size_t length = 30000 + Below(kMaxRequestBytes - 31000);
+      std::string text = Below(2) == 0 ? std::string(length, ' ') : std::string();
+      while (text.size() < length) {
+        text += "Some words, ";
+      }
+      text.resize(length);
+      request.mutable_score()->mutable_query()->set_text(text);
+      request.mutable_score()->add_items()->set_text("an item");
+      request.mutable_score()->mutable_label_token_ids()->mutable_for_all()->add_ids(5);
+      client->Send(request);
+    }
+    if (Below(3) == 0) {
+      return;
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const v1::Response response = client->Receive();
+      if (response.error().code() != 400 && response.error().code() != 413) {
+        soak_.Fault("a text that is too long: " + response.ShortDebugString());
+      }
+    }
+  }
+
+  /// A frame of empty items, each of which has two bytes. Good requests after it get their
+  /// responses.
+  void SendEmptyMessages() {
+    const auto client = soak_.service.Connect();
+    v1::Request request = Next();
+    for (std::uint64_t i = 1000 + Below(kMaxRequestBytes / 2 - 5000); i > 0; --i) {
+      request.mutable_score()->add_items();
+    }
+    client->Send(request);
+    const v1::Response response = client->Receive();
+    if (!response.has_error() || response.error().code() >= 500) {
+      soak_.Fault("empty messages: " + response.ShortDebugString());
+    }
+    AskAndCheck(*client, 1);
+  }
+
+  /// Announces a frame of nearly 4 GiB, sends a part of it, and leaves when it is refused.
+  void AnnounceHugeFrame() {
+    const auto client = soak_.service.Connect();
+    std::string bytes = "\xff\xff\xff\xff";
+    bytes.resize(bytes.size() + Below(100000), 'x');
+    boost::asio::write(client->socket(), boost::asio::buffer(bytes));
+    const v1::Response response = client->Receive();
+    if (response.error().reason() != "request_too_large") {
+      soak_.Fault("not request_too_large: " + response.ShortDebugString());
+    }
+  }
+
+  /// Sends a good request byte by byte.
+  void SendSlowly() {
+    const auto client = soak_.service.Connect();
+    const v1::Request request = Next();
+    for (const char byte : proto::ToFrame(request)) {
+      boost::asio::write(client->socket(), boost::asio::buffer(&byte, 1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    const v1::Response response = client->Receive();
+    if (StableResponse(response) != soak_.expected[request.request_id() % kRequests]) {
+      soak_.Fault("to a slow client: " + StableResponse(response));
+    }
+  }
+
   /// Sends half a frame, then nothing. The connection stays open until BeBad clears `held_`.
   void FallSilent() {
     auto client = soak_.service.Connect();
@@ -232,13 +317,13 @@ class SoakClient {
     held_.push_back(std::move(client));
   }
 
-  /// Requests with a deadline of 1 ms: each gets its response or `deadline_passed`.
+  /// Requests with deadlines of 1 to 50 ms: each gets its response or `deadline_passed`.
   void BeHasty() {
     const auto client = soak_.service.Connect();
     const std::uint64_t count = 1 + Below(30);
     for (std::uint64_t i = 0; i < count; ++i) {
       v1::Request request = Next();
-      request.mutable_score()->set_timeout_ms(1);
+      request.mutable_score()->set_timeout_ms(static_cast<std::int64_t>(1 + Below(50)));
       client->Send(request);
     }
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -291,6 +376,7 @@ TEST(ServeSoak, EndsWithTheResourcesOfItsBeginning) {
 
   const std::vector<nlohmann::json> bodies = SoakBodies();
   BatchCommand command = NumberedCommand(2);
+  command.model = MakeModel("sentencepiece-bpe");
   const BatchRun batch = RunBatch(command, bodies, Transport::kBatch);
   ASSERT_EQ(batch.lines.size(), bodies.size()) << batch.err;
   command.flags.insert(command.flags.end(),

@@ -33,11 +33,16 @@ int RankOf(pid_t pid) {
 
 }  // namespace
 
-Service::Service(const BatchCommand& command) : ranks_(command.ranks) {
+Service::Service(const BatchCommand& command,
+                 const std::optional<std::vector<std::string>>& supervise_flags)
+    : ranks_(command.ranks) {
   std::vector<std::string> arguments = {"serve", "--model", command.model.string(), "--port", "0"};
   const std::vector<std::string> flags = command.AllFlags();
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   Command program = ScorecastCommand(arguments, ranks_);
+  if (supervise_flags) {
+    program = SupervisedCommand(program, *supervise_flags);
+  }
   program.timeout = kWholeLife;
   process_ = std::make_unique<Process>(program);
   const std::string ready = "ready: requests on ";

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ class Service {
  public:
   /// Returns when the service is ready. Throws std::runtime_error with the service's standard error
   /// if it does not become ready.
-  explicit Service(const BatchCommand& command);
+  /// `supervise_flags`: flags of `scorecast supervise`, under which the service then runs.
+  explicit Service(const BatchCommand& command,
+                   const std::optional<std::vector<std::string>>& supervise_flags = std::nullopt);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;

@@ -1,5 +1,6 @@
 #include "proto/mpi/communicator.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -20,12 +21,25 @@ TEST(Communicator, BroadcastsRankZerosBytes) {
   EXPECT_EQ(text, sent);
 }
 
+TEST(Communicator, BroadcastsMoreThanOneMessage) {
+  const Communicator group = Communicator::World();
+  const std::size_t bytes = (std::size_t{1} << 26) + 5;
+  std::vector<std::byte> sent(bytes, group.is_root() ? std::byte{7} : std::byte{0});
+  if (group.is_root()) {
+    sent.back() = std::byte{9};
+  }
+  group.Broadcast(sent);
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), std::byte{7}),
+            static_cast<std::ptrdiff_t>(bytes) - 1);
+  EXPECT_EQ(sent.back(), std::byte{9});
+}
+
 TEST(Communicator, GathersDifferentCountsInRankOrder) {
   const Communicator group = Communicator::World();
-  std::vector<int> counts;
+  std::vector<std::size_t> counts;
   std::string expected;
   for (int r = 0; r < group.size(); ++r) {
-    counts.push_back(r * 3);
+    counts.push_back(static_cast<std::size_t>(r) * 3);
     expected += std::string(static_cast<std::size_t>(r) * 3, static_cast<char>('a' + r));
   }
   const std::string mine(static_cast<std::size_t>(group.rank()) * 3,

@@ -84,8 +84,9 @@ TEST_F(EngineAgreement, LabelsAloneAgreeWithTheWholeRow) {
 // vocabulary, whichever rank computes its logit.
 TEST_F(EngineAgreement, DrawsTheLargestLogitPlusNoise) {
   PackedSequence sequence = ItemsSequence(query_, items_, {});
-  sequence.label_lists = {std::vector<TokenId>(kVocabSize)};
-  std::iota(sequence.label_lists[0].begin(), sequence.label_lists[0].end(), 0);
+  std::vector<TokenId> all_tokens(kVocabSize);
+  std::iota(all_tokens.begin(), all_tokens.end(), 0);
+  sequence.label_lists = {std::move(all_tokens)};
   const auto plain = engine_.RunTogether({sequence});
   std::uint64_t seed = 1;
   for (proto::RowRead& read : sequence.reads) {

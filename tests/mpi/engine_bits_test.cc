@@ -126,6 +126,16 @@ TEST_P(EngineBits, OtherRequestsChangeNothing) {
   }
 }
 
+// Without the limit, the partial logits of a request might be more than MPI can gather.
+TEST_P(EngineBits, PassesWithFewLogitsChangeNothing) {
+  const std::vector<RowLogits> expected = Score(items_);
+  const std::int64_t read_bytes = proto::ReadBytes(proto::RowRead{.normalizer = true, .top_k = 4},
+                                                   kLabels.size(), engine_.limits());
+  // The query and an empty item are read at one row.
+  Engine engine(model_, {.precision = precision(), .max_logit_bytes = 2 * read_bytes});
+  ExpectSameBits(engine.RunInParts(ItemsSequence(query_, items_, kLabels, 4)), expected);
+}
+
 // Keys and values are kept between the passes. Passes end anywhere in a segment.
 TEST_P(EngineBits, SeveralPassesChangeNothing) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);

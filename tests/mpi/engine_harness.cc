@@ -32,6 +32,9 @@ Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config
     : config_(std::move(config)),
       limits_(TestLimits(options.max_rows)),
       group_(proto::Communicator::World()) {
+  limits_.max_logit_bytes = options.max_logit_bytes;
+  limits_.ranks = group_.size();
+  limits_.vocabulary = config_.output_size();
   shard::RankEngineOptions made;
   made.arithmetic = shard::AgreeOnArithmetic(group_, options.instruction_set, options.precision);
   made.threads = options.threads;

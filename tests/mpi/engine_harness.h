@@ -33,6 +33,7 @@ class Engine {
     shard::InstructionSet instruction_set = shard::DetectInstructionSet();
     shard::Precision precision = shard::Precision::kFloat32;
     shard::RowExchange::Transport transport = shard::RowExchange::Transport::kFastest;
+    std::int64_t max_logit_bytes = proto::kMaxLogitBytes;
   };
 
   explicit Engine(const std::filesystem::path& model_dir) : Engine(model_dir, Options()) {}

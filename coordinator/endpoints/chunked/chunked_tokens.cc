@@ -115,24 +115,36 @@ class PartsTokenizer {
       return Unexpected(*std::move(fault));
     }
     ChunkedTokens tokens;
-    tokens.prefix = IsText(parts_.system_prompt)
-                        ? EncodeFromStart(*context_.tokenizer, Text(parts_.system_prompt),
-                                          context_.options.special_tokens_in_text)
-                        : Ids(parts_.system_prompt);
+    const std::int64_t positions = context_.config.max_position_embeddings;
+    Expected<std::vector<TokenId>, EncodeFault> prefix = EncodePrefix(positions);
+    if (!prefix) {
+      return Unexpected(EncodeError(prefix.error(), TooManyPositions(SystemField())));
+    }
+    tokens.prefix = *std::move(prefix);
     tokens.names = parts_.names;
     if (auto fault = PrefixFault(tokens.prefix)) {
       return Unexpected(*std::move(fault));
     }
     std::vector<std::vector<TokenId>> chunks;
     for (std::size_t i = 0; i < parts_.chunks.size(); ++i) {
-      chunks.push_back(Encode(parts_.chunks[i]));
+      const std::int64_t limit = context_.options.chunks.max_chunk_len;
+      Expected<std::vector<TokenId>, EncodeFault> chunk = Encode(parts_.chunks[i], limit);
+      if (!chunk) {
+        return Unexpected(EncodeError(chunk.error(), ChunkTooLong(MoreThan(limit), i)));
+      }
+      chunks.push_back(*std::move(chunk));
       if (auto fault = ChunkFault(chunks.back(), i)) {
         return Unexpected(*std::move(fault));
       }
     }
     tokens.groups = Grouped(std::move(chunks));
     for (std::size_t i = 0; i < parts_.questions.size(); ++i) {
-      tokens.questions.push_back(Encode(parts_.questions[i]));
+      Expected<std::vector<TokenId>, EncodeFault> question =
+          Encode(parts_.questions[i], positions - static_cast<std::int64_t>(tokens.prefix.size()));
+      if (!question) {
+        return Unexpected(EncodeError(question.error(), TooManyPositions(parts_.names[i])));
+      }
+      tokens.questions.push_back(*std::move(question));
       if (auto fault = QuestionFault(tokens.questions.back(), parts_.names[i])) {
         return Unexpected(*std::move(fault));
       }
@@ -181,13 +193,39 @@ class PartsTokenizer {
     return IsValidUtf8(Text(part)) ? std::nullopt : std::optional(InvalidUtf8(field));
   }
 
+  Expected<std::vector<TokenId>, EncodeFault> EncodePrefix(std::int64_t limit) const {
+    if (!IsText(parts_.system_prompt)) {
+      return Ids(parts_.system_prompt);
+    }
+    return EncodeFromStart({.max_tokens = limit, .stop = context_.stop}, *context_.tokenizer,
+                           Text(parts_.system_prompt), context_.options.special_tokens_in_text);
+  }
+
   /// The tokens of a chunk or a question, which is a later section of a text.
-  std::vector<TokenId> Encode(const TextOrIds& part) const {
-    return IsText(part)
-               ? context_.tokenizer->Encode(
-                     Text(part),
-                     {.at_start = false, .special_tokens = context_.options.special_tokens_in_text})
-               : Ids(part);
+  Expected<std::vector<TokenId>, EncodeFault> Encode(const TextOrIds& part,
+                                                     std::int64_t limit) const {
+    if (!IsText(part)) {
+      return Ids(part);
+    }
+    Expected<EncodedText, EncodeFault> encoded = context_.tokenizer->EncodeWithin(
+        {.max_tokens = limit, .stop = context_.stop}, Text(part),
+        {.at_start = false, .special_tokens = context_.options.special_tokens_in_text});
+    if (!encoded) {
+      return Unexpected(encoded.error());
+    }
+    return std::move(encoded->ids);
+  }
+
+  /// The error of a part that alone has too many tokens.
+  Error TooManyPositions(const std::string& field) const {
+    return BadRequest(
+        "too_many_positions",
+        "Too many positions: " + MoreThan(context_.config.max_position_embeddings) + ".", field);
+  }
+
+  Error ChunkTooLong(const std::string& length, std::size_t index) const {
+    return BadRequest("chunk_too_long", ChunkField(index) + " is too long: " + length + " tokens.",
+                      ChunkField(index));
   }
 
   std::optional<Error> PrefixFault(const std::vector<TokenId>& prefix) const {
@@ -201,9 +239,7 @@ class PartsTokenizer {
     const std::int64_t limit = context_.options.chunks.max_chunk_len;
     const auto length = static_cast<std::int64_t>(chunk.size());
     if (length > limit) {
-      return BadRequest("chunk_too_long",
-                        ChunkField(index) + " is too long: " + Exceeds(length, limit) + " tokens.",
-                        ChunkField(index));
+      return ChunkTooLong(Exceeds(length, limit), index);
     }
     return VocabularyFault(chunk, ChunkField(index), context_.config.vocab_size);
   }

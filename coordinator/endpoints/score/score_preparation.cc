@@ -106,51 +106,59 @@ void WarnOfItemFirst() {
 
 Error EmptyQuery() { return BadRequest("empty_query", "The query has no token.", "query"); }
 
-/// The fault of a prompt that consists of the query and an item.
-std::optional<Error> PromptFault(const PackedSequence& sequence, std::size_t item,
+/// `positions` says how many the query and the item of `field` have.
+Error TooManyPositions(const std::string& positions, const std::string& field) {
+  return BadRequest("too_many_positions",
+                    "Too many positions: " + positions + " (query and " + field + ").", field);
+}
+
+/// The fault of the tokens of a prompt, which consists of the query and an item.
+std::optional<Error> PromptFault(const std::vector<TokenId>& prompt, std::size_t item,
                                  const RequestContext& context) {
   const std::string field = At("items", item);
-  if (sequence.rows() == 0) {
+  if (prompt.empty()) {
     return BadRequest("empty_prompt", "The query and " + field + " together have no token.", field);
   }
   const std::int64_t limit = context.config.max_position_embeddings;
-  if (sequence.rows() > limit) {
-    return BadRequest(
-        "too_many_positions",
-        "Too many positions: " + Exceeds(sequence.rows(), limit) + " (query and " + field + ").",
-        field);
+  const auto rows = static_cast<std::int64_t>(prompt.size());
+  if (rows > limit) {
+    return TooManyPositions(Exceeds(rows, limit), field);
   }
   // A token may span query and item, so the fault is that of the item.
-  if (auto fault = VocabularyFault(sequence.tokens, field, context.config.vocab_size)) {
-    return fault;
-  }
-  if (auto fault = CapacityFault(sequence, context.limits)) {
-    fault->param = field;
-    return fault;
-  }
-  return std::nullopt;
+  return VocabularyFault(prompt, field, context.config.vocab_size);
 }
 
 /// The sequences of a request, and which rows they read.
 class SequenceList {
  public:
-  SequenceList(const ScoreRequest& request, const LabelLists& labels, ScoreReadout& readout)
-      : request_(request), labels_(labels), readout_(readout) {
+  /// Prompts share the tokens of `query`.
+  SequenceList(const ScoreRequest& request, const LabelLists& labels,
+               const std::vector<TokenId>& query, const RequestContext& context,
+               ScoreReadout& readout)
+      : request_(request),
+        labels_(labels),
+        query_(std::make_shared<const std::vector<TokenId>>(query)),
+        context_(context),
+        readout_(readout) {
     readout_.item_rows.resize(request.items.size());
   }
 
-  /// Reads the last row of `prompt`, which is the query and item `item`.
-  void AddPrompt(PackedSequence prompt, std::size_t item) {
-    prompt.label_lists.push_back(labels_.lists[labels_.per_item ? item : 0]);
-    AddItemRead(prompt, static_cast<std::int32_t>(prompt.rows()) - 1, 0, item);
-    Add(std::move(prompt));
+  /// Reads the last row of `prompt`, which is the query and item `item`. Returns its fault.
+  std::optional<Error> AddPrompt(const std::vector<TokenId>& prompt, std::size_t item) {
+    if (auto fault = PromptFault(prompt, item, context_)) {
+      return fault;
+    }
+    PackedSequence sequence = PackPrompt(prompt, query_);
+    sequence.label_lists.push_back(labels_.lists[labels_.per_item ? item : 0]);
+    AddItemRead(sequence, static_cast<std::int32_t>(sequence.rows()) - 1, 0, item);
+    return Add(std::move(sequence), At("items", item));
   }
 
   /// Reads a row for each of `items`: the last row of its block or, if it has none, the last row of
-  /// the prefix. `blocks` are those of `items`.
-  const PackedSequence& AddPacked(PackedSequence packed,
-                                  const std::vector<std::vector<TokenId>>& blocks,
-                                  const std::vector<std::size_t>& items) {
+  /// the prefix. `blocks` are those of `items`. Returns the sequence's fault.
+  std::optional<Error> AddPacked(PackedSequence packed,
+                                 const std::vector<std::vector<TokenId>>& blocks,
+                                 const std::vector<std::size_t>& items) {
     packed.label_lists = labels_.lists;
     const std::int32_t prefix_length = packed.segments.front().length;
     if (readout_.query_row) {
@@ -160,8 +168,7 @@ class SequenceList {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       AddItemRead(packed, rows[i], labels_.per_item ? items[i] : 0, items[i]);
     }
-    Add(std::move(packed));
-    return sequences_.back();
+    return Add(std::move(packed), "items");
   }
 
   std::vector<PackedSequence> Take() && { return std::move(sequences_); }
@@ -178,13 +185,20 @@ class SequenceList {
     readout_.item_rows[item] = item_rows_++;
   }
 
-  void Add(PackedSequence sequence) {
+  std::optional<Error> Add(PackedSequence sequence, const std::string& field) {
+    if (auto fault = CapacityFault(sequence, context_.limits)) {
+      fault->param = field;
+      return fault;
+    }
     readout_.prompt_tokens += sequence.rows();
     sequences_.push_back(std::move(sequence));
+    return std::nullopt;
   }
 
   const ScoreRequest& request_;
   const LabelLists& labels_;
+  const std::shared_ptr<const std::vector<TokenId>> query_;
+  const RequestContext& context_;
   ScoreReadout& readout_;
   std::vector<PackedSequence> sequences_;
   std::size_t item_rows_ = 0;
@@ -199,7 +213,9 @@ class MultiItemPreparation {
       : request_(request), labels_(labels), context_(context) {}
 
   std::optional<Error> Prepare(std::vector<PackedSequence>& sequences, ScoreReadout& readout) {
-    Tokenize();
+    if (const std::optional<EncodeFault> fault = Tokenize()) {
+      return EncodeError(*fault, TooLong(MoreThan(context_.options.max_multi_item_seq_len)));
+    }
     if (auto fault = TokenFault()) {
       return fault;
     }
@@ -218,39 +234,50 @@ class MultiItemPreparation {
       readout.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
       return std::nullopt;
     }
-    SequenceList list(request_, labels_, readout);
+    SequenceList list(request_, labels_, prefix_, context_, readout);
     if (needs_query) {
-      const PackedSequence& packed =
-          list.AddPacked(PackItems(prefix_, blocks_), blocks_, items_of_blocks_);
-      if (auto fault = CapacityFault(packed, context_.limits)) {
-        fault->param = "items";
+      if (auto fault = list.AddPacked(PackItems(prefix_, blocks_), blocks_, items_of_blocks_)) {
         return fault;
       }
     }
     for (const auto& [item, prompt] : prompts_) {
-      PackedSequence sequence = PackItems(prompt, {});
-      if (auto fault = PromptFault(sequence, item, context_)) {
+      if (auto fault = list.AddPrompt(prompt, item)) {
         return fault;
       }
-      list.AddPrompt(std::move(sequence), item);
     }
     sequences = std::move(list).Take();
     return std::nullopt;
   }
 
  private:
-  void Tokenize() {
-    const JointTokens tokens(request_, context_);
-    prefix_ = tokens.query();
+  /// Ends early if LengthFault is certain.
+  std::optional<EncodeFault> Tokenize() {
+    std::int64_t left = context_.options.max_multi_item_seq_len;  // For the query and what follows.
+    const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, left);
+    if (!tokens) {
+      return tokens.error();
+    }
+    prefix_ = tokens->query();
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
-      ItemTokens item = tokens.Item(request_.items[i]);
-      if (item.include_query) {
-        prompts_.emplace_back(i, std::move(item.ids));
+      Expected<ItemTokens, EncodeFault> item = tokens->Item(request_.items[i], left);
+      if (!item) {
+        return item.error();
+      }
+      left -= static_cast<std::int64_t>(item->ids.size());
+      if (item->include_query) {
+        prompts_.emplace_back(i, std::move(item->ids));
       } else {
-        blocks_.push_back(std::move(item.ids));
+        blocks_.push_back(std::move(item->ids));
         items_of_blocks_.push_back(i);
       }
     }
+    return std::nullopt;
+  }
+
+  /// `length` says how long query and items are together.
+  static Error TooLong(const std::string& length) {
+    return BadRequest("sequence_too_long",
+                      "Query and items together are too long: " + length + " tokens.", "items");
   }
 
   std::optional<Error> TokenFault() const {
@@ -296,10 +323,7 @@ class MultiItemPreparation {
       rows += static_cast<std::int64_t>(prompt.size());
     }
     if (rows > context_.options.max_multi_item_seq_len) {
-      return BadRequest("sequence_too_long",
-                        "Query and items together are too long: " +
-                            Exceeds(rows, context_.options.max_multi_item_seq_len) + " tokens.",
-                        "items");
+      return TooLong(Exceeds(rows, context_.options.max_multi_item_seq_len));
     }
     return needs_query ? PositionFault() : std::nullopt;
   }
@@ -343,20 +367,29 @@ class OneByOnePreparation {
 
   std::optional<Error> Prepare(std::vector<PackedSequence>& sequences,
                                ScoreReadout& readout) const {
-    const JointTokens tokens(request_, context_);
-    if (tokens.query().empty()) {
+    const std::int64_t limit = context_.config.max_position_embeddings;
+    const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, limit);
+    if (!tokens && request_.items.empty() && tokens.error() == EncodeFault::kTooManyTokens) {
+      return std::nullopt;  // Nothing is computed.
+    }
+    if (!tokens) {
+      return EncodeError(tokens.error(), TooManyPositions(MoreThan(limit), At("items", 0)));
+    }
+    if (tokens->query().empty()) {
       return EmptyQuery();
     }
     if (auto fault = IdsFault()) {
       return fault;
     }
-    SequenceList list(request_, labels_, readout);
+    SequenceList list(request_, labels_, tokens.query(), context_, readout);
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
-      PackedSequence sequence = PackItems(tokens.Prompt(request_.items[i]), {});
-      if (auto fault = PromptFault(sequence, i, context_)) {
+      Expected<std::vector<TokenId>, EncodeFault> prompt = tokens->Prompt(request_.items[i], limit);
+      if (!prompt) {
+        return EncodeError(prompt.error(), TooManyPositions(MoreThan(limit), At("items", i)));
+      }
+      if (auto fault = list.AddPrompt(*std::move(prompt), i)) {
         return fault;
       }
-      list.AddPrompt(std::move(sequence), i);
     }
     sequences = std::move(list).Take();
     return std::nullopt;

@@ -140,6 +140,23 @@ std::unordered_map<char32_t, TokenId> ReadCharacterTokens(const IdBySpelling& id
   return tokens;
 }
 
+void ReadBytePairs(const IdBySpelling& ids, BpeModel::Data& data) {
+  for (const auto& [spelling, id] : ids) {
+    // A spelling outside of the alphabet is never made of bytes.
+    if (const std::optional<std::string> bytes = BytesOfSpelling(spelling)) {
+      data.pairs.AddBytes(*bytes);
+      data.longest.AddBytes(*bytes);
+    }
+  }
+}
+
+void ReadCharacterPairs(const IdBySpelling& ids, BpeModel::Data& data) {
+  for (const auto& [spelling, id] : ids) {
+    data.pairs.Add(spelling);
+    data.longest.AddCharacters(spelling);
+  }
+}
+
 /// The unknown token. In byte-level BPE it can only occur if some byte has no token.
 std::optional<TokenId> ReadUnknown(const JsonCursor& model, const BpeModel::Data& data,
                                    const IdBySpelling& ids) {
@@ -178,13 +195,12 @@ ReadModel ReadBpeModel(const JsonCursor& model, bool is_byte_level) {
   BpeModel::Data data;
   if (is_byte_level) {
     data.byte_tokens = ReadByteTokens(ids);
+    ReadBytePairs(ids, data);
   } else {
     data.character_tokens = ReadCharacterTokens(ids);
-    for (const auto& [spelling, id] : ids) {
-      data.pairs.Add(spelling);
-    }
-    data.pairs.Finish();
+    ReadCharacterPairs(ids, data);
   }
+  data.pairs.Finish();
   const bool byte_fallback = model.Flag("byte_fallback", false);
   if (byte_fallback) {
     data.fallback = FallbackTokens(ids);

@@ -17,6 +17,10 @@ constexpr Index kNone = UINT32_MAX;
 constexpr TokenId kMergedAway = -1;
 /// Longer pieces are cut, so that 32-bit indices suffice. No request is that long.
 constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;
+/// Longer pieces are merged part by part, which takes less memory.
+constexpr std::size_t kPartBytes = 4096;
+/// How many steps go by until `stop` is looked at.
+constexpr std::size_t kStepsPerPoll = 4096;
 
 /// A token of the piece, in a doubly linked list over an array.
 struct Symbol {
@@ -43,18 +47,21 @@ struct Later {
 /// and the candidate is dropped when it is popped.
 class Merging {
  public:
-  Merging(const MergeTable& merges, std::vector<Symbol>& symbols, std::vector<Candidate>& heap)
-      : merges_(merges), symbols_(symbols), heap_(heap) {}
+  Merging(const MergeTable& merges, std::vector<Symbol>& symbols, std::vector<Candidate>& heap,
+          const TokenCollector& tokens)
+      : merges_(merges), symbols_(symbols), heap_(heap), tokens_(tokens) {}
 
   void Run() {
     heap_.clear();
     for (Index i = 0; i + 1 < symbols_.size(); ++i) {
+      CountStep();
       if (const std::optional<Candidate> candidate = At(i)) {
         heap_.push_back(*candidate);
       }
     }
     std::make_heap(heap_.begin(), heap_.end(), Later{});
     while (!heap_.empty()) {
+      CountStep();
       std::pop_heap(heap_.begin(), heap_.end(), Later{});
       const Candidate candidate = heap_.back();
       heap_.pop_back();
@@ -66,6 +73,12 @@ class Merging {
   }
 
  private:
+  void CountStep() {
+    if (++steps_ % kStepsPerPoll == 0) {
+      tokens_.PollStop();
+    }
+  }
+
   std::optional<Candidate> At(Index left) const {
     const Symbol& symbol = symbols_[left];
     if (symbol.id == kMergedAway || symbol.next == kNone) {
@@ -103,7 +116,41 @@ class Merging {
   const MergeTable& merges_;
   std::vector<Symbol>& symbols_;
   std::vector<Candidate>& heap_;
+  const TokenCollector& tokens_;
+  std::size_t steps_ = 0;
 };
+
+/// The lists of a merging. There are many short pieces, so they are reused from piece to piece
+/// unless they grew too large.
+class MergingSpace {
+ public:
+  MergingSpace() = default;
+  MergingSpace(const MergingSpace&) = delete;
+  MergingSpace& operator=(const MergingSpace&) = delete;
+  ~MergingSpace() {
+    if (symbols.capacity() > kKept) {
+      symbols = {};
+      heap = {};
+    }
+  }
+
+  std::vector<Symbol>& symbols = Kept<Symbol>();
+  std::vector<Candidate>& heap = Kept<Candidate>();
+
+ private:
+  static constexpr std::size_t kKept = 2 * kPartBytes;
+
+  template <typename T>
+  static std::vector<T>& Kept() {
+    thread_local std::vector<T> list;
+    return list;
+  }
+};
+
+bool HasAll(const BpeModel::ByteTokens& tokens, std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [&](char byte) { return tokens[static_cast<std::uint8_t>(byte)] >= 0; });
+}
 
 }  // namespace
 
@@ -143,11 +190,6 @@ class BpeModel::Beginning {
   }
 
  private:
-  static bool HasAll(const ByteTokens& tokens, std::string_view bytes) {
-    return std::all_of(bytes.begin(), bytes.end(),
-                       [&](char byte) { return tokens[static_cast<std::uint8_t>(byte)] >= 0; });
-  }
-
   void Append(TokenId id) {
     const auto index = static_cast<Index>(symbols_.size());
     if (index > 0) {
@@ -161,23 +203,78 @@ class BpeModel::Beginning {
   bool unknown_waits_ = false;
 };
 
-void BpeModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
+void BpeModel::Encode(std::string_view piece, TokenCollector& tokens) const {
   if (!data_.whole_pieces.empty()) {
     const auto whole = data_.whole_pieces.find(piece);
     if (whole != data_.whole_pieces.end()) {
-      ids.push_back(whole->second);
+      tokens.Add(whole->second);
       return;
     }
   }
-  while (piece.size() > kMaxPieceBytes) {
-    std::size_t size = kMaxPieceBytes;
-    while ((static_cast<std::uint8_t>(piece[size]) & 0xC0) == 0x80) {
-      --size;  // A character stays whole.
-    }
-    EncodeMerged(piece.substr(0, size), ids);
-    piece.remove_prefix(size);
+  // No symbol becomes more than one token, nor does a byte.
+  if (static_cast<std::int64_t>(piece.size()) > tokens.left()) {
+    tokens.ExpectAtLeast(LeastTokens(piece));
   }
-  EncodeMerged(piece, ids);
+  while (!piece.empty()) {
+    const std::size_t end = EndOfPart(piece);
+    EncodeMerged(piece.substr(0, end), tokens);
+    piece.remove_prefix(end);
+  }
+}
+
+std::int64_t BpeModel::LeastTokens(std::string_view text) const {
+  LongestTokens::Sum sum;
+  if (!data_.character_tokens) {
+    for (const char c : text) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      if (data_.byte_tokens[byte] >= 0) {
+        sum.Add(1, data_.longest.With(byte));
+      }
+    }
+    return sum.tokens();
+  }
+  // The token of a byte is spelled <0x41>, and may be a part of longer ones.
+  constexpr std::uint64_t kByteSpelling = 6;
+  const std::uint64_t longest_of_bytes =
+      std::max(kByteSpelling, std::uint64_t{data_.longest.With('<')});
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, FirstCodePoint(text).length);
+    const char32_t value = FirstCodePoint(text).value;
+    if (data_.character_tokens->contains(value)) {
+      sum.Add(1, data_.longest.With(value));
+    } else if (data_.fallback && HasAll(*data_.fallback, character)) {
+      sum.Add(kByteSpelling * character.size(), longest_of_bytes);
+    }
+    text.remove_prefix(character.size());
+  }
+  return sum.tokens();
+}
+
+std::size_t BpeModel::EndOfPart(std::string_view piece) const {
+  for (std::size_t at = kPartBytes; at < piece.size(); ++at) {
+    if (IsBorder(piece, at) || at >= kMaxPieceBytes) {
+      return at;
+    }
+  }
+  return piece.size();
+}
+
+/// Whether no token contains what is on both sides of a place. Both have tokens, because unknown
+/// neighbours may become one.
+bool BpeModel::IsBorder(std::string_view piece, std::size_t at) const {
+  if (!data_.character_tokens) {
+    const auto before = static_cast<std::uint8_t>(piece[at - 1]);
+    const auto after = static_cast<std::uint8_t>(piece[at]);
+    return !data_.pairs.Contains(before, after) && data_.byte_tokens[before] >= 0 &&
+           data_.byte_tokens[after] >= 0;
+  }
+  if ((static_cast<std::uint8_t>(piece[at]) & 0xC0) == 0x80) {
+    return false;
+  }
+  const char32_t before = LastCodePoint(piece.substr(0, at)).value;
+  const char32_t after = FirstCodePoint(piece.substr(at)).value;
+  return !data_.pairs.Contains(before, after) && data_.character_tokens->contains(before) &&
+         data_.character_tokens->contains(after);
 }
 
 void BpeModel::GoToLast(OpenPiece& piece) const {
@@ -234,22 +331,14 @@ void BpeModel::Begin(std::string_view piece, Beginning& beginning) const {
   beginning.AddUnknowns();
 }
 
-void BpeModel::EncodeMerged(std::string_view piece, std::vector<TokenId>& ids) const {
-  // There are many short pieces, so both lists are reused from piece to piece unless they grew too
-  // large.
-  thread_local std::vector<Symbol> symbols;
-  thread_local std::vector<Candidate> heap;
-  constexpr std::size_t kKept = 4096;
-
+void BpeModel::EncodeMerged(std::string_view piece, TokenCollector& tokens) const {
+  MergingSpace space;
+  std::vector<Symbol>& symbols = space.symbols;
   Beginning beginning(data_, symbols);
   Begin(piece, beginning);
-  Merging(data_.merges, symbols, heap).Run();
+  Merging(data_.merges, symbols, space.heap, tokens).Run();
   for (Index i = symbols.empty() ? kNone : 0; i != kNone; i = symbols[i].next) {
-    ids.push_back(symbols[i].id);
-  }
-  if (symbols.capacity() > kKept) {
-    symbols = {};
-    heap = {};
+    tokens.Add(symbols[i].id);
   }
 }
 

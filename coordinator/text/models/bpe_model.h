@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/text/models/longest_tokens.h"
 #include "coordinator/text/models/merge_table.h"
+#include "coordinator/text/models/token_collector.h"
 #include "coordinator/text/unicode/character_pairs.h"
 #include "coordinator/text/unicode/open_text.h"
 #include "proto/model/model_config.h"
@@ -51,14 +53,20 @@ class BpeModel {
     /// For `ignore_merges`: a piece that is a whole token becomes that token. Keys are spelled as
     /// pieces are.
     IdByText whole_pieces;
-    /// The pairs of characters in all tokens. Empty in byte-level BPE.
+    /// The pairs of characters in all tokens. In byte-level BPE, a byte counts as the character
+    /// with its value.
     CharacterPairs pairs;
+    /// In byte-level BPE, of bytes.
+    LongestTokens longest;
   };
 
   explicit BpeModel(Data data) : data_(std::move(data)) {}
 
-  /// Appends the tokens of `piece`. O(n log n).
-  void Encode(std::string_view piece, std::vector<proto::TokenId>& ids) const;
+  /// Adds the tokens of `piece`. O(n log n).
+  void Encode(std::string_view piece, TokenCollector& tokens) const;
+
+  /// The tokens of every text that contains `text` are at least so many.
+  std::int64_t LeastTokens(std::string_view text) const;
 
   /// Goes on behind the last place of a piece with an open end at which no merge is possible.
   void GoToLast(OpenPiece& piece) const;
@@ -67,7 +75,11 @@ class BpeModel {
   class Beginning;
 
   void Begin(std::string_view piece, Beginning& beginning) const;
-  void EncodeMerged(std::string_view piece, std::vector<proto::TokenId>& ids) const;
+  void EncodeMerged(std::string_view piece, TokenCollector& tokens) const;
+  /// The end of the first part of `piece` that is merged by itself: the first place behind some
+  /// thousand bytes at which no merge is possible.
+  std::size_t EndOfPart(std::string_view piece) const;
+  bool IsBorder(std::string_view piece, std::size_t at) const;
 
   Data data_;
 };

@@ -15,6 +15,9 @@ using proto::TokenId;
 /// How far the score of an unknown character is below the lowest score of a token.
 constexpr double kUnknownPenalty = 10.0;
 
+/// How many bytes are looked up until `stop` is looked at.
+constexpr std::size_t kBytesPerPoll = 4096;
+
 /// The best way to cut the text up to a place: its last token and its sum of scores.
 struct Best {
   static constexpr std::size_t kNone = SIZE_MAX;
@@ -48,11 +51,34 @@ UnigramModel::UnigramModel(const Data& data)
   for (const Token& token : data.tokens) {
     scores_.push_back(token.score);
     lowest = std::min(lowest, token.score);
+    longest_.AddCharacters(token.text);
   }
   unknown_score_ = lowest - kUnknownPenalty;
 }
 
-void UnigramModel::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
+std::int64_t UnigramModel::LeastTokens(std::string_view text) const {
+  const bool has_bytes =
+      fallback_ && std::find(fallback_->begin(), fallback_->end(), TokenId{-1}) == fallback_->end();
+  LongestTokens::Sum sum;
+  while (!text.empty()) {
+    const CodePoint character = FirstCodePoint(text);
+    if (tree_.Find(text.substr(0, character.length))) {
+      sum.Add(1, longest_.With(character.value));
+    } else if (has_bytes) {
+      // Unknown neighbours become their bytes, or a token if their text is one.
+      sum.Add(1, std::max(std::uint64_t{1}, longest_.longest()));
+    }
+    text.remove_prefix(character.length);
+  }
+  return sum.tokens();
+}
+
+void UnigramModel::Encode(std::string_view piece, TokenCollector& tokens) const {
+  // No byte becomes more than one token.
+  if (static_cast<std::int64_t>(piece.size()) > tokens.left()) {
+    tokens.ExpectAtLeast(LeastTokens(piece));
+  }
+  std::size_t next_poll = kBytesPerPoll;
   std::vector<Best> best(piece.size() + 1);  // By the place up to which the text is cut.
   for (std::size_t at = 0; at < piece.size();) {
     const std::size_t character = FirstCodePoint(piece.substr(at)).length;
@@ -66,6 +92,10 @@ void UnigramModel::Encode(std::string_view piece, std::vector<TokenId>& ids) con
       best[at + character].Consider(unknown_score_ + sum, at, unknown_);
     }
     at += character;
+    if (at >= next_poll) {
+      tokens.PollStop();
+      next_poll = at + kBytesPerPoll;
+    }
   }
 
   std::vector<std::size_t> ends;  // The ends of the best way's tokens, the last token first.
@@ -80,28 +110,28 @@ void UnigramModel::Encode(std::string_view piece, std::vector<TokenId>& ids) con
       continue;
     }
     if (is_unknown) {
-      AppendUnknown(piece.substr(begin, *end - begin), ids);
+      AddUnknown(piece.substr(begin, *end - begin), tokens);
     } else {
-      ids.push_back(best[*end].id);
+      tokens.Add(best[*end].id);
     }
     begin = *end;
   }
 }
 
-void UnigramModel::AppendUnknown(std::string_view text, std::vector<TokenId>& ids) const {
+void UnigramModel::AddUnknown(std::string_view text, TokenCollector& tokens) const {
   if (const std::optional<TokenId> whole = tree_.Find(text)) {
-    ids.push_back(*whole);
+    tokens.Add(*whole);
     return;
   }
   const auto token_of = [&](char byte) { return (*fallback_)[static_cast<std::uint8_t>(byte)]; };
   if (fallback_ &&
       std::all_of(text.begin(), text.end(), [&](char byte) { return token_of(byte) >= 0; })) {
     for (const char byte : text) {
-      ids.push_back(token_of(byte));
+      tokens.Add(token_of(byte));
     }
     return;
   }
-  ids.push_back(unknown_);
+  tokens.Add(unknown_);
 }
 
 }  // namespace scorecast::coordinator

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/text/models/longest_tokens.h"
 #include "coordinator/text/models/prefix_tree.h"
+#include "coordinator/text/models/token_collector.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
@@ -31,14 +33,18 @@ class UnigramModel {
 
   explicit UnigramModel(const Data& data);
 
-  /// Appends the tokens of `piece` (valid UTF-8). Linear in its length.
-  void Encode(std::string_view piece, std::vector<proto::TokenId>& ids) const;
+  /// Adds the tokens of `piece` (valid UTF-8). Linear in its length.
+  void Encode(std::string_view piece, TokenCollector& tokens) const;
+
+  /// The tokens of every text that contains `text` are at least so many.
+  std::int64_t LeastTokens(std::string_view text) const;
 
  private:
-  void AppendUnknown(std::string_view text, std::vector<proto::TokenId>& ids) const;
+  void AddUnknown(std::string_view text, TokenCollector& tokens) const;
 
   std::vector<double> scores_;
   PrefixTree tree_;
+  LongestTokens longest_;
   double unknown_score_ = 0;
   proto::TokenId unknown_;
   std::optional<std::array<proto::TokenId, 256>> fallback_;

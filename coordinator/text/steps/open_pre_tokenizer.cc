@@ -50,14 +50,15 @@ struct OpenCutting {
 
   void operator()(const SplitStep& step) const {
     const OpenSpans spans = FindOpenSpans(piece.text.text, step.pattern);
-    const bool is_rest_removed = step.behavior == SplitBehavior::kRemoved && step.invert;
+    const bool removes = step.behavior == SplitBehavior::kRemoved;
     CutAt(CertainBorders(spans, step.behavior, step.invert), spans.end(),
-          is_rest_removed ? spans.end() : spans.searched);
+          removes && step.invert ? spans.end() : spans.searched, removes);
   }
 
   void operator()(const CharacterSplitStep& step) const {
     const OpenSpans spans = FindOpenSpans(piece.text.text, step.has_property);
-    CutAt(CertainBorders(spans, step.behavior, /*invert=*/false), spans.end(), spans.searched);
+    CutAt(CertainBorders(spans, step.behavior, /*invert=*/false), spans.end(), spans.searched,
+          step.behavior == SplitBehavior::kRemoved);
   }
 
   void operator()(const WhitespaceStep& /*step*/) const {
@@ -74,10 +75,11 @@ struct OpenCutting {
       at += character.length;
     }
     const std::size_t last = borders.empty() ? 0 : borders.back();
-    CutAt(borders, last, IsWhiteSpace(previous) ? last : text.size());
+    CutAt(borders, last, IsWhiteSpace(previous) ? last : text.size(), /*removes=*/true);
   }
 
   void operator()(const MetaspaceStep& step) const {
+    piece.uncut.clear();  // It is spelled otherwise.
     OpenText& open = piece.text;
     OpenTextBuilder spelled;
     for (std::size_t at = 0; at < open.text.size(); ++at) {
@@ -100,7 +102,7 @@ struct OpenCutting {
         borders.push_back(at);
       }
     }
-    CutAt(borders, borders.empty() ? 0 : borders.back(), open.text.size());
+    CutAt(borders, borders.empty() ? 0 : borders.back(), open.text.size(), /*removes=*/false);
   }
 
   void operator()(const ByteLevelStep& step) const {
@@ -110,7 +112,7 @@ struct OpenCutting {
     if (step.regex) {
       const OpenSpans spans = FindOpenSpans(piece.text.text, *step.regex);
       CutAt(CertainBorders(spans, SplitBehavior::kIsolated, /*invert=*/false), spans.end(),
-            spans.searched);
+            spans.searched, /*removes=*/false);
     }
   }
 
@@ -119,9 +121,9 @@ struct OpenCutting {
 
   /// Goes on behind the last border, up to byte `end`. A later section that begins inside of a
   /// match may have other matches, so nothing is certain there: the text ends at the border unless
-  /// that is `matches_end`.
-  void CutAt(const std::vector<std::size_t>& borders, std::size_t matches_end,
-             std::size_t end) const {
+  /// that is `matches_end`. `removes` says whether the step may remove text.
+  void CutAt(const std::vector<std::size_t>& borders, std::size_t matches_end, std::size_t end,
+             bool removes) const {
     OpenText& open = piece.text;
     const auto last = std::find_if(borders.rbegin(), borders.rend(), [&](std::size_t border) {
       return open.places[border] != OpenText::kNoPlace &&
@@ -131,8 +133,14 @@ struct OpenCutting {
       piece.cut = open.places[*last];
     }
     const std::size_t begin = borders.empty() ? 0 : borders.back();
+    const std::size_t kept = begin == matches_end ? end : begin;
+    if (removes) {
+      piece.uncut.clear();
+    } else {
+      piece.uncut.insert(0, open.text, kept);
+    }
     piece.is_first = piece.is_first && begin == 0;
-    open.Keep(begin, begin == matches_end ? end : begin);
+    open.Keep(begin, kept);
   }
 };
 

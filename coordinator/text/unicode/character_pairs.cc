@@ -19,6 +19,13 @@ void CharacterPairs::Add(std::string_view spelling) {
   }
 }
 
+void CharacterPairs::AddBytes(std::string_view token) {
+  for (std::size_t i = 1; i < token.size(); ++i) {
+    pairs_.push_back(
+        Pair(static_cast<unsigned char>(token[i - 1]), static_cast<unsigned char>(token[i])));
+  }
+}
+
 void CharacterPairs::Finish() {
   std::sort(pairs_.begin(), pairs_.end());
   pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());

@@ -12,6 +12,8 @@ class CharacterPairs {
  public:
   /// Adds the pairs of a token's spelling, which must be valid UTF-8.
   void Add(std::string_view spelling);
+  /// Adds the pairs of bytes.
+  void AddBytes(std::string_view token);
 
   /// To be called after the last `Add`.
   void Finish();

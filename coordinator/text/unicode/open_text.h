@@ -32,6 +32,8 @@ struct OpenText {
 /// The last piece of a text whose end is open, after some steps of a tokenizer.
 struct OpenPiece {
   OpenText text;         ///< Its certain beginning.
+  /// What certainly follows `text` in the text that is encoded, though the pieces are not known.
+  std::string uncut;
   bool is_first = true;  ///< It contains the beginning of the whole text.
   /// The last place of the raw text at which the steps certainly cut, or 0.
   std::size_t cut = 0;

@@ -99,9 +99,11 @@ class CountingTokenizer : public Tokenizer {
  public:
   explicit CountingTokenizer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  std::vector<TokenId> EncodeText(std::string_view text,
-                                  const EncodeOptions& options) const override {
-    return tokenizer_.Encode(text, options);
+  void EncodeText(std::string_view text, const EncodeOptions& options,
+                  TokenCollector& tokens) const override {
+    for (const TokenId id : tokenizer_.Encode(text, options)) {
+      tokens.Add(id);
+    }
   }
   const std::vector<TokenId>& added_prefix() const override { return tokenizer_.added_prefix(); }
   const std::vector<TokenId>& added_suffix() const override { return tokenizer_.added_suffix(); }

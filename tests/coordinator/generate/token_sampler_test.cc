@@ -71,7 +71,7 @@ TokenId Expected(const SamplingOptions& options, const Logits& logits, std::uint
   std::pair<double, TokenId> best = {-INFINITY, -1};
   for (const auto& [id, weight] : Candidates(options, logits)) {
     const double value = logits[id] / static_cast<float>(options.temperature) +
-                         proto::GumbelNoise(options.seed, step, id);
+                         proto::GumbelNoise(options.seed.value(), step, id);
     best = std::max(best, {value, id});
   }
   return best.second;
@@ -222,7 +222,7 @@ void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bo
   TokenSampler sampler(options, SizeOf(logits));
   for (int i = 0; i < kDraws; ++i) {
     SamplingOptions seeded = options;
-    seeded.seed += by_seed ? i : 0;
+    *seeded.seed += by_seed ? i : 0;
     ++counts[by_seed ? Choose(seeded, logits) : Choose(sampler, logits, i)];
   }
   const auto candidates = Candidates(options, logits);
@@ -254,7 +254,7 @@ TEST(TokenSampler, DrawsFromTheExactDistribution) {
           {.temperature = 1, .top_k = 7, .seed = 4},
           {.temperature = 1, .top_p = 0.8, .seed = 5},
           {.temperature = 1.3, .top_p = 0.6, .top_k = 12, .seed = 6}}) {
-      SCOPED_TRACE(options.seed);
+      SCOPED_TRACE(*options.seed);
       ExpectDistribution(options, logits, by_seed);
     }
   }

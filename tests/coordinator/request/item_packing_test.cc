@@ -1,6 +1,7 @@
 #include "coordinator/request/item_packing.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <random>
 #include <vector>
@@ -49,6 +50,27 @@ TEST(PackItems, WorkedExampleWithHiddenDelimiters) {
   EXPECT_THAT(LastRowOfEachItem(7, kCities), ElementsAre(7, 8, 9));
   EXPECT_THAT(KeysSeenBy(sequence, 8), ElementsAre(0, 1, 2, 3, 4, 5, 6, 8));
   EXPECT_TRUE(sequence.reads.empty());
+}
+
+TEST(PackPrompt, SharesTheTokensThatItBeginsOrEndsWith) {
+  const auto query = std::make_shared<const std::vector<TokenId>>(kQuery);
+  const auto pack = [&](const std::vector<TokenId>& prompt) {
+    const PackedSequence sequence = PackPrompt(prompt, query);
+    EXPECT_EQ(sequence.AllTokens(), prompt);
+    EXPECT_EQ(sequence.rows(), static_cast<std::int64_t>(prompt.size()));
+    EXPECT_THAT(sequence.segments,
+                ElementsAre(Segment{SegmentKind::kPrefix, static_cast<int>(prompt.size()), 0}));
+    return sequence.tokens;
+  };
+  EXPECT_THAT(pack({11, 12, 13, 14, 15, 16, 17, 21, 22}), ElementsAre(21, 22));
+  EXPECT_THAT(pack({11, 12, 13, 14, 15, 16, 99, 21}), ElementsAre(99, 21)) << "merged";
+  EXPECT_THAT(pack({21, 22, 11, 12, 13, 14, 15, 16, 17}), ElementsAre(21, 22)) << "item first";
+  EXPECT_THAT(pack({21, 99, 16, 17}), ElementsAre(21, 99));
+  EXPECT_THAT(pack({11, 12, 13, 14, 15, 16, 17}), ElementsAre());
+  EXPECT_THAT(pack({11, 12}), ElementsAre());
+  EXPECT_THAT(pack({21, 22, 23}), ElementsAre(21, 22, 23)) << "nothing in common";
+  EXPECT_THAT(pack({17, 5, 11}), ElementsAre(17, 5, 11));
+  EXPECT_THAT(pack({11, 5, 16, 17}), ElementsAre(11, 5));
 }
 
 TEST(PackItems, WorkedExampleWithTheFirstDelimiter) {

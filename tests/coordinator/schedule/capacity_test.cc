@@ -65,6 +65,21 @@ TEST(Capacity, ReadsOfOneRowMustFitOnePass) {
   EXPECT_FALSE(Fault(Items(3, {1, 1, 1, 1, 1})));
 }
 
+TEST(Capacity, LogitsOfOneRowMustFitOnePass) {
+  Request request = Items(3, {1, 1});
+  PackedSequence& sequence = request.sequences[0];
+  sequence.reads.insert(sequence.reads.begin(), sequence.reads[0]);
+  PlanLimits limits = kLimits;
+  limits.max_logit_bytes = 2 * (3 * 4 + 12 + 2 * 8);
+  EXPECT_FALSE(Fault(request, limits)) << "in two passes";
+  --limits.max_logit_bytes;
+  const auto fault = Fault(request, limits);
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->code, 413);
+  EXPECT_EQ(fault->reason, "answer_too_large");
+  EXPECT_EQ(fault->message, "The logits of one token would be too large: 80 > 79 bytes.");
+}
+
 TEST(Capacity, ReadsOfCompletionsCountWithTheScores) {
   EXPECT_FALSE(Fault(PlainRequest(Text(1, 3), {1, 1, 1, 1})));
   EXPECT_TRUE(Fault(PlainRequest(Text(1, 3), {1, 1, 1, 1, 1})));

@@ -1,6 +1,7 @@
 #include "coordinator/text/models/bpe_model.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -73,6 +74,12 @@ struct RandomMerges {
   }
 };
 
+Ids Encode(const BpeModel& model, std::string_view piece) {
+  TokenCollector tokens;
+  model.Encode(piece, tokens);
+  return std::move(tokens).Take();
+}
+
 TEST(BpeModel, MergesAsBpeIsDefined) {
   std::mt19937 random(1);
   int merged = 0;
@@ -84,8 +91,7 @@ TEST(BpeModel, MergesAsBpeIsDefined) {
       for (std::size_t length = random() % 60; piece.size() < length;) {
         piece += static_cast<char>('a' + random() % 3);
       }
-      Ids ids;
-      model.Encode(piece, ids);
+      const Ids ids = Encode(model, piece);
       ASSERT_EQ(ids, merges.Slow(piece)) << piece;
       merged += ids.size() < piece.size() ? 1 : 0;
     }
@@ -93,13 +99,67 @@ TEST(BpeModel, MergesAsBpeIsDefined) {
   EXPECT_GT(merged, 1000);
 }
 
+/// "a" and "b" with the tokens "ab" and "abab"; "c" is in no longer token.
+BpeModel SmallModel() {
+  BpeModel::Data data;
+  data.byte_tokens.fill(-1);
+  data.byte_tokens['a'] = 0;
+  data.byte_tokens['b'] = 1;
+  data.byte_tokens['c'] = 2;
+  data.merges = MergeTable(2);
+  data.merges.Insert(0, 1, {.rank = 0, .merged = 3});
+  data.merges.Insert(3, 3, {.rank = 1, .merged = 4});
+  for (const std::string_view token : {"a", "b", "c", "ab", "abab"}) {
+    data.pairs.AddBytes(token);
+    data.longest.AddBytes(token);
+  }
+  data.pairs.Finish();
+  return BpeModel(std::move(data));
+}
+
+std::string Repeated(std::string_view part, std::size_t times) {
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) {
+    text += part;
+  }
+  return text;
+}
+
+TEST(BpeModel, ALongPieceIsMergedInPartsWhereNoTokenLies) {
+  const BpeModel model = SmallModel();
+  EXPECT_EQ(Encode(model, Repeated("abab", 5000)), Ids(5000, 4));
+  const Ids ids = Encode(model, Repeated("ababababc", 5000));
+  ASSERT_EQ(ids.size(), 15000u);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_EQ(ids[i], i % 3 == 2 ? 2 : 4) << i;
+  }
+}
+
+TEST(BpeModel, APieceWithTooManyTokensIsNotMerged) {
+  const BpeModel model = SmallModel();
+  EXPECT_EQ(model.LeastTokens(Repeated("ababc", 100)), 200);
+  EXPECT_EQ(model.LeastTokens("xyz"), 0) << "bytes without a token may be left out";
+  TokenCollector tokens({.max_tokens = 99});
+  EXPECT_THROW(model.Encode(Repeated("abab", 100), tokens), TokenCollector::Ended);
+  EXPECT_TRUE(tokens.ids().empty());
+}
+
+TEST(BpeModel, StopEndsAMerging) {
+  const BpeModel model = SmallModel();
+  const std::atomic<bool> stop = true;
+  TokenCollector tokens({.stop = &stop});
+  EXPECT_THROW(model.Encode(Repeated("ab", 10'000), tokens), TokenCollector::Ended);
+  EXPECT_TRUE(tokens.ids().empty());
+}
+
 TEST(BpeModel, AppendsToWhatIsThere) {
   std::mt19937 random(2);
   const BpeModel model = RandomMerges(random).Model();
-  Ids ids = {7};
-  model.Encode("", ids);
-  model.Encode("x", ids);
-  EXPECT_EQ(ids, (Ids{7, 'x'}));
+  TokenCollector tokens;
+  tokens.Add(7);
+  model.Encode("", tokens);
+  model.Encode("x", tokens);
+  EXPECT_EQ(tokens.ids(), (Ids{7, 'x'}));
 }
 
 TEST(BpeModel, AWholePieceThatIsATokenComesBeforeMerges) {
@@ -108,11 +168,11 @@ TEST(BpeModel, AWholePieceThatIsATokenComesBeforeMerges) {
   data.byte_tokens['a'] = 1;
   data.whole_pieces = {{"aa", 9}};
   const BpeModel model(std::move(data));
-  Ids ids;
-  model.Encode("aa", ids);
-  model.Encode("aaa", ids);
-  model.Encode("aba", ids);  // the byte b has no token
-  EXPECT_EQ(ids, (Ids{9, 1, 1, 1, 1, 1}));
+  TokenCollector tokens;
+  model.Encode("aa", tokens);
+  model.Encode("aaa", tokens);
+  model.Encode("aba", tokens);  // the byte b has no token
+  EXPECT_EQ(tokens.ids(), (Ids{9, 1, 1, 1, 1, 1}));
 }
 
 TEST(MergeTable, KeepsManyPairsApart) {

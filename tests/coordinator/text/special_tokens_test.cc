@@ -108,7 +108,8 @@ void ExpectContinued(const Tokenizer& tokenizer, const std::string& text) {
       const std::string_view head = std::string_view(text).substr(0, at);
       const std::string_view tail = std::string_view(text).substr(at);
       if (IsValidUtf8(head)) {
-        EXPECT_EQ(ContinuedText(tokenizer, head, options.special_tokens).Encode(tail), whole) << at;
+        const auto continued = ContinuedText::Make(tokenizer, head, options.special_tokens);
+        EXPECT_EQ(continued.value().Continue(tail).value(), whole) << at;
       }
     }
   }

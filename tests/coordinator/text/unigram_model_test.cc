@@ -1,5 +1,6 @@
 #include "coordinator/text/models/unigram_model.h"
 
+#include <atomic>
 #include <limits>
 #include <random>
 #include <string>
@@ -15,9 +16,9 @@ using proto::TokenId;
 using Ids = std::vector<TokenId>;
 
 Ids Encode(const UnigramModel::Data& data, std::string_view text) {
-  Ids ids;
-  UnigramModel(data).Encode(text, ids);
-  return ids;
+  TokenCollector tokens;
+  UnigramModel(data).Encode(text, tokens);
+  return std::move(tokens).Take();
 }
 
 /// The tokens of the reference's own example.
@@ -31,6 +32,17 @@ UnigramModel::Data Letters() {
                      {"ab", 2},
                      {"abc", 5},
                      {"abcd", 10}}};
+}
+
+TEST(UnigramModel, ALongPieceEndsAtTheLimits) {
+  const UnigramModel model(Letters());
+  EXPECT_EQ(model.LeastTokens(std::string(1000, 'a')), 250) << "the longest token has 4 letters";
+  EXPECT_EQ(model.LeastTokens("xyz"), 0) << "unknown letters become one token";
+  TokenCollector few({.max_tokens = 249});
+  EXPECT_THROW(model.Encode(std::string(1000, 'a'), few), TokenCollector::Ended);
+  const std::atomic<bool> stop = true;
+  TokenCollector stopped({.stop = &stop});
+  EXPECT_THROW(model.Encode(std::string(10'000, 'a'), stopped), TokenCollector::Ended);
 }
 
 TEST(UnigramModel, TakesTheHighestSum) {

@@ -50,6 +50,7 @@ TEST(TouchedLimits, AreTheTouchedBucketOrTheLimits) {
 ForwardPlan PlanOf(std::size_t rows, std::size_t reads) {
   ForwardPlan plan;
   plan.tokens.resize(rows);
+  plan.label_lists = {{}};
   plan.reads.resize(reads);
   plan.bucket = TokenBucket(static_cast<std::int64_t>(rows));
   plan.read_bucket = TokenBucket(static_cast<std::int64_t>(reads));
@@ -83,6 +84,16 @@ TEST(CheckBucketsDeath, AnyOtherPlanIsABrokenInvariant) {
   expect_death(1, 1, 32, 1024, "buckets are those of the engine");
   expect_death(5001, 1, 8192, 32, "keeps its limits");
   expect_death(1, 301, 32, 512, "keeps its limits");
+}
+
+TEST(CheckBucketsDeath, PartialLogitsBeyondTheirLimitAreABrokenInvariant) {
+  ForwardPlan plan = PlanOf(5, 3);
+  plan.label_lists = {{1, 2}};
+  PlanLimits limits = kLimits;
+  limits.max_logit_bytes = 3 * 2 * 4;
+  CheckBuckets(plan, limits);
+  --limits.max_logit_bytes;
+  EXPECT_DEATH(CheckBuckets(plan, limits), "partial logits keep their limit");
 }
 
 TEST(KvRows, AreWholeGranules) {

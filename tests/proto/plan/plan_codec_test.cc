@@ -65,7 +65,8 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
   plan.sequences = RandomList(random, 5, sequence);
   plan.copies = RandomList(random, 5, copy);
   plan.reads = RandomList(random, 20, read);
-  plan.label_lists = RandomList(random, 5, [&] { return RandomList(random, 8, number); });
+  plan.label_lists =
+      RandomList(random, 5, [&] { return LabelList(RandomList(random, 8, number)); });
   return plan;
 }
 

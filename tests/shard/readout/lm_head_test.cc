@@ -217,8 +217,9 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
 /// A plan that reads so many rows, each with every token as a label.
 ForwardPlan WholeRows(std::int32_t reads, std::int32_t vocab_size) {
   ForwardPlan plan;
-  plan.label_lists.emplace_back(static_cast<std::size_t>(vocab_size));
-  std::iota(plan.label_lists[0].begin(), plan.label_lists[0].end(), 0);
+  std::vector<TokenId> all_tokens(static_cast<std::size_t>(vocab_size));
+  std::iota(all_tokens.begin(), all_tokens.end(), 0);
+  plan.label_lists.emplace_back(std::move(all_tokens));
   for (std::int32_t i = 0; i < reads; ++i) {
     plan.reads.push_back({i, 0, true, 0});
   }

@@ -123,6 +123,9 @@ std::vector<RowLogits> Merged(const ForwardPlan& plan, const Logits& logits,
     const std::vector<std::byte> bytes = PartialLogitsOf(plan, logits, vocabulary);
     gathered.insert(gathered.end(), bytes.begin(), bytes.end());
   }
+  const proto::PlanLimits limits{.ranks = static_cast<std::int32_t>(vocabularies.size()),
+                                 .vocabulary = static_cast<std::int64_t>(logits.front().size())};
+  EXPECT_LE(static_cast<std::int64_t>(gathered.size()), proto::LogitBytes(plan, limits));
   return MergePartialLogits(plan, vocabularies, gathered);
 }
 

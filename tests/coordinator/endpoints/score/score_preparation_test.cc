@@ -98,7 +98,7 @@ TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
   options_.delimiter.reset();
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 3u);
-  EXPECT_THAT(prepared.sequences[1].tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 22));
+  EXPECT_THAT(prepared.sequences[1].AllTokens(), ElementsAre(11, 12, 13, 14, 15, 16, 17, 22));
   EXPECT_THAT(prepared.sequences[1].segments, ElementsAre(Segment{SegmentKind::kPrefix, 8, 0}));
   EXPECT_THAT(prepared.sequences[1].reads, ElementsAre(RowRead{7, 0, true, 0}));
   EXPECT_EQ(prepared.readout.prompt_tokens, 24) << "the tokens of every prompt";
@@ -112,7 +112,7 @@ TEST_F(WorkedExample, ItemFirstIsObeyedOneByOneAndIgnoredOtherwise) {
   options_.delimiter.reset();
   const Prepared prompts = Prepare();
   EXPECT_FALSE(prompts.readout.item_first_ignored);
-  EXPECT_THAT(prompts.sequences[2].tokens, ElementsAre(23, 11, 12, 13, 14, 15, 16, 17));
+  EXPECT_THAT(prompts.sequences[2].AllTokens(), ElementsAre(23, 11, 12, 13, 14, 15, 16, 17));
 }
 
 TEST_F(WorkedExample, OnlyRowsThatTheResponseNeedsAreRead) {
@@ -152,12 +152,12 @@ TEST_F(ScorePreparation, AnEmptyItemIsReadAtTheLastPrefixRow) {
   request_.items = {Ids{}, Ids{3, 4}, Ids{}};
   options_.delimiter = 9;
   const Prepared hidden = Prepare();
-  EXPECT_THAT(hidden.sequences[0].tokens, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(hidden.sequences[0].AllTokens(), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(hidden.sequences[0].reads,
               ElementsAre(RowRead{1, 0, true, 0}, RowRead{3, 0, true, 0}, RowRead{1, 0, true, 0}));
   options_.delimiter_visibility = DelimiterVisibility::kFirst;
   const Prepared first = Prepare();
-  EXPECT_THAT(first.sequences[0].tokens, ElementsAre(1, 2, 9, 3, 4));
+  EXPECT_THAT(first.sequences[0].AllTokens(), ElementsAre(1, 2, 9, 3, 4));
   EXPECT_THAT(first.sequences[0].reads,
               ElementsAre(RowRead{2, 0, true, 0}, RowRead{4, 0, true, 0}, RowRead{2, 0, true, 0}));
 }
@@ -205,18 +205,19 @@ TEST_F(ScorePreparation, BosIsAddedOnceAtTheStartOfText) {
   request_.items = {"b", ""};
   options_.delimiter = 256;
   const Prepared packed = Prepare(&tokenizer);
-  EXPECT_THAT(packed.sequences[0].tokens, ElementsAre(kBos, 'x', 'a', 'b'));
+  EXPECT_THAT(packed.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a', 'b'));
   EXPECT_EQ(packed.readout.prompt_tokens, 4);
   options_.delimiter.reset();
   const Prepared prompts = Prepare(&tokenizer);
-  EXPECT_THAT(prompts.sequences[0].tokens, ElementsAre(kBos, 'x', 257)) << "one text, one encoding";
-  EXPECT_THAT(prompts.sequences[1].tokens, ElementsAre(kBos, 'x', 'a'));
+  EXPECT_THAT(prompts.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 257))
+      << "one text, one encoding";
+  EXPECT_THAT(prompts.sequences[1].AllTokens(), ElementsAre(kBos, 'x', 'a'));
   EXPECT_EQ(prompts.readout.prompt_tokens, 6);
   request_.item_first = true;
-  EXPECT_THAT(Prepare(&tokenizer).sequences[0].tokens, ElementsAre(kBos, 'b', 'x', 'a'));
+  EXPECT_THAT(Prepare(&tokenizer).sequences[0].AllTokens(), ElementsAre(kBos, 'b', 'x', 'a'));
   request_.query = Ids{1};
   request_.items = {Ids{2}};
-  EXPECT_THAT(Prepare(&tokenizer).sequences[0].tokens, ElementsAre(2, 1))
+  EXPECT_THAT(Prepare(&tokenizer).sequences[0].AllTokens(), ElementsAre(2, 1))
       << "BOS is never added to ids";
 }
 
@@ -265,7 +266,7 @@ TEST_F(MergingBorder, AnItemThatMergesIsASequenceOfItsOwn) {
   EXPECT_THAT(packed.reads,
               ElementsAre(RowRead{3, 0, true, 0}, RowRead{2, 0, true, 0}, RowRead{4, 0, true, 0}));
   const PackedSequence& own = prepared.sequences[1];
-  EXPECT_THAT(own.tokens, ElementsAre(kBos, 'x', 257, '1'));
+  EXPECT_THAT(own.AllTokens(), ElementsAre(kBos, 'x', 257, '1'));
   EXPECT_THAT(own.segments, ElementsAre(Segment{SegmentKind::kPrefix, 4, 0}));
   EXPECT_THAT(own.reads, ElementsAre(RowRead{3, 0, true, 0}));
   EXPECT_THAT(own.label_lists, ElementsAre(ElementsAre(5, 6)));
@@ -277,14 +278,14 @@ TEST_F(MergingBorder, TheQueryIsComputedOnlyIfSomethingReadsIt) {
   request_.items = {"b", "b2"};
   const Prepared alone = Prepare(&tokenizer_);
   ASSERT_EQ(alone.sequences.size(), 2u);
-  EXPECT_THAT(alone.sequences[0].tokens, ElementsAre(kBos, 'x', 257));
-  EXPECT_THAT(alone.sequences[1].tokens, ElementsAre(kBos, 'x', 257, '2'));
+  EXPECT_THAT(alone.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 257));
+  EXPECT_THAT(alone.sequences[1].AllTokens(), ElementsAre(kBos, 'x', 257, '2'));
   EXPECT_THAT(alone.readout.item_rows, ElementsAre(0, 1));
   EXPECT_EQ(alone.readout.prompt_tokens, 7);
   request_.return_token_logprobs = true;
   const Prepared with_query = Prepare(&tokenizer_);
   ASSERT_EQ(with_query.sequences.size(), 3u);
-  EXPECT_THAT(with_query.sequences[0].tokens, ElementsAre(kBos, 'x', 'a'));
+  EXPECT_THAT(with_query.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a'));
   EXPECT_THAT(with_query.sequences[0].reads, ElementsAre(RowRead{2, 0, true, 0}));
   EXPECT_TRUE(with_query.readout.query_row);
   EXPECT_THAT(with_query.readout.item_rows, ElementsAre(0, 1));
@@ -310,7 +311,7 @@ TEST_F(MergingBorder, WithADelimiterItemsAreEncodedAloneByDefault) {
   request_.items = {"b", "c"};
   const Prepared prepared = Prepare(&tokenizer_);
   ASSERT_EQ(prepared.sequences.size(), 1u);
-  EXPECT_THAT(prepared.sequences[0].tokens, ElementsAre(kBos, 'x', 'a', 'b', 'c'));
+  EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a', 'b', 'c'));
 }
 
 TEST_F(MergingBorder, OneByOneItemsCanBeEncodedAlone) {
@@ -318,20 +319,20 @@ TEST_F(MergingBorder, OneByOneItemsCanBeEncodedAlone) {
   options_.item_tokenization = ItemTokenization::kAlone;
   request_.items = {"b", "c"};
   const Prepared prepared = Prepare(&tokenizer_);
-  EXPECT_THAT(prepared.sequences[0].tokens, ElementsAre(kBos, 'x', 'a', 'b'));
+  EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a', 'b'));
   request_.query = "b";
   request_.items = {"a"};
   request_.item_first = true;
-  EXPECT_THAT(Prepare(&tokenizer_).sequences[0].tokens, ElementsAre(kBos, 'a', 'b'));
+  EXPECT_THAT(Prepare(&tokenizer_).sequences[0].AllTokens(), ElementsAre(kBos, 'a', 'b'));
   options_.item_tokenization = ItemTokenization::kContinued;
-  EXPECT_THAT(Prepare(&tokenizer_).sequences[0].tokens, ElementsAre(kBos, 257));
+  EXPECT_THAT(Prepare(&tokenizer_).sequences[0].AllTokens(), ElementsAre(kBos, 257));
 }
 
 TEST_F(MergingBorder, IdsAreTakenAsTheyAre) {
   request_.query = Ids{'x', 'a'};
   request_.items = {Ids{'b'}};
   const Prepared prepared = Prepare(&tokenizer_);
-  EXPECT_THAT(prepared.sequences[0].tokens, ElementsAre('x', 'a', 'b'));
+  EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre('x', 'a', 'b'));
 }
 
 }  // namespace

@@ -1,0 +1,226 @@
+"""Polite clients, in a process of their own, so that the hostile ones take no time of its interpreter."""
+from __future__ import annotations
+
+import multiprocessing
+import os
+import select
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.abuse import wire
+
+# Clients of the kind KEPT send on one connection, FRESH connect for each request, LONG send messages of more than
+# 64 KiB, which the service treats apart.
+KEPT, FRESH, LONG = "kept", "fresh", "long"
+_INTERVAL_SECONDS = {KEPT: 0.05, FRESH: 0.1, LONG: 0.25}
+NO_REPLY, DEADLINE_PASSED = "no reply", "deadline_passed"
+OTHER_BITS = "other bits"
+_SOURCE = "127.0.0.2"  # Not that of the hostile clients.
+_LONG_BYTES = 100_000
+_REQUESTS = 20  # Different ones.
+
+
+@dataclass
+class Sample:
+    phase: str
+    kind: str
+    milliseconds: float
+    outcome: str  # "ok", the reason of an error reply, or what happened instead of a reply.
+
+
+@dataclass
+class Latencies:
+    """What polite clients saw in one phase."""
+
+    timed: list[Sample]  # Sorted by time.
+    failures: Counter[str]
+    count: int
+
+    def percentile(self, share: float) -> Sample | None:
+        return self.timed[min(len(self.timed) - 1, int(share * len(self.timed)))] if self.timed else None
+
+
+def latencies(samples: Sequence[Sample], phase: str, kinds: Sequence[str] = (KEPT, FRESH, LONG)) -> Latencies:
+    chosen = [s for s in samples if s.phase == phase and s.kind in kinds]
+    # A refusal may be fast, which would make the percentiles look better. The time of a request without a reply is that
+    # until it was given up.
+    timed = [s for s in chosen if s.outcome in ("ok", NO_REPLY, DEADLINE_PASSED)]
+    return Latencies(sorted(timed, key=lambda s: s.milliseconds), Counter(s.outcome for s in chosen if s.outcome != "ok"),
+                     len(chosen))
+
+
+class PoliteClients:
+    """Clients of all kinds. They end with the `with` statement."""
+
+    def __init__(self, address: tuple[str, int], kinds: Sequence[str] = (KEPT, FRESH, LONG), *, timeout_ms: int | None = None,
+                 patience: float = 30.0) -> None:
+        """A request that has no reply after `patience` seconds has failed."""
+        self.kinds = kinds
+        context = multiprocessing.get_context("fork")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=_run, args=(other, address, kinds, timeout_ms, patience), daemon=True)
+        self._process.start()
+        other.close()
+
+    def phase(self, name: str) -> None:
+        """Requests from now on belong to this phase."""
+        self._pipe.send(name)
+
+    def recent(self, kind: str) -> list[Sample]:
+        """The samples of the current phase so far."""
+        self._pipe.send(("recent", kind))
+        return self._pipe.recv()
+
+    def stop(self, patience: float = 0) -> list[Sample]:
+        """All samples. Requests that have no reply after `patience` seconds are given up."""
+        self._pipe.send(("stop", patience))
+        samples = self._pipe.recv()
+        self._process.join(5)
+        return samples
+
+    def __enter__(self) -> PoliteClients:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+class _State:
+    def __init__(self, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None, patience: float) -> None:
+        self.address = address
+        self.patience = patience
+        self.phases: list[tuple[float, str]] = [(0, "")]  # Each with its beginning.
+        self.samples: list[Sample] = []
+        self.waiting: dict[str, dict[int, float]] = {kind: {} for kind in kinds}  # When each request was due, by its number.
+        self.gives_up_at: float | None = None
+        self.expected: dict[int, bytes] = {}  # Results by the request's index: the first that came.
+        self.messages = [wire.score_request(f"Is {number} small?", [" yes", f" no, {number}"], [5, 7], timeout_ms=timeout_ms)
+                         for number in range(_REQUESTS)]
+
+    def phase_at(self, when: float) -> str:
+        return next(phase for begin, phase in reversed(self.phases) if begin <= when)
+
+    def outcome(self, index: int, response: wire.Response) -> str:
+        if response.reason:
+            return response.reason
+        return "ok" if self.expected.setdefault(index, response.result) == response.result else OTHER_BITS
+
+    def add(self, kind: str, due: float, outcome: str) -> None:
+        self.samples.append(Sample(self.phase_at(due), kind, 1000 * (time.monotonic() - due), outcome))
+
+    def fail_all(self, kind: str, waiting: dict[int, float], outcome: str) -> None:
+        for due in list(waiting.values()):
+            self.add(kind, due, outcome)
+        waiting.clear()
+
+    def is_over(self) -> bool:
+        return self.gives_up_at is not None
+
+
+def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None, patience: float) -> None:
+    state = _State(address, kinds, timeout_ms, patience)
+    threads = {kind: threading.Thread(target=_fresh if kind == FRESH else _kept, args=(state, kind), daemon=True)
+               for kind in kinds}
+    for thread in threads.values():
+        thread.start()
+    while True:
+        try:
+            command = pipe.recv()
+        except EOFError:
+            os._exit(0)
+        if isinstance(command, str):
+            state.phases.append((time.monotonic(), command))
+        elif command[0] == "recent":
+            phase = state.phases[-1][1]
+            pipe.send([s for s in list(state.samples) if s.phase == phase and s.kind == command[1]])
+        else:
+            state.gives_up_at = time.monotonic() + command[1]
+            for thread in threads.values():
+                thread.join(max(0.0, state.gives_up_at - time.monotonic()) + 0.5)
+            for kind, waiting in state.waiting.items():
+                state.fail_all(kind, waiting, NO_REPLY)
+            pipe.send(list(state.samples))
+            os._exit(0)
+
+
+def _message(state: _State, kind: str, number: int) -> bytes:
+    message = wire.request(number + 1, score=state.messages[number % _REQUESTS])
+    return message + wire.padding(_LONG_BYTES) if kind == LONG else message
+
+
+def _kept(state: _State, kind: str) -> None:
+    """Sends at fixed times, whether earlier requests have got their replies or not. A stall of the service is therefore
+    seen by every request that is due while it lasts."""
+    interval = _INTERVAL_SECONDS[kind]
+    connection: wire.Connection | None = None
+    waiting = state.waiting[kind]
+    number = 0
+    next_due = time.monotonic()
+    while not state.is_over() or (waiting and time.monotonic() < (state.gives_up_at or 0)):
+        try:
+            connection = connection or wire.Connection(state.address, _SOURCE, timeout=state.patience)
+            if time.monotonic() >= next_due and not state.is_over():
+                waiting[number] = next_due
+                next_due += interval
+                number += 1
+                connection.send(_message(state, kind, number - 1))
+            if select.select([connection.socket], [], [], max(0.0, min(0.05, next_due - time.monotonic())))[0]:
+                connection.read()
+            while response := connection.buffered():
+                index = response.request_id - 1
+                if index < 0:  # The connection was refused.
+                    state.fail_all(kind, waiting, response.reason)
+                elif index in waiting:
+                    state.add(kind, waiting.pop(index), state.outcome(index % _REQUESTS, response))
+        except OSError as fault:
+            outcome = NO_REPLY if isinstance(fault, TimeoutError) else "closed" if connection else "not connected"
+            if not waiting:
+                state.add(kind, time.monotonic(), outcome)
+            state.fail_all(kind, waiting, outcome)
+            if connection:
+                connection.close()
+            connection = None
+            time.sleep(0.2)
+            next_due = time.monotonic()
+        for late in [n for n, due in waiting.items() if time.monotonic() - due > state.patience]:
+            state.add(kind, waiting.pop(late), NO_REPLY)
+
+
+def _fresh(state: _State, kind: str) -> None:
+    number = 0
+    due = time.monotonic()
+    while not state.is_over():
+        outcome = "not connected"
+        connection = None
+        try:
+            connection = wire.Connection(state.address, _SOURCE, timeout=state.patience)
+            outcome = "closed"
+            connection.socket.settimeout(0.1)
+            connection.send(_message(state, kind, number))
+            outcome = _outcome_of(state, connection, number, due)
+        except TimeoutError:
+            outcome = NO_REPLY
+        except OSError:
+            pass
+        finally:
+            if connection:
+                connection.close()
+        state.add(kind, due, outcome)
+        number += 1
+        due = max(due + _INTERVAL_SECONDS[kind], time.monotonic())
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+def _outcome_of(state: _State, connection: wire.Connection, number: int, due: float) -> str:
+    while True:
+        try:
+            return state.outcome(number % _REQUESTS, connection.receive())
+        except TimeoutError:
+            now = time.monotonic()
+            if now > due + state.patience or (state.gives_up_at is not None and now > state.gives_up_at):
+                return NO_REPLY

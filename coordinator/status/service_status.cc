@@ -1,0 +1,70 @@
+#include "coordinator/status/service_status.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+namespace scorecast::coordinator {
+namespace {
+
+std::string MegaBytes(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f MB", static_cast<double>(bytes) * 1e-6);
+  return text;
+}
+
+std::string LineOf(int rank, const proto::RankStatus& status) {
+  std::string line = "status: rank " + std::to_string(rank) + " (host " + status.host +
+                     "): " + std::string(proto::Name(status.state));
+  if (status.pass > 0) {
+    line += ", pass " + std::to_string(status.pass) + ", step " + std::to_string(status.step);
+  }
+  if (status.cpu_share) {
+    line += ", " + std::to_string(std::lround(*status.cpu_share * 100)) + " % of a CPU";
+  }
+  char heard[64];
+  std::snprintf(heard, sizeof(heard), ", heard %.1f s ago", status.seconds_since_heard);
+  return line + heard;
+}
+
+std::string LineOf(const SchedulerStatus& status) {
+  return "status: " + std::to_string(status.passes) + " passes done, the last of " +
+         std::to_string(status.last_pass_rows) +
+         " rows; queue: " + std::to_string(status.waiting_jobs) + " requests, " +
+         std::to_string(status.waiting_tokens) + " tokens, " +
+         std::to_string(status.running_completions) + " running completions; " +
+         MegaBytes(status.bytes) + " held; cache: " + std::to_string(status.cache.cached_pages) +
+         " pages, " + std::to_string(status.cache.hit_tokens) + " of " +
+         std::to_string(status.cache.asked_tokens) + " tokens found";
+}
+
+std::string LineOf(const ClientsStatus& status) {
+  std::string line = "status: " + std::to_string(status.connections) + " connections from " +
+                     std::to_string(status.addresses) + " addresses, " +
+                     std::to_string(status.requests_in_flight) + " requests in flight; " +
+                     MegaBytes(status.held_request_bytes) + " of requests and " +
+                     MegaBytes(status.held_reply_bytes) + " of replies held; refused:";
+  if (status.refusals.empty()) {
+    return line + " none";
+  }
+  for (const auto& [reason, count] : status.refusals) {
+    line += " " + reason + " " + std::to_string(count);
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> LinesOf(const ServiceStatus& status) {
+  std::vector<std::string> lines = {LineOf(status.scheduler)};
+  if (status.clients) {
+    lines.push_back(LineOf(*status.clients));
+  }
+  int rank = 0;
+  for (const proto::RankStatus& of_rank : status.cluster.ranks) {
+    lines.push_back(LineOf(rank++, of_rank));
+  }
+  return lines;
+}
+
+}  // namespace scorecast::coordinator

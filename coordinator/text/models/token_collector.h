@@ -1,0 +1,78 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "proto/model/model_config.h"
+
+namespace scorecast::coordinator {
+
+/// How far a text is encoded.
+struct EncodeLimits {
+  static constexpr std::int64_t kUnlimited = INT64_MAX;
+
+  std::int64_t max_tokens = kUnlimited;
+  /// As soon as it is true, encoding ends. May be null.
+  const std::atomic<bool>* stop = nullptr;
+  /// A longer text is encoded in pieces of about this size, in bytes.
+  std::size_t piece_bytes = std::size_t{64} << 10;
+
+  /// The limits of what follows `tokens` tokens.
+  EncodeLimits Behind(std::size_t tokens) const {
+    EncodeLimits rest = *this;
+    if (max_tokens != kUnlimited) {
+      rest.max_tokens -= static_cast<std::int64_t>(tokens);
+    }
+    return rest;
+  }
+};
+
+/// Why the tokens of a text are not there.
+enum class EncodeFault { kTooManyTokens, kStopped };
+
+/// The tokens of a text while it is being encoded. It ends the encoding at the limits by throwing
+/// `Ended`, because every step of a tokenizer calls the next one for each piece of text.
+class TokenCollector {
+ public:
+  struct Ended {
+    EncodeFault fault;
+  };
+
+  explicit TokenCollector(const EncodeLimits& limits = {}) : limits_(limits) {}
+
+  void Add(proto::TokenId id) {
+    ExpectAtLeast(1);
+    ids_.push_back(id);
+  }
+
+  /// To be called before the work, if `count` more tokens at least are certain.
+  void ExpectAtLeast(std::int64_t count) const {
+    if (count > left()) {
+      throw Ended{EncodeFault::kTooManyTokens};
+    }
+  }
+
+  /// To be called every few thousand steps.
+  void PollStop() const {
+    if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed)) {
+      throw Ended{EncodeFault::kStopped};
+    }
+  }
+
+  /// How many tokens may still be added.
+  std::int64_t left() const {
+    return limits_.max_tokens - static_cast<std::int64_t>(ids_.size());
+  }
+
+  const std::vector<proto::TokenId>& ids() const { return ids_; }
+  std::vector<proto::TokenId> Take() && { return std::move(ids_); }
+
+ private:
+  EncodeLimits limits_;
+  std::vector<proto::TokenId> ids_;
+};
+
+}  // namespace scorecast::coordinator

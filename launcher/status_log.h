@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <thread>
+
+#include "coordinator/status/service_status.h"
+
+namespace scorecast::launcher {
+
+/// From now on SIGUSR2 does not end the process, but waits for a StatusLog. Called once.
+void CatchStatusSignal();
+
+/// Logs the status of rank 0 on SIGUSR2 at level info, and every ten seconds at level debug.
+class StatusLog {
+ public:
+  /// The process has one such object at a time. `status` is called on a thread of the object. A
+  /// signal that came earlier is served at once.
+  explicit StatusLog(std::function<coordinator::ServiceStatus()> status);
+  ~StatusLog();
+  StatusLog(const StatusLog&) = delete;
+  StatusLog& operator=(const StatusLog&) = delete;
+
+ private:
+  void Run(const std::stop_token& stop);
+
+  const std::function<coordinator::ServiceStatus()> status_;
+  std::jthread thread_;
+};
+
+}  // namespace scorecast::launcher

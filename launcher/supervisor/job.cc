@@ -1,0 +1,183 @@
+#include "launcher/supervisor/job.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher/supervisor/supervisor_link.h"
+#include "proto/base/error.h"
+
+namespace scorecast::launcher {
+namespace {
+
+/// Time that a process needs at most to end after SIGKILL. More only if the kernel is stuck.
+constexpr auto kTimeToDie = std::chrono::seconds(10);
+
+/// Environment of the launcher, which its ranks on this host inherit.
+void SetEnvironment(const std::filesystem::path& directory, const std::string& launcher) {
+  setenv(kSupervisorVariable, (directory / "socket").c_str(), 1);
+  // mpirun would wait for a second before it kills the other ranks of a rank that died. These end
+  // by themselves, and there is nothing to wait for.
+  setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
+  // For Open MPI's session directory. A directory for each job, because a job that ends removes the
+  // one that all jobs of a user share otherwise. srun needs none, and would pass the name on to
+  // hosts that have no such directory.
+  if (std::filesystem::path(launcher).filename() != "srun") {
+    setenv("TMPDIR", directory.c_str(), 1);
+  }
+}
+
+[[noreturn]] void Execute(const std::vector<std::string>& command, int lock) {
+  setpgid(0, 0);
+  const int input = open("/dev/null", O_RDONLY);
+  dup2(input, STDIN_FILENO);
+  close(input);
+  // The launcher's copy of the lock keeps the directory as long as the launcher runs.
+  fcntl(lock, F_SETFD, 0);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  std::fprintf(stderr, "scorecast: cannot run %s: %s\n", arguments[0], std::strerror(errno));
+  _exit(127);
+}
+
+/// The children of this process, also those that have ended and are not collected.
+std::vector<pid_t> Children() {
+  std::vector<pid_t> children;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    std::ifstream file(entry.path() / "stat");
+    std::string stat;
+    if (pid <= 0 || !std::getline(file, stat)) {
+      continue;
+    }
+    // "pid (name) state parent …". The name may have any characters.
+    pid_t parent = 0;
+    const std::size_t name_end = stat.rfind(") ");
+    if (name_end != std::string::npos &&
+        std::sscanf(stat.c_str() + name_end, ") %*c %d", &parent) == 1 && parent == getpid()) {
+      children.push_back(pid);
+    }
+  }
+  return children;
+}
+
+}  // namespace
+
+Job::Job(const std::vector<std::string>& command, SupervisorDirectory& directory)
+    : directory_(directory.MakeJobDirectory()), listener_(ListenAt(directory_ / "socket")) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  SetEnvironment(directory_, command.front());
+  launcher_ = fork();
+  if (launcher_ < 0) {
+    throw proto::StartupError(std::string("cannot start a process: ") + std::strerror(errno));
+  }
+  if (launcher_ == 0) {
+    Execute(command, directory.lock());
+  }
+  setpgid(launcher_, launcher_);  // The child does so too, so that the group certainly exists.
+}
+
+Job::~Job() {
+  Signal(SIGKILL);
+  EndRankZero();
+  EndAdopted();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+void Job::Signal(int signal) const {
+  if (!exit_code_) {
+    kill(signal == SIGKILL ? -launcher_ : launcher_, signal);
+  }
+}
+
+void Job::Reap() {
+  int status = 0;
+  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (pid == launcher_) {
+      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+  }
+}
+
+void Job::Accept() {
+  Descriptor peer(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (!peer || getsockopt(peer.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 ||
+      (credentials.uid != getuid() && credentials.uid != 0)) {
+    return;
+  }
+  if (link_) {
+    Send(peer.get(), "error rank 0 of another job has connected to this supervisor");
+    return;
+  }
+  link_ = std::move(peer);
+  rank_zero_ = credentials.pid;
+}
+
+std::optional<Message> Job::ReceiveFromRankZero() {
+  std::optional<Message> message = Receive(link_.get());
+  if (!message) {
+    link_.Reset();
+  }
+  return message;
+}
+
+void Job::EndRankZero() {
+  // Under srun it is no descendant of this process. If it lived on, it would go on to accept
+  // clients.
+  if (!link_) {
+    return;
+  }
+  if (rank_zero_ > 0) {
+    kill(rank_zero_, SIGKILL);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kTimeToDie;
+  while (link_ && std::chrono::steady_clock::now() < deadline) {
+    pollfd ended = {link_.get(), POLLIN, 0};
+    if (poll(&ended, 1, 100) > 0) {
+      ReceiveFromRankZero();
+    }
+  }
+}
+
+void Job::EndAdopted() {
+  const auto deadline = std::chrono::steady_clock::now() + kTimeToDie;
+  for (Reap();; Reap()) {
+    const std::vector<pid_t> children = Children();
+    if (children.empty()) {
+      return;
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      spdlog::warn("supervise: {} processes of the job do not end", children.size());
+      return;
+    }
+    for (const pid_t child : children) {
+      kill(child, SIGKILL);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+}  // namespace scorecast::launcher

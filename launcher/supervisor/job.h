@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "launcher/supervisor/descriptor.h"
+#include "launcher/supervisor/job_directory.h"
+#include "launcher/supervisor/message.h"
+
+namespace scorecast::launcher {
+
+/// The processes of one job: the launcher (mpirun, srun), which is a child of this process, rank 0,
+/// which connects to this process, and whatever they have started on this host.
+///
+/// This process adopts processes whose parents end (PR_SET_CHILD_SUBREAPER), so ranks whose mpirun
+/// is gone become its children, and it can end them.
+class Job {
+ public:
+  /// Starts the launcher, in a process group of its own, so that Ctrl-C reaches only this process.
+  /// Its standard input is empty.
+  Job(const std::vector<std::string>& command, SupervisorDirectory& directory);
+  /// Ends what is left of the job, and removes its directory.
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// Sends a signal to the launcher; SIGKILL to its whole process group.
+  void Signal(int signal) const;
+  /// Collects children that have ended. To be called on SIGCHLD.
+  void Reap();
+  /// The launcher's exit code, 128 + N if signal N ended it; nothing while it runs.
+  std::optional<int> exit_code() const { return exit_code_; }
+
+  /// Readable if a process wants to connect.
+  int listener() const { return listener_.get(); }
+  /// Connects rank 0. Refuses processes of other users, and further processes.
+  void Accept();
+  /// The connection to rank 0; -1 if there is none.
+  int link() const { return link_.get(); }
+  /// Rank 0's next message; nothing if the connection has ended, and `link` is -1 then.
+  std::optional<Message> ReceiveFromRankZero();
+
+ private:
+  void EndRankZero();
+  void EndAdopted();
+
+  std::filesystem::path directory_;
+  Descriptor listener_;
+  pid_t launcher_ = -1;
+  std::optional<int> exit_code_;
+  Descriptor link_;
+  pid_t rank_zero_ = 0;  ///< Valid while `link_` is open: the process is alive then.
+};
+
+}  // namespace scorecast::launcher

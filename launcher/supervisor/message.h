@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launcher/supervisor/descriptor.h"
+
+namespace scorecast::launcher {
+
+/// What rank 0 and its supervisor send each other over a Unix socket of type SOCK_SEQPACKET: a
+/// text, and a descriptor with some of them.
+///
+///   rank 0      listen NAME PORT HOST   asks for the listening socket NAME ("requests"); the
+///                                       supervisor opens it on HOST and PORT unless it has it
+///   supervisor  socket                  the answer, with the descriptor
+///   supervisor  error MESSAGE           the answer if it cannot listen
+///   rank 0      ready MILLISECONDS      it serves requests; a drain takes at most this time
+///   rank 0      draining                it accepts no further requests and will end
+struct Message {
+  std::string text;
+  Descriptor descriptor;
+
+  /// The text behind `word` and a space; nothing if the text does not begin with `word`.
+  std::optional<std::string> After(const std::string& word) const;
+};
+
+/// False if the other side has closed the socket or does not read.
+bool Send(int socket, const std::string& text, int descriptor = -1);
+/// Waits for a message. Nothing if the other side has closed the socket.
+std::optional<Message> Receive(int socket);
+
+/// What `listen` asks for.
+struct ListenRequest {
+  std::string name;
+  std::string host;
+  std::uint16_t port = 0;
+
+  std::string ToText() const;
+  /// Nothing if the text asks for no socket.
+  static std::optional<ListenRequest> FromMessage(const Message& message);
+};
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,217 @@
+#include "launcher/supervisor/supervisor.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <utility>
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+
+#include "coordinator/transports/connection/listening_socket.h"
+#include "proto/base/error.h"
+
+namespace scorecast::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// scancel sends SIGTERM to the ranks, too. They have this time to say that they drain, because a
+/// second signal would hurry them.
+constexpr auto kTimeToDrainAlready = milliseconds(200);
+/// Time that a job has beyond the time of its drain, for the last pass and for the ranks' ends.
+constexpr auto kDrainSlack = seconds(20);
+/// Time that a launcher has to end after rank 0.
+constexpr auto kLauncherTime = seconds(3);
+/// Time between SIGTERM and SIGKILL.
+constexpr auto kTermTime = seconds(2);
+/// Drain time of a job that has not said its own.
+constexpr auto kUnknownDrainTime = seconds(10);
+
+}  // namespace
+
+Supervisor::Supervisor(std::vector<std::string> command, const RestartLimits& limits,
+                       std::map<std::string, Descriptor> sockets)
+    : command_(std::move(command)),
+      limits_(limits),
+      sockets_(std::move(sockets)),
+      policy_(limits),
+      signals_{SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD} {}
+
+int Supervisor::Run() {
+  for (;;) {
+    const int exit_code = RunJob();
+    if (is_stopping()) {
+      // A job that never had a socket has accepted no request, so it may end in any way.
+      return has_sockets_ ? exit_code : 0;
+    }
+    if (exit_code == 0) {
+      spdlog::info("supervise: the job has ended");
+      return 0;
+    }
+    const std::optional<milliseconds> delay = policy_.Failed(Clock::now());
+    if (!delay) {
+      if (policy_.was_ever_ready()) {
+        spdlog::error(
+            "supervise: the job ended with exit code {}; no further restart after {} "
+            "without a stable minute (--max-restarts)",
+            exit_code, policy_.restarts());
+      } else if (exit_code != 1) {  // A start-up fault has printed its line.
+        spdlog::error("supervise: the job ended with exit code {} before it was ready", exit_code);
+      }
+      return exit_code;
+    }
+    spdlog::warn("supervise: the job ended with exit code {}; restart {} of {} in {:.1f} s",
+                 exit_code, policy_.restarts(), limits_.max_restarts,
+                 std::chrono::duration<double>(*delay).count());
+    for (const TimePoint start = Clock::now() + *delay; Clock::now() < start;) {
+      HandleEvents(start);
+      if (is_stopping()) {
+        return 0;
+      }
+    }
+  }
+}
+
+int Supervisor::RunJob() {
+  has_sockets_ = false;
+  is_draining_ = false;
+  drain_time_ = kUnknownDrainTime;
+  later_signals_.clear();
+  job_ = std::make_unique<Job>(command_, directory_);
+  while (!job_->exit_code()) {
+    HandleEvents(SendLaterSignals());
+  }
+  failed_at_ = failed_at_.value_or(Clock::now());
+  const int exit_code = *job_->exit_code();
+  job_.reset();
+  return exit_code;
+}
+
+void Supervisor::HandleEvents(TimePoint until) {
+  const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
+  const auto timeout = std::clamp(left, milliseconds(0), milliseconds(seconds(3600)));
+  // poll() ignores negative descriptors.
+  std::array<pollfd, 3> fds{pollfd{signals_.descriptor(), POLLIN, 0},
+                            pollfd{job_ ? job_->listener() : -1, POLLIN, 0},
+                            pollfd{job_ ? job_->link() : -1, POLLIN, 0}};
+  if (poll(fds.data(), fds.size(), static_cast<int>(timeout.count())) <= 0) {
+    return;
+  }
+  if (fds[1].revents != 0) {
+    job_->Accept();
+  }
+  if (fds[2].revents != 0) {
+    if (const std::optional<Message> message = job_->ReceiveFromRankZero()) {
+      HandleMessage(*message);
+    } else {
+      LoseRankZero();
+    }
+  }
+  if (fds[0].revents != 0) {
+    HandleSignals();
+  }
+}
+
+void Supervisor::HandleSignals() {
+  for (const int signal : signals_.Take()) {
+    if (signal == SIGCHLD) {
+      if (job_) {
+        job_->Reap();
+      }
+    } else if (signal == SIGUSR2) {
+      if (job_ && has_sockets_) {  // Ranks that are starting would be killed by it.
+        job_->Signal(SIGUSR2);
+      }
+    } else {
+      Stop();
+    }
+  }
+}
+
+void Supervisor::HandleMessage(const Message& message) {
+  if (const auto request = ListenRequest::FromMessage(message)) {
+    SendSocket(*request);
+  } else if (const auto drain_time = message.After("ready")) {
+    std::int64_t count = 0;
+    std::from_chars(drain_time->data(), drain_time->data() + drain_time->size(), count);
+    drain_time_ = milliseconds(count);
+    policy_.Ready(Clock::now());
+    LogReady();
+  } else if (message.After("draining")) {
+    // Without a signal to this process, a launcher may be ending the ranks because one has failed.
+    is_draining_ = true;
+    CloseSockets();
+  }
+}
+
+void Supervisor::LogReady() {
+  if (failed_at_) {
+    spdlog::info("supervise: ready again {:.2f} s after the fault",
+                 std::chrono::duration<double>(Clock::now() - *failed_at_).count());
+    failed_at_.reset();
+  }
+}
+
+void Supervisor::SendSocket(const ListenRequest& request) {
+  try {
+    Descriptor& socket = sockets_[request.name];
+    if (!socket) {
+      socket = Descriptor(coordinator::OpenListeningSocket(request.host, request.port));
+    }
+    has_sockets_ = Send(job_->link(), "socket", socket.get());
+  } catch (const proto::StartupError& fault) {
+    Send(job_->link(), std::string("error ") + fault.what());
+  }
+}
+
+void Supervisor::LoseRankZero() {
+  // The launcher usually ends by itself, but one that has lost a host may hang.
+  failed_at_ = failed_at_.value_or(Clock::now());
+  const TimePoint now = Clock::now();
+  const TimePoint end = now + (is_stopping() || is_draining_ ? kDrainSlack : kLauncherTime);
+  later_signals_ = {{end, SIGTERM}, {end + kTermTime, SIGKILL}};
+}
+
+void Supervisor::CloseSockets() {
+  if (is_stopping() && is_draining_) {
+    sockets_.clear();
+  }
+}
+
+void Supervisor::Stop() {
+  ++stop_requests_;
+  CloseSockets();
+  if (!job_ || stop_requests_ > 2) {
+    return;
+  }
+  const TimePoint now = Clock::now();
+  if (!has_sockets_) {
+    later_signals_ = {{now, SIGTERM}, {now + kTermTime, SIGKILL}};
+  } else if (stop_requests_ == 2) {
+    // The ranks' second signal ends their drain.
+    later_signals_ = {
+        {now, SIGUSR1}, {now + kDrainSlack, SIGTERM}, {now + kDrainSlack + kTermTime, SIGKILL}};
+  } else {
+    const TimePoint end = now + drain_time_ + kDrainSlack;
+    later_signals_ = {{end, SIGTERM}, {end + kTermTime, SIGKILL}};
+    if (!is_draining_) {
+      later_signals_.push_front({now + kTimeToDrainAlready, SIGUSR1});
+    }
+  }
+}
+
+Supervisor::TimePoint Supervisor::SendLaterSignals() {
+  while (!later_signals_.empty() && later_signals_.front().at <= Clock::now()) {
+    const int signal = later_signals_.front().signal;
+    later_signals_.pop_front();
+    if (signal != SIGUSR1 || !is_draining_ || stop_requests_ > 1) {
+      job_->Signal(signal);
+    }
+  }
+  return later_signals_.empty() ? TimePoint::max() : later_signals_.front().at;
+}
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/supervisor/job.h"
+#include "launcher/supervisor/job_directory.h"
+#include "launcher/supervisor/restart_policy.h"
+#include "launcher/supervisor/signal_pipe.h"
+
+namespace scorecast::launcher {
+
+/// Runs a job, starts it again when it fails, and holds its listening sockets meanwhile.
+class Supervisor {
+ public:
+  /// `sockets`: by name, those that systemd has opened. Others are opened when rank 0 asks for them
+  /// for the first time.
+  Supervisor(std::vector<std::string> command, const RestartLimits& limits,
+             std::map<std::string, Descriptor> sockets);
+
+  /// Returns when the job has ended and is not to be started again. The exit code: 0 after a drain,
+  /// and if the job ended with 0 by itself; else the job's.
+  int Run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using TimePoint = Clock::time_point;
+
+  /// A signal to the launcher at a later time, unless the job has ended by then.
+  struct LaterSignal {
+    TimePoint at;
+    int signal;
+  };
+
+  /// Runs a job to its end and returns its exit code.
+  int RunJob();
+  void LogReady();
+  /// Waits until something happens, at most until `until`, and handles it.
+  void HandleEvents(TimePoint until);
+  void HandleSignals();
+  void HandleMessage(const Message& message);
+  void SendSocket(const ListenRequest& request);
+  void LoseRankZero();
+  /// Closes the listening sockets if the last job drains, so that new clients are refused instead
+  /// of waiting for nothing.
+  void CloseSockets();
+  void Stop();
+  /// Sends the signals whose time has come. Returns the time of the next one.
+  TimePoint SendLaterSignals();
+  bool is_stopping() const { return stop_requests_ > 0; }
+
+  const std::vector<std::string> command_;
+  const RestartLimits limits_;
+  std::map<std::string, Descriptor> sockets_;
+  RestartPolicy policy_;
+  SupervisorDirectory directory_;
+  SignalPipe signals_;
+  int stop_requests_ = 0;
+  std::optional<TimePoint>
+      failed_at_;  ///< When a fault was noticed from which the job is not back.
+
+  // Of the job that runs.
+  std::unique_ptr<Job> job_;
+  bool has_sockets_ = false;  ///< Rank 0 has a socket, and from then on drains on SIGUSR1.
+  bool is_draining_ = false;
+  std::chrono::milliseconds drain_time_{0};
+  std::deque<LaterSignal> later_signals_;
+};
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "launcher/supervisor/descriptor.h"
+
+namespace scorecast::launcher {
+
+/// Path of the supervisor's socket, in the environment of the processes that it starts.
+inline constexpr const char* kSupervisorVariable = "SCORECAST_SUPERVISOR";
+
+/// Lets Open MPI put the shared memory of this rank into the directory of the supervisor, which
+/// removes it however the rank ends. To be called before MPI_Init. Changes nothing if there is no
+/// supervisor, or if it runs on another host.
+void UseSupervisorsDirectory();
+
+/// Rank 0's connection to its supervisor.
+class SupervisorLink {
+ public:
+  /// Connects. Null if no supervisor has started this process. Throws StartupError if it cannot be
+  /// reached. `lost` is called on another thread if the supervisor ends, unless this process is
+  /// draining then.
+  static std::unique_ptr<SupervisorLink> Connect(std::function<void()> lost);
+  SupervisorLink(Descriptor socket, std::function<void()> lost);
+  ~SupervisorLink();
+  SupervisorLink(const SupervisorLink&) = delete;
+  SupervisorLink& operator=(const SupervisorLink&) = delete;
+
+  /// The listening socket of this name. Throws StartupError with the supervisor's message if it
+  /// cannot listen on the address. To be called before Ready.
+  Descriptor Listen(const std::string& name, const std::string& host, std::uint16_t port);
+  /// Says that this process serves requests, and how long a drain takes at most.
+  void Ready(std::chrono::milliseconds drain_time);
+  void Draining();
+
+ private:
+  void Watch();
+
+  Descriptor socket_;
+  Descriptor stop_;  ///< An eventfd that ends the thread.
+  std::function<void()> lost_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_draining_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "proto/plan/cluster_status.h"
+
+namespace scorecast::shard {
+
+/// What a rank says of itself several times a second. All ranks run the same build on one kind of
+/// machine, so it travels as it lies in memory.
+struct RankReport {
+  proto::RankState state = proto::RankState::kStarting;
+  std::uint32_t step = 0;       ///< Exchanges of the pass that have begun.
+  std::uint64_t pass = 0;       ///< Passes that have begun.
+  std::uint64_t tasks = 0;      ///< Differs from the last report's if tasks were begun.
+  double computed_seconds = 0;  ///< Time in which the computing thread did not wait.
+  double cpu_seconds = 0;       ///< CPU time of the computing thread.
+  double expected_seconds = 0;  ///< Of this pass; 0: unknown. Set by rank 0 only.
+
+  bool is_in_pass() const {
+    return state == proto::RankState::kComputing || state == proto::RankState::kWaiting;
+  }
+};
+
+}  // namespace scorecast::shard

@@ -1,0 +1,160 @@
+// What waits in the scheduler: its tokens and bytes, their bounds, and the status.
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/schedule/scheduler_status.h"
+#include "tests/coordinator/schedule/scheduler_bench.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::PlanLimits;
+using proto::TokenId;
+
+constexpr PlanLimits kLimits{
+    .max_rows = 64, .max_reads = 64, .pass_kv_rows = 512, .kept_kv_rows = 64 * 64};
+
+/// Prompts of one query and an item of `item_tokens` each, which share the query's tokens and the
+/// labels.
+Request Prompts(const std::vector<TokenId>& query, int items, int item_tokens) {
+  const auto list = std::make_shared<const std::vector<TokenId>>(query);
+  const proto::LabelList labels = {1, 2, 3};
+  Request request;
+  for (int i = 0; i < items; ++i) {
+    proto::PackedSequence& sequence = request.sequences.emplace_back();
+    Append(sequence, proto::SegmentKind::kPrefix, Text(i, item_tokens), 0);
+    sequence.shared = {list, 0, list->size(), /*are_last=*/i % 2 == 1};
+    sequence.segments[0].length = static_cast<std::int32_t>(sequence.rows());
+    sequence.label_lists = {labels};
+    ReadLast(sequence);
+  }
+  return request;
+}
+
+TEST(SchedulerQueue, PromptsWithSharedTokensAreComputedWhole) {
+  for (const std::int32_t cached_pages : {0, 20}) {
+    SchedulerBench bench(kLimits, {.cached_pages = cached_pages});
+    ManyPending requests;
+    for (const int query : {1, 30, 200, 64}) {
+      if (cached_pages == 0) {
+        requests.emplace_back(bench.scheduler, Prompts(Text(query, query), 9, 5));
+      }
+      for (const int item : {5, 6, 7}) {
+        requests.emplace_back(bench.scheduler, Prompts(Text(query, query), 1, item));
+      }
+    }
+    for (Pending& request : requests) {
+      request.ExpectComputed();
+    }
+  }
+}
+
+TEST(SchedulerQueue, AWaitingRequestTakesTheMemoryOfOneQuery) {
+  constexpr int kQuery = 2000;
+  constexpr int kItems = 128;
+  constexpr int kItem = 4;
+  SchedulerBench bench(kLimits);
+  bench.cluster.Hold();
+  Pending in_flight(bench.scheduler, PlainRequest(Text(1, 3), {1}));
+  const SchedulerStatus before = bench.scheduler.status();
+  EXPECT_EQ(before.waiting_jobs, 0);
+  EXPECT_EQ(before.waiting_tokens, 0);
+  EXPECT_EQ(before.waiting_bytes, 0);
+  EXPECT_GT(before.bytes, 0);
+  EXPECT_EQ(before.last_pass_rows, 3);
+  EXPECT_EQ(before.passes, 0);
+
+  Pending waiting(bench.scheduler, Prompts(Text(1, kQuery), kItems, kItem));
+  const SchedulerStatus status = bench.scheduler.status();
+  EXPECT_EQ(status.waiting_jobs, 1);
+  EXPECT_EQ(status.waiting_tokens, kQuery + kItems * kItem);
+  EXPECT_EQ(status.waiting_rows, kItems * (kQuery + kItem));
+  EXPECT_GE(status.waiting_bytes, 4 * status.waiting_tokens);
+  EXPECT_LE(status.waiting_bytes, 4 * kQuery + kItems * 1024);
+  EXPECT_EQ(status.bytes, before.bytes + status.waiting_bytes);
+
+  bench.scheduler.Cancel({waiting.ticket()});
+  EXPECT_EQ(waiting.Refusal().code, 499);
+  const SchedulerStatus after = bench.scheduler.status();
+  EXPECT_EQ(after.waiting_jobs, 0);
+  EXPECT_EQ(after.waiting_tokens, 0);
+  EXPECT_EQ(after.bytes, before.bytes);
+  bench.cluster.Release();
+  in_flight.ExpectComputed();
+}
+
+TEST(SchedulerQueue, MoreTokensThanItsLimitAreRefused) {
+  SchedulerBench bench(kLimits, {.max_queue_tokens = 100});
+  bench.cluster.Hold();
+  Pending& in_flight = bench.Score("in flight", {20});
+  Pending& first = bench.Score("first", {60});
+  const proto::Error error = bench.Score("refused", {30, 11}).Refusal();
+  EXPECT_EQ(error.code, 429);
+  EXPECT_EQ(error.reason, "queue_full");
+  EXPECT_EQ(error.message, "Too many tokens wait: 60 + 41 > 100.");
+  ASSERT_TRUE(error.retry_after_seconds.has_value());
+  EXPECT_GE(*error.retry_after_seconds, 1);
+  Pending& second = bench.Score("second", {20, 20});
+  bench.cluster.Release();
+  ExpectAllComputed({&in_flight, &first, &second});
+  bench.Score("later", {60}).ExpectComputed();
+}
+
+TEST(SchedulerQueue, ALargerRequestIsAdmittedIfNoOtherWaits) {
+  SchedulerBench bench(kLimits, {.max_queue_tokens = 100});
+  bench.cluster.Hold();
+  Pending& in_flight = bench.Score("in flight", {20});
+  Pending& large = bench.Score("large", {300});
+  EXPECT_EQ(bench.Score("refused", {1}).Refusal().message, "Too many tokens wait: 300 + 1 > 100.");
+  bench.cluster.Release();
+  ExpectAllComputed({&in_flight, &large});
+}
+
+TEST(SchedulerQueue, LongLabelListsAreRefusedByTheirBytes) {
+  SchedulerBench bench(kLimits, {.max_queue_tokens = 100});
+  bench.cluster.Hold();
+  Pending& in_flight = bench.Score("in flight", {20});
+  const auto labelled = [](std::size_t labels) {
+    Request request{.sequences = {ScoredPrompt(3, 9)}};
+    request.sequences[0].label_lists = {std::vector<TokenId>(labels, 1)};
+    return request;
+  };
+  Pending first(bench.scheduler, labelled(5000));
+  Pending refused(bench.scheduler, labelled(5000));
+  EXPECT_THAT(refused.Refusal().message, ::testing::HasSubstr("Too many bytes wait: "));
+  Pending second(bench.scheduler, labelled(10));
+  bench.cluster.Release();
+  ExpectAllComputed({&in_flight, &first, &second});
+}
+
+TEST(SchedulerQueue, TheStatusCountsWhatRunsAndWhatIsDone) {
+  SchedulerBench bench(kLimits, {.cached_pages = 20});
+  {
+    HeldCompletion completion(bench, 8, /*held_after=*/3);
+    completion.WaitUntilHeld();
+    // The pass after the third token is formed under the scheduler's lock, after this wait.
+    bench.Score("waiting", {3, 4});
+    const SchedulerStatus status = bench.scheduler.status();
+    EXPECT_EQ(status.running_completions, 1);
+    EXPECT_EQ(status.passes, 3);
+    EXPECT_GT(status.seconds_per_row, 0);
+    bench.cluster.Release();
+    completion.ExpectComputed();
+  }
+  bench.scheduler.WaitIdle();
+  const SchedulerStatus idle = bench.scheduler.status();
+  EXPECT_EQ(idle.waiting_jobs, 0);
+  EXPECT_EQ(idle.waiting_rows, 0);
+  EXPECT_EQ(idle.bytes, 0);
+  EXPECT_EQ(idle.running_completions, 0);
+  EXPECT_EQ(idle.passes, static_cast<std::int64_t>(bench.cluster.plans().size()));
+  EXPECT_GT(idle.cache.asked_tokens, 0);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

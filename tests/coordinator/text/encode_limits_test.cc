@@ -1,0 +1,246 @@
+// A text has the same tokens in pieces as as a whole, for every kind of tokenizer, and is dropped
+// at exactly its limit.
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "coordinator/text/continued_text.h"
+#include "coordinator/text/tokenizer.h"
+#include "tests/coordinator/text/tokenizer_texts.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+EncodeOptions RandomOptions(Texts& texts) {
+  return {.at_start = texts.Below(3) > 0,
+          .special_tokens =
+              texts.Below(4) == 0 ? SpecialTokensInText::kEscape : SpecialTokensInText::kAllow};
+}
+
+/// Some part again and again: pieces that are not cut for long.
+std::string Repeated(Texts& texts, std::size_t times) {
+  const std::string part = texts.Next(2);
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) {
+    text += part;
+  }
+  return text;
+}
+
+std::string LongText(Texts& texts) {
+  std::string text = texts.Next(60);
+  if (texts.Below(2) == 0) {
+    text += Repeated(texts, 30);
+    text += texts.Next(60);
+  }
+  return text;
+}
+
+class Pieces : public testing::TestWithParam<std::filesystem::path> {
+ protected:
+  void SetUp() override {
+    tokenizer_ = LoadTokenizer(GetParam());
+    ASSERT_NE(tokenizer_, nullptr);
+  }
+
+  Ids Whole(std::string_view text, const EncodeOptions& options) const {
+    return tokenizer_->EncodeWithin({.piece_bytes = text.size() + 1}, text, options).value().ids;
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+TEST_P(Pieces, TokensAreThoseOfTheWholeText) {
+  Texts texts(*tokenizer_);
+  for (int i = 0; i < 1000; ++i) {
+    const std::string text = LongText(texts);
+    const EncodeOptions options = RandomOptions(texts);
+    const Ids whole = Whole(text, options);
+    for (const std::size_t size : {1, 5, 16, 40, 150}) {
+      ASSERT_EQ(tokenizer_->EncodeWithin({.piece_bytes = size}, text, options).value().ids, whole)
+          << "pieces of " << size << " of " << testing::PrintToString(text)
+          << (options.at_start ? "" : ", later section");
+    }
+  }
+}
+
+TEST_P(Pieces, ATextIsDroppedIfItHasMoreTokensThanAllowed) {
+  Texts texts(*tokenizer_);
+  for (int i = 0; i < 300; ++i) {
+    const std::string text = i % 3 == 0 ? Repeated(texts, 300) : LongText(texts);
+    const EncodeOptions options = {.at_start = texts.Below(3) > 0};
+    const auto count = static_cast<std::int64_t>(Whole(text, options).size());
+    for (const std::int64_t most : {std::int64_t{0}, count / 2, count - 1, count, count + 1}) {
+      for (const std::size_t size : {16, 100, 100000}) {
+        const auto encoded =
+            tokenizer_->EncodeWithin({.max_tokens = most, .piece_bytes = size}, text, options);
+        ASSERT_EQ(encoded.has_value(), count <= most)
+            << count << " tokens, " << most << " allowed, pieces of " << size << " of "
+            << testing::PrintToString(text);
+        if (!encoded) {
+          ASSERT_EQ(encoded.error(), EncodeFault::kTooManyTokens);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Pieces, TheLeastNumberOfTokensHoldsForEveryContinuation) {
+  Texts texts(*tokenizer_);
+  for (int i = 0; i < 1000; ++i) {
+    const std::string text = i % 2 == 0 ? Repeated(texts, 1 + texts.Below(60)) : texts.Next(12);
+    const EncodeOptions options = {.at_start = texts.Below(3) > 0};
+    const OpenEnd end = tokenizer_->FindOpenEnd(text, options);
+    const std::string rest = text.substr(end.cut) + texts.Next(3);
+    const Ids behind = Whole(rest, {.at_start = options.at_start && end.cut == 0});
+    ASSERT_LE(end.least_tokens, static_cast<std::int64_t>(behind.size()))
+        << testing::PrintToString(text) << " and " << testing::PrintToString(rest);
+  }
+}
+
+TEST_P(Pieces, AContinuedTextMayHaveSeveral) {
+  Texts texts(*tokenizer_);
+  for (int i = 0; i < 200; ++i) {
+    const std::string query = LongText(texts);
+    const std::string item = texts.Next(20);
+    Ids whole;
+    if (tokenizer_->bos()) {
+      whole.push_back(*tokenizer_->bos());
+    }
+    const Ids joint = Whole(query + item, {});
+    whole.insert(whole.end(), joint.begin(), joint.end());
+    const auto text =
+        ContinuedText::Make(*tokenizer_, query, SpecialTokensInText::kAllow, {.piece_bytes = 30});
+    ASSERT_EQ(text.value().Continue(item, {.piece_bytes = 30}).value(), whole)
+        << testing::PrintToString(query) << " and " << testing::PrintToString(item);
+    const auto count = static_cast<std::int64_t>(whole.size());
+    EXPECT_TRUE(text.value().Continue(item, {.max_tokens = count}).has_value());
+    EXPECT_FALSE(text.value().Continue(item, {.max_tokens = count - 1}).has_value());
+  }
+}
+
+TEST_P(Pieces, NothingIsEncodedIfNobodyWaits) {
+  const std::atomic<bool> stop = true;
+  const EncodeLimits limits = {.stop = &stop};
+  EXPECT_EQ(tokenizer_->EncodeWithin(limits, "the harbour").error(), EncodeFault::kStopped);
+  EXPECT_EQ(
+      ContinuedText::Make(*tokenizer_, "the harbour", SpecialTokensInText::kAllow, limits).error(),
+      EncodeFault::kStopped);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tokenizers, Pieces, testing::ValuesIn(TokenizerDirectories()),
+                         NameOfTokenizer);
+
+/// A token for each byte, and a certain cut before each space. Counts the bytes that it is given.
+class CountingTokenizer : public Tokenizer {
+ public:
+  OpenEnd FindOpenEnd(std::string_view text, const EncodeOptions& /*options*/) const override {
+    bytes_ += text.size();
+    const std::size_t space = text.rfind(' ');
+    return {.cut = space == std::string_view::npos ? 0 : space,
+            .least_tokens = static_cast<std::int64_t>(
+                space == std::string_view::npos ? text.size() : text.size() - space)};
+  }
+  const std::vector<TokenId>& added_prefix() const override { return none_; }
+  const std::vector<TokenId>& added_suffix() const override { return none_; }
+  std::optional<TokenId> bos() const override { return std::nullopt; }
+  std::string Decode(std::span<const TokenId> /*ids*/) const override { return {}; }
+  std::int64_t vocab_size() const override { return 256; }
+  std::string_view kind() const override { return "counting"; }
+  std::vector<SpecialToken> special_tokens() const override { return {}; }
+
+  /// Bytes that were looked at since the last call.
+  std::size_t TakeBytes() {
+    const std::size_t bytes = bytes_;
+    bytes_ = 0;
+    return bytes;
+  }
+
+ private:
+  void EncodeText(std::string_view text, const EncodeOptions& /*options*/,
+                  TokenCollector& tokens) const override {
+    for (const char c : text) {
+      ++bytes_;
+      tokens.Add(static_cast<unsigned char>(c));
+    }
+  }
+
+  mutable std::size_t bytes_ = 0;
+  std::vector<TokenId> none_;
+};
+
+std::string Words(std::size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) {
+    text += "harbour ";
+  }
+  return text;
+}
+
+TEST(EncodeLimits, WorkDependsOnTheLimitNotOnTheText) {
+  CountingTokenizer tokenizer;
+  for (const std::string& text : {Words(10'000'000), std::string(10'000'000, 'a')}) {
+    for (const std::int64_t most : {0, 100, 1000, 10'000, 100'000}) {
+      EXPECT_EQ(tokenizer.EncodeWithin({.max_tokens = most}, text).error(),
+                EncodeFault::kTooManyTokens);
+      EXPECT_LE(tokenizer.TakeBytes(), 20'000u + 8u * 2u * static_cast<std::size_t>(most));
+    }
+  }
+}
+
+TEST(EncodeLimits, WorkIsLinearInTheText) {
+  CountingTokenizer tokenizer;
+  // Without a cut, with one in the middle of each piece, and with many.
+  std::string rare;
+  while (rare.size() < 4'000'000) {
+    rare += std::string(40'000, 'a') + " ";
+  }
+  for (const std::string& text : {std::string(4'000'000, 'a'), rare, Words(4'000'000)}) {
+    EXPECT_EQ(tokenizer.EncodeWithin({}, text).value().ids.size(), text.size());
+    EXPECT_LE(tokenizer.TakeBytes(), 8 * text.size());
+  }
+}
+
+TEST(EncodeLimits, AShortTextIsEncodedOnce) {
+  CountingTokenizer tokenizer;
+  const std::string text = Words(40'000);
+  EXPECT_TRUE(tokenizer.EncodeWithin({}, text).has_value());
+  EXPECT_EQ(tokenizer.TakeBytes(), text.size());
+}
+
+/// Sets a flag when it has been given some bytes.
+class StoppingTokenizer : public CountingTokenizer {
+ public:
+  OpenEnd FindOpenEnd(std::string_view text, const EncodeOptions& options) const override {
+    pieces_ += 1;
+    stop = pieces_ == 3;
+    return CountingTokenizer::FindOpenEnd(text, options);
+  }
+  mutable std::atomic<bool> stop = false;
+
+ private:
+  mutable int pieces_ = 0;
+};
+
+TEST(EncodeLimits, StopEndsALongText) {
+  StoppingTokenizer tokenizer;
+  EXPECT_EQ(tokenizer.EncodeWithin({.stop = &tokenizer.stop}, Words(10'000'000)).error(),
+            EncodeFault::kStopped);
+  EXPECT_LE(tokenizer.TakeBytes(), 1'000'000u);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,62 @@
+// SIGUSR2 makes a service log its status, and never ends it.
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Whether a process has a handler of SIGUSR2.
+bool CatchesStatusSignal(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("SigCgt:")) {
+      return (std::stoull(line.substr(7), nullptr, 16) >> (SIGUSR2 - 1) & 1U) != 0;
+    }
+  }
+  return false;
+}
+
+TEST(ServeStatus, IsLoggedOnASignal) {
+  Service service(NumberedCommand(2));
+  const auto client = service.Connect();
+  client->Send(NumberedRequest(0));
+  client->Receive();
+  kill(service.process().pid(), SIGUSR2);  // mpirun forwards it to every rank.
+  EXPECT_THAT(service.process().ErrorLineWith("info status: "), HasSubstr("status: 1 passes done"));
+  EXPECT_THAT(service.process().ErrorLineWith("info status: 1 connections"),
+              HasSubstr("from 1 addresses, 0 requests in flight"));
+  EXPECT_THAT(service.process().ErrorLineWith("info status: rank 0"), HasSubstr(": idle, pass 1"));
+  EXPECT_NE(service.process().ErrorLineWith("info status: rank 1"), "");
+  client->Send(NumberedRequest(1));
+  client->Receive();
+  const ProcessResult result = service.Drain();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, Not(HasSubstr("debug")));
+}
+
+TEST(ServeStatus, SignalsBeforeAServiceIsReadyAreHarmless) {
+  Process process(
+      ScorecastCommand({"serve", "--model", NumberedCommand(0).model.string(), "--port", "0"}));
+  ASSERT_TRUE(Eventually([&] { return CatchesStatusSignal(process.pid()); }));
+  kill(process.pid(), SIGUSR2);
+  EXPECT_NE(process.ErrorLineWith("ready"), "");
+  EXPECT_NE(process.ErrorLineWith("info status: rank 0"), "");
+  kill(process.pid(), SIGUSR1);
+  EXPECT_EQ(process.Wait().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace scorecast::testing
