@@ -44,14 +44,7 @@ struct Size {
 
 class LmHeadTest : public ::testing::TestWithParam<Size> {
  protected:
-  LmHeadTest()
-      : weight_(RandomFloats(random_, GetParam().vocab_size * GetParam().hidden_size)),
-        file_(std::as_bytes(std::span(weight_))),
-        tensor_{Dtype::kF32,
-                {GetParam().vocab_size, GetParam().hidden_size},
-                &file_.file(),
-                0,
-                file_.file().size()} {}
+  LmHeadTest() : weight_(RandomFloats(random_, GetParam().vocab_size * GetParam().hidden_size)) {}
 
   /// Partial logits of all ranks, merged. `rows`: [reads][hidden_size]; the lm-head gets them in
   /// another order.
@@ -71,10 +64,16 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     const Kernels& kernels = KernelsFor(DetectInstructionSet());
     Arithmetic arithmetic(kernels, ChooseArithmetic(GetParam().precision, DetectInstructionSet()),
                           threads);
+    const FileOfBytes file(std::as_bytes(std::span(weight_)));
+    const TensorView tensor = {Dtype::kF32,
+                               {GetParam().vocab_size, GetParam().hidden_size},
+                               &file.file(),
+                               0,
+                               file.file().size()};
     std::vector<std::byte> gathered;
     for (const Range& vocabulary : vocabularies) {
       LmHead head(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
-                  tensor_, vocabulary, softcap_, BiasOf(vocabulary));
+                  tensor, vocabulary, softcap_, BiasOf(vocabulary));
       const std::vector<std::byte> part = head.ReadOut(plan, row_of, {input.data(), stride});
       EXPECT_EQ(part.size(), LayOutPartialLogits(plan, vocabulary).bytes);
       gathered.insert(gathered.end(), part.begin(), part.end());
@@ -134,9 +133,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
   std::mt19937 random_{3};
   std::optional<double> softcap_;
   std::vector<float> weight_;
-  FileOfBytes file_;         ///< weight_
   std::vector<float> bias_;  ///< [vocab_size], or empty
-  TensorView tensor_;
 };
 
 // More reads than kRowsAtOnce, with and without the normaliser, in any order.
