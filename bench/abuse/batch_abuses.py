@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import threading
 import time
@@ -16,6 +17,8 @@ from bench.abuse.models import SHAPES, model_directory
 from bench.abuse.service import flags_for, last_log_line
 
 _HEAD_BYTES = 400  # Of a record: enough to see its status and a message.
+# The address space of a batch, so that one that takes too much memory does not end other programs of the machine.
+_MOST_BYTES = 12 << 30
 
 
 @dataclass
@@ -40,7 +43,8 @@ def _run(settings: Settings, name: str, lines: int, items: int, labels: int) -> 
                "--input", str(input_file), "--output", "-", *flags_for(settings.scorecast, "batch", flags)]
     begin = time.monotonic()
     with log.open("w") as err:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES)))
     assert process.stdout
     killer = threading.Timer(4 * settings.limit, process.kill)
     killer.start()
