@@ -76,13 +76,14 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
   TokenCollector tokens(limits);
   EncodedText encoded;
   std::size_t size = PieceBytes(limits);
+  tokens.PollStop();
   while (text.size() > size + size / 2) {
-    tokens.PollStop();
     const std::string_view piece = Beginning(text, size);
     const OpenEnd end = FindOpenEnd(piece, options);
+    tokens.PollStop();
     tokens.ExpectAtLeast(end.least_tokens);
     size *= 2;
-    if (end.cut < piece.size() / 2) {
+    if (end.cut == 0 || end.cut < piece.size() / 2) {
       continue;
     }
     EncodeOptions later = options;
@@ -111,7 +112,7 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
 }
 
 std::vector<TokenId> Tokenizer::EncodeWhole(std::string_view text, const EncodeOptions& options,
-                                    const EncodeLimits& limits) const {
+                                            const EncodeLimits& limits) const {
   TokenCollector tokens(limits);
   EncodeText(text, options, tokens);
   return std::move(tokens).Take();
@@ -143,7 +144,7 @@ void Tokenizer::AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollecto
   for (const std::string_view part : {text.substr(0, first), text.substr(first)}) {
     for (const TokenId part_id :
          EncodeWhole(part, {.at_start = false, .special_tokens = SpecialTokensInText::kEscape},
-             {.stop = limits.stop})) {
+                     {.stop = limits.stop})) {
       if (EscapedSpelling(part_id).size() < text.size()) {
         AddEscaped(part_id, limits, tokens);
       }

@@ -110,7 +110,7 @@ class Tokenizer {
 
   /// The tokens of EncodeText.
   std::vector<TokenId> EncodeWhole(std::string_view text, const EncodeOptions& options,
-                           const EncodeLimits& limits) const;
+                                   const EncodeLimits& limits) const;
   void AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollector& tokens) const;
   void AddAll(const std::vector<TokenId>& ids, const EncodeOptions& options,
               const EncodeLimits& limits, TokenCollector& tokens) const;
