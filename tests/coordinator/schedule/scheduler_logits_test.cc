@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/schedule/scheduler_status.h"
 #include "tests/coordinator/schedule/scheduler_bench.h"
 
 namespace scorecast::coordinator {

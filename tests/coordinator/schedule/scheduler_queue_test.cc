@@ -41,7 +41,12 @@ TEST(SchedulerQueue, PromptsWithSharedTokensAreComputedWhole) {
     SchedulerBench bench(kLimits, {.cached_pages = cached_pages});
     ManyPending requests;
     for (const int query : {1, 30, 200, 64}) {
-      requests.emplace_back(bench.scheduler, Prompts(Text(query, query), 9, 5));
+      if (cached_pages == 0) {
+        requests.emplace_back(bench.scheduler, Prompts(Text(query, query), 9, 5));
+      }
+      for (const int item : {5, 6, 7}) {
+        requests.emplace_back(bench.scheduler, Prompts(Text(query, query), 1, item));
+      }
     }
     for (Pending& request : requests) {
       request.ExpectComputed();
