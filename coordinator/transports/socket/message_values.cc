@@ -68,7 +68,7 @@ class ValueCounter {
 
   bool CountDelimited(const FieldDescriptor* field) {
     int length = 0;
-    if (!in_.ReadVarintSizeAsInt(&length)) {
+    if (!in_.ReadVarintSizeAsInt(&length) || length > in_.BytesUntilLimit()) {
       return false;
     }
     const bool is_message = field != nullptr && field->message_type() != nullptr;
