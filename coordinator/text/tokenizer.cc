@@ -83,7 +83,7 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
     tokens.PollStop();
     tokens.ExpectAtLeast(end.least_tokens);
     size *= 2;
-    if (end.cut < piece.size() / 2) {
+    if (end.cut == 0 || end.cut < piece.size() / 2) {
       continue;
     }
     EncodeOptions later = options;

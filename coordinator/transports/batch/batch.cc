@@ -298,17 +298,17 @@ class LineTaker {
     }
     const auto body = json.find("body");
     static const nlohmann::json kNoBody;
-    ParsedRequest parsed = endpoint->FromJson(body == json.end() ? kNoBody : *body);
+    ParsedRequest parsed_request = endpoint->FromJson(body == json.end() ? kNoBody : *body);
     Clock::duration waited{0};
-    if (parsed) {
-      (*parsed)->default_seed = DerivedSeed(options_.seed, *custom_id);
+    if (parsed_request) {
+      (*parsed_request)->default_seed = DerivedSeed(options_.seed, *custom_id);
       const Clock::time_point waiting_since = Clock::now();
-      window_->AwaitResponseRoom(*slot, service_.ResponseBytesBound(**parsed));
+      window_->AwaitResponseRoom(*slot, service_.ResponseBytesBound(**parsed_request));
       waited = Clock::now() - waiting_since;
     }
     // The request's own time does not count while it waits for the lines before it.
     const RequestService::Request request = service_.Admit(
-        *endpoint, std::move(parsed), begin + waited,
+        *endpoint, std::move(parsed_request), begin + waited,
         std::make_shared<LineSink>(window_, slot, *custom_id, options_.max_response_bytes));
     if (!window_->Admitted(*slot, request)) {
       service_.Cancel({request});
