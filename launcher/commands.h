@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +23,9 @@ inline constexpr int kExitRanksStuck = 72;
 
 struct BatchFlags {
   EngineFlags engine;
-  std::string input;   ///< A path, or "-" for standard input.
-  std::string output;  ///< A path, or "-" for standard output.
+  std::string input;                  ///< A path, or "-" for standard input.
+  std::string output;                 ///< A path, or "-" for standard output.
+  std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
 };
 
 struct ServeFlags {

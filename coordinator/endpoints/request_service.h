@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/response_sink.h"
 #include "coordinator/request/server_options.h"
+#include "coordinator/request/value_limit.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
@@ -45,6 +47,13 @@ class RequestService {
   // none.
   const Endpoint* FindByUrl(std::string_view url) const;
   const Endpoint* FindByMessageField(int field) const;
+
+  /// Upper bound on the values of a request: see MaxValues.
+  std::int64_t max_values() const { return MaxValues(config_, options_); }
+  /// See EndpointRequest::ResponseBytesBound.
+  std::int64_t ResponseBytesBound(const EndpointRequest& request) const {
+    return request.ResponseBytesBound(config_);
+  }
 
   /// The first step, which is short: from now on the request has a deadline and can be cancelled.
   /// The deadline and `total_ms` count from `arrived`. `bytes` are those of the request, which stay

@@ -19,7 +19,13 @@ struct Client {
   std::shared_ptr<ReplyFormat> format;
   std::shared_ptr<PendingRequest> pending;
   RequestHandler::Replied replied;
+  ClientCounters& counters;
 };
+
+Reply ErrorReply(const Client& client, const proto::Error& error) {
+  client.counters.CountRefusal(error.reason);
+  return ToReply(client.format->Error(error), client.pending->replies());
+}
 
 /// Forms the response and its reply, unless the client has left.
 void SendReply(const Client& client, DeferredResponse& deferred) {
@@ -27,9 +33,8 @@ void SendReply(const Client& client, DeferredResponse& deferred) {
     return;
   }
   const auto response = deferred.form();
-  Reply reply = ToReply(
-      response ? client.format->Response(**response) : client.format->Error(response.error()),
-      client.pending->replies());
+  Reply reply = response ? ToReply(client.format->Response(**response), client.pending->replies())
+                         : ErrorReply(client, response.error());
   deferred.room.reset();  // The reply's own bytes are counted now.
   client.replied(std::move(reply));
 }
@@ -124,8 +129,9 @@ void RequestHandler::Read(std::size_t bytes, const Parse& parse,
     return;
   }
   IncomingRequest incoming = parse(service_);
+  const Client client{incoming.format, pending, replied, counters_};
   if (incoming.endpoint == nullptr) {
-    replied(ToReply(incoming.format->Error(incoming.parsed.error()), pending->replies()));
+    replied(ErrorReply(client, incoming.parsed.error()));
     begun();
     return;
   }
@@ -135,9 +141,7 @@ void RequestHandler::Read(std::size_t bytes, const Parse& parse,
   }
   const RequestService::Request request = service_.Admit(
       *incoming.endpoint, std::move(incoming.parsed), pending->arrived(),
-      std::make_shared<ReplySink>(*this, Client{std::move(incoming.format), pending, replied},
-                                  std::move(stream)),
-      std::move(incoming.bytes));
+      std::make_shared<ReplySink>(*this, client, std::move(stream)), std::move(incoming.bytes));
   if (!pending->Admitted(request)) {
     service_.Cancel({request});
   }

@@ -12,6 +12,7 @@
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/endpoints/request_service.h"
+#include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/fair_pool.h"
 #include "coordinator/transports/connection/pending_request.h"
 #include "coordinator/transports/connection/reply_format.h"
@@ -60,6 +61,7 @@ class RequestHandler {
   void Finish();
 
   HeldBytes& replies() { return replies_; }
+  ClientCounters& counters() { return counters_; }
 
  private:
   class ReplySink;
@@ -77,6 +79,7 @@ class RequestHandler {
   RequestService& service_;
   boost::asio::any_io_executor executor_;
   HeldBytes& requests_;
+  ClientCounters counters_;
   HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.
 
   std::mutex mutex_;

@@ -71,7 +71,7 @@ TokenId Expected(const SamplingOptions& options, const Logits& logits, std::uint
   std::pair<double, TokenId> best = {-INFINITY, -1};
   for (const auto& [id, weight] : Candidates(options, logits)) {
     const double value = logits[id] / static_cast<float>(options.temperature) +
-                         proto::GumbelNoise(options.seed, step, id);
+                         proto::GumbelNoise(options.seed.value(), step, id);
     best = std::max(best, {value, id});
   }
   return best.second;
@@ -222,7 +222,7 @@ void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bo
   TokenSampler sampler(options, SizeOf(logits));
   for (int i = 0; i < kDraws; ++i) {
     SamplingOptions seeded = options;
-    seeded.seed += by_seed ? i : 0;
+    *seeded.seed += by_seed ? i : 0;
     ++counts[by_seed ? Choose(seeded, logits) : Choose(sampler, logits, i)];
   }
   const auto candidates = Candidates(options, logits);
