@@ -46,11 +46,9 @@ constexpr auto kRanksEndTime = std::chrono::seconds(10);
 
 enum class Drain { kOrderly, kHurried };
 
-/// mpirun sends SIGTERM to every rank, and SIGKILL a second later. Under `scorecast supervise`
-/// mpirun is not told to end.
+/// mpirun sends SIGTERM to every rank, and SIGKILL a second later.
 bool IsEndedByMpirun(int signal) {
-  return signal != SIGUSR1 && std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr &&
-         std::getenv(kSupervisorVariable) == nullptr;
+  return signal != SIGUSR1 && std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr;
 }
 
 /// Waits for the signals that end a service. The first signal says how the service ends, and a
