@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -16,6 +17,9 @@ namespace scorecast::launcher {
 /// some lines failed.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
+/// Of `serve`: every request got its reply, but the ranks did not come back from the last pass, or
+/// did not end, in time.
+inline constexpr int kExitRanksStuck = 72;
 
 struct BatchFlags {
   EngineFlags engine;
@@ -30,6 +34,8 @@ struct ServeFlags {
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
   int io_threads = 2;
+  /// How long requests that were accepted may still be computed after a signal to end.
+  std::chrono::seconds drain_time{10};
 };
 
 struct SuperviseFlags {

@@ -106,9 +106,17 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->default_str(std::to_string(
           std::chrono::duration_cast<std::chrono::seconds>(flags.socket.idle_timeout).count()));
   app.add_option("--io-threads", flags.io_threads,
-                 "Threads of rank 0 that read, tokenize and reply to requests")
+                 "Threads of rank 0 that read requests and write replies; as many more tokenize "
+                 "longer texts, and as many form long replies")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  app.add_option_function<std::int64_t>(
+         "--drain-seconds",
+         [&flags](std::int64_t seconds) { flags.drain_time = std::chrono::seconds(seconds); },
+         "Seconds in which accepted requests are still computed after a signal to end; what is "
+         "left then is refused with 503")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86400}))
+      ->default_str(std::to_string(flags.drain_time.count()));
 }
 
 void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
@@ -205,7 +213,7 @@ int main(int argc, char** argv) {
   CLI::App* serve = app.add_subcommand(
       "serve",
       "Listens for requests, under mpirun or alone. On SIGTERM, SIGINT or (through mpirun) "
-      "SIGUSR1 it finishes the requests it has, then exits");
+      "SIGUSR1 it finishes the requests it has, for --drain-seconds at most, then exits");
   AddServeFlags(*serve, serve_flags);
 
   SuperviseFlags supervise_flags;

@@ -35,18 +35,23 @@
 namespace scorecast::launcher {
 namespace {
 
-/// How long a drain computes queued requests before it refuses the rest. Short, so that the service
-/// ends within seconds.
-constexpr auto kDrainTime = std::chrono::seconds(5);
 /// How long a client has to read its last replies.
 constexpr auto kLastRepliesTime = std::chrono::seconds(2);
 /// The same if mpirun was told to end, which leaves the ranks about a second.
 constexpr auto kHurriedRepliesTime = std::chrono::milliseconds(500);
+/// How long the pass in flight has to end, counted from the end of the drain.
+constexpr auto kLastPassTime = std::chrono::seconds(3);
+/// How long the ranks have to end, after the last pass. Longer than a busy machine stalls.
+constexpr auto kRanksEndTime = std::chrono::seconds(10);
 
 enum class Drain { kOrderly, kHurried };
 
-/// mpirun sends SIGTERM to every rank, and SIGKILL a second later.
-bool IsUnderMpirun() { return std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr; }
+/// mpirun sends SIGTERM to every rank, and SIGKILL a second later. Under `scorecast supervise`
+/// mpirun is not told to end.
+bool IsEndedByMpirun(int signal) {
+  return signal != SIGUSR1 && std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr &&
+         std::getenv(kSupervisorVariable) == nullptr;
+}
 
 /// Waits for the signals that end a service. The first signal says how the service ends, and a
 /// second one hurries it. Later ones, while the process ends, are ignored.
@@ -76,8 +81,7 @@ class DrainSignals {
         return;
       }
       if (++received_ == 1) {
-        const bool hurried = signal != SIGUSR1 && IsUnderMpirun();
-        first_.set_value(hurried ? Drain::kHurried : Drain::kOrderly);
+        first_.set_value(IsEndedByMpirun(signal) ? Drain::kHurried : Drain::kOrderly);
       } else if (received_ == 2) {
         second_.set_value();
       }
@@ -114,20 +118,29 @@ void FitConnectionsToDescriptors(std::size_t& max_connections) {
   }
 }
 
-/// Finishes the pass in flight. Computes queued requests while there is time, then refuses the
-/// rest.
-void DrainScheduler(coordinator::Scheduler& scheduler, Drain drain, DrainSignals& signals) {
-  const auto deadline =
-      coordinator::Clock::now() + (drain == Drain::kHurried ? std::chrono::seconds(0) : kDrainTime);
-  while (coordinator::Clock::now() < deadline &&
-         !scheduler.WaitIdleFor(std::chrono::milliseconds(50))) {
-    if (signals.SecondWithin(std::chrono::milliseconds(0))) {
-      break;
-    }
+/// Lets accepted requests be computed for `time`, or until a second signal comes. What is left then
+/// gets a 503 at once, whatever the ranks do.
+void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds time,
+                    DrainSignals& signals) {
+  const auto end = coordinator::Clock::now() + time;
+  while (coordinator::Clock::now() < end && !requests.WaitAllOver(std::chrono::milliseconds(50)) &&
+         !signals.SecondWithin(std::chrono::milliseconds(0))) {
   }
-  do {  // A request that was being read may still arrive.
-    scheduler.RefuseWaiting();
-  } while (!scheduler.WaitIdleFor(std::chrono::milliseconds(50)));
+  requests.RefuseAll();
+}
+
+/// Ends the process at once. The other ranks notice it, and end as well.
+[[noreturn]] void EndWithStuckRanks(const char* message) {
+  spdlog::error("{}", message);
+  _exit(kExitRanksStuck);
+}
+
+/// Ends the process if the other ranks do not end in time.
+void LimitTimeOfEnd() {
+  std::thread([] {
+    std::this_thread::sleep_for(kRanksEndTime);
+    EndWithStuckRanks("the other ranks do not end: leaving them");
+  }).detach();
 }
 
 /// The objects with which rank 0 serves clients.
@@ -183,7 +196,7 @@ void RunService(const ServeFlags& flags, Service& service, SupervisorLink* super
   spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
                service.server->port());
   if (supervisor != nullptr) {
-    supervisor->Ready(kDrainTime + kLastRepliesTime);
+    supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
   std::optional<StatusLog> status_log(std::in_place, [&] { return StatusOf(service); });
   std::thread control([&] {
@@ -193,15 +206,21 @@ void RunService(const ServeFlags& flags, Service& service, SupervisorLink* super
       supervisor->Draining();
     }
     service.server->StartDraining();
-    DrainScheduler(service.scheduler, drain, signals);
+    FinishRequests(service.requests,
+                   drain == Drain::kHurried ? std::chrono::seconds(0) : flags.drain_time, signals);
+    const auto drained = coordinator::Clock::now();
     service.server->CloseConnections(drain == Drain::kHurried ? kHurriedRepliesTime
                                                               : kLastRepliesTime);
     status_log.reset();
     service.server.reset();
+    if (!service.scheduler.WaitIdleFor(drained + kLastPassTime - coordinator::Clock::now())) {
+      EndWithStuckRanks("the last pass does not end: leaving it");
+    }
     service.cluster.Stop();
   });
   service.cluster.Run();
   control.join();
+  LimitTimeOfEnd();
   spdlog::info("stopped");
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import threading
 import time
@@ -16,6 +17,9 @@ from bench.abuse.models import SHAPES, model_directory
 from bench.abuse.service import flags_for, last_log_line
 
 _HEAD_BYTES = 400  # Of a record: enough to see its status and a message.
+# The address space of a batch, so that one that takes too much memory does not end other programs of the machine.
+_MOST_BYTES = 12 << 30
+_LIMITS = 4  # A batch is given up after so many times the limit of the settings.
 
 
 @dataclass
@@ -40,9 +44,10 @@ def _run(settings: Settings, name: str, lines: int, items: int, labels: int) -> 
                "--input", str(input_file), "--output", "-", *flags_for(settings.scorecast, "batch", flags)]
     begin = time.monotonic()
     with log.open("w") as err:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES)))
     assert process.stdout
-    killer = threading.Timer(4 * settings.limit, process.kill)
+    killer = threading.Timer(_LIMITS * settings.limit, process.kill)
     killer.start()
     heads = _heads(process.stdout.fileno())
     _, status, usage = os.wait4(process.pid, 0)
@@ -63,8 +68,9 @@ def _batch(lines: int, items: int, labels: int) -> Callable[[Settings, Result], 
             result.counts[code[1] if code else "no status"] += 1
         if len(done.heads) < lines:
             result.counts["no record"] = lines - len(done.heads)
+        given_up = ", given up" if done.seconds > _LIMITS * settings.limit else ""
         how = f"exit code {done.exit_code}" if done.exit_code >= 0 else f"killed by signal {-done.exit_code}"
-        result.notes.append(f"{how} after {done.seconds:.0f} s")
+        result.notes.append(f"{how} after {done.seconds:.0f} s{given_up}")
         if done.exit_code not in (0, 3):
             result.notes.append(last_log_line(done.log))
         refusals = Counter(found[1] for head in done.heads if (found := re.search(r'"message":"([^"]*)"', head)))

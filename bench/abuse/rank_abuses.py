@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 
 from bench.abuse import wire
 from bench.abuse.abuse import AFTER, ALONE, BESIDE, Abuse, Result, Settings, drain, start_service
@@ -42,7 +43,7 @@ def _open_ports(settings: Settings, result: Result) -> None:
             connection.close()
 
 
-def _stopped_rank(timeout_ms: int, rank: int):  # noqa: ANN202
+def _stopped_rank(timeout_ms: int, rank: int) -> Callable[[Settings, Result], None]:
     """Requests have a deadline. The rank is stopped for some seconds, less than its time limit, and goes on."""
     def run(settings: Settings, result: Result) -> None:
         with start_service(settings, result.name, "demo") as service, \
@@ -116,11 +117,12 @@ def _long_request(number: int) -> bytes:
     return wire.request(number, score=wire.score_request(" " * 16_000_000, [" yes"], [5, 7]))
 
 
-def _signal_with_requests(messages: list[bytes], which: signal.Signals):  # noqa: ANN202
+def _signal_with_requests(make_messages: Callable[[], list[bytes]], which: signal.Signals) -> Callable[[Settings, Result], None]:
     """The signal comes a second after the requests, each of which has a client of its own."""
     def run(settings: Settings, result: Result) -> None:
         with start_service(settings, result.name, "0.1b:sentencepiece-bpe") as service:
             result.memory["before"] = service.resident_mib()
+            messages = make_messages()
             connections = [wire.Connection(service.address, timeout=settings.limit) for _ in messages]
             outcomes: Counter[str] = Counter()
 
@@ -169,8 +171,7 @@ RANK_ABUSES = [
     Abuse("stopped-rank-for-good", "rank 1 is stopped and stays so", _rank_stopped_for_good),
     Abuse("stopped-rank-drain", "SIGUSR1 while rank 1 is stopped", _drain_with_stopped_rank),
     Abuse("drain-long-work", "SIGUSR1 with 12 heavy requests and 2 long texts in flight",
-          lambda settings, result: _signal_with_requests(_drain_messages(), signal.SIGUSR1)(settings, result)),
+          _signal_with_requests(_drain_messages, signal.SIGUSR1)),
     Abuse("sigterm-mpirun", "SIGTERM to mpirun with 4 accepted requests",
-          lambda settings, result: _signal_with_requests([_heavy_request(i + 1) for i in range(4)],
-                                                         signal.SIGTERM)(settings, result)),
+          _signal_with_requests(lambda: [_heavy_request(i + 1) for i in range(4)], signal.SIGTERM)),
 ]

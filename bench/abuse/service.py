@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any

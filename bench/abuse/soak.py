@@ -7,7 +7,6 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/request_service.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,17 +37,26 @@ std::optional<Error> RoomFault(std::int64_t bytes, const HeldBytes& held) {
   return bytes > held.limit() ? ResponseTooLarge(bytes, held.limit()) : TooManyResponses();
 }
 
-Scheduler::Ticket Refuse(const Endpoint& endpoint, Error error, ResponseSink& sink) {
-  LogRefusal(endpoint.name(), error);
-  sink.OnDone({[error = std::move(error)]() -> Expected<Response> { return Unexpected(error); }});
-  return Scheduler::kNoTicket;
+Error DeadlinePassed() {
+  return {504, "deadline_passed", "The request's deadline passed before all of it was computed.",
+          "timeout_ms"};
 }
 
-Expected<Response> Respond(const Endpoint& endpoint, const std::string& model,
-                           const Readout& readout, const RequestTimes& times,
-                           const JobResult& result) {
-  Expected<Response> response =
-      result.rows ? readout.Respond(*result.rows) : Unexpected(result.rows.error());
+Error ClientLeft() {
+  return {499, "client_left", "The client left before its request was computed.", ""};
+}
+
+/// Gives the sink an error. `parts` are those of a request that is over, and are freed first.
+void RefuseTo(std::string_view endpoint, ActiveRequest::Parts parts, Error error) {
+  LogRefusal(endpoint, error);
+  const std::shared_ptr<ResponseSink> sink = std::move(parts.sink);
+  parts = {};
+  sink->OnDone({[error = std::move(error)]() -> Expected<Response> { return Unexpected(error); }});
+}
+
+Expected<Response> Form(const Endpoint& endpoint, const std::string& model, const Readout& readout,
+                        const RequestTimes& times, const JobResult& result) {
+  Expected<Response> response = readout.Respond(*result.rows);
   if (!response) {
     LogRefusal(endpoint.name(), response.error());
     return response;
@@ -63,12 +73,20 @@ Expected<Response> Respond(const Endpoint& endpoint, const std::string& model,
 
 RequestService::RequestService(const proto::ModelConfig& config, const Tokenizer* tokenizer,
                                const ServerOptions& options, Scheduler& scheduler,
-                               EndpointList endpoints)
+                               EndpointList endpoints, DeadlineTimer::Now now)
     : config_(config),
       tokenizer_(tokenizer),
       options_(options),
       scheduler_(scheduler),
-      endpoints_(endpoints) {}
+      endpoints_(endpoints),
+      deadlines_([this](const std::vector<Request>& late) { EndAll(late, DeadlinePassed()); },
+                 std::move(now)) {}
+
+RequestService::~RequestService() {
+  RefuseAll();
+  std::unique_lock lock(mutex_);
+  over_.wait(lock, [this] { return active_.empty(); });
+}
 
 const Endpoint* RequestService::FindByUrl(std::string_view url) const {
   const auto found = std::find_if(endpoints_.begin(), endpoints_.end(),
@@ -83,59 +101,180 @@ const Endpoint* RequestService::FindByMessageField(int field) const {
   return field == 0 || found == endpoints_.end() ? nullptr : *found;
 }
 
-Scheduler::Ticket RequestService::Begin(const Endpoint& endpoint, ParsedRequest parsed,
-                                        Clock::time_point arrived,
-                                        const std::shared_ptr<ResponseSink>& sink) {
+RequestService::Request RequestService::Begin(const Endpoint& endpoint, ParsedRequest parsed,
+                                              Clock::time_point arrived,
+                                              const std::shared_ptr<ResponseSink>& sink) {
+  Request request = Admit(endpoint, std::move(parsed), arrived, sink);
+  Prepare(request);
+  return request;
+}
+
+std::optional<Error> RequestService::AdmissionFault(const ParsedRequest& parsed,
+                                                    const ResponseSink& sink) const {
   if (draining_) {
-    return Refuse(endpoint, Draining(), *sink);
+    return Draining();
   }
   if (!parsed) {
-    return Refuse(endpoint, std::move(parsed).error(), *sink);
+    return parsed.error();
   }
-  const EndpointRequest& request = **parsed;
-  if (request.streams()) {
-    if (auto fault = sink->StreamFault()) {
-      return Refuse(endpoint, *std::move(fault), *sink);
-    }
-  }
-  const std::int64_t bytes = request.ResponseBytesBound(config_);
-  Held room = sink->held_bytes().Hold(bytes);
-  if (auto fault = RoomFault(bytes, sink->held_bytes().all())) {
-    room.reset();
-    return Refuse(endpoint, *std::move(fault), *sink);
-  }
+  return (*parsed)->streams() ? sink.StreamFault() : std::nullopt;
+}
 
+RequestService::Request RequestService::Admit(const Endpoint& endpoint, ParsedRequest parsed,
+                                              Clock::time_point arrived,
+                                              const std::shared_ptr<ResponseSink>& sink,
+                                              Held bytes) {
+  auto request = std::make_shared<ActiveRequest>(endpoint, arrived, sink);
+  const auto refuse = [&](Error error) {
+    RefuseTo(endpoint.name(), *request->End(), std::move(error));
+    return request;
+  };
+  if (auto fault = AdmissionFault(parsed, *sink)) {
+    return refuse(*std::move(fault));
+  }
+  const std::int64_t response_bytes = (*parsed)->ResponseBytesBound(config_);
+  Held room = sink->held_bytes().Hold(response_bytes);
+  if (auto fault = RoomFault(response_bytes, sink->held_bytes().all())) {
+    room.reset();
+    return refuse(*std::move(fault));
+  }
+  const auto deadline = DeadlineOf(**parsed, arrived);
+  request->Accept(*std::move(parsed), std::move(bytes), std::move(room), deadline);
+  if (deadline && *deadline <= deadlines_.now()) {
+    return refuse(DeadlinePassed());
+  }
+  if (!Register(request)) {
+    return refuse(Draining());
+  }
+  return request;
+}
+
+void RequestService::Prepare(const Request& request) {
+  const std::optional<ActiveRequest::Parts> taken = request->TakeParsed();
+  if (!taken) {
+    return;
+  }
   const Clock::time_point begin = Clock::now();
+  const EndpointRequest& parsed = *taken->parsed;
   OnDelta on_delta;
-  if (request.streams()) {
-    // Weak, because the sink may come to hold the generator, which holds this function. While
-    // tokens are generated, the job keeps the sink alive.
-    on_delta = [weak = std::weak_ptr(sink)](std::size_t output, CompletionDelta delta) {
+  if (parsed.streams()) {
+    // Weak, because the request holds the sink, which may come to hold the generator, which holds
+    // this function. While tokens are generated, the job keeps the request alive.
+    on_delta = [weak = std::weak_ptr(request)](std::size_t output, CompletionDelta delta) {
       if (const auto own = weak.lock()) {
-        own->OnDelta(output, std::move(delta));
+        own->Delta(output, std::move(delta));
       }
     };
   }
-  Expected<PreparedRequest> prepared =
-      request.Prepare({config_, tokenizer_, options_, scheduler_.limits()}, on_delta);
+  Expected<PreparedRequest> prepared = parsed.Prepare(
+      {config_, tokenizer_, options_, scheduler_.limits(), &request->is_over()}, on_delta);
   if (!prepared) {
-    room.reset();
-    return Refuse(endpoint, std::move(prepared).error(), *sink);
+    EndAll({request}, prepared.error());
+    return;
   }
-  Job job = JobWith(request, arrived);
+  if (request->is_over()) {
+    return;
+  }
+  Job job;
+  job.cache_salt = parsed.cache_salt.value_or("");
   job.sequences = std::move(prepared->sequences);
   job.generations = std::move(prepared->generations);
-  job.done = [&endpoint, sink, room = std::move(room), is_long = bytes > kLongBytes,
-              model = request.model.value_or(options_.model_name),
-              times = RequestTimes{arrived, begin, Clock::now()},
+  job.done = [this, request, is_long = parsed.ResponseBytesBound(config_) > kLongBytes,
+              model = parsed.model.value_or(options_.model_name),
+              times = RequestTimes{request->arrived(), begin, Clock::now()},
               readout = std::move(prepared->readout)](JobResult job_result) mutable {
-    auto form = [&endpoint, model, times, readout = std::move(readout),
+    if (request->is_over()) {
+      return;
+    }
+    if (!job_result.rows) {
+      EndAll({request}, job_result.rows.error());
+      return;
+    }
+    auto form = [&endpoint = request->endpoint(), model, times, readout = std::move(readout),
                  result = std::make_shared<JobResult>(std::move(job_result))] {
-      return Respond(endpoint, model, *readout, times, *result);
+      return Form(endpoint, model, *readout, times, *result);
     };
-    sink->OnDone({std::move(form), std::move(room), is_long});
+    Respond(request, {std::move(form), nullptr, is_long});
   };
-  return scheduler_.Submit(std::move(job));
+  const Scheduler::Ticket ticket = scheduler_.Submit(std::move(job));
+  if (!request->Queued(ticket)) {
+    scheduler_.Cancel({ticket});
+  }
+}
+
+void RequestService::Respond(const Request& request, DeferredResponse response) {
+  std::optional<ActiveRequest::Parts> parts = request->End();
+  if (!parts) {
+    return;
+  }
+  response.room = std::move(parts->room);
+  parts->sink->OnDone(std::move(response));
+  parts->sink.reset();
+  Deregister({request});
+}
+
+void RequestService::EndAll(const std::vector<Request>& requests, const Error& error) {
+  std::vector<Request> ended;
+  std::vector<Scheduler::Ticket> tickets;
+  for (const Request& request : requests) {
+    if (std::optional<ActiveRequest::Parts> parts = request->End()) {
+      if (parts->ticket != Scheduler::kNoTicket) {
+        tickets.push_back(parts->ticket);
+      }
+      RefuseTo(request->endpoint().name(), *std::move(parts), error);
+      ended.push_back(request);
+    }
+  }
+  scheduler_.Cancel(std::move(tickets));
+  Deregister(ended);
+}
+
+void RequestService::Cancel(const std::vector<Request>& requests) {
+  std::vector<Request> active;
+  std::copy_if(requests.begin(), requests.end(), std::back_inserter(active),
+               [](const Request& request) { return request != nullptr; });
+  EndAll(active, ClientLeft());
+}
+
+void RequestService::RefuseAll() {
+  draining_ = true;
+  std::vector<Request> active;
+  {
+    const std::lock_guard lock(mutex_);
+    refuses_all_ = true;
+    active.assign(active_.begin(), active_.end());
+  }
+  EndAll(active, Draining());
+}
+
+bool RequestService::Register(const Request& request) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (refuses_all_) {
+      return false;
+    }
+    active_.insert(request);
+  }
+  deadlines_.Add(request);
+  return true;
+}
+
+void RequestService::Deregister(const std::vector<Request>& requests) {
+  for (const Request& request : requests) {
+    deadlines_.Remove(*request);
+  }
+  const std::lock_guard lock(mutex_);
+  for (const Request& request : requests) {
+    active_.erase(request);
+  }
+  if (active_.empty()) {
+    over_.notify_all();
+  }
+}
+
+bool RequestService::WaitAllOver(Clock::duration time) {
+  std::unique_lock lock(mutex_);
+  return over_.wait_for(lock, time, [this] { return active_.empty(); });
 }
 
 }  // namespace scorecast::coordinator

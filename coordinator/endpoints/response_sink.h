@@ -39,11 +39,11 @@ class ResponseSink {
   /// The 400 for a request that streams, if this transport cannot stream.
   virtual std::optional<proto::Error> StreamFault() const = 0;
 
-  /// Called on the computing thread, before OnDone, if the request streams. Must return soon.
+  /// Called on the computing thread if the request streams, and not after OnDone. Must return soon.
   virtual void OnDelta(std::size_t output, CompletionDelta delta) = 0;
 
-  /// Called once: on the computing thread, or on the thread that begins or cancels the request.
-  /// Must return soon.
+  /// Called once, on any thread, such as the computing thread or the thread of the deadlines. Must
+  /// return soon.
   virtual void OnDone(DeferredResponse response) = 0;
 };
 

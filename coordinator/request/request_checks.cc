@@ -60,6 +60,12 @@ std::optional<Error> VocabularyFault(const std::vector<TokenId>& ids, const std:
   return std::nullopt;
 }
 
+std::int64_t CountedTokens(std::int64_t limit) {
+  constexpr std::int64_t kMore = 64;
+  limit = std::min(limit, EncodeLimits::kUnlimited / 2);
+  return limit + limit / 8 + kMore;
+}
+
 Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(const EncodeLimits& limits,
                                                             const Tokenizer& tokenizer,
                                                             std::string_view text,

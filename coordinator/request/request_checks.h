@@ -35,6 +35,11 @@ std::optional<proto::Error> LogprobsFault(bool return_token_logprobs, std::int64
 std::optional<proto::Error> VocabularyFault(const std::vector<TokenId>& ids,
                                             const std::string& field, std::int64_t vocab_size);
 
+/// How many tokens of a text are counted if `limit` are allowed. Those are somewhat more, so that
+/// an error can say by how many there are too many, and because a text may have a few tokens less
+/// when another one continues it.
+std::int64_t CountedTokens(std::int64_t limit);
+
 /// Returns the tokens of a text that begins a sequence: BOS if the tokenizer adds one, then the
 /// tokens of the text. All of them count.
 proto::Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(

@@ -35,14 +35,12 @@ std::optional<proto::Error> OptionsFault(const RequestOptions& options) {
   return std::nullopt;
 }
 
-Job JobWith(const RequestOptions& options, Clock::time_point arrived) {
-  Job job;
-  job.cache_salt = options.cache_salt.value_or("");
-  if (options.timeout_ms) {
-    job.deadline =
-        arrived + std::chrono::milliseconds(std::min(*options.timeout_ms, kMaxTimeoutMs));
+std::optional<Clock::time_point> DeadlineOf(const RequestOptions& options,
+                                            Clock::time_point arrived) {
+  if (!options.timeout_ms || *options.timeout_ms <= 0) {
+    return std::nullopt;
   }
-  return job;
+  return arrived + std::chrono::milliseconds(std::min(*options.timeout_ms, kMaxTimeoutMs));
 }
 
 }  // namespace scorecast::coordinator

@@ -19,8 +19,8 @@ struct RequestOptions {
 /// No error, or the 400 that names the field.
 std::optional<proto::Error> OptionsFault(const RequestOptions& options);
 
-/// Returns a job with the salt and the deadline of `options`, which must have no fault. The
-/// deadline counts from `arrived`.
-Job JobWith(const RequestOptions& options, Clock::time_point arrived);
+/// The deadline of a request that arrived at `arrived`. None if it names none, or one out of range.
+std::optional<Clock::time_point> DeadlineOf(const RequestOptions& options,
+                                            Clock::time_point arrived);
 
 }  // namespace scorecast::coordinator

@@ -24,8 +24,7 @@ std::vector<Generation> GenerationsOf(const std::vector<Generation>& generations
 }  // namespace
 
 ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits)
-    : deadline(job.deadline),
-      done(std::move(job.done)),
+    : done(std::move(job.done)),
       size(SizeOf(job.sequences)),
       sequences(job.sequences.size()),
       generations(std::move(job.generations)),

@@ -43,7 +43,6 @@ struct ActiveJob {
   /// limits must outlive it.
   SequenceRun& RunOf(std::size_t sequence, BlockCache& cache, const proto::PlanLimits& limits);
 
-  bool is_late(Clock::time_point now) const { return deadline && *deadline <= now; }
   /// Whether some of its rows are in the pass in flight.
   bool is_in_pass() const;
   /// Prompt rows in no pass yet.
@@ -52,7 +51,6 @@ struct ActiveJob {
   /// Hands the result, or the error, to `done`.
   void CallDone();
 
-  std::optional<Clock::time_point> deadline;
   std::function<void(JobResult)> done;
   JobTicket ticket = 0;
   JobSize size;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,7 +70,6 @@ struct Job {
   std::vector<Generation> generations;
   /// Cached K/V is shared only among jobs with the same salt.
   std::string cache_salt;
-  std::optional<Clock::time_point> deadline;
   /// Called once: on the computing thread, on the thread that drops the job, or, if the job is
   /// refused or has nothing to compute, on the thread that submits it. Must return soon. May call
   /// Scheduler::Submit.

@@ -22,11 +22,6 @@ constexpr std::int64_t kCompletionsShare = 2;
 /// it.
 constexpr int kMaxFailedLookups = 32;
 
-proto::Error DeadlinePassed() {
-  return {504, "deadline_passed", "The request's deadline passed before all of it was computed.",
-          "timeout_ms"};
-}
-
 /// Inserts after the sequences of the same job and of earlier jobs.
 template <typename Queue>
 void InsertByArrival(const SequenceRef& ref, Queue& queue) {
@@ -94,9 +89,6 @@ void PassPlanner::ForEachUnfinished(const std::function<void(ActiveJob&)>& visit
 std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
   std::vector<JobPointer> dropped;
   const auto drop = [&](const JobPointer& job) {
-    if (!job->error && job->is_late(now)) {
-      job->error = DeadlinePassed();
-    }
     if (!job->error || job->is_in_pass()) {
       return false;
     }

@@ -36,7 +36,7 @@ class PassPlanner {
   /// Queues a job, which has sequences and the largest ticket so far.
   void Add(const JobPointer& job);
 
-  /// Removes jobs that are late or have an error from the queues, and returns them. A job with rows
+  /// Removes jobs that have an error from the queues, and returns them. A job with rows
   /// in the pass in flight stays until that pass is over.
   std::vector<JobPointer> TakeDropped(Clock::time_point now);
 

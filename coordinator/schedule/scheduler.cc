@@ -130,10 +130,6 @@ void Scheduler::Cancel(std::vector<Ticket> tickets) {
       {499, "client_left", "The client left before its request was computed.", ""});
 }
 
-void Scheduler::RefuseWaiting() {
-  DropIf([](const ActiveJob&) { return true; }, Draining());
-}
-
 void Scheduler::DropIf(const std::function<bool(const ActiveJob&)>& condition,
                        const proto::Error& error) {
   Step step;

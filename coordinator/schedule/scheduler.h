@@ -80,8 +80,6 @@ class Scheduler {
   /// Drops those of the jobs that still have rows waiting: their `done` gets a 499. Has no effect
   /// on the others. Goes through the queue once, for any number of tickets.
   void Cancel(std::vector<Ticket> tickets);
-  /// Drops every job that still has rows waiting: its `done` gets a 503.
-  void RefuseWaiting();
 
   /// Returns when no more rows wait than a few passes compute, in jobs that
   /// hold no more than 256 MiB. That is enough to fill the next passes, so a caller with many jobs

@@ -76,13 +76,14 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
   TokenCollector tokens(limits);
   EncodedText encoded;
   std::size_t size = PieceBytes(limits);
+  tokens.PollStop();
   while (text.size() > size + size / 2) {
-    tokens.PollStop();
     const std::string_view piece = Beginning(text, size);
     const OpenEnd end = FindOpenEnd(piece, options);
+    tokens.PollStop();
     tokens.ExpectAtLeast(end.least_tokens);
     size *= 2;
-    if (end.cut < piece.size() / 2) {
+    if (end.cut == 0 || end.cut < piece.size() / 2) {
       continue;
     }
     EncodeOptions later = options;

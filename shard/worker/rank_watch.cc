@@ -1,37 +1,14 @@
 #include "shard/worker/rank_watch.h"
 
-#include <array>
-#include <cstddef>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "proto/base/check.h"
+#include "proto/mpi/agreement.h"
 
 namespace scorecast::shard {
 namespace {
-
-using HostName = std::array<char, 64>;
-
-/// Collective: the host of every rank.
-std::vector<std::string> HostsOf(const proto::Communicator& group) {
-  HostName own{};
-  gethostname(own.data(), own.size() - 1);
-  const auto ranks = static_cast<std::size_t>(group.size());
-  std::vector<HostName> names(ranks);
-  const std::vector<std::size_t> counts(ranks, sizeof(HostName));
-  const auto bytes = std::as_writable_bytes(std::span(names));
-  group.GatherToRoot(std::as_bytes(std::span(own)), counts, bytes);
-  group.Broadcast(bytes);
-  std::vector<std::string> hosts;
-  for (const HostName& name : names) {
-    hosts.emplace_back(name.data());
-  }
-  return hosts;
-}
 
 clockid_t CpuClockOfThisThread() {
   clockid_t clock{};
@@ -48,7 +25,7 @@ RankWatch::RankWatch(const proto::Communicator& group, WatchOptions options,
       progress_(progress),
       pool_(pool),
       cpu_clock_(CpuClockOfThisThread()),
-      watchdog_(options_.limits, rank_, HostsOf(group)) {}
+      watchdog_(options_.limits, rank_, group.AllGather(proto::HostName())) {}
 
 double RankWatch::CpuSeconds() const {
   timespec time{};

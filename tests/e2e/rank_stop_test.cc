@@ -44,7 +44,8 @@ std::string NameOf(std::size_t rank) {
 /// A service that computes, and has more to compute.
 class BusyService {
  public:
-  BusyService() : service_(NumberedCommand(kRanks, {"--rank-timeout", "3"})) {
+  explicit BusyService(const std::vector<std::string>& flags = {"--rank-timeout", "3"})
+      : service_(NumberedCommand(kRanks, flags)) {
     client_ = service_.Connect();
     for (std::uint64_t i = 0; i < 100; ++i) {
       client_->Send(HeavyRequest(i));
@@ -110,7 +111,7 @@ TEST(StuckRank, EndsTheJob) {
 
 // The rank runs for a tenth of the time.
 TEST(SlowRank, IsNamed) {
-  BusyService busy;
+  BusyService busy({"--rank-timeout", "60"});
   const pid_t rank = busy.rank(1);
   std::jthread throttle([rank](const std::stop_token& stop) {
     while (!stop.stop_requested()) {

@@ -197,8 +197,9 @@ class PartsTokenizer {
     if (!IsText(parts_.system_prompt)) {
       return Ids(parts_.system_prompt);
     }
-    return EncodeFromStart({.max_tokens = limit, .stop = context_.stop}, *context_.tokenizer,
-                           Text(parts_.system_prompt), context_.options.special_tokens_in_text);
+    return EncodeFromStart({.max_tokens = CountedTokens(limit), .stop = context_.stop},
+                           *context_.tokenizer, Text(parts_.system_prompt),
+                           context_.options.special_tokens_in_text);
   }
 
   /// The tokens of a chunk or a question, which is a later section of a text.
@@ -208,7 +209,7 @@ class PartsTokenizer {
       return Ids(part);
     }
     Expected<EncodedText, EncodeFault> encoded = context_.tokenizer->EncodeWithin(
-        {.max_tokens = limit, .stop = context_.stop}, Text(part),
+        {.max_tokens = CountedTokens(limit), .stop = context_.stop}, Text(part),
         {.at_start = false, .special_tokens = context_.options.special_tokens_in_text});
     if (!encoded) {
       return Unexpected(encoded.error());

@@ -30,10 +30,8 @@ Expected<JointTokens, EncodeFault> JointTokens::Make(const ScoreRequest& request
   }
   const SpecialTokensInText special_tokens = context.options.special_tokens_in_text;
   if (context.options.items_continue_query()) {
-    // With an item, the query may have fewer tokens than alone, though hardly half as many.
-    Expected<ContinuedText, EncodeFault> query =
-        ContinuedText::Make(*context.tokenizer, Text(request.query), special_tokens,
-                            result.Limits(2 * std::min(most, EncodeLimits::kUnlimited / 2)));
+    Expected<ContinuedText, EncodeFault> query = ContinuedText::Make(
+        *context.tokenizer, Text(request.query), special_tokens, result.Limits(most));
     if (!query) {
       return Unexpected(query.error());
     }

@@ -24,8 +24,7 @@ struct ItemTokens {
 /// are dropped early; ids are as many as they are.
 class JointTokens {
  public:
-  /// `most` is how many tokens a query with an item may have, or a query alone. Request and context
-  /// must outlive the result.
+  /// `most` is how many tokens the query may have. Request and context must outlive the result.
   static proto::Expected<JointTokens, EncodeFault> Make(const ScoreRequest& request,
                                                         const RequestContext& context,
                                                         std::int64_t most);

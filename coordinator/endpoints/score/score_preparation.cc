@@ -252,7 +252,8 @@ class MultiItemPreparation {
  private:
   /// Ends early if LengthFault is certain.
   std::optional<EncodeFault> Tokenize() {
-    std::int64_t left = context_.options.max_multi_item_seq_len;  // For the query and what follows.
+    // For the query and the items that are left.
+    std::int64_t left = CountedTokens(context_.options.max_multi_item_seq_len);
     const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, left);
     if (!tokens) {
       return tokens.error();
@@ -368,7 +369,8 @@ class OneByOnePreparation {
   std::optional<Error> Prepare(std::vector<PackedSequence>& sequences,
                                ScoreReadout& readout) const {
     const std::int64_t limit = context_.config.max_position_embeddings;
-    const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, limit);
+    const std::int64_t most = CountedTokens(limit);
+    const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, most);
     if (!tokens && request_.items.empty() && tokens.error() == EncodeFault::kTooManyTokens) {
       return std::nullopt;  // Nothing is computed.
     }
@@ -381,13 +383,13 @@ class OneByOnePreparation {
     if (auto fault = IdsFault()) {
       return fault;
     }
-    SequenceList list(request_, labels_, tokens.query(), context_, readout);
+    SequenceList list(request_, labels_, tokens->query(), context_, readout);
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
-      Expected<std::vector<TokenId>, EncodeFault> prompt = tokens->Prompt(request_.items[i], limit);
+      Expected<std::vector<TokenId>, EncodeFault> prompt = tokens->Prompt(request_.items[i], most);
       if (!prompt) {
         return EncodeError(prompt.error(), TooManyPositions(MoreThan(limit), At("items", i)));
       }
-      if (auto fault = list.AddPrompt(*std::move(prompt), i)) {
+      if (auto fault = list.AddPrompt(*prompt, i)) {
         return fault;
       }
     }

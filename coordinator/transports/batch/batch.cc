@@ -68,7 +68,7 @@ class Window {
     std::int64_t bytes = 0;
     std::int64_t response_bytes = 0;  ///< Bound on its response.
     FinishRecord finish;              ///< Set when the line's record can be formed.
-    Scheduler::Ticket ticket = Scheduler::kNoTicket;
+    RequestService::Request request;  ///< Null if the line is not a request, or has no request yet.
   };
 
   /// Waits for room for a line. Null if the output has failed: no further line need be read.
@@ -98,11 +98,11 @@ class Window {
     response_bytes_ += bytes;
   }
 
-  /// Records the ticket of the line's request. False if the output has failed: the caller must then
-  /// cancel the ticket.
-  bool Queued(Slot& slot, Scheduler::Ticket ticket) {
+  /// Records the line's request. False if the output has failed: the caller must then cancel the
+  /// request.
+  bool Admitted(Slot& slot, const RequestService::Request& request) {
     const std::lock_guard lock(mutex_);
-    slot.ticket = ticket;
+    slot.request = request;
     return !failed_;
   }
 
@@ -142,16 +142,16 @@ class Window {
     changed_.notify_all();
   }
 
-  /// Records that the output has failed. Returns the tickets to cancel.
-  std::vector<Scheduler::Ticket> Fail() {
+  /// Records that the output has failed. Returns the requests to cancel.
+  std::vector<RequestService::Request> Fail() {
     const std::lock_guard lock(mutex_);
     failed_ = true;
     changed_.notify_all();
-    std::vector<Scheduler::Ticket> tickets;
+    std::vector<RequestService::Request> requests;
     for (const std::shared_ptr<Slot>& slot : slots_) {
-      tickets.push_back(slot->ticket);
+      requests.push_back(slot->request);
     }
-    return tickets;
+    return requests;
   }
 
  private:
@@ -298,21 +298,22 @@ class LineTaker {
     }
     const auto body = json.find("body");
     static const nlohmann::json kNoBody;
-    ParsedRequest request = endpoint->FromJson(body == json.end() ? kNoBody : *body);
+    ParsedRequest parsed_request = endpoint->FromJson(body == json.end() ? kNoBody : *body);
     Clock::duration waited{0};
-    if (request) {
-      (*request)->default_seed = DerivedSeed(options_.seed, *custom_id);
+    if (parsed_request) {
+      (*parsed_request)->default_seed = DerivedSeed(options_.seed, *custom_id);
       const Clock::time_point waiting_since = Clock::now();
-      window_->AwaitResponseRoom(*slot, service_.ResponseBytesBound(**request));
+      window_->AwaitResponseRoom(*slot, service_.ResponseBytesBound(**parsed_request));
       waited = Clock::now() - waiting_since;
     }
     // The request's own time does not count while it waits for the lines before it.
-    const Scheduler::Ticket ticket = service_.Begin(
-        *endpoint, std::move(request), begin + waited,
+    const RequestService::Request request = service_.Admit(
+        *endpoint, std::move(parsed_request), begin + waited,
         std::make_shared<LineSink>(window_, slot, *custom_id, options_.max_response_bytes));
-    if (!window_->Queued(*slot, ticket)) {
-      service_.Cancel({ticket});
+    if (!window_->Admitted(*slot, request)) {
+      service_.Cancel({request});
     }
+    service_.Prepare(request);
   }
 
   void RefuseTooLong(std::int64_t line_number, Window::Slot& slot) const {

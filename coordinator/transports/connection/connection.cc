@@ -86,12 +86,11 @@ Connection::InFlight Connection::BeginRequest() {
   const Clock::time_point arrived = reading_since_.value();
   reading_since_.reset();
   const std::uint64_t number = next_request_++;
-  auto pending = std::make_shared<PendingRequest>(held_replies_);
+  auto pending = std::make_shared<PendingRequest>(held_replies_, id_, arrived);
   in_flight_.emplace(number, Request{pending, RequestBytes()});
   ++context_.counters.requests_in_flight;
   beginning_ = true;
   return {.pending = std::move(pending),
-          .arrived = arrived,
           .begun =
               [self = shared_from_this()] {
                 asio::dispatch(self->stream_->get_executor(), [self] {
@@ -311,12 +310,12 @@ void Connection::CloseNow() {
   leaving_timer_.cancel();
   reading_timer_.cancel();
   context_.counters.requests_in_flight -= static_cast<std::int64_t>(in_flight_.size());
-  std::vector<Scheduler::Ticket> tickets;
+  std::vector<std::shared_ptr<ActiveRequest>> requests;
   for (const auto& [number, request] : in_flight_) {
-    tickets.push_back(request.pending->Leave());
+    requests.push_back(request.pending->Leave());
     context_.memory.Note(request.bytes);
   }
-  context_.cancel(std::move(tickets));
+  context_.cancel(requests);
   closed_(id_);
 }
 

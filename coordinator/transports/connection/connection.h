@@ -12,8 +12,9 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include "coordinator/endpoints/active_request.h"
 #include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/job.h"
 #include "coordinator/transports/connection/byte_stream.h"
 #include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/memory_return.h"
@@ -30,8 +31,8 @@ struct ConnectionContext {
   const HeldBytes& replies;                ///< Bytes of the replies of all connections.
   ClientCounters& counters;
   MemoryReturn& memory;
-  /// Drops queued jobs whose client has left. Called on any thread.
-  std::function<void(std::vector<Scheduler::Ticket>)> cancel;
+  /// Ends requests whose client has left. Called on any thread. Ignores null pointers.
+  std::function<void(const std::vector<std::shared_ptr<ActiveRequest>>&)> cancel;
 };
 
 /// Flow control of one client: says when the next request is read, writes replies in the order in
@@ -66,7 +67,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// A request in flight, as its handler sees it.
   struct InFlight {
     std::shared_ptr<PendingRequest> pending;
-    Clock::time_point arrived;  ///< When its first byte arrived.
     /// Must be called once, from any thread, when the bytes that the reply may take count as held.
     /// No further request is read before that.
     std::function<void()> begun;

@@ -1,6 +1,5 @@
 #include "coordinator/transports/connection/pending_request.h"
 
-#include <cstdint>
 #include <utility>
 
 namespace scorecast::coordinator {
@@ -10,10 +9,10 @@ Reply ToReply(std::string bytes, HeldBytes& replies) {
   return {std::move(bytes), std::move(held)};
 }
 
-Scheduler::Ticket PendingRequest::Leave() {
+std::shared_ptr<ActiveRequest> PendingRequest::Leave() {
   const std::lock_guard lock(mutex_);
   has_left_ = true;
-  return ticket_;
+  return request_.lock();
 }
 
 bool PendingRequest::HasLeft() const {
@@ -21,9 +20,9 @@ bool PendingRequest::HasLeft() const {
   return has_left_;
 }
 
-bool PendingRequest::Queued(Scheduler::Ticket ticket) {
+bool PendingRequest::Admitted(const std::shared_ptr<ActiveRequest>& request) {
   const std::lock_guard lock(mutex_);
-  ticket_ = ticket;
+  request_ = request;
   return !has_left_;
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
+#include "coordinator/endpoints/active_request.h"
 #include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/job.h"
 
 namespace scorecast::coordinator {
 
@@ -21,28 +24,34 @@ struct Reply {
 /// A last reply, whose bytes count in `replies`.
 Reply ToReply(std::string bytes, HeldBytes& replies);
 
-/// What the connection knows of a request that is being handled: its ticket, and whether the client
-/// has left.
+/// What the connection knows of a request that is being handled: when it arrived, its place in the
+/// service, and whether the client has left.
 class PendingRequest {
  public:
-  /// `replies` counts the bytes of the replies to the request, and outlives them.
-  explicit PendingRequest(HeldBytes& replies) : replies_(replies) {}
+  /// `replies` counts the bytes of the replies to the request, and outlives them. `client` names
+  /// the connection, and `arrived` is the time of the request's first byte.
+  PendingRequest(HeldBytes& replies, std::uint64_t client, Clock::time_point arrived)
+      : replies_(replies), client_(client), arrived_(arrived) {}
 
   HeldBytes& replies() { return replies_; }
+  std::uint64_t client() const { return client_; }
+  Clock::time_point arrived() const { return arrived_; }
 
-  /// Records that the client has left. Returns the ticket to cancel; it is kNoTicket if no job is
-  /// queued yet.
-  Scheduler::Ticket Leave();
+  /// Records that the client has left. Returns the request to cancel. Null if the service does not
+  /// have it yet, or no longer.
+  std::shared_ptr<ActiveRequest> Leave();
   bool HasLeft() const;
-  /// Records the ticket of the queued job. False if the client has left: the caller must then
-  /// cancel the ticket.
-  bool Queued(Scheduler::Ticket ticket);
+  /// Records that the service has the request. False if the client has left: the caller must then
+  /// cancel the request.
+  bool Admitted(const std::shared_ptr<ActiveRequest>& request);
 
  private:
   HeldBytes& replies_;
+  const std::uint64_t client_;
+  const Clock::time_point arrived_;
   mutable std::mutex mutex_;
   bool has_left_ = false;
-  Scheduler::Ticket ticket_ = Scheduler::kNoTicket;
+  std::weak_ptr<ActiveRequest> request_;  ///< Weak, because the request's sink holds this object.
 };
 
 }  // namespace scorecast::coordinator

@@ -27,23 +27,35 @@ Reply ErrorReply(const Client& client, const proto::Error& error) {
   return ToReply(client.format->Error(error), client.pending->replies());
 }
 
-/// Forms the response and its reply.
-Reply FormReply(const Client& client, const DeferredResponse& deferred) {
+/// Forms the response and its reply, unless the client has left.
+void SendReply(const Client& client, DeferredResponse& deferred) {
+  if (client.pending->HasLeft()) {
+    return;
+  }
   const auto response = deferred.form();
-  return response ? ToReply(client.format->Response(**response), client.pending->replies())
-                  : ErrorReply(client, response.error());
+  Reply reply = response ? ToReply(client.format->Response(**response), client.pending->replies())
+                         : ErrorReply(client, response.error());
+  deferred.room.reset();  // The reply's own bytes are counted now.
+  client.replied(std::move(reply));
 }
 
-/// Forms replies on `executor`, or on `long_executor` if they are long.
-class ReplySink : public ResponseSink {
+}  // namespace
+
+/// Forms replies on the executor, or on `replying_` if they are long.
+class RequestHandler::ReplySink : public ResponseSink {
  public:
   /// `stream` is null unless the request streams.
-  ReplySink(Client client, asio::any_io_executor executor, asio::any_io_executor long_executor,
-            std::shared_ptr<DeltaStream> stream)
-      : client_(std::move(client)),
-        executor_(std::move(executor)),
-        long_executor_(std::move(long_executor)),
-        stream_(std::move(stream)) {}
+  ReplySink(RequestHandler& handler, Client client, std::shared_ptr<DeltaStream> stream)
+      : handler_(handler), client_(std::move(client)), stream_(std::move(stream)) {
+    const std::lock_guard lock(handler_.mutex_);
+    ++handler_.sinks_;
+  }
+
+  ~ReplySink() override {
+    const std::lock_guard lock(handler_.mutex_);
+    --handler_.sinks_;
+    handler_.sink_gone_.notify_all();
+  }
 
   HeldBytes& held_bytes() override { return client_.pending->replies(); }
   std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
@@ -54,16 +66,14 @@ class ReplySink : public ResponseSink {
 
   void OnDone(DeferredResponse response) override {
     // The computing thread may call this, so the reply is formed elsewhere.
-    auto respond = [client = client_, executor = response.is_long ? long_executor_ : executor_,
-                    response = std::move(response)]() mutable {
-      asio::post(executor, [client = std::move(client), response = std::move(response)]() mutable {
-        if (client.pending->HasLeft()) {
-          return;
-        }
-        Reply reply = FormReply(client, response);
-        response.room.reset();  // The reply's own bytes are counted now.
-        client.replied(std::move(reply));
-      });
+    auto respond = [&handler = handler_, client = client_,
+                    response = std::make_shared<DeferredResponse>(std::move(response))] {
+      auto form = [client, response] { SendReply(client, *response); };
+      if (response->is_long) {
+        handler.replying_.Post(client.pending->client(), std::move(form));
+      } else {
+        asio::post(handler.executor_, std::move(form));
+      }
     };
     if (stream_ == nullptr) {
       respond();
@@ -73,62 +83,81 @@ class ReplySink : public ResponseSink {
   }
 
  private:
+  RequestHandler& handler_;
   const Client client_;
-  const asio::any_io_executor executor_;
-  const asio::any_io_executor long_executor_;
   const std::shared_ptr<DeltaStream> stream_;
 };
 
-}  // namespace
-
 RequestHandler::RequestHandler(RequestService& service, asio::any_io_executor executor,
-                               std::int64_t max_reply_bytes)
-    : service_(service), executor_(std::move(executor)), replies_(max_reply_bytes) {}
+                               HeldBytes& requests, std::int64_t max_reply_bytes, int threads)
+    : service_(service),
+      executor_(std::move(executor)),
+      requests_(requests),
+      replies_(max_reply_bytes),
+      parsing_(1),
+      preparing_(threads),
+      replying_(threads) {}
 
-void RequestHandler::WaitIdle() {
-  // Jobs that end may still post long replies to the long thread, and that thread may begin long
-  // requests. So the service is waited for before and after it.
-  service_.WaitIdle();
-  long_thread_.join();
-  service_.WaitIdle();
+void RequestHandler::Finish() {
+  parsing_.Join();
+  preparing_.Join();
+  {
+    std::unique_lock lock(mutex_);
+    sink_gone_.wait(lock, [this] { return sinks_ == 0; });
+  }
+  replying_.Join();
 }
 
-void RequestHandler::Handle(std::size_t bytes, Clock::time_point arrived, Parse parse,
-                            std::shared_ptr<PendingRequest> pending, const Begun& begun,
-                            const Replied& replied) {
+void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
+                            Begun begun, Replied replied) {
   if (bytes <= static_cast<std::size_t>(kLongBytes)) {
-    Begin(parse, arrived, pending, replied);
-    begun();
+    Read(bytes, parse, pending, begun, replied);
     return;
   }
-  asio::post(long_thread_, [this, parse = std::move(parse), arrived, pending = std::move(pending),
-                            begun, replied] {
-    if (!pending->HasLeft()) {
-      Begin(parse, arrived, pending, replied);
-    }
-    begun();
+  const std::uint64_t client = pending->client();
+  parsing_.Post(client, [this, bytes, parse = std::move(parse), pending = std::move(pending),
+                         begun = std::move(begun), replied = std::move(replied)] {
+    Read(bytes, parse, pending, begun, replied);
   });
 }
 
-void RequestHandler::Begin(const Parse& parse, Clock::time_point arrived,
-                           const std::shared_ptr<PendingRequest>& pending, const Replied& replied) {
-  IncomingRequest request = parse(service_);
-  const Client client{request.format, pending, replied, counters_};
-  if (request.endpoint == nullptr) {
-    replied(ErrorReply(client, request.parsed.error()));
+void RequestHandler::Read(std::size_t bytes, const Parse& parse,
+                          const std::shared_ptr<PendingRequest>& pending, const Begun& begun,
+                          const Replied& replied) {
+  if (pending->HasLeft()) {
+    begun();
+    return;
+  }
+  IncomingRequest incoming = parse(service_);
+  const Client client{incoming.format, pending, replied, counters_};
+  if (incoming.endpoint == nullptr) {
+    replied(ErrorReply(client, incoming.parsed.error()));
+    begun();
     return;
   }
   std::shared_ptr<DeltaStream> stream;
-  if (request.parsed && (*request.parsed)->streams()) {
-    stream = std::make_shared<DeltaStream>(request.format, pending, executor_, replied);
+  if (incoming.parsed && (*incoming.parsed)->streams()) {
+    stream = std::make_shared<DeltaStream>(incoming.format, pending, executor_, replied);
   }
-  const auto sink = std::make_shared<ReplySink>(client, executor_, long_thread_.get_executor(),
-                                                std::move(stream));
-  const Scheduler::Ticket ticket =
-      service_.Begin(*request.endpoint, std::move(request.parsed), arrived, sink);
-  if (!pending->Queued(ticket)) {
-    Cancel({ticket});
+  const RequestService::Request request = service_.Admit(
+      *incoming.endpoint, std::move(incoming.parsed), pending->arrived(),
+      std::make_shared<ReplySink>(*this, client, std::move(stream)), std::move(incoming.bytes));
+  if (!pending->Admitted(request)) {
+    service_.Cancel({request});
   }
+  if (bytes <= kShortBytes || request->is_over()) {
+    Prepare(bytes, request, begun);
+    return;
+  }
+  preparing_.Post(pending->client(),
+                  [this, bytes, request, begun] { Prepare(bytes, request, begun); });
+}
+
+void RequestHandler::Prepare(std::size_t bytes, const RequestService::Request& request,
+                             const Begun& begun) {
+  const Held tokens = requests_.Hold(kTokenBytes * static_cast<std::int64_t>(bytes));
+  service_.Prepare(request);
+  begun();
 }
 
 }  // namespace scorecast::coordinator

@@ -1,21 +1,19 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <utility>
-#include <vector>
+#include <mutex>
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/thread_pool.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/endpoints/request_service.h"
-#include "coordinator/schedule/job.h"
-#include "coordinator/schedule/scheduler.h"
 #include "coordinator/transports/connection/client_counters.h"
+#include "coordinator/transports/connection/fair_pool.h"
 #include "coordinator/transports/connection/pending_request.h"
 #include "coordinator/transports/connection/reply_format.h"
 
@@ -26,52 +24,71 @@ struct IncomingRequest {
   std::shared_ptr<ReplyFormat> format;
   const Endpoint* endpoint = nullptr;  ///< Null if the request names none; `parsed` says why.
   ParsedRequest parsed;
+  Held bytes;  ///< Those of the request. They stay held until it is prepared. May be null.
 };
 
 /// Turns requests into the bytes of their replies: the part of a transport that needs no socket.
-/// Long requests are parsed, and long responses formed, on a thread of their own, so that they do
-/// not delay other clients.
+///
+/// Short requests and replies are handled on the I/O threads. All longer work is done by threads of
+/// its own, at which clients take turns, so that it delays no short request: the parsing of long
+/// requests, which shows their deadlines, by one thread; the tokenizing of all but the shortest
+/// requests by several; and the forming of long replies by several others.
 class RequestHandler {
  public:
-  /// Replies are formed on `executor`, which outlives the last of them. `max_reply_bytes` bounds
-  /// the replies of all clients: see SocketOptions::max_held_bytes.
+  /// Replies are formed on `executor`, which outlives the handler, and whose threads still run
+  /// when Finish is called. `requests` counts the memory of requests that are being tokenized.
+  /// `max_reply_bytes` bounds the replies of all clients: see SocketOptions::max_held_bytes.
+  /// `threads` is the number of threads for each kind of long work that has several.
   RequestHandler(RequestService& service, boost::asio::any_io_executor executor,
-                 std::int64_t max_reply_bytes);
-  /// See WaitIdle.
-  ~RequestHandler() { WaitIdle(); }
+                 HeldBytes& requests, std::int64_t max_reply_bytes, int threads);
+  /// See Finish.
+  ~RequestHandler() { Finish(); }
 
-  /// Called once, on any thread. Owns the bytes of the request, and counts them as held.
+  /// Called once, on any thread. Owns the bytes of the request.
   using Parse = std::function<IncomingRequest(const RequestService&)>;
   /// Called on any thread, for each reply in order. Not called any more once the client has left.
   using Replied = std::function<void(Reply)>;
-  /// Called once, on any thread, when the request has been parsed and its response, if it is still
-  /// to be computed, counts in the replies of `pending`.
+  /// Called once, on any thread, when the request is queued, and its response, if it is still to be
+  /// computed, counts in the replies of `pending`.
   using Begun = std::function<void()>;
 
-  /// `bytes` is the size of the request, whose first byte came at `arrived`.
-  void Handle(std::size_t bytes, Clock::time_point arrived, Parse parse,
-              std::shared_ptr<PendingRequest> pending, const Begun& begun, const Replied& replied);
+  /// `bytes` is the size of the request.
+  void Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending, Begun begun,
+              Replied replied);
 
-  /// Drops what still waits to be computed for clients that have left.
-  void Cancel(std::vector<Scheduler::Ticket> tickets) { service_.Cancel(std::move(tickets)); }
-
-  /// Returns when every request is handled and every response is ready. No request may be handled
-  /// afterwards. Waits for the requests of every transport of the service, so the service must be
-  /// draining, or no other transport may begin requests any more.
-  void WaitIdle();
+  /// Returns when every request is handled and every sink has its response. Every client must have
+  /// left, and no request may be handled afterwards.
+  void Finish();
 
   HeldBytes& replies() { return replies_; }
   ClientCounters& counters() { return counters_; }
 
  private:
-  void Begin(const Parse& parse, Clock::time_point arrived,
-             const std::shared_ptr<PendingRequest>& pending, const Replied& replied);
+  class ReplySink;
+
+  /// Requests with more bytes than this are tokenized by `preparing_`. Small, because the items of
+  /// a request may each be tokenized together with its query.
+  static constexpr std::size_t kShortBytes = std::size_t{1} << 10;
+  /// Upper bound on the memory that tokenizing takes for each byte of a request: a token id.
+  static constexpr std::int64_t kTokenBytes = 4;
+
+  void Read(std::size_t bytes, const Parse& parse, const std::shared_ptr<PendingRequest>& pending,
+            const Begun& begun, const Replied& replied);
+  void Prepare(std::size_t bytes, const RequestService::Request& request, const Begun& begun);
 
   RequestService& service_;
   boost::asio::any_io_executor executor_;
+  HeldBytes& requests_;
   ClientCounters counters_;
   HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.
-  boost::asio::thread_pool long_thread_{1};
+
+  std::mutex mutex_;
+  std::condition_variable sink_gone_;
+  std::size_t sinks_ = 0;  ///< Sinks that still wait for their response.
+
+  FairPool parsing_;
+  FairPool preparing_;
+  FairPool replying_;
 };
 
 }  // namespace scorecast::coordinator

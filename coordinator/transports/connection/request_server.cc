@@ -39,7 +39,7 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       options_(options),
       work_(io_.get_executor()),
       requests_(std::max(options.max_held_bytes, options.max_request_bytes)),
-      handler_(service, io_.get_executor(), options.max_held_bytes),
+      handler_(service, io_.get_executor(), requests_, options.max_held_bytes, io_threads),
       memory_(io_.get_executor()),
       protocol_context_{handler_, requests_, options.max_request_bytes},
       make_protocol_(std::move(make_protocol)),
@@ -48,7 +48,7 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                handler_.replies(),
                handler_.counters(),
                memory_,
-               [this](std::vector<Scheduler::Ticket> left) { handler_.Cancel(std::move(left)); }},
+               [this](const std::vector<RequestService::Request>& left) { service_.Cancel(left); }},
       acceptor_(asio::make_strand(io_)),
       accept_again_(acceptor_.get_executor()) {
   const int listening = options_.listening_socket >= 0
@@ -65,9 +65,7 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
 RequestServer::~RequestServer() {
   StopAccepting();
   CloseConnections(std::chrono::milliseconds(0));
-  // A pass may still compute a request whose client has left, and its response is posted to these
-  // threads.
-  handler_.WaitIdle();
+  handler_.Finish();
   memory_.Stop();
   work_.reset();
   for (std::thread& thread : threads_) {

@@ -37,9 +37,8 @@ class RequestServer {
   /// StartupError if it cannot listen on the address. `service` must outlive the server.
   RequestServer(RequestService& service, const SocketOptions& options, int io_threads,
                 MakeProtocol make_protocol);
-  /// Closes the connections, and waits until the service has nothing left to compute. That includes
-  /// the requests of other transports, so the service must be draining (see StartDraining), or no
-  /// other transport may begin requests any more.
+  /// Closes the connections, which cancels their requests. Does not wait for a pass that computes
+  /// them.
   ~RequestServer();
 
   RequestServer(const RequestServer&) = delete;

@@ -121,9 +121,11 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
   const std::size_t bytes = message.size();
   const Connection::InFlight request = connection->BeginRequest();
   context_.handler.Handle(
-      bytes, request.arrived,
+      bytes,
       [message = std::move(message), held = std::move(held)](const RequestService& service) {
-        return FrameRequest(service, message);
+        IncomingRequest incoming = FrameRequest(service, message);
+        incoming.bytes = held;
+        return incoming;
       },
       request.pending, request.begun, request.replied);
   connection->ReadNext();

@@ -15,7 +15,7 @@ namespace {
 
 IncomingRequest Fault(std::uint64_t request_id, proto::Error error) {
   return {std::make_shared<FrameFormat>(request_id, nullptr), nullptr,
-          proto::Unexpected(std::move(error))};
+          proto::Unexpected(std::move(error)), nullptr};
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ IncomingRequest FrameRequest(const RequestService& service, const std::string& m
         BadRequest("unknown_endpoint", "The request names no endpoint of this server.", ""));
   }
   return {std::make_shared<FrameFormat>(request.request_id(), endpoint), endpoint,
-          endpoint->FromMessage(request)};
+          endpoint->FromMessage(request), nullptr};
 }
 
 }  // namespace scorecast::coordinator

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include <spdlog/spdlog.h>
 
 #include "coordinator/endpoints/request_service.h"
@@ -29,10 +31,10 @@ struct FakeServer {
 
   explicit FakeServer(const ServerOptions& server_options = MultiItem(),
                       const SchedulerOptions& scheduler_options = {},
-                      EndpointList endpoints = Endpoints())
+                      EndpointList endpoints = Endpoints(), DeadlineTimer::Now now = Clock::now)
       : options(server_options),
         scheduler(cluster, scheduler_options),
-        service(config, &tokenizer, options, scheduler, endpoints) {}
+        service(config, &tokenizer, options, scheduler, endpoints, std::move(now)) {}
 
   /// Made before any thread logs, because ThreadSanitizer does not see how libspdlog synchronizes
   /// its making.

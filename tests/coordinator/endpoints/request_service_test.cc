@@ -25,8 +25,8 @@ using ::testing::SizeIs;
 constexpr const char* kPrompt = R"({"prompt":"p","max_new_tokens":3)";
 
 /// Begins a request from JSON.
-Scheduler::Ticket Begin(FakeServer& server, const std::string& url, const std::string& body,
-                        const std::shared_ptr<AskingSink>& sink) {
+RequestService::Request Begin(FakeServer& server, const std::string& url, const std::string& body,
+                              const std::shared_ptr<AskingSink>& sink) {
   const Endpoint& endpoint = *server.service.FindByUrl(url);
   return server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body, 1000).value()),
                               Clock::now(), sink);
@@ -132,9 +132,10 @@ TEST(RequestService, CancelsARequestFromJson) {
   const auto first = std::make_shared<AskingSink>();
   const auto second = std::make_shared<AskingSink>();
   Begin(server, "/v1/chunked", std::string(kPrompt) + "}", first);
-  const Scheduler::Ticket ticket = Begin(server, "/v1/chunked", std::string(kPrompt) + "}", second);
-  ASSERT_NE(ticket, Scheduler::kNoTicket);
-  server.service.Cancel({ticket});
+  const RequestService::Request request =
+      Begin(server, "/v1/chunked", std::string(kPrompt) + "}", second);
+  ASSERT_FALSE(request->is_over());
+  server.service.Cancel({request, nullptr});
   EXPECT_EQ(ErrorOf(*second).code, 499);
   EXPECT_EQ(second->held_bytes().bytes(), 0);
   server.cluster.Release();
@@ -169,7 +170,7 @@ TEST(RequestService, RefusesNewRequestsWhileItDrains) {
   FakeServer server;
   server.service.StartDraining();
   const auto sink = std::make_shared<AskingSink>();
-  EXPECT_EQ(Begin(server, "/v1/score", "{}", sink), Scheduler::kNoTicket);
+  EXPECT_TRUE(Begin(server, "/v1/score", "{}", sink)->is_over());
   EXPECT_EQ(ErrorOf(*sink).reason, "draining");
 }
 

@@ -273,7 +273,8 @@ TEST_F(CompletionGeneratorTest, StepsCountTokensNotReads) {
   std::vector<float> peaked = flat;
   peaked[7] = 50;
   CompletionGenerator generator(
-      nullptr, 300, {}, {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.9}}, {});
+      nullptr, 300, {},
+      {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.9, .seed = 0}}, {});
   EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kReadAgain);
   EXPECT_EQ(generator.Wanted().top_k, 300);
   EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kToken);

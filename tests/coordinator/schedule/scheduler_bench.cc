@@ -6,10 +6,9 @@
 
 namespace scorecast::coordinator {
 
-Pending::Pending(Scheduler& scheduler, Request request, std::optional<Clock::time_point> deadline)
+Pending::Pending(Scheduler& scheduler, Request request)
     : request_(std::move(request)), result_(promise_.get_future()) {
   Job job = request_.MakeJob([this](JobResult result) { promise_.set_value(std::move(result)); });
-  job.deadline = deadline;
   ticket_ = scheduler.Submit(std::move(job));
 }
 
@@ -41,15 +40,14 @@ void ExpectAllComputed(std::initializer_list<Pending*> requests) {
   }
 }
 
-Pending& SchedulerBench::Score(const std::string& name, const std::vector<int>& rows,
-                               std::optional<Clock::time_point> deadline) {
+Pending& SchedulerBench::Score(const std::string& name, const std::vector<int>& rows) {
   Request request;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto unused = static_cast<proto::TokenId>(kVocabSize - 2 - tokens_.size());
     const proto::TokenId token = tokens_.try_emplace({name, i}, unused).first->second;
     request.sequences.push_back(ScoredPrompt(rows[i], token));
   }
-  return scores_.emplace_back(scheduler, std::move(request), deadline);
+  return scores_.emplace_back(scheduler, std::move(request));
 }
 
 std::vector<SchedulerBench::Pass> SchedulerBench::Passes() const {
@@ -117,21 +115,18 @@ Request ChosenBy(const std::shared_ptr<HoldingChooser>& chooser, Request request
 
 }  // namespace
 
-HeldCompletion::HeldCompletion(SchedulerBench& bench, std::int64_t tokens, int held_after,
-                               std::optional<Clock::time_point> deadline)
-    : HeldCompletion(bench, PlainRequest(Text(50, 3), {tokens}), held_after, deadline) {}
+HeldCompletion::HeldCompletion(SchedulerBench& bench, std::int64_t tokens, int held_after)
+    : HeldCompletion(bench, PlainRequest(Text(50, 3), {tokens}), held_after) {}
 
-HeldCompletion::HeldCompletion(SchedulerBench& bench, Request request, int held_after,
-                               std::optional<Clock::time_point> deadline)
+HeldCompletion::HeldCompletion(SchedulerBench& bench, Request request, int held_after)
     : HeldCompletion(
           bench, request,
           std::make_shared<HoldingChooser>(request.choosers[0], bench.cluster, held_after),
-          held_after, deadline) {}
+          held_after) {}
 
 HeldCompletion::HeldCompletion(SchedulerBench& bench, Request request,
-                               std::shared_ptr<HoldingChooser> chooser, int held_after,
-                               std::optional<Clock::time_point> deadline)
-    : Pending(bench.scheduler, ChosenBy(chooser, std::move(request)), deadline),
+                               std::shared_ptr<HoldingChooser> chooser, int held_after)
+    : Pending(bench.scheduler, ChosenBy(chooser, std::move(request))),
       chooser_(std::move(chooser)),
       passes_when_held_(static_cast<std::size_t>(held_after) + 1) {}
 

@@ -7,7 +7,6 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +20,7 @@ namespace scorecast::coordinator {
 /// A request that was submitted.
 class Pending {
  public:
-  Pending(Scheduler& scheduler, Request request,
-          std::optional<Clock::time_point> deadline = std::nullopt);
+  Pending(Scheduler& scheduler, Request request);
 
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
@@ -69,8 +67,7 @@ class SchedulerBench {
 
   /// Submits a job of one scored prompt for each number of rows. Jobs of the same name have the
   /// same prompts.
-  Pending& Score(const std::string& name, const std::vector<int>& rows,
-                 std::optional<Clock::time_point> deadline = std::nullopt);
+  Pending& Score(const std::string& name, const std::vector<int>& rows);
 
   /// Every pass so far, as the named rows that it computes. There must be no others.
   std::vector<Pass> Passes() const;
@@ -112,8 +109,7 @@ class HoldingChooser : public TokenChooser {
 /// A completion of a short prompt, submitted. The cluster is held after `held_after` of its steps.
 class HeldCompletion : public Pending {
  public:
-  HeldCompletion(SchedulerBench& bench, std::int64_t tokens, int held_after,
-                 std::optional<Clock::time_point> deadline = std::nullopt);
+  HeldCompletion(SchedulerBench& bench, std::int64_t tokens, int held_after);
 
   /// Returns when the next pass is formed and the cluster holds it.
   void WaitUntilHeld() { chooser_->WaitUntilHeld(); }
@@ -121,10 +117,9 @@ class HeldCompletion : public Pending {
   std::size_t passes_when_held() const { return passes_when_held_; }
 
  private:
-  HeldCompletion(SchedulerBench& bench, Request request, int held_after,
-                 std::optional<Clock::time_point> deadline);
+  HeldCompletion(SchedulerBench& bench, Request request, int held_after);
   HeldCompletion(SchedulerBench& bench, Request request, std::shared_ptr<HoldingChooser> chooser,
-                 int held_after, std::optional<Clock::time_point> deadline);
+                 int held_after);
 
   std::shared_ptr<HoldingChooser> chooser_;
   std::size_t passes_when_held_;

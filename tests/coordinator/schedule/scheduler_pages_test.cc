@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <random>
-#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -111,28 +110,15 @@ TEST(SchedulerPages, ACompletionCancelledDuringItsPromptIsDroppedAfterThatPass) 
   bench.ExpectAllPagesAreFree();
 }
 
-TEST(SchedulerPages, ADeadlineMayPassInTheMiddleOfACompletion) {
-  SchedulerBench bench(WithPages(10), {.cached_pages = 3});
-  const auto soon = Clock::now() + std::chrono::seconds(5);  // Its first steps are done by then.
-  HeldCompletion late(bench, /*tokens=*/100, /*held_after=*/5, soon);
-  late.WaitUntilHeld();
-  std::this_thread::sleep_until(soon);
-  bench.cluster.Release();
-  EXPECT_EQ(late.Refusal().code, 504);
-  bench.scheduler.WaitIdle();
-  EXPECT_EQ(bench.cluster.plans().size(), late.passes_when_held());
-  bench.ExpectAllPagesAreFree();
-}
-
-TEST(SchedulerPages, DrainingRefusesRunningCompletionsAfterTheirStep) {
+TEST(SchedulerPages, RunningCompletionsAreDroppedAfterTheirStep) {
   SchedulerBench bench(WithPages(10), {.cached_pages = 3});
   HeldCompletion completion(bench, /*tokens=*/100, /*held_after=*/5);
   completion.WaitUntilHeld();
   Pending waiting(bench.scheduler, PlainRequest(Text(2, 70), {20}));
-  bench.scheduler.RefuseWaiting();
-  EXPECT_EQ(waiting.Refusal().code, 503);
+  bench.scheduler.Cancel({completion.ticket(), waiting.ticket()});
+  EXPECT_EQ(waiting.Refusal().code, 499);
   bench.cluster.Release();
-  EXPECT_EQ(completion.Refusal().code, 503);
+  EXPECT_EQ(completion.Refusal().code, 499);
   bench.scheduler.WaitIdle();
   EXPECT_EQ(bench.cluster.plans().size(), completion.passes_when_held());
   bench.ExpectAllPagesAreFree();

@@ -24,13 +24,6 @@ using Pass = SchedulerBench::Pass;
 constexpr PlanLimits kLimits{
     .max_rows = 32, .max_reads = 16, .pass_kv_rows = 256, .kept_kv_rows = 256};
 
-void ExpectDeadlinePassed(Pending& pending) {
-  const proto::Error error = pending.Refusal();
-  EXPECT_EQ(error.code, 504);
-  EXPECT_EQ(error.reason, "deadline_passed");
-  EXPECT_EQ(error.param, "timeout_ms");
-}
-
 TEST(Scheduler, ComputesAJobAndAnEmptyOne) {
   SchedulerBench bench(kLimits);
   bench.Score("two prompts", {3, 4}).ExpectComputed();
@@ -84,38 +77,6 @@ TEST(Scheduler, AJobOfManyPassesDoesNotHoldBackASmallOne) {
   EXPECT_EQ(passes[1], (Pass{{"small", 5}})) << "its turn; a prompt of 30 does not fit the rest";
 }
 
-TEST(Scheduler, AJobThatIsLateIsNotComputed) {
-  SchedulerBench bench(kLimits);
-  const auto past = Clock::now() - std::chrono::seconds(1);
-  const auto future = Clock::now() + std::chrono::hours(1);
-  ExpectDeadlinePassed(bench.Score("late at once", {3, 3}, past));
-  EXPECT_TRUE(bench.cluster.plans().empty());
-
-  bench.cluster.Hold();
-  Pending& in_flight = bench.Score("in flight", {3});
-  Pending& late = bench.Score("late", {3, 4}, past);
-  Pending& late_and_long = bench.Score("late and long", {90}, past);
-  Pending& in_time = bench.Score("in time", {3}, future);
-  bench.cluster.Release();
-  in_flight.ExpectComputed();
-  ExpectDeadlinePassed(late);
-  ExpectDeadlinePassed(late_and_long);
-  in_time.ExpectComputed();
-  EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"in flight", 3}}, Pass{{"in time", 3}}));
-}
-
-TEST(Scheduler, ADeadlineMayPassBetweenTwoPasses) {
-  SchedulerBench bench(kLimits);
-  bench.cluster.Hold();
-  const auto soon = Clock::now() + std::chrono::milliseconds(200);
-  Pending& late_in_the_middle = bench.Score("late in the middle", {100}, soon);
-  Pending& next = bench.Score("next", {100});
-  std::this_thread::sleep_until(soon);
-  bench.cluster.Release();
-  ExpectDeadlinePassed(late_in_the_middle);
-  next.ExpectComputed();
-}
-
 TEST(Scheduler, AJobBeyondTheQueueIsRefusedAtOnce) {
   SchedulerBench bench(kLimits, {.max_queue = 2});
   bench.cluster.Hold();
@@ -153,28 +114,14 @@ TEST(Scheduler, CancelledJobsAreDroppedAndNoOthers) {
   EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"in flight", 20}}, Pass{{"stays", 5}}));
 }
 
-TEST(Scheduler, RefusingWaitingJobsLeavesThePassInFlight) {
-  SchedulerBench bench(kLimits);
-  bench.cluster.Hold();
-  Pending& in_flight = bench.Score("in flight", {20});
-  Pending& waiting_long = bench.Score("waiting long", {70});
-  Pending& waiting = bench.Score("waiting", {5});
-  EXPECT_FALSE(bench.scheduler.WaitIdleFor(std::chrono::milliseconds(1)));
-  bench.scheduler.RefuseWaiting();
-  EXPECT_EQ(waiting.Refusal().reason, "draining");
-  EXPECT_EQ(waiting_long.Refusal().code, 503);
-  bench.cluster.Release();
-  in_flight.ExpectComputed();
-  EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"in flight", 20}}));
-}
-
-TEST(Scheduler, AJobWithRowsInFlightIsRefusedAfterTheirPass) {
+TEST(Scheduler, AJobWithRowsInFlightIsDroppedAfterTheirPass) {
   SchedulerBench bench(kLimits);
   bench.cluster.Hold();
   Pending& long_prompt = bench.Score("long", {70});
-  bench.scheduler.RefuseWaiting();
+  bench.scheduler.Cancel({long_prompt.ticket()});
+  EXPECT_FALSE(bench.scheduler.WaitIdleFor(std::chrono::milliseconds(1)));
   bench.cluster.Release();
-  EXPECT_EQ(long_prompt.Refusal().code, 503);
+  EXPECT_EQ(long_prompt.Refusal().code, 499);
   bench.scheduler.WaitIdle();
   EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"long", 32}}));
 }

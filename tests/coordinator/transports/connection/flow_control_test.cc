@@ -17,6 +17,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/transports/connection/connection.h"
 
 namespace scorecast::coordinator {
@@ -30,6 +31,8 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
+
+using Requests = std::vector<std::shared_ptr<ActiveRequest>>;
 
 /// Longer than any test takes. io_context::run_for returns early if nothing is left to run.
 constexpr auto kPatience = std::chrono::seconds(60);
@@ -175,12 +178,9 @@ class ByteProtocol : public Protocol {
 class FlowControl : public ::testing::Test {
  protected:
   explicit FlowControl(milliseconds idle_timeout = kPatience, milliseconds read_timeout = kPatience)
-      : context_{idle_timeout,
-                 read_timeout,
-                 all_replies_,
-                 counters_,
-                 memory_,
-                 [this](std::vector<Scheduler::Ticket> tickets) { cancelled_ = tickets; }} {
+      : context_{idle_timeout, read_timeout,
+                 all_replies_, counters_,
+                 memory_,      [this](const Requests& requests) { cancelled_ = requests; }} {
     auto stream = std::make_unique<FakeStream>(io_);
     stream_ = stream.get();
     connection_ = std::make_shared<Connection>(7, std::move(stream),
@@ -232,7 +232,7 @@ class FlowControl : public ::testing::Test {
   HeldBytes all_replies_{std::int64_t{1} << 30};
   ClientCounters counters_;
   MemoryReturn memory_{io_.get_executor()};
-  std::vector<Scheduler::Ticket> cancelled_;
+  Requests cancelled_;
   ConnectionContext context_;
   std::vector<Connection::InFlight> requests_;
   std::vector<std::uint64_t> closed_;
@@ -357,12 +357,14 @@ TEST_F(FlowControl, ARefusedClientGetsAReasonAndIsNotRead) {
 TEST_F(FlowControl, CancelsTheRequestsOfAClientThatLeft) {
   connection_->Start();
   Request("ab");
-  EXPECT_TRUE(requests_[0].pending->Queued(11));
-  EXPECT_TRUE(requests_[1].pending->Queued(12));
+  const auto first = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(), nullptr);
+  const auto second = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(), nullptr);
+  EXPECT_TRUE(requests_[0].pending->Admitted(first));
+  EXPECT_TRUE(requests_[1].pending->Admitted(second));
   stream_->HangUp();
   Run();
   EXPECT_TRUE(stream_->is_closed());
-  EXPECT_THAT(cancelled_, UnorderedElementsAre(11, 12));
+  EXPECT_THAT(cancelled_, UnorderedElementsAre(first, second));
   EXPECT_TRUE(requests_[0].pending->HasLeft());
   Respond(0, "A");
   EXPECT_EQ(Take(), "");
@@ -466,8 +468,8 @@ TEST_F(SlowFlowControl, TheTimeBetweenRequestsDoesNotCount) {
   connection_->Start();
   const Clock::time_point begin = Clock::now();
   Request("a");
-  EXPECT_GE(requests_[0].arrived, begin);
-  EXPECT_LE(requests_[0].arrived, Clock::now());
+  EXPECT_GE(requests_[0].pending->arrived(), begin);
+  EXPECT_LE(requests_[0].pending->arrived(), Clock::now());
   Respond(0, "A");
   EXPECT_EQ(Take(), "A");
   RunFor(milliseconds(300));
@@ -484,7 +486,7 @@ TEST_F(SlowFlowControl, ARequestArrivesAtItsFirstByte) {
   RunFor(milliseconds(20));
   Request("a");
   ASSERT_THAT(requests_, SizeIs(1));
-  EXPECT_LE(requests_[0].arrived, first_byte);
+  EXPECT_LE(requests_[0].pending->arrived(), first_byte);
 }
 
 }  // namespace

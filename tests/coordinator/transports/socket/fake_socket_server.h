@@ -28,6 +28,7 @@ class FakeSocketServer {
   FakeCluster& cluster() { return fake_.cluster; }
   HoldingTokenizer& tokenizer() { return fake_.tokenizer; }
   Scheduler& scheduler() { return fake_.scheduler; }
+  RequestService& service() { return fake_.service; }
   RequestServer& server() { return *server_; }
 
   /// The response to a good request, without a socket.

@@ -2,7 +2,6 @@
 
 #include "coordinator/transports/connection/request_server.h"
 
-#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -234,13 +233,14 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
   }
   EXPECT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
   server.server().StartDraining();
-  server.scheduler().RefuseWaiting();
+  server.service().RefuseAll();
   server.scheduler().WaitIdle();
   server.server().CloseConnections(std::chrono::milliseconds(100));
   EXPECT_EQ(server.server().status().connections, 0U);
 }
 
-TEST(RequestServer, ItsDestructorWaitsForAPassWhoseClientIsGone) {
+// A pass may be stuck for ever, so nothing that ends the server waits for it.
+TEST(RequestServer, ItsDestructorDoesNotWaitForAPass) {
   FakeServer fake;
   auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2,
                                                 MakeFrameProtocol);
@@ -248,17 +248,10 @@ TEST(RequestServer, ItsDestructorWaitsForAPassWhoseClientIsGone) {
   fake.cluster.Hold();
   client.Send(NumberedRequest(1));
   ASSERT_TRUE(Eventually([&] { return !fake.cluster.plans().empty(); }));
-  std::atomic<bool> is_gone = false;
-  std::thread end([&] {
-    server.reset();
-    is_gone = true;
-  });
+  server.reset();
   EXPECT_THROW(client.Receive(), std::runtime_error);
-  // Otherwise no thread would be left to form the response of the pass.
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_FALSE(is_gone);
   fake.cluster.Release();
-  end.join();
+  fake.scheduler.WaitIdle();
 }
 
 }  // namespace

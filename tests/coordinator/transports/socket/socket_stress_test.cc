@@ -113,7 +113,7 @@ TEST(SocketStress, AShutdownAtAnyMomentLosesNoReply) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(round));
     server.server().StartDraining();
-    server.scheduler().RefuseWaiting();
+    server.service().RefuseAll();
     server.scheduler().WaitIdle();
     server.server().CloseConnections(std::chrono::seconds(10));
     for (std::thread& thread : threads) {

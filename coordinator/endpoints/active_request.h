@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/endpoints/response_sink.h"
+#include "coordinator/schedule/job.h"
+
+namespace scorecast::coordinator {
+
+/// A request from its arrival to its end. It ends once: with its response, or earlier, when its
+/// deadline passes, its client leaves or the service shuts down. Whoever calls End first responds;
+/// for all others the request is over. Safe to use from any thread.
+class ActiveRequest {
+ public:
+  /// What a request holds until it ends.
+  struct Parts {
+    std::shared_ptr<ResponseSink> sink;
+    std::unique_ptr<EndpointRequest> parsed;  ///< Null once TakeParsed was called.
+    Held bytes;                               ///< Those of `parsed`.
+    Held room;                                ///< The bound on the response's bytes.
+    JobTicket ticket = 0;                     ///< Scheduler::kNoTicket if no job is queued.
+  };
+
+  ActiveRequest(const Endpoint& endpoint, Clock::time_point arrived,
+                std::shared_ptr<ResponseSink> sink);
+
+  const Endpoint& endpoint() const { return endpoint_; }
+  Clock::time_point arrived() const { return arrived_; }
+  /// Absent if the request names none. Set by Accept.
+  std::optional<Clock::time_point> deadline() const { return deadline_; }
+
+  /// Records the checked parts of the request. Called once, before other threads know it.
+  void Accept(std::unique_ptr<EndpointRequest> parsed, Held bytes, Held room,
+              std::optional<Clock::time_point> deadline);
+
+  /// True once the request is over.
+  const std::atomic<bool>& is_over() const { return is_over_; }
+
+  /// Takes the parsed request and its bytes, in order to prepare it. Returns nothing if the request
+  /// is over. Called at most once.
+  std::optional<Parts> TakeParsed();
+  /// Passes a delta to the sink, unless the request is over.
+  void Delta(std::size_t output, CompletionDelta delta);
+  /// Records the ticket of the queued job. False if the request is over: the caller must then
+  /// cancel the ticket.
+  bool Queued(JobTicket ticket);
+
+  /// Ends the request. Returns what it held to the first caller, who must respond to the sink, and
+  /// nothing to all others.
+  std::optional<Parts> End();
+
+ private:
+  const Endpoint& endpoint_;
+  const Clock::time_point arrived_;
+  std::optional<Clock::time_point> deadline_;
+  std::atomic<bool> is_over_ = false;
+  std::mutex mutex_;
+  Parts parts_;
+};
+
+}  // namespace scorecast::coordinator

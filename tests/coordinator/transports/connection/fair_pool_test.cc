@@ -1,0 +1,112 @@
+#include "coordinator/transports/connection/fair_pool.h"
+
+#include <future>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/eventually.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Names of pieces of work, in the order in which they were done.
+class Order {
+ public:
+  FairPool::Work Adding(const std::string& name) {
+    return [this, name] {
+      const std::lock_guard lock(mutex_);
+      names_.push_back(name);
+    };
+  }
+  std::vector<std::string> names() {
+    const std::lock_guard lock(mutex_);
+    return names_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> names_;
+};
+
+/// Work that is under way until the test ends it.
+class Gate {
+ public:
+  FairPool::Work Work() {
+    return [this] {
+      begun_.set_value();
+      end_.get_future().wait();
+    };
+  }
+  void WaitUntilBegun() { begun_.get_future().wait(); }
+  void End() { end_.set_value(); }
+
+ private:
+  std::promise<void> begun_;
+  std::promise<void> end_;
+};
+
+TEST(FairPool, ClientsTakeTurns) {
+  Order order;
+  Gate gate;
+  FairPool pool(1);
+  pool.Post(1, gate.Work());
+  gate.WaitUntilBegun();
+  for (const char* name : {"1a", "1b", "1c"}) {
+    pool.Post(1, order.Adding(name));
+  }
+  pool.Post(2, order.Adding("2a"));
+  pool.Post(3, order.Adding("3a"));
+  pool.Post(2, order.Adding("2b"));
+  gate.End();
+  pool.Join();
+  EXPECT_THAT(order.names(), ElementsAre("2a", "3a", "1a", "2b", "1b", "1c"));
+}
+
+TEST(FairPool, AClientOccupiesOneThreadWhileOthersWait) {
+  Order order;
+  Gate first;
+  Gate second;
+  FairPool pool(2);
+  pool.Post(1, first.Work());
+  pool.Post(2, second.Work());
+  first.WaitUntilBegun();
+  second.WaitUntilBegun();
+  // Client 1 came first, but its other work is still under way when a thread is free.
+  pool.Post(1, order.Adding("1a"));
+  pool.Post(3, order.Adding("3a"));
+  second.End();
+  EXPECT_TRUE(scorecast::testing::Eventually([&] { return order.names().size() == 2; }));
+  EXPECT_THAT(order.names(), ElementsAre("3a", "1a"));
+  first.End();
+}
+
+TEST(FairPool, AClientAloneOccupiesAllThreads) {
+  Gate first;
+  Gate second;
+  FairPool pool(2);
+  pool.Post(1, first.Work());
+  pool.Post(1, second.Work());
+  first.WaitUntilBegun();
+  second.WaitUntilBegun();
+  first.End();
+  second.End();
+}
+
+TEST(FairPool, DropsWorkAfterItsEnd) {
+  Order order;
+  FairPool pool(2);
+  pool.Post(1, order.Adding("1a"));
+  pool.Join();
+  pool.Post(1, order.Adding("1b"));
+  pool.Join();
+  EXPECT_THAT(order.names(), ElementsAre("1a"));
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,73 @@
+// A rank that is stopped: deadlines pass all the same, and a drain ends in time with a reply to
+// every request.
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace {
+
+using std::chrono::steady_clock;
+
+TEST(ServeStuck, RepliesDoNotWaitForAStoppedRank) {
+  Service service(NumberedCommand(2, {"--drain-seconds", "1"}));
+  const auto client = service.Connect();
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+  const std::vector<pid_t> ranks = service.Ranks();
+  ASSERT_EQ(ranks.size(), 2U);
+  kill(ranks[1], SIGSTOP);
+
+  // The first is in the pass that is stuck, the others are queued.
+  for (std::uint64_t number = 2; number < 5; ++number) {
+    v1::Request hurried = NumberedRequest(number);
+    hurried.mutable_score()->set_timeout_ms(50);
+    const v1::Response late = client->Call(hurried);
+    EXPECT_EQ(late.request_id(), number);
+    EXPECT_EQ(late.error().code(), 504) << late.error().message();
+    EXPECT_EQ(late.error().reason(), "deadline_passed");
+  }
+
+  constexpr std::uint64_t kOutstanding = 10;
+  for (std::uint64_t number = 0; number < kOutstanding; ++number) {
+    client->Send(NumberedRequest(number));
+  }
+  ASSERT_TRUE(Eventually([&] { return HasReadAll(*client); }));
+  const auto begin = steady_clock::now();
+  kill(service.process().pid(), SIGUSR1);
+  std::map<std::uint64_t, int> replies;
+  try {
+    for (;;) {
+      const v1::Response response = client->Receive();
+      EXPECT_EQ(response.error().code(), 503);
+      EXPECT_EQ(response.error().reason(), "draining");
+      EXPECT_EQ(++replies[response.request_id()], 1);
+    }
+  } catch (const std::runtime_error&) {  // The connection has ended.
+  }
+  EXPECT_EQ(replies.size(), kOutstanding);
+  const ProcessResult result = service.process().Wait();
+  const std::chrono::duration<double> took = steady_clock::now() - begin;
+  std::cout << "ended after " << took.count() << " s\n";
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 72) << result.err;
+  EXPECT_THAT(result.err, ::testing::HasSubstr("the last pass does not end: leaving it"));
+  EXPECT_LT(took.count(), 20) << "1 s of drain, 3 s for the pass, and a busy machine";
+  for (const pid_t rank : ranks) {
+    EXPECT_TRUE(Eventually([&] { return !IsRunning(rank); })) << rank;
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::testing
