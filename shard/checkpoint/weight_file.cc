@@ -51,18 +51,24 @@ void WeightFile::Read(std::int64_t offset, std::span<std::byte> out) const {
       throw FileChanged(name_ + ": cannot be read any more: " + ErrnoText(errno));
     }
     if (count == 0) {
-      throw FileChanged(name_ + ": truncated to less than " + std::to_string(size()) +
-                        " bytes while it is in use");
+      throw FileChanged(TruncatedText());
     }
     out = out.subspan(static_cast<std::size_t>(count));
     offset += count;
   }
 }
 
+std::string WeightFile::TruncatedText() const {
+  return name_ + ": truncated to less than " + std::to_string(size()) + " bytes while it is in use";
+}
+
 void WeightFile::CheckUnchanged() const {
   struct stat now {};
   if (::fstat(fd_, &now) != 0) {
     throw FileChanged(name_ + ": cannot be read any more: " + ErrnoText(errno));
+  }
+  if (now.st_size < opened_.st_size) {
+    throw FileChanged(TruncatedText());
   }
   // Not st_ctime, which changes if the file is renamed or deleted.
   if (now.st_size != opened_.st_size || now.st_mtim.tv_sec != opened_.st_mtim.tv_sec ||

@@ -44,6 +44,8 @@ class WeightFile {
   void Prefetch(std::int64_t offset, std::int64_t bytes) const;
 
  private:
+  std::string TruncatedText() const;
+
   std::string name_;
   int fd_ = -1;
   struct stat opened_ {};

@@ -147,10 +147,14 @@ std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
     }
   }
   std::vector<std::byte> partial_logits = ReadOut(pass);
+  CheckWeights();
+  return partial_logits;
+}
+
+void Transformer::CheckWeights() const {
   for (const WeightFile* file : files_read_) {
     file->CheckUnchanged();
   }
-  return partial_logits;
 }
 
 void Transformer::LayOut(const ForwardPlan& plan) {

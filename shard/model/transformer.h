@@ -62,9 +62,11 @@ class Transformer {
   /// Computes the plan together with the other ranks. Returns this rank's partial logits
   /// (partial_logits.h).
   ///
-  /// Throws FileChanged if a file that passes read was changed after it was opened. Then the rows
-  /// that this rank gave to the others may be wrong, so none of the job's results may be used.
+  /// Ends with CheckWeights. If that throws, the rows that this rank gave to the others may be
+  /// wrong, so none of the job's results may be used.
   std::vector<std::byte> Forward(const proto::ForwardPlan& plan);
+  /// Throws FileChanged if a file that passes read was changed after it was opened.
+  void CheckWeights() const;
 
   /// Sums over all passes so far.
   const PhaseTimes& phase_times() const { return times_; }

@@ -64,6 +64,14 @@ std::vector<proto::RowLogits> PlanRunner::Run(const proto::ForwardPlan& plan) {
   return rows;
 }
 
+void PlanRunner::CheckWeights() const {
+  try {
+    transformer_.CheckWeights();
+  } catch (const FileChanged& fault) {
+    EndForChangedFile(fault, group_.rank());
+  }
+}
+
 void PlanRunner::StopFollowers() {
   if (!is_stopped_) {
     is_stopped_ = true;

@@ -31,6 +31,9 @@ class PlanRunner {
   /// On rank 0: broadcasts the plan, computes this rank's share and gathers the others'. Returns
   /// one RowLogits for each read.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
+  /// Ends the process, and with it the job, if this rank's files of weights were changed. Called
+  /// between passes; each pass does the same.
+  void CheckWeights() const;
   /// On rank 0: makes the other ranks return from Follow, for good.
   void StopFollowers();
 

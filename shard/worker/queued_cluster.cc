@@ -1,8 +1,15 @@
 #include "shard/worker/queued_cluster.h"
 
+#include <chrono>
 #include <utility>
 
 namespace scorecast::shard {
+namespace {
+
+/// How often an idle service looks whether its files were changed.
+constexpr auto kWeightsCheckPeriod = std::chrono::seconds(1);
+
+}  // namespace
 
 void QueuedCluster::Submit(proto::ForwardPlan plan, PlanDone done) {
   {
@@ -28,7 +35,12 @@ void QueuedCluster::Run() {
 
 std::optional<QueuedCluster::Entry> QueuedCluster::Next() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+  while (!changed_.wait_for(lock, kWeightsCheckPeriod,
+                            [this] { return stopping_ || !queue_.empty(); })) {
+    lock.unlock();
+    runner_.CheckWeights();
+    lock.lock();
+  }
   if (queue_.empty()) {
     return std::nullopt;
   }

@@ -36,8 +36,8 @@ class ChangedWeights : public ::testing::TestWithParam<int> {
 
   /// Expects that a request gets no response, and the service ends and names the file.
   void ExpectTheEnd(const std::string& reason) {
-    client_->Send(NumberedRequest(1));
-    EXPECT_ANY_THROW(client_->Receive());
+    // It ends at this request, if not before.
+    EXPECT_ANY_THROW(client_->Call(NumberedRequest(1)));
     const ProcessResult result = service_->process().Wait();
     EXPECT_FALSE(result.timed_out);
     EXPECT_EQ(result.signal, 0);
@@ -69,6 +69,11 @@ TEST_P(ChangedWeights, OverwrittenInPlace) {
 TEST_P(ChangedWeights, Truncated) {
   std::filesystem::resize_file(file_, 1000);
   ExpectTheEnd("truncated");
+}
+
+TEST_P(ChangedWeights, WithoutAnyRequest) {
+  std::filesystem::resize_file(file_, 1000);
+  EXPECT_THAT(service_->process().ErrorLineWith("truncated"), HasSubstr(file_.string()));
 }
 
 TEST_P(ChangedWeights, ReplacedByARename) {
