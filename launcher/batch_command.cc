@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "coordinator/endpoints/request_service.h"
+#include "coordinator/generate/seed.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/transports/batch/batch.h"
 #include "launcher/cache_log.h"
@@ -77,6 +78,8 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
     try {
       coordinator::BatchOptions options;
       options.max_request_bytes = flags.engine.max_request_bytes;
+      options.seed = flags.seed ? *flags.seed : coordinator::DrawSeed();
+      spdlog::info("--seed {}: the seed of completions whose requests give none", options.seed);
       streams.EmptyOutput();
       summary = coordinator::RunBatch(streams.in(), streams.out(), service, options);
     } catch (...) {

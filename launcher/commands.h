@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "coordinator/text/steps/encode_options.h"
@@ -16,8 +18,9 @@ inline constexpr int kExitFailed = 1;
 
 struct BatchFlags {
   EngineFlags engine;
-  std::string input;   ///< A path, or "-" for standard input.
-  std::string output;  ///< A path, or "-" for standard output.
+  std::string input;                  ///< A path, or "-" for standard input.
+  std::string output;                 ///< A path, or "-" for standard output.
+  std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
 };
 
 struct ServeFlags {

@@ -73,6 +73,21 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->capture_default_str();
+  app.add_option("--max-connections-per-address", flags.socket.max_connections_per_address,
+                 "The same for each client address: an IPv4 address, or the first 64 bits of an "
+                 "IPv6 address")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->default_str("half of --max-connections");
+  app.add_option_function<std::int64_t>(
+         "--read-timeout",
+         [&flags](std::int64_t seconds) {
+           flags.socket.read_timeout = std::chrono::seconds(seconds);
+         },
+         "Seconds from the first byte of a request within which it must arrive, and one more for "
+         "each 64 KiB that have arrived; otherwise its client gets a 408 and is disconnected")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
+      ->default_str(std::to_string(
+          std::chrono::duration_cast<std::chrono::seconds>(flags.socket.read_timeout).count()));
   app.add_option_function<std::int64_t>(
          "--idle-timeout",
          [&flags](std::int64_t seconds) {
@@ -122,6 +137,16 @@ void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");
+  app.add_option_function<double>(
+         "--timeout",
+         [&flags](double seconds) {
+           flags.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
+         },
+         "Seconds until the server must have replied. Until then a connection that is refused or "
+         "lost is tried again")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->default_str(
+          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(flags.timeout).count()));
   app.add_flag("--json", flags.json, "Prints the whole response as JSON");
 }
 
@@ -155,6 +180,11 @@ int main(int argc, char** argv) {
                    "Responses, one line each, in the order of the input; -: standard output")
       ->required()
       ->type_name("FILE");
+  batch
+      ->add_option("--seed", batch_flags.seed,
+                   "Seed of the run: a completion whose request gives no seed has one that follows "
+                   "from this and the line's custom_id")
+      ->default_str("drawn, and logged");
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(

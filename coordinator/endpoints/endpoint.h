@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,6 +76,10 @@ using OnDelta = std::function<void(std::size_t output, CompletionDelta delta)>;
 /// endpoint's own fields are in a derived class.
 struct EndpointRequest : RequestOptions {
   virtual ~EndpointRequest() = default;
+
+  /// The seed of sampled completions if the request gives none. Set by a transport that has a seed;
+  /// otherwise one is drawn.
+  std::optional<std::uint64_t> default_seed;
 
   /// Checks, tokenizes and packs the request. Finds every fault that parsing did not find: a 400
   /// with the field and its index. `on_delta` is empty unless the request streams.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/response_sink.h"
 #include "coordinator/request/server_options.h"
+#include "coordinator/request/value_limit.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/model/model_config.h"
@@ -30,6 +32,13 @@ class RequestService {
   // none.
   const Endpoint* FindByUrl(std::string_view url) const;
   const Endpoint* FindByMessageField(int field) const;
+
+  /// Upper bound on the values of a request: see MaxValues.
+  std::int64_t max_values() const { return MaxValues(config_, options_); }
+  /// See EndpointRequest::ResponseBytesBound.
+  std::int64_t ResponseBytesBound(const EndpointRequest& request) const {
+    return request.ResponseBytesBound(config_);
+  }
 
   /// Checks, tokenizes and queues on the calling thread. The deadline and `total_ms` count from
   /// `arrived`. A request with a long response is refused if the held bytes of `sink` have no room

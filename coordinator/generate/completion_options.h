@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,15 @@ using proto::TokenId;
 /// How each token of a completion is chosen. The temperature divides the logits. Then the `top_k`
 /// best tokens are kept, and of these the fewest best ones whose probabilities add up to `top_p`.
 struct SamplingOptions {
-  double temperature = 0;  ///< At least 0. With 0, the best token is chosen.
-  double top_p = 1;        ///< Above 0. From 1 on, all tokens are kept.
-  std::int64_t top_k = 0;  ///< With 0, all tokens are kept.
-  std::uint64_t seed = 0;
+  /// Below this temperature the best token is all but certain, and is chosen.
+  static constexpr double kLeastTemperature = 0.01;
+
+  double temperature = 0;             ///< At least 0.
+  double top_p = 1;                   ///< Above 0. From 1 on, all tokens are kept.
+  std::int64_t top_k = 0;             ///< With 0, all tokens are kept.
+  std::optional<std::uint64_t> seed;  ///< Set unless the best token is always chosen.
+
+  bool is_greedy() const { return temperature < kLeastTemperature; }
 };
 
 /// How a completion is generated, and when it ends.

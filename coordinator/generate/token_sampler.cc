@@ -7,13 +7,11 @@
 #include <span>
 #include <utility>
 
+#include "proto/base/check.h"
 #include "proto/plan/gumbel.h"
 
 namespace scorecast::coordinator {
 namespace {
-
-/// Below this temperature the best token is all but certain, and is taken.
-constexpr double kLeastTemperature = 0.01;
 
 /// Number of best tokens to read first, and the factor by which it grows if their mass is too
 /// small.
@@ -38,12 +36,14 @@ std::optional<std::size_t> NucleusSize(std::span<const std::pair<TokenId, float>
 }  // namespace
 
 TokenSampler::TokenSampler(const SamplingOptions& options, std::int64_t vocab_size)
-    : top_p_(options.top_p), seed_(options.seed), vocab_size_(vocab_size) {
-  if (options.temperature < kLeastTemperature) {
+    : top_p_(options.top_p), vocab_size_(vocab_size) {
+  if (options.is_greedy()) {
     candidates_ = Candidates::kBest;
     read_ = 1;
     return;
   }
+  proto::Check(options.seed.has_value(), "a completion that is sampled has a seed");
+  seed_ = *options.seed;
   temperature_ = static_cast<float>(options.temperature);
   if (options.top_k > 0 && options.top_k < vocab_size) {
     candidates_ = Candidates::kTop;

@@ -35,7 +35,7 @@ class TokenSampler {
   Candidates candidates_;
   float temperature_ = 1;
   double top_p_;
-  std::uint64_t seed_;
+  std::uint64_t seed_ = 0;
   std::int64_t vocab_size_;
   std::int64_t read_ = 0;  ///< Number of best tokens to read.
 };

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/request/value_limit.h"
 #include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
@@ -14,9 +15,16 @@ using proto::Unexpected;
 
 constexpr int kMaxDepth = 32;
 
-/// Counts brackets outside strings. Called before parsing, because a text of nothing but brackets
-/// takes a hundred times its size when parsed.
-bool IsTooDeep(std::string_view text) {
+/// What a text has outside its strings.
+struct Contents {
+  bool is_too_deep = false;
+  std::int64_t values = 0;  ///< Strings, lists and objects.
+};
+
+/// Counts brackets and strings. Called before parsing, because a text of nothing but these takes up
+/// to a hundred times its size when parsed.
+Contents ContentsOf(std::string_view text) {
+  Contents contents;
   int depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -29,15 +37,15 @@ bool IsTooDeep(std::string_view text) {
       }
     } else if (c == '"') {
       in_string = true;
+      ++contents.values;
     } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) {
-        return true;
-      }
+      ++contents.values;
+      contents.is_too_deep = contents.is_too_deep || ++depth > kMaxDepth;
     } else if (c == ']' || c == '}') {
       --depth;
     }
   }
-  return false;
+  return contents;
 }
 
 const char* ErrorType(int code) {
@@ -48,6 +56,7 @@ const char* ErrorType(int code) {
       return "ClientClosedRequestError";
     case 503:
       return "ServiceUnavailableError";
+    case 408:
     case 504:
       return "TimeoutError";
     default:
@@ -57,7 +66,7 @@ const char* ErrorType(int code) {
 
 }  // namespace
 
-proto::Expected<nlohmann::json> ParseJson(std::string_view text) {
+proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t max_values) {
   if (!IsValidUtf8(text)) {
     return Unexpected(BadRequest("invalid_utf8", "The request is not valid UTF-8.", ""));
   }
@@ -68,10 +77,14 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text) {
         BadRequest("invalid_json",
                    "The request is not JSON: error at byte " + std::to_string(zero + 1) + ".", ""));
   }
-  if (IsTooDeep(text)) {
+  const Contents contents = ContentsOf(text);
+  if (contents.is_too_deep) {
     return Unexpected(BadRequest(
         "invalid_json",
         "The JSON is nested too deep: more than " + std::to_string(kMaxDepth) + " levels.", ""));
+  }
+  if (contents.values > max_values) {
+    return Unexpected(TooManyValues(max_values));
   }
   try {
     return nlohmann::json::parse(text);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,9 +15,10 @@ namespace scorecast::coordinator {
 using OrderedJson = nlohmann::ordered_json;
 
 /// Parses JSON from a client. A 400 "invalid_utf8" or "invalid_json"; the latter also if the JSON
-/// is nested more than 32 levels deep, which no request is. If a key is repeated, its last value
-/// counts, as in Python's json.
-proto::Expected<nlohmann::json> ParseJson(std::string_view text);
+/// is nested more than 32 levels deep, which no request is. A 413 if it has more than `max_values`
+/// texts (keys as well), lists and objects; these are counted before anything is built. If a key is
+/// repeated, its last value counts, as in Python's json.
+proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t max_values);
 
 /// One line, without a newline.
 std::string ToJsonText(const OrderedJson& json);

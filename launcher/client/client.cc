@@ -1,5 +1,7 @@
 #include "launcher/client/client.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <stdexcept>
@@ -7,8 +9,8 @@
 #include <utility>
 
 #include <boost/asio/connect.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include "proto/wire/frame.h"
 
@@ -37,41 +39,126 @@ std::pair<std::string, std::string> SplitAddress(const std::string& address) {
   return {host, address.substr(colon + 1)};
 }
 
+/// A reply's memory grows by this factor as its bytes arrive, whatever length it announces.
+constexpr std::size_t kGrowth = 2;
+constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
+
+ConnectionLost Closed(const error_code& error) {
+  return ConnectionLost("the server closed the connection: " + error.message());
+}
+
+error_code LastError() { return {errno, boost::system::system_category()}; }
+
 }  // namespace
 
-Client::Client(const std::string& address) : socket_(io_) {
+Client::Client(const std::string& address, const ClientOptions& options)
+    : options_(options), socket_(io_) {
+  Connect(address);
+  socket_.set_option(tcp::no_delay(true));
+}
+
+Client::Deadline Client::CallDeadline() const {
+  Deadline deadline = options_.deadline;
+  if (options_.timeout) {
+    const auto end = std::chrono::steady_clock::now() + *options_.timeout;
+    deadline = deadline ? std::min(*deadline, end) : end;
+  }
+  return deadline;
+}
+
+void Client::Connect(const std::string& address) {
+  const Deadline deadline = CallDeadline();
   const auto [host, port] = SplitAddress(address);
   error_code error;
   tcp::resolver resolver(io_);
   const auto endpoints = resolver.resolve(host, port, error);
-  if (!error) {
-    asio::connect(socket_, endpoints, error);
-  }
   if (error) {
     throw std::runtime_error("cannot connect to " + address + ": " + error.message());
   }
-  socket_.set_option(tcp::no_delay(true));
-}
-
-void Client::Send(const v1::Request& request) {
-  error_code error;
-  asio::write(socket_, asio::buffer(proto::ToFrame(request)), error);
+  bool is_done = false;
+  asio::async_connect(socket_, endpoints, [&](const error_code& result, const tcp::endpoint&) {
+    is_done = true;
+    error = result;
+  });
+  if (deadline) {
+    io_.run_until(*deadline);
+  } else {
+    io_.run();
+  }
+  if (!is_done) {
+    socket_.close(error);
+    io_.run();  // The handler refers to this function's variables.
+    throw TimedOut("cannot connect to " + address + " in time");
+  }
   if (error) {
-    throw std::runtime_error("the server closed the connection: " + error.message());
+    throw ConnectionLost("cannot connect to " + address + ": " + error.message());
   }
 }
+
+void Client::Await(short events, const Deadline& deadline) {
+  pollfd descriptor = {.fd = socket_.native_handle(), .events = events, .revents = 0};
+  int ready = 0;
+  do {
+    int wait = -1;
+    if (deadline) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+          *deadline - std::chrono::steady_clock::now());
+      wait = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000'000));
+    }
+    ready = poll(&descriptor, 1, wait);
+  } while (ready < 0 && errno == EINTR);
+  if (ready < 0) {
+    throw Closed(LastError());
+  }
+  if (ready == 0) {
+    throw TimedOut("the server did not reply in time");
+  }
+}
+
+void Client::Write(std::span<const char> bytes, const Deadline& deadline) {
+  while (!bytes.empty()) {
+    Await(POLLOUT, deadline);
+    const ssize_t sent =
+        ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      throw Closed(LastError());
+    }
+  }
+}
+
+void Client::Read(std::span<char> bytes, const Deadline& deadline) {
+  while (!bytes.empty()) {
+    Await(POLLIN, deadline);
+    const ssize_t received =
+        ::recv(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (received > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(received));
+    } else if (received == 0) {
+      throw Closed(asio::error::eof);
+    } else if (errno != EAGAIN && errno != EINTR) {
+      throw Closed(LastError());
+    }
+  }
+}
+
+void Client::Send(const v1::Request& request) { Write(proto::ToFrame(request), CallDeadline()); }
 
 v1::Response Client::Receive() {
+  const Deadline deadline = CallDeadline();
   proto::FrameHeader header{};
-  error_code error;
-  asio::read(socket_, asio::buffer(header), error);
-  std::string message;
-  if (!error) {
-    message.resize(proto::FrameLength(header));
-    asio::read(socket_, asio::buffer(message), error);
+  Read({reinterpret_cast<char*>(header.data()), header.size()}, deadline);
+  const std::size_t length = proto::FrameLength(header);
+  if (length > options_.max_reply_bytes) {
+    throw std::runtime_error("the server's reply is too large: " + std::to_string(length) + " > " +
+                             std::to_string(options_.max_reply_bytes) + " bytes");
   }
-  if (error) {
-    throw std::runtime_error("the server closed the connection: " + error.message());
+  std::string message;
+  while (message.size() < length) {
+    const std::size_t have = message.size();
+    message.resize(std::min(length, std::max(kFirstBytes, kGrowth * have)));
+    Read(std::span(message).subspan(have), deadline);
   }
   v1::Response response;
   if (!response.ParseFromString(message)) {

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
@@ -11,12 +15,35 @@
 
 namespace scorecast::launcher {
 
+struct ClientOptions {
+  /// For connecting, and for each Send and Receive. If it is not set, they wait as long as it
+  /// takes.
+  std::optional<std::chrono::milliseconds> timeout;
+  /// If it is set, nothing waits beyond it.
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  /// A longer reply is not read. The default is what a server holds of replies at most.
+  std::size_t max_reply_bytes = std::size_t{1} << 30;
+};
+
+/// The connection was refused, or ended before the reply. The server may be about to start again.
+class ConnectionLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The server took longer than the options allow.
+class TimedOut : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A connection to a server's request socket. Calls block. One thread may send while another
-/// receives. If the connection fails, calls throw std::runtime_error with a message of one line.
+/// receives. If the connection fails, calls throw std::runtime_error with a message of one line;
+/// the connection is then of no further use.
 class Client {
  public:
   /// `address`: HOST:PORT; HOST may be an IPv6 address in brackets.
-  explicit Client(const std::string& address);
+  explicit Client(const std::string& address, const ClientOptions& options = {});
 
   void Send(const v1::Request& request);
   /// Returns the next reply, to any of the requests in flight.
@@ -27,6 +54,17 @@ class Client {
   boost::asio::ip::tcp::socket& socket() { return socket_; }
 
  private:
+  using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+  /// Of a call that begins now.
+  Deadline CallDeadline() const;
+  void Connect(const std::string& address);
+  void Write(std::span<const char> bytes, const Deadline& deadline);
+  void Read(std::span<char> bytes, const Deadline& deadline);
+  /// Waits until the socket is ready for `events` of poll(2). Throws if the deadline passes.
+  void Await(short events, const Deadline& deadline);
+
+  const ClientOptions options_;
   boost::asio::io_context io_;
   boost::asio::ip::tcp::socket socket_;
 };

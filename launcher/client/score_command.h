@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,12 +21,13 @@ struct ScoreFlags {
   bool return_token_logprobs = false;
   std::int64_t top_logprobs = 0;
   std::optional<std::int64_t> timeout_ms;
+  std::chrono::milliseconds timeout = std::chrono::minutes(1);  ///< For the reply.
   bool json = false;
 };
 
 /// Sends one request of text. Prints one line per item with its scores, or the whole response as
 /// JSON. Returns 0, or 1 if the server refused the request, and then prints the error
-/// to standard error. Throws std::runtime_error if it cannot reach the server.
+/// to standard error. Throws std::runtime_error if no reply comes in time.
 int RunScoreCommand(const ScoreFlags& flags);
 
 }  // namespace scorecast::launcher

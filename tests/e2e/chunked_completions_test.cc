@@ -211,11 +211,42 @@ TEST(Sampling, OtherSeedsGiveOtherTexts) {
   json unseeded = With(OneReading().Structured(), Sampled(0));
   unseeded.erase("seed");
   requests.push_back(ToChunked(unseeded));
+  requests.push_back(ToChunked(unseeded));
   const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), {}, 2, ""}, requests);
   EXPECT_NE(Output(run, 0), Output(run, 1));
   EXPECT_NE(Output(run, 0), Output(run, 2));
   EXPECT_NE(Output(run, 1), Output(run, 2));
-  EXPECT_EQ(Output(run, 3), Output(run, 0)) << "a request that gives none has the seed 0";
+  EXPECT_EQ(run.Body(0).at("seed"), 0);
+  EXPECT_EQ(run.Body(2).at("seed"), ~std::uint64_t{0});
+  EXPECT_NE(Output(run, 3), Output(run, 4)) << "each has a seed of its own";
+  EXPECT_NE(run.Body(3).at("seed"), run.Body(4).at("seed"));
+  json again = unseeded;
+  again["seed"] = run.Body(3).at("seed");
+  const BatchRun repeated =
+      RunAndExpectSuccess({DemoModelDirectory(), {}, 0, ""}, {ToChunked(again)});
+  EXPECT_EQ(Output(repeated, 0), Output(run, 3)) << "the seed that the response says";
+}
+
+TEST(Sampling, ABatchWithASeedGivesTheSameTextsAgain) {
+  json unseeded = With(OneReading().Structured(), Sampled(0));
+  unseeded.erase("seed");
+  const json greedy = {{"max_new_tokens", 4}};
+  const std::vector<EndpointRequest> requests = {
+      ToChunked(unseeded), ToChunked(unseeded), ToChunked(With(OneReading().Structured(), greedy))};
+  const auto run = [&](const char* seed, int ranks) {
+    return RunAndExpectSuccess({DemoModelDirectory(), {"--seed", seed}, ranks, ""}, requests);
+  };
+  const BatchRun first = run("7", 0);
+  const BatchRun second = run("7", 2);
+  const BatchRun other = run("8", 0);
+  EXPECT_NE(Output(first, 0), Output(first, 1)) << "each line has a seed of its own";
+  for (std::size_t line = 0; line < 2; ++line) {
+    EXPECT_EQ(Output(second, line), Output(first, line));
+    EXPECT_EQ(second.Body(line).at("seed"), first.Body(line).at("seed"));
+    EXPECT_NE(other.Body(line).at("seed"), first.Body(line).at("seed"));
+    EXPECT_NE(Output(other, line), Output(first, line));
+  }
+  EXPECT_FALSE(first.Body(2).contains("seed")) << "nothing is drawn";
 }
 
 TEST(Sampling, TopKAndTopPCutTheTail) {

@@ -3,8 +3,13 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +109,28 @@ TEST(ScoreCommand, FailsIfThereIsNoServer) {
                               "127.0.0.1:-1", "127.0.0.1:74x", ""}) {
     ExpectFault(RunScorecast(ScoreArguments(address)), "is not HOST:PORT");
   }
-  ExpectFault(RunScorecast(ScoreArguments("127.0.0.1:1")), "cannot connect to 127.0.0.1:1: ");
+  std::vector<std::string> arguments = ScoreArguments("127.0.0.1:1");
+  arguments.insert(arguments.end(), {"--timeout", "0.5"});
+  ExpectFault(RunScorecast(arguments), "cannot connect to 127.0.0.1:1: ");
+}
+
+TEST(ScoreCommand, DoesNotWaitForASilentServerNorBelieveALyingOne) {
+  namespace asio = boost::asio;
+  asio::io_context io;
+  asio::ip::tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), 0});
+  std::vector<std::string> arguments =
+      ScoreArguments("127.0.0.1:" + std::to_string(acceptor.local_endpoint().port()));
+  arguments.insert(arguments.end(), {"--timeout", "0.5"});
+  ExpectFault(RunScorecast(arguments), "did not reply within --timeout 0.5 s");
+  acceptor.accept();
+  arguments.back() = "60";
+  asio::ip::tcp::socket lying(io);
+  std::thread server([&] {
+    acceptor.accept(lying);
+    asio::write(lying, asio::buffer(std::string(4, '\xff')));
+  });
+  ExpectFault(RunScorecast(arguments), "the server's reply is too large: 4294967295 > 1073741824");
+  server.join();
 }
 
 TEST(ScoreCommand, ConnectsToTheAddressThatTheServiceNames) {

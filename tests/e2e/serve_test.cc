@@ -92,7 +92,8 @@ TEST(Serve, BadFramesGetErrorsAndTheConnectionGoesOn) {
 }
 
 TEST(Serve, PartialFramesAndIdleConnectionsDisturbNoOtherClient) {
-  const Service server(NumberedCommand(0, {"--idle-timeout", "3", "--max-connections", "40"}));
+  const Service server(NumberedCommand(0, {"--idle-timeout", "3", "--max-connections", "40",
+                                           "--max-connections-per-address", "40"}));
   const auto client = server.Connect();
   const v1::Response expected = client->Call(NumberedRequest(8));
   const std::string frame = proto::ToFrame(NumberedRequest(9));

@@ -46,7 +46,7 @@ void ReadGeneration(BodyReader& reader, ChunkedRequest& request) {
   sampling.temperature = reader.Number("temperature", sampling.temperature);
   sampling.top_p = reader.Number("top_p", sampling.top_p);
   sampling.top_k = reader.Integer("top_k").value_or(sampling.top_k);
-  sampling.seed = reader.Unsigned("seed").value_or(sampling.seed);
+  sampling.seed = reader.Unsigned("seed");
   request.stop = reader.StringOrStrings("stop").value_or(std::vector<std::string>());
   request.stop_token_ids = reader.TokenIds("stop_token_ids").value_or(std::vector<TokenId>());
   request.ignore_eos = reader.Bool("ignore_eos", request.ignore_eos);
@@ -82,6 +82,9 @@ OrderedJson ChunkedResponse::ToJson() const {
       json["token_ids"] = output.token_ids;
       json["finish_reason"] = Name(output.finish_reason);
     }
+  }
+  if (seed) {
+    body["seed"] = *seed;
   }
   body["model"] = model;
   body["usage"] = UsageToJson(usage);

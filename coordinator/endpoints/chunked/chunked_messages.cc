@@ -95,7 +95,9 @@ void ReadGeneration(const v1::ChunkedRequest& message, ChunkedRequest& request) 
   request.sampling.temperature = message.temperature();
   request.sampling.top_p = message.has_top_p() ? message.top_p() : 1.0;
   request.sampling.top_k = message.top_k();
-  request.sampling.seed = message.seed();
+  if (message.has_seed()) {
+    request.sampling.seed = message.seed();
+  }
   request.stop.assign(message.stop().begin(), message.stop().end());
   request.stop_token_ids.assign(message.stop_token_ids().begin(), message.stop_token_ids().end());
   request.ignore_eos = message.ignore_eos();
@@ -128,6 +130,9 @@ void ChunkedResponse::ToMessage(v1::Response& response) const {
       to.mutable_token_ids()->Assign(output.token_ids.begin(), output.token_ids.end());
       to.set_finish_reason(Name(output.finish_reason));
     }
+  }
+  if (seed) {
+    message.set_seed(*seed);
   }
   if (token_logprobs) {
     ToMessages(*token_logprobs, *message.mutable_token_logprobs());

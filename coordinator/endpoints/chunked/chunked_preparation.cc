@@ -13,6 +13,7 @@
 #include "coordinator/endpoints/chunked/chunked_tokens.h"
 #include "coordinator/generate/completion_generator.h"
 #include "coordinator/generate/completion_options.h"
+#include "coordinator/generate/seed.h"
 #include "coordinator/request/chunk_packing.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
@@ -153,12 +154,22 @@ std::vector<Generation> GenerationsOf(std::int64_t max_new_tokens, bool is_plain
   return generations;
 }
 
+/// The seed of the completions. Empty if the request gives none and needs none.
+std::optional<std::uint64_t> SeedOf(const ChunkedRequest& request) {
+  if (request.sampling.seed || request.max_new_tokens == 0 || request.sampling.is_greedy()) {
+    return request.sampling.seed;
+  }
+  return request.default_seed ? *request.default_seed : DrawSeed();
+}
+
 /// The options are the same for every question, including the seed.
 CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
-                                      const proto::ModelConfig& config) {
+                                      const proto::ModelConfig& config,
+                                      std::optional<std::uint64_t> seed) {
   CompletionOptions options;
   options.max_new_tokens = request.max_new_tokens;
   options.sampling = request.sampling;
+  options.sampling.seed = seed;
   options.stop = request.stop;
   options.stop_token_ids = request.stop_token_ids;
   if (!request.ignore_eos) {
@@ -188,7 +199,7 @@ void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
   if (prepared.generations.empty()) {
     return;
   }
-  const CompletionOptions options = CompletionOptionsOf(request, context.config);
+  const CompletionOptions options = CompletionOptionsOf(request, context.config, readout.seed);
   std::vector<std::vector<TokenId>> contexts = QuestionContexts(prepared.sequences.front());
   for (std::size_t i = 0; i < prepared.generations.size(); ++i) {
     CompletionGenerator::OnDelta on_own_delta;
@@ -244,6 +255,7 @@ Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
   readout->questions = tokens->names;
   readout->prompt_tokens = sequence.rows();
   readout->row = ReadoutOf(request, *kind);
+  readout->seed = SeedOf(request);
   AddReads(*std::move(label_ids), request, sequence, *readout);
   PreparedRequest prepared;
   if (request.max_new_tokens > 0) {

@@ -65,6 +65,7 @@ std::optional<Error> AddOutputs(const ChunkedReadout& readout, ChunkedResponse& 
 
 Expected<std::unique_ptr<EndpointResponse>> ChunkedReadout::Respond(const JobRows& rows) const {
   auto response = std::make_unique<ChunkedResponse>();
+  response->seed = seed;
   if (auto fault = AddScores(*this, rows.front(), *response)) {
     return Unexpected(*std::move(fault));
   }

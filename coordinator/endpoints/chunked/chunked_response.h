@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace scorecast::coordinator {
 struct ChunkedResponse : EndpointResponse {
   std::optional<std::vector<std::vector<double>>> scores;  ///< [questions][labels or classes]
   std::optional<std::vector<CompletionOutput>> outputs;    ///< [questions]
+  std::optional<std::uint64_t> seed;                       ///< Of all outputs.
   std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [questions][labels]
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [questions][k]
 
@@ -32,6 +34,7 @@ struct ChunkedReadout : Readout {
   bool reads_rows = false;  ///< Whether one row is read for each question, as `row` says.
   RowReadout row;
   std::vector<std::shared_ptr<const CompletionGenerator>> completions;  ///< [questions], or empty.
+  std::optional<std::uint64_t> seed;  ///< Empty if the request gives none and nothing is sampled.
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
   std::string Summary() const override {

@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "coordinator/generate/seed.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/batch/line_reader.h"
@@ -66,7 +66,8 @@ class Window {
 
   struct Slot {
     std::int64_t bytes = 0;
-    FinishRecord finish;  ///< Set when the line's record can be formed.
+    std::int64_t response_bytes = 0;  ///< Bound on its response.
+    FinishRecord finish;              ///< Set when the line's record can be formed.
     Scheduler::Ticket ticket = Scheduler::kNoTicket;
   };
 
@@ -77,11 +78,24 @@ class Window {
     if (failed_) {
       return nullptr;
     }
-    auto slot = std::make_shared<Slot>(Slot{bytes, {}});
+    auto slot = std::make_shared<Slot>();
+    slot->bytes = bytes;
     slots_.push_back(slot);
     bytes_ += bytes;
     changed_.notify_all();
     return slot;
+  }
+
+  /// Waits for room for the response of the line opened last. There is always room if all earlier
+  /// lines are written. Returns at once if the output has failed.
+  void AwaitResponseRoom(Slot& slot, std::int64_t bytes) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      return failed_ || slots_.size() == 1 ||
+             response_bytes_ + bytes <= options_.max_response_bytes_in_flight;
+    });
+    slot.response_bytes = bytes;
+    response_bytes_ += bytes;
   }
 
   /// Records the ticket of the line's request. False if the output has failed: the caller must then
@@ -123,6 +137,7 @@ class Window {
   void Written() {
     const std::lock_guard lock(mutex_);
     bytes_ -= slots_.front()->bytes;
+    response_bytes_ -= slots_.front()->response_bytes;
     slots_.pop_front();
     changed_.notify_all();
   }
@@ -150,20 +165,25 @@ class Window {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Slot>> slots_;
   std::int64_t bytes_ = 0;
+  std::int64_t response_bytes_ = 0;
   bool closed_ = false;
   bool failed_ = false;
 };
 
-/// A line's place in the window, as the sink of its request. Responses of any size are accepted.
-/// The window bounds how many lines are in flight, and a response is formed only when its line is
-/// written, so there is one at a time. Until then a line has only its rows and completions.
+/// A line's place in the window, as the sink of its request. The window bounds the responses of all
+/// lines together, so that a line waits and is not refused; the sink bounds its own response. A
+/// response is formed when its line is written, one at a time. Until then a line has only its rows
+/// and completions.
 class LineSink : public ResponseSink {
  public:
   LineSink(std::shared_ptr<Window> window, std::shared_ptr<Window::Slot> slot,
-           std::string custom_id)
-      : window_(std::move(window)), slot_(std::move(slot)), custom_id_(std::move(custom_id)) {}
+           std::string custom_id, std::int64_t max_response_bytes)
+      : window_(std::move(window)),
+        slot_(std::move(slot)),
+        custom_id_(std::move(custom_id)),
+        response_(max_response_bytes) {}
 
-  HeldBytes& held_bytes() override { return unbounded_; }
+  HeldBytes& held_bytes() override { return response_; }
 
   std::optional<Error> StreamFault() const override {
     return BadRequest("stream_not_here",
@@ -186,7 +206,7 @@ class LineSink : public ResponseSink {
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<Window::Slot> slot_;
   const std::string custom_id_;
-  HeldBytes unbounded_{std::numeric_limits<std::int64_t>::max()};
+  HeldBytes response_;
 };
 
 /// Writes the window's records until it is closed and empty. After the output has failed, records
@@ -252,8 +272,8 @@ class LineTaker {
 
   void Take(std::string_view line, std::int64_t line_number,
             const std::shared_ptr<Window::Slot>& slot) const {
-    const Clock::time_point arrived = Clock::now();
-    const proto::Expected<nlohmann::json> parsed = ParseJson(line);
+    const Clock::time_point begin = Clock::now();
+    const proto::Expected<nlohmann::json> parsed = ParseJson(line, service_.max_values());
     if (!parsed) {
       return Refuse(nullptr, parsed.error(), line_number, *slot);
     }
@@ -278,9 +298,18 @@ class LineTaker {
     }
     const auto body = json.find("body");
     static const nlohmann::json kNoBody;
-    const Scheduler::Ticket ticket =
-        service_.Begin(*endpoint, endpoint->FromJson(body == json.end() ? kNoBody : *body), arrived,
-                       std::make_shared<LineSink>(window_, slot, *custom_id));
+    ParsedRequest request = endpoint->FromJson(body == json.end() ? kNoBody : *body);
+    Clock::duration waited{0};
+    if (request) {
+      (*request)->default_seed = DerivedSeed(options_.seed, *custom_id);
+      const Clock::time_point waiting_since = Clock::now();
+      window_->AwaitResponseRoom(*slot, service_.ResponseBytesBound(**request));
+      waited = Clock::now() - waiting_since;
+    }
+    // The request's own time does not count while it waits for the lines before it.
+    const Scheduler::Ticket ticket = service_.Begin(
+        *endpoint, std::move(request), begin + waited,
+        std::make_shared<LineSink>(window_, slot, *custom_id, options_.max_response_bytes));
     if (!window_->Queued(*slot, ticket)) {
       service_.Cancel({ticket});
     }

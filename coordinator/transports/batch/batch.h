@@ -17,6 +17,13 @@ struct BatchOptions {
   // Scheduler::WaitForRoom bounds what waits to be computed.
   std::size_t max_lines_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{64} << 20;
+  /// Of the responses of these lines: see EndpointRequest::ResponseBytesBound.
+  std::int64_t max_response_bytes_in_flight = std::int64_t{256} << 20;
+  /// A request whose response could be larger is refused with a 413, as on the request socket: see
+  /// SocketOptions::max_held_bytes.
+  std::int64_t max_response_bytes = std::int64_t{1} << 30;
+  /// Completions of a request without a seed get one that follows from this one and `custom_id`.
+  std::uint64_t seed = 0;
 };
 
 struct BatchSummary {
@@ -32,9 +39,10 @@ struct BatchSummary {
 /// Runs OpenAI batch lines, {"custom_id":…,"method":"POST","url":…,"body":{…}}, and writes one line
 /// for each in the order of the input, even if they are computed in another order. Blank lines are
 /// skipped. A line that is not a request gets an error record with its number. Lines are read,
-/// parsed and tokenized on the calling thread; responses are formed and written on another thread,
-/// and flushed whenever the next one is not ready. If the output fails, requests that still wait to
-/// be computed are cancelled.
+/// parsed and tokenized on the calling thread, which waits while the responses of earlier lines
+/// take too much room; responses are formed and written on another thread, and flushed whenever the
+/// next one is not ready. If the output fails, requests that still wait to be computed are
+/// cancelled.
 BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& service,
                       const BatchOptions& options);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -41,12 +42,14 @@ class ByteStream {
 
   /// Time at which the last read or write completed.
   Clock::time_point last_transfer() const { return last_transfer_; }
+  /// Number of bytes that reads have returned.
+  std::int64_t bytes_read() const { return bytes_read_; }
 
   template <typename Buffers, typename Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     return boost::asio::async_initiate<Token, void(error_code, std::size_t)>(
         [this](auto handler, const boost::asio::mutable_buffer& into) {
-          ReadSome(into, ToDone(std::move(handler)));
+          ReadSome(into, ToDone(std::move(handler), &bytes_read_));
         },
         token, First<boost::asio::mutable_buffer>(buffers));
   }
@@ -55,7 +58,7 @@ class ByteStream {
   auto async_write_some(const Buffers& buffers, Token&& token) {
     return boost::asio::async_initiate<Token, void(error_code, std::size_t)>(
         [this](auto handler, const boost::asio::const_buffer& from) {
-          WriteSome(from, ToDone(std::move(handler)));
+          WriteSome(from, ToDone(std::move(handler), /*count=*/nullptr));
         },
         token, First<boost::asio::const_buffer>(buffers));
   }
@@ -82,17 +85,22 @@ class ByteStream {
     return {};
   }
 
+  /// `count`, if it is not null, is increased by the bytes of the operation.
   template <typename Handler>
-  Done ToDone(Handler handler) {
+  Done ToDone(Handler handler, std::int64_t* count) {
     // Handlers may be movable only; a std::function's target must be copyable.
-    return [this, shared = std::make_shared<Handler>(std::move(handler))](const error_code& error,
-                                                                          std::size_t bytes) {
+    return [this, count, shared = std::make_shared<Handler>(std::move(handler))](
+               const error_code& error, std::size_t bytes) {
       last_transfer_ = Clock::now();
+      if (count != nullptr) {
+        *count += static_cast<std::int64_t>(bytes);
+      }
       std::move (*shared)(error, bytes);
     };
   }
 
   Clock::time_point last_transfer_ = Clock::now();
+  std::int64_t bytes_read_ = 0;
 };
 
 }  // namespace scorecast::coordinator

@@ -1,6 +1,7 @@
 #include "coordinator/transports/connection/connection.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include <boost/asio/dispatch.hpp>
@@ -12,6 +13,17 @@ namespace scorecast::coordinator {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+namespace {
+
+proto::Error ReadTimeout(std::chrono::milliseconds limit) {
+  return {408, "request_timeout",
+          "The request did not arrive within " + std::to_string(limit.count()) +
+              " ms of its first byte.",
+          ""};
+}
+
+}  // namespace
+
 Connection::Connection(std::uint64_t id, std::unique_ptr<ByteStream> stream,
                        std::unique_ptr<Protocol> protocol, const ConnectionContext& context,
                        Closed closed)
@@ -22,6 +34,7 @@ Connection::Connection(std::uint64_t id, std::unique_ptr<ByteStream> stream,
       closed_(std::move(closed)),
       idle_timer_(stream_->get_executor()),
       leaving_timer_(stream_->get_executor()),
+      reading_timer_(stream_->get_executor()),
       held_replies_(kMaxReplyBytes, &context.replies) {}
 
 void Connection::Start() {
@@ -46,7 +59,7 @@ void Connection::Refuse(proto::Error error) {
       return;
     }
     self->WatchIdle();
-    self->SendLast(self->protocol_->ErrorReply(error, self->held_replies_));
+    self->SendLastError(error);
   });
 }
 
@@ -61,12 +74,24 @@ void Connection::Close() {
   asio::post(stream_->get_executor(), [self = shared_from_this()] { self->CloseNow(); });
 }
 
+void Connection::BeginReading() {
+  reading_since_ = stream_->last_transfer();
+  read_before_ = stream_->bytes_read();
+  if (!is_reading_watched_) {
+    WatchReading(ReadingDeadline());
+  }
+}
+
 Connection::InFlight Connection::BeginRequest() {
+  const Clock::time_point arrived = reading_since_.value();
+  reading_since_.reset();
   const std::uint64_t number = next_request_++;
   auto pending = std::make_shared<PendingRequest>(held_replies_);
-  in_flight_.emplace(number, pending);
+  in_flight_.emplace(number, Request{pending, RequestBytes()});
+  ++context_.counters.requests_in_flight;
   beginning_ = true;
   return {.pending = std::move(pending),
+          .arrived = arrived,
           .begun =
               [self = shared_from_this()] {
                 asio::dispatch(self->stream_->get_executor(), [self] {
@@ -84,6 +109,10 @@ Connection::InFlight Connection::BeginRequest() {
 }
 
 void Connection::ReadNext() {
+  if (reading_since_) {
+    context_.memory.Note(RequestBytes());  // The request was skipped.
+    reading_since_.reset();
+  }
   if (is_closed_) {
     return;
   }
@@ -100,7 +129,8 @@ void Connection::ReadNext() {
 }
 
 bool Connection::MayRead() const {
-  return !beginning_ && in_flight_.size() < protocol_->max_in_flight() && held_replies_.HasRoom();
+  return !reads_no_more_ && !beginning_ && in_flight_.size() < protocol_->max_in_flight() &&
+         held_replies_.HasRoom();
 }
 
 void Connection::ResumeReading() {
@@ -128,13 +158,16 @@ void Connection::Deliver(std::uint64_t number, Reply reply) {
     return;
   }
   if (reply.is_last) {
-    in_flight_.erase(number);
+    const auto request = in_flight_.find(number);
+    context_.memory.Note(request->second.bytes);
+    in_flight_.erase(request);
+    --context_.counters.requests_in_flight;
   }
   Send(std::move(reply));
 }
 
 void Connection::Send(Reply reply) {
-  if (is_ending()) {
+  if (has_ended()) {
     return;
   }
   replies_.push_back(std::move(reply));
@@ -144,32 +177,43 @@ void Connection::Send(Reply reply) {
   }
 }
 
-void Connection::SendLast(Reply reply) {
+void Connection::SendError(const proto::Error& error) {
+  context_.counters.CountRefusal(error.reason);
+  Send(protocol_->ErrorReply(error, held_replies_));
+}
+
+void Connection::SendLastError(const proto::Error& error) {
   reading_paused_ = true;  // Until the reply is written: see Finish.
+  EndWith(error);
+}
+
+void Connection::EndWith(const proto::Error& error) {
+  reads_no_more_ = true;
   close_when_done_ = true;
-  Send(std::move(reply));
+  SendError(error);
 }
 
 void Connection::Write() {
-  asio::async_write(*stream_, asio::buffer(replies_.front().bytes),
-                    [self = shared_from_this()](const error_code& error, std::size_t) {
-                      if (error || self->is_closed_) {
-                        self->CloseNow();
-                        self->replies_.clear();  // Their `written` may refer to this object.
-                        return;
-                      }
-                      const std::function<void()> written =
-                          std::move(self->replies_.front().written);
-                      self->replies_.pop_front();
-                      if (!self->replies_.empty()) {
-                        self->Write();
-                      }
-                      if (written) {
-                        written();  // Last, because it may send the next reply.
-                      }
-                      self->FinishIfDone();
-                      self->ResumeReading();
-                    });
+  asio::async_write(
+      *stream_, asio::buffer(replies_.front().bytes),
+      [self = shared_from_this()](const error_code& error, std::size_t) {
+        if (error || self->is_closed_) {
+          self->CloseNow();
+          self->replies_.clear();  // Their `written` may refer to this object.
+          return;
+        }
+        const std::function<void()> written = std::move(self->replies_.front().written);
+        self->context_.memory.Note(static_cast<std::int64_t>(self->replies_.front().bytes.size()));
+        self->replies_.pop_front();
+        if (!self->replies_.empty()) {
+          self->Write();
+        }
+        if (written) {
+          written();  // Last, because it may send the next reply.
+        }
+        self->FinishIfDone();
+        self->ResumeReading();
+      });
 }
 
 Clock::time_point Connection::IdleSince() const {
@@ -179,7 +223,7 @@ Clock::time_point Connection::IdleSince() const {
 void Connection::WatchIdle() {
   idle_timer_.expires_at(IdleSince() + context_.idle_timeout);
   idle_timer_.async_wait([self = shared_from_this()](const error_code& error) {
-    if (error || self->is_ending()) {
+    if (error || self->has_ended()) {
       return;
     }
     // A client whose request is being computed is not idle; one that does not read its reply is.
@@ -193,6 +237,31 @@ void Connection::WatchIdle() {
       self->CloseNow();
     } else {
       self->WatchIdle();
+    }
+  });
+}
+
+Clock::time_point Connection::ReadingDeadline() const {
+  return *reading_since_ + context_.read_timeout +
+         std::chrono::seconds(RequestBytes() / kReadBytesPerSecond);
+}
+
+void Connection::WatchReading(Clock::time_point deadline) {
+  is_reading_watched_ = true;
+  reading_timer_.expires_at(deadline);
+  reading_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    self->is_reading_watched_ = false;
+    if (error || self->is_ending() || !self->reading_since_) {
+      return;
+    }
+    const Clock::time_point now = Clock::now();
+    if (now < self->ReadingDeadline()) {
+      self->WatchReading(self->ReadingDeadline());
+    } else if (self->stream_->HasUnread()) {
+      self->WatchReading(now + kUnreadGrace);
+    } else {
+      // The read under way goes on, and shows when the client has closed its side.
+      self->EndWith(ReadTimeout(self->context_.read_timeout));
     }
   });
 }
@@ -218,7 +287,7 @@ void Connection::FinishIfDone() {
 }
 
 void Connection::Finish() {
-  if (is_ending()) {
+  if (has_ended()) {
     return;
   }
   is_finishing_ = true;
@@ -240,9 +309,12 @@ void Connection::CloseNow() {
   stream_->Close();
   idle_timer_.cancel();
   leaving_timer_.cancel();
+  reading_timer_.cancel();
+  context_.counters.requests_in_flight -= static_cast<std::int64_t>(in_flight_.size());
   std::vector<Scheduler::Ticket> tickets;
-  for (const auto& [number, pending] : in_flight_) {
-    tickets.push_back(pending->Leave());
+  for (const auto& [number, request] : in_flight_) {
+    tickets.push_back(request.pending->Leave());
+    context_.memory.Note(request.bytes);
   }
   context_.cancel(std::move(tickets));
   closed_(id_);

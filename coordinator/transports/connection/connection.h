@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/transports/connection/byte_stream.h"
+#include "coordinator/transports/connection/client_counters.h"
+#include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/pending_request.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "proto/base/error.h"
@@ -23,7 +26,10 @@ namespace scorecast::coordinator {
 /// What all connections of a server share.
 struct ConnectionContext {
   std::chrono::milliseconds idle_timeout;  ///< See SocketOptions.
+  std::chrono::milliseconds read_timeout;  ///< See SocketOptions.
   const HeldBytes& replies;                ///< Bytes of the replies of all connections.
+  ClientCounters& counters;
+  MemoryReturn& memory;
   /// Drops queued jobs whose client has left. Called on any thread.
   std::function<void(std::vector<Scheduler::Ticket>)> cancel;
 };
@@ -60,6 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// A request in flight, as its handler sees it.
   struct InFlight {
     std::shared_ptr<PendingRequest> pending;
+    Clock::time_point arrived;  ///< When its first byte arrived.
     /// Must be called once, from any thread, when the bytes that the reply may take count as held.
     /// No further request is read before that.
     std::function<void()> begun;
@@ -69,20 +76,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   ByteStream& stream() { return *stream_; }
-  /// Bytes of this connection's replies that are being written or still to be computed.
-  HeldBytes& replies() { return held_replies_; }
   /// Whether requests that still arrive are dropped.
-  bool is_ending() const { return is_closed_ || is_finishing_; }
+  bool is_ending() const { return has_ended() || reads_no_more_; }
 
+  /// Called when the first byte of a request has arrived. From then on until BeginRequest or
+  /// ReadNext is called, the time limit of a request counts: see SocketOptions::read_timeout.
+  void BeginReading();
+  /// Called when a request has arrived as a whole.
   InFlight BeginRequest();
   /// Called when the protocol is done with a request's bytes. Reads the next one, at once or as
   /// soon as the bounds allow.
   void ReadNext();
-  /// Queues bytes that belong to no request in flight.
-  void Send(Reply reply);
+  /// Sends an error that belongs to no request in flight.
+  void SendError(const proto::Error& error);
   /// The same, then closes the connection as soon as no request is in flight and every reply is
   /// written. Called instead of ReadNext if the rest of the client's bytes cannot be understood.
-  void SendLast(Reply reply);
+  void SendLastError(const proto::Error& error);
   /// Closes the stream and cancels the requests in flight.
   void CloseNow();
 
@@ -95,13 +104,26 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// While reading is paused, no read notices that the client has left, so this is polled at this
   /// interval.
   static constexpr auto kLeaveCheck = std::chrono::milliseconds(500);
+  /// A request has a second more to arrive for each of these many bytes that have arrived.
+  static constexpr std::int64_t kReadBytesPerSecond = std::int64_t{64} << 10;
+  /// If bytes wait to be read when the time of a request is over, the server was the slow one. The
+  /// request then has this much more time.
+  static constexpr auto kUnreadGrace = std::chrono::seconds(1);
 
+  bool has_ended() const { return is_closed_ || is_finishing_; }
   bool MayRead() const;
   void ResumeReading();
   void DiscardInput();
   void Deliver(std::uint64_t number, Reply reply);
+  void Send(Reply reply);
+  /// Takes no further request, and closes the connection when everything is written.
+  void EndWith(const proto::Error& error);
   void Write();
   void WatchIdle();
+  /// Ends the connection if the request that is being read takes too long.
+  void WatchReading(Clock::time_point deadline);
+  Clock::time_point ReadingDeadline() const;
+  std::int64_t RequestBytes() const { return stream_->bytes_read() - read_before_; }
   /// Polls whether the client has left, while reading is paused.
   void WatchLeaving();
   /// When the idle timeout began: at the last transfer, or when the client last had a reason to be
@@ -120,6 +142,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Clock::time_point last_excuse_ = Clock::now();  ///< See IdleSince.
   boost::asio::steady_timer leaving_timer_;
 
+  /// When the first byte of the request that is being read arrived. Empty between requests.
+  std::optional<Clock::time_point> reading_since_;
+  std::int64_t read_before_ = 0;  ///< Bytes read when that request began.
+  /// Runs on between requests, so that a request which arrives at once does not set it.
+  boost::asio::steady_timer reading_timer_;
+  bool is_reading_watched_ = false;  ///< `reading_timer_` runs.
+
   bool reading_paused_ = false;
   bool beginning_ = false;  ///< The last request read has not called `begun` yet.
   std::vector<char> discarded_;
@@ -129,8 +158,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::uint64_t next_request_ = 0;
   /// By a number that the connection chooses, because a client may use an id twice.
-  std::unordered_map<std::uint64_t, std::shared_ptr<PendingRequest>> in_flight_;
+  struct Request {
+    std::shared_ptr<PendingRequest> pending;
+    std::int64_t bytes = 0;
+  };
+  std::unordered_map<std::uint64_t, Request> in_flight_;
   bool close_when_done_ = false;
+  bool reads_no_more_ = false;  ///< No further request is taken.
   bool is_finishing_ = false;
   bool is_closed_ = false;
 };

@@ -27,10 +27,11 @@ class Protocol {
  public:
   virtual ~Protocol() = default;
 
-  /// Reads one request from the connection's stream and begins it with Connection::BeginRequest,
-  /// or skips it. Then calls Connection::ReadNext, or Connection::CloseNow if the stream failed.
-  /// Never called while a previous call is under way. Handlers of reads hold `connection`, which
-  /// keeps this object alive.
+  /// Reads one request from the connection's stream, calls Connection::BeginReading at its first
+  /// byte, and begins it with Connection::BeginRequest, or skips it. Then calls
+  /// Connection::ReadNext, or Connection::CloseNow if the stream failed. Never called while a
+  /// previous call is under way. Handlers of reads hold `connection`, which keeps this object
+  /// alive.
   virtual void ReadRequest(std::shared_ptr<Connection> connection) = 0;
 
   /// A reply that reports a fault of the connection itself and not of one request.

@@ -19,14 +19,19 @@ struct Client {
   std::shared_ptr<ReplyFormat> format;
   std::shared_ptr<PendingRequest> pending;
   RequestHandler::Replied replied;
+  ClientCounters& counters;
 };
+
+Reply ErrorReply(const Client& client, const proto::Error& error) {
+  client.counters.CountRefusal(error.reason);
+  return ToReply(client.format->Error(error), client.pending->replies());
+}
 
 /// Forms the response and its reply.
 Reply FormReply(const Client& client, const DeferredResponse& deferred) {
   const auto response = deferred.form();
-  return ToReply(
-      response ? client.format->Response(**response) : client.format->Error(response.error()),
-      client.pending->replies());
+  return response ? ToReply(client.format->Response(**response), client.pending->replies())
+                  : ErrorReply(client, response.error());
 }
 
 /// Forms replies on `executor`, or on `long_executor` if they are long.
@@ -88,9 +93,9 @@ void RequestHandler::WaitIdle() {
   service_.WaitIdle();
 }
 
-void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
-                            const Begun& begun, const Replied& replied) {
-  const Clock::time_point arrived = Clock::now();
+void RequestHandler::Handle(std::size_t bytes, Clock::time_point arrived, Parse parse,
+                            std::shared_ptr<PendingRequest> pending, const Begun& begun,
+                            const Replied& replied) {
   if (bytes <= static_cast<std::size_t>(kLongBytes)) {
     Begin(parse, arrived, pending, replied);
     begun();
@@ -108,17 +113,17 @@ void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<Pend
 void RequestHandler::Begin(const Parse& parse, Clock::time_point arrived,
                            const std::shared_ptr<PendingRequest>& pending, const Replied& replied) {
   IncomingRequest request = parse(service_);
+  const Client client{request.format, pending, replied, counters_};
   if (request.endpoint == nullptr) {
-    replied(ToReply(request.format->Error(request.parsed.error()), pending->replies()));
+    replied(ErrorReply(client, request.parsed.error()));
     return;
   }
   std::shared_ptr<DeltaStream> stream;
   if (request.parsed && (*request.parsed)->streams()) {
     stream = std::make_shared<DeltaStream>(request.format, pending, executor_, replied);
   }
-  const auto sink =
-      std::make_shared<ReplySink>(Client{std::move(request.format), pending, replied}, executor_,
-                                  long_thread_.get_executor(), std::move(stream));
+  const auto sink = std::make_shared<ReplySink>(client, executor_, long_thread_.get_executor(),
+                                                std::move(stream));
   const Scheduler::Ticket ticket =
       service_.Begin(*request.endpoint, std::move(request.parsed), arrived, sink);
   if (!pending->Queued(ticket)) {

@@ -15,6 +15,7 @@
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/scheduler.h"
+#include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/pending_request.h"
 #include "coordinator/transports/connection/reply_format.h"
 
@@ -47,9 +48,9 @@ class RequestHandler {
   /// to be computed, counts in the replies of `pending`.
   using Begun = std::function<void()>;
 
-  /// `bytes` is the size of the request.
-  void Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
-              const Begun& begun, const Replied& replied);
+  /// `bytes` is the size of the request, whose first byte came at `arrived`.
+  void Handle(std::size_t bytes, Clock::time_point arrived, Parse parse,
+              std::shared_ptr<PendingRequest> pending, const Begun& begun, const Replied& replied);
 
   /// Drops what still waits to be computed for clients that have left.
   void Cancel(std::vector<Scheduler::Ticket> tickets) { service_.Cancel(std::move(tickets)); }
@@ -60,6 +61,7 @@ class RequestHandler {
   void WaitIdle();
 
   HeldBytes& replies() { return replies_; }
+  ClientCounters& counters() { return counters_; }
 
  private:
   void Begin(const Parse& parse, Clock::time_point arrived,
@@ -67,6 +69,7 @@ class RequestHandler {
 
   RequestService& service_;
   boost::asio::any_io_executor executor_;
+  ClientCounters counters_;
   HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.
   boost::asio::thread_pool long_thread_{1};
 };

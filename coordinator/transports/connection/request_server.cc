@@ -8,6 +8,7 @@
 #include <boost/asio/strand.hpp>
 #include <spdlog/spdlog.h>
 
+#include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/connection/tcp_stream.h"
 #include "proto/base/error.h"
 
@@ -42,9 +43,14 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       work_(io_.get_executor()),
       requests_(std::max(options.max_held_bytes, options.max_request_bytes)),
       handler_(service, io_.get_executor(), options.max_held_bytes),
+      memory_(io_.get_executor()),
       protocol_context_{handler_, requests_, options.max_request_bytes},
       make_protocol_(std::move(make_protocol)),
-      context_{options.idle_timeout, handler_.replies(),
+      context_{options.idle_timeout,
+               options.read_timeout,
+               handler_.replies(),
+               handler_.counters(),
+               memory_,
                [this](std::vector<Scheduler::Ticket> left) { handler_.Cancel(std::move(left)); }},
       acceptor_(asio::make_strand(io_)),
       accept_again_(acceptor_.get_executor()) {
@@ -77,6 +83,7 @@ RequestServer::~RequestServer() {
   // A pass may still compute a request whose client has left, and its response is posted to these
   // threads.
   handler_.WaitIdle();
+  memory_.Stop();
   work_.reset();
   for (std::thread& thread : threads_) {
     thread.join();
@@ -85,12 +92,13 @@ RequestServer::~RequestServer() {
 
 void RequestServer::Accept() {
   // Each connection works on a strand of its own, on whichever thread is free.
-  acceptor_.async_accept(asio::make_strand(io_), [this](error_code error, tcp::socket socket) {
+  const auto executor = asio::make_strand(io_);
+  acceptor_.async_accept(executor, accepted_, [this](error_code error, tcp::socket socket) {
     if (error == asio::error::operation_aborted || !acceptor_.is_open()) {
       return;
     }
     if (!error) {
-      Admit(std::move(socket));
+      Admit(std::move(socket), CountedAddress(accepted_.address()));
       Accept();
       return;
     }
@@ -104,39 +112,68 @@ void RequestServer::Accept() {
   });
 }
 
-void RequestServer::Admit(tcp::socket socket) {
+std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& client) const {
+  const auto error = [](const std::string& from, std::size_t limit) {
+    return proto::Error{
+        503, "too_many_connections",
+        "Too many connections" + from + ": more than " + std::to_string(limit) + ".", ""};
+  };
+  if (connections_.size() - refused_ >= options_.max_connections) {
+    return error("", options_.max_connections);
+  }
+  const std::size_t limit = options_.max_connections_per_address.value_or(
+      std::max(options_.max_connections / 2, std::size_t{1}));
+  const auto found = addresses_.find(client);
+  if (found != addresses_.end() && found->second >= limit) {
+    return error(" from " + client.to_string(), limit);
+  }
+  return std::nullopt;
+}
+
+void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   std::shared_ptr<Connection> connection;
-  bool is_one_too_many = false;
+  std::optional<proto::Error> refusal;
   {
     const std::lock_guard lock(mutex_);
     if (!is_accepting_) {
       return;  // CloseConnections may already have closed the others.
     }
-    is_one_too_many = connections_.size() - refused_ >= options_.max_connections;
-    if (is_one_too_many && refused_ == kMaxRefused) {
+    refusal = Refusal(client);
+    if (refusal && refused_ == kMaxRefused) {
+      context_.counters.CountRefusal(refusal->reason);
       return;  // The socket is closed without a reply.
     }
-    refused_ += is_one_too_many ? 1 : 0;
+    if (refusal) {
+      ++refused_;
+    } else {
+      ++addresses_[client];
+    }
     const std::uint64_t id = next_id_++;
-    connection = std::make_shared<Connection>(id, std::make_unique<TcpStream>(std::move(socket)),
-                                              make_protocol_(protocol_context_), context_,
-                                              [this, is_one_too_many](std::uint64_t closed_id) {
-                                                const std::lock_guard closing(mutex_);
-                                                connections_.erase(closed_id);
-                                                refused_ -= is_one_too_many ? 1 : 0;
-                                                closed_.notify_all();
-                                              });
+    connection = std::make_shared<Connection>(
+        id, std::make_unique<TcpStream>(std::move(socket)), make_protocol_(protocol_context_),
+        context_, [this, client, is_refused = refusal.has_value()](std::uint64_t closed_id) {
+          Forget(closed_id, client, is_refused);
+        });
     connections_.emplace(id, connection);
   }
-  if (is_one_too_many) {
-    connection->Refuse(
-        {503, "too_many_connections",
-         "Too many connections: more than " + std::to_string(options_.max_connections) + ".", ""});
+  if (refusal) {
+    connection->Refuse(*std::move(refusal));
   } else {
     connection->Start();
   }
+}
+
+void RequestServer::Forget(std::uint64_t id, const asio::ip::address& client, bool is_refused) {
+  const std::lock_guard lock(mutex_);
+  connections_.erase(id);
+  if (is_refused) {
+    --refused_;
+  } else if (const auto own = addresses_.find(client); --own->second == 0) {
+    addresses_.erase(own);
+  }
+  closed_.notify_all();
 }
 
 void RequestServer::StartDraining() {
@@ -183,9 +220,16 @@ std::vector<std::shared_ptr<Connection>> RequestServer::Connections() const {
   return connections;
 }
 
-std::size_t RequestServer::connections() const {
+ClientsStatus RequestServer::status() const {
+  ClientsStatus status;
+  status.requests_in_flight = context_.counters.requests_in_flight;
+  status.held_request_bytes = requests_.bytes();
+  status.held_reply_bytes = context_.replies.bytes();
+  status.refusals = context_.counters.refusals();
   const std::lock_guard lock(mutex_);
-  return connections_.size();
+  status.connections = connections_.size();
+  status.addresses = addresses_.size();
+  return status;
 }
 
 }  // namespace scorecast::coordinator

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "coordinator/request/server_options.h"
@@ -13,10 +14,14 @@ struct SocketOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 7400;  ///< 0: any free one; see RequestServer::port.
   std::size_t max_connections = 16384;
+  /// Of one client address: see CountedAddress. If not set, half of `max_connections`.
+  std::optional<std::size_t> max_connections_per_address;
   /// A connection is closed after this time without a byte in or out while none of its requests is
-  /// being computed. This ends idle clients, clients that stop in the middle of a request, and
-  /// clients that do not read their replies.
+  /// being computed. This ends idle clients and clients that do not read their replies.
   std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
+  /// A request must arrive within this time of its first byte. A large one has a second more for
+  /// each 64 KiB of it that have arrived. Otherwise its client gets a 408 and is disconnected.
+  std::chrono::milliseconds read_timeout = std::chrono::seconds(30);
   std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Largest request.
   /// Upper bound on the bytes of all requests that are being read. It counts as at least
   /// `max_request_bytes`. A request that would exceed it is refused with a 503. The same bound

@@ -31,8 +31,17 @@ Reply FrameProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) c
   return ToReply(FrameFormat(/*request_id=*/0, /*endpoint=*/nullptr).Error(error), replies);
 }
 
-void FrameProtocol::SendError(Connection& connection, const proto::Error& error) const {
-  connection.Send(ErrorReply(error, connection.replies()));
+bool FrameProtocol::MayGoOn(Connection& connection, const boost::system::error_code& error) {
+  if (!error && !connection.is_ending()) {
+    return true;
+  }
+  ReleaseMessage();
+  if (error) {
+    connection.CloseNow();
+  } else {
+    connection.ReadNext();
+  }
+  return false;
 }
 
 template <typename Next>
@@ -40,28 +49,37 @@ void FrameProtocol::Fill(const ConnectionPtr& connection, asio::mutable_buffer b
   asio::async_read(connection->stream(), buffer,
                    [this, connection, next = std::move(next)](
                        const boost::system::error_code& error, std::size_t) {
-                     if (error) {
-                       ReleaseMessage();
-                       connection->CloseNow();
-                     } else if (connection->is_ending()) {
-                       ReleaseMessage();
-                       connection->ReadNext();
-                     } else {
+                     if (MayGoOn(*connection, error)) {
                        next();
                      }
                    });
 }
 
 void FrameProtocol::ReadRequest(ConnectionPtr connection) {
-  Fill(connection, asio::buffer(header_), [this, connection] {
-    const std::size_t length = proto::FrameLength(header_);
-    if (length > static_cast<std::size_t>(context_.max_request_bytes)) {
-      SendError(*connection, FrameTooLarge(length, context_.max_request_bytes));
-      SkipMessage(connection, length);
-    } else {
-      ReadMessage(connection, length);
-    }
-  });
+  connection->stream().async_read_some(
+      asio::buffer(header_),
+      [this, connection](const boost::system::error_code& error, std::size_t bytes) {
+        if (!MayGoOn(*connection, error)) {
+          return;
+        }
+        connection->BeginReading();
+        if (bytes == header_.size()) {
+          HandleHeader(connection);
+        } else {
+          Fill(connection, asio::buffer(header_) + bytes,
+               [this, connection] { HandleHeader(connection); });
+        }
+      });
+}
+
+void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
+  const std::size_t length = proto::FrameLength(header_);
+  if (length > static_cast<std::size_t>(context_.max_request_bytes)) {
+    connection->SendError(FrameTooLarge(length, context_.max_request_bytes));
+    SkipMessage(connection, length);
+  } else {
+    ReadMessage(connection, length);
+  }
 }
 
 void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t length) {
@@ -74,7 +92,7 @@ void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t len
   Held held = context_.requests.TryHold(static_cast<std::int64_t>(piece));
   if (held == nullptr) {
     ReleaseMessage();
-    SendError(*connection, Overloaded());
+    connection->SendError(Overloaded());
     SkipMessage(connection, length - have);
     return;
   }
@@ -103,7 +121,7 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
   const std::size_t bytes = message.size();
   const Connection::InFlight request = connection->BeginRequest();
   context_.handler.Handle(
-      bytes,
+      bytes, request.arrived,
       [message = std::move(message), held = std::move(held)](const RequestService& service) {
         return FrameRequest(service, message);
       },

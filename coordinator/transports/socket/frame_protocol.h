@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/system/error_code.hpp>
 
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/transports/connection/connection.h"
@@ -33,16 +34,18 @@ class FrameProtocol : public Protocol {
 
   using ConnectionPtr = std::shared_ptr<Connection>;
 
+  /// False if the connection has ended or is ending; the request is then dropped.
+  bool MayGoOn(Connection& connection, const boost::system::error_code& error);
   /// Fills `buffer`, then calls `next` unless the connection has ended or is ending.
   template <typename Next>
   void Fill(const ConnectionPtr& connection, boost::asio::mutable_buffer buffer, Next next);
   /// Reads until `message_` has `length` bytes, then handles it.
   void ReadMessage(const ConnectionPtr& connection, std::size_t length);
+  void HandleHeader(const ConnectionPtr& connection);
   /// Reads `length` bytes and drops them.
   void SkipMessage(const ConnectionPtr& connection, std::size_t length);
   void HandleMessage(const ConnectionPtr& connection);
   void ReleaseMessage();
-  void SendError(Connection& connection, const proto::Error& error) const;
 
   const ProtocolContext& context_;
   proto::FrameHeader header_{};

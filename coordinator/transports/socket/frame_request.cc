@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/request/value_limit.h"
 #include "coordinator/transports/socket/frame_format.h"
+#include "coordinator/transports/socket/message_values.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -19,6 +21,10 @@ IncomingRequest Fault(std::uint64_t request_id, proto::Error error) {
 }  // namespace
 
 IncomingRequest FrameRequest(const RequestService& service, const std::string& message) {
+  const std::int64_t max_values = service.max_values();
+  if (HasMoreValues(message, *v1::Request::descriptor(), max_values)) {
+    return Fault(0, TooManyValues(max_values));
+  }
   v1::Request request;
   if (!request.ParseFromString(message)) {
     return Fault(0, BadRequest("not_a_message",

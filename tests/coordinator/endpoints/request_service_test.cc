@@ -28,8 +28,8 @@ constexpr const char* kPrompt = R"({"prompt":"p","max_new_tokens":3)";
 Scheduler::Ticket Begin(FakeServer& server, const std::string& url, const std::string& body,
                         const std::shared_ptr<AskingSink>& sink) {
   const Endpoint& endpoint = *server.service.FindByUrl(url);
-  return server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body).value()), Clock::now(),
-                              sink);
+  return server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body, 1000).value()),
+                              Clock::now(), sink);
 }
 
 proto::Error ErrorOf(AskingSink& sink) {
@@ -75,8 +75,8 @@ TEST(RequestService, AnEndpointWithoutAMessageIsFoundByUrlOnly) {
 
 TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
   // Has the required fields of every endpoint. Each ignores those of the others.
-  const auto body =
-      ParseJson(R"({"query":"q","items":["i"],"prompt":"p","max_new_tokens":1,"stream":true})");
+  const auto body = ParseJson(
+      R"({"query":"q","items":["i"],"prompt":"p","max_new_tokens":1,"stream":true})", 1000);
   int streaming = 0;
   for (const Endpoint* endpoint : Endpoints()) {
     const ParsedRequest parsed = endpoint->FromJson(body.value());

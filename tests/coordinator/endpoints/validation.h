@@ -9,6 +9,7 @@
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_context.h"
+#include "coordinator/request/value_limit.h"
 #include "proto/base/expected.h"
 #include "tests/coordinator/fake_tokenizer.h"
 
@@ -42,7 +43,7 @@ struct CheckingServer {
 inline proto::Expected<PreparedRequest> PrepareBody(const Endpoint& endpoint,
                                                     const std::string& body,
                                                     const RequestContext& context) {
-  const auto json = ParseJson(body);
+  const auto json = ParseJson(body, MaxValues(context.config, context.options));
   if (!json) {
     return proto::Unexpected(json.error());
   }

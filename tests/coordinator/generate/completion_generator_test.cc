@@ -250,9 +250,9 @@ TEST_F(CompletionGeneratorTest, ARowThatIsNotFiniteEndsTheCompletion) {
 TEST_F(CompletionGeneratorTest, ABrokenLogitOfAWholeRowIsSeen) {
   std::vector<float> logits(200, 0.5f);
   for (const SamplingOptions& sampling : {SamplingOptions{},
-                                          {.temperature = 1},
-                                          {.temperature = 1, .top_k = 3},
-                                          {.temperature = 1, .top_p = 0.5}}) {
+                                          {.temperature = 1, .seed = 1},
+                                          {.temperature = 1, .top_k = 3, .seed = 1},
+                                          {.temperature = 1, .top_p = 0.5, .seed = 1}}) {
     CompletionGenerator generator(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling},
                                   {});
     EXPECT_EQ(generator.Take(ReadFullRow(logits, generator.Wanted())).kind,
@@ -273,7 +273,8 @@ TEST_F(CompletionGeneratorTest, StepsCountTokensNotReads) {
   std::vector<float> peaked = flat;
   peaked[7] = 50;
   CompletionGenerator generator(
-      nullptr, 300, {}, {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.9}}, {});
+      nullptr, 300, {},
+      {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.9, .seed = 0}}, {});
   EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kReadAgain);
   EXPECT_EQ(generator.Wanted().top_k, 300);
   EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kToken);

@@ -71,7 +71,7 @@ TokenId Expected(const SamplingOptions& options, const Logits& logits, std::uint
   std::pair<double, TokenId> best = {-INFINITY, -1};
   for (const auto& [id, weight] : Candidates(options, logits)) {
     const double value = logits[id] / static_cast<float>(options.temperature) +
-                         proto::GumbelNoise(options.seed, step, id);
+                         proto::GumbelNoise(options.seed.value(), step, id);
     best = std::max(best, {value, id});
   }
   return best.second;
@@ -115,13 +115,15 @@ TEST(TokenSampler, LeavesTheDrawToTheRanksIfAllTokensAreCandidates) {
 }
 
 TEST(TokenSampler, ReadsOnlyTheBestIfTheyAreEnough) {
-  const TokenSampler sampler({.temperature = 2, .top_p = 0.5, .top_k = 30}, 1000);
+  const TokenSampler sampler({.temperature = 2, .top_p = 0.5, .top_k = 30, .seed = 0}, 1000);
   EXPECT_EQ(sampler.Wanted(0).top_k, 30);
   EXPECT_EQ(sampler.Wanted(0).temperature, 2);
   EXPECT_FALSE(sampler.Wanted(0).draw);
-  EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5}, 1000).Wanted(0).top_k, 64);
-  EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5}, 20).Wanted(0).top_k, 20);
-  EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5, .top_k = 20}, 20).Wanted(0).top_k, 20);
+  EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5, .seed = 0}, 1000).Wanted(0).top_k, 64);
+  EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5, .seed = 0}, 20).Wanted(0).top_k, 20);
+  EXPECT_EQ(
+      TokenSampler({.temperature = 1, .top_p = 0.5, .top_k = 20, .seed = 0}, 20).Wanted(0).top_k,
+      20);
 }
 
 // Each token must be the one that the definitions choose from the whole row, however much was read
@@ -180,7 +182,8 @@ TEST(TokenSampler, ReadsOnUntilTheMassIsProven) {
 
 TEST(TokenSampler, TakesAllIfRoundingLeavesTheMassUnproven) {
   const Logits logits(100, 0.f);
-  TokenSampler sampler({.temperature = 1, .top_p = std::nextafter(1.0, 0.0)}, SizeOf(logits));
+  TokenSampler sampler({.temperature = 1, .top_p = std::nextafter(1.0, 0.0), .seed = 0},
+                       SizeOf(logits));
   ASSERT_FALSE(sampler.Take(ReadFullRow(logits, sampler.Wanted(0)), 0));
   proto::RowLogits row = ReadFullRow(logits, sampler.Wanted(0));
   ASSERT_EQ(row.top.size(), 100u);
@@ -194,9 +197,9 @@ TEST(TokenSampler, ExtremesLeaveTheBestOrAll) {
     const Logits logits = RandomLogits(300, 1, random);
     const auto best =
         static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-    EXPECT_EQ(Choose({.temperature = 1.5, .top_p = 1e-300}, logits, step), best);
-    EXPECT_EQ(Choose({.temperature = 1.5, .top_p = 0}, logits, step), best);
-    EXPECT_EQ(Choose({.temperature = 1.5, .top_k = 1}, logits, step), best);
+    EXPECT_EQ(Choose({.temperature = 1.5, .top_p = 1e-300, .seed = 0}, logits, step), best);
+    EXPECT_EQ(Choose({.temperature = 1.5, .top_p = 0, .seed = 0}, logits, step), best);
+    EXPECT_EQ(Choose({.temperature = 1.5, .top_k = 1, .seed = 0}, logits, step), best);
     EXPECT_EQ(Choose({.temperature = 0.0099}, logits, step), best);
     EXPECT_EQ(Choose({.temperature = 1e-300}, logits, step), best);
     // A top_k of the whole vocabulary or more keeps all tokens.
@@ -205,7 +208,7 @@ TEST(TokenSampler, ExtremesLeaveTheBestOrAll) {
     EXPECT_EQ(Choose({.temperature = 0.9, .top_k = INT64_MAX, .seed = 8}, logits, step),
               Choose({.temperature = 0.9, .seed = 8}, logits, step));
   }
-  EXPECT_EQ(Choose({.temperature = 1, .top_p = 0.3}, {2}), 0);
+  EXPECT_EQ(Choose({.temperature = 1, .top_p = 0.3, .seed = 0}, {2}), 0);
 }
 
 /// The value that chi-square with this many degrees of freedom exceeds once in 3.5 million times (5
@@ -222,7 +225,7 @@ void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bo
   TokenSampler sampler(options, SizeOf(logits));
   for (int i = 0; i < kDraws; ++i) {
     SamplingOptions seeded = options;
-    seeded.seed += by_seed ? i : 0;
+    *seeded.seed += by_seed ? i : 0;
     ++counts[by_seed ? Choose(seeded, logits) : Choose(sampler, logits, i)];
   }
   const auto candidates = Candidates(options, logits);
@@ -254,7 +257,7 @@ TEST(TokenSampler, DrawsFromTheExactDistribution) {
           {.temperature = 1, .top_k = 7, .seed = 4},
           {.temperature = 1, .top_p = 0.8, .seed = 5},
           {.temperature = 1.3, .top_p = 0.6, .top_k = 12, .seed = 6}}) {
-      SCOPED_TRACE(options.seed);
+      SCOPED_TRACE(*options.seed);
       ExpectDistribution(options, logits, by_seed);
     }
   }

@@ -1,5 +1,6 @@
 #include "coordinator/json/json_text.h"
 
+#include <cstdint>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -8,8 +9,10 @@
 namespace scorecast::coordinator {
 namespace {
 
+constexpr std::int64_t kMaxValues = 5000;
+
 std::string Reason(std::string_view text) {
-  const auto json = ParseJson(text);
+  const auto json = ParseJson(text, kMaxValues);
   return json ? "" : json.error().reason;
 }
 
@@ -46,8 +49,19 @@ TEST(ParseJson, NestingIsBounded) {
   EXPECT_EQ(Reason("[" + Repeated("[],", 100) + "[]]"), "") << "side by side";
 }
 
+TEST(ParseJson, TextsListsAndObjectsAreCountedBeforeAnythingIsBuilt) {
+  for (const char* value : {"[],", "{},", "\"\",", "\"[{\\\"\","}) {
+    EXPECT_EQ(Reason("[" + Repeated(value, kMaxValues - 2) + "[]]"), "") << value;
+    EXPECT_EQ(Reason("[" + Repeated(value, kMaxValues - 1) + "[]]"), "too_many_values") << value;
+  }
+  EXPECT_EQ(Reason("{\"a\":[" + Repeated("[1],", kMaxValues)), "too_many_values") << "not JSON";
+  EXPECT_EQ(Reason("[" + Repeated("262143,", 1'000'000) + "7]"), "") << "token ids do not count";
+  EXPECT_EQ(ParseJson("[[],[]]", 2).error().message,
+            "The request has too many texts, lists and objects: more than 2.");
+}
+
 TEST(ParseJson, TheLastOfEqualKeysCounts) {
-  EXPECT_EQ(ParseJson(R"({"a":1,"a":2})").value()["a"], 2);
+  EXPECT_EQ(ParseJson(R"({"a":1,"a":2})", kMaxValues).value()["a"], 2);
 }
 
 TEST(ErrorBody, IsFlat) {
@@ -62,7 +76,8 @@ TEST(ErrorBody, IsFlat) {
 
 TEST(ToJsonText, NumbersReadBackAsTheSameBits) {
   for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -745.13321910194110}) {
-    EXPECT_EQ(ParseJson(ToJsonText(OrderedJson::array({value}))).value()[0].get<double>(), value);
+    const std::string text = ToJsonText(OrderedJson::array({value}));
+    EXPECT_EQ(ParseJson(text, kMaxValues).value()[0].get<double>(), value);
   }
 }
 

@@ -185,7 +185,8 @@ TEST(ChunkedJson, HasTheFieldsThatWereAskedFor) {
   const auto body =
       ParseJson(R"({"system_prompt":[11],"chunks":[[21,22]],"question":[31],)"
                 R"("label_token_ids":[5,6],"return_token_logprobs":true,"top_logprobs":2,)"
-                R"("model":"mine","cache_salt":"tenant"})");
+                R"("model":"mine","cache_salt":"tenant"})",
+                1000);
   server.service.Begin(ChunkedEndpoint(), ChunkedEndpoint().FromJson(body.value()), Clock::now(),
                        sink);
   const auto response = sink->Wait().form();

@@ -7,11 +7,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
 #include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/request/chunk_packing.h"
+#include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 #include "tests/coordinator/endpoints/greedy_completion.h"
@@ -59,6 +61,28 @@ ChunkedRequest Example() {
   request.questions = {Bytes("why?"), Bytes("who?")};
   request.max_new_tokens = 9;
   return request;
+}
+
+TEST(ChunkedGeneration, ASeedIsDrawnAndSaid) {
+  FakeServer server;
+  ChunkedRequest request = Example();
+  EXPECT_EQ(ValueOrFail(Ask(server, request)).seed, std::nullopt) << "nothing is drawn";
+  request.sampling.temperature = 1.5;
+  const ChunkedResponse one = ValueOrFail(Ask(server, request));
+  const ChunkedResponse other = ValueOrFail(Ask(server, request));
+  ASSERT_TRUE(one.seed && other.seed);
+  EXPECT_NE(*one.seed, *other.seed);
+  EXPECT_NE(one.outputs->front().token_ids, other.outputs->front().token_ids);
+  request.sampling.seed = one.seed;
+  const ChunkedResponse again = ValueOrFail(Ask(server, request));
+  EXPECT_EQ(again.seed, one.seed);
+  EXPECT_EQ(again.outputs->front().token_ids, one.outputs->front().token_ids);
+  EXPECT_EQ(again.ToJson().at("seed"), *one.seed);
+  v1::Response message;
+  again.ToMessage(message);
+  EXPECT_EQ(message.chunked().seed(), *one.seed);
+  request.sampling.seed = 0;
+  EXPECT_EQ(ValueOrFail(Ask(server, request)).seed, 0U);
 }
 
 TEST(ChunkedGeneration, EachQuestionHasItsOwnCompletion) {

@@ -27,6 +27,9 @@ inline ChunkedResponse ChunkedResponseFromMessage(const v1::ChunkedResponse& mes
                                    FinishReasonOf(output.finish_reason())});
     }
   }
+  if (message.has_seed()) {
+    response.seed = message.seed();
+  }
   if (message.token_logprobs_size() > 0) {
     response.token_logprobs = RowsOf(message.token_logprobs());
   }

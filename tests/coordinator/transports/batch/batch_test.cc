@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/generate/seed.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 
@@ -282,8 +283,14 @@ TEST(Batch, KeepsTheOrderOfTheInputWhateverIsReadyFirst) {
 /// An endpoint with nothing to compute, whose responses are formed by a function.
 class FormingEndpoint : public Endpoint {
  public:
-  FormingEndpoint(std::function<void()> on_parse, std::function<void()> on_respond)
-      : on_parse_(std::move(on_parse)), on_respond_(std::move(on_respond)) {}
+  /// `response_bytes` is the bound on the response of each request.
+  FormingEndpoint(
+      std::function<void()> on_parse, std::function<void()> on_respond,
+      std::int64_t response_bytes = 0, std::function<void()> on_prepare = [] {})
+      : on_parse_(std::move(on_parse)),
+        on_respond_(std::move(on_respond)),
+        response_bytes_(response_bytes),
+        on_prepare_(std::move(on_prepare)) {}
 
   std::string_view name() const override { return "forming"; }
   std::string_view url() const override { return "/v1/score"; }
@@ -292,6 +299,8 @@ class FormingEndpoint : public Endpoint {
     on_parse_();
     Request request;
     request.on_respond = on_respond_;
+    request.response_bytes = response_bytes_;
+    request.on_prepare = on_prepare_;
     return AsParsed(proto::Expected<Request>(request));
   }
   ParsedRequest FromMessage(const v1::Request&) const override { return FromJson(json()); }
@@ -314,8 +323,11 @@ class FormingEndpoint : public Endpoint {
 
   struct Request : EndpointRequest {
     std::function<void()> on_respond;
+    std::int64_t response_bytes = 0;
+    std::function<void()> on_prepare;
 
     proto::Expected<PreparedRequest> Prepare(const RequestContext&, const OnDelta&) const override {
+      on_prepare();
       auto readout = std::make_shared<Responder>();
       readout->on_respond = on_respond;
       PreparedRequest prepared;
@@ -323,12 +335,14 @@ class FormingEndpoint : public Endpoint {
       return prepared;
     }
     std::int64_t ResponseBytesBound(const proto::ModelConfig& /*config*/) const override {
-      return 0;
+      return response_bytes;
     }
   };
 
   const std::function<void()> on_parse_;
   const std::function<void()> on_respond_;
+  const std::int64_t response_bytes_;
+  const std::function<void()> on_prepare_;
 };
 
 TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
@@ -361,6 +375,79 @@ TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
     EXPECT_EQ(RunBatch(in, out, server.service, options).succeeded, 3);
     server.scheduler.WaitIdle();
   }
+}
+
+TEST(Batch, ALineWaitsUntilTheResponsesOfEarlierLinesLeaveRoom) {
+  constexpr std::int64_t kBytes = 100'000;
+  for (const std::int64_t bound : {kBytes / 2, 5 * kBytes / 2}) {
+    BatchOptions options;
+    options.max_response_bytes_in_flight = bound;
+    const int fit = bound < kBytes ? 1 : 2;  // A single line always has room.
+    std::promise<void> too_early;
+    int begun = 0;
+    bool first = true;
+    const FormingEndpoint endpoint(
+        [] {},
+        [&] {
+          // The first line is in the window while its response is formed.
+          if (std::exchange(first, false)) {
+            EXPECT_EQ(too_early.get_future().wait_for(std::chrono::milliseconds(100)),
+                      std::future_status::timeout);
+          }
+        },
+        kBytes,
+        [&] {
+          if (++begun == fit + 1) {
+            too_early.set_value();
+          }
+        });
+    const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+    FakeServer server(FakeServer::MultiItem(), {}, endpoints);
+    const BatchRun run =
+        RunText(server, Line("1", "{}") + Line("2", "{}") + Line("3", "{}"), options);
+    EXPECT_EQ(run.summary.succeeded, 3) << "none is refused";
+    EXPECT_EQ(begun, 3);
+  }
+}
+
+TEST(Batch, AResponseThatIsTooLargeByItselfIsRefused) {
+  BatchOptions options;
+  options.max_response_bytes = 99'999;
+  const FormingEndpoint endpoint([] {}, [] {}, 100'000);
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer server(FakeServer::MultiItem(), {}, endpoints);
+  const BatchRun run = RunText(server, Line("1", "{}"), options);
+  ASSERT_EQ(run.lines.size(), 1U);
+  const json& body = run.lines[0]["response"]["body"];
+  EXPECT_EQ(body["code"], 413);
+  EXPECT_EQ(body["reason"], "answer_too_large");
+  EXPECT_EQ(body["message"], "The response would be too large: up to 100000 > 99999 bytes.");
+}
+
+TEST(Batch, ACompletionWithoutASeedHasOneThatFollowsFromTheRunAndTheLine) {
+  const auto chunked = [](const std::string& custom_id, const std::string& more) {
+    return R"({"custom_id":")" + custom_id +
+           R"(","method":"POST","url":"/v1/chunked","body":{"prompt":"p","max_new_tokens":8)" +
+           more + "}}\n";
+  };
+  const std::string sampled = R"(,"temperature":1.5)";
+  const std::string lines = chunked("a", sampled) + chunked("b", sampled) +
+                            chunked("c", sampled + R"(,"seed":7)") + chunked("d", "");
+  FakeServer server;
+  BatchOptions options;
+  options.seed = 3;
+  const BatchRun run = RunText(server, lines, options);
+  const auto body = [](const BatchRun& of, std::size_t line) {
+    return of.lines.at(line)["response"]["body"];
+  };
+  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, "a"));
+  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, "b"));
+  EXPECT_EQ(body(run, 2)["seed"], 7);
+  EXPECT_FALSE(body(run, 3).contains("seed")) << "nothing is drawn";
+  EXPECT_NE(body(run, 0)["outputs"], body(run, 1)["outputs"]);
+  const BatchRun reversed = RunText(server, chunked("b", sampled) + chunked("a", sampled), options);
+  EXPECT_EQ(body(reversed, 0)["outputs"], body(run, 1)["outputs"]);
+  EXPECT_EQ(body(reversed, 1)["outputs"], body(run, 0)["outputs"]);
 }
 
 TEST(Batch, ALineDoesNotStream) {

@@ -25,7 +25,9 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -116,7 +118,10 @@ class FakeStream : public ByteStream {
 
 constexpr std::size_t kMaxInFlight = 3;
 
-/// Each byte is a request.
+/// The beginning of a request that has more bytes.
+constexpr char kSlow = '~';
+
+/// Each byte is a request, apart from kSlow. A request of several bytes ends with any other byte.
 class ByteProtocol : public Protocol {
  public:
   explicit ByteProtocol(std::vector<Connection::InFlight>& requests) : requests_(requests) {}
@@ -129,9 +134,9 @@ class ByteProtocol : public Protocol {
                          return;
                        }
                        if (!connection->is_ending()) {
-                         requests_.push_back(connection->BeginRequest());
+                         connection->BeginReading();
                        }
-                       connection->ReadNext();
+                       Take(connection, byte_);
                      });
   }
   Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override {
@@ -140,14 +145,41 @@ class ByteProtocol : public Protocol {
   std::size_t max_in_flight() const override { return kMaxInFlight; }
 
  private:
+  void Take(const std::shared_ptr<Connection>& connection, char byte) {
+    if (!connection->is_ending() && byte == kSlow) {
+      ReadRest(connection);
+      return;
+    }
+    if (!connection->is_ending()) {
+      requests_.push_back(connection->BeginRequest());
+    }
+    connection->ReadNext();
+  }
+  void ReadRest(const std::shared_ptr<Connection>& connection) {
+    connection->stream().async_read_some(
+        asio::buffer(rest_),
+        [this, connection](const boost::system::error_code& error, std::size_t bytes) {
+          if (error) {
+            connection->CloseNow();
+          } else {
+            Take(connection, rest_[bytes - 1]);
+          }
+        });
+  }
+
   std::vector<Connection::InFlight>& requests_;
   char byte_ = 0;
+  std::vector<char> rest_ = std::vector<char>(std::size_t{1} << 20);
 };
 
 class FlowControl : public ::testing::Test {
  protected:
-  explicit FlowControl(milliseconds idle_timeout = kPatience)
-      : context_{idle_timeout, all_replies_,
+  explicit FlowControl(milliseconds idle_timeout = kPatience, milliseconds read_timeout = kPatience)
+      : context_{idle_timeout,
+                 read_timeout,
+                 all_replies_,
+                 counters_,
+                 memory_,
                  [this](std::vector<Scheduler::Ticket> tickets) { cancelled_ = tickets; }} {
     auto stream = std::make_unique<FakeStream>(io_);
     stream_ = stream.get();
@@ -162,6 +194,7 @@ class FlowControl : public ::testing::Test {
     EXPECT_THAT(closed_, ElementsAre(7)) << "once";
     requests_.clear();
     EXPECT_EQ(connection_.use_count(), 1) << "nothing refers to it any more";
+    EXPECT_EQ(counters_.requests_in_flight, 0);
   }
 
   /// Runs what is ready.
@@ -197,6 +230,8 @@ class FlowControl : public ::testing::Test {
 
   asio::io_context io_;
   HeldBytes all_replies_{std::int64_t{1} << 30};
+  ClientCounters counters_;
+  MemoryReturn memory_{io_.get_executor()};
   std::vector<Scheduler::Ticket> cancelled_;
   ConnectionContext context_;
   std::vector<Connection::InFlight> requests_;
@@ -377,6 +412,79 @@ TEST_F(IdleFlowControl, AClientThatDoesNotReadIsIdleButOneThatWaitsIsNot) {
   RunFor(kPatience);
   EXPECT_TRUE(stream_->is_closed()) << "its reply is not read";
   EXPECT_THAT(written_, IsEmpty());
+}
+
+class SlowFlowControl : public FlowControl {
+ protected:
+  SlowFlowControl() : FlowControl(kPatience, milliseconds(50)) {}
+};
+
+TEST_F(SlowFlowControl, ARequestThatTakesTooLongToArriveEndsTheConnection) {
+  connection_->Start();
+  Request("a");
+  stream_->Send({kSlow});
+  RunFor(milliseconds(300));
+  EXPECT_FALSE(stream_->is_shut_down()) << "request a is in flight";
+  EXPECT_THAT(Take(), HasSubstr("did not arrive within 50 ms"));
+  Request("b");
+  EXPECT_THAT(requests_, SizeIs(1)) << "no further request is taken";
+  EXPECT_EQ(counters_.requests_in_flight, 1);
+  Respond(0, "A");
+  EXPECT_EQ(Take(), "A");
+  EXPECT_TRUE(stream_->is_shut_down());
+  stream_->HangUp();
+  Run();
+  EXPECT_TRUE(stream_->is_closed());
+  EXPECT_THAT(counters_.refusals(), ElementsAre(Pair("request_timeout", 1)));
+}
+
+TEST_F(SlowFlowControl, ATrickleOfBytesDoesNotExtendTheTime) {
+  connection_->Start();
+  const Clock::time_point begin = Clock::now();
+  while (!stream_->is_shut_down() && Clock::now() - begin < kPatience) {
+    stream_->Send({kSlow});
+    RunFor(milliseconds(5));
+    Take();
+  }
+  EXPECT_TRUE(stream_->is_shut_down());
+  stream_->HangUp();
+  Run();
+  EXPECT_TRUE(stream_->is_closed()) << "the read under way shows that the client left";
+}
+
+TEST_F(SlowFlowControl, LargeRequestsHaveMoreTime) {
+  connection_->Start();
+  stream_->Send(std::string(20'000'000, kSlow));  // Minutes more.
+  Run();
+  RunFor(milliseconds(300));
+  Request("a");
+  EXPECT_THAT(requests_, SizeIs(1));
+  EXPECT_FALSE(stream_->is_shut_down());
+}
+
+TEST_F(SlowFlowControl, TheTimeBetweenRequestsDoesNotCount) {
+  connection_->Start();
+  const Clock::time_point begin = Clock::now();
+  Request("a");
+  EXPECT_GE(requests_[0].arrived, begin);
+  EXPECT_LE(requests_[0].arrived, Clock::now());
+  Respond(0, "A");
+  EXPECT_EQ(Take(), "A");
+  RunFor(milliseconds(300));
+  Request("b");
+  EXPECT_THAT(requests_, SizeIs(2));
+  EXPECT_FALSE(stream_->is_shut_down());
+}
+
+TEST_F(SlowFlowControl, ARequestArrivesAtItsFirstByte) {
+  connection_->Start();
+  stream_->Send({kSlow});
+  Run();
+  const Clock::time_point first_byte = Clock::now();
+  RunFor(milliseconds(20));
+  Request("a");
+  ASSERT_THAT(requests_, SizeIs(1));
+  EXPECT_LE(requests_[0].arrived, first_byte);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(ChunkedStream, AClientThatLeavesEndsItsGeneration) {
   EXPECT_TRUE(client->Receive().has_chunked_delta());
   server.cluster().Hold();
   client.reset();
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().connections == 0; }));
   const std::size_t before = server.cluster().plans().size();
   server.cluster().Release();
   server.scheduler().WaitIdle();

@@ -26,7 +26,7 @@ void ExpectRequestsOfALeavingClientDropped(v1::Request (*numbered)(std::uint64_t
   // read and wait.
   ExpectError(client->Call(fault), 20, 400, "missing_field");
   client.reset();
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().connections == 0; }));
   server.cluster().Release();
   server.scheduler().WaitIdle();
   EXPECT_EQ(server.cluster().plans().size(), 1U);

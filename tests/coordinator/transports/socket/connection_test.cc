@@ -207,7 +207,7 @@ TEST(Connection, AClientThatLeavesWhileReadingIsPausedIsNoticed) {
   }
   EXPECT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
   leaver.reset();
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().connections == 0; }));
   const std::size_t before = server.cluster().plans().size();
   server.cluster().Release();
   server.scheduler().WaitIdle();
@@ -233,7 +233,7 @@ TEST(Connection, LongTextsDelayNoOtherClient) {
   EXPECT_TRUE(other->Call(NumberedRequest(5)).has_score());
   leaver.reset();
   server.tokenizer().Release();
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 5; }));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().connections == 5; }));
   for (std::uint64_t number = 0; number < 4; ++number) {
     ExpectError(slow[number]->Receive(), number, 400, "sequence_too_long");
   }

@@ -11,6 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +28,10 @@ namespace scorecast::coordinator {
 namespace {
 
 using launcher::Client;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+namespace asio = boost::asio;
 
 constexpr auto kPatience = std::chrono::seconds(30);
 
@@ -51,7 +59,7 @@ TEST(RequestServer, AConnectionThatBreaksAnywhereLeavesNothing) {
   for (std::size_t cut = 0; cut <= frame.size(); ++cut) {
     WriteBytes(*server.Connect(), frame.substr(0, cut));
   }
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().connections == 0; }));
   server.scheduler().WaitIdle();
   EXPECT_TRUE(server.Connect()->Call(NumberedRequest(2)).has_score());
 }
@@ -59,6 +67,7 @@ TEST(RequestServer, AConnectionThatBreaksAnywhereLeavesNothing) {
 TEST(RequestServer, RefusesAConnectionBeyondTheLimitWithAnError) {
   SocketOptions options = FakeSocketServer::Options();
   options.max_connections = 2;
+  options.max_connections_per_address = 2;
   FakeSocketServer server(options);
   auto first = server.Connect();
   const auto second = server.Connect();
@@ -76,6 +85,88 @@ TEST(RequestServer, RefusesAConnectionBeyondTheLimitWithAnError) {
     const v1::Response response = server.Connect()->Call(NumberedRequest(4));
     return response.has_score();
   }));
+}
+
+/// A client whose own address is `address`, one of the loopback addresses.
+std::unique_ptr<asio::ip::tcp::socket> ConnectFrom(const std::string& address,
+                                                   FakeSocketServer& server, asio::io_context& io) {
+  auto socket = std::make_unique<asio::ip::tcp::socket>(io, asio::ip::tcp::v4());
+  socket->bind({asio::ip::make_address(address), 0});
+  socket->connect({asio::ip::make_address("127.0.0.1"), server.server().port()});
+  return socket;
+}
+
+v1::Response ReceiveFrom(asio::ip::tcp::socket& socket) {
+  proto::FrameHeader header{};
+  asio::read(socket, asio::buffer(header));
+  std::string message(proto::FrameLength(header), '\0');
+  asio::read(socket, asio::buffer(message));
+  v1::Response response;
+  EXPECT_TRUE(response.ParseFromString(message));
+  return response;
+}
+
+TEST(RequestServer, SlowClientsAtOneAddressLeaveRoomForOthers) {
+  constexpr std::size_t kSlow = 50;
+  SocketOptions options = FakeSocketServer::Options();
+  options.max_connections = kSlow;
+  options.read_timeout = std::chrono::seconds(3);  // Longer than a busy machine stalls.
+  FakeSocketServer server(options);
+  const std::string frame = proto::ToFrame(NumberedRequest(1));
+  asio::io_context io;
+  std::vector<std::unique_ptr<asio::ip::tcp::socket>> slow;
+  for (std::size_t i = 0; i < kSlow; ++i) {
+    slow.push_back(ConnectFrom("127.0.0.1", server, io));
+  }
+  EXPECT_TRUE(Eventually([&] { return server.server().status().connections == kSlow; }));
+
+  const auto polite = ConnectFrom("127.0.0.2", server, io);
+  asio::write(*polite, asio::buffer(frame));
+  EXPECT_TRUE(ReceiveFrom(*polite).has_score());
+  EXPECT_EQ(server.server().status().addresses, 2U);
+
+  // The first half is served, byte by byte, until its time is over.
+  for (std::size_t i = 0; i < kSlow / 2; ++i) {
+    asio::write(*slow[i], asio::buffer(frame, 7));
+  }
+  for (std::size_t i = 0; i < kSlow; ++i) {
+    const v1::Response refusal = ReceiveFrom(*slow[i]);
+    EXPECT_EQ(refusal.error().code(), i < kSlow / 2 ? 408 : 503) << i;
+    EXPECT_EQ(refusal.error().reason(), i < kSlow / 2 ? "request_timeout" : "too_many_connections");
+    if (i >= kSlow / 2) {
+      EXPECT_EQ(refusal.error().message(), "Too many connections from 127.0.0.1: more than " +
+                                               std::to_string(kSlow / 2) + ".");
+    }
+  }
+  slow.clear();
+  EXPECT_TRUE(Eventually([&] { return server.server().status().connections == 1; }));
+  EXPECT_EQ(server.server().status().addresses, 1U);
+  EXPECT_THAT(
+      server.server().status().refusals,
+      ElementsAre(Pair("request_timeout", kSlow / 2), Pair("too_many_connections", kSlow / 2)));
+  EXPECT_TRUE(server.Connect()->Call(NumberedRequest(2)).has_score()) << "the address is free";
+}
+
+TEST(RequestServer, ReportsItsClients) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  client->Send(NumberedRequest(1));
+  client->Send(NumberedRequest(2));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().requests_in_flight == 2; }));
+  v1::Request fault = NumberedRequest(3);
+  fault.mutable_score()->clear_query();
+  EXPECT_EQ(client->Call(fault).error().reason(), "missing_field");
+  ClientsStatus status = server.server().status();
+  EXPECT_EQ(status.connections, 1U);
+  EXPECT_EQ(status.addresses, 1U);
+  EXPECT_GT(status.held_reply_bytes, 0);
+  EXPECT_THAT(status.refusals, ElementsAre(Pair("missing_field", 1)));
+  server.cluster().Release();
+  EXPECT_TRUE(client->Receive().has_score());
+  EXPECT_TRUE(client->Receive().has_score());
+  EXPECT_TRUE(Eventually([&] { return server.server().status().requests_in_flight == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().held_reply_bytes == 0; }));
 }
 
 TEST(RequestServer, AShutdownRepliesToEveryRequestItHasRead) {
@@ -127,7 +218,7 @@ TEST(RequestServer, AShutdownRepliesToEveryRequestItHasRead) {
   }
   EXPECT_THROW(idle->Receive(), std::runtime_error);
   closing.join();
-  EXPECT_EQ(server.server().connections(), 0U);
+  EXPECT_EQ(server.server().status().connections, 0U);
 }
 
 TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
@@ -146,7 +237,7 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
   server.scheduler().RefuseWaiting();
   server.scheduler().WaitIdle();
   server.server().CloseConnections(std::chrono::milliseconds(100));
-  EXPECT_EQ(server.server().connections(), 0U);
+  EXPECT_EQ(server.server().status().connections, 0U);
 }
 
 TEST(RequestServer, ItsDestructorWaitsForAPassWhoseClientIsGone) {

@@ -83,7 +83,7 @@ TEST(SocketStress, EveryClientGetsItsOwnRepliesOnce) {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().connections == 0; }));
   server.scheduler().WaitIdle();
 }
 

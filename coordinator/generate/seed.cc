@@ -1,0 +1,34 @@
+#include "coordinator/generate/seed.h"
+
+#include <random>
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::uint64_t kMask = (std::uint64_t{1} << 53) - 1;
+
+/// The finalizer of SplitMix64 (Steele et al., OOPSLA 2014): each bit of the input affects all bits
+/// of the result.
+std::uint64_t Mixed(std::uint64_t bits) {
+  bits += 0x9E3779B97F4A7C15;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
+  return bits ^ (bits >> 31);
+}
+
+}  // namespace
+
+std::uint64_t DrawSeed() {
+  std::random_device device;
+  return ((std::uint64_t{device()} << 32) | device()) & kMask;
+}
+
+std::uint64_t DerivedSeed(std::uint64_t run_seed, std::string_view name) {
+  std::uint64_t hash = 0xCBF29CE484222325;  // FNV-1a
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  }
+  return Mixed(Mixed(run_seed) ^ hash) & kMask;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+
+namespace scorecast::coordinator {
+
+/// The address that a client's connections count for: its IPv4 address, also if it is mapped into
+/// IPv6, or the first 64 bits of its IPv6 address. One client usually has all addresses that share
+/// these.
+boost::asio::ip::address CountedAddress(const boost::asio::ip::address& address);
+
+}  // namespace scorecast::coordinator
