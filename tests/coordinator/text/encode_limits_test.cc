@@ -83,6 +83,9 @@ TEST_P(Pieces, ATextIsDroppedIfItHasMoreTokensThanAllowed) {
     const std::string text = i % 3 == 0 ? Repeated(texts, 100) : LongText(texts);
     const EncodeOptions options = {.at_start = texts.Below(3) > 0};
     const auto count = static_cast<std::int64_t>(Whole(text, options).size());
+    if (count == 0) {
+      continue;
+    }
     for (const std::int64_t most : {std::int64_t{0}, count / 2, count - 1, count, count + 1}) {
       for (const std::size_t size : {40, 100000}) {
         const auto encoded =
