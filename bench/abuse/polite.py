@@ -75,7 +75,7 @@ class PoliteClients:
         self._pipe.send(("recent", kind))
         return self._pipe.recv()
 
-    def stop(self, patience: float = 0) -> list[Sample]:
+    def stop(self, patience: float = 1) -> list[Sample]:
         """All samples. Requests that have no reply after `patience` seconds are given up."""
         self._pipe.send(("stop", patience))
         samples = self._pipe.recv()
