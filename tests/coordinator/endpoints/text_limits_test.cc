@@ -77,8 +77,8 @@ class TextLimits : public testing::Test {
   CountingTokenizer tokenizer_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}}, kBos};
   std::atomic<bool> stop_ = false;
   const std::string long_ = std::string(1'000'000, 'a');
-  const ScoreEndpoint score_;
-  const ChunkedEndpoint chunked_;
+  const Endpoint& score_ = ScoreEndpoint();
+  const Endpoint& chunked_ = ChunkedEndpoint();
 };
 
 TEST_F(TextLimits, OfQueryAndItemsTogether) {

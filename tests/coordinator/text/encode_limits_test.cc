@@ -65,7 +65,7 @@ class Pieces : public testing::TestWithParam<std::filesystem::path> {
 
 TEST_P(Pieces, TokensAreThoseOfTheWholeText) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 80; ++i) {
+  for (int i = 0; i < 400; ++i) {
     const std::string text = i % 8 == 0 ? texts.Next(20) : LongText(texts);
     const EncodeOptions options = RandomOptions(texts);
     const Ids whole = Whole(text, options);
@@ -79,10 +79,13 @@ TEST_P(Pieces, TokensAreThoseOfTheWholeText) {
 
 TEST_P(Pieces, ATextIsDroppedIfItHasMoreTokensThanAllowed) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 200; ++i) {
     const std::string text = i % 3 == 0 ? Repeated(texts, 100) : LongText(texts);
     const EncodeOptions options = {.at_start = texts.Below(3) > 0};
     const auto count = static_cast<std::int64_t>(Whole(text, options).size());
+    if (count == 0) {
+      continue;
+    }
     for (const std::int64_t most : {std::int64_t{0}, count / 2, count - 1, count, count + 1}) {
       for (const std::size_t size : {40, 100000}) {
         const auto encoded =
@@ -100,7 +103,7 @@ TEST_P(Pieces, ATextIsDroppedIfItHasMoreTokensThanAllowed) {
 
 TEST_P(Pieces, TheLeastNumberOfTokensHoldsForEveryContinuation) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const std::string text = i % 2 == 0 ? Repeated(texts, 1 + texts.Below(60)) : texts.Next(12);
     const EncodeOptions options = {.at_start = texts.Below(3) > 0};
     const OpenEnd end = tokenizer_->FindOpenEnd(text, options);
@@ -113,7 +116,7 @@ TEST_P(Pieces, TheLeastNumberOfTokensHoldsForEveryContinuation) {
 
 TEST_P(Pieces, AContinuedTextMayHaveSeveral) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 200; ++i) {
     const std::string query = LongText(texts);
     const std::string item = texts.Next(20);
     Ids whole;
@@ -128,7 +131,7 @@ TEST_P(Pieces, AContinuedTextMayHaveSeveral) {
         << testing::PrintToString(query) << " and " << testing::PrintToString(item);
     const auto count = static_cast<std::int64_t>(whole.size());
     EXPECT_TRUE(text.value().Continue(item, {.max_tokens = count}).has_value());
-    EXPECT_FALSE(text.value().Continue(item, {.max_tokens = count - 1}).has_value());
+    EXPECT_TRUE(count == 0 || !text.value().Continue(item, {.max_tokens = count - 1}).has_value());
   }
 }
 
