@@ -113,7 +113,7 @@ TEST(LongWork, StopsWhenItsClientLeaves) {
   }
   EXPECT_TRUE(Eventually([&] { return endpoint.begun() == 2; })) << "as many as there are threads";
   clients.clear();
-  EXPECT_TRUE(Eventually([&] { return server.connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server.status().connections == 0; }));
   EXPECT_TRUE(Eventually([&] { return endpoint.stopped() == endpoint.begun(); }));
   EXPECT_TRUE(fake.service.WaitAllOver(std::chrono::seconds(30)));
 }
