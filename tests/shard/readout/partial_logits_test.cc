@@ -124,7 +124,7 @@ std::vector<RowLogits> Merged(const ForwardPlan& plan, const Logits& logits,
     gathered.insert(gathered.end(), bytes.begin(), bytes.end());
   }
   const proto::PlanLimits limits{.ranks = static_cast<std::int32_t>(vocabularies.size()),
-                                 .vocabulary = static_cast<std::int64_t>(logits.front().size())};
+                                 .vocabulary = vocabularies.back().end};
   EXPECT_LE(static_cast<std::int64_t>(gathered.size()), proto::LogitBytes(plan, limits));
   return MergePartialLogits(plan, vocabularies, gathered);
 }
