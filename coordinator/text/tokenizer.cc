@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include <nlohmann/json.hpp>
 
@@ -48,7 +49,7 @@ bool EndsWith(const std::vector<TokenId>& ids, const std::vector<TokenId>& end) 
 }  // namespace
 
 std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOptions& options) const {
-  return EncodeWithin({}, text, options).value().ids;
+  return EncodeWithin({.max_uncut_bytes = SIZE_MAX}, text, options).value().ids;
 }
 
 Expected<EncodedText, EncodeFault> Tokenizer::EncodeWithin(const EncodeLimits& limits,
@@ -70,7 +71,7 @@ Expected<EncodedText, EncodeFault> Tokenizer::EncodeWithin(const EncodeLimits& l
 
 /// Encodes a long text from one certain cut to the next. The tokens before a cut are those of a
 /// piece that goes on behind it, without those behind it. If a piece has no certain cut in its
-/// second half, it is made longer.
+/// second half, it is made longer, up to a limit.
 EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view text,
                                     EncodeOptions options) const {
   TokenCollector tokens(limits);
@@ -82,18 +83,25 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
     const OpenEnd end = FindOpenEnd(piece, options);
     tokens.PollStop();
     tokens.ExpectAtLeast(end.least_tokens);
-    size *= 2;
+    const bool is_longest = size >= limits.max_uncut_bytes;
+    size = is_longest ? size : std::min(2 * size, limits.max_uncut_bytes);
     if (end.cut == 0 || end.cut < piece.size() / 2) {
+      if (is_longest) {
+        throw TokenCollector::Ended{EncodeFault::kUncut};
+      }
       continue;
     }
     EncodeOptions later = options;
     later.at_start = false;
-    const EncodeLimits stop = {.stop = limits.stop};
-    std::vector<TokenId> ids = EncodeWhole(piece, options, stop);
-    const std::vector<TokenId> behind = EncodeWhole(piece.substr(end.cut), later, stop);
+    std::vector<TokenId> ids = EncodeWhole(piece, options, limits.Uncounted());
+    const std::vector<TokenId> behind =
+        EncodeWhole(piece.substr(end.cut), later, limits.Uncounted());
     // The continuation may be empty, so the piece's tokens end with those behind the cut. A cut
     // that does not even hold for that is not used.
     if (!EndsWith(ids, behind)) {
+      if (is_longest) {
+        throw TokenCollector::Ended{EncodeFault::kUncut};
+      }
       continue;
     }
     ids.resize(ids.size() - behind.size());
@@ -144,7 +152,7 @@ void Tokenizer::AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollecto
   for (const std::string_view part : {text.substr(0, first), text.substr(first)}) {
     for (const TokenId part_id :
          EncodeWhole(part, {.at_start = false, .special_tokens = SpecialTokensInText::kEscape},
-                     {.stop = limits.stop})) {
+                     limits.Uncounted())) {
       if (EscapedSpelling(part_id).size() < text.size()) {
         AddEscaped(part_id, limits, tokens);
       }
