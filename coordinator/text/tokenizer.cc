@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -78,6 +79,7 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
   EncodedText encoded;
   std::size_t size = PieceBytes(limits);
   tokens.PollStop();
+  tokens.ExpectAtLeast(0);  // What is before the text may already be too much.
   while (text.size() > size + size / 2) {
     const std::string_view piece = Beginning(text, size);
     const OpenEnd end = FindOpenEnd(piece, options);
@@ -105,7 +107,7 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
       continue;
     }
     ids.resize(ids.size() - behind.size());
-    AddAll(ids, options, limits, tokens);
+    AddAll(std::move(ids), options, limits, tokens);
     text.remove_prefix(end.cut);
     encoded.bytes_before_cut += end.cut;
     encoded.tokens_before_cut = tokens.ids().size();
@@ -126,10 +128,14 @@ std::vector<TokenId> Tokenizer::EncodeWhole(std::string_view text, const EncodeO
   return std::move(tokens).Take();
 }
 
-void Tokenizer::AddAll(const std::vector<TokenId>& ids, const EncodeOptions& options,
+void Tokenizer::AddAll(std::vector<TokenId> ids, const EncodeOptions& options,
                        const EncodeLimits& limits, TokenCollector& tokens) const {
+  if (options.special_tokens == SpecialTokensInText::kAllow) {
+    tokens.Append(std::move(ids));
+    return;
+  }
   for (const TokenId id : ids) {
-    if (options.special_tokens == SpecialTokensInText::kEscape && !EscapedSpelling(id).empty()) {
+    if (!EscapedSpelling(id).empty()) {
       tokens.PollStop();
       AddEscaped(id, limits, tokens);
     } else {

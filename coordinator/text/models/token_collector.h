@@ -63,6 +63,15 @@ class TokenCollector {
     ids_.push_back(id);
   }
 
+  void Append(std::vector<proto::TokenId> ids) {
+    ExpectAtLeast(static_cast<std::int64_t>(ids.size()));
+    if (ids_.empty()) {
+      ids_ = std::move(ids);
+    } else {
+      ids_.insert(ids_.end(), ids.begin(), ids.end());
+    }
+  }
+
   /// To be called before the work, if `count` more tokens at least are certain.
   void ExpectAtLeast(std::int64_t count) const {
     if (count > left()) {
