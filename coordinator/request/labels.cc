@@ -52,7 +52,8 @@ std::optional<Error> ListFault(const proto::LabelList& ids, const std::string& f
 constexpr std::int64_t kMostCounted = 1000;
 
 Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels,
-                                          const Tokenizer* tokenizer) {
+                                          const Tokenizer* tokenizer,
+                                          const std::atomic<bool>* stop) {
   if (tokenizer == nullptr) {
     return Unexpected(NoTokenizer("labels"));
   }
@@ -62,13 +63,20 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
     if (!IsValidUtf8(labels[i])) {
       return Unexpected(InvalidUtf8(At("labels", i)));
     }
-    const auto encoded = tokenizer->EncodeWithin({.max_tokens = kMostCounted}, labels[i]);
-    if (!encoded || encoded->ids.size() != 1) {
-      return Unexpected(BadRequest(
-          "label_not_one_token",
-          "Each label must be exactly one token: " + Quoted(labels[i]) + " is " +
-              (encoded ? std::to_string(encoded->ids.size()) : MoreThan(kMostCounted)) + " tokens.",
-          At("labels", i)));
+    const auto not_one = [&](const std::string& count) {
+      return BadRequest("label_not_one_token",
+                        "Each label must be exactly one token: " + Quoted(labels[i]) + " is " +
+                            count + " tokens.",
+                        At("labels", i));
+    };
+    const auto encoded =
+        tokenizer->EncodeWithin({.max_tokens = kMostCounted, .stop = stop}, labels[i]);
+    if (!encoded) {
+      return Unexpected(
+          EncodeError(encoded.error(), not_one(MoreThan(kMostCounted)), At("labels", i)));
+    }
+    if (encoded->ids.size() != 1) {
+      return Unexpected(not_one(std::to_string(encoded->ids.size())));
     }
     ids.push_back(encoded->ids.front());
   }
@@ -88,7 +96,8 @@ LabelLists AllClasses(std::int64_t num_classes) {
 Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
                                    const std::optional<std::vector<std::string>>& labels,
                                    std::size_t num_items, const Tokenizer* tokenizer,
-                                   const proto::ModelConfig& config) {
+                                   const proto::ModelConfig& config,
+                                   const std::atomic<bool>* stop) {
   if (config.is_classifier()) {
     if (labels || label_token_ids) {
       return Unexpected(NotForClassifiers(labels ? "labels" : "label_token_ids"));
@@ -103,7 +112,7 @@ Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_tok
   std::string field = "label_token_ids";
   if (labels) {
     field = "labels";
-    Expected<std::vector<TokenId>> ids = IdsOfTexts(*labels, tokenizer);
+    Expected<std::vector<TokenId>> ids = IdsOfTexts(*labels, tokenizer, stop);
     if (!ids) {
       return Unexpected(std::move(ids).error());
     }

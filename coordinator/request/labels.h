@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,10 +24,12 @@ struct LabelLists {
 /// Returns the labels of a request with `num_items` items, which are given by id or by text. A 400
 /// unless exactly one of the two is given, and each list has at least one label, no duplicates, and
 /// only ids in [0, vocab_size). For a classifier, returns all classes, and a 400 if labels are
-/// given. `tokenizer` may be null.
+/// given. `tokenizer` may be null. Texts are not encoded any further once `stop` is true; it may be
+/// null.
 proto::Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
                                           const std::optional<std::vector<std::string>>& labels,
                                           std::size_t num_items, const Tokenizer* tokenizer,
-                                          const proto::ModelConfig& config);
+                                          const proto::ModelConfig& config,
+                                          const std::atomic<bool>* stop = nullptr);
 
 }  // namespace scorecast::coordinator

@@ -83,10 +83,20 @@ Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(const EncodeLimits& 
   return ids;
 }
 
-Error EncodeError(EncodeFault fault, Error too_many_tokens) {
-  return fault == EncodeFault::kTooManyTokens
-             ? std::move(too_many_tokens)
-             : Error{503, "stopped", "Nobody waits for the response any more.", ""};
+Error EncodeError(EncodeFault fault, Error too_many_tokens, const std::string& field) {
+  switch (fault) {
+    case EncodeFault::kTooManyTokens:
+      return too_many_tokens;
+    case EncodeFault::kUncut:
+      return BadRequest("uncut_text",
+                        "A text of more than " + std::to_string(EncodeLimits::kMaxUncutBytes / 4) +
+                            " bytes is tokenized in pieces, but " + field +
+                            " has a longer part that the tokenizer cuts nowhere for certain.",
+                        field);
+    case EncodeFault::kStopped:
+      break;
+  }
+  return Error{503, "stopped", "Nobody waits for the response any more.", ""};
 }
 
 }  // namespace scorecast::coordinator

@@ -47,7 +47,8 @@ proto::Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(
     SpecialTokensInText special_tokens);
 
 /// The error of a request whose encoding has ended. `too_many_tokens` is that of a text with too
-/// many tokens. If nobody waits for the response any more, it is a 503 that nobody reads.
-proto::Error EncodeError(EncodeFault fault, proto::Error too_many_tokens);
+/// many tokens, and `field` the one that was being encoded. If nobody waits for the response any
+/// more, it is a 503 that nobody reads.
+proto::Error EncodeError(EncodeFault fault, proto::Error too_many_tokens, const std::string& field);
 
 }  // namespace scorecast::coordinator

@@ -32,7 +32,7 @@ Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokeni
     EncodeOptions later = result.tail_options_;
     later.at_start = false;
     const Expected<EncodedText, EncodeFault> of_tail =
-        tokenizer.EncodeWithin({.stop = limits.stop}, text.substr(cut), later);
+        tokenizer.EncodeWithin(limits.Uncounted(), text.substr(cut), later);
     if (!of_tail) {
       return Unexpected(of_tail.error());
     }

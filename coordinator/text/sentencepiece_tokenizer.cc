@@ -143,10 +143,11 @@ void SentencePieceTokenizer::EncodeText(std::string_view text, const EncodeOptio
     if (part.id >= 0) {
       tokens.Add(part.id);
     } else {
-      // The library cannot be stopped.
       if (static_cast<std::int64_t>(part.text.size()) > tokens.left()) {
         tokens.ExpectAtLeast(cuts_.LeastTokens(part.text));
       }
+      // The library cannot be stopped.
+      tokens.ExpectUncut(part.text.size());
       for (const TokenId id : processor->EncodeAsIds(part.text)) {
         tokens.Add(id);
       }

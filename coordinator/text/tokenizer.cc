@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -48,7 +50,7 @@ bool EndsWith(const std::vector<TokenId>& ids, const std::vector<TokenId>& end) 
 }  // namespace
 
 std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOptions& options) const {
-  return EncodeWithin({}, text, options).value().ids;
+  return EncodeWithin({.max_uncut_bytes = SIZE_MAX}, text, options).value().ids;
 }
 
 Expected<EncodedText, EncodeFault> Tokenizer::EncodeWithin(const EncodeLimits& limits,
@@ -70,34 +72,42 @@ Expected<EncodedText, EncodeFault> Tokenizer::EncodeWithin(const EncodeLimits& l
 
 /// Encodes a long text from one certain cut to the next. The tokens before a cut are those of a
 /// piece that goes on behind it, without those behind it. If a piece has no certain cut in its
-/// second half, it is made longer.
+/// second half, it is made longer, up to a limit.
 EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view text,
                                     EncodeOptions options) const {
   TokenCollector tokens(limits);
   EncodedText encoded;
   std::size_t size = PieceBytes(limits);
   tokens.PollStop();
+  tokens.ExpectAtLeast(0);  // What is before the text may already be too much.
   while (text.size() > size + size / 2) {
     const std::string_view piece = Beginning(text, size);
     const OpenEnd end = FindOpenEnd(piece, options);
     tokens.PollStop();
     tokens.ExpectAtLeast(end.least_tokens);
-    size *= 2;
+    const bool is_longest = size >= limits.max_uncut_bytes;
+    size = is_longest ? size : std::min(2 * size, limits.max_uncut_bytes);
     if (end.cut == 0 || end.cut < piece.size() / 2) {
+      if (is_longest) {
+        throw TokenCollector::Ended{EncodeFault::kUncut};
+      }
       continue;
     }
     EncodeOptions later = options;
     later.at_start = false;
-    const EncodeLimits stop = {.stop = limits.stop};
-    std::vector<TokenId> ids = EncodeWhole(piece, options, stop);
-    const std::vector<TokenId> behind = EncodeWhole(piece.substr(end.cut), later, stop);
+    std::vector<TokenId> ids = EncodeWhole(piece, options, limits.Uncounted());
+    const std::vector<TokenId> behind =
+        EncodeWhole(piece.substr(end.cut), later, limits.Uncounted());
     // The continuation may be empty, so the piece's tokens end with those behind the cut. A cut
     // that does not even hold for that is not used.
     if (!EndsWith(ids, behind)) {
+      if (is_longest) {
+        throw TokenCollector::Ended{EncodeFault::kUncut};
+      }
       continue;
     }
     ids.resize(ids.size() - behind.size());
-    AddAll(ids, options, limits, tokens);
+    AddAll(std::move(ids), options, limits, tokens);
     text.remove_prefix(end.cut);
     encoded.bytes_before_cut += end.cut;
     encoded.tokens_before_cut = tokens.ids().size();
@@ -118,10 +128,14 @@ std::vector<TokenId> Tokenizer::EncodeWhole(std::string_view text, const EncodeO
   return std::move(tokens).Take();
 }
 
-void Tokenizer::AddAll(const std::vector<TokenId>& ids, const EncodeOptions& options,
+void Tokenizer::AddAll(std::vector<TokenId> ids, const EncodeOptions& options,
                        const EncodeLimits& limits, TokenCollector& tokens) const {
+  if (options.special_tokens == SpecialTokensInText::kAllow) {
+    tokens.Append(std::move(ids));
+    return;
+  }
   for (const TokenId id : ids) {
-    if (options.special_tokens == SpecialTokensInText::kEscape && !EscapedSpelling(id).empty()) {
+    if (!EscapedSpelling(id).empty()) {
       tokens.PollStop();
       AddEscaped(id, limits, tokens);
     } else {
@@ -144,7 +158,7 @@ void Tokenizer::AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollecto
   for (const std::string_view part : {text.substr(0, first), text.substr(first)}) {
     for (const TokenId part_id :
          EncodeWhole(part, {.at_start = false, .special_tokens = SpecialTokensInText::kEscape},
-                     {.stop = limits.stop})) {
+                     limits.Uncounted())) {
       if (EscapedSpelling(part_id).size() < text.size()) {
         AddEscaped(part_id, limits, tokens);
       }

@@ -112,8 +112,8 @@ class Tokenizer {
   std::vector<TokenId> EncodeWhole(std::string_view text, const EncodeOptions& options,
                                    const EncodeLimits& limits) const;
   void AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollector& tokens) const;
-  void AddAll(const std::vector<TokenId>& ids, const EncodeOptions& options,
-              const EncodeLimits& limits, TokenCollector& tokens) const;
+  void AddAll(std::vector<TokenId> ids, const EncodeOptions& options, const EncodeLimits& limits,
+              TokenCollector& tokens) const;
   EncodedText EncodePieces(const EncodeLimits& limits, std::string_view text,
                            EncodeOptions options) const;
 };

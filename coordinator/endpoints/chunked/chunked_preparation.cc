@@ -48,7 +48,7 @@ Expected<proto::LabelList> Labels(const ChunkedRequest& request, const RequestCo
     ids = *request.label_token_ids;
   }
   Expected<LabelLists> labels =
-      ResolveLabels(ids, request.labels, 0, context.tokenizer, context.config);
+      ResolveLabels(ids, request.labels, 0, context.tokenizer, context.config, context.stop);
   if (!labels) {
     return Unexpected(std::move(labels).error());
   }
@@ -237,7 +237,7 @@ Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
   if (!label_ids) {
     return Unexpected(std::move(label_ids).error());
   }
-  Expected<ChunkedTokens> tokens = TokenizeChunked(request, context);
+  Expected<ChunkedTokens> tokens = TokenizeChunked(request, *strategy, context);
   if (!tokens) {
     return Unexpected(std::move(tokens).error());
   }

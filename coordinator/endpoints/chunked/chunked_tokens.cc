@@ -1,5 +1,6 @@
 #include "coordinator/endpoints/chunked/chunked_tokens.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "coordinator/endpoints/chunked/chunk_separator.h"
+#include "coordinator/endpoints/chunked/token_sum.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -107,8 +109,9 @@ std::optional<Error> GroupsFault(const std::vector<std::int64_t>& groups, std::s
 
 class PartsTokenizer {
  public:
-  PartsTokenizer(const Parts& parts, const ChunkedRequest& request, const RequestContext& context)
-      : parts_(parts), request_(request), context_(context) {}
+  PartsTokenizer(const Parts& parts, const ChunkedRequest& request, ChunkPositionStrategy strategy,
+                 const RequestContext& context)
+      : parts_(parts), request_(request), strategy_(strategy), context_(context) {}
 
   Expected<ChunkedTokens> Tokenize() {
     if (auto fault = TypeFault()) {
@@ -118,20 +121,23 @@ class PartsTokenizer {
     const std::int64_t positions = context_.config.max_position_embeddings;
     Expected<std::vector<TokenId>, EncodeFault> prefix = EncodePrefix(positions);
     if (!prefix) {
-      return Unexpected(EncodeError(prefix.error(), TooManyPositions(SystemField())));
+      return Unexpected(
+          EncodeError(prefix.error(), TooManyPositions(SystemField()), SystemField()));
     }
     tokens.prefix = *std::move(prefix);
     tokens.names = parts_.names;
     if (auto fault = PrefixFault(tokens.prefix)) {
       return Unexpected(*std::move(fault));
     }
+    TokenSum sum(strategy_, request_, context_);
+    sum.AddPrefix(tokens.prefix.size());
     std::vector<std::vector<TokenId>> chunks;
     for (std::size_t i = 0; i < parts_.chunks.size(); ++i) {
-      const std::int64_t limit = context_.options.chunks.max_chunk_len;
-      Expected<std::vector<TokenId>, EncodeFault> chunk = Encode(parts_.chunks[i], limit);
+      Expected<std::vector<TokenId>> chunk = EncodeChunk(i, sum);
       if (!chunk) {
-        return Unexpected(EncodeError(chunk.error(), ChunkTooLong(MoreThan(limit), i)));
+        return Unexpected(std::move(chunk).error());
       }
+      sum.AddChunk(chunk->size());
       chunks.push_back(*std::move(chunk));
       if (auto fault = ChunkFault(chunks.back(), i)) {
         return Unexpected(*std::move(fault));
@@ -139,11 +145,11 @@ class PartsTokenizer {
     }
     tokens.groups = Grouped(std::move(chunks));
     for (std::size_t i = 0; i < parts_.questions.size(); ++i) {
-      Expected<std::vector<TokenId>, EncodeFault> question =
-          Encode(parts_.questions[i], positions - static_cast<std::int64_t>(tokens.prefix.size()));
+      Expected<std::vector<TokenId>> question = EncodeQuestion(i, sum);
       if (!question) {
-        return Unexpected(EncodeError(question.error(), TooManyPositions(parts_.names[i])));
+        return Unexpected(std::move(question).error());
       }
+      sum.AddQuestion(question->size());
       tokens.questions.push_back(*std::move(question));
       if (auto fault = QuestionFault(tokens.questions.back(), parts_.names[i])) {
         return Unexpected(*std::move(fault));
@@ -202,14 +208,47 @@ class PartsTokenizer {
                            context_.options.special_tokens_in_text);
   }
 
+  Expected<std::vector<TokenId>> EncodeChunk(std::size_t index, const TokenSum& sum) const {
+    const std::int64_t limit = context_.options.chunks.max_chunk_len;
+    const std::int64_t most = CountedTokens(limit);
+    Expected<std::vector<TokenId>, EncodeFault> chunk = Encode(
+        parts_.chunks[index], std::min({most, sum.positions_left_of_chunk(), sum.capacity_left()}));
+    if (chunk) {
+      return *std::move(chunk);
+    }
+    const std::string field = request_.prompt ? "prompt" : ChunkField(index);
+    if (most <= sum.positions_left_of_chunk() && most <= sum.capacity_left()) {
+      return Unexpected(EncodeError(chunk.error(), ChunkTooLong(MoreThan(limit), index), field));
+    }
+    return Unexpected(EncodeError(chunk.error(),
+                                  sum.positions_left_of_chunk() <= sum.capacity_left()
+                                      ? TooManyPositions(request_.prompt ? "prompt" : "chunks")
+                                      : TooManyForCapacity(),
+                                  field));
+  }
+
+  Expected<std::vector<TokenId>> EncodeQuestion(std::size_t index, const TokenSum& sum) const {
+    const bool counts = request_.max_new_tokens > 0;  // Its K/V is kept, too.
+    const std::int64_t most = sum.positions_left_of_question();
+    const bool fills = counts && sum.capacity_left() < most;
+    Expected<std::vector<TokenId>, EncodeFault> question =
+        Encode(parts_.questions[index], fills ? sum.capacity_left() : most);
+    if (question) {
+      return *std::move(question);
+    }
+    return Unexpected(EncodeError(
+        question.error(), fills ? TooManyForCapacity() : TooManyPositions(parts_.names[index]),
+        parts_.names[index]));
+  }
+
   /// The tokens of a chunk or a question, which is a later section of a text.
   Expected<std::vector<TokenId>, EncodeFault> Encode(const TextOrIds& part,
-                                                     std::int64_t limit) const {
+                                                     std::int64_t most) const {
     if (!IsText(part)) {
       return Ids(part);
     }
     Expected<EncodedText, EncodeFault> encoded = context_.tokenizer->EncodeWithin(
-        {.max_tokens = CountedTokens(limit), .stop = context_.stop}, Text(part),
+        {.max_tokens = most, .stop = context_.stop}, Text(part),
         {.at_start = false, .special_tokens = context_.options.special_tokens_in_text});
     if (!encoded) {
       return Unexpected(encoded.error());
@@ -217,7 +256,16 @@ class PartsTokenizer {
     return std::move(encoded->ids);
   }
 
-  /// The error of a part that alone has too many tokens.
+  /// The error of parts whose K/V needs too much memory.
+  Error TooManyForCapacity() const {
+    return BadRequest(
+        "capacity",
+        "Too long for the memory of this server: " + MoreThan(TokenSum::Capacity(context_.limits)) +
+            " tokens of system prompt, chunks and questions.",
+        request_.prompt || parts_.chunks.empty() ? parts_.names.front() : "chunks");
+  }
+
+  /// The error of a part with which there are too many tokens.
   Error TooManyPositions(const std::string& field) const {
     return BadRequest(
         "too_many_positions",
@@ -270,6 +318,7 @@ class PartsTokenizer {
 
   const Parts& parts_;
   const ChunkedRequest& request_;
+  const ChunkPositionStrategy strategy_;
   const RequestContext& context_;
 };
 
@@ -284,6 +333,7 @@ std::size_t ChunkedTokens::num_chunks() const {
 }
 
 Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
+                                        ChunkPositionStrategy strategy,
                                         const RequestContext& context) {
   const std::int64_t max_items = context.options.max_items;
   const std::size_t chunks = request.chunks ? request.chunks->size() : 0;
@@ -302,7 +352,7 @@ Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
       return Unexpected(*std::move(fault));
     }
   }
-  return PartsTokenizer(parts, request, context).Tokenize();
+  return PartsTokenizer(parts, request, strategy, context).Tokenize();
 }
 
 }  // namespace scorecast::coordinator

@@ -26,8 +26,10 @@ struct ChunkedTokens {
 /// Splits a request that has no ChunkedFieldFault, and tokenizes each part separately. A 400 if
 /// text and ids are mixed, if a question or an ordinary prompt is empty, if there are too many
 /// parts, if a chunk is too long, if the groups do not add up to the chunks, or if an id is not in
-/// the vocabulary.
+/// the vocabulary. Texts that together have far too many positions, or too many tokens for the K/V
+/// of this server, are not tokenized to their ends.
 proto::Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
+                                               ChunkPositionStrategy strategy,
                                                const RequestContext& context);
 
 }  // namespace scorecast::coordinator

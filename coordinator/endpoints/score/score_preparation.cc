@@ -213,8 +213,8 @@ class MultiItemPreparation {
       : request_(request), labels_(labels), context_(context) {}
 
   std::optional<Error> Prepare(std::vector<PackedSequence>& sequences, ScoreReadout& readout) {
-    if (const std::optional<EncodeFault> fault = Tokenize()) {
-      return EncodeError(*fault, TooLong(MoreThan(context_.options.max_multi_item_seq_len)));
+    if (auto fault = Tokenize()) {
+      return fault;
     }
     if (auto fault = TokenFault()) {
       return fault;
@@ -251,18 +251,21 @@ class MultiItemPreparation {
 
  private:
   /// Ends early if LengthFault is certain.
-  std::optional<EncodeFault> Tokenize() {
+  std::optional<Error> Tokenize() {
+    const auto too_long = [&] {
+      return TooLong(MoreThan(context_.options.max_multi_item_seq_len));
+    };
     // For the query and the items that are left.
     std::int64_t left = CountedTokens(context_.options.max_multi_item_seq_len);
     const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, left);
     if (!tokens) {
-      return tokens.error();
+      return EncodeError(tokens.error(), too_long(), "query");
     }
     prefix_ = tokens->query();
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
       Expected<ItemTokens, EncodeFault> item = tokens->Item(request_.items[i], left);
       if (!item) {
-        return item.error();
+        return EncodeError(item.error(), too_long(), At("items", i));
       }
       left -= static_cast<std::int64_t>(item->ids.size());
       if (item->include_query) {
@@ -371,11 +374,12 @@ class OneByOnePreparation {
     const std::int64_t limit = context_.config.max_position_embeddings;
     const std::int64_t most = CountedTokens(limit);
     const Expected<JointTokens, EncodeFault> tokens = JointTokens::Make(request_, context_, most);
-    if (!tokens && request_.items.empty() && tokens.error() == EncodeFault::kTooManyTokens) {
+    if (!tokens && request_.items.empty() && tokens.error() != EncodeFault::kStopped) {
       return std::nullopt;  // Nothing is computed.
     }
     if (!tokens) {
-      return EncodeError(tokens.error(), TooManyPositions(MoreThan(limit), At("items", 0)));
+      return EncodeError(tokens.error(), TooManyPositions(MoreThan(limit), At("items", 0)),
+                         "query");
     }
     if (tokens->query().empty()) {
       return EmptyQuery();
@@ -387,7 +391,8 @@ class OneByOnePreparation {
     for (std::size_t i = 0; i < request_.items.size(); ++i) {
       Expected<std::vector<TokenId>, EncodeFault> prompt = tokens->Prompt(request_.items[i], most);
       if (!prompt) {
-        return EncodeError(prompt.error(), TooManyPositions(MoreThan(limit), At("items", i)));
+        return EncodeError(prompt.error(), TooManyPositions(MoreThan(limit), At("items", i)),
+                           At("items", i));
       }
       if (auto fault = list.AddPrompt(*prompt, i)) {
         return fault;
@@ -437,7 +442,7 @@ Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
   }
   Expected<LabelLists> label_lists =
       ResolveLabels(request.label_token_ids, request.labels, request.items.size(),
-                    context.tokenizer, context.config);
+                    context.tokenizer, context.config, context.stop);
   if (!label_lists) {
     return Unexpected(std::move(label_lists).error());
   }

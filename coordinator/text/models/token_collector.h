@@ -13,12 +13,16 @@ namespace scorecast::coordinator {
 /// How far a text is encoded.
 struct EncodeLimits {
   static constexpr std::int64_t kUnlimited = INT64_MAX;
+  static constexpr std::size_t kMaxUncutBytes = std::size_t{1} << 20;
 
   std::int64_t max_tokens = kUnlimited;
   /// As soon as it is true, encoding ends. May be null.
   const std::atomic<bool>* stop = nullptr;
   /// A longer text is encoded in pieces of about this size, in bytes.
   std::size_t piece_bytes = std::size_t{64} << 10;
+  /// A piece that is not cut for certain in so many bytes is dropped. The memory and the time of a
+  /// piece, between two looks at `stop`, depend on its length.
+  std::size_t max_uncut_bytes = kMaxUncutBytes;
 
   /// The limits of what follows `tokens` tokens.
   EncodeLimits Behind(std::size_t tokens) const {
@@ -28,10 +32,21 @@ struct EncodeLimits {
     }
     return rest;
   }
+
+  /// The same without a limit of tokens.
+  EncodeLimits Uncounted() const {
+    EncodeLimits rest = *this;
+    rest.max_tokens = kUnlimited;
+    return rest;
+  }
 };
 
 /// Why the tokens of a text are not there.
-enum class EncodeFault { kTooManyTokens, kStopped };
+enum class EncodeFault {
+  kTooManyTokens,
+  kUncut,  ///< A part of the text is too long to be encoded as a whole, and has no certain cut.
+  kStopped,
+};
 
 /// The tokens of a text while it is being encoded. It ends the encoding at the limits by throwing
 /// `Ended`, because every step of a tokenizer calls the next one for each piece of text.
@@ -48,10 +63,26 @@ class TokenCollector {
     ids_.push_back(id);
   }
 
+  void Append(std::vector<proto::TokenId> ids) {
+    ExpectAtLeast(static_cast<std::int64_t>(ids.size()));
+    if (ids_.empty()) {
+      ids_ = std::move(ids);
+    } else {
+      ids_.insert(ids_.end(), ids.begin(), ids.end());
+    }
+  }
+
   /// To be called before the work, if `count` more tokens at least are certain.
   void ExpectAtLeast(std::int64_t count) const {
     if (count > left()) {
       throw Ended{EncodeFault::kTooManyTokens};
+    }
+  }
+
+  /// To be called before `bytes` are encoded by something that cannot be interrupted.
+  void ExpectUncut(std::size_t bytes) const {
+    if (bytes > limits_.max_uncut_bytes / 4) {
+      throw Ended{EncodeFault::kUncut};
     }
   }
 
@@ -63,9 +94,7 @@ class TokenCollector {
   }
 
   /// How many tokens may still be added.
-  std::int64_t left() const {
-    return limits_.max_tokens - static_cast<std::int64_t>(ids_.size());
-  }
+  std::int64_t left() const { return limits_.max_tokens - static_cast<std::int64_t>(ids_.size()); }
 
   const std::vector<proto::TokenId>& ids() const { return ids_; }
   std::vector<proto::TokenId> Take() && { return std::move(ids_); }

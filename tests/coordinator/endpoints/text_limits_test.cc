@@ -133,6 +133,49 @@ TEST_F(TextLimits, OfThePartsOfAChunkedRequest) {
                 "too_many_positions", "prompt", "more than 64");
 }
 
+TEST_F(TextLimits, OfAllPartsOfAChunkedRequestTogether) {
+  const auto body = [](std::size_t chunks, std::size_t questions, nlohmann::json more) {
+    more["chunks"] = std::vector<std::string>(chunks, std::string(15, 'c'));
+    more["questions"] = std::vector<std::string>(questions, std::string(40, '?'));
+    more["label_token_ids"] = {1};
+    return more.dump();
+  };
+  server_.limits_.kept_kv_rows = 128;
+  EXPECT_TRUE(Prepare(chunked_, body(3, 1, {{"chunk_position_strategy", "shared"}})).has_value());
+  // 15 tokens each, at the same positions.
+  ExpectDropped(chunked_, body(100, 1, {{"chunk_position_strategy", "shared"}}), "capacity",
+                "chunks", "more than 128 tokens");
+  // One behind the other.
+  ExpectDropped(chunked_, body(100, 1, {{"chunk_position_strategy", "offset"}}),
+                "too_many_positions", "chunks", "more than 64");
+  ExpectDropped(chunked_,
+                body(100, 1, {{"chunk_position_strategy", "shared"}, {"chunk_groups", {100}}}),
+                "too_many_positions", "chunks", "more than 64");
+  // Completions keep the K/V of their questions.
+  ExpectDropped(chunked_, body(0, 100, {{"max_new_tokens", 2}}), "capacity", "questions[0]",
+                "more than 128 tokens");
+  EXPECT_TRUE(Prepare(chunked_, body(0, 100, nlohmann::json::object())).has_value());
+}
+
+TEST_F(TextLimits, OfATextWithoutACut) {
+  const std::string uncut(4'000'000, 'a');
+  ExpectDropped(score_, Score(uncut, {"b"}), "uncut_text", "query", "more than 262144 bytes");
+  ExpectDropped(score_, Score("a", {"b", uncut}), "uncut_text", "items[1]", "but items[1] has");
+  server_.options_.delimiter.reset();
+  ExpectDropped(score_, Score(uncut, {"b"}), "uncut_text", "query", "more than 262144 bytes");
+  EXPECT_TRUE(Prepare(score_, Score(uncut, {})).has_value());
+  const auto chunked = [](const std::string& chunk, const std::string& question) {
+    return nlohmann::json{
+        {"chunks", {"c", chunk}}, {"question", question}, {"label_token_ids", {1}}}
+        .dump();
+  };
+  ExpectDropped(chunked_, chunked(uncut, "?"), "uncut_text", "chunks[1]", "chunks[1] has");
+  ExpectDropped(chunked_, chunked("c", uncut), "uncut_text", "question", "question has");
+  ExpectDropped(
+      score_, nlohmann::json{{"query", "a"}, {"items", {"b"}}, {"labels", {" yes", uncut}}}.dump(),
+      "uncut_text", "labels[1]", "labels[1] has");
+}
+
 TEST_F(TextLimits, OfALabel) {
   const std::string body =
       nlohmann::json{{"query", "a"}, {"items", {"b"}}, {"labels", {" yes", long_}}}.dump();
@@ -149,6 +192,12 @@ TEST_F(TextLimits, NothingIsTokenizedIfNobodyWaits) {
   EXPECT_EQ(tokenizer_.made, 0u);
   EXPECT_FALSE(Prepare(chunked_, nlohmann::json{{"prompt", "a"}, {"label_token_ids", {1}}}.dump())
                    .has_value());
+  EXPECT_EQ(tokenizer_.made, 0u);
+  EXPECT_EQ(
+      Prepare(score_, nlohmann::json{{"query", "a"}, {"items", {"b"}}, {"labels", {" yes"}}}.dump())
+          .error()
+          .reason,
+      "stopped");
   EXPECT_EQ(tokenizer_.made, 0u);
 }
 

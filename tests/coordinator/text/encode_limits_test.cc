@@ -224,6 +224,52 @@ TEST(EncodeLimits, AShortTextIsEncodedOnce) {
   EXPECT_EQ(tokenizer.TakeBytes(), text.size());
 }
 
+TEST(EncodeLimits, ALongTextWithoutACutIsDropped) {
+  CountingTokenizer tokenizer;
+  const EncodeLimits limits;
+  const std::size_t most = limits.max_uncut_bytes;
+  for (const std::string& head : {std::string(), Words(200'000)}) {
+    // Neither a long text nor a long run alone is dropped.
+    EXPECT_TRUE(tokenizer.EncodeWithin(limits, head + std::string(most, 'a')).has_value());
+    EXPECT_TRUE(tokenizer.EncodeWithin(limits, head + std::string(most / 4, 'a') + Words(2'000'000))
+                    .has_value());
+    tokenizer.TakeBytes();
+    const std::string text = head + std::string(8 * most, 'a');
+    EXPECT_EQ(tokenizer.EncodeWithin(limits, text).error(), EncodeFault::kUncut);
+    EXPECT_LE(tokenizer.TakeBytes(), 4 * head.size() + 3 * most);
+    EXPECT_EQ(tokenizer.Encode(text).size(), text.size());
+  }
+}
+
+/// Text without a certain cut: of a Unigram model without a tokenizer.json everything, of one that
+/// removes extra spaces those.
+TEST(EncodeLimits, TheSentencePieceLibraryGetsNoLongText) {
+  const std::size_t most = EncodeLimits::kMaxUncutBytes / 4;
+  const auto repeated = [](std::string_view part, std::size_t bytes) {
+    std::string text;
+    while (text.size() + part.size() <= bytes) {
+      text += part;
+    }
+    return text;
+  };
+  const auto unigram = LoadTokenizer(kOwn / "sentencepiece-unigram");
+  const auto removes_spaces = LoadTokenizer(kDemo / "model");
+  ASSERT_NE(unigram, nullptr);
+  ASSERT_NE(removes_spaces, nullptr);
+  const EncodeLimits limits = {.max_tokens = 1'000'000};
+  for (const std::string_view part : {"\U0001F600", "the harbour "}) {
+    EXPECT_EQ(unigram->EncodeWithin(limits, repeated(part, most)).value().ids,
+              unigram->Encode(repeated(part, most)));
+    for (const std::size_t bytes : {most + part.size(), 16 * most}) {
+      EXPECT_EQ(unigram->EncodeWithin(limits, repeated(part, bytes)).error(), EncodeFault::kUncut);
+    }
+  }
+  EXPECT_EQ(removes_spaces->EncodeWithin(limits, repeated(" ", 16 * most)).error(),
+            EncodeFault::kUncut);
+  EXPECT_EQ(removes_spaces->EncodeWithin(limits, repeated("the harbour ", 2 * most)).value().ids,
+            removes_spaces->Encode(repeated("the harbour ", 2 * most)));
+}
+
 /// Sets a flag when it has been given some bytes.
 class StoppingTokenizer : public CountingTokenizer {
  public:
