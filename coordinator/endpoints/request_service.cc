@@ -234,19 +234,24 @@ void RequestService::Respond(const Request& request, DeferredResponse response) 
 }
 
 void RequestService::EndAll(const std::vector<Request>& requests, const Error& error) {
-  std::vector<Request> ended;
+  std::vector<std::pair<Request, ActiveRequest::Parts>> ended;
   std::vector<Scheduler::Ticket> tickets;
   for (const Request& request : requests) {
     if (std::optional<ActiveRequest::Parts> parts = request->End()) {
       if (parts->ticket != Scheduler::kNoTicket) {
         tickets.push_back(parts->ticket);
       }
-      RefuseTo(request->endpoint().name(), *std::move(parts), error);
-      ended.push_back(request);
+      ended.emplace_back(request, *std::move(parts));
     }
   }
+  // First, so that nothing more is computed for a client that has the error.
   scheduler_.Cancel(std::move(tickets));
-  Deregister(ended);
+  std::vector<Request> over;
+  for (auto& [request, parts] : ended) {
+    RefuseTo(request->endpoint().name(), std::move(parts), error);
+    over.push_back(request);
+  }
+  Deregister(over);
 }
 
 void RequestService::Cancel(const std::vector<Request>& requests) {
