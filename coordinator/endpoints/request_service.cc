@@ -1,11 +1,13 @@
 #include "coordinator/endpoints/request_service.h"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "coordinator/request/request_error.h"
 #include "coordinator/request/request_log.h"
 #include "coordinator/request/timings.h"
 
@@ -54,9 +56,27 @@ void RefuseTo(std::string_view endpoint, ActiveRequest::Parts parts, Error error
   sink->OnDone({[error = std::move(error)]() -> Expected<Response> { return Unexpected(error); }});
 }
 
+/// A request whose text is too much for the memory must not end the process.
+Expected<PreparedRequest> PrepareParsed(const EndpointRequest& parsed,
+                                        const RequestContext& context, const OnDelta& on_delta) {
+  try {
+    return parsed.Prepare(context, on_delta);
+  } catch (const std::exception& exception) {
+    return Unexpected(FaultOf(exception));
+  }
+}
+
+Expected<Response> RespondTo(const JobResult& result, const Readout& readout) {
+  try {
+    return readout.Respond(*result.rows);
+  } catch (const std::exception& exception) {
+    return Unexpected(FaultOf(exception));
+  }
+}
+
 Expected<Response> Form(const Endpoint& endpoint, const std::string& model, const Readout& readout,
                         const RequestTimes& times, const JobResult& result) {
-  Expected<Response> response = readout.Respond(*result.rows);
+  Expected<Response> response = RespondTo(result, readout);
   if (!response) {
     LogRefusal(endpoint.name(), response.error());
     return response;
@@ -166,8 +186,8 @@ void RequestService::Prepare(const Request& request) {
       }
     };
   }
-  Expected<PreparedRequest> prepared = parsed.Prepare(
-      {config_, tokenizer_, options_, scheduler_.limits(), &request->is_over()}, on_delta);
+  Expected<PreparedRequest> prepared = PrepareParsed(
+      parsed, {config_, tokenizer_, options_, scheduler_.limits(), &request->is_over()}, on_delta);
   if (!prepared) {
     EndAll({request}, prepared.error());
     return;
@@ -214,19 +234,24 @@ void RequestService::Respond(const Request& request, DeferredResponse response) 
 }
 
 void RequestService::EndAll(const std::vector<Request>& requests, const Error& error) {
-  std::vector<Request> ended;
+  std::vector<std::pair<Request, ActiveRequest::Parts>> ended;
   std::vector<Scheduler::Ticket> tickets;
   for (const Request& request : requests) {
     if (std::optional<ActiveRequest::Parts> parts = request->End()) {
       if (parts->ticket != Scheduler::kNoTicket) {
         tickets.push_back(parts->ticket);
       }
-      RefuseTo(request->endpoint().name(), *std::move(parts), error);
-      ended.push_back(request);
+      ended.emplace_back(request, *std::move(parts));
     }
   }
+  // First, so that nothing more is computed for a client that has the error.
   scheduler_.Cancel(std::move(tickets));
-  Deregister(ended);
+  std::vector<Request> over;
+  for (auto& [request, parts] : ended) {
+    RefuseTo(request->endpoint().name(), std::move(parts), error);
+    over.push_back(request);
+  }
+  Deregister(over);
 }
 
 void RequestService::Cancel(const std::vector<Request>& requests) {

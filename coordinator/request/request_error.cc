@@ -1,5 +1,6 @@
 #include "coordinator/request/request_error.h"
 
+#include <new>
 #include <utility>
 
 namespace scorecast::coordinator {
@@ -26,6 +27,14 @@ proto::Error NotForClassifiers(std::string param) {
 proto::Error OnlyForClassifiers(std::string param) {
   return BadRequest("only_for_classifiers",
                     param + " needs a classifier, but this model is a language model.", param);
+}
+
+proto::Error FaultOf(const std::exception& exception) {
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
+    return {503, "overloaded", "The server has no memory for the request.", "", 1};
+  }
+  return {500, "internal_error",
+          std::string("The request could not be handled: ") + exception.what(), ""};
 }
 
 std::string At(std::string_view field, std::size_t index) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,10 @@ proto::Error NotForClassifiers(std::string param);
 
 /// The 400 for a field that makes no sense for the logits of tokens.
 proto::Error OnlyForClassifiers(std::string param);
+
+/// What a client is told whose request ended by an exception: a 503 if there was no memory, which
+/// may come back, otherwise a 500.
+proto::Error FaultOf(const std::exception& exception);
 
 /// "items[3]"
 std::string At(std::string_view field, std::size_t index);

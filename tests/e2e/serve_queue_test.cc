@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/e2e/eventually.h"
@@ -19,6 +20,7 @@ namespace {
 
 using launcher::Client;
 using std::chrono::steady_clock;
+using ::testing::MatchesRegex;
 
 /// Receives `count` replies, by request_id. Each request must have one.
 std::map<std::uint64_t, v1::Response> ReceiveAll(Client& client, std::size_t count) {
@@ -54,6 +56,32 @@ TEST(ServeQueue, RefusesMoreThanItsLimitWithARetryTime) {
   EXPECT_GE(refused, 1U);
   EXPECT_LE(refused, kRequests - 1) << "the queue takes one request";
   EXPECT_EQ(ScoresOf(client->Call(HeavyRequest(0))), expected) << "there is room again";
+}
+
+TEST(ServeQueue, RefusesMoreTokensThanItsLimitButNoRequestAlone) {
+  constexpr std::uint64_t kRequests = 20;
+  const Service service(NumberedCommand(2, {"--max-queue-tokens", "100"}));
+  const auto client = service.Connect();
+  const Scores expected = ScoresOf(client->Call(HeavyRequest(0)));
+  EXPECT_EQ(expected.size(), 100U) << "its 6060 tokens are admitted, because no others wait";
+  for (std::uint64_t i = 0; i < kRequests; ++i) {
+    client->Send(HeavyRequest(i));
+  }
+  std::size_t refused = 0;
+  for (const auto& [id, response] : ReceiveAll(*client, kRequests)) {
+    if (response.has_score()) {
+      EXPECT_EQ(ScoresOf(response), expected);
+      continue;
+    }
+    ++refused;
+    EXPECT_EQ(response.error().code(), 429);
+    EXPECT_EQ(response.error().reason(), "queue_full");
+    EXPECT_THAT(response.error().message(),
+                MatchesRegex("Too many tokens wait: [0-9]+ \\+ [0-9]+ > 100\\."));
+    EXPECT_GE(response.error().retry_after_seconds(), 1);
+  }
+  EXPECT_GE(refused, 1U);
+  EXPECT_LE(refused, kRequests - 1);
 }
 
 TEST(ServeQueue, ADeadlineThatPassesInTheQueueIsA504) {

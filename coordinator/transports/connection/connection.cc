@@ -24,10 +24,10 @@ proto::Error ReadTimeout(std::chrono::milliseconds limit) {
 
 }  // namespace
 
-Connection::Connection(std::uint64_t id, std::unique_ptr<ByteStream> stream,
+Connection::Connection(ClientId client, std::unique_ptr<ByteStream> stream,
                        std::unique_ptr<Protocol> protocol, const ConnectionContext& context,
                        Closed closed)
-    : id_(id),
+    : client_(std::move(client)),
       stream_(std::move(stream)),
       protocol_(std::move(protocol)),
       context_(context),
@@ -86,7 +86,7 @@ Connection::InFlight Connection::BeginRequest() {
   const Clock::time_point arrived = reading_since_.value();
   reading_since_.reset();
   const std::uint64_t number = next_request_++;
-  auto pending = std::make_shared<PendingRequest>(held_replies_, id_, arrived);
+  auto pending = std::make_shared<PendingRequest>(held_replies_, client_, arrived);
   in_flight_.emplace(number, Request{pending, RequestBytes()});
   ++context_.counters.requests_in_flight;
   beginning_ = true;
@@ -316,7 +316,7 @@ void Connection::CloseNow() {
     context_.memory.Note(request.bytes);
   }
   context_.cancel(requests);
-  closed_(id_);
+  closed_(client_.connection);
 }
 
 }  // namespace scorecast::coordinator

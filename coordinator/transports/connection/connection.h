@@ -16,6 +16,7 @@
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/transports/connection/byte_stream.h"
+#include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/pending_request.h"
@@ -48,8 +49,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Closed = std::function<void(std::uint64_t id)>;
 
-  /// `closed` is called once, when the stream is closed.
-  Connection(std::uint64_t id, std::unique_ptr<ByteStream> stream,
+  /// `closed` is called once, with `client.connection`, when the stream is closed.
+  Connection(ClientId client, std::unique_ptr<ByteStream> stream,
              std::unique_ptr<Protocol> protocol, const ConnectionContext& context, Closed closed);
 
   // Called on any thread. Exactly one of Start and Refuse is called, once.
@@ -133,7 +134,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Finish();
   void FinishIfDone();
 
-  const std::uint64_t id_;
+  const ClientId client_;
   const std::unique_ptr<ByteStream> stream_;
   const std::unique_ptr<Protocol> protocol_;
   const ConnectionContext& context_;

@@ -11,17 +11,38 @@ FairPool::FairPool(int threads) {
   }
 }
 
-void FairPool::Post(ClientId id, Work work) {
+void FairPool::Client::Add(std::uint64_t connection, Work work) {
+  std::deque<Work>& own = waiting[connection];
+  if (own.empty()) {
+    turns.push_back(connection);
+  }
+  own.push_back(std::move(work));
+}
+
+FairPool::Work FairPool::Client::Take() {
+  const auto own = waiting.find(turns.front());
+  turns.pop_front();
+  Work work = std::move(own->second.front());
+  own->second.pop_front();
+  if (own->second.empty()) {
+    waiting.erase(own);
+  } else {
+    turns.push_back(own->first);
+  }
+  return work;
+}
+
+void FairPool::Post(const ClientId& id, Work work) {
   {
     const std::lock_guard lock(mutex_);
     if (is_ending_) {
       return;
     }
-    Client& client = clients_[id];
-    if (client.waiting.empty()) {
-      client.turn = turns_.insert(turns_.end(), id);
+    Client& client = clients_[id.address];
+    if (client.turns.empty()) {
+      client.turn = turns_.insert(turns_.end(), id.address);
     }
-    client.waiting.push_back(std::move(work));
+    client.Add(id.connection, std::move(work));
   }
   changed_.notify_one();
 }
@@ -38,10 +59,10 @@ void FairPool::Join() {
   threads_.clear();
 }
 
-std::list<FairPool::ClientId>::iterator FairPool::Next() {
-  const auto idle = std::find_if(turns_.begin(), turns_.end(),
-                                 [this](ClientId id) { return clients_.at(id).under_way == 0; });
-  return idle == turns_.end() ? turns_.begin() : idle;
+std::list<FairPool::Address>::iterator FairPool::Next() {
+  return std::min_element(turns_.begin(), turns_.end(), [this](const Address& a, const Address& b) {
+    return clients_.at(a).under_way < clients_.at(b).under_way;
+  });
 }
 
 void FairPool::Run() {
@@ -52,12 +73,11 @@ void FairPool::Run() {
       return;
     }
     const auto next = Next();
-    const ClientId id = *next;
-    Client& client = clients_.at(id);  // Stays in its place while work of it is under way.
-    Work work = std::move(client.waiting.front());
-    client.waiting.pop_front();
+    const auto own = clients_.find(*next);  // Stays in its place while work of it is under way.
+    Client& client = own->second;
+    Work work = client.Take();
     ++client.under_way;
-    if (client.waiting.empty()) {
+    if (client.turns.empty()) {
       turns_.erase(next);
     }
     lock.unlock();
@@ -65,10 +85,10 @@ void FairPool::Run() {
     work = nullptr;  // What it holds is freed without the lock.
     lock.lock();
     --client.under_way;
-    if (!client.waiting.empty()) {
+    if (!client.turns.empty()) {
       turns_.splice(turns_.end(), turns_, client.turn);
     } else if (client.under_way == 0) {
-      clients_.erase(id);
+      clients_.erase(own);
     }
   }
 }

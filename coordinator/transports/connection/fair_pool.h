@@ -5,19 +5,24 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include <boost/asio/ip/address.hpp>
+
+#include "coordinator/transports/connection/client_address.h"
+
 namespace scorecast::coordinator {
 
-/// Threads for long work, at which clients take turns: a client that posts much work delays its own
-/// work, and not that of others. While other clients wait, a client occupies one thread. The work
-/// of one client begins in the order in which it was posted. Safe to use from any thread.
+/// Threads for long work, at which client addresses take turns, and at the turn of an address its
+/// connections: much work of one address delays that of no other, however many connections post it.
+/// A free thread goes to an address that occupies the fewest. The work of one connection begins in
+/// the order in which it was posted. Safe to use from any thread.
 class FairPool {
  public:
-  using ClientId = std::uint64_t;
   using Work = std::function<void()>;
 
   explicit FairPool(int threads);
@@ -27,26 +32,35 @@ class FairPool {
   FairPool(const FairPool&) = delete;
   FairPool& operator=(const FairPool&) = delete;
 
-  void Post(ClientId client, Work work);
+  /// `work` throws nothing.
+  void Post(const ClientId& client, Work work);
 
   /// Does the work that waits, then ends the threads. Work that is posted later is dropped.
   void Join();
 
  private:
+  using Address = boost::asio::ip::address;
+
+  /// The work of one address.
   struct Client {
-    std::deque<Work> waiting;
+    std::unordered_map<std::uint64_t, std::deque<Work>> waiting;  ///< Of each connection.
+    std::deque<std::uint64_t> turns;  ///< The connections with work that waits.
     int under_way = 0;
-    std::list<ClientId>::iterator turn;  ///< Its place in `turns_` if work of it waits.
+    std::list<Address>::iterator turn;  ///< Its place in `turns_` if work of it waits.
+
+    void Add(std::uint64_t connection, Work work);
+    /// Takes the first work of the connection whose turn it is.
+    Work Take();
   };
 
   void Run();
-  /// The place in `turns_` of the client whose work is begun next.
-  std::list<ClientId>::iterator Next();
+  /// The place in `turns_` of the address whose work is begun next.
+  std::list<Address>::iterator Next();
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::unordered_map<ClientId, Client> clients_;  ///< Those with work that waits or is under way.
-  std::list<ClientId> turns_;                     ///< Clients with work that waits.
+  std::map<Address, Client> clients_;  ///< Those with work that waits or is under way.
+  std::list<Address> turns_;           ///< Addresses with work that waits.
   bool is_ending_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,14 +1,15 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "coordinator/endpoints/active_request.h"
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/schedule/job.h"
+#include "coordinator/transports/connection/client_address.h"
 
 namespace scorecast::coordinator {
 
@@ -28,13 +29,13 @@ Reply ToReply(std::string bytes, HeldBytes& replies);
 /// service, and whether the client has left.
 class PendingRequest {
  public:
-  /// `replies` counts the bytes of the replies to the request, and outlives them. `client` names
-  /// the connection, and `arrived` is the time of the request's first byte.
-  PendingRequest(HeldBytes& replies, std::uint64_t client, Clock::time_point arrived)
-      : replies_(replies), client_(client), arrived_(arrived) {}
+  /// `replies` counts the bytes of the replies to the request, and outlives them. `arrived` is the
+  /// time of the request's first byte.
+  PendingRequest(HeldBytes& replies, ClientId client, Clock::time_point arrived)
+      : replies_(replies), client_(std::move(client)), arrived_(arrived) {}
 
   HeldBytes& replies() { return replies_; }
-  std::uint64_t client() const { return client_; }
+  const ClientId& client() const { return client_; }
   Clock::time_point arrived() const { return arrived_; }
 
   /// Records that the client has left. Returns the request to cancel. Null if the service does not
@@ -47,7 +48,7 @@ class PendingRequest {
 
  private:
   HeldBytes& replies_;
-  const std::uint64_t client_;
+  const ClientId client_;
   const Clock::time_point arrived_;
   mutable std::mutex mutex_;
   bool has_left_ = false;

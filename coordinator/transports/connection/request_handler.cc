@@ -1,5 +1,6 @@
 #include "coordinator/transports/connection/request_handler.h"
 
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -7,6 +8,7 @@
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/response_sink.h"
+#include "coordinator/request/request_error.h"
 #include "coordinator/transports/connection/delta_stream.h"
 
 namespace scorecast::coordinator {
@@ -27,14 +29,22 @@ Reply ErrorReply(const Client& client, const proto::Error& error) {
   return ToReply(client.format->Error(error), client.pending->replies());
 }
 
+/// The bytes of the response, or of an error if there is no memory for them.
+Reply ResponseReply(const Client& client, const EndpointResponse& response) {
+  try {
+    return ToReply(client.format->Response(response), client.pending->replies());
+  } catch (const std::exception& exception) {
+    return ErrorReply(client, FaultOf(exception));
+  }
+}
+
 /// Forms the response and its reply, unless the client has left.
 void SendReply(const Client& client, DeferredResponse& deferred) {
   if (client.pending->HasLeft()) {
     return;
   }
   const auto response = deferred.form();
-  Reply reply = response ? ToReply(client.format->Response(**response), client.pending->replies())
-                         : ErrorReply(client, response.error());
+  Reply reply = response ? ResponseReply(client, **response) : ErrorReply(client, response.error());
   deferred.room.reset();  // The reply's own bytes are counted now.
   client.replied(std::move(reply));
 }
@@ -114,7 +124,7 @@ void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<Pend
     Read(bytes, parse, pending, begun, replied);
     return;
   }
-  const std::uint64_t client = pending->client();
+  const ClientId client = pending->client();
   parsing_.Post(client, [this, bytes, parse = std::move(parse), pending = std::move(pending),
                          begun = std::move(begun), replied = std::move(replied)] {
     Read(bytes, parse, pending, begun, replied);

@@ -30,9 +30,9 @@ struct IncomingRequest {
 /// Turns requests into the bytes of their replies: the part of a transport that needs no socket.
 ///
 /// Short requests and replies are handled on the I/O threads. All longer work is done by threads of
-/// its own, at which clients take turns, so that it delays no short request: the parsing of long
-/// requests, which shows their deadlines, by one thread; the tokenizing of all but the shortest
-/// requests by several; and the forming of long replies by several others.
+/// its own, at which client addresses take turns, so that it delays no short request: the parsing
+/// of long requests, which shows their deadlines, by one thread; the tokenizing of all but the
+/// shortest requests by several; and the forming of long replies by several others.
 class RequestHandler {
  public:
   /// Replies are formed on `executor`, which outlives the handler, and whose threads still run
@@ -44,7 +44,7 @@ class RequestHandler {
   /// See Finish.
   ~RequestHandler() { Finish(); }
 
-  /// Called once, on any thread. Owns the bytes of the request.
+  /// Called once, on any thread. Owns the bytes of the request. Throws nothing.
   using Parse = std::function<IncomingRequest(const RequestService&)>;
   /// Called on any thread, for each reply in order. Not called any more once the client has left.
   using Replied = std::function<void(Reply)>;

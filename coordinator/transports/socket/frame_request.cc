@@ -1,6 +1,7 @@
 #include "coordinator/transports/socket/frame_request.h"
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -18,9 +19,7 @@ IncomingRequest Fault(std::uint64_t request_id, proto::Error error) {
           proto::Unexpected(std::move(error)), nullptr};
 }
 
-}  // namespace
-
-IncomingRequest FrameRequest(const RequestService& service, const std::string& message) {
+IncomingRequest Parse(const RequestService& service, const std::string& message) {
   const std::int64_t max_values = service.max_values();
   if (HasMoreValues(message, *v1::Request::descriptor(), max_values)) {
     return Fault(0, TooManyValues(max_values));
@@ -40,6 +39,16 @@ IncomingRequest FrameRequest(const RequestService& service, const std::string& m
   }
   return {std::make_shared<FrameFormat>(request.request_id(), endpoint), endpoint,
           endpoint->FromMessage(request), nullptr};
+}
+
+}  // namespace
+
+IncomingRequest FrameRequest(const RequestService& service, const std::string& message) {
+  try {
+    return Parse(service, message);
+  } catch (const std::exception& exception) {
+    return Fault(0, FaultOf(exception));
+  }
 }
 
 }  // namespace scorecast::coordinator

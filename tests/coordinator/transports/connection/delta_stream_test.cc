@@ -65,7 +65,7 @@ class DeltaStreamTest : public ::testing::Test {
   boost::asio::io_context io_;
   HeldBytes replies_held_{1 << 20};
   const std::shared_ptr<PendingRequest> pending_ =
-      std::make_shared<PendingRequest>(replies_held_, 1, Clock::now());
+      std::make_shared<PendingRequest>(replies_held_, ClientId{}, Clock::now());
   std::vector<Reply> replies_;
   const std::shared_ptr<DeltaStream> stream_ = std::make_shared<DeltaStream>(
       std::make_shared<FrameFormat>(7, &ChunkedEndpoint()), pending_, io_.get_executor(),

@@ -1,5 +1,6 @@
 #include "coordinator/transports/connection/fair_pool.h"
 
+#include <cstdint>
 #include <future>
 #include <mutex>
 #include <string>
@@ -14,6 +15,11 @@ namespace scorecast::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
+
+/// A connection of the address with the number.
+ClientId From(unsigned address, std::uint64_t connection = 0) {
+  return {boost::asio::ip::address_v4(address), connection};
+}
 
 /// Names of pieces of work, in the order in which they were done.
 class Order {
@@ -51,47 +57,67 @@ class Gate {
   std::promise<void> end_;
 };
 
-TEST(FairPool, ClientsTakeTurns) {
+TEST(FairPool, AddressesTakeTurns) {
   Order order;
   Gate gate;
   FairPool pool(1);
-  pool.Post(1, gate.Work());
+  pool.Post(From(1), gate.Work());
   gate.WaitUntilBegun();
   for (const char* name : {"1a", "1b", "1c"}) {
-    pool.Post(1, order.Adding(name));
+    pool.Post(From(1), order.Adding(name));
   }
-  pool.Post(2, order.Adding("2a"));
-  pool.Post(3, order.Adding("3a"));
-  pool.Post(2, order.Adding("2b"));
+  pool.Post(From(2), order.Adding("2a"));
+  pool.Post(From(3), order.Adding("3a"));
+  pool.Post(From(2), order.Adding("2b"));
   gate.End();
   pool.Join();
   EXPECT_THAT(order.names(), ElementsAre("2a", "3a", "1a", "2b", "1b", "1c"));
 }
 
-TEST(FairPool, AClientOccupiesOneThreadWhileOthersWait) {
+TEST(FairPool, TheConnectionsOfAnAddressTakeTurnsAtItsTurns) {
+  Order order;
+  Gate gate;
+  FairPool pool(1);
+  pool.Post(From(1, 1), gate.Work());
+  gate.WaitUntilBegun();
+  for (const char* name : {"1.1a", "1.1b", "1.1c"}) {
+    pool.Post(From(1, 1), order.Adding(name));
+  }
+  pool.Post(From(1, 2), order.Adding("1.2a"));
+  pool.Post(From(1, 3), order.Adding("1.3a"));
+  pool.Post(From(1, 2), order.Adding("1.2b"));
+  pool.Post(From(2, 4), order.Adding("2.4a"));
+  pool.Post(From(2, 4), order.Adding("2.4b"));
+  gate.End();
+  pool.Join();
+  EXPECT_THAT(order.names(),
+              ElementsAre("2.4a", "1.1a", "2.4b", "1.2a", "1.3a", "1.1b", "1.2b", "1.1c"));
+}
+
+TEST(FairPool, AThreadGoesToTheAddressThatOccupiesTheFewest) {
   Order order;
   Gate first;
   Gate second;
   FairPool pool(2);
-  pool.Post(1, first.Work());
-  pool.Post(2, second.Work());
+  pool.Post(From(1), first.Work());
+  pool.Post(From(2), second.Work());
   first.WaitUntilBegun();
   second.WaitUntilBegun();
-  // Client 1 came first, but its other work is still under way when a thread is free.
-  pool.Post(1, order.Adding("1a"));
-  pool.Post(3, order.Adding("3a"));
+  // Address 1 came first, but its other work is still under way when a thread is free.
+  pool.Post(From(1), order.Adding("1a"));
+  pool.Post(From(3), order.Adding("3a"));
   second.End();
   EXPECT_TRUE(scorecast::testing::Eventually([&] { return order.names().size() == 2; }));
   EXPECT_THAT(order.names(), ElementsAre("3a", "1a"));
   first.End();
 }
 
-TEST(FairPool, AClientAloneOccupiesAllThreads) {
+TEST(FairPool, AnAddressAloneOccupiesAllThreads) {
   Gate first;
   Gate second;
   FairPool pool(2);
-  pool.Post(1, first.Work());
-  pool.Post(1, second.Work());
+  pool.Post(From(1), first.Work());
+  pool.Post(From(1), second.Work());
   first.WaitUntilBegun();
   second.WaitUntilBegun();
   first.End();
@@ -101,9 +127,9 @@ TEST(FairPool, AClientAloneOccupiesAllThreads) {
 TEST(FairPool, DropsWorkAfterItsEnd) {
   Order order;
   FairPool pool(2);
-  pool.Post(1, order.Adding("1a"));
+  pool.Post(From(1), order.Adding("1a"));
   pool.Join();
-  pool.Post(1, order.Adding("1b"));
+  pool.Post(From(1), order.Adding("1b"));
   pool.Join();
   EXPECT_THAT(order.names(), ElementsAre("1a"));
 }

@@ -183,7 +183,7 @@ class FlowControl : public ::testing::Test {
                  memory_,      [this](const Requests& requests) { cancelled_ = requests; }} {
     auto stream = std::make_unique<FakeStream>(io_);
     stream_ = stream.get();
-    connection_ = std::make_shared<Connection>(7, std::move(stream),
+    connection_ = std::make_shared<Connection>(ClientId{.connection = 7}, std::move(stream),
                                                std::make_unique<ByteProtocol>(requests_), context_,
                                                [this](std::uint64_t id) { closed_.push_back(id); });
   }

@@ -145,6 +145,8 @@ TEST(Connection, ReportsADeadlineThatPassed) {
   hurried.mutable_score()->set_timeout_ms(1);
   client->Send(hurried);
   ExpectError(client->Receive(), 1, 504, "deadline_passed");
+  // The deadline may pass while the request is being queued. Its job is then dropped at once after.
+  EXPECT_TRUE(Eventually([&] { return server.scheduler().status().waiting_jobs == 0; }));
   server.cluster().Release();
   const v1::Response response = client->Receive();
   EXPECT_EQ(response.request_id(), 0U);

@@ -12,6 +12,7 @@
 
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "tests/coordinator/endpoints/stuck_endpoint.h"
+#include "tests/coordinator/endpoints/throwing_endpoint.h"
 #include "tests/coordinator/transports/socket/connection_checks.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
@@ -116,6 +117,22 @@ TEST(LongWork, StopsWhenItsClientLeaves) {
   EXPECT_TRUE(Eventually([&] { return server.status().connections == 0; }));
   EXPECT_TRUE(Eventually([&] { return endpoint.stopped() == endpoint.begun(); }));
   EXPECT_TRUE(fake.service.WaitAllOver(std::chrono::seconds(30)));
+}
+
+TEST(LongWork, ARequestThatThrowsEndsNothingElse) {
+  using Where = ThrowingEndpoint::Where;
+  for (const Where where : {Where::kParsing, Where::kPreparing, Where::kResponding}) {
+    const ThrowingEndpoint endpoint(where);
+    const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+    FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
+    RequestServer server(fake.service, FakeSocketServer::Options(), 2, MakeFrameProtocol);
+    Client client("127.0.0.1:" + std::to_string(server.port()));
+    for (const std::size_t bytes : {10, 2000, 100'000}) {
+      // A message that was not parsed has no id.
+      ExpectError(client.Call(WithText(7, bytes)), where == Where::kParsing ? 0 : 7, 503,
+                  "overloaded");
+    }
+  }
 }
 
 }  // namespace
