@@ -18,6 +18,7 @@
 #include "launcher/commands.h"
 #include "launcher/engine.h"
 #include "launcher/status_log.h"
+#include "launcher/stuck_ranks.h"
 #include "proto/base/error.h"
 #include "shard/worker/queued_cluster.h"
 
@@ -97,6 +98,10 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
     cluster.Run();
   }
   requests.join();
+  streams.out().flush();
+  if (const auto time = flags.engine.watch.rank_timeout; time.count() > 0) {
+    LimitTimeOfEnd(time);
+  }
   engine.runner().StopFollowers();
   if (fault) {
     std::rethrow_exception(fault);

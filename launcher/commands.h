@@ -17,7 +17,7 @@ namespace scorecast::launcher {
 /// some lines failed.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
-/// Of `serve`: every request got its reply, but the ranks did not come back from the last pass, or
+/// Every request got its response, but the ranks did not come back from the last pass (`serve`), or
 /// did not end, in time.
 inline constexpr int kExitRanksStuck = 72;
 

@@ -28,6 +28,7 @@
 #include "launcher/commands.h"
 #include "launcher/engine.h"
 #include "launcher/status_log.h"
+#include "launcher/stuck_ranks.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
 #include "shard/worker/queued_cluster.h"
@@ -127,20 +128,6 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
   requests.RefuseAll();
 }
 
-/// Ends the process at once. The other ranks notice it, and end as well.
-[[noreturn]] void EndWithStuckRanks(const char* message) {
-  spdlog::error("{}", message);
-  _exit(kExitRanksStuck);
-}
-
-/// Ends the process if the other ranks do not end in time.
-void LimitTimeOfEnd() {
-  std::thread([] {
-    std::this_thread::sleep_for(kRanksEndTime);
-    EndWithStuckRanks("the other ranks do not end: leaving them");
-  }).detach();
-}
-
 /// The objects with which rank 0 serves clients.
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
@@ -218,7 +205,7 @@ void RunService(const ServeFlags& flags, Service& service, SupervisorLink* super
   });
   service.cluster.Run();
   control.join();
-  LimitTimeOfEnd();
+  LimitTimeOfEnd(kRanksEndTime);
   spdlog::info("stopped");
 }
 

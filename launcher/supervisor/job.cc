@@ -1,5 +1,6 @@
 #include "launcher/supervisor/job.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -84,7 +85,9 @@ std::vector<pid_t> Children() {
 }  // namespace
 
 Job::Job(const std::vector<std::string>& command, SupervisorDirectory& directory)
-    : directory_(directory.MakeJobDirectory()), listener_(ListenAt(directory_ / "socket")) {
+    : directory_(directory.MakeJobDirectory()),
+      listener_(ListenAt(directory_ / "socket")),
+      earlier_children_(Children()) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   SetEnvironment(directory_, command.front());
   launcher_ = fork();
@@ -117,6 +120,7 @@ void Job::Reap() {
     if (pid == launcher_) {
       exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
+    std::erase(earlier_children_, pid);  // The number may be another process's from now on.
   }
 }
 
@@ -162,10 +166,18 @@ void Job::EndRankZero() {
   }
 }
 
+std::vector<pid_t> Job::ChildrenOfTheJob() const {
+  std::vector<pid_t> children = Children();
+  std::erase_if(children, [this](pid_t child) {
+    return std::ranges::find(earlier_children_, child) != earlier_children_.end();
+  });
+  return children;
+}
+
 void Job::EndAdopted() {
   const auto deadline = std::chrono::steady_clock::now() + kTimeToDie;
   for (Reap();; Reap()) {
-    const std::vector<pid_t> children = Children();
+    const std::vector<pid_t> children = ChildrenOfTheJob();
     if (children.empty()) {
       return;
     }

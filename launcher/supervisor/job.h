@@ -17,7 +17,8 @@ namespace scorecast::launcher {
 /// which connects to this process, and whatever they have started on this host.
 ///
 /// This process adopts processes whose parents end (PR_SET_CHILD_SUBREAPER), so ranks whose mpirun
-/// is gone become its children, and it can end them.
+/// is gone become its children, and it can end them. Children that it had before, for example
+/// because a script has started programs before it executed this one, are left alone.
 class Job {
  public:
   /// Starts the launcher, in a process group of its own, so that Ctrl-C reaches only this process.
@@ -47,9 +48,11 @@ class Job {
  private:
   void EndRankZero();
   void EndAdopted();
+  std::vector<pid_t> ChildrenOfTheJob() const;
 
   std::filesystem::path directory_;
   Descriptor listener_;
+  std::vector<pid_t> earlier_children_;  ///< Not of the job, and not yet collected.
   pid_t launcher_ = -1;
   std::optional<int> exit_code_;
   Descriptor link_;

@@ -34,7 +34,7 @@ SignalPipe::SignalPipe(std::initializer_list<int> signals) {
   for (const int signal : signals) {
     struct sigaction action {};
     sigaction(signal, nullptr, &action);
-    if (action.sa_handler == SIG_IGN) {
+    if (action.sa_handler == SIG_IGN && signal != SIGCHLD) {
       continue;
     }
     action = {};

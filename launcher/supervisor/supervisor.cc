@@ -187,6 +187,9 @@ void Supervisor::Stop() {
   if (!job_ || stop_requests_ > 2) {
     return;
   }
+  if (has_sockets_ && job_->link() < 0) {
+    return;  // Rank 0 is gone, so nothing drains. See LoseRankZero.
+  }
   const TimePoint now = Clock::now();
   if (!has_sockets_) {
     later_signals_ = {{now, SIGTERM}, {now + kTermTime, SIGKILL}};

@@ -103,15 +103,15 @@ void Watchdog::JudgeSilence(Verdict& verdict) {
 }
 
 void Watchdog::JudgeCpu(Verdict& verdict) {
+  const auto is_slow = [](const Rank& rank) { return rank.cpu_share.value_or(1) < kLeastCpuShare; };
+  const bool is_lone = ranks_.size() > 1 && std::ranges::count_if(ranks_, is_slow) == 1;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     Rank& rank = ranks_[r];
-    if (rank.cpu_share.value_or(1) < kLeastCpuShare &&
-        (!rank.slow_logged || time_ - *rank.slow_logged > kSlowRankPause)) {
+    if (is_slow(rank) && (!rank.slow_logged || time_ - *rank.slow_logged > kSlowRankPause)) {
       rank.slow_logged = time_;
       verdict.warnings.push_back(NameOf(r) + " is slow: its computing thread gets " +
                                  std::to_string(std::lround(*rank.cpu_share * 100)) +
-                                 " % of a CPU" +
-                                 (ranks_.size() > 1 ? ", and the others wait for it" : ""));
+                                 " % of a CPU" + (is_lone ? ", and the others wait for it" : ""));
     }
   }
 }

@@ -30,6 +30,8 @@ using ::testing::HasSubstr;
 constexpr int kRanks = 3;
 /// The documented exit code of a job that the watchdog ends.
 constexpr int kWatchdogExitCode = 75;
+/// The same for a job whose ranks do not end after the work.
+constexpr int kRanksStuckExitCode = 72;
 
 std::string HostName() {
   std::string name(256, '\0');
@@ -87,6 +89,29 @@ TEST(RankStop, OfAnIdleServiceEndsTheJob) {
   const std::vector<pid_t> processes = DescendantsOf(service.process().pid());
   kill(service.Ranks().at(1), SIGSTOP);
   ExpectEnded(service.process(), processes, NameOf(1) + " has been silent for");
+}
+
+// The watchdog no longer looks when the job ends, so that time has a limit of its own.
+TEST(RankStop, AtTheEndOfABatchEndsTheJob) {
+  BatchCommand command = NumberedCommand(2, {"--rank-timeout", "5"});
+  std::vector<std::string> arguments = {
+      "batch", "--model", command.model.string(), "--input", "-", "--output", "-"};
+  const std::vector<std::string> flags = command.AllFlags();
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  Process batch(ScorecastCommand(arguments, command.ranks));
+  batch.Send(ScoreLine("a", NumberedBody(5)) + "\n");
+  ASSERT_THAT(batch.ReadLine(), HasSubstr("\"a\"")) << batch.error_text();
+  const std::vector<pid_t> ranks = RanksOf(batch.pid());
+  ASSERT_EQ(ranks.size(), 2U);
+  kill(ranks[1], SIGSTOP);
+  batch.CloseInput();
+  const ProcessResult result = batch.Wait();
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, kRanksStuckExitCode);
+  EXPECT_THAT(result.err, HasSubstr("the other ranks do not end: leaving them"));
+  for (const pid_t pid : ranks) {
+    EXPECT_TRUE(Eventually([&] { return !IsRunning(pid); })) << ProgramOf(pid) << " " << pid;
+  }
 }
 
 // Only the computing thread is stopped, so that the rank still reports.

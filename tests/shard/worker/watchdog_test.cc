@@ -284,6 +284,20 @@ TEST(Watchdog, NamesARankThatGetsTooLittleCpu) {
   EXPECT_NEAR(status.ranks[0].cpu_share.value_or(0), 1, 1e-6);
 }
 
+TEST(Watchdog, SaysThatOthersWaitOnlyIfOneRankGetsTooLittleCpu) {
+  for (const double share_of_rank_0 : {1.0, 0.1}) {
+    Job job(2, Timeout(30));
+    job.cpu_share = {share_of_rank_0, 0.1};
+    job.BeginPass(1);
+    job.Run(4);
+    ASSERT_FALSE(job.warnings.empty());
+    const bool is_lone = share_of_rank_0 == 1.0;
+    EXPECT_EQ(job.warnings.size(), is_lone ? 1U : 2U);
+    EXPECT_EQ(job.warnings.back().ends_with(", and the others wait for it"), is_lone)
+        << job.warnings.back();
+  }
+}
+
 TEST(Watchdog, KnowsTheStatus) {
   Job job(2, Timeout(30));
   EXPECT_EQ(job.Status().ranks[1].state, RankState::kStarting);
