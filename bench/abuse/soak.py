@@ -107,7 +107,9 @@ def soak(settings: Settings, seconds: float, patience: float) -> SoakResult:
     os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:quarantine_size_mb=16:thread_local_quarantine_size_kb=64")
     os.environ.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
     result = SoakResult(seconds)
-    with start_service(settings, "soak", _MODEL) as service, PoliteClients(service.address, patience=patience) as polite:
+    # A small cache, which is soon full, so that memory which grows later is not its.
+    with (start_service(settings, "soak", _MODEL, {"--kv-cache-mb": 16}) as service,
+          PoliteClients(service.address, patience=patience) as polite):
 
         def note_memory(when: str) -> None:
             result.memory.append((when, service.resident_mib(), service.peak_mib()))
