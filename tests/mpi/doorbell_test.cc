@@ -59,7 +59,8 @@ std::string FaultWithout(int absent) {
       shard::Invite(group, acceptor);
       proto::StartupPhase(group, [] {});
     } else {
-      shard::Doorbell::Connect(group, nullptr, &shard::EndProcessFor, {.all_ranks = kTimeForTheOthers});
+      shard::Doorbell::Connect(group, nullptr, &shard::EndProcessFor,
+                               {.all_ranks = kTimeForTheOthers});
     }
   } catch (const proto::StartupError& fault) {
     return fault.what();

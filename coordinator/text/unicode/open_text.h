@@ -31,7 +31,7 @@ struct OpenText {
 
 /// The last piece of a text whose end is open, after some steps of a tokenizer.
 struct OpenPiece {
-  OpenText text;         ///< Its certain beginning.
+  OpenText text;  ///< Its certain beginning.
   /// What certainly follows `text` in the text that is encoded, though the pieces are not known.
   std::string uncut;
   bool is_first = true;  ///< It contains the beginning of the whole text.

@@ -34,7 +34,8 @@ RequestService::Request Begin(FakeServer& server, const std::string& url, const 
                               const std::shared_ptr<AskingSink>& sink,
                               Clock::time_point arrived = Clock::now()) {
   const Endpoint& endpoint = *server.service.FindByUrl(url);
-  return server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body, 1000).value()), arrived, sink);
+  return server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body, 1000).value()), arrived,
+                              sink);
 }
 
 /// Waits for the error. Returns its code.
