@@ -64,9 +64,11 @@ void SendMany(Client& client) {
   EXPECT_TRUE(Eventually([&] { return HasReadAll(client); }));
 }
 
-// Passes take a few milliseconds, so most requests are still queued when a signal comes.
-const std::vector<std::string> kShortPasses = {"--max-batch-tokens", "512",
-                                               "--max-multi-item-seq-len", "20000"};
+// Passes take a few milliseconds, so most requests are still queued when a signal comes. The queue
+// has room for all of them.
+const std::vector<std::string> kShortPasses = {"--max-batch-tokens",       "512",
+                                               "--max-multi-item-seq-len", "20000",
+                                               "--max-queue-tokens",       "5000000"};
 
 void ExpectStopped(const ProcessResult& result) {
   EXPECT_FALSE(result.timed_out);
