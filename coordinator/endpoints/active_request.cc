@@ -6,7 +6,7 @@ namespace scorecast::coordinator {
 
 ActiveRequest::ActiveRequest(const Endpoint& endpoint, Clock::time_point arrived,
                              std::shared_ptr<ResponseSink> sink)
-    : endpoint_(endpoint), arrived_(arrived) {
+    : endpoint_(endpoint), arrived_(arrived), client_(sink->client()) {
   parts_.sink = std::move(sink);
 }
 

@@ -33,6 +33,8 @@ class ActiveRequest {
 
   const Endpoint& endpoint() const { return endpoint_; }
   Clock::time_point arrived() const { return arrived_; }
+  /// See ResponseSink::client.
+  const std::string& client() const { return client_; }
   /// Absent if the request names none. Set by Accept.
   std::optional<Clock::time_point> deadline() const { return deadline_; }
 
@@ -59,6 +61,7 @@ class ActiveRequest {
  private:
   const Endpoint& endpoint_;
   const Clock::time_point arrived_;
+  const std::string client_;
   std::optional<Clock::time_point> deadline_;
   std::atomic<bool> is_over_ = false;
   std::mutex mutex_;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/held_bytes.h"
@@ -35,6 +36,9 @@ class ResponseSink {
 
   /// The count that the response's bytes belong to, from RequestService::Begin on.
   virtual HeldBytes& held_bytes() = 0;
+
+  /// Names the client, so that clients get even shares: see Job::client.
+  virtual std::string client() const = 0;
 
   /// The 400 for a request that streams, if this transport cannot stream.
   virtual std::optional<proto::Error> StreamFault() const = 0;

@@ -28,6 +28,7 @@ ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits)
       size(SizeOf(job.sequences)),
       sequences(job.sequences.size()),
       generations(std::move(job.generations)),
+      client(std::move(job.client)),
       cache_salt(std::move(job.cache_salt)),
       rows(job.sequences.size()),
       unfinished_sequences(job.sequences.size()) {

@@ -57,6 +57,7 @@ struct ActiveJob {
   PassCost cost;  ///< What a single pass needs to compute the whole job.
   std::vector<ActiveSequence> sequences;
   std::vector<Generation> generations;
+  std::string client;
   std::string cache_salt;
   std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads], of those that are done.
   std::int64_t rows_bytes = 0;                      ///< RowsBytes of `rows`.

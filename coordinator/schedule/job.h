@@ -68,6 +68,9 @@ struct Job {
   /// Each has passed `CapacityFault`. May be empty.
   std::vector<proto::PackedSequence> sequences;
   std::vector<Generation> generations;
+  /// The client whose job it is, for the bounds of the queue: see SchedulerOptions. Jobs with equal
+  /// names are one client's.
+  std::string client;
   /// Cached K/V is shared only among jobs with the same salt.
   std::string cache_salt;
   /// Called once: on the computing thread, on the thread that drops the job, or, if the job is

@@ -39,6 +39,10 @@ PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pa
 
 void PassPlanner::Add(const JobPointer& job) {
   ++waiting_jobs_;
+  Waiting& of_client = waiting_clients_[job->client];
+  ++of_client.jobs;
+  of_client.size.tokens += job->size.tokens;
+  of_client.size.bytes += job->size.bytes;
   waiting_size_.tokens += job->size.tokens;
   waiting_size_.bytes += job->size.bytes;
   bytes_ += job->size.bytes;
@@ -63,8 +67,19 @@ void PassPlanner::AddStatus(SchedulerStatus& status) const {
   status.cache = cache_.counters();
 }
 
+PassPlanner::Waiting PassPlanner::WaitingOf(const std::string& client) const {
+  const auto found = waiting_clients_.find(client);
+  return found == waiting_clients_.end() ? Waiting() : found->second;
+}
+
 void PassPlanner::EndWaiting(const ActiveJob& job) {
   --waiting_jobs_;
+  const auto of_client = waiting_clients_.find(job.client);
+  of_client->second.size.tokens -= job.size.tokens;
+  of_client->second.size.bytes -= job.size.bytes;
+  if (--of_client->second.jobs == 0) {
+    waiting_clients_.erase(of_client);
+  }
   waiting_size_.tokens -= job.size.tokens;
   waiting_size_.bytes -= job.size.bytes;
 }

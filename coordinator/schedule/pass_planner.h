@@ -6,6 +6,8 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "coordinator/schedule/active_job.h"
@@ -55,6 +57,12 @@ class PassPlanner {
   void AddStatus(SchedulerStatus& status) const;
   std::int64_t waiting_rows() const { return waiting_rows_; }
   std::size_t waiting_jobs() const { return waiting_jobs_; }
+  /// The jobs of one client that have no row in any pass yet.
+  struct Waiting {
+    std::size_t jobs = 0;
+    JobSize size;
+  };
+  Waiting WaitingOf(const std::string& client) const;
   /// What the jobs hold that have no row in any pass yet.
   const JobSize& waiting_size() const { return waiting_size_; }
   /// Bytes of all unfinished jobs and of those of their results that are computed.
@@ -110,6 +118,7 @@ class PassPlanner {
   std::int64_t waiting_rows_ = 0;      ///< Prompt rows that were in no pass yet.
   std::size_t waiting_jobs_ = 0;       ///< Jobs without a row in any pass yet.
   JobSize waiting_size_;               ///< What these hold.
+  std::unordered_map<std::string, Waiting> waiting_clients_;  ///< Those of each client.
   std::int64_t bytes_ = 0;
 };
 

@@ -71,15 +71,22 @@ std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job) const {
     return std::to_string(before) + " + " + std::to_string(more) + " > " + std::to_string(limit) +
            ".";
   };
-  const std::int64_t max_bytes = options_.max_queue_tokens * kQueueBytesPerToken;
-  if (waiting_jobs >= options_.max_queue) {
+  const PassPlanner::Waiting own = planner_->WaitingOf(job.client);
+  const std::int64_t small_tokens = options_.max_queue_tokens / kSmallShare;
+  const bool has_small_share =
+      own.jobs == 0 || (own.jobs < options_.max_queue / kSmallShare &&
+                        own.size.tokens + job.size.tokens <= small_tokens &&
+                        own.size.bytes + job.size.bytes <= small_tokens * kQueueBytesPerToken);
+  const int times = has_small_share ? 2 : 1;
+  const std::int64_t max_tokens = times * options_.max_queue_tokens;
+  const std::int64_t max_bytes = max_tokens * kQueueBytesPerToken;
+  if (waiting_jobs / static_cast<std::size_t>(times) >= options_.max_queue) {
     message = "Too many requests wait: " + std::to_string(waiting_jobs) + " of at most " +
-              std::to_string(options_.max_queue) + ".";
+              std::to_string(static_cast<std::size_t>(times) * options_.max_queue) + ".";
   } else if (waiting_jobs == 0) {
     return std::nullopt;
-  } else if (waiting.tokens + job.size.tokens > options_.max_queue_tokens) {
-    message = "Too many tokens wait: " +
-              exceeds(waiting.tokens, job.size.tokens, options_.max_queue_tokens);
+  } else if (waiting.tokens + job.size.tokens > max_tokens) {
+    message = "Too many tokens wait: " + exceeds(waiting.tokens, job.size.tokens, max_tokens);
   } else if (waiting.bytes + job.size.bytes > max_bytes) {
     message = "Too many bytes wait: " + exceeds(waiting.bytes, job.size.bytes, max_bytes);
   } else {

@@ -29,13 +29,20 @@ proto::Error Draining();
 /// it first.
 inline constexpr std::int64_t kQueueBytesPerToken = 256;
 
+/// A client has few of the waiting jobs if, with a further one, it has at most this part of all
+/// bounds of the queue, or if it has no other.
+inline constexpr int kSmallShare = 16;
+
 struct SchedulerOptions {
   /// Upper bound on the jobs that wait for their first pass. A further job gets a 429.
   std::size_t max_queue = std::numeric_limits<std::size_t>::max();
   /// Upper bound on the tokens of these jobs. What the sequences of a job share counts once. A
   /// further job gets a 429, unless no other waits. Also bounds their bytes: see
   /// kQueueBytesPerToken.
-  std::int64_t max_queue_tokens = std::numeric_limits<std::int64_t>::max() / kQueueBytesPerToken;
+  /// For a client that has few of the waiting jobs (see kSmallShare), these bounds are twice as
+  /// large, so that a client that fills the queue does not keep the others out of it.
+  std::int64_t max_queue_tokens =
+      std::numeric_limits<std::int64_t>::max() / (2 * kQueueBytesPerToken);
   /// Upper bound on the pages of K/V that stay cached while no sequence uses them.
   std::int32_t cached_pages = 0;
 };

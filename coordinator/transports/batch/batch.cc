@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -183,6 +184,7 @@ class LineSink : public ResponseSink {
         custom_id_(std::move(custom_id)),
         response_(max_response_bytes) {}
 
+  std::string client() const override { return {}; }
   HeldBytes& held_bytes() override { return response_; }
 
   std::optional<Error> StreamFault() const override {

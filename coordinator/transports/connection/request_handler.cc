@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -68,6 +69,7 @@ class RequestHandler::ReplySink : public ResponseSink {
   }
 
   HeldBytes& held_bytes() override { return client_.pending->replies(); }
+  std::string client() const override { return client_.pending->client().address.to_string(); }
   std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
 
   void OnDelta(std::size_t output, CompletionDelta delta) override {

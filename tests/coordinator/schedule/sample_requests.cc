@@ -43,6 +43,7 @@ std::vector<TokenId> ExpectedTokens(PackedSequence sequence, std::size_t segment
 Job Request::MakeJob(std::function<void(JobResult)> done) const {
   return {.sequences = sequences,
           .generations = generations,
+          .client = client,
           .cache_salt = salt,
           .done = std::move(done)};
 }

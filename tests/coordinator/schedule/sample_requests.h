@@ -41,6 +41,7 @@ struct Request {
   std::vector<Generation> generations;
   std::vector<std::shared_ptr<Greedy>> choosers;
   std::string salt;
+  std::string client = {};
 
   Job MakeJob(std::function<void(JobResult)> done) const;
 };

@@ -115,6 +115,30 @@ TEST(SchedulerQueue, ALargerRequestIsAdmittedIfNoOtherWaits) {
   ExpectAllComputed({&in_flight, &large});
 }
 
+TEST(SchedulerQueue, AClientThatFillsItDoesNotKeepOthersOut) {
+  SchedulerBench bench(kLimits, {.max_queue = 32, .max_queue_tokens = 320});
+  bench.cluster.Hold();
+  Pending& in_flight = bench.Score("in flight", {20});
+  const auto of = [&](const std::string& client, int rows) {
+    Request request{.sequences = {ScoredPrompt(rows, 9)}};
+    request.client = client;
+    return request;
+  };
+  Pending greedy(bench.scheduler, of("greedy", 300));
+  Pending refused(bench.scheduler, of("greedy", 21));
+  EXPECT_EQ(refused.Refusal().message, "Too many tokens wait: 300 + 21 > 320.");
+  // An address has a small share with up to 20 tokens, or with one request.
+  Pending polite(bench.scheduler, of("polite", 15));
+  Pending polite_again(bench.scheduler, of("polite", 5));
+  Pending no_longer_small(bench.scheduler, of("polite", 5));
+  EXPECT_EQ(no_longer_small.Refusal().message, "Too many tokens wait: 320 + 5 > 320.");
+  Pending longer(bench.scheduler, of("another", 300));
+  Pending beyond_twice(bench.scheduler, of("a third", 21));
+  EXPECT_EQ(beyond_twice.Refusal().message, "Too many tokens wait: 620 + 21 > 640.");
+  bench.cluster.Release();
+  ExpectAllComputed({&in_flight, &greedy, &polite, &polite_again, &longer});
+}
+
 TEST(SchedulerQueue, LongLabelListsAreRefusedByTheirBytes) {
   SchedulerBench bench(kLimits, {.max_queue_tokens = 100});
   bench.cluster.Hold();
