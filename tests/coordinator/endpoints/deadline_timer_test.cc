@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/score/score_endpoint.h"
+#include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -29,7 +30,8 @@ class DeadlineTimerTest : public ::testing::Test {
   static constexpr Clock::time_point kBegin{std::chrono::hours(1)};
 
   static Request WithDeadline(std::optional<Clock::time_point> deadline) {
-    auto request = std::make_shared<ActiveRequest>(ScoreEndpoint(), kBegin, nullptr);
+    auto request =
+        std::make_shared<ActiveRequest>(ScoreEndpoint(), kBegin, std::make_shared<AskingSink>());
     request->Accept(nullptr, nullptr, nullptr, deadline);
     return request;
   }

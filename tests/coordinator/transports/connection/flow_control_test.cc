@@ -19,6 +19,7 @@
 
 #include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/transports/connection/connection.h"
+#include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -357,8 +358,10 @@ TEST_F(FlowControl, ARefusedClientGetsAReasonAndIsNotRead) {
 TEST_F(FlowControl, CancelsTheRequestsOfAClientThatLeft) {
   connection_->Start();
   Request("ab");
-  const auto first = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(), nullptr);
-  const auto second = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(), nullptr);
+  const auto first = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(),
+                                                     std::make_shared<AskingSink>());
+  const auto second = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(),
+                                                      std::make_shared<AskingSink>());
   EXPECT_TRUE(requests_[0].pending->Admitted(first));
   EXPECT_TRUE(requests_[1].pending->Admitted(second));
   stream_->HangUp();
