@@ -23,7 +23,7 @@ class Settings:
     scorecast: Path
     models: Path
     work: Path
-    seconds: float  # Of the abuse, in each round.
+    seconds: float  # How long the abuse lasts in each round.
     rounds: int
     ranks: int = 2
     limit: float = 60.0  # Seconds until something that does not end is given up.

@@ -16,7 +16,7 @@ from bench.abuse.abuse import Abuse, Result, Settings
 from bench.abuse.models import SHAPES, model_directory
 from bench.abuse.service import flags_for, last_log_line
 
-_HEAD_BYTES = 400  # Of a record: enough to see its status and a message.
+_HEAD_BYTES = 400  # The beginning of a record has its status and a message.
 # The address space of a batch, so that one that takes too much memory does not end other programs of the machine.
 _MOST_BYTES = 12 << 30
 _LIMITS = 4  # A batch is given up after so many times the limit of the settings.

@@ -56,7 +56,7 @@ class Client {
  private:
   using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-  /// Of a call that begins now.
+  /// When a call that begins now must have ended.
   Deadline CallDeadline() const;
   void Connect(const std::string& address);
   void Write(std::span<const char> bytes, const Deadline& deadline);

@@ -64,7 +64,7 @@ class Supervisor {
   std::optional<TimePoint>
       failed_at_;  ///< When a fault was noticed from which the job is not back.
 
-  // Of the job that runs.
+  // These belong to the job that runs.
   std::unique_ptr<Job> job_;
   bool has_sockets_ = false;  ///< Rank 0 has a socket, and from then on drains on SIGUSR1.
   bool is_draining_ = false;

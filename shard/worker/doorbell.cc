@@ -298,7 +298,7 @@ class WaitingDoorbell : public Doorbell {
   tcp::socket socket_;
   RankLost rank_lost_;
   RootMessage incoming_;
-  bool is_reply_due_ = false;  // Of the watcher's thread.
+  bool is_reply_due_ = false;  // Only the watcher's thread uses it.
   std::uint64_t sequence_ = 0;
   std::mutex mutex_;
   std::condition_variable rang_;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,55 +34,46 @@ std::map<std::uint64_t, v1::Response> ReceiveAll(Client& client, std::size_t cou
   return replies;
 }
 
-TEST(ServeQueue, RefusesMoreThanItsLimitWithARetryTime) {
+/// Sends requests at once, of which the queue has room for some. Those are scored as `expected`,
+/// and the others are refused because the queue is full. Returns the errors.
+std::vector<v1::Error> OverfillQueue(Client& client, const Scores& expected) {
   constexpr std::uint64_t kRequests = 20;
-  const Service service(NumberedCommand(2, {"--max-queue", "1"}));
-  const auto client = service.Connect();
-  const Scores expected = ScoresOf(client->Call(HeavyRequest(0)));
   for (std::uint64_t i = 0; i < kRequests; ++i) {
-    client->Send(HeavyRequest(i));
+    client.Send(HeavyRequest(i));
   }
-  std::size_t refused = 0;
-  for (const auto& [id, response] : ReceiveAll(*client, kRequests)) {
+  std::vector<v1::Error> errors;
+  for (const auto& [id, response] : ReceiveAll(client, kRequests)) {
     if (response.has_score()) {
       EXPECT_EQ(ScoresOf(response), expected);
       continue;
     }
-    ++refused;
+    errors.push_back(response.error());
     EXPECT_EQ(response.error().code(), 429);
     EXPECT_EQ(response.error().reason(), "queue_full");
     EXPECT_GE(response.error().retry_after_seconds(), 1);
     EXPECT_LE(response.error().retry_after_seconds(), 60);
   }
-  EXPECT_GE(refused, 1U);
-  EXPECT_LE(refused, kRequests - 1) << "the queue takes one request";
+  EXPECT_GE(errors.size(), 1U);
+  EXPECT_LE(errors.size(), kRequests - 1) << "the queue takes one request";
+  return errors;
+}
+
+TEST(ServeQueue, RefusesMoreThanItsLimitWithARetryTime) {
+  const Service service(NumberedCommand(2, {"--max-queue", "1"}));
+  const auto client = service.Connect();
+  const Scores expected = ScoresOf(client->Call(HeavyRequest(0)));
+  OverfillQueue(*client, expected);
   EXPECT_EQ(ScoresOf(client->Call(HeavyRequest(0))), expected) << "there is room again";
 }
 
 TEST(ServeQueue, RefusesMoreTokensThanItsLimitButNoRequestAlone) {
-  constexpr std::uint64_t kRequests = 20;
   const Service service(NumberedCommand(2, {"--max-queue-tokens", "100"}));
   const auto client = service.Connect();
   const Scores expected = ScoresOf(client->Call(HeavyRequest(0)));
   EXPECT_EQ(expected.size(), 100U) << "its 6060 tokens are admitted, because no others wait";
-  for (std::uint64_t i = 0; i < kRequests; ++i) {
-    client->Send(HeavyRequest(i));
+  for (const v1::Error& error : OverfillQueue(*client, expected)) {
+    EXPECT_THAT(error.message(), MatchesRegex("Too many tokens wait: [0-9]+ \\+ [0-9]+ > 100\\."));
   }
-  std::size_t refused = 0;
-  for (const auto& [id, response] : ReceiveAll(*client, kRequests)) {
-    if (response.has_score()) {
-      EXPECT_EQ(ScoresOf(response), expected);
-      continue;
-    }
-    ++refused;
-    EXPECT_EQ(response.error().code(), 429);
-    EXPECT_EQ(response.error().reason(), "queue_full");
-    EXPECT_THAT(response.error().message(),
-                MatchesRegex("Too many tokens wait: [0-9]+ \\+ [0-9]+ > 100\\."));
-    EXPECT_GE(response.error().retry_after_seconds(), 1);
-  }
-  EXPECT_GE(refused, 1U);
-  EXPECT_LE(refused, kRequests - 1);
 }
 
 TEST(ServeQueue, ADeadlineThatPassesInTheQueueIsA504) {
