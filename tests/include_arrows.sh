@@ -27,13 +27,17 @@ set_allowed() {
     coordinator/schedule/*) allowed="coordinator/schedule $contracts" ;;
     coordinator/generate/*)
       allowed="coordinator/generate coordinator/schedule coordinator/text $contracts" ;;
+    coordinator/rerank/*) allowed="coordinator/rerank coordinator/text $contracts" ;;
+    coordinator/resources/*) allowed='coordinator/resources' ;;
     coordinator/request/*)
-      allowed="coordinator/request coordinator/schedule coordinator/text $contracts" ;;
+      allowed="coordinator/request coordinator/rerank coordinator/schedule coordinator/text $contracts" ;;
     coordinator/json/*)
-      allowed="coordinator/json coordinator/request coordinator/schedule coordinator/text $contracts" ;;
+      allowed="coordinator/json coordinator/request coordinator/rerank coordinator/schedule"
+      allowed="$allowed coordinator/text $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
-      allowed="$allowed coordinator/schedule coordinator/text proto/scorecast.pb.h $contracts" ;;
+      allowed="$allowed coordinator/rerank coordinator/schedule coordinator/text"
+      allowed="$allowed proto/scorecast.pb.h $contracts" ;;
     # What transports share knows no protocol.
     coordinator/transports/connection/*)
       allowed="coordinator/transports/connection coordinator/endpoints coordinator/request"
@@ -43,7 +47,8 @@ set_allowed() {
       transport=${1#coordinator/transports/}
       allowed="coordinator/transports/${transport%%/*} coordinator/transports/connection"
       allowed="$allowed coordinator/endpoints coordinator/json coordinator/request"
-      allowed="$allowed coordinator/generate coordinator/schedule coordinator/text"
+      allowed="$allowed coordinator/generate coordinator/rerank coordinator/resources"
+      allowed="$allowed coordinator/schedule coordinator/text"
       allowed="$allowed proto/wire proto/scorecast.pb.h $contracts" ;;
     coordinator/status/*)
       allowed="coordinator/status coordinator/transports/connection coordinator/schedule $contracts" ;;

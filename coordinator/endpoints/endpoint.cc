@@ -1,5 +1,7 @@
 #include "coordinator/endpoints/endpoint.h"
 
+#include <nlohmann/json.hpp>
+
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
@@ -8,5 +10,12 @@ void Endpoint::ToMessage(std::size_t /*output*/, const CompletionDelta& /*delta*
                          v1::Response& /*message*/) const {
   proto::Check(false, "an endpoint whose requests stream has a message for deltas");
 }
+
+OrderedJson Endpoint::DeltaToJson(std::size_t /*output*/, const CompletionDelta& /*delta*/) const {
+  proto::Check(false, "an endpoint whose requests stream has JSON for deltas");
+  return {};
+}
+
+OrderedJson Endpoint::ErrorToJson(const proto::Error& error) const { return ErrorBody(error); }
 
 }  // namespace scorecast::coordinator

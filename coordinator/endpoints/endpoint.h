@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,7 +103,8 @@ class Endpoint {
   virtual ~Endpoint() = default;
 
   virtual std::string_view name() const = 0;  ///< In the log.
-  virtual std::string_view url() const = 0;
+  /// All of them mean the same. The first one is the usual one.
+  virtual std::span<const std::string_view> urls() const = 0;
   /// Number of the endpoint's field in v1::Request, or 0 if it has no message.
   virtual int message_field() const = 0;
 
@@ -114,6 +116,11 @@ class Endpoint {
   /// whose requests can stream; the default is a broken invariant.
   virtual void ToMessage(std::size_t output, const CompletionDelta& delta,
                          v1::Response& message) const;
+  /// The same as JSON.
+  virtual OrderedJson DeltaToJson(std::size_t output, const CompletionDelta& delta) const;
+
+  /// The body of an error as the endpoint's clients know it.
+  virtual OrderedJson ErrorToJson(const proto::Error& error) const;
 };
 
 /// Wraps an endpoint's own request for FromJson and FromMessage, or passes the error on.

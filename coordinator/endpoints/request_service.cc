@@ -109,8 +109,9 @@ RequestService::~RequestService() {
 }
 
 const Endpoint* RequestService::FindByUrl(std::string_view url) const {
-  const auto found = std::find_if(endpoints_.begin(), endpoints_.end(),
-                                  [url](const Endpoint* one) { return one->url() == url; });
+  const auto found = std::find_if(endpoints_.begin(), endpoints_.end(), [url](const Endpoint* one) {
+    return std::ranges::find(one->urls(), url) != one->urls().end();
+  });
   return found == endpoints_.end() ? nullptr : *found;
 }
 

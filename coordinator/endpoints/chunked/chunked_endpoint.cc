@@ -1,5 +1,9 @@
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
 
+#include <array>
+#include <span>
+#include <string_view>
+
 #include "coordinator/endpoints/chunked/chunked_json.h"
 #include "coordinator/endpoints/chunked/chunked_messages.h"
 #include "proto/scorecast.pb.h"
@@ -10,7 +14,10 @@ namespace {
 class Chunked : public Endpoint {
  public:
   std::string_view name() const override { return "chunked"; }
-  std::string_view url() const override { return "/v1/chunked"; }
+  std::span<const std::string_view> urls() const override {
+    static constexpr std::array<std::string_view, 1> kUrls = {"/v1/chunked"};
+    return kUrls;
+  }
   int message_field() const override { return v1::Request::kChunkedFieldNumber; }
 
   ParsedRequest FromJson(const nlohmann::json& body) const override {
@@ -22,6 +29,9 @@ class Chunked : public Endpoint {
   void ToMessage(std::size_t output, const CompletionDelta& delta,
                  v1::Response& message) const override {
     coordinator::ToMessage(output, delta, *message.mutable_chunked_delta());
+  }
+  OrderedJson DeltaToJson(std::size_t output, const CompletionDelta& delta) const override {
+    return ChunkedDeltaToJson(output, delta);
   }
 };
 

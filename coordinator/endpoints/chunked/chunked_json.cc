@@ -68,6 +68,18 @@ Expected<ChunkedRequest> ChunkedRequestFromJson(const nlohmann::json& body) {
   return request;
 }
 
+OrderedJson ChunkedDeltaToJson(std::size_t question, const CompletionDelta& delta) {
+  OrderedJson json;
+  json["object"] = "chunked.delta";
+  json["question"] = question;
+  json["text"] = delta.text;
+  json["token_ids"] = delta.token_ids;
+  if (delta.finish_reason) {
+    json["finish_reason"] = Name(*delta.finish_reason);
+  }
+  return json;
+}
+
 OrderedJson ChunkedResponse::ToJson() const {
   OrderedJson body;
   body["object"] = "chunked";

@@ -1,5 +1,9 @@
 #include "coordinator/endpoints/score/score_endpoint.h"
 
+#include <array>
+#include <span>
+#include <string_view>
+
 #include "coordinator/endpoints/score/score_json.h"
 #include "coordinator/endpoints/score/score_messages.h"
 #include "proto/scorecast.pb.h"
@@ -10,7 +14,10 @@ namespace {
 class Score : public Endpoint {
  public:
   std::string_view name() const override { return "score"; }
-  std::string_view url() const override { return "/v1/score"; }
+  std::span<const std::string_view> urls() const override {
+    static constexpr std::array<std::string_view, 2> kUrls = {"/v1/score", "/score"};
+    return kUrls;
+  }
   int message_field() const override { return v1::Request::kScoreFieldNumber; }
 
   ParsedRequest FromJson(const nlohmann::json& body) const override {

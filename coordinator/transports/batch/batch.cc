@@ -48,13 +48,14 @@ Record ErrorRecord(OrderedJson custom_id, const Error& error, std::int64_t line_
   return record;
 }
 
-Record ResponseRecord(const std::string& custom_id, const DeferredResponse& deferred) {
+Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
+                      const DeferredResponse& deferred) {
   const auto response = deferred.form();
   Record record{response ? Record::Kind::kSucceeded : Record::Kind::kRefused, {}};
   record.json["custom_id"] = custom_id;
   OrderedJson& json = record.json["response"];
   json["status_code"] = response ? 200 : response.error().code;
-  json["body"] = response ? (*response)->ToJson() : ErrorBody(response.error());
+  json["body"] = response ? (*response)->ToJson() : endpoint.ErrorToJson(response.error());
   record.json["error"] = nullptr;
   return record;
 }
@@ -177,9 +178,11 @@ class Window {
 /// and completions.
 class LineSink : public ResponseSink {
  public:
-  LineSink(std::shared_ptr<Window> window, std::shared_ptr<Window::Slot> slot,
-           std::string custom_id, std::int64_t max_response_bytes)
-      : window_(std::move(window)),
+  LineSink(const Endpoint& endpoint, std::shared_ptr<Window> window,
+           std::shared_ptr<Window::Slot> slot, std::string custom_id,
+           std::int64_t max_response_bytes)
+      : endpoint_(endpoint),
+        window_(std::move(window)),
         slot_(std::move(slot)),
         custom_id_(std::move(custom_id)),
         response_(max_response_bytes) {}
@@ -199,12 +202,14 @@ class LineSink : public ResponseSink {
   }
 
   void OnDone(DeferredResponse response) override {
-    window_->Ready(*slot_, [custom_id = custom_id_, response = std::move(response)] {
-      return ResponseRecord(custom_id, response);
-    });
+    window_->Ready(*slot_,
+                   [&endpoint = endpoint_, custom_id = custom_id_, response = std::move(response)] {
+                     return ResponseRecord(custom_id, endpoint, response);
+                   });
   }
 
  private:
+  const Endpoint& endpoint_;
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<Window::Slot> slot_;
   const std::string custom_id_;
@@ -309,9 +314,10 @@ class LineTaker {
       waited = Clock::now() - waiting_since;
     }
     // The request's own time does not count while it waits for the lines before it.
-    const RequestService::Request request = service_.Admit(
-        *endpoint, std::move(parsed_request), begin + waited,
-        std::make_shared<LineSink>(window_, slot, *custom_id, options_.max_response_bytes));
+    const RequestService::Request request =
+        service_.Admit(*endpoint, std::move(parsed_request), begin + waited,
+                       std::make_shared<LineSink>(*endpoint, window_, slot, *custom_id,
+                                                  options_.max_response_bytes));
     if (!window_->Admitted(*slot, request)) {
       service_.Cancel({request});
     }
@@ -348,9 +354,11 @@ class LineTaker {
     message += ": this server has";
     const char* separator = " ";
     for (const Endpoint* endpoint : service_.endpoints()) {
-      message += separator;
-      message += endpoint->url();
-      separator = ", ";
+      for (const std::string_view own : endpoint->urls()) {
+        message += separator;
+        message += own;
+        separator = ", ";
+      }
     }
     return message + ".";
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -44,7 +45,9 @@ proto::Error ErrorOf(AskingSink& sink) {
 TEST(RequestService, FindsEndpoints) {
   FakeServer server;
   for (const Endpoint* endpoint : Endpoints()) {
-    EXPECT_EQ(server.service.FindByUrl(endpoint->url()), endpoint);
+    for (const std::string_view url : endpoint->urls()) {
+      EXPECT_EQ(server.service.FindByUrl(url), endpoint);
+    }
     EXPECT_EQ(server.service.FindByMessageField(endpoint->message_field()), endpoint);
   }
   EXPECT_EQ(server.service.FindByUrl("/v1/nothing"), nullptr);
@@ -55,7 +58,10 @@ TEST(RequestService, FindsEndpoints) {
 class JsonEndpoint : public Endpoint {
  public:
   std::string_view name() const override { return "json"; }
-  std::string_view url() const override { return "/v1/json"; }
+  std::span<const std::string_view> urls() const override {
+    static constexpr std::array<std::string_view, 1> kUrls = {"/v1/json"};
+    return kUrls;
+  }
   int message_field() const override { return 0; }
   ParsedRequest FromJson(const nlohmann::json&) const override {
     return std::unique_ptr<EndpointRequest>();
@@ -86,6 +92,7 @@ TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
       v1::Response message;
       endpoint->ToMessage(1, {"text", {7}, FinishReason::kStop}, message);
       EXPECT_NE(message.result_case(), v1::Response::RESULT_NOT_SET) << endpoint->name();
+      EXPECT_EQ(endpoint->DeltaToJson(1, {"text", {7}, FinishReason::kStop})["text"], "text");
     }
   }
   EXPECT_EQ(streaming, 1) << "chunked";

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -19,7 +21,10 @@ namespace scorecast::coordinator {
 class StuckEndpoint : public Endpoint {
  public:
   std::string_view name() const override { return "stuck"; }
-  std::string_view url() const override { return "/v1/score"; }
+  std::span<const std::string_view> urls() const override {
+    static constexpr std::array<std::string_view, 1> kUrls = {"/v1/score"};
+    return kUrls;
+  }
   int message_field() const override { return v1::Request::kScore; }
   ParsedRequest FromJson(const nlohmann::json&) const override { return Make(); }
   ParsedRequest FromMessage(const v1::Request&) const override { return Make(); }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +22,10 @@ class ThrowingEndpoint : public Endpoint {
   explicit ThrowingEndpoint(Where where) : where_(where) {}
 
   std::string_view name() const override { return "throwing"; }
-  std::string_view url() const override { return "/v1/score"; }
+  std::span<const std::string_view> urls() const override {
+    static constexpr std::array<std::string_view, 1> kUrls = {"/v1/score"};
+    return kUrls;
+  }
   int message_field() const override { return v1::Request::kScore; }
   ParsedRequest FromJson(const nlohmann::json&) const override { return Make(); }
   ParsedRequest FromMessage(const v1::Request&) const override { return Make(); }

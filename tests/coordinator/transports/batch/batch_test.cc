@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <sstream>
 #include <streambuf>
 #include <string>
@@ -293,7 +294,10 @@ class FormingEndpoint : public Endpoint {
         on_prepare_(std::move(on_prepare)) {}
 
   std::string_view name() const override { return "forming"; }
-  std::string_view url() const override { return "/v1/score"; }
+  std::span<const std::string_view> urls() const override {
+    static constexpr std::array<std::string_view, 1> kUrls = {"/v1/score"};
+    return kUrls;
+  }
   int message_field() const override { return 0; }
   ParsedRequest FromJson(const json&) const override {
     on_parse_();
