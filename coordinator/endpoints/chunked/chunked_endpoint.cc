@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include "coordinator/endpoints/chunked/chunked_json.h"
 #include "coordinator/endpoints/chunked/chunked_messages.h"
 #include "proto/scorecast.pb.h"
