@@ -95,6 +95,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Hugging Face model directory: config.json, *.safetensors and the tokenizer")
       ->required()
       ->type_name("DIR");
+  app.add_option("--served-model-name", flags.served_model_name,
+                 "Name of the model in responses to requests that name none, and in /v1/models; "
+                 "the directory's name by default")
+      ->type_name("NAME");
   app.add_option(
          "--multi-item-scoring-delimiter", flags.delimiter,
          "Turns on multi-item mode, which scores all items of a request in one pass. A token id "

@@ -4,11 +4,14 @@
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
+#include "coordinator/endpoints/tokenize/tokenize_endpoint.h"
 
 namespace scorecast::coordinator {
 
 EndpointList Endpoints() {
   static const std::array endpoints = {
+      &DetokenizeEndpoint(),
+      &TokenizeEndpoint(),
       &ChunkedEndpoint(),
       &ScoreEndpoint(),
   };

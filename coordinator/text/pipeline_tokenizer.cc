@@ -7,6 +7,14 @@
 
 namespace scorecast::coordinator {
 
+PipelineTokenizer::PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {
+  for (const AddedToken& token : parts_.added_tokens.tokens()) {
+    if (token.special) {
+      special_ids_.insert(token.id);
+    }
+  }
+}
+
 void PipelineTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
                                    TokenCollector& tokens) const {
   const auto encode = [&](std::string_view piece) {

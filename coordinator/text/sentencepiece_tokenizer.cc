@@ -203,6 +203,23 @@ std::string SentencePieceTokenizer::Decode(std::span<const TokenId> ids) const {
   return text;
 }
 
+std::string SentencePieceTokenizer::Spelling(TokenId id) const {
+  const auto added = added_texts_.find(id);
+  if (added != added_texts_.end()) {
+    return added->second;
+  }
+  return IsPiece(id) ? processor_->IdToPiece(id) : std::string();
+}
+
+bool SentencePieceTokenizer::IsSpecial(TokenId id) const {
+  if (IsPiece(id) && (processor_->IsControl(id) || processor_->IsUnknown(id))) {
+    return true;
+  }
+  return std::ranges::any_of(added_tokens_.tokens(), [id](const AddedToken& token) {
+    return token.id == id && token.special;
+  });
+}
+
 std::vector<SpecialToken> SentencePieceTokenizer::special_tokens() const {
   std::map<TokenId, std::string> texts(added_texts_.begin(), added_texts_.end());
   for (int id = 0; id < processor_->GetPieceSize(); ++id) {
