@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
+
+class Reranker;
 
 enum class DelimiterVisibility {
   kHidden,  ///< No delimiter is computed: an item is scored as if it alone followed the query.
@@ -36,6 +39,8 @@ struct ServerOptions {
   SpecialTokensInText special_tokens_in_text = SpecialTokensInText::kAllow;
   std::string model_name = "default";  ///< In the response to a request that names no model.
   ChunkOptions chunks;
+  std::shared_ptr<const Reranker> reranker;  ///< Null if the server does not rerank.
+  std::string no_reranker_reason;            ///< Why it does not. One line.
 
   /// Whether all items of a request are scored in one pass.
   bool is_multi_item() const { return delimiter.has_value(); }
