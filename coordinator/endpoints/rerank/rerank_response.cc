@@ -17,9 +17,8 @@ proto::Expected<std::unique_ptr<EndpointResponse>> RerankReadout::Respond(
   }
   std::vector<std::size_t> best_first(scores->size());
   std::iota(best_first.begin(), best_first.end(), std::size_t{0});
-  std::ranges::stable_sort(best_first, [&](std::size_t a, std::size_t b) {
-    return (*scores)[a] > (*scores)[b];
-  });
+  std::ranges::stable_sort(
+      best_first, [&](std::size_t a, std::size_t b) { return (*scores)[a] > (*scores)[b]; });
   if (top_n > 0 && static_cast<std::size_t>(top_n) < best_first.size()) {
     best_first.resize(static_cast<std::size_t>(top_n));
   }
