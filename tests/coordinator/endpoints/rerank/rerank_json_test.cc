@@ -66,10 +66,8 @@ TEST(RerankRequestFromJson, AbsentFieldsHaveDefaults) {
 
 TEST(RerankRequestFromJson, BooleansMayBeStrings) {
   // RAGFlow's client of Xinference.
-  json body = {{"query", "q"},
-               {"documents", {"a"}},
-               {"return_documents", "true"},
-               {"return_len", "true"}};
+  json body = {
+      {"query", "q"}, {"documents", {"a"}}, {"return_documents", "true"}, {"return_len", "true"}};
   EXPECT_EQ(Parsed(body).return_documents, true);
   body["return_documents"] = "False";
   EXPECT_EQ(Parsed(body).return_documents, false);
@@ -163,8 +161,7 @@ json Reparsed(const OrderedJson& body) {
 
 TEST(RerankResponseToJson, HasWhatTheClientsOfCohereJinaAndVllmRead) {
   RerankResponse response = Example();
-  EXPECT_EQ(Reparsed(response.ToJson()),
-            json::parse(R"({"id":"rerank-1","model":"m","results":[
+  EXPECT_EQ(Reparsed(response.ToJson()), json::parse(R"({"id":"rerank-1","model":"m","results":[
                 {"index":1,"relevance_score":0.75,"document":{"text":"b"}},
                 {"index":0,"relevance_score":0.25,"document":{"text":"a"}}],
                 "usage":{"prompt_tokens":7,"total_tokens":7,"completion_tokens":0,
@@ -181,8 +178,7 @@ TEST(RerankResponseToJson, HasWhatTheClientsOfCohereJinaAndVllmRead) {
 TEST(RerankResponseToJson, HasTheListsOfTeiAndSglang) {
   RerankResponse response = Example();
   response.form = RerankForm::kTei;
-  EXPECT_EQ(Reparsed(response.ToJson()),
-            json::parse(R"([{"index":1,"score":0.75,"text":"b"},
+  EXPECT_EQ(Reparsed(response.ToJson()), json::parse(R"([{"index":1,"score":0.75,"text":"b"},
                             {"index":0,"score":0.25,"text":"a"}])"));
   response.form = RerankForm::kSglang;
   EXPECT_EQ(Reparsed(response.ToJson()),

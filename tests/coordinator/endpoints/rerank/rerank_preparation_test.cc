@@ -98,7 +98,8 @@ std::vector<std::pair<std::size_t, std::int32_t>> RowsOf(const PreparedRequest& 
 
 TEST(RerankPreparation, DocumentsAreBlocksBehindTheQuery) {
   const RerankServer server;
-  const PreparedRequest prepared = server.Prepared({{"query", "q"}, {"documents", {"ab", "", "c"}}});
+  const PreparedRequest prepared =
+      server.Prepared({{"query", "q"}, {"documents", {"ab", "", "c"}}});
   ASSERT_EQ(prepared.sequences.size(), 1U);
   const PackedSequence& sequence = prepared.sequences[0];
   Ids tokens = FromStart("why:q-");
@@ -109,9 +110,8 @@ TEST(RerankPreparation, DocumentsAreBlocksBehindTheQuery) {
   EXPECT_THAT(sequence.segments,
               ElementsAre(Segment{SegmentKind::kPrefix, 7, 0}, Segment{SegmentKind::kBlock, 3, 7},
                           Segment{SegmentKind::kBlock, 1, 7}, Segment{SegmentKind::kBlock, 2, 7}));
-  EXPECT_THAT(sequence.reads,
-              ElementsAre(RowRead{9, 0, false, 0}, RowRead{10, 0, false, 0},
-                          RowRead{12, 0, false, 0}));
+  EXPECT_THAT(sequence.reads, ElementsAre(RowRead{9, 0, false, 0}, RowRead{10, 0, false, 0},
+                                          RowRead{12, 0, false, 0}));
   EXPECT_THAT(sequence.label_lists, ElementsAre(ElementsAre('y', 'n')));
   EXPECT_EQ(prepared.readout->prompt_tokens, 13);
   EXPECT_EQ(prepared.readout->Summary(), "3 documents");
@@ -119,14 +119,14 @@ TEST(RerankPreparation, DocumentsAreBlocksBehindTheQuery) {
 
 TEST(RerankPreparation, ADocumentThatMergesWithThePrefixStandsAlone) {
   const RerankServer server;
-  const PreparedRequest prepared = server.Prepared({{"query", "q"}, {"documents", {"a", "xb", "c"}}});
+  const PreparedRequest prepared =
+      server.Prepared({{"query", "q"}, {"documents", {"a", "xb", "c"}}});
   ASSERT_EQ(prepared.sequences.size(), 2U);
   EXPECT_EQ(prepared.sequences[0].AllTokens(), FromStart("why:q-xb?"));
   EXPECT_THAT(prepared.sequences[0].segments, ElementsAre(Segment{SegmentKind::kPrefix, 9, 0}));
   EXPECT_EQ(prepared.sequences[0].shared.count, 6U) << "the query's tokens are not held twice";
   EXPECT_EQ(prepared.sequences[1].segments.size(), 3U);
-  EXPECT_THAT(RowsOf(prepared),
-              ElementsAre(std::pair(1U, 8), std::pair(0U, 8), std::pair(1U, 10)));
+  EXPECT_THAT(RowsOf(prepared), ElementsAre(std::pair(1U, 8), std::pair(0U, 8), std::pair(1U, 10)));
   EXPECT_EQ(prepared.readout->prompt_tokens, 9 + 11);
 }
 
@@ -139,7 +139,8 @@ TEST(RerankPreparation, AnInstructionReplacesTheTemplates) {
 
 TEST(RerankPreparation, TextsAreNeverControlTokens) {
   const RerankServer server;
-  const PreparedRequest prepared = server.Prepared({{"query", "{document}"}, {"documents", {"{query}"}}});
+  const PreparedRequest prepared =
+      server.Prepared({{"query", "{document}"}, {"documents", {"{query}"}}});
   EXPECT_EQ(prepared.sequences[0].AllTokens(), FromStart("why:{document}-{query}?"));
 }
 
@@ -154,7 +155,8 @@ TEST(RerankPreparation, WithoutDocumentsNothingIsComputed) {
 
 TEST(RerankPreparation, DocumentsOfADocumentFirstTemplateHaveSequencesOfTheirOwn) {
   const DocumentFirstServer server;
-  const PreparedRequest prepared = server.Prepared({{"query", "query"}, {"documents", {"ab", "c"}}});
+  const PreparedRequest prepared =
+      server.Prepared({{"query", "query"}, {"documents", {"ab", "c"}}});
   ASSERT_EQ(prepared.sequences.size(), 2U);
   EXPECT_EQ(prepared.sequences[0].AllTokens(), FromStart("DabQquery?"));
   EXPECT_EQ(prepared.sequences[1].AllTokens(), FromStart("DcQquery?"));
@@ -176,7 +178,8 @@ TEST(RerankPreparation, LongDocumentsAreCutAndTheRestIsNot) {
     return FromStart("why:q-" + document + "?");
   };
   EXPECT_EQ(tokens(body, json::object()), expected(letters.substr(0, 56)));
-  EXPECT_EQ(tokens(body, {{"truncation_direction", "Left"}}), expected(letters.substr(0, 55) + "b"));
+  EXPECT_EQ(tokens(body, {{"truncation_direction", "Left"}}),
+            expected(letters.substr(0, 55) + "b"));
   EXPECT_EQ(tokens(body, {{"truncation_side", "left"}}), expected(letters.substr(0, 55) + "b"));
   EXPECT_EQ(tokens(body, {{"max_tokens_per_doc", 3}}), expected("aaa"));
   EXPECT_EQ(tokens(body, {{"max_tokens_per_doc", 0}}), expected(letters.substr(0, 56)));
@@ -263,8 +266,8 @@ TEST_F(RerankValidation, OfTokensThatTheModelDoesNotHave) {
   server_.config_.vocab_size = 'z';
   ExpectRefused({{"documents", {"a", "z"}}}, "token_out_of_vocabulary", "query");
   const FakeTokenizer without_bos({});
-  server_.options_.reranker = MakeReranker(
-      "prompt: \"{query} {document}.\"\ntrue: 7\nscore: true\n", without_bos, {7});
+  server_.options_.reranker =
+      MakeReranker("prompt: \"{query} {document}.\"\ntrue: 7\nscore: true\n", without_bos, {7});
   ExpectRefused({{"documents", {"a", "z"}}}, "token_out_of_vocabulary", "documents[1]");
   ExpectRefused({{"query", "z"}}, "token_out_of_vocabulary", "query");
 }
@@ -313,12 +316,11 @@ TEST_F(PairScoreValidation, OfTheirFields) {
 }
 
 TEST_F(PairScoreValidation, QueriesThatAreEqualAreOne) {
-  const PreparedRequest one = ValueOrFail(
-      server_.Prepare(R"({"text_1":"q","text_2":["a","b"]})"));
+  const PreparedRequest one = ValueOrFail(server_.Prepare(R"({"text_1":"q","text_2":["a","b"]})"));
   EXPECT_EQ(one.sequences.size(), 1U);
   EXPECT_EQ(one.readout->Summary(), "2 pairs");
-  const PreparedRequest equal = ValueOrFail(
-      server_.Prepare(R"({"queries":["q","r","q"],"documents":["a","b","c"]})"));
+  const PreparedRequest equal =
+      ValueOrFail(server_.Prepare(R"({"queries":["q","r","q"],"documents":["a","b","c"]})"));
   ASSERT_EQ(equal.sequences.size(), 2U);
   EXPECT_EQ(equal.sequences[0].reads.size(), 2U);
   EXPECT_EQ(equal.sequences[1].AllTokens(), FromStart("why:r-b?"));
