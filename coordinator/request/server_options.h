@@ -24,6 +24,13 @@ enum class ItemTokenization {
   kAlone,      ///< Those of the item encoded by itself.
 };
 
+/// The form of the JSON response to a rerank request.
+enum class RerankForm {
+  kResults,  ///< An object with `results`, for the clients of Cohere, Jina and vLLM.
+  kTei,      ///< A list, as text-embeddings-inference has it.
+  kSglang,   ///< A list, as SGLang has it.
+};
+
 /// How this server interprets requests, and the limits of what it accepts.
 struct ServerOptions {
   /// Turns multi-item mode on if set. An id in the model's vocabulary: see DelimiterFromFlag.
@@ -41,6 +48,8 @@ struct ServerOptions {
   ChunkOptions chunks;
   std::shared_ptr<const Reranker> reranker;  ///< Null if the server does not rerank.
   std::string no_reranker_reason;            ///< Why it does not. One line.
+  /// Of responses to requests with `documents`: kResults or kSglang.
+  RerankForm rerank_form = RerankForm::kResults;
 
   /// Whether all items of a request are scored in one pass.
   bool is_multi_item() const { return delimiter.has_value(); }
