@@ -59,6 +59,10 @@ void ExpectNear(const json& found, const json& expected) {
   }
 }
 
+bool HasSglangsRules(const Flags& flags) {
+  return std::ranges::find(flags, "--enable-mis") != flags.end();
+}
+
 class SglangCases : public ::testing::TestWithParam<Flags> {
  protected:
   BatchRun RunWith(const std::vector<json>& bodies) const {
@@ -149,7 +153,9 @@ TEST_P(SglangCases, AnItemMayBeEmpty) {
       RunWith({pledge, With(pledge, {{"query", "I pledge allegiance to"}, {"items", {""}}})});
   EXPECT_EQ(run.Body(0).at("scores").size(), 2U);
   EXPECT_NE(run.Body(0).at("scores")[0], run.Body(0).at("scores")[1]);
-  ExpectNear({run.Body(0).at("scores")[1]}, run.Body(1).at("scores"));
+  if (!HasSglangsRules(GetParam())) {  // They tokenize " to" alone.
+    ExpectNear(json::array({run.Body(0).at("scores")[1]}), run.Body(1).at("scores"));
+  }
 }
 
 TEST_P(SglangCases, AStringIsOneItemAndAnEmptyListNone) {
@@ -173,11 +179,6 @@ TEST_P(SglangCases, WrongTypesAre400s) {
   }
 }
 
-/// With these flags item_first is ignored.
-bool HasSglangsRules(const Flags& flags) {
-  return std::ranges::find(flags, "--enable-mis") != flags.end();
-}
-
 TEST_P(SglangCases, ItemFirst) {
   const json city = Body(" is a city", {"Tokyo", "Japan"}, {" yes", " no"});
   const json reversed = Body("Tokyo", {" is a city"}, {" yes", " no"});
@@ -189,7 +190,7 @@ TEST_P(SglangCases, ItemFirst) {
   if (HasSglangsRules(GetParam())) {
     EXPECT_EQ(first.at("scores"), run.Body(1).at("scores"));
   } else {
-    ExpectNear({first.at("scores")[0]}, run.Body(2).at("scores"));
+    ExpectNear(json::array({first.at("scores")[0]}), run.Body(2).at("scores"));
   }
 }
 
@@ -212,16 +213,17 @@ TEST_P(SglangCases, AClassifiersScoresDifferBetweenItems) {
 TEST_P(SglangCases, SetwiseReadsEachOccurrence) {
   const std::string query = "Which of these is blue?";
   const json labels = {" yes", " no"};
+  const json fields = {{"return_token_logprobs", true}, {"top_logprobs", 2}};
+  const TokenId full_stop = Tokenized({query + " The lemon."})[0].back();
   const json setwise =
-      With(Body(query, {" The sky. The grass. The snow.", " The lemon."}, labels),
-           {{"score_extraction_token", "."}, {"return_token_logprobs", true}, {"top_logprobs", 2}});
+      With(With(Body(query, {" The sky. The grass. The snow.", " The lemon."}, labels), fields),
+           {{"score_extraction_token", full_stop}});
   const json ends = With(
       Body(query,
            {" The sky.", " The sky. The grass.", " The sky. The grass. The snow.", " The lemon."},
            labels),
-      {{"return_token_logprobs", true}, {"top_logprobs", 2}});
-  const TokenId id = Tokenized({query + " The lemon."})[0].back();
-  const BatchRun run = RunWith({setwise, ends, With(setwise, {{"score_extraction_token", id}})});
+      fields);
+  const BatchRun run = RunWith({setwise, ends});
   const json found = run.Body(0);
   const json expected = run.Body(1);
   for (const char* field : {"scores", "token_logprobs"}) {
@@ -235,7 +237,21 @@ TEST_P(SglangCases, SetwiseReadsEachOccurrence) {
   }
   EXPECT_EQ(found.at("top_logprobs").dump(), expected.at("top_logprobs").dump())
       << "a row for each occurrence";
-  EXPECT_EQ(run.StableResponse(0), run.StableResponse(2));
+}
+
+TEST_P(SglangCases, SetwiseReadsAClassifier) {
+  const json items = {" Bob is<|im_end|> Ann<|im_end|>", " Eve<|im_end|>"};
+  const json body = {
+      {"query", "Where?"}, {"items", items}, {"score_extraction_token", "<|im_end|>"}};
+  const json ends = {
+      {"query", "Where?"},
+      {"items", {" Bob is<|im_end|>", " Bob is<|im_end|> Ann<|im_end|>", " Eve<|im_end|>"}}};
+  const BatchRun run = RunBatch({MakeClassifier(3, "digits"), GetParam(), 0, "f32"}, {body, ends});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json expected = run.Body(1).at("scores");
+  EXPECT_EQ(
+      run.Body(0).at("scores").dump(),
+      json::array({json::array({expected[0], expected[1]}), json::array({expected[2]})}).dump());
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, SglangCases,
