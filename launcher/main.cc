@@ -181,7 +181,7 @@ void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
                  "logits")
       ->default_str("none");
   app.add_flag("--item-first", flags.item_first,
-               "Puts the item before the query; ignored in multi-item mode");
+               "Puts the item before the query; ignored with --enable-mis or a delimiter");
   app.add_option("--temperature", flags.temperature, "Temperature of the softmax")
       ->capture_default_str();
   app.add_flag("--return-token-logprobs", flags.return_token_logprobs,

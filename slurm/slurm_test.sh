@@ -10,7 +10,6 @@ export SCORECAST=$1
 take_down() { "$cluster/slurm-up.sh" down; }
 . "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun
 export HPCSLURM_DIR=$work/slurm
-delimiter='<|object_ref_start|>'
 
 # expect_end JOB PATTERN: waits for the job's end, compares its state and exit code with the pattern, and
 # expects that no process of it is left.
@@ -27,8 +26,7 @@ ended() { scontrol show job "$1" | grep -Eq 'JobState=(COMPLETED|FAILED|CANCELLE
 
 # serve: starts the service, waits until it is ready, and sets job, port and address.
 serve() {
-  job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" \
-    --multi-item-scoring-delimiter "$delimiter" --port 0)
+  job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" --port 0)
   eventually grep -q 'ready: requests on h1:' "serve.$job.out"
   port=$(sed -n 's/.*ready: requests on h1://p' "serve.$job.out")
   address=$(scontrol -o show node h1 | sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')
@@ -46,8 +44,7 @@ cat > in.jsonl << 'LINES'
 LINES
 (cat in.jsonl && echo '{}') > bad.jsonl
 for input in in bad; do
-  job=$(sbatch --parsable --output=batch.%j.out "$scripts/batch.sbatch" "$model" $input.jsonl $input.out.jsonl \
-    --multi-item-scoring-delimiter "$delimiter")
+  job=$(sbatch --parsable --output=batch.%j.out "$scripts/batch.sbatch" "$model" $input.jsonl $input.out.jsonl)
   if test $input = in; then
     expect_end "$job" 'COMPLETED 0'
   else

@@ -23,15 +23,15 @@ struct CommonFlags {
   bool json = false;
 
   ServiceTitle title() const { return {model.shape_name, ranks, threads, max_batch_tokens}; }
-  ServiceOptions OneByOne() const {
+  ServiceOptions MultiItem() const {
     return {.model_dir = model.dir(),
             .ranks = ranks,
             .threads = threads,
             .max_batch_tokens = max_batch_tokens};
   }
-  ServiceOptions MultiItem() const {
-    ServiceOptions options = OneByOne();
-    options.delimiter = static_cast<int>(model.shape().vocab_size) - 1;  // No request has it.
+  ServiceOptions OneByOne() const {
+    ServiceOptions options = MultiItem();
+    options.one_by_one = true;
     return options;
   }
 };

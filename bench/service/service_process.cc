@@ -40,8 +40,8 @@ std::vector<std::string> CommandLine(const ServiceOptions& options) {
                                    std::to_string(options.max_batch_tokens),
                                    "--port",
                                    "0"};
-  if (options.delimiter >= 0) {
-    line.insert(line.end(), {"--multi-item-scoring-delimiter", std::to_string(options.delimiter)});
+  if (options.one_by_one) {
+    line.emplace_back("--one-by-one");
   }
   return line;
 }

@@ -17,8 +17,7 @@ struct ServiceOptions {
   int ranks = 2;
   int threads = 0;  ///< Of each rank; 0: its share of the CPUs.
   int max_batch_tokens = 8192;
-  /// The delimiter's token id, for multi-item mode. -1: items are scored one by one.
-  int delimiter = -1;
+  bool one_by_one = false;
 };
 
 /// `scorecast serve` under mpirun, on a free port of the loopback interface. The destructor drains

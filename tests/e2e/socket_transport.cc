@@ -90,6 +90,10 @@ void SetField(const std::string& name, const json& value, v1::ScoreRequest& scor
     score.set_return_token_logprobs(value.get<bool>());
   } else if (name == "top_logprobs" && value.is_number_integer()) {
     score.set_top_logprobs(value.get<std::int64_t>());
+  } else if (name == "score_extraction_token" && value.is_string()) {
+    score.mutable_score_extraction_token()->set_text(value.get<std::string>());
+  } else if (name == "score_extraction_token" && value.is_number_integer()) {
+    score.mutable_score_extraction_token()->set_id(value.get<std::int32_t>());
   } else if (name == "max_new_tokens" && value.is_number_integer()) {
     score.set_max_new_tokens(value.get<std::int64_t>());
   } else if (name == "timeout_ms" && value.is_number_integer()) {
