@@ -143,6 +143,7 @@ void RequestHandler::Read(std::size_t bytes, const Parse& parse,
   IncomingRequest incoming = parse(service_);
   const Client client{incoming.format, pending, replied, counters_};
   if (incoming.endpoint == nullptr) {
+    service_.NoteRefusal(pending->client().address.to_string(), incoming.parsed.error());
     replied(ErrorReply(client, incoming.parsed.error()));
     begun();
     return;
