@@ -30,6 +30,8 @@ struct BatchFlags {
 
 struct ServeFlags {
   EngineFlags engine;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 7400;          ///< Of the request socket; 0: any free one.
   coordinator::SocketOptions socket;  ///< The server takes `max_request_bytes` from `engine`.
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;

@@ -64,8 +64,8 @@ int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
 
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   AddEngineFlags(app, flags.engine);
-  app.add_option("--host", flags.socket.host, "Address to listen on")->capture_default_str();
-  app.add_option("--port", flags.socket.port, "Port of the request socket; 0: any free one")
+  app.add_option("--host", flags.host, "Address to listen on")->capture_default_str();
+  app.add_option("--port", flags.port, "Port of the request socket; 0: any free one")
       ->capture_default_str();
   app.add_option("--max-queue", flags.max_queue,
                  "Requests that wait, at most; a further one is refused with 429")

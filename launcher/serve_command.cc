@@ -136,8 +136,7 @@ struct Service {
                             .max_queue_tokens = flags.max_queue_tokens,
                             .cached_pages = engine.cached_pages()}),
         requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler),
-        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads,
-               coordinator::MakeFrameProtocol) {}
+        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
     coordinator::SocketOptions options = flags.socket;
@@ -152,14 +151,39 @@ struct Service {
   std::optional<coordinator::RequestServer> server;
 };
 
-/// The request socket that the supervisor or systemd holds for this process; none if nobody does.
-Descriptor GivenSocket(SupervisorLink* supervisor, const coordinator::SocketOptions& options) {
-  if (supervisor != nullptr) {
-    return supervisor->Listen(kRequestSocket, options.host, options.port);
+/// The listening sockets of this process. Each is the one that the supervisor or systemd holds for
+/// it, or is opened if nobody does.
+class ListeningSockets {
+ public:
+  /// `supervisor` may be null.
+  ListeningSockets(SupervisorLink* supervisor, std::string host)
+      : supervisor_(supervisor), host_(std::move(host)) {
+    if (supervisor_ == nullptr) {
+      given_ = TakeSystemdSockets();
+    }
   }
-  std::map<std::string, Descriptor> sockets = TakeSystemdSockets();
-  return std::move(sockets[kRequestSocket]);
-}
+
+  struct Listening {
+    Descriptor socket;
+    std::string host;  ///< The address that it listens on.
+  };
+
+  /// `name` is that of kRequestSocket. Throws StartupError.
+  Listening Get(const char* name, std::uint16_t port) {
+    Descriptor given =
+        supervisor_ != nullptr ? supervisor_->Listen(name, host_, port) : std::move(given_[name]);
+    if (given) {
+      std::string host = coordinator::ListeningHost(given.get());
+      return {std::move(given), std::move(host)};
+    }
+    return {Descriptor(coordinator::OpenListeningSocket(host_, port)), host_};
+  }
+
+ private:
+  SupervisorLink* const supervisor_;
+  const std::string host_;
+  std::map<std::string, Descriptor> given_;
+};
 
 coordinator::ServiceStatus StatusOf(const Service& service) {
   return {service.cluster.Status(), service.scheduler.status(), service.server->status()};
@@ -174,12 +198,27 @@ std::string ReachableHost(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
+/// HOST:PORT
+std::string AddressOf(const std::string& host, std::uint16_t port) {
+  return ReachableHost(host) + ":" + std::to_string(port);
+}
+
+/// Opens the service to its clients. Returns the addresses for the log.
+std::string Listen(const ServeFlags& flags, SupervisorLink* supervisor,
+                   coordinator::RequestServer& server) {
+  ListeningSockets sockets(supervisor, flags.host);
+  auto requests = sockets.Get(kRequestSocket, flags.port);
+  const std::uint16_t port =
+      server.Listen(requests.socket.Release(), coordinator::MakeFrameProtocol);
+  return "requests on " + AddressOf(requests.host, port);
+}
+
 /// Runs on rank 0: serves clients on threads of their own, and runs plans on this one.
-/// `supervisor` may be null.
-void RunService(const ServeFlags& flags, Service& service, SupervisorLink* supervisor) {
+/// `addresses` are for the log. `supervisor` may be null.
+void RunService(const ServeFlags& flags, Service& service, const std::string& addresses,
+                SupervisorLink* supervisor) {
   DrainSignals& signals = DrainSignals::Get();
-  spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
-               service.server->port());
+  spdlog::info("ready: {}", addresses);
   if (supervisor != nullptr) {
     supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
@@ -218,12 +257,12 @@ void LeaveSignalsToRankZero() {
 
 }  // namespace
 
-int RunServeCommand(const ServeFlags& given_flags) {
-  ServeFlags flags = given_flags;
+int RunServeCommand(const ServeFlags& flags) {
   // Outlives the engine, because the supervisor takes the end of the connection for that of rank 0.
   std::unique_ptr<SupervisorLink> supervisor;
   Engine engine(flags.engine, [] {});
   std::optional<Service> service;
+  std::string addresses;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
       // A bad message is reported to its client, not logged.
@@ -231,17 +270,14 @@ int RunServeCommand(const ServeFlags& given_flags) {
       // Before there is a socket, because the supervisor drains every process that has one.
       DrainSignals::Get();
       supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
-      if (Descriptor socket = GivenSocket(supervisor.get(), flags.socket)) {
-        flags.socket.host = coordinator::ListeningHost(socket.get());
-        flags.socket.listening_socket = socket.Release();
-      }
       service.emplace(flags, engine);
+      addresses = Listen(flags, supervisor.get(), *service->server);
     } else {
       LeaveSignalsToRankZero();
     }
   });
   if (engine.is_root()) {
-    RunService(flags, *service, supervisor.get());
+    RunService(flags, *service, addresses, supervisor.get());
     LogCache(service->scheduler.cache_counters(), engine);
     engine.runner().StopFollowers();
   } else {
