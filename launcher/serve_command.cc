@@ -18,7 +18,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/request_service.h"
+#include "coordinator/metrics/metrics.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/connection/listening_socket.h"
@@ -131,11 +133,17 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
 /// The objects with which rank 0 serves clients.
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
-      : cluster(engine.runner(), engine.limits()),
+      : metrics(coordinator::Endpoints()),
+        cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
-                            .cached_pages = engine.cached_pages()}),
-        requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler),
+                            .cached_pages = engine.cached_pages(),
+                            .on_pass =
+                                [this](const coordinator::PassSummary& pass) {
+                                  metrics.passes.OnPass(pass);
+                                }}),
+        requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler,
+                 coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
         server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
@@ -145,6 +153,11 @@ struct Service {
     return options;
   }
 
+  coordinator::ServiceStatus Status() const {
+    return {cluster.Status(), scheduler.status(), server->status()};
+  }
+
+  coordinator::Metrics metrics;
   shard::QueuedCluster cluster;
   coordinator::Scheduler scheduler;
   coordinator::RequestService requests;
@@ -185,10 +198,6 @@ class ListeningSockets {
   std::map<std::string, Descriptor> given_;
 };
 
-coordinator::ServiceStatus StatusOf(const Service& service) {
-  return {service.cluster.Status(), service.scheduler.status(), service.server->status()};
-}
-
 /// The host that clients connect to: the host's name if the service listens on every address. An
 /// IPv6 address is put in brackets, because the port follows it.
 std::string ReachableHost(const std::string& host) {
@@ -222,7 +231,7 @@ void RunService(const ServeFlags& flags, Service& service, const std::string& ad
   if (supervisor != nullptr) {
     supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
-  std::optional<StatusLog> status_log(std::in_place, [&] { return StatusOf(service); });
+  std::optional<StatusLog> status_log(std::in_place, [&] { return service.Status(); });
   std::thread control([&] {
     const Drain drain = signals.First();
     spdlog::info("draining");
