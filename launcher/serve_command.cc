@@ -3,12 +3,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <future>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/host_name.hpp>
@@ -21,14 +21,17 @@
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/metrics/metrics.h"
+#include "coordinator/resources/resource.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/schedule/scheduler_status.h"
-#include "coordinator/transports/connection/listening_socket.h"
+#include "coordinator/status/health.h"
 #include "coordinator/transports/connection/request_server.h"
+#include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
+#include "launcher/listening_sockets.h"
 #include "launcher/status_log.h"
 #include "launcher/stuck_ranks.h"
 #include "launcher/supervisor/supervisor_link.h"
@@ -164,40 +167,6 @@ struct Service {
   std::optional<coordinator::RequestServer> server;
 };
 
-/// The listening sockets of this process. Each is the one that the supervisor or systemd holds for
-/// it, or is opened if nobody does.
-class ListeningSockets {
- public:
-  /// `supervisor` may be null.
-  ListeningSockets(SupervisorLink* supervisor, std::string host)
-      : supervisor_(supervisor), host_(std::move(host)) {
-    if (supervisor_ == nullptr) {
-      given_ = TakeSystemdSockets();
-    }
-  }
-
-  struct Listening {
-    Descriptor socket;
-    std::string host;  ///< The address that it listens on.
-  };
-
-  /// `name` is that of kRequestSocket. Throws StartupError.
-  Listening Get(const char* name, std::uint16_t port) {
-    Descriptor given =
-        supervisor_ != nullptr ? supervisor_->Listen(name, host_, port) : std::move(given_[name]);
-    if (given) {
-      std::string host = coordinator::ListeningHost(given.get());
-      return {std::move(given), std::move(host)};
-    }
-    return {Descriptor(coordinator::OpenListeningSocket(host_, port)), host_};
-  }
-
- private:
-  SupervisorLink* const supervisor_;
-  const std::string host_;
-  std::map<std::string, Descriptor> given_;
-};
-
 /// The host that clients connect to: the host's name if the service listens on every address. An
 /// IPv6 address is put in brackets, because the port follows it.
 std::string ReachableHost(const std::string& host) {
@@ -212,14 +181,38 @@ std::string AddressOf(const std::string& host, std::uint16_t port) {
   return ReachableHost(host) + ":" + std::to_string(port);
 }
 
+/// What clients read with GET. `service` must outlive the resources, and has a server.
+std::vector<coordinator::Resource> ResourcesOf(const Service& service, std::int64_t page_bytes) {
+  return {
+      coordinator::HealthResource(),
+      coordinator::ReadyResource([&service] { return service.cluster.Status(); },
+                                 [&service] { return service.requests.is_draining(); }),
+      coordinator::MetricsResource(
+          service.metrics, [&service] { return service.Status(); }, page_bytes),
+  };
+}
+
 /// Opens the service to its clients. Returns the addresses for the log.
-std::string Listen(const ServeFlags& flags, SupervisorLink* supervisor,
-                   coordinator::RequestServer& server) {
-  ListeningSockets sockets(supervisor, flags.host);
-  auto requests = sockets.Get(kRequestSocket, flags.port);
+std::string Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
+                   SupervisorLink* supervisor, Service& service) {
+  using Listening = ListeningSockets::Listening;
+  Listening requests = sockets.Take(kRequestSocket, supervisor);
+  std::optional<Listening> http;
+  if (flags.http_port >= 0) {
+    http = sockets.Take(kHttpSocket, supervisor);
+  }
   const std::uint16_t port =
-      server.Listen(requests.socket.Release(), coordinator::MakeFrameProtocol);
-  return "requests on " + AddressOf(requests.host, port);
+      service.server->Listen(requests.socket.Release(), coordinator::MakeFrameProtocol);
+  std::string addresses = "requests on " + AddressOf(requests.host, port);
+  if (http) {
+    coordinator::HttpOptions options = flags.http;
+    options.resources = ResourcesOf(service, engine.page_bytes());
+    const std::uint16_t http_port =
+        service.server->Listen(http->socket.Release(),
+                               coordinator::MakeHttpProtocol(service.requests, std::move(options)));
+    addresses += ", HTTP on " + AddressOf(http->host, http_port);
+  }
+  return addresses;
 }
 
 /// Runs on rank 0: serves clients on threads of their own, and runs plans on this one.
@@ -269,7 +262,14 @@ void LeaveSignalsToRankZero() {
 int RunServeCommand(const ServeFlags& flags) {
   // Outlives the engine, because the supervisor takes the end of the connection for that of rank 0.
   std::unique_ptr<SupervisorLink> supervisor;
-  Engine engine(flags.engine, [] {});
+  std::optional<ListeningSockets> sockets;
+  Engine engine(flags.engine, [&] {
+    sockets.emplace(flags.host);
+    sockets->Reserve(kRequestSocket, flags.port);
+    if (flags.http_port >= 0) {
+      sockets->Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
+    }
+  });
   std::optional<Service> service;
   std::string addresses;
   engine.StartupPhase([&] {
@@ -280,7 +280,7 @@ int RunServeCommand(const ServeFlags& flags) {
       DrainSignals::Get();
       supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
       service.emplace(flags, engine);
-      addresses = Listen(flags, supervisor.get(), *service->server);
+      addresses = Listen(flags, engine, *sockets, supervisor.get(), *service);
     } else {
       LeaveSignalsToRankZero();
     }

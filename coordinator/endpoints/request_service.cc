@@ -99,11 +99,12 @@ Expected<Response> RespondTo(const JobResult& result, const Readout& readout) {
   }
 }
 
-Expected<Response> Form(const Endpoint& endpoint, const std::string& model, const Readout& readout,
-                        const RequestTimes& times, const JobResult& result) {
+Expected<Response> Form(const Endpoint& endpoint, const std::string& request_id,
+                        const std::string& model, const Readout& readout, const RequestTimes& times,
+                        const JobResult& result) {
   Expected<Response> response = RespondTo(result, readout);
   if (!response) {
-    LogRefusal(endpoint.name(), response.error());
+    LogRefusal(endpoint.name(), request_id, response.error());
     return response;
   }
   (*response)->model = model;
@@ -111,7 +112,8 @@ Expected<Response> Form(const Endpoint& endpoint, const std::string& model, cons
   (*response)->usage.cached_tokens = result.cached_tokens;
   (*response)->timings = TimingsOf(times, result);
   (*response)->items = readout.Items();
-  LogResponse(endpoint.name(), readout.Summary(), (*response)->usage, (*response)->timings);
+  LogResponse(endpoint.name(), request_id, readout.Summary(), (*response)->usage,
+              (*response)->timings);
   return response;
 }
 
@@ -181,14 +183,15 @@ RequestService::Request RequestService::Admit(const Endpoint& endpoint, ParsedRe
   if (auto fault = AdmissionFault(parsed, *sink)) {
     return refuse(*std::move(fault));
   }
-  const std::int64_t response_bytes = (*parsed)->ResponseBytesBound(config_);
+  const std::int64_t response_bytes =
+      (*parsed)->ResponseBytesBound(config_) * sink->bytes_per_message_byte();
   Held room = sink->held_bytes().Hold(response_bytes);
   if (auto fault = RoomFault(response_bytes, sink->held_bytes().all())) {
     room.reset();
     return refuse(*std::move(fault));
   }
   const auto deadline = DeadlineOf(**parsed, arrived);
-  request->Accept(*std::move(parsed), std::move(bytes), std::move(room), deadline);
+  request->Accept(*std::move(parsed), std::move(bytes), response_bytes, std::move(room), deadline);
   if (deadline && *deadline <= deadlines_.now()) {
     return refuse(DeadlinePassed());
   }
@@ -229,7 +232,7 @@ void RequestService::Prepare(const Request& request) {
   job.cache_salt = parsed.cache_salt.value_or("");
   job.sequences = std::move(prepared->sequences);
   job.generations = std::move(prepared->generations);
-  job.done = [this, request, is_long = parsed.ResponseBytesBound(config_) > kLongBytes,
+  job.done = [this, request, is_long = request->reply_bytes() > kLongBytes,
               model = parsed.model.value_or(options_.model_name),
               times = RequestTimes{request->arrived(), begin, Clock::now()},
               readout = std::move(prepared->readout)](JobResult job_result) mutable {
@@ -240,9 +243,10 @@ void RequestService::Prepare(const Request& request) {
       EndAll({request}, job_result.rows.error());
       return;
     }
-    auto form = [&endpoint = request->endpoint(), model, times, readout = std::move(readout),
+    auto form = [&endpoint = request->endpoint(), id = request->id(), model, times,
+                 readout = std::move(readout),
                  result = std::make_shared<JobResult>(std::move(job_result))] {
-      return Form(endpoint, model, *readout, times, *result);
+      return Form(endpoint, id, model, *readout, times, *result);
     };
     Respond(request, {std::move(form), nullptr, is_long});
   };
@@ -252,14 +256,15 @@ void RequestService::Prepare(const Request& request) {
   }
 }
 
-void RequestService::NoteRefusal(std::string_view client, const Error& error) {
+void RequestService::NoteRefusal(const Endpoint* endpoint, std::string_view client,
+                                 const Error& error) {
   if (observer_ != nullptr) {
-    observer_->OnEnd({nullptr, client, error.code, nullptr});
+    observer_->OnEnd({endpoint, client, error.code, nullptr});
   }
 }
 
 void RequestService::Refuse(const ActiveRequest& request, ActiveRequest::Parts parts, Error error) {
-  LogRefusal(request.endpoint().name(), error);
+  LogRefusal(request.endpoint().name(), request.id(), error);
   if (observer_ != nullptr) {
     observer_->OnEnd({&request.endpoint(), request.client(), error.code, nullptr});
   }

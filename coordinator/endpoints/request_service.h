@@ -71,8 +71,9 @@ class RequestService {
   Request Begin(const Endpoint& endpoint, ParsedRequest parsed, Clock::time_point arrived,
                 const std::shared_ptr<ResponseSink>& sink);
 
-  /// A transport has refused a request, or a client, before it knew the endpoint.
-  void NoteRefusal(std::string_view client, const proto::Error& error);
+  /// A transport has refused a request, or a client, without Admit. `endpoint` is null if it is not
+  /// known.
+  void NoteRefusal(const Endpoint* endpoint, std::string_view client, const proto::Error& error);
 
   /// Ends requests whose clients have left. Their response is a 499. Ignores null pointers.
   void Cancel(const std::vector<Request>& requests);

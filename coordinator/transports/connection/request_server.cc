@@ -52,8 +52,7 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                memory_,
                [this](const std::vector<RequestService::Request>& left) { service_.Cancel(left); },
                [this](const ClientId& client, const proto::Error& error) {
-                 handler_.counters().CountRefusal(error.reason);
-                 service_.NoteRefusal(client.address.to_string(), error);
+                 handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
                }} {
   for (int i = 0; i < io_threads; ++i) {
     threads_.emplace_back([this] { io_.run(); });

@@ -124,7 +124,7 @@ TEST(RequestMetrics, CountErrorsByTheirCode) {
   CountedServer counted;
   counted.Call("{}");
   counted.Call(R"({"query":[1],"items":[[2]],"labels":["none of the labels"]})");
-  counted.server.service.NoteRefusal("10.0.0.9", {404, "unknown_endpoint", "", ""});
+  counted.server.service.NoteRefusal(nullptr, "10.0.0.9", {404, "unknown_endpoint", "", ""});
   EXPECT_THAT(counted.Requests(),
               UnorderedElementsAre(Pair(Counted("score", "10.0.0.1", "400"), 2),
                                    Pair(Counted("none", "10.0.0.9", "404"), 1)));
