@@ -14,6 +14,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "coordinator/generate/completion_generator.h"
+#include "coordinator/json/field_table.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/request_options.h"
@@ -107,6 +108,8 @@ class Endpoint {
   virtual std::span<const std::string_view> urls() const = 0;
   /// Number of the endpoint's field in v1::Request, or 0 if it has no message.
   virtual int message_field() const = 0;
+  /// The fields of each form that a body may have. FromJson reads no others.
+  virtual std::span<const FieldTable* const> forms() const { return {}; }
 
   virtual ParsedRequest FromJson(const nlohmann::json& body) const = 0;
   /// `message` has the endpoint's field.

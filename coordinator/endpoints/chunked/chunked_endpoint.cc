@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/chunked/chunked_fields.h"
 #include "coordinator/endpoints/chunked/chunked_json.h"
 #include "coordinator/endpoints/chunked/chunked_messages.h"
 #include "proto/scorecast.pb.h"
@@ -21,6 +22,10 @@ class Chunked : public Endpoint {
     return kUrls;
   }
   int message_field() const override { return v1::Request::kChunkedFieldNumber; }
+  std::span<const FieldTable* const> forms() const override {
+    static constexpr std::array kForms = {&kChunkedFields};
+    return kForms;
+  }
 
   ParsedRequest FromJson(const nlohmann::json& body) const override {
     return AsParsed(ChunkedRequestFromJson(body));

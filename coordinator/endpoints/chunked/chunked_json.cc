@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/chunked/chunked_fields.h"
 #include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/json/body_reader.h"
 #include "coordinator/json/response_json.h"
@@ -56,7 +57,7 @@ void ReadGeneration(BodyReader& reader, ChunkedRequest& request) {
 }  // namespace
 
 Expected<ChunkedRequest> ChunkedRequestFromJson(const nlohmann::json& body) {
-  BodyReader reader(body);
+  BodyReader reader(body, kChunkedFields);
   ChunkedRequest request;
   ReadPrompt(reader, request);
   ReadScoring(reader, request);

@@ -11,7 +11,7 @@
 
 namespace scorecast::coordinator {
 
-/// Reads the body of /v1/chunked: see BodyReader. Unknown fields are ignored.
+/// Reads the body of /v1/chunked: see BodyReader.
 proto::Expected<ChunkedRequest> ChunkedRequestFromJson(const nlohmann::json& body);
 
 /// {"object":"chunked.delta","question":…,"text":…,"token_ids":…}, and `finish_reason` in the last

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "coordinator/endpoints/score/score_fields.h"
 #include "coordinator/endpoints/score/score_json.h"
 #include "coordinator/endpoints/score/score_messages.h"
 #include "proto/scorecast.pb.h"
@@ -19,6 +20,10 @@ class Score : public Endpoint {
     return kUrls;
   }
   int message_field() const override { return v1::Request::kScoreFieldNumber; }
+  std::span<const FieldTable* const> forms() const override {
+    static constexpr std::array kForms = {&kScoreFields};
+    return kForms;
+  }
 
   ParsedRequest FromJson(const nlohmann::json& body) const override {
     return AsParsed(ScoreRequestFromJson(body));

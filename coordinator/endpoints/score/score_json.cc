@@ -1,65 +1,24 @@
 #include "coordinator/endpoints/score/score_json.h"
 
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/score/score_fields.h"
 #include "coordinator/endpoints/score/score_response.h"
 #include "coordinator/json/body_reader.h"
 #include "coordinator/json/response_json.h"
-#include "coordinator/request/request_error.h"
 
 namespace scorecast::coordinator {
-namespace {
 
-using nlohmann::json;
 using proto::Expected;
 using proto::Unexpected;
 
-void RefuseUnsupported(const json& body, BodyReader& reader) {
-  for (const auto& [name, value] : body.items()) {
-    const std::string_view key = name;
-    constexpr std::string_view kOverrides = "_embed_overrides";
-    const bool overrides = key.ends_with(kOverrides);
-    const bool unset = value.is_null() || (value.is_boolean() && !value.get<bool>());
-    const bool is_pooled = key == "return_pooled_hidden_states";
-    if (((overrides || is_pooled) && !unset) ||
-        (key == "score_extraction_token" && !value.is_null())) {
-      reader.Fail(BadRequest("not_supported", name + " is not supported by this server.", name));
-    }
-  }
-}
-
-std::vector<TextOrIds> Items(const json& body, BodyReader& reader) {
-  const std::string field = "items";
-  if (!reader.Has(field)) {
-    reader.Fail(BadRequest("missing_field", "items must be provided.", field));
-    return {};
-  }
-  if (body[field].is_string()) {
-    return {*reader.OptionalTextOrIds(field)};
-  }
-  if (!body[field].is_array()) {
-    reader.Fail(WrongType(field, "a string, or a list of strings or of lists of token ids"));
-    return {};
-  }
-  return *reader.TextOrIdsList(field);
-}
-
-}  // namespace
-
-Expected<ScoreRequest> ScoreRequestFromJson(const json& body) {
-  BodyReader reader(body);
-  if (reader.error()) {
-    return Unexpected(*std::move(reader.error()));
-  }
-  RefuseUnsupported(body, reader);
+Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body) {
+  BodyReader reader(body, kScoreFields);
   ScoreRequest request;
   request.query = reader.RequiredTextOrIds("query");
-  request.items = Items(body, reader);
+  request.items = reader.OneOrMoreTextOrIds("items").value_or(request.items);
   request.label_token_ids = reader.Labels("label_token_ids");
   request.labels = reader.Strings("labels");
   request.apply_softmax = reader.Bool("apply_softmax", request.apply_softmax);

@@ -7,8 +7,7 @@
 
 namespace scorecast::coordinator {
 
-/// Reads the body of /v1/score: see BodyReader. Unknown fields are ignored, except some that would
-/// change the meaning of the response: these are refused with a 400 "not_supported".
+/// Reads the body of /v1/score: see BodyReader.
 proto::Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body);
 
 }  // namespace scorecast::coordinator
