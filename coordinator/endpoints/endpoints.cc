@@ -3,6 +3,7 @@
 #include <array>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "coordinator/endpoints/rerank/rerank_endpoint.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
 
 namespace scorecast::coordinator {
@@ -10,6 +11,7 @@ namespace scorecast::coordinator {
 EndpointList Endpoints() {
   static const std::array endpoints = {
       &ChunkedEndpoint(),
+      &RerankEndpoint(),
       &ScoreEndpoint(),
   };
   return endpoints;
