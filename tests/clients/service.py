@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 DEMO_MODEL = Path(__file__).parents[1] / "demo_model" / "model"
+_TEMPLATE = DEMO_MODEL.parent / "rerank_template.txt"
 
 # The model of tests/demo_model has learnt which of these sentences is right.
 QUERY = "Which sentence tells the colour of the sky?"
@@ -31,8 +32,10 @@ class Service:
     """Ends with the `with` statement, and then raises if the service does not drain and end normally."""
 
     def __init__(self, *flags: str, model: Path = DEMO_MODEL) -> None:
+        """`model` has the demo model's tokenizer and its way of judging."""
         self._log = tempfile.TemporaryFile("w+")
-        command = [os.environ["SCORECAST_PROGRAM"], "serve", "--model", str(model), "--port", "0", "--http-port", "0", *flags]
+        command = [os.environ["SCORECAST_PROGRAM"], "serve", "--model", str(model), "--port", "0", "--http-port", "0",
+                   "--rerank-template", str(_TEMPLATE), *flags]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
         self.address = self._wait_until_ready()
         self.url = f"http://{self.address}"
