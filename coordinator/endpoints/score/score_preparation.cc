@@ -90,8 +90,7 @@ class Preparation {
       }
     }
     if (!blocks.empty()) {
-      auto fault =
-          VocabularyFault(tokens->query(), "query", checked_.context.config.vocab_size);
+      auto fault = VocabularyFault(tokens->query(), "query", checked_.context.config.vocab_size);
       if (!fault) {
         fault = list.AddPacked(blocks, items_of_blocks);
       }

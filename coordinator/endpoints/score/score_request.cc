@@ -49,7 +49,7 @@ std::int64_t MostOccurrences(const TextOrIds& item, const proto::ModelConfig& co
 }  // namespace
 
 std::int64_t ScoreRequest::ResponseBytesBound(const proto::ModelConfig& config) const {
-  const LabelCounts labels(*this, config);
+  const LabelCounts counts(*this, config);
   std::int64_t rows = 0;
   std::int64_t numbers = 0;
   std::int64_t most_labels = 0;
@@ -57,8 +57,8 @@ std::int64_t ScoreRequest::ResponseBytesBound(const proto::ModelConfig& config) 
     const std::int64_t rows_of_item =
         score_extraction_token ? MostOccurrences(items[i], config) : 1;
     rows += rows_of_item;
-    numbers += rows_of_item * labels.Of(i);
-    most_labels = std::max(most_labels, labels.Of(i));
+    numbers += rows_of_item * counts.Of(i);
+    most_labels = std::max(most_labels, counts.Of(i));
   }
   std::int64_t bytes = kOtherBytes + rows * kListBytes + numbers * kNumberBytes;
   if (score_extraction_token) {

@@ -20,7 +20,7 @@ struct ScoreResponse : EndpointResponse {
   std::optional<std::vector<std::vector<double>>> token_logprobs;  ///< Like `scores`.
   /// [items] Number of the item's rows in `scores`. Set if the request is setwise.
   std::optional<std::vector<std::int64_t>> occurrences;
-  std::optional<std::vector<double>> query_token_logprobs;         ///< [labels]
+  std::optional<std::vector<double>> query_token_logprobs;             ///< [labels]
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [rows][k], best first
   bool item_first_ignored = false;
 
