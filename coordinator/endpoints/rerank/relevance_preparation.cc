@@ -171,7 +171,8 @@ class RelevancePreparation {
       if (!prompt) {
         return prompt.error();
       }
-      if (!prompt->include_prefix) {
+      // A packed sequence has a prefix.
+      if (!prompt->include_prefix && !prefix->empty()) {
         blocks.push_back(std::move(prompt->rest));
         documents_of_blocks.push_back(document);
         continue;
