@@ -28,7 +28,7 @@ ended() { scontrol show job "$1" | grep -Eq 'JobState=(COMPLETED|FAILED|CANCELLE
 # serve: starts the service, waits until it is ready, and sets job, port and address.
 serve() {
   job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" \
-    --multi-item-scoring-delimiter "$delimiter" --port 0)
+    --multi-item-scoring-delimiter "$delimiter" --port 0 --http-port -1)
   eventually grep -q 'ready: requests on h1:' "serve.$job.out"
   port=$(sed -n 's/.*ready: requests on h1://p' "serve.$job.out")
   address=$(scontrol -o show node h1 | sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')

@@ -45,7 +45,8 @@ class Service:
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), str(scorecast), "serve",
-                   "--model", str(model), "--port", "0", *flags_for(scorecast, "serve", flags)]
+                   "--model", str(model), "--port", "0",
+                   *flags_for(scorecast, "serve", {"--http-port": -1, **flags})]
         with log.open("w") as file:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
                                              start_new_session=True)

@@ -39,7 +39,9 @@ std::vector<std::string> CommandLine(const ServiceOptions& options) {
                                    "--max-batch-tokens",
                                    std::to_string(options.max_batch_tokens),
                                    "--port",
-                                   "0"};
+                                   "0",
+                                   "--http-port",
+                                   "-1"};
   if (options.delimiter >= 0) {
     line.insert(line.end(), {"--multi-item-scoring-delimiter", std::to_string(options.delimiter)});
   }
