@@ -64,9 +64,18 @@ int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
 
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   AddEngineFlags(app, flags.engine);
-  app.add_option("--host", flags.socket.host, "Address to listen on")->capture_default_str();
-  app.add_option("--port", flags.socket.port, "Port of the request socket; 0: any free one")
+  app.add_option("--host", flags.host, "Address to listen on")->capture_default_str();
+  app.add_option("--port", flags.port, "Port of the request socket; 0: any free one")
       ->capture_default_str();
+  app.add_option("--http-port", flags.http_port, "Port for HTTP; 0: any free one, -1: no HTTP")
+      ->check(CLI::Range(-1, 65535))
+      ->capture_default_str();
+  app.add_option("--cors-origin", flags.http.cors_origins,
+                 "Origin whose pages may use HTTP from a browser, such as https://example.org, or "
+                 "*: all; repeat for each origin")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->default_str("none");
   app.add_option("--max-queue", flags.max_queue,
                  "Requests that wait, at most; a further one is refused with 429")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
@@ -95,6 +104,15 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
       ->default_str(std::to_string(
           std::chrono::duration_cast<std::chrono::seconds>(flags.socket.read_timeout).count()));
+  app.add_option_function<std::int64_t>(
+         "--header-timeout",
+         [&flags](std::int64_t seconds) {
+           flags.http.header_timeout = std::chrono::seconds(seconds);
+         },
+         "The same for the header of an HTTP request, without more time for its size")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
+      ->default_str(std::to_string(
+          std::chrono::duration_cast<std::chrono::seconds>(flags.http.header_timeout).count()));
   app.add_option_function<std::int64_t>(
          "--idle-timeout",
          [&flags](std::int64_t seconds) {

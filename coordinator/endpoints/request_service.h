@@ -74,6 +74,7 @@ class RequestService {
 
   /// From now on every new request gets a 503.
   void StartDraining() { draining_ = true; }
+  bool is_draining() const { return draining_; }
   /// Starts draining, and ends every request that is not over with a 503.
   void RefuseAll();
   /// Returns when every admitted request is over, after `time` at the latest. False if the time ran

@@ -18,7 +18,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/transports/socket/frame_protocol.h"
+#include "coordinator/transports/connection/listening_socket.h"
 #include "proto/base/error.h"
 #include "proto/wire/frame.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
@@ -34,22 +34,34 @@ namespace asio = boost::asio;
 
 constexpr auto kPatience = std::chrono::seconds(30);
 
-TEST(RequestServer, SaysWhyItCannotListen) {
-  FakeSocketServer server;
-  const FakeServer other;
-  FakeServer fake;
-  SocketOptions taken = FakeSocketServer::Options();
-  taken.port = server.server().port();
+TEST(ListeningSocket, SaysWhyItCannotListen) {
+  const FakeSocketServer server;
   try {
-    const RequestServer second(fake.service, taken, 1, MakeFrameProtocol);
+    OpenListeningSocket("127.0.0.1", server.port());
     FAIL() << "the port is taken";
   } catch (const proto::StartupError& fault) {
-    EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(taken.port)));
+    EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(server.port())));
     EXPECT_THAT(fault.what(), HasSubstr("in use"));
   }
-  SocketOptions nowhere = FakeSocketServer::Options();
-  nowhere.host = "not a host";
-  EXPECT_THROW(RequestServer(fake.service, nowhere, 1, MakeFrameProtocol), proto::StartupError);
+  EXPECT_THROW(OpenListeningSocket("not a host", 0), proto::StartupError);
+}
+
+TEST(RequestServer, ServesSeveralSocketsWithinTheSameLimits) {
+  SocketOptions options;
+  options.max_connections = 2;
+  options.max_connections_per_address = 2;
+  FakeSocketServer server(options);
+  const auto first = server.Connect();
+  Client second("127.0.0.1:" + std::to_string(ListenForFrames(server.server())));
+  EXPECT_TRUE(first->Call(NumberedRequest(1)).has_score());
+  EXPECT_TRUE(second.Call(NumberedRequest(2)).has_score());
+  EXPECT_EQ(server.server().status().connections, 2U);
+  EXPECT_EQ(server.Connect()->Receive().error().reason(), "too_many_connections");
+  server.server().StartDraining();
+  EXPECT_EQ(first->Call(NumberedRequest(3)).error().reason(), "draining");
+  EXPECT_EQ(second.Call(NumberedRequest(4)).error().reason(), "draining");
+  server.server().CloseConnections(std::chrono::milliseconds(100));
+  EXPECT_EQ(server.server().status().connections, 0U);
 }
 
 TEST(RequestServer, AConnectionThatBreaksAnywhereLeavesNothing) {
@@ -64,7 +76,7 @@ TEST(RequestServer, AConnectionThatBreaksAnywhereLeavesNothing) {
 }
 
 TEST(RequestServer, RefusesAConnectionBeyondTheLimitWithAnError) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_connections = 2;
   options.max_connections_per_address = 2;
   FakeSocketServer server(options);
@@ -91,7 +103,7 @@ std::unique_ptr<asio::ip::tcp::socket> ConnectFrom(const std::string& address,
                                                    FakeSocketServer& server, asio::io_context& io) {
   auto socket = std::make_unique<asio::ip::tcp::socket>(io, asio::ip::tcp::v4());
   socket->bind({asio::ip::make_address(address), 0});
-  socket->connect({asio::ip::make_address("127.0.0.1"), server.server().port()});
+  socket->connect({asio::ip::make_address("127.0.0.1"), server.port()});
   return socket;
 }
 
@@ -107,7 +119,7 @@ v1::Response ReceiveFrom(asio::ip::tcp::socket& socket) {
 
 TEST(RequestServer, SlowClientsAtOneAddressLeaveRoomForOthers) {
   constexpr std::size_t kSlow = 50;
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_connections = kSlow;
   options.read_timeout = std::chrono::seconds(3);  // Longer than a busy machine stalls.
   FakeSocketServer server(options);
@@ -242,9 +254,8 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
 // A pass may be stuck for ever, so nothing that ends the server waits for it.
 TEST(RequestServer, ItsDestructorDoesNotWaitForAPass) {
   FakeServer fake;
-  auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2,
-                                                MakeFrameProtocol);
-  launcher::Client client("127.0.0.1:" + std::to_string(server->port()));
+  auto server = std::make_unique<RequestServer>(fake.service, SocketOptions{}, 2);
+  Client client("127.0.0.1:" + std::to_string(ListenForFrames(*server)));
   fake.cluster.Hold();
   client.Send(NumberedRequest(1));
   ASSERT_TRUE(Eventually([&] { return !fake.cluster.plans().empty(); }));
