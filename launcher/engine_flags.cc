@@ -13,6 +13,7 @@ namespace scorecast::launcher {
 using coordinator::ChunkPositionStrategy;
 using coordinator::DelimiterVisibility;
 using coordinator::ItemTokenization;
+using coordinator::RerankForm;
 using coordinator::SpecialTokensInText;
 using shard::InstructionSet;
 
@@ -99,10 +100,16 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Name of the model in responses to requests that name none, and in /v1/models; "
                  "the directory's name by default")
       ->type_name("NAME");
-  app.add_option(
-         "--multi-item-scoring-delimiter", flags.delimiter,
-         "Turns on multi-item mode, which scores all items of a request in one pass. A token id "
-         "(all digits), or text that is exactly one token; no query or item may contain it")
+  app.add_flag("--one-by-one", flags.server.one_by_one,
+               "Scores each item of a request by itself. Otherwise the items of a request share the "
+               "rows of its query (multi-item mode)");
+  app.add_flag("--enable-mis", flags.server.enable_mis,
+               "Multi-item mode with SGLang's rules: a request has at most "
+               "--max-multi-item-seq-len tokens, its items are tokenized alone, and item_first is "
+               "ignored");
+  app.add_option("--multi-item-scoring-delimiter", flags.delimiter,
+                 "The same rules, and a token that no query or item may contain: an id (all "
+                 "digits), or text that is exactly one token")
       ->type_name("ID|TEXT");
   app.add_option_function<std::string>(
          "--delimiter-visibility",
@@ -123,13 +130,23 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
          "Tokens of an item if query and items are text. continued: those that it has in the joint "
          "text of query and item; alone: those of the item encoded by itself")
       ->check(CLI::IsMember({"continued", "alone"}))
-      ->default_str("continued, or alone if a delimiter is given");
+      ->default_str("continued; alone with --enable-mis or a delimiter");
+  app.add_option_function<std::string>(
+         "--rerank-response",
+         [&flags](const std::string& name) {
+           flags.server.rerank_form =
+               name == "sglang" ? RerankForm::kSglang : RerankForm::kResults;
+         },
+         "Form of responses to rerank requests with documents. results: an object, for clients of "
+         "Cohere, Jina and vLLM; sglang: SGLang's list")
+      ->check(CLI::IsMember({"results", "sglang"}))
+      ->default_str("results");
   app.add_option("--max-items", flags.server.max_items,
                  "Items, chunks or questions of one request, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--max-multi-item-seq-len", flags.server.max_multi_item_seq_len,
-                 "Tokens computed for one request in multi-item mode, at most")
+                 "Tokens computed for one request with --enable-mis or a delimiter, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
   AddSpecialTokensFlag(app, flags.server.special_tokens_in_text);
@@ -169,6 +186,18 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
 }
 
 void CheckEngineFlags(const EngineFlags& flags) {
+  if (flags.server.one_by_one && flags.has_sglang_rules()) {
+    throw proto::StartupError(
+        "--one-by-one and " +
+        std::string(flags.server.enable_mis ? "--enable-mis" : "--multi-item-scoring-delimiter") +
+        " contradict each other: the second asks for multi-item mode");
+  }
+  if (flags.server.delimiter_visibility == DelimiterVisibility::kFirst &&
+      flags.delimiter.empty()) {
+    throw proto::StartupError(
+        "--delimiter-visibility first needs --multi-item-scoring-delimiter: there is no delimiter "
+        "to be seen");
+  }
   if (flags.server.delimiter_visibility == DelimiterVisibility::kFirst &&
       flags.server.item_tokenization == ItemTokenization::kContinued) {
     throw proto::StartupError(

@@ -31,8 +31,8 @@ struct EngineFlags {
   shard::WatchLimits watch;
   std::string log_level = "info";
 
-  /// Whether all items of a request are scored in one pass.
-  bool is_multi_item() const { return !delimiter.empty(); }
+  /// Like ServerOptions::has_sglang_rules, also before the engine has set `server.delimiter`.
+  bool has_sglang_rules() const { return server.enable_mis || !delimiter.empty(); }
 };
 
 /// Adds --special-tokens-in-text.

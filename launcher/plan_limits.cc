@@ -47,10 +47,11 @@ std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks) {
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
                               shard::ProductPrecisions precisions, int ranks,
                               const MemoryShare& memory) {
-  const bool multi_item = flags.is_multi_item();
-  // In multi-item mode the query's prefix and all items are in one pass. In the other modes the
-  // segments that do not fit are left to later passes.
-  const std::int64_t segments = multi_item ? flags.server.max_items + 1 : 1;
+  // In multi-item mode a pass with many short items, and the query's prefix, is full of rows before
+  // it is full of K/V. In the other modes the segments that do not fit are left to later passes.
+  const std::int64_t segments = flags.server.one_by_one
+                                    ? 1
+                                    : std::min(flags.server.max_items, flags.max_batch_tokens) + 1;
 
   EngineLimits limits;
   proto::PlanLimits& plan = limits.plan;
@@ -88,7 +89,8 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
       KeptRowsOf(config.max_position_embeddings) + flags.server.max_items * kKvPageRows;
   const std::int64_t for_positions = std::min(longest, room / 2 / limits.page_bytes * kKvPageRows);
   std::int64_t kept = std::max(cached_pages * kKvPageRows, for_positions);
-  if (multi_item && flags.server.max_multi_item_seq_len > flags.max_batch_tokens) {
+  if (flags.has_sglang_rules() &&
+      flags.server.max_multi_item_seq_len > flags.max_batch_tokens) {
     kept = std::max(kept, KeptRowsOf(flags.server.max_multi_item_seq_len));
   }
   plan.kept_kv_rows = Narrow(kept);

@@ -20,7 +20,7 @@ struct EngineLimits {
 /// Limits of the largest plan under these flags, for a group of `ranks`, and this rank's share of
 /// memory.
 ///
-/// The flags bound a request in multi-item mode, so there is always room for its K/V. Other
+/// The flags bound a request under SGLang's rules, so there is always room for its K/V. Other
 /// requests are bounded by the model's positions only. The K/V kept between their passes takes at
 /// most half of the memory that weights and buffers leave; a request that needs more is refused.
 /// The cache and the running requests share these pages. Without --kv-cache-mb the cache takes a

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/host_name.hpp>
@@ -17,10 +18,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/endpoints/request_service.h"
+#include "coordinator/metrics/metrics.h"
+#include "coordinator/resources/resource.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/schedule/scheduler_status.h"
+#include "coordinator/status/health.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
@@ -133,11 +138,17 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
 /// The objects with which rank 0 serves clients.
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
-      : cluster(engine.runner(), engine.limits()),
+      : metrics(coordinator::Endpoints()),
+        cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
-                            .cached_pages = engine.cached_pages()}),
-        requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler),
+                            .cached_pages = engine.cached_pages(),
+                            .on_pass =
+                                [this](const coordinator::PassSummary& pass) {
+                                  metrics.passes.OnPass(pass);
+                                }}),
+        requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler,
+                 coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
         server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
@@ -147,15 +158,16 @@ struct Service {
     return options;
   }
 
+  coordinator::ServiceStatus Status() const {
+    return {cluster.Status(), scheduler.status(), server->status()};
+  }
+
+  coordinator::Metrics metrics;
   shard::QueuedCluster cluster;
   coordinator::Scheduler scheduler;
   coordinator::RequestService requests;
   std::optional<coordinator::RequestServer> server;
 };
-
-coordinator::ServiceStatus StatusOf(const Service& service) {
-  return {service.cluster.Status(), service.scheduler.status(), service.server->status()};
-}
 
 /// The host that clients connect to: the host's name if the service listens on every address. An
 /// IPv6 address is put in brackets, because the port follows it.
@@ -171,10 +183,20 @@ std::string AddressOf(const std::string& host, std::uint16_t port) {
   return ReachableHost(host) + ":" + std::to_string(port);
 }
 
+/// What clients read with GET. `service` must outlive the resources, and has a server.
+std::vector<coordinator::Resource> ResourcesOf(const Service& service, std::int64_t page_bytes) {
+  return {
+      coordinator::HealthResource(),
+      coordinator::ReadyResource([&service] { return service.cluster.Status(); },
+                                 [&service] { return service.requests.is_draining(); }),
+      coordinator::MetricsResource(
+          service.metrics, [&service] { return service.Status(); }, page_bytes),
+  };
+}
+
 /// Opens the service to its clients. Returns the addresses for the log.
 std::string Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
-                   SupervisorLink* supervisor, const coordinator::RequestService& service,
-                   coordinator::RequestServer& server) {
+                   SupervisorLink* supervisor, Service& service) {
   using Listening = ListeningSockets::Listening;
   Listening requests = sockets.Take(kRequestSocket, supervisor);
   std::optional<Listening> http;
@@ -182,14 +204,15 @@ std::string Listen(const ServeFlags& flags, const Engine& engine, ListeningSocke
     http = sockets.Take(kHttpSocket, supervisor);
   }
   const std::uint16_t port =
-      server.Listen(requests.socket.Release(), coordinator::MakeFrameProtocol);
+      service.server->Listen(requests.socket.Release(), coordinator::MakeFrameProtocol);
   std::string addresses = "requests on " + AddressOf(requests.host, port);
   if (http) {
     coordinator::HttpOptions options = flags.http;
-    options.resources = ServiceResources(flags, engine, {});
+    options.resources = ServiceResources(flags, engine, ResourcesOf(service, engine.page_bytes()));
     options.refused_urls = coordinator::RefusedUrls();
     const std::uint16_t http_port =
-        server.Listen(http->socket.Release(), coordinator::MakeHttpProtocol(service, options));
+        service.server->Listen(http->socket.Release(),
+                               coordinator::MakeHttpProtocol(service.requests, std::move(options)));
     addresses += ", HTTP on " + AddressOf(http->host, http_port);
   }
   return addresses;
@@ -204,7 +227,7 @@ void RunService(const ServeFlags& flags, Service& service, const std::string& ad
   if (supervisor != nullptr) {
     supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
-  std::optional<StatusLog> status_log(std::in_place, [&] { return StatusOf(service); });
+  std::optional<StatusLog> status_log(std::in_place, [&] { return service.Status(); });
   std::thread control([&] {
     const Drain drain = signals.First();
     spdlog::info("draining");
@@ -260,8 +283,7 @@ int RunServeCommand(const ServeFlags& flags) {
       DrainSignals::Get();
       supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
       service.emplace(flags, engine);
-      addresses =
-          Listen(flags, engine, *sockets, supervisor.get(), service->requests, *service->server);
+      addresses = Listen(flags, engine, *sockets, supervisor.get(), *service);
     } else {
       LeaveSignalsToRankZero();
     }

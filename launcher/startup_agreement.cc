@@ -31,7 +31,9 @@ void AgreeOnBuild(const proto::Communicator& group) {
 void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
   proto::AgreeOn(
       group,
-      {OfFlag("--multi-item-scoring-delimiter", flags.is_multi_item() ? "(given)" : "(absent)"),
+      {OfFlag("--one-by-one", flags.server.one_by_one ? "(given)" : "(absent)"),
+       OfFlag("--enable-mis", flags.server.enable_mis ? "(given)" : "(absent)"),
+       OfFlag("--multi-item-scoring-delimiter", flags.delimiter.empty() ? "(absent)" : "(given)"),
        OfFlag("--max-items", std::to_string(flags.server.max_items)),
        OfFlag("--max-multi-item-seq-len", std::to_string(flags.server.max_multi_item_seq_len)),
        OfFlag("--max-batch-tokens", std::to_string(flags.max_batch_tokens)),

@@ -10,7 +10,6 @@ export SCORECAST=$1
 take_down() { "$cluster/slurm-up.sh" down; }
 . "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun
 export HPCSLURM_DIR=$work/slurm
-delimiter='<|object_ref_start|>'
 
 # expect_end JOB PATTERN: waits for the job's end, compares its state and exit code with the pattern, and
 # expects that no process of it is left.
@@ -25,12 +24,13 @@ expect_end() {
 }
 ended() { scontrol show job "$1" | grep -Eq 'JobState=(COMPLETED|FAILED|CANCELLED|NODE_FAIL)'; }
 
-# serve: starts the service, waits until it is ready, and sets job, port and address.
+# serve: starts the service, waits until it is ready, and sets job, port, http_port and address.
 serve() {
   job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" \
-    --multi-item-scoring-delimiter "$delimiter" --port 0)
+    --port 0 --http-port 0)
   eventually grep -q 'ready: requests on h1:' "serve.$job.out"
-  port=$(sed -n 's/.*ready: requests on h1://p' "serve.$job.out")
+  port=$(sed -n 's/.*ready: requests on h1:\([0-9]*\), .*/\1/p' "serve.$job.out")
+  http_port=$(sed -n 's/.*ready: .*, HTTP on h1:\([0-9]*\)$/\1/p' "serve.$job.out")
   address=$(scontrol -o show node h1 | sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')
 }
 
@@ -46,8 +46,7 @@ cat > in.jsonl << 'LINES'
 LINES
 (cat in.jsonl && echo '{}') > bad.jsonl
 for input in in bad; do
-  job=$(sbatch --parsable --output=batch.%j.out "$scripts/batch.sbatch" "$model" $input.jsonl $input.out.jsonl \
-    --multi-item-scoring-delimiter "$delimiter")
+  job=$(sbatch --parsable --output=batch.%j.out "$scripts/batch.sbatch" "$model" $input.jsonl $input.out.jsonl)
   if test $input = in; then
     expect_end "$job" 'COMPLETED 0'
   else
@@ -62,6 +61,9 @@ serve
 "$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
   --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
 test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'serve and batch differ'
+curl -sS --json '{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}' \
+  "http://$address:$http_port/v1/score" > response.json
+test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'HTTP and batch differ'
 scancel --batch --signal=USR1 "$job"
 expect_end "$job" 'COMPLETED 0'
 grep -q stopped "serve.$job.out" || fail 'no drain'

@@ -54,7 +54,11 @@ set_allowed() {
       allowed="$allowed coordinator/schedule coordinator/text"
       allowed="$allowed proto/wire proto/scorecast.pb.h $contracts" ;;
     coordinator/status/*)
-      allowed="coordinator/status coordinator/transports/connection coordinator/schedule $contracts" ;;
+      allowed="coordinator/status coordinator/resources coordinator/transports/connection"
+      allowed="$allowed coordinator/schedule $contracts" ;;
+    coordinator/metrics/*)
+      allowed="coordinator/metrics coordinator/endpoints coordinator/resources coordinator/schedule"
+      allowed="$allowed coordinator/status $contracts" ;;
     shard/*) allowed='shard proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
     bench/*) allowed='bench launcher coordinator shard proto' ;;
@@ -217,6 +221,9 @@ self_check() {
 1 coordinator/resources/a.cc #include "coordinator/endpoints/deep/b.h"
 1 coordinator/resources/a.cc #include "coordinator/transports/connection/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/resources/b.h"
+0 coordinator/metrics/a.cc #include "coordinator/status/b.h"
+1 coordinator/metrics/a.cc #include "coordinator/transports/socket/b.h"
+1 coordinator/endpoints/a.cc #include "coordinator/metrics/b.h"
 1 coordinator/text/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/request/b.h"
 0 coordinator/schedule/a.cc #include "proto/plan/b.h"

@@ -164,7 +164,6 @@ class DocumentsBench:
         tokens = FreshTokens(self._config["vocab_size"])
         command = [str(self._scorecast.resolve()), "batch", "--model", str(self._model), "--input", "-", "--output", "-",
                    "--dtype", dtype, "--threads", str(layout.threads),
-                   "--multi-item-scoring-delimiter", str(tokens.delimiter),
                    "--kv-cache-mb", str(kv_cache_mb(self._config, dtype))]
         scorecast = stack.enter_context(Scorecast(f"scorecast {dtype}", command, self._jobs.logs / f"scorecast-{dtype}.txt",
                                                   self._jobs.environment))

@@ -14,11 +14,11 @@ class FreshTokens:
     """Random ids, which almost certainly no request has had before."""
 
     def __init__(self, vocab_size: int) -> None:
-        self.delimiter = vocab_size - 1  # Never drawn.
+        self._vocab_size = vocab_size
         self._random = random.Random(1)
 
     def take(self, count: int) -> Tokens:
-        return [self._random.randrange(self.delimiter) for _ in range(count)]
+        return [self._random.randrange(self._vocab_size) for _ in range(count)]
 
     def lists(self, count: int, length: int) -> list[Tokens]:
         return [self.take(length) for _ in range(count)]

@@ -44,6 +44,7 @@ struct EndpointResponse {
   /// The endpoint sets only `completion_tokens`.
   Usage usage;
   Timings timings;
+  std::int64_t items = 0;  ///< See Readout::Items. Set by RequestService.
 };
 
 /// [sequences][reads] of a job.
@@ -59,6 +60,8 @@ struct Readout {
 
   /// The size of the request for the log, such as "3 items".
   virtual std::string Summary() const = 0;
+  /// How many texts the response judges: items, documents or questions.
+  virtual std::int64_t Items() const = 0;
 
   std::int64_t prompt_tokens = 0;  ///< See Usage.
 };

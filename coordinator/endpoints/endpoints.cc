@@ -3,6 +3,7 @@
 #include <array>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "coordinator/endpoints/rerank/rerank_endpoint.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/endpoints/tokenize/tokenize_endpoint.h"
 
@@ -13,6 +14,7 @@ EndpointList Endpoints() {
       &DetokenizeEndpoint(),
       &TokenizeEndpoint(),
       &ChunkedEndpoint(),
+      &RerankEndpoint(),
       &ScoreEndpoint(),
   };
   return endpoints;

@@ -48,13 +48,38 @@ Error ClientLeft() {
   return {499, "client_left", "The client left before its request was computed.", ""};
 }
 
-/// Gives the sink an error. `parts` are those of a request that is over, and are freed first.
-void RefuseTo(const ActiveRequest& request, ActiveRequest::Parts parts, Error error) {
-  LogRefusal(request.endpoint().name(), request.id(), error);
-  const std::shared_ptr<ResponseSink> sink = std::move(parts.sink);
-  parts = {};
-  sink->OnDone({[error = std::move(error)]() -> Expected<Response> { return Unexpected(error); }});
-}
+/// Tells the observer of the end of a request that has been computed. A response that is never
+/// formed is that of a client that has left.
+class ComputedEnd {
+ public:
+  /// `observer` may be null.
+  ComputedEnd(RequestObserver* observer, const ActiveRequest& request)
+      : observer_(observer), endpoint_(request.endpoint()), client_(request.client()) {}
+  ~ComputedEnd() { Tell(ClientLeft().code, nullptr); }
+  ComputedEnd(const ComputedEnd&) = delete;
+  ComputedEnd& operator=(const ComputedEnd&) = delete;
+
+  void Formed(const Expected<Response>& response) {
+    if (response) {
+      Tell(kOk, response->get());
+    } else {
+      Tell(response.error().code, nullptr);
+    }
+  }
+
+ private:
+  static constexpr int kOk = 200;
+
+  void Tell(int code, const EndpointResponse* response) {
+    if (observer_ != nullptr) {
+      std::exchange(observer_, nullptr)->OnEnd({&endpoint_, client_, code, response});
+    }
+  }
+
+  RequestObserver* observer_;
+  const Endpoint& endpoint_;
+  const std::string client_;
+};
 
 /// A request whose text is too much for the memory must not end the process.
 Expected<PreparedRequest> PrepareParsed(const EndpointRequest& parsed,
@@ -86,6 +111,7 @@ Expected<Response> Form(const Endpoint& endpoint, const std::string& request_id,
   (*response)->usage.prompt_tokens = readout.prompt_tokens;
   (*response)->usage.cached_tokens = result.cached_tokens;
   (*response)->timings = TimingsOf(times, result);
+  (*response)->items = readout.Items();
   LogResponse(endpoint.name(), request_id, readout.Summary(), (*response)->usage,
               (*response)->timings);
   return response;
@@ -95,12 +121,14 @@ Expected<Response> Form(const Endpoint& endpoint, const std::string& request_id,
 
 RequestService::RequestService(const proto::ModelConfig& config, const Tokenizer* tokenizer,
                                const ServerOptions& options, Scheduler& scheduler,
-                               EndpointList endpoints, DeadlineTimer::Now now)
+                               EndpointList endpoints, DeadlineTimer::Now now,
+                               RequestObserver* observer)
     : config_(config),
       tokenizer_(tokenizer),
       options_(options),
       scheduler_(scheduler),
       endpoints_(endpoints),
+      observer_(observer),
       deadlines_([this](const std::vector<Request>& late) { EndAll(late, DeadlinePassed()); },
                  std::move(now)) {}
 
@@ -149,7 +177,7 @@ RequestService::Request RequestService::Admit(const Endpoint& endpoint, ParsedRe
                                               Held bytes) {
   auto request = std::make_shared<ActiveRequest>(endpoint, arrived, sink);
   const auto refuse = [&](Error error) {
-    RefuseTo(*request, *request->End(), std::move(error));
+    Refuse(*request, *request->End(), std::move(error));
     return request;
   };
   if (auto fault = AdmissionFault(parsed, *sink)) {
@@ -228,12 +256,35 @@ void RequestService::Prepare(const Request& request) {
   }
 }
 
+void RequestService::NoteRefusal(const Endpoint* endpoint, std::string_view client,
+                                 const Error& error) {
+  if (observer_ != nullptr) {
+    observer_->OnEnd({endpoint, client, error.code, nullptr});
+  }
+}
+
+void RequestService::Refuse(const ActiveRequest& request, ActiveRequest::Parts parts, Error error) {
+  LogRefusal(request.endpoint().name(), request.id(), error);
+  if (observer_ != nullptr) {
+    observer_->OnEnd({&request.endpoint(), request.client(), error.code, nullptr});
+  }
+  const std::shared_ptr<ResponseSink> sink = std::move(parts.sink);
+  parts = {};
+  sink->OnDone({[error = std::move(error)]() -> Expected<Response> { return Unexpected(error); }});
+}
+
 void RequestService::Respond(const Request& request, DeferredResponse response) {
   std::optional<ActiveRequest::Parts> parts = request->End();
   if (!parts) {
     return;
   }
   response.room = std::move(parts->room);
+  response.form = [form = std::move(response.form),
+                   end = std::make_shared<ComputedEnd>(observer_, *request)] {
+    Expected<Response> formed = form();
+    end->Formed(formed);
+    return formed;
+  };
   parts->sink->OnDone(std::move(response));
   parts->sink.reset();
   Deregister({request});
@@ -254,7 +305,7 @@ void RequestService::EndAll(const std::vector<Request>& requests, const Error& e
   scheduler_.Cancel(std::move(tickets));
   std::vector<Request> over;
   for (auto& [request, parts] : ended) {
-    RefuseTo(*request, std::move(parts), error);
+    Refuse(*request, std::move(parts), error);
     over.push_back(request);
   }
   Deregister(over);

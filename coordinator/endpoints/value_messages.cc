@@ -23,6 +23,18 @@ std::optional<TextOrIds> ValueOf(const v1::TextOrIds& message) {
   return std::nullopt;
 }
 
+std::optional<TextOrId> ValueOf(const v1::TextOrId& message) {
+  switch (message.value_case()) {
+    case v1::TextOrId::kText:
+      return message.text();
+    case v1::TextOrId::kId:
+      return message.id();
+    case v1::TextOrId::VALUE_NOT_SET:
+      break;
+  }
+  return std::nullopt;
+}
+
 proto::Expected<std::vector<TextOrIds>> ValuesOf(
     const google::protobuf::RepeatedPtrField<v1::TextOrIds>& messages, const std::string& field) {
   std::vector<TextOrIds> values;

@@ -17,6 +17,7 @@ namespace scorecast::coordinator {
 std::vector<TokenId> IdsOf(const v1::TokenIds& message);
 /// Empty if the message has no value.
 std::optional<TextOrIds> ValueOf(const v1::TextOrIds& message);
+std::optional<TextOrId> ValueOf(const v1::TextOrId& message);
 /// A 400 that names the field if a message has no value.
 proto::Expected<std::vector<TextOrIds>> ValuesOf(
     const google::protobuf::RepeatedPtrField<v1::TextOrIds>& messages, const std::string& field);

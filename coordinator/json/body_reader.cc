@@ -37,6 +37,23 @@ Error WrongType(std::string_view field, FieldType type) {
   return WrongType(field, Description(type));
 }
 
+std::optional<TokenId> IdOf(const json& value) {
+  const std::optional<std::int64_t> id = Int64(value);
+  const bool fits = id && *id >= std::numeric_limits<TokenId>::min() &&
+                    *id <= std::numeric_limits<TokenId>::max();
+  return fits ? std::optional(static_cast<TokenId>(*id)) : std::nullopt;
+}
+
+/// The error of a value that is not an id, or a whole number that does not fit a TokenId. Other ids
+/// that are outside the vocabulary are refused when the request is checked.
+Error NotAnId(const json& value, const std::string& field) {
+  if (!value.is_number_integer()) {
+    return WrongType(field, "a token id, which is an integer");
+  }
+  return BadRequest("id_out_of_range",
+                    "Token ID " + value.dump() + " is out of any vocabulary's range.", field);
+}
+
 bool IsNameOf(const RefusedField& refused, std::string_view name) {
   return refused.name.starts_with('*') ? name.ends_with(refused.name.substr(1))
                                        : name == refused.name;
@@ -117,6 +134,23 @@ std::optional<std::vector<std::string>> BodyReader::StringOrStrings(std::string_
   }
   const json* list = FindList(field, FieldType::kStringOrStrings);
   return list == nullptr ? std::nullopt : std::optional(ReadStrings(*list, field));
+}
+
+std::optional<TextOrId> BodyReader::OptionalTextOrId(std::string_view field) {
+  const json* value = Find(field, FieldType::kTextOrId);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  if (value->is_string()) {
+    return value->get<std::string>();
+  }
+  const std::optional<TokenId> id = IdOf(*value);
+  if (!id) {
+    Fail(value->is_number_integer() ? NotAnId(*value, std::string(field))
+                                    : WrongType(field, FieldType::kTextOrId));
+    return std::nullopt;
+  }
+  return *id;
 }
 
 std::optional<TextOrIds> BodyReader::OptionalTextOrIds(std::string_view field) {
@@ -327,26 +361,16 @@ std::vector<std::string> BodyReader::ReadStrings(const json& list, std::string_v
   return strings;
 }
 
-/// Refuses whole numbers that do not fit a TokenId. Other ids that are outside the vocabulary are
-/// refused when the request is checked.
 std::vector<TokenId> BodyReader::ReadIds(const json& list, std::string_view field) {
   std::vector<TokenId> ids;
   ids.reserve(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const json& value = list[i];
-    if (!value.is_number_integer()) {
-      Fail(WrongType(At(field, i), "a token id, which is an integer"));
+    const std::optional<TokenId> id = IdOf(list[i]);
+    if (!id) {
+      Fail(NotAnId(list[i], At(field, i)));
       return ids;
     }
-    const std::optional<std::int64_t> id = Int64(value);
-    if (!id || *id < std::numeric_limits<TokenId>::min() ||
-        *id > std::numeric_limits<TokenId>::max()) {
-      Fail(BadRequest("id_out_of_range",
-                      "Token ID " + value.dump() + " is out of any vocabulary's range.",
-                      At(field, i)));
-      return ids;
-    }
-    ids.push_back(static_cast<TokenId>(*id));
+    ids.push_back(*id);
   }
   return ids;
 }

@@ -35,6 +35,7 @@ class BodyReader {
   std::optional<std::string> String(std::string_view field);
   std::optional<std::vector<std::string>> Strings(std::string_view field);
   std::optional<std::vector<std::string>> StringOrStrings(std::string_view field);
+  std::optional<TextOrId> OptionalTextOrId(std::string_view field);
   std::optional<TextOrIds> OptionalTextOrIds(std::string_view field);
   TextOrIds RequiredTextOrIds(std::string_view field);
   std::optional<std::vector<TextOrIds>> TextOrIdsList(std::string_view field);

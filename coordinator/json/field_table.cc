@@ -10,6 +10,8 @@ std::string_view Description(FieldType type) {
       return "a list of strings";
     case FieldType::kStringOrStrings:
       return "a string or a list of strings";
+    case FieldType::kTextOrId:
+      return "a string or a token id";
     case FieldType::kTextOrIds:
       return "a string or a list of token ids";
     case FieldType::kTextOrIdsList:

@@ -15,6 +15,7 @@ enum class FieldType {
   kString,
   kStrings,
   kStringOrStrings,  ///< A single string counts as a list of one.
+  kTextOrId,         ///< The text of one token, or its id.
   kTextOrIds,        ///< A string or a list of token ids.
   kTextOrIdsList,
   kOneOrMoreTextOrIds,  ///< A string counts as a list of one, unlike a list of token ids.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 
 #include "proto/base/check.h"
 
@@ -13,7 +12,7 @@ using proto::SegmentKind;
 using proto::TokenId;
 
 PackedSequence PackItems(const std::vector<TokenId>& prefix,
-                         const std::vector<std::vector<TokenId>>& items) {
+                         std::span<const std::vector<TokenId>> items) {
   PackedSequence sequence;
   const auto prefix_length = static_cast<std::int32_t>(prefix.size());
   sequence.tokens = prefix;
@@ -27,6 +26,13 @@ PackedSequence PackItems(const std::vector<TokenId>& prefix,
         {SegmentKind::kBlock, static_cast<std::int32_t>(item.size()), prefix_length});
   }
   return sequence;
+}
+
+void SharePrefix(PackedSequence& sequence,
+                 const std::shared_ptr<const std::vector<TokenId>>& prefix) {
+  sequence.tokens.erase(sequence.tokens.begin(),
+                        sequence.tokens.begin() + static_cast<std::ptrdiff_t>(prefix->size()));
+  sequence.shared = {.list = prefix, .first = 0, .count = prefix->size(), .are_last = false};
 }
 
 PackedSequence PackPrompt(const std::vector<TokenId>& prompt,
@@ -53,7 +59,7 @@ PackedSequence PackPrompt(const std::vector<TokenId>& prompt,
 }
 
 std::vector<std::int32_t> LastRowOfEachItem(std::int32_t prefix_length,
-                                            const std::vector<std::vector<TokenId>>& items) {
+                                            std::span<const std::vector<TokenId>> items) {
   proto::Check(prefix_length > 0, "a packed sequence has a prefix");
   std::vector<std::int32_t> rows;
   rows.reserve(items.size());

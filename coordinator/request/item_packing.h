@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "proto/model/model_config.h"
@@ -14,7 +15,11 @@ namespace scorecast::coordinator {
 /// unless the caller puts the first one at the end of `prefix` (visibility `first`). Sets no reads;
 /// see `LastRowOfEachItem`.
 proto::PackedSequence PackItems(const std::vector<proto::TokenId>& prefix,
-                                const std::vector<std::vector<proto::TokenId>>& items);
+                                std::span<const std::vector<proto::TokenId>> items);
+
+/// Makes the tokens of `prefix`, with which the sequence begins, shared ones.
+void SharePrefix(proto::PackedSequence& sequence,
+                 const std::shared_ptr<const std::vector<proto::TokenId>>& prefix);
 
 /// A sequence of one prefix, `prompt`. It shares the tokens of `query` that `prompt` begins or ends
 /// with. Sets no reads.
@@ -24,6 +29,6 @@ proto::PackedSequence PackPrompt(const std::vector<proto::TokenId>& prompt,
 /// The row to read for each item in a sequence made by `PackItems`: its last row or, for an item
 /// without tokens, the last row of the prefix. `prefix_length` must be at least 1.
 std::vector<std::int32_t> LastRowOfEachItem(std::int32_t prefix_length,
-                                            const std::vector<std::vector<proto::TokenId>>& items);
+                                            std::span<const std::vector<proto::TokenId>> items);
 
 }  // namespace scorecast::coordinator

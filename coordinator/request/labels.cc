@@ -48,8 +48,29 @@ std::optional<Error> ListFault(const proto::LabelList& ids, const std::string& f
   return std::nullopt;
 }
 
-/// Tokens of a label that are counted, at most.
+/// Tokens of a text that are counted, at most.
 constexpr std::int64_t kMostCounted = 1000;
+
+/// The id of a text that must be exactly one token. `rule` says so, and `reason` is that of the 400
+/// if it is not.
+Expected<TokenId> IdOfText(const std::string& text, const std::string& field,
+                           const std::string& rule, const std::string& reason,
+                           const Tokenizer& tokenizer, const std::atomic<bool>* stop) {
+  if (!IsValidUtf8(text)) {
+    return Unexpected(InvalidUtf8(field));
+  }
+  const auto not_one = [&](const std::string& count) {
+    return BadRequest(reason, rule + ": " + Quoted(text) + " is " + count + " tokens.", field);
+  };
+  const auto encoded = tokenizer.EncodeWithin({.max_tokens = kMostCounted, .stop = stop}, text);
+  if (!encoded) {
+    return Unexpected(EncodeError(encoded.error(), not_one(MoreThan(kMostCounted)), field));
+  }
+  if (encoded->ids.size() != 1) {
+    return Unexpected(not_one(std::to_string(encoded->ids.size())));
+  }
+  return encoded->ids.front();
+}
 
 Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels,
                                           const Tokenizer* tokenizer,
@@ -60,25 +81,13 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
   std::vector<TokenId> ids;
   ids.reserve(labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (!IsValidUtf8(labels[i])) {
-      return Unexpected(InvalidUtf8(At("labels", i)));
+    Expected<TokenId> id =
+        IdOfText(labels[i], At("labels", i), "Each label must be exactly one token",
+                 "label_not_one_token", *tokenizer, stop);
+    if (!id) {
+      return Unexpected(std::move(id).error());
     }
-    const auto not_one = [&](const std::string& count) {
-      return BadRequest("label_not_one_token",
-                        "Each label must be exactly one token: " + Quoted(labels[i]) + " is " +
-                            count + " tokens.",
-                        At("labels", i));
-    };
-    const auto encoded =
-        tokenizer->EncodeWithin({.max_tokens = kMostCounted, .stop = stop}, labels[i]);
-    if (!encoded) {
-      return Unexpected(
-          EncodeError(encoded.error(), not_one(MoreThan(kMostCounted)), At("labels", i)));
-    }
-    if (encoded->ids.size() != 1) {
-      return Unexpected(not_one(std::to_string(encoded->ids.size())));
-    }
-    ids.push_back(encoded->ids.front());
+    ids.push_back(*id);
   }
   return ids;
 }
@@ -141,6 +150,29 @@ Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_tok
     }
   }
   return result;
+}
+
+Expected<TokenId> ResolveToken(const TextOrId& token, const std::string& field,
+                               const Tokenizer* tokenizer, const proto::ModelConfig& config,
+                               const std::atomic<bool>* stop) {
+  TokenId id = 0;
+  if (const auto* text = std::get_if<std::string>(&token)) {
+    if (tokenizer == nullptr) {
+      return Unexpected(NoTokenizer(field));
+    }
+    const Expected<TokenId> found = IdOfText(*text, field, field + " must be exactly one token",
+                                             "not_one_token", *tokenizer, stop);
+    if (!found) {
+      return found;
+    }
+    id = *found;
+  } else {
+    id = std::get<TokenId>(token);
+  }
+  if (auto fault = VocabularyFault({id}, field, config.vocab_size)) {
+    return Unexpected(*std::move(fault));
+  }
+  return id;
 }
 
 }  // namespace scorecast::coordinator

@@ -24,15 +24,26 @@ enum class ItemTokenization {
   kAlone,      ///< Those of the item encoded by itself.
 };
 
+/// The form of the JSON response to a rerank request.
+enum class RerankForm {
+  kResults,  ///< An object with `results`, for the clients of Cohere, Jina and vLLM.
+  kTei,      ///< A list, as text-embeddings-inference has it.
+  kSglang,   ///< A list, as SGLang has it.
+};
+
 /// How this server interprets requests, and the limits of what it accepts.
 struct ServerOptions {
-  /// Turns multi-item mode on if set. An id in the model's vocabulary: see DelimiterFromFlag.
+  /// Whether items are scored one by one. Otherwise they share the query's rows (multi-item mode).
+  bool one_by_one = false;
+  /// Turns the rules of SGLang's multi-item mode on. Needs no delimiter.
+  bool enable_mis = false;
+  /// Turns these rules on, too, if set. An id in the model's vocabulary: see DelimiterFromFlag.
   std::optional<proto::TokenId> delimiter;
   DelimiterVisibility delimiter_visibility = DelimiterVisibility::kHidden;
-  /// If not set, items are encoded alone if there is a delimiter, otherwise as continuations.
+  /// If not set, items are encoded alone under SGLang's rules, otherwise as continuations.
   std::optional<ItemTokenization> item_tokenization;
   std::int64_t max_items = 128;  ///< Most items, chunks or questions of a request.
-  /// Most tokens computed for a request in multi-item mode.
+  /// Most tokens computed for a request under SGLang's rules.
   std::int64_t max_multi_item_seq_len = 8192;
   /// What a special token becomes if it is spelled in the text of a request. Labels and the
   /// delimiter's flag may name special tokens in any case.
@@ -41,13 +52,14 @@ struct ServerOptions {
   ChunkOptions chunks;
   std::shared_ptr<const Reranker> reranker;  ///< Null if the server does not rerank.
   std::string no_reranker_reason;            ///< Why it does not. One line.
+  /// Of responses to requests with `documents`: kResults or kSglang.
+  RerankForm rerank_form = RerankForm::kResults;
 
-  /// Whether all items of a request are scored in one pass.
-  bool is_multi_item() const { return delimiter.has_value(); }
+  bool has_sglang_rules() const { return enable_mis || delimiter.has_value(); }
 
   bool items_continue_query() const {
-    return item_tokenization.value_or(delimiter ? ItemTokenization::kAlone
-                                                : ItemTokenization::kContinued) ==
+    return item_tokenization.value_or(has_sglang_rules() ? ItemTokenization::kAlone
+                                                         : ItemTokenization::kContinued) ==
            ItemTokenization::kContinued;
   }
 };

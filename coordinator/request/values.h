@@ -23,6 +23,9 @@ inline const std::vector<TokenId>& Ids(const TextOrIds& value) {
   return std::get<std::vector<TokenId>>(value);
 }
 
+/// The text of one token, or its id.
+using TextOrId = std::variant<std::string, TokenId>;
+
 /// One list of labels for all rows, or one list for each row.
 using LabelTokenIds = std::variant<std::vector<TokenId>, std::vector<std::vector<TokenId>>>;
 

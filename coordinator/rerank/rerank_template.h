@@ -28,6 +28,11 @@ struct RerankTemplate {
 
   std::string name;
   std::string default_instruction;
+  std::vector<std::string> control_tokens;  ///< The vocabulary must have them as tokens.
+  /// Of the models that it is for: config.json's model_type, and parts of directories' names in
+  /// lower case. Only built-in templates need them.
+  std::vector<std::string> model_types;
+  std::vector<std::string> directory_names;
   /// Each piece is tokenized by itself. One piece if the prompt is tokenized as a whole.
   std::vector<Piece> pieces;
   Label true_label;
@@ -40,13 +45,21 @@ struct RerankTemplate {
 RerankTemplate ParseRerankTemplate(std::string_view text, std::string name,
                                    const std::string& origin);
 
-/// The templates that are built in, in alphabetical order.
+/// The templates that are built in, by name.
 const std::vector<RerankTemplate>& BuiltInTemplates();
 
-/// The value of --rerank-template: the name of a built-in template, or a file. Throws StartupError.
+/// The name of the built-in template for models that are no known rerankers.
+inline constexpr std::string_view kPlainTemplate = "yes-no";
+
+/// The value of --rerank-template: the name of a built-in template, or a file (a value with a slash
+/// or a dot). Throws StartupError.
 RerankTemplate TemplateOfFlag(std::string_view value);
 
-/// The built-in template with this name. There must be one.
-const RerankTemplate& BuiltInTemplate(std::string_view name);
+/// The built-in template with this name, or null.
+const RerankTemplate* FindBuiltInTemplate(std::string_view name);
+
+/// The text of all templates that the flag's value may lead to, in which a tokenizer may look for
+/// its control tokens. Throws StartupError.
+std::string TextOfTemplates(std::string_view flag_value);
 
 }  // namespace scorecast::coordinator

@@ -135,7 +135,8 @@ bool SentencePieceTokenizer::IsPiece(TokenId id) const {
 void SentencePieceTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
                                         TokenCollector& tokens) const {
   const SentencePieceProcessor* processor = options.at_start ? processor_.get()
-                                            : spaced_sections_ && text.starts_with(' ')
+                                            : spaced_sections_ && text.starts_with(' ') &&
+                                                    !options.behind_token
                                                 ? spaced_sections_.get()
                                                 : later_sections_.get();
   added_tokens_.Cut(text, options, [&](const AddedTokens::Part& part) {
@@ -229,7 +230,10 @@ std::vector<SpecialToken> SentencePieceTokenizer::special_tokens() const {
   }
   std::vector<SpecialToken> tokens;
   for (const auto& [id, text] : texts) {
-    tokens.push_back({id, text});
+    const auto takes_neighbours = [&, token_id = id](const AddedToken& token) {
+      return token.id == token_id && (token.lstrip || token.rstrip || token.single_word);
+    };
+    tokens.push_back({id, text, std::ranges::any_of(added_tokens_.tokens(), takes_neighbours)});
   }
   return tokens;
 }

@@ -23,6 +23,7 @@ using proto::TokenId;
 struct SpecialToken {
   TokenId id = 0;
   std::string text;
+  bool takes_neighbours = false;  ///< It depends on the text beside it: white space or words.
 };
 
 /// The tokens of a text.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -120,9 +121,11 @@ TEST_F(Cache, AQuerySeenBeforeIsNotComputedAgain) {
       Score(query, items),  Score(query, others),   Score(longer, items),
       Score(longer, items), Score(shorter, others), Score(TokensFrom(3, 100), items),
       Score(query, items)};
-  for (const int ranks : {0, 2}) {
+  using Flags = std::vector<std::string>;
+  for (const auto& [flags, ranks] :
+       {std::pair(kMultiItem, 0), std::pair(kMultiItem, 2), std::pair(Flags{}, 0)}) {
     SCOPED_TRACE(ranks);
-    const BatchRun run = RunBoth(requests, kMultiItem, ranks);
+    const BatchRun run = RunBoth(requests, flags, ranks);
     ExpectCached(run, {0, 100, 100, 137, 70, 0, 100});
     const CacheLine line = LastCacheLine(run.err);
     EXPECT_EQ(line.found, 100 + 100 + 137 + 70 + 100);
@@ -135,7 +138,8 @@ TEST_F(Cache, OneByOnePromptsShareTheirQuery) {
   const Tokens query = TokensFrom(1, 100);
   const std::vector<Tokens> items = {TokensFrom(10, 5), TokensFrom(11, 1), TokensFrom(12, 30)};
   const std::vector<Tokens> others = {TokensFrom(20, 7), TokensFrom(21, 40)};
-  const BatchRun run = RunBoth({Score(query, items), Score(query, others), Score(query, items)});
+  const BatchRun run =
+      RunBoth({Score(query, items), Score(query, others), Score(query, items)}, {"--one-by-one"});
   // A whole prompt that an earlier request had is found with its item.
   EXPECT_EQ(run.CachedTokens(1), 2 * 100);
   EXPECT_EQ(run.CachedTokens(2), 3 * 100 + 5 + 1 + 30);

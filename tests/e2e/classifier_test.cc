@@ -92,7 +92,7 @@ class ClassifierGolden : public ::testing::TestWithParam<const char*> {
 };
 
 // As logits, and with every activation.
-TEST_P(ClassifierGolden, HiddenDelimiterAndOneByOne) {
+TEST_P(ClassifierGolden, HiddenDelimiterNoDelimiterAndOneByOne) {
   const std::vector<EndpointRequest> requests = {
       ToScore(body_), ToScore(With(body_, {{"activation", "none"}})),
       ToScore(With(body_, {{"activation", "softmax"}})),
@@ -101,7 +101,7 @@ TEST_P(ClassifierGolden, HiddenDelimiterAndOneByOne) {
   const Rows& logits = golden_.class_logits;
   // A hidden delimiter is never computed. No case contains this one.
   for (const std::vector<std::string>& flags :
-       {std::vector<std::string>{"--multi-item-scoring-delimiter", "2"}, {}}) {
+       {std::vector<std::string>{"--multi-item-scoring-delimiter", "2"}, {}, {"--one-by-one"}}) {
     OnAllRanks({dir_, flags}, requests, [&](const BatchRun& run) {
       ExpectNear(run.Body(0).at("scores"), logits);
       EXPECT_EQ(run.Body(1).at("scores"), run.Body(0).at("scores"));
@@ -186,7 +186,7 @@ TEST(Classifier, AgreesWithTheOracle) {
     SCOPED_TRACE(std::to_string(classes) + " classes");
     const std::filesystem::path model = MakeClassifier(classes);
     const Rows expected = OracleLogits(model, query, items);
-    for (const std::vector<std::string>& flags : {kMultiItem, {}}) {
+    for (const std::vector<std::string>& flags : {kMultiItem, {}, {"--one-by-one"}}) {
       OnAllRanks({model, flags},
                  {ToScore({{"query", query}, {"items", items}}),
                   ToScore({{"query", query}, {"items", items}, {"apply_softmax", true}}),
@@ -218,7 +218,7 @@ TEST_P(ClassifierBits, CompanyAndOrderChangeNothing) {
     crowd.push_back({{"query", Tokens(i, i)}, {"items", Items(i)}});
   }
   crowd.insert(crowd.begin() + 9, bodies[0]);
-  for (const std::vector<std::string>& flags : {kMultiItem, {}}) {
+  for (const std::vector<std::string>& flags : {kMultiItem, {}, {"--one-by-one"}}) {
     const BatchRun run = RunBatch({model, flags, ranks, dtype}, bodies);
     ASSERT_EQ(run.exit_code, 0) << run.err;
     const json scores = run.Body(0).at("scores");

@@ -61,6 +61,8 @@ TEST(Help, NamesEveryFlagWithItsDefault) {
       EXPECT_THAT(HelpOf(result.out, flag), HasSubstr(value)) << flag;
     }
     EXPECT_THAT(HelpOf(result.out, "--model"), HasSubstr("REQUIRED"));
+    EXPECT_THAT(HelpOf(result.out, "--one-by-one"), HasSubstr("by itself"));
+    EXPECT_THAT(HelpOf(result.out, "--enable-mis"), HasSubstr("SGLang's rules"));
     EXPECT_THAT(HelpOf(result.out, "--multi-item-scoring-delimiter"), HasSubstr("ID|TEXT"));
     // Units.
     EXPECT_THAT(HelpOf(result.out, "--max-batch-tokens"), HasSubstr("Tokens"));

@@ -162,6 +162,23 @@ TEST_P(Family, HiddenDelimiter) {
   });
 }
 
+// Without a delimiter there are the items' rows only.
+TEST_P(Family, NoDelimiter) {
+  std::vector<json> bodies;
+  for (const MultiItemCase& one : golden_.multi_item) {
+    bodies.push_back(ToBody(one));
+  }
+  OnAllRanks({dir_, {}}, bodies, [&](const BatchRun& run) {
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      reference::GoldenRows expected = golden_.multi_item[i].hidden;
+      expected.label_logprobs.erase(expected.label_logprobs.begin());
+      expected.top_logprobs.erase(expected.top_logprobs.begin());
+      ExpectNear(LogProbRows(run.Body(i)), expected.label_logprobs, kTolerance);
+      ExpectTop(run.Body(i).at("top_logprobs"), expected.top_logprobs);
+    }
+  });
+}
+
 TEST_P(Family, FirstDelimiterVisible) {
   for (const MultiItemCase& one : golden_.multi_item) {
     SCOPED_TRACE("delimiter " + std::to_string(one.delimiter));
@@ -260,12 +277,16 @@ TEST_P(Text, MultiItem) {
              [&](const BatchRun& run) { Check(run, golden_.multi_item); });
 }
 
-TEST_P(Text, OneByOne) {
+// Without a delimiter, items continue the query, and come first if a request asks for it.
+TEST_P(Text, OneByOneAndByDefault) {
   const std::vector<json> bodies = Bodies(golden_.one_by_one);
-  OnAllRanks({dir_, {}}, bodies, [&](const BatchRun& run) { Check(run, golden_.one_by_one); });
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"--one-by-one"}, {}}) {
+    OnAllRanks({dir_, flags}, bodies, [&](const BatchRun& run) { Check(run, golden_.one_by_one); });
+  }
 }
 
-// Items that continue the query have the same scores in one pass as one by one.
+// Items that continue the query have the same scores in one pass as one by one, with a delimiter,
+// too.
 TEST_P(Text, OneByOneCasesInOnePass) {
   std::vector<TextCase> cases = golden_.one_by_one;
   std::erase_if(cases, [](const TextCase& one) { return one.item_first; });

@@ -34,11 +34,15 @@ json Body(const std::string& query, const std::vector<std::string>& items) {
 class ItemTokenization : public ::testing::TestWithParam<const char*> {
  protected:
   BatchRun OneByOne(const std::vector<json>& bodies, const std::string& tokenization = "") const {
-    BatchCommand command = {dir_, {}, 0, "f32"};
+    BatchCommand command = {dir_, {"--one-by-one"}, 0, "f32"};
     if (!tokenization.empty()) {
-      command.flags = {"--item-tokenization", tokenization};
+      command.flags.insert(command.flags.end(), {"--item-tokenization", tokenization});
     }
     return RunAll(command, bodies);
+  }
+
+  BatchRun ByDefault(const std::vector<json>& bodies) const {
+    return RunAll({dir_, {}, 0, "f32"}, bodies);
   }
 
   BatchRun InOnePass(const std::vector<json>& bodies, const std::string& tokenization) const {
@@ -93,6 +97,23 @@ TEST_P(ItemTokenization, OnePassGivesTheScoresOfOneByOne) {
   }
 }
 
+// The same with the bits of a delimiter's mode, whose tokens are the same if items continue the
+// query.
+TEST_P(ItemTokenization, WithoutADelimiterScoresAreThoseOfOneByOne) {
+  const std::vector<json> bodies = Bodies();
+  const BatchRun one_by_one = OneByOne(bodies);
+  const BatchRun by_default = ByDefault(bodies);
+  const BatchRun with_delimiter = InOnePass(bodies, "continued");
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    SCOPED_TRACE(bodies[i].dump());
+    const json found = by_default.Body(i);
+    ExpectSame(found.at("token_logprobs"), one_by_one.Body(i).at("token_logprobs"));
+    EXPECT_EQ(found.at("token_logprobs").dump(),
+              with_delimiter.Body(i).at("token_logprobs").dump());
+    EXPECT_FALSE(found.contains("query_token_logprobs"));
+  }
+}
+
 TEST_P(ItemTokenization, ScoresDoNotDependOnTheOtherItems) {
   std::vector<json> bodies = Bodies();
   bodies.resize(3);
@@ -114,6 +135,12 @@ TEST_P(ItemTokenization, ScoresDoNotDependOnTheOtherItems) {
     }
     EXPECT_EQ(apart.Body(line - 1).at("query_token_logprobs").dump(),
               body.at("query_token_logprobs").dump());
+  }
+  const BatchRun by_default = ByDefault(single);
+  for (std::size_t i = 0; i < single.size(); ++i) {
+    EXPECT_EQ(by_default.Body(i).at("token_logprobs").dump(),
+              apart.Body(i).at("token_logprobs").dump())
+        << single[i];
   }
 }
 
@@ -143,7 +170,7 @@ TEST(OwnSequence, HasTheBitsOfOneByOneAndCountsWholly) {
   const std::filesystem::path dir = MakeModel("digits", kModelPositions, kVocabSize);
   const std::vector<json> bodies = {Body("the harb", {"our"}), Body("the harb", {"our", " a"}),
                                     Body("the", {" harbour"})};
-  const BatchRun one_by_one = RunBatch({dir, {}, 0, "f32"}, bodies);
+  const BatchRun one_by_one = RunBatch({dir, {"--one-by-one"}, 0, "f32"}, bodies);
   const BatchRun one_pass =
       RunBatch({dir,
                 {"--multi-item-scoring-delimiter", kUnused, "--item-tokenization", "continued"},

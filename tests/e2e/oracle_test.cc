@@ -133,7 +133,7 @@ TEST_P(TextOracle, OneByOneTokenizesQueryAndItemAsOneText) {
     body["item_first"] = true;
     bodies.push_back(body);
   }
-  const BatchRun run = RunBatch({dir_, {}, 2, "f32"}, bodies);
+  const BatchRun run = RunBatch({dir_, {"--one-by-one"}, 2, "f32"}, bodies);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     SCOPED_TRACE(bodies[i].dump());

@@ -45,7 +45,7 @@ json SoftmaxOnly(json request) {
 }
 
 /// Items whose lengths are below and above the kernels' tile sizes, and an empty one.
-std::vector<std::vector<TokenId>> Items(std::uint64_t seed) {
+std::vector<std::vector<TokenId>> ItemsOf(std::uint64_t seed) {
   std::vector<std::vector<TokenId>> items;
   for (const std::size_t length : {1, 3, 0, 17, 8, 33, 2, 64, 5}) {
     items.push_back(Tokens(seed * 100 + length, length));
@@ -56,7 +56,7 @@ std::vector<std::vector<TokenId>> Items(std::uint64_t seed) {
 std::vector<json> Requests(std::size_t count, std::uint64_t seed) {
   std::vector<json> requests;
   for (std::size_t i = 0; i < count; ++i) {
-    std::vector<std::vector<TokenId>> items = Items(seed + i);
+    std::vector<std::vector<TokenId>> items = ItemsOf(seed + i);
     items.resize(1 + i % items.size());
     json request = Request(Tokens(seed + i, 1 + 7 * i % 90), std::move(items));
     requests.push_back(i % 3 == 2 ? SoftmaxOnly(request) : request);
@@ -64,25 +64,49 @@ std::vector<json> Requests(std::size_t count, std::uint64_t seed) {
   return requests;
 }
 
-/// Both modes in every precision, on one rank and on several, whose results are added up.
+enum class Items { kMultiItem, kSglang, kOneByOne };
+
+std::vector<std::string> FlagsOf(Items items) {
+  switch (items) {
+    case Items::kMultiItem:
+      return {};
+    case Items::kSglang:
+      return {"--multi-item-scoring-delimiter", kDelimiterFlag};
+    case Items::kOneByOne:
+      return {"--one-by-one"};
+  }
+  return {};
+}
+
+const char* NameOf(Items items) {
+  switch (items) {
+    case Items::kMultiItem:
+      return "MultiItem";
+    case Items::kSglang:
+      return "Sglang";
+    case Items::kOneByOne:
+      return "OneByOne";
+  }
+  return "";
+}
+
+/// All modes in every precision, on one rank and on several, whose results are added up.
 struct Mode {
-  bool multi_item = true;
+  Items items = Items::kMultiItem;
   int ranks = 0;
   std::string dtype;
 };
 
 void PrintTo(const Mode& mode, std::ostream* out) {
-  *out << (mode.multi_item ? "multi-item" : "one by one") << ", " << std::max(1, mode.ranks)
-       << " ranks, " << mode.dtype;
+  *out << NameOf(mode.items) << ", " << std::max(1, mode.ranks) << " ranks, " << mode.dtype;
 }
 
 class SameBits : public ::testing::TestWithParam<Mode> {
  protected:
   BatchRun RunWith(const std::vector<std::string>& flags, const std::vector<json>& requests) const {
     BatchCommand command = {dir_, flags, GetParam().ranks, GetParam().dtype};
-    if (GetParam().multi_item) {
-      command.flags.insert(command.flags.end(), {"--multi-item-scoring-delimiter", kDelimiterFlag});
-    }
+    const std::vector<std::string> mode = FlagsOf(GetParam().items);
+    command.flags.insert(command.flags.end(), mode.begin(), mode.end());
     BatchRun run = RunBatch(command, requests);
     EXPECT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(run.lines.size(), requests.size());
@@ -93,7 +117,7 @@ class SameBits : public ::testing::TestWithParam<Mode> {
   std::string Item(const json& body, std::size_t item) const {
     std::string bytes = body.at("scores").at(item).dump();
     if (body.contains("token_logprobs")) {
-      const std::size_t row = item + (GetParam().multi_item ? 1 : 0);
+      const std::size_t row = item + (GetParam().items == Items::kSglang ? 1 : 0);
       bytes += body.at("token_logprobs").at(item).dump() + body.at("top_logprobs").at(row).dump();
     }
     return bytes;
@@ -121,7 +145,7 @@ TEST_P(SameBits, OnEveryRunInEveryBucketAndWithAnyThreads) {
 }
 
 TEST_P(SameBits, AloneAndAmidFiftyOthers) {
-  const json request = Request(Tokens(5, 40), Items(5));
+  const json request = Request(Tokens(5, 40), ItemsOf(5));
   const BatchRun alone = RunWith({}, {request});
   const BatchRun softmax_alone = RunWith({}, {SoftmaxOnly(request)});
   std::vector<json> crowd = Requests(50, 1000);
@@ -134,7 +158,7 @@ TEST_P(SameBits, AloneAndAmidFiftyOthers) {
 
 TEST_P(SameBits, WhateverTheOtherItems) {
   const std::vector<TokenId> query = Tokens(9, 40);
-  const std::vector<std::vector<TokenId>> items = Items(9);
+  const std::vector<std::vector<TokenId>> items = ItemsOf(9);
   const std::size_t count = items.size();
 
   std::vector<std::vector<TokenId>> permuted;
@@ -173,15 +197,17 @@ TEST_P(SameBits, WhateverTheOtherItems) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SameBits,
-                         ::testing::Values(Mode{true, 0, "f32"}, Mode{false, 2, "f32"},
-                                           Mode{true, 3, "bf16"}, Mode{false, 0, "bf16"},
-                                           Mode{true, 2, "int8"}, Mode{false, 0, "int8"}),
-                         [](const auto& test) {
-                           return std::string(test.param.multi_item ? "MultiItem" : "OneByOne") +
-                                  std::to_string(std::max(1, test.param.ranks)) + "Ranks_" +
-                                  test.param.dtype;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, SameBits,
+    ::testing::Values(Mode{Items::kMultiItem, 0, "f32"}, Mode{Items::kMultiItem, 2, "bf16"},
+                      Mode{Items::kMultiItem, 3, "int8"}, Mode{Items::kSglang, 0, "f32"},
+                      Mode{Items::kOneByOne, 2, "f32"}, Mode{Items::kSglang, 3, "bf16"},
+                      Mode{Items::kOneByOne, 0, "bf16"}, Mode{Items::kSglang, 2, "int8"},
+                      Mode{Items::kOneByOne, 0, "int8"}),
+    [](const auto& test) {
+      return NameOf(test.param.items) + std::to_string(std::max(1, test.param.ranks)) + "Ranks_" +
+             test.param.dtype;
+    });
 
 class FamilySameBits : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
@@ -256,6 +282,28 @@ INSTANTIATE_TEST_SUITE_P(All, FamilySameBits,
                            return name + "_" + std::get<1>(test.param);
                          });
 
+// What the response says of the items is the same whether or not there is a hidden delimiter.
+TEST(MultiItem, NeedsNoDelimiterForTheSameBits) {
+  const std::filesystem::path dir = MakeModel("");
+  const std::vector<json> requests = Requests(10, 30);
+  for (const char* dtype : {"f32", "bf16", "int8"}) {
+    SCOPED_TRACE(dtype);
+    const BatchRun with = RunBatch({dir, FlagsOf(Items::kSglang), 0, dtype}, requests);
+    for (const std::vector<std::string>& flags :
+         {FlagsOf(Items::kMultiItem), {"--max-batch-tokens", "20"}, {"--enable-mis"}}) {
+      SCOPED_TRACE(::testing::PrintToString(flags));
+      const BatchRun without = RunBatch({dir, flags, 0, dtype}, requests);
+      ASSERT_EQ(without.exit_code, 0) << without.err;
+      for (std::size_t i = 0; i < requests.size(); ++i) {
+        for (const char* field : {"scores", "token_logprobs"}) {
+          EXPECT_EQ(without.Body(i).value(field, json()).dump(),
+                    with.Body(i).value(field, json()).dump());
+        }
+      }
+    }
+  }
+}
+
 // The hidden delimiter makes multi-item scoring the same mathematics as one prompt for each item.
 TEST(MultiItem, EqualsOneByOneOfTheSameIds) {
   // Relative to values above 1, because float32 logits are rounded relative to their size.
@@ -266,9 +314,8 @@ TEST(MultiItem, EqualsOneByOneOfTheSameIds) {
     request["return_token_logprobs"] = true;
     request.erase("top_logprobs");
   }
-  const BatchRun multi =
-      RunBatch({dir, {"--multi-item-scoring-delimiter", kDelimiterFlag}, 0, "f32"}, requests);
-  const BatchRun single = RunBatch({dir, {}, 0, "f32"}, requests);
+  const BatchRun multi = RunBatch({dir, FlagsOf(Items::kMultiItem), 0, "f32"}, requests);
+  const BatchRun single = RunBatch({dir, FlagsOf(Items::kOneByOne), 0, "f32"}, requests);
   ASSERT_EQ(multi.exit_code, 0) << multi.err;
   ASSERT_EQ(single.exit_code, 0) << single.err;
   for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -92,6 +92,8 @@ TEST_F(StartupAgreement, AnotherDepth) {
 TEST_F(StartupAgreement, OtherLimits) {
   EXPECT_THAT(Refusal({"--model", model_, "--max-batch-tokens", "100"}),
               HasSubstr("--max-batch-tokens 100 differs from rank 0's"));
+  EXPECT_THAT(Refusal({"--model", model_, "--one-by-one"}),
+              HasSubstr("--one-by-one (given) differs from rank 0's"));
 }
 
 /// Gives a copy of the program another build id.

@@ -128,6 +128,20 @@ TEST_F(Startup, TheDelimiter) {
   ExpectRefused(MakeModel(""), {flag("<d>"), HasSubstr("no tokenizer")});
 }
 
+TEST_F(Startup, ContradictoryModes) {
+  const std::vector<std::string> delimiter = {"--multi-item-scoring-delimiter", "7"};
+  ExpectRefused(model_, {{"--one-by-one", delimiter[0], delimiter[1]},
+                         AllOf(HasSubstr("--one-by-one"), HasSubstr(delimiter[0]))});
+  ExpectRefused(model_, {{"--one-by-one", "--enable-mis"},
+                         AllOf(HasSubstr("--one-by-one"), HasSubstr("--enable-mis"))});
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{}, {"--enable-mis"}, {"--one-by-one"}}) {
+    std::vector<std::string> visible = {"--delimiter-visibility", "first"};
+    visible.insert(visible.end(), flags.begin(), flags.end());
+    ExpectRefused(model_, {visible, HasSubstr("needs --multi-item-scoring-delimiter")});
+  }
+}
+
 TEST_F(Startup, FilesThatCannotBeOpened) {
   const auto run = [&](const std::string& input, const std::string& output) {
     return RunScorecast({"batch", "--model", model_, "--input", input, "--output", output});

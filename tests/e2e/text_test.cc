@@ -161,13 +161,13 @@ TEST(Bos, IsAddedOnceAtTheStart) {
   // An empty query is the BOS alone. A query that spells out the BOS has it twice.
   const json no_text = {{"query", ""}, {"items", {" a"}}, {"label_token_ids", labels}};
   const json bos_alone = {{"query", {560}}, {"items", {a}}, {"label_token_ids", labels}};
-  for (const bool multi_item : {true, false}) {
-    SCOPED_TRACE(multi_item);
-    BatchCommand command = {dir, {}};
-    if (multi_item) {
-      command.flags = {"--multi-item-scoring-delimiter", "<|im_end|>"};
-    }
-    const BatchRun run = RunBatch(command, {text, ids, no_text, bos_alone});
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--multi-item-scoring-delimiter", "<|im_end|>"},
+        {"--enable-mis"},
+        {},
+        {"--one-by-one"}}) {
+    SCOPED_TRACE(::testing::PrintToString(flags));
+    const BatchRun run = RunBatch({dir, flags}, {text, ids, no_text, bos_alone});
     ASSERT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(Scores(run, 0), Scores(run, 1));
     EXPECT_EQ(run.StableResponse(0), run.StableResponse(1));
@@ -179,7 +179,7 @@ TEST(Bos, WithoutOneAnEmptyQueryIsRefused) {
   const json request = {{"query", ""}, {"items", {" a"}}, {"label_token_ids", {3}}};
   const std::filesystem::path dir = MakeModel("digits");
   for (const std::vector<std::string>& flags :
-       {std::vector<std::string>{}, {"--multi-item-scoring-delimiter", "0"}}) {
+       {std::vector<std::string>{}, {"--one-by-one"}, {"--multi-item-scoring-delimiter", "0"}}) {
     const BatchRun run = RunBatch({dir, flags}, {request});
     EXPECT_EQ(run.exit_code, 3);
     EXPECT_EQ(run.Body(0).at("reason"), "empty_query");

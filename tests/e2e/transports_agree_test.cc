@@ -79,6 +79,7 @@ TEST_P(TransportsAgree, BitForBit) {
       {"--multi-item-scoring-delimiter", "<|im_end|>"},
       {"--multi-item-scoring-delimiter", "<|im_end|>", "--delimiter-visibility", "first"},
       {},
+      {"--one-by-one"},
       // Sequences longer than a pass.
       {"--multi-item-scoring-delimiter", "<|im_end|>", "--max-batch-tokens", "48"}};
   for (const std::vector<std::string>& flags : modes) {

@@ -205,7 +205,7 @@ std::vector<Fault> FaultsOfIds() {
   };
 }
 
-TEST(Validation, OfIdsInMultiItemMode) {
+TEST(Validation, OfIdsUnderSglangsRules) {
   std::vector<Fault> faults = FaultsOfIds();
   for (Fault& fault : faults) {
     if (fault.reason == "too_many_positions") {
@@ -242,7 +242,7 @@ TEST(Validation, OfIdsInMultiItemMode) {
                kIds, faults);
 }
 
-TEST(Validation, OfIdsOneByOne) {
+TEST(Validation, OfIdsOneByOneAndByDefault) {
   std::vector<Fault> faults = FaultsOfIds();
   for (Fault& fault : faults) {
     if (fault.reason == "too_many_positions") {
@@ -251,6 +251,7 @@ TEST(Validation, OfIdsOneByOne) {
     }
   }
   ExpectFaults({MakeModel(""), {"--max-items", "4"}}, kIds, faults);
+  ExpectFaults({MakeModel(""), {"--max-items", "4", "--one-by-one"}}, kIds, faults);
 }
 
 TEST(Validation, OfText) {
@@ -336,10 +337,8 @@ TEST_P(BrokenCheckpoint, GivesA500WithTheItemAndTheRunGoesOn) {
   const auto request = [](const json& query, const json& items) {
     return json{{"query", query}, {"items", items}, {"label_token_ids", {1, 2}}};
   };
-  for (const bool multi_item : {true, false}) {
-    const std::vector<std::string> flags =
-        multi_item ? std::vector<std::string>{"--multi-item-scoring-delimiter", "7"}
-                   : std::vector<std::string>{};
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--multi-item-scoring-delimiter", "7"}, {}, {"--one-by-one"}}) {
     const BatchRun run = RunBatch(
         {dir, flags, GetParam()},
         {request({1, 2}, {{3}, {4}}), request({1, 2}, {{3}, {4, kBroken}, {5}}),

@@ -19,9 +19,16 @@ using nlohmann::json;
 using scorecast::coordinator::FakeServer;
 using scorecast::proto::Check;
 
+scorecast::coordinator::ServerOptions OneByOne() {
+  scorecast::coordinator::ServerOptions options;
+  options.one_by_one = true;
+  return options;
+}
+
 struct Servers {
-  FakeServer multi_item;
-  FakeServer one_by_one{scorecast::coordinator::ServerOptions{}};
+  FakeServer sglang;
+  FakeServer multi_item{scorecast::coordinator::ServerOptions{}};
+  FakeServer one_by_one{OneByOne()};
 };
 
 void CheckRecord(const json& record) {
@@ -75,6 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return new Servers;
   }();
   const std::string bytes(reinterpret_cast<const char*>(data), size);
+  RunOn(servers->sglang, bytes);
   RunOn(servers->multi_item, bytes);
   RunOn(servers->one_by_one, bytes);
   return 0;

@@ -33,7 +33,7 @@ constexpr std::array kFields = Joined(
          .description = "Only for classifiers: `none`, `softmax` or `sigmoid`."},
         {.name = "item_first",
          .type = FieldType::kBool,
-         .description = "Item before query.",
+         .description = "Item before query, scored one by one. Ignored under SGLang's rules.",
          .default_json = "false"},
         {.name = "temperature",
          .type = FieldType::kNumber,
@@ -50,6 +50,11 @@ constexpr std::array kFields = Joined(
          .default_json = "0",
          .minimum = 0,
          .maximum = kMaxTopLogprobs},
+        {.name = "score_extraction_token",
+         .type = FieldType::kTextOrId,
+         .description = "Reads every occurrence of this token in an item, not the item's end: "
+                        "`scores` are [items][occurrences][labels].",
+         .minimum = 0},
         {.name = "max_new_tokens",
          .type = FieldType::kInteger,
          .description = "Scoring generates nothing, so only 0 is allowed.",
@@ -62,7 +67,6 @@ constexpr std::array kFields = Joined(
 constexpr std::string_view kLogprobsHint = "Give return_token_logprobs or top_logprobs.";
 
 constexpr std::array kRefused = std::to_array<RefusedField>({
-    {"score_extraction_token"},
     {"return_pooled_hidden_states", "[false]"},
     {"*_embed_overrides", "[false]"},
     {"max_tokens", "[0]", "Scoring generates nothing."},

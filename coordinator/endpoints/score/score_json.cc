@@ -1,6 +1,9 @@
 #include "coordinator/endpoints/score/score_json.h"
 
+#include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +16,28 @@ namespace scorecast::coordinator {
 
 using proto::Expected;
 using proto::Unexpected;
+
+namespace {
+
+/// [items][labels], or [items][occurrences][labels] if `occurrences` are given.
+OrderedJson RowsToJson(const std::vector<std::vector<double>>& rows,
+                       const std::optional<std::vector<std::int64_t>>& occurrences) {
+  if (!occurrences) {
+    return rows;
+  }
+  OrderedJson items = OrderedJson::array();
+  auto row = rows.begin();
+  for (const std::int64_t count : *occurrences) {
+    OrderedJson item = OrderedJson::array();
+    for (std::int64_t i = 0; i < count; ++i) {
+      item.push_back(*row++);
+    }
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+}  // namespace
 
 Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body) {
   BodyReader reader(body, kScoreFields);
@@ -28,6 +53,7 @@ Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body) {
   request.return_token_logprobs =
       reader.Bool("return_token_logprobs", request.return_token_logprobs);
   request.top_logprobs = reader.Integer("top_logprobs").value_or(request.top_logprobs);
+  request.score_extraction_token = reader.OptionalTextOrId("score_extraction_token");
   request.max_new_tokens = reader.Integer("max_new_tokens").value_or(request.max_new_tokens);
   reader.ReadOptions(request);
   if (reader.error()) {
@@ -39,11 +65,11 @@ Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body) {
 OrderedJson ScoreResponse::ToJson() const {
   OrderedJson body;
   body["object"] = "scoring";
-  body["scores"] = scores;
+  body["scores"] = RowsToJson(scores, occurrences);
   body["model"] = model;
   body["usage"] = UsageToJson(usage);
   if (token_logprobs) {
-    body["token_logprobs"] = *token_logprobs;
+    body["token_logprobs"] = RowsToJson(*token_logprobs, occurrences);
   }
   if (query_token_logprobs) {
     body["query_token_logprobs"] = *query_token_logprobs;

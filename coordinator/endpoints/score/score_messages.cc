@@ -49,6 +49,12 @@ proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& me
   request.return_token_logprobs = message.return_token_logprobs();
   request.top_logprobs = message.top_logprobs();
   request.max_new_tokens = message.max_new_tokens();
+  if (message.has_score_extraction_token()) {
+    request.score_extraction_token = ValueOf(message.score_extraction_token());
+    if (!request.score_extraction_token) {
+      return proto::Unexpected(MissingValue("score_extraction_token"));
+    }
+  }
   ReadOptions(message, request);
   return request;
 }
@@ -65,6 +71,9 @@ ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message) {
   }
   if (message.top_logprobs_size() > 0) {
     response.top_logprobs = TopLogprobsOf(message.top_logprobs());
+  }
+  if (message.occurrences_size() > 0) {
+    response.occurrences.emplace(message.occurrences().begin(), message.occurrences().end());
   }
   response.item_first_ignored = message.item_first_ignored();
   response.usage = UsageOf(message.usage());
@@ -84,6 +93,9 @@ void ScoreResponse::ToMessage(v1::Response& response) const {
   }
   if (top_logprobs) {
     ToMessages(*top_logprobs, *message.mutable_top_logprobs());
+  }
+  if (occurrences) {
+    message.mutable_occurrences()->Assign(occurrences->begin(), occurrences->end());
   }
   message.set_item_first_ignored(item_first_ignored);
   coordinator::ToMessage(usage, *message.mutable_usage());

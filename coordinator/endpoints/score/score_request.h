@@ -22,6 +22,7 @@ struct ScoreRequest : EndpointRequest {
   double temperature = 1.0;
   bool return_token_logprobs = false;
   std::int64_t top_logprobs = 0;
+  std::optional<TextOrId> score_extraction_token;
   std::int64_t max_new_tokens = 0;
 
   proto::Expected<PreparedRequest> Prepare(const RequestContext& context,

@@ -7,7 +7,6 @@
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/row_scores.h"
-#include "proto/base/check.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -21,6 +20,7 @@ class ResponseBuilder {
  public:
   explicit ResponseBuilder(const ScoreReadout& readout) : readout_(readout) {
     response_->item_first_ignored = readout.item_first_ignored;
+    response_->occurrences = readout.occurrences;
     if (readout.row.token_logprobs) {
       response_->token_logprobs.emplace();
     }
@@ -82,14 +82,18 @@ Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows&
     }
   }
   const std::size_t query_rows = query_row ? 1 : 0;
-  proto::Check(read.size() == query_rows + item_rows.size(), "each item has a row");
+  const auto rows_of = [&](std::size_t item) {
+    return occurrences ? static_cast<std::size_t>((*occurrences)[item]) : 1;
+  };
   ResponseBuilder builder(*this);
   if (query_row && !builder.AddQueryRow(*read.front())) {
     return Unexpected(NotFinite("query"));
   }
   for (std::size_t item = 0; item < item_rows.size(); ++item) {
-    if (!builder.AddItemRow(*read[query_rows + item_rows[item]])) {
-      return Unexpected(NotFinite(At("items", item)));
+    for (std::size_t i = 0; i < rows_of(item); ++i) {
+      if (!builder.AddItemRow(*read.at(query_rows + item_rows[item] + i))) {
+        return Unexpected(NotFinite(At("items", item)));
+      }
     }
   }
   return std::unique_ptr<EndpointResponse>(std::move(builder).Take());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,9 +15,12 @@
 namespace scorecast::coordinator {
 
 struct ScoreResponse : EndpointResponse {
-  std::vector<std::vector<double>> scores;                         ///< [items][labels or classes]
-  std::optional<std::vector<std::vector<double>>> token_logprobs;  ///< [items][labels]
-  std::optional<std::vector<double>> query_token_logprobs;         ///< [labels]
+  /// [items][labels or classes]; of a setwise request [occurrences of all items][labels or classes]
+  std::vector<std::vector<double>> scores;
+  std::optional<std::vector<std::vector<double>>> token_logprobs;  ///< Like `scores`.
+  /// [items] Number of the item's rows in `scores`. Set if the request is setwise.
+  std::optional<std::vector<std::int64_t>> occurrences;
+  std::optional<std::vector<double>> query_token_logprobs;             ///< [labels]
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [rows][k], best first
   bool item_first_ignored = false;
 
@@ -27,7 +31,10 @@ struct ScoreResponse : EndpointResponse {
 /// How the rows of a score request become its response.
 struct ScoreReadout : Readout {
   bool query_row = false;  ///< The first row read is the query's. The items' rows follow it.
-  std::vector<std::size_t> item_rows;  ///< [items] Index of the item's row among the items' rows.
+  /// [items] Index of the item's first row among the items' rows. Other rows of it follow it.
+  std::vector<std::size_t> item_rows;
+  /// [items] Number of the item's rows. Set if the request is setwise; otherwise each has one.
+  std::optional<std::vector<std::int64_t>> occurrences;
   RowReadout row;
   bool query_token_logprobs = false;
   bool item_first_ignored = false;
@@ -35,6 +42,7 @@ struct ScoreReadout : Readout {
   /// If a number is not finite, the 500 "not_finite" names the item as its `param`.
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
   std::string Summary() const override { return std::to_string(item_rows.size()) + " items"; }
+  std::int64_t Items() const override { return static_cast<std::int64_t>(item_rows.size()); }
 };
 
 }  // namespace scorecast::coordinator

@@ -190,7 +190,7 @@ void Connection::Send(Reply reply) {
 }
 
 void Connection::SendError(const proto::Error& error) {
-  context_.counters.CountRefusal(error.reason);
+  context_.count_refusal(client_, error);
   Send(protocol_->ErrorReply(error, held_replies_));
 }
 

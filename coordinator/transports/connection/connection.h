@@ -34,6 +34,8 @@ struct ConnectionContext {
   MemoryReturn& memory;
   /// Ends requests whose client has left. Called on any thread. Ignores null pointers.
   std::function<void(const std::vector<std::shared_ptr<ActiveRequest>>&)> cancel;
+  /// Counts an error that belongs to no request of an endpoint. Called on any thread.
+  std::function<void(const ClientId& client, const proto::Error& error)> count_refusal;
 };
 
 /// Flow control of one client: says when the next request is read, writes replies in the order in
@@ -77,6 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   ByteStream& stream() { return *stream_; }
+  const ClientId& client() const { return client_; }
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return has_ended() || reads_no_more_; }
 

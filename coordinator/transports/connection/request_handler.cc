@@ -133,6 +133,12 @@ void RequestHandler::Finish() {
   replying_.Join();
 }
 
+void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& client,
+                                  const proto::Error& error) {
+  counters_.CountRefusal(error.reason);
+  service_.NoteRefusal(endpoint, client.address.to_string(), error);
+}
+
 void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
                             Begun begun, Replied replied) {
   if (bytes <= static_cast<std::size_t>(kLongBytes)) {
@@ -157,6 +163,7 @@ void RequestHandler::Read(std::size_t bytes, const Parse& parse,
   bytes = std::max(bytes, incoming.inflated_bytes);
   const Client client{incoming.request_id, incoming.format, pending, replied, counters_};
   if (incoming.endpoint == nullptr) {
+    service_.NoteRefusal(nullptr, pending->client().address.to_string(), incoming.parsed.error());
     replied(ErrorReply(client, incoming.parsed.error()));
     begun();
     return;

@@ -65,6 +65,9 @@ class RequestHandler {
 
   HeldBytes& replies() { return replies_; }
   ClientCounters& counters() { return counters_; }
+  /// Counts an error that a protocol sends without Handle. `endpoint` is null if it is not known.
+  /// May be called on any thread.
+  void CountRefusal(const Endpoint* endpoint, const ClientId& client, const proto::Error& error);
 
  private:
   class ReplySink;

@@ -45,13 +45,15 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       handler_(service, io_.get_executor(), requests_, options.max_held_bytes, io_threads),
       memory_(io_.get_executor()),
       protocol_context_{handler_, requests_, options.max_request_bytes},
-      context_{
-          options.idle_timeout,
-          options.read_timeout,
-          handler_.replies(),
-          handler_.counters(),
-          memory_,
-          [this](const std::vector<RequestService::Request>& left) { service_.Cancel(left); }} {
+      context_{options.idle_timeout,
+               options.read_timeout,
+               handler_.replies(),
+               handler_.counters(),
+               memory_,
+               [this](const std::vector<RequestService::Request>& left) { service_.Cancel(left); },
+               [this](const ClientId& client, const proto::Error& error) {
+                 handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
+               }} {
   for (int i = 0; i < io_threads; ++i) {
     threads_.emplace_back([this] { io_.run(); });
   }
@@ -133,7 +135,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
     }
     refusal = Refusal(client);
     if (refusal && refused_ == kMaxRefused) {
-      context_.counters.CountRefusal(refusal->reason);
+      context_.count_refusal({client, 0}, *refusal);
       return;  // The socket is closed without a reply.
     }
     if (refusal) {

@@ -237,7 +237,7 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
   const RequestHead& head = message_->header.head();
   ReplyWriter writer(message_->terms, server_->service);
   if (message_->fault) {
-    std::string bytes = FaultReply(writer, *message_->fault);
+    std::string bytes = FaultReply(connection->client(), writer, *message_->fault);
     Send(connection, writer, std::move(bytes));
   } else if (head.method == "OPTIONS") {
     std::string bytes = OptionsReply(writer);
@@ -245,7 +245,7 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
   } else if (head.method == "POST") {
     PassOn(connection);
   } else {
-    std::string bytes = ResourceReply(writer);
+    std::string bytes = ResourceReply(connection->client(), writer);
     Send(connection, writer, std::move(bytes));
   }
 }
@@ -280,17 +280,18 @@ std::string HttpProtocol::OptionsReply(ReplyWriter& writer) const {
   return writer.WithoutBody(204, fields);
 }
 
-std::string HttpProtocol::ResourceReply(ReplyWriter& writer) const {
+std::string HttpProtocol::ResourceReply(const ClientId& client, ReplyWriter& writer) const {
   try {
     const ResourceContent content = message_->route.resource->get();
     return writer.Whole(content.status, content.content_type, content.body);
   } catch (const std::exception& exception) {
-    return FaultReply(writer, FaultOf(exception));
+    return FaultReply(client, writer, FaultOf(exception));
   }
 }
 
-std::string HttpProtocol::FaultReply(ReplyWriter& writer, const proto::Error& error) const {
-  context_.handler.counters().CountRefusal(error.reason);
+std::string HttpProtocol::FaultReply(const ClientId& client, ReplyWriter& writer,
+                                     const proto::Error& error) const {
+  context_.handler.CountRefusal(message_->route.endpoint, client, error);
   LogRefusal(kName, message_->terms.request_id, error);
   return writer.Error(error, message_->fault_fields);
 }
@@ -298,7 +299,7 @@ std::string HttpProtocol::FaultReply(ReplyWriter& writer, const proto::Error& er
 void HttpProtocol::RefuseNow(const ConnectionPtr& connection, const proto::Error& error) {
   message_->terms.keep_alive = false;
   ReplyWriter writer(message_->terms, server_->service);
-  std::string bytes = FaultReply(writer, error);
+  std::string bytes = FaultReply(connection->client(), writer, error);
   std::string().swap(unparsed_);
   Send(connection, writer, std::move(bytes));
 }

@@ -88,8 +88,9 @@ class HttpProtocol : public Protocol {
   void Handle(const ConnectionPtr& connection);
   void PassOn(const ConnectionPtr& connection);
   std::string OptionsReply(ReplyWriter& writer) const;
-  std::string ResourceReply(ReplyWriter& writer) const;
-  std::string FaultReply(ReplyWriter& writer, const proto::Error& error) const;
+  std::string ResourceReply(const ClientId& client, ReplyWriter& writer) const;
+  std::string FaultReply(const ClientId& client, ReplyWriter& writer,
+                         const proto::Error& error) const;
   /// Replies to the request, which may not have arrived as a whole: the connection then ends.
   void RefuseNow(const ConnectionPtr& connection, const proto::Error& error);
   void Send(const ConnectionPtr& connection, const ReplyWriter& writer, std::string bytes);

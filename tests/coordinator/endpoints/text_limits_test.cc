@@ -95,8 +95,24 @@ TEST_F(TextLimits, OfQueryAndItemsTogether) {
                 "sequence_too_long", "items", "more than 100 tokens");
 }
 
+TEST_F(TextLimits, OfAnItemByItself) {
+  server_.options_.delimiter.reset();
+  for (const auto tokenization : {ItemTokenization::kContinued, ItemTokenization::kAlone}) {
+    server_.options_.item_tokenization = tokenization;
+    ExpectDropped(score_, Score("a", {"b", long_, "c"}), "too_many_positions", "items[1]",
+                  "more than 64 (query and items[1])");
+    ExpectDropped(score_, Score(long_, {"b", "c"}), "too_many_positions", "items[0]",
+                  "more than 64 (query and items[0])");
+    EXPECT_TRUE(Prepare(score_, Score(long_, {})).has_value());
+    EXPECT_LE(tokenizer_.made, kMost);
+    EXPECT_TRUE(Prepare(score_, Score("a", std::vector<std::string>(128, std::string(60, 'b'))))
+                    .has_value());
+  }
+}
+
 TEST_F(TextLimits, OfAPrompt) {
   server_.options_.delimiter.reset();
+  server_.options_.one_by_one = true;
   for (const auto tokenization : {ItemTokenization::kContinued, ItemTokenization::kAlone}) {
     server_.options_.item_tokenization = tokenization;
     for (const bool item_first : {false, true}) {

@@ -73,6 +73,17 @@ TEST(PackPrompt, SharesTheTokensThatItBeginsOrEndsWith) {
   EXPECT_THAT(pack({11, 5, 16, 17}), ElementsAre(11, 5));
 }
 
+TEST(SharePrefix, KeepsTheTokens) {
+  PackedSequence sequence = PackItems(kQuery, kCities);
+  const std::vector<TokenId> tokens = sequence.AllTokens();
+  const auto query = std::make_shared<const std::vector<TokenId>>(kQuery);
+  SharePrefix(sequence, query);
+  EXPECT_EQ(sequence.AllTokens(), tokens);
+  EXPECT_EQ(sequence.rows(), 10);
+  EXPECT_THAT(sequence.tokens, ElementsAre(21, 22, 23));
+  EXPECT_EQ(sequence.shared.list, query);
+}
+
 TEST(PackItems, WorkedExampleWithTheFirstDelimiter) {
   std::vector<TokenId> prefix = kQuery;
   prefix.push_back(kDelimiter);
@@ -122,11 +133,11 @@ TEST(PackItems, IsLaidOutAndMaskedAsTheOracleSays) {
 }
 
 TEST(PackItems, ThePositionLimitFollowsTheLongestItemNotTheLastOne) {
-  EXPECT_EQ(PackItems({1, 2}, {{3, 4, 5}, {6}}).PositionLimit(), 5);
+  EXPECT_EQ(PackItems({1, 2}, TokenLists{{3, 4, 5}, {6}}).PositionLimit(), 5);
 }
 
 TEST(LastRowOfEachItemDeathTest, NeedsAPrefix) {
-  EXPECT_DEATH(LastRowOfEachItem(0, {{1}}), "broken invariant");
+  EXPECT_DEATH(LastRowOfEachItem(0, TokenLists{{1}}), "broken invariant");
 }
 
 }  // namespace

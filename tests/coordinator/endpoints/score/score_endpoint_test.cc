@@ -47,7 +47,11 @@ std::vector<double> CausalLogprobs(const Ids& ids, const Ids& labels) {
   return logprobs;
 }
 
-ServerOptions OneByOne() { return {}; }
+ServerOptions OneByOne() {
+  ServerOptions options;
+  options.one_by_one = true;
+  return options;
+}
 
 ServerOptions First() {
   ServerOptions options = FakeServer::MultiItem();
@@ -81,8 +85,14 @@ TEST(ScoreEndpoint, AnItemIsScoredAsIfItAloneFollowedTheQuery) {
   }
   EXPECT_EQ(response.usage.prompt_tokens, 11);
   EXPECT_EQ(response.model, "default");
-  FakeServer one_by_one(OneByOne());
-  EXPECT_EQ(ResponseTo(one_by_one, Example()).scores, response.scores);
+  for (const ServerOptions& options : {ServerOptions(), OneByOne()}) {
+    FakeServer other(options);
+    const ScoreResponse same = ResponseTo(other, Example());
+    EXPECT_EQ(same.scores, response.scores);
+    EXPECT_EQ(same.token_logprobs, response.token_logprobs);
+    EXPECT_FALSE(same.query_token_logprobs);
+    EXPECT_EQ(same.usage.prompt_tokens, options.one_by_one ? 32 : 11);
+  }
 }
 
 TEST(ScoreEndpoint, VisibilityFirstLetsEveryItemSeeOnlyTheFirstDelimiter) {
@@ -98,26 +108,71 @@ TEST(ScoreEndpoint, VisibilityFirstLetsEveryItemSeeOnlyTheFirstDelimiter) {
             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256}, labels));
 }
 
-TEST(ScoreEndpoint, ManyItemsOverSeveralPasses) {
-  FakeServer server;  // 64 rows in a pass.
-  ScoreRequest request = Example();
-  request.items.clear();
-  for (int i = 0; i < 128; ++i) {
-    request.items.emplace_back(Ids(static_cast<std::size_t>(i % 5), 30 + i));
+TEST(ScoreEndpoint, SetwiseReadsEveryOccurrence) {
+  ServerOptions mis;
+  mis.enable_mis = true;
+  for (const ServerOptions& options : {FakeServer::MultiItem(), ServerOptions(), mis, OneByOne()}) {
+    FakeServer server(options);
+    ScoreRequest request = Example();
+    request.items = {Ids{21, 9, 22, 9}, Ids{9}, Ids{23, 9, 24}};
+    request.score_extraction_token = TokenId{9};
+    const ScoreResponse response = ResponseTo(server, request);
+    const Ids labels = {5, 6, 7};
+    EXPECT_THAT(*response.token_logprobs,
+                ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21, 9}, labels),
+                            CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21, 9, 22, 9}, labels),
+                            CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 9}, labels),
+                            CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 23, 9}, labels)));
+    EXPECT_THAT(*response.occurrences, ElementsAre(2, 1, 1));
+    const auto json = response.ToJson();
+    ASSERT_EQ(json["scores"].size(), 3u);
+    EXPECT_EQ(json["scores"][0].size(), 2u);
+    EXPECT_EQ(json["scores"][2][0].dump(), OrderedJson(response.scores[3]).dump());
+    EXPECT_EQ(json["token_logprobs"][1][0].dump(),
+              OrderedJson((*response.token_logprobs)[2]).dump());
   }
+}
+
+TEST(ScoreEndpoint, ManyItemsOverSeveralPasses) {
+  for (const ServerOptions& options : {FakeServer::MultiItem(), ServerOptions(), OneByOne()}) {
+    FakeServer server(options);  // 64 rows in a pass.
+    ScoreRequest request = Example();
+    request.items.clear();
+    for (int i = 0; i < 128; ++i) {
+      request.items.emplace_back(Ids(static_cast<std::size_t>(i % 5), 30 + i));
+    }
+    const ScoreResponse response = ResponseTo(server, request);
+    EXPECT_GT(server.cluster.plans().size(), 3u);
+    ASSERT_EQ(response.scores.size(), 128u);
+    for (int i = 0; i < 128; ++i) {
+      Ids ids = {11, 12, 13, 14, 15, 16, 17};
+      ids.insert(ids.end(), static_cast<std::size_t>(i % 5), 30 + i);
+      EXPECT_EQ((*response.token_logprobs)[static_cast<std::size_t>(i)],
+                CausalLogprobs(ids, {5, 6, 7}));
+    }
+  }
+}
+
+// Both the query and an item are longer than a pass.
+TEST(ScoreEndpoint, ALongRequestTakesSeveralPasses) {
+  FakeServer server{ServerOptions()};  // 64 rows in a pass.
+  ScoreRequest request = Example();
+  const Ids query(100, 11);
+  request.query = query;
+  request.items = {Ids{21}, Ids(150, 22), Ids(), Ids(70, 23)};
   const ScoreResponse response = ResponseTo(server, request);
-  EXPECT_GT(server.cluster.plans().size(), 3u);
-  ASSERT_EQ(response.scores.size(), 128u);
-  for (int i = 0; i < 128; ++i) {
-    Ids ids = {11, 12, 13, 14, 15, 16, 17};
-    ids.insert(ids.end(), static_cast<std::size_t>(i % 5), 30 + i);
-    EXPECT_EQ((*response.token_logprobs)[static_cast<std::size_t>(i)],
-              CausalLogprobs(ids, {5, 6, 7}));
+  EXPECT_GE(server.cluster.plans().size(), 6u);
+  EXPECT_EQ(response.usage.prompt_tokens, 321);
+  for (std::size_t i = 0; i < 4; ++i) {
+    Ids ids = query;
+    const Ids& item = std::get<Ids>(request.items[i]);
+    ids.insert(ids.end(), item.begin(), item.end());
+    EXPECT_EQ((*response.token_logprobs)[i], CausalLogprobs(ids, {5, 6, 7}));
   }
 }
 
 TEST(ScoreEndpoint, LabelsPerItem) {
-  for (const ServerOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
+  for (const ServerOptions& options : {FakeServer::MultiItem(), ServerOptions(), OneByOne()}) {
     FakeServer server(options);
     ScoreRequest request = Example();
     request.label_token_ids = std::vector<Ids>{{5}, {9, 8}, {7, 5}, {1, 2, 3}};
@@ -164,7 +219,7 @@ TEST(ScoreEndpoint, NoItemsNeedNoPass) {
 }
 
 TEST(ScoreEndpoint, ABrokenModelGivesA500AndTheServerGoesOn) {
-  for (const ServerOptions& options : {FakeServer::MultiItem(), OneByOne()}) {
+  for (const ServerOptions& options : {FakeServer::MultiItem(), ServerOptions(), OneByOne()}) {
     FakeServer server(options);
     server.cluster.BreakToken(23);
     const auto response = Score(server, Example());

@@ -39,6 +39,7 @@ TEST(ScoreRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
   EXPECT_FALSE(request.timeout_ms);
   EXPECT_FALSE(request.model);
   EXPECT_FALSE(request.cache_salt);
+  EXPECT_FALSE(request.score_extraction_token);
 }
 
 TEST(ScoreRequestFromMessage, TakesEveryField) {
@@ -60,6 +61,7 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   message.set_timeout_ms(6);
   message.set_model("");
   message.set_cache_salt("tenant");
+  message.mutable_score_extraction_token()->set_id(0);
   const ScoreRequest request = ValueOrFail(ScoreRequestFromMessage(message));
   EXPECT_THAT(std::get<Ids>(request.query), ElementsAre(1, 2));
   ASSERT_EQ(request.items.size(), 2U);
@@ -76,6 +78,9 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   EXPECT_EQ(request.timeout_ms, 6);
   EXPECT_EQ(request.model, "");
   EXPECT_EQ(request.cache_salt, "tenant");
+  EXPECT_EQ(request.score_extraction_token, TextOrId(TokenId{0}));
+  message.mutable_score_extraction_token()->set_text("<e>");
+  EXPECT_EQ(ValueOrFail(ScoreRequestFromMessage(message)).score_extraction_token, TextOrId("<e>"));
 }
 
 TEST(ScoreRequestFromMessage, LabelsForAllOrPerItem) {
@@ -101,6 +106,9 @@ TEST(ScoreRequestFromMessage, NamesTheFieldThatHasNoValue) {
   EXPECT_EQ(request.error().param, "items[1]");
   message.clear_query();
   EXPECT_EQ(ScoreRequestFromMessage(message).error().param, "query");
+  message = Smallest();
+  message.mutable_score_extraction_token();
+  EXPECT_EQ(ScoreRequestFromMessage(message).error().param, "score_extraction_token");
 }
 
 TEST(ScoreResponse, KeepsEveryFieldAsAMessage) {
@@ -110,6 +118,7 @@ TEST(ScoreResponse, KeepsEveryFieldAsAMessage) {
   response.token_logprobs = {{-1.0, -2.0}, {}};
   response.query_token_logprobs = {-3.0};
   response.top_logprobs = {{{7, -0.5}, {8, -0.75}}, {}};
+  response.occurrences = {2, 0};
   response.item_first_ignored = true;
   response.usage = {.prompt_tokens = 11, .completion_tokens = 0, .cached_tokens = 3};
   response.timings = {.queue_ms = 1, .tokenize_ms = 2, .forward_ms = 3, .total_ms = 4};
@@ -124,6 +133,7 @@ TEST(ScoreResponse, KeepsEveryFieldAsAMessage) {
   EXPECT_EQ(back.token_logprobs, response.token_logprobs);
   EXPECT_EQ(back.query_token_logprobs, response.query_token_logprobs);
   EXPECT_EQ(back.top_logprobs, response.top_logprobs);
+  EXPECT_EQ(back.occurrences, response.occurrences);
   v1::Response again;
   back.ToMessage(again);
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(again, whole));
@@ -190,6 +200,27 @@ TEST(ResponseBytesBound, IsAnUpperBoundAndNotFarOff) {
   }
 }
 
+TEST(ResponseBytesBound, CountsTheOccurrencesOfASetwiseRequest) {
+  ScoreRequest request;
+  request.items = {std::string(100, 'a'), std::string(50, 'b')};
+  request.labels.emplace(3);
+  request.score_extraction_token = "a";
+  request.return_token_logprobs = true;
+  request.top_logprobs = 2;
+  ScoreResponse response;
+  response.scores.assign(150, std::vector<double>(3, 0.1));
+  response.token_logprobs = response.scores;
+  response.top_logprobs.emplace(150, std::vector<TokenLogprob>(2, {1'000'000, -0.1}));
+  response.occurrences = {100, 50};
+  v1::Response message;
+  response.ToMessage(message);
+  const auto bytes = static_cast<std::int64_t>(message.score().ByteSizeLong());
+  const std::int64_t bound = request.ResponseBytesBound({.max_position_embeddings = 512});
+  EXPECT_LE(bytes, bound);
+  EXPECT_GT(2 * bytes, bound);
+  EXPECT_LT(request.ResponseBytesBound({.max_position_embeddings = 10}), bound / 4);
+}
+
 TEST(ResponseBytesBound, CountsTheClassesOfAClassifier) {
   ScoreRequest request;
   request.items.resize(100);
@@ -209,6 +240,7 @@ TEST(ScoreResponse, FieldsThatWereNotAskedForAreAbsent) {
   EXPECT_FALSE(back.token_logprobs);
   EXPECT_FALSE(back.query_token_logprobs);
   EXPECT_FALSE(back.top_logprobs);
+  EXPECT_FALSE(back.occurrences);
   EXPECT_FALSE(back.item_first_ignored);
 }
 

@@ -18,6 +18,7 @@ using proto::Segment;
 using proto::SegmentKind;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 
 constexpr TokenId kBos = 259;
 using Ids = std::vector<TokenId>;
@@ -33,6 +34,11 @@ class ScorePreparation : public ::testing::Test {
     config_.vocab_size = 300;
     config_.max_position_embeddings = 512;
     request_.label_token_ids = Ids{5, 6};
+  }
+
+  void ScoreOneByOne() {
+    options_.delimiter.reset();
+    options_.one_by_one = true;
   }
 
   Prepared Prepare(const Tokenizer* tokenizer = nullptr) {
@@ -65,7 +71,7 @@ TEST_F(WorkedExample, VisibilityHiddenComputesNoDelimiter) {
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 1u);
   const PackedSequence& sequence = prepared.sequences[0];
-  EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
+  EXPECT_THAT(sequence.AllTokens(), ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
   EXPECT_THAT(sequence.segments,
               ElementsAre(Segment{SegmentKind::kPrefix, 7, 0}, Segment{SegmentKind::kBlock, 1, 7},
                           Segment{SegmentKind::kBlock, 1, 7}, Segment{SegmentKind::kBlock, 1, 7}));
@@ -84,7 +90,7 @@ TEST_F(WorkedExample, VisibilityFirstPutsTheFirstDelimiterIntoThePrefix) {
   ASSERT_EQ(prepared.sequences.size(), 1u);
   const PackedSequence& sequence = prepared.sequences[0];
   // Items see the prefix, which is exactly query and first delimiter, and themselves.
-  EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 0, 21, 22, 23));
+  EXPECT_THAT(sequence.AllTokens(), ElementsAre(11, 12, 13, 14, 15, 16, 17, 0, 21, 22, 23));
   EXPECT_THAT(sequence.segments,
               ElementsAre(Segment{SegmentKind::kPrefix, 8, 0}, Segment{SegmentKind::kBlock, 1, 8},
                           Segment{SegmentKind::kBlock, 1, 8}, Segment{SegmentKind::kBlock, 1, 8}));
@@ -94,8 +100,41 @@ TEST_F(WorkedExample, VisibilityFirstPutsTheFirstDelimiterIntoThePrefix) {
   EXPECT_EQ(prepared.readout.prompt_tokens, 11);
 }
 
-TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
+TEST_F(WorkedExample, NeedsNoDelimiter) {
   options_.delimiter.reset();
+  for (const bool enable_mis : {false, true}) {
+    options_.enable_mis = enable_mis;
+    const Prepared prepared = Prepare();
+    ASSERT_EQ(prepared.sequences.size(), 1u);
+    EXPECT_THAT(prepared.sequences[0].AllTokens(),
+                ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
+    EXPECT_THAT(
+        prepared.sequences[0].segments,
+        ElementsAre(Segment{SegmentKind::kPrefix, 7, 0}, Segment{SegmentKind::kBlock, 1, 7},
+                    Segment{SegmentKind::kBlock, 1, 7}, Segment{SegmentKind::kBlock, 1, 7}));
+    EXPECT_EQ(prepared.readout.prompt_tokens, 10);
+  }
+}
+
+TEST_F(WorkedExample, TheQueryRowIsReadOnlyUnderSglangsRules) {
+  options_.delimiter.reset();
+  request_.return_token_logprobs = true;
+  request_.top_logprobs = 3;
+  const Prepared without = Prepare();
+  EXPECT_THAT(without.sequences[0].reads,
+              ElementsAre(RowRead{7, 0, true, 3}, RowRead{8, 0, true, 3}, RowRead{9, 0, true, 3}));
+  EXPECT_FALSE(without.readout.query_row);
+  EXPECT_FALSE(without.readout.query_token_logprobs);
+  options_.enable_mis = true;
+  const Prepared with = Prepare();
+  EXPECT_THAT(with.sequences[0].reads, ElementsAre(RowRead{6, 0, true, 3}, RowRead{7, 0, true, 3},
+                                                   RowRead{8, 0, true, 3}, RowRead{9, 0, true, 3}));
+  EXPECT_TRUE(with.readout.query_row);
+  EXPECT_TRUE(with.readout.query_token_logprobs);
+}
+
+TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
+  ScoreOneByOne();
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 3u);
   EXPECT_THAT(prepared.sequences[1].AllTokens(), ElementsAre(11, 12, 13, 14, 15, 16, 17, 22));
@@ -104,15 +143,51 @@ TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
   EXPECT_EQ(prepared.readout.prompt_tokens, 24) << "the tokens of every prompt";
 }
 
-TEST_F(WorkedExample, ItemFirstIsObeyedOneByOneAndIgnoredOtherwise) {
+TEST_F(WorkedExample, ItemFirstIsScoredOneByOneAndIgnoredUnderSglangsRules) {
   request_.item_first = true;
-  const Prepared packed = Prepare();
-  EXPECT_TRUE(packed.readout.item_first_ignored);
-  EXPECT_EQ(packed.sequences[0].tokens.front(), 11);
+  for (const auto& [enable_mis, delimiter] :
+       {std::pair(false, std::optional<TokenId>(0)), std::pair(true, std::optional<TokenId>())}) {
+    options_.enable_mis = enable_mis;
+    options_.delimiter = delimiter;
+    const Prepared packed = Prepare();
+    EXPECT_TRUE(packed.readout.item_first_ignored);
+    EXPECT_EQ(packed.sequences[0].AllTokens().front(), 11);
+  }
+  options_.enable_mis = false;
+  for (const bool one_by_one : {false, true}) {
+    options_.one_by_one = one_by_one;
+    const Prepared prompts = Prepare();
+    EXPECT_FALSE(prompts.readout.item_first_ignored);
+    ASSERT_EQ(prompts.sequences.size(), 3u);
+    EXPECT_THAT(prompts.sequences[2].AllTokens(), ElementsAre(23, 11, 12, 13, 14, 15, 16, 17));
+    EXPECT_EQ(prompts.readout.prompt_tokens, 24) << "the tokens of every prompt";
+  }
+}
+
+// A pass computes 16 rows, and no K/V outlives it.
+TEST_F(WorkedExample, ItemsThatNeverFitOneSequenceHaveSeveralWithTheSamePrefix) {
   options_.delimiter.reset();
-  const Prepared prompts = Prepare();
-  EXPECT_FALSE(prompts.readout.item_first_ignored);
-  EXPECT_THAT(prompts.sequences[2].AllTokens(), ElementsAre(23, 11, 12, 13, 14, 15, 16, 17));
+  limits_ = {.max_rows = 16, .max_reads = 16, .pass_kv_rows = 256, .kept_kv_rows = 0};
+  request_.items = {Ids{21, 22, 23}, Ids{24}, Ids{}, Ids{25, 26, 27, 28}, Ids{29, 30}};
+  request_.label_token_ids = std::vector<Ids>{{1}, {2}, {3}, {4}, {5}};
+  const Prepared prepared = Prepare();
+  ASSERT_EQ(prepared.sequences.size(), 2u);
+  EXPECT_THAT(prepared.sequences[0].AllTokens(),
+              ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23, 24));
+  EXPECT_THAT(prepared.sequences[1].AllTokens(),
+              ElementsAre(11, 12, 13, 14, 15, 16, 17, 25, 26, 27, 28, 29, 30));
+  EXPECT_THAT(prepared.sequences[1].segments,
+              ElementsAre(Segment{SegmentKind::kPrefix, 7, 0}, Segment{SegmentKind::kBlock, 4, 7},
+                          Segment{SegmentKind::kBlock, 2, 7}));
+  EXPECT_THAT(prepared.sequences[0].label_lists, ElementsAre(ElementsAre(1), ElementsAre(2)));
+  EXPECT_THAT(prepared.sequences[1].label_lists,
+              ElementsAre(ElementsAre(3), ElementsAre(4), ElementsAre(5)));
+  EXPECT_THAT(
+      prepared.sequences[1].reads,
+      ElementsAre(RowRead{6, 0, true, 0}, RowRead{10, 1, true, 0}, RowRead{12, 2, true, 0}));
+  EXPECT_EQ(prepared.sequences[0].shared.list, prepared.sequences[1].shared.list);
+  EXPECT_THAT(prepared.readout.item_rows, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(prepared.readout.prompt_tokens, 17) << "the query counts once";
 }
 
 TEST_F(WorkedExample, OnlyRowsThatTheResponseNeedsAreRead) {
@@ -178,7 +253,7 @@ TEST_F(ScorePreparation, AClassifierReadsAllClassesAtTheLastRow) {
                 ElementsAre(RowRead{3, 0, false, 0}, RowRead{1, 0, false, 0}));
     EXPECT_EQ(packed.readout.row.kind, apply_softmax ? ScoreKind::kSoftmax : ScoreKind::kLogit);
   }
-  options_.delimiter.reset();
+  ScoreOneByOne();
   const Prepared prompts = Prepare();
   ASSERT_EQ(prompts.sequences.size(), 2u);
   EXPECT_THAT(prompts.sequences[0].label_lists, ElementsAre(ElementsAre(0, 1, 2)));
@@ -207,7 +282,7 @@ TEST_F(ScorePreparation, BosIsAddedOnceAtTheStartOfText) {
   const Prepared packed = Prepare(&tokenizer);
   EXPECT_THAT(packed.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a', 'b'));
   EXPECT_EQ(packed.readout.prompt_tokens, 4);
-  options_.delimiter.reset();
+  ScoreOneByOne();
   const Prepared prompts = Prepare(&tokenizer);
   EXPECT_THAT(prompts.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 257))
       << "one text, one encoding";
@@ -225,9 +300,12 @@ TEST_F(ScorePreparation, LabelsPerItemFollowTheirItems) {
   request_.query = Ids{1};
   request_.items = {Ids{2}, Ids{3}};
   request_.label_token_ids = std::vector<Ids>{{7}, {8, 9}};
+  EXPECT_THAT(Prepare().sequences[0].label_lists, ElementsAre(ElementsAre(7), ElementsAre(8, 9)));
+  ScoreOneByOne();
   const Prepared prompts = Prepare();
   EXPECT_THAT(prompts.sequences[0].label_lists, ElementsAre(ElementsAre(7)));
   EXPECT_THAT(prompts.sequences[1].label_lists, ElementsAre(ElementsAre(8, 9)));
+  options_.one_by_one = false;
   options_.delimiter = 0;
   EXPECT_THAT(Prepare().sequences[0].label_lists, ElementsAre(ElementsAre(7), ElementsAre(8, 9)));
 }
@@ -259,7 +337,7 @@ TEST_F(MergingBorder, AnItemThatMergesIsASequenceOfItsOwn) {
   const Prepared prepared = Prepare(&tokenizer_);
   ASSERT_EQ(prepared.sequences.size(), 2u);
   const PackedSequence& packed = prepared.sequences[0];
-  EXPECT_THAT(packed.tokens, ElementsAre(kBos, 'x', 'a', 'c', '2'));
+  EXPECT_THAT(packed.AllTokens(), ElementsAre(kBos, 'x', 'a', 'c', '2'));
   EXPECT_THAT(packed.segments,
               ElementsAre(Segment{SegmentKind::kPrefix, 3, 0}, Segment{SegmentKind::kBlock, 1, 3},
                           Segment{SegmentKind::kBlock, 1, 3}));
@@ -314,8 +392,26 @@ TEST_F(MergingBorder, WithADelimiterItemsAreEncodedAloneByDefault) {
   EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a', 'b', 'c'));
 }
 
-TEST_F(MergingBorder, OneByOneItemsCanBeEncodedAlone) {
+TEST_F(MergingBorder, WithoutADelimiterItemsContinueTheQueryByDefault) {
   options_.delimiter.reset();
+  options_.item_tokenization.reset();
+  request_.items = {"b1", "c", ""};
+  request_.return_token_logprobs = true;
+  const Prepared prepared = Prepare(&tokenizer_);
+  ASSERT_EQ(prepared.sequences.size(), 2u);
+  EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 257, '1'));
+  EXPECT_THAT(prepared.sequences[1].AllTokens(), ElementsAre(kBos, 'x', 'a', 'c'));
+  EXPECT_THAT(prepared.sequences[1].reads,
+              ElementsAre(RowRead{3, 0, true, 0}, RowRead{2, 0, true, 0}));
+  EXPECT_THAT(prepared.readout.item_rows, ElementsAre(0, 1, 2));
+  EXPECT_EQ(prepared.readout.prompt_tokens, 8);
+  options_.enable_mis = true;
+  EXPECT_THAT(Prepare(&tokenizer_).sequences[0].AllTokens(),
+              ElementsAre(kBos, 'x', 'a', 'b', '1', 'c'));
+}
+
+TEST_F(MergingBorder, OneByOneItemsCanBeEncodedAlone) {
+  ScoreOneByOne();
   options_.item_tokenization = ItemTokenization::kAlone;
   request_.items = {"b", "c"};
   const Prepared prepared = Prepare(&tokenizer_);
@@ -326,6 +422,65 @@ TEST_F(MergingBorder, OneByOneItemsCanBeEncodedAlone) {
   EXPECT_THAT(Prepare(&tokenizer_).sequences[0].AllTokens(), ElementsAre(kBos, 'a', 'b'));
   options_.item_tokenization = ItemTokenization::kContinued;
   EXPECT_THAT(Prepare(&tokenizer_).sequences[0].AllTokens(), ElementsAre(kBos, 257));
+}
+
+/// The rows of every occurrence of a token are read.
+class Setwise : public ScorePreparation {
+ protected:
+  Setwise() {
+    request_.query = Ids{1, 2};
+    request_.items = {Ids{9, 3, 9}, Ids{4, 9, 5}};
+    request_.score_extraction_token = TokenId{9};
+  }
+};
+
+TEST_F(Setwise, ReadsEveryOccurrencePacked) {
+  for (const bool enable_mis : {false, true}) {
+    options_.enable_mis = enable_mis;
+    const Prepared prepared = Prepare();
+    ASSERT_EQ(prepared.sequences.size(), 1u);
+    EXPECT_THAT(
+        prepared.sequences[0].reads,
+        ElementsAre(RowRead{2, 0, true, 0}, RowRead{4, 0, true, 0}, RowRead{6, 0, true, 0}));
+    EXPECT_THAT(prepared.readout.item_rows, ElementsAre(0, 2));
+    EXPECT_THAT(prepared.readout.occurrences, Optional(ElementsAre(2, 1)));
+    EXPECT_EQ(prepared.readout.prompt_tokens, 8);
+  }
+}
+
+TEST_F(Setwise, ReadsEveryOccurrenceOneByOne) {
+  ScoreOneByOne();
+  request_.label_token_ids = std::vector<Ids>{{7}, {8, 9}};
+  const Prepared prepared = Prepare();
+  ASSERT_EQ(prepared.sequences.size(), 2u);
+  EXPECT_THAT(prepared.sequences[0].reads,
+              ElementsAre(RowRead{2, 0, true, 0}, RowRead{4, 0, true, 0}));
+  EXPECT_THAT(prepared.sequences[1].reads, ElementsAre(RowRead{3, 0, true, 0}));
+  EXPECT_THAT(prepared.sequences[1].label_lists, ElementsAre(ElementsAre(8, 9)));
+  EXPECT_THAT(prepared.readout.occurrences, Optional(ElementsAre(2, 1)));
+}
+
+TEST_F(Setwise, AClassifierReadsAllClassesAtEveryOccurrence) {
+  config_.num_labels = 3;
+  request_.label_token_ids.reset();
+  const Prepared prepared = Prepare();
+  EXPECT_THAT(prepared.sequences[0].label_lists, ElementsAre(ElementsAre(0, 1, 2)));
+  EXPECT_EQ(prepared.sequences[0].reads.size(), 3u);
+}
+
+TEST_F(Setwise, ATextIsLookedForInTheJointTokens) {
+  const FakeTokenizer tokenizer({{"<e>", 256}, {"ab", 257}}, kBos);
+  request_.query = "xa";
+  request_.items = {"c<e>d<e>", "b<e>"};
+  request_.score_extraction_token = "<e>";
+  const Prepared prepared = Prepare(&tokenizer);
+  ASSERT_EQ(prepared.sequences.size(), 2u);
+  EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 257, 256));
+  EXPECT_THAT(prepared.sequences[0].reads, ElementsAre(RowRead{3, 0, true, 0}));
+  EXPECT_THAT(prepared.sequences[1].reads,
+              ElementsAre(RowRead{4, 0, true, 0}, RowRead{6, 0, true, 0}));
+  EXPECT_THAT(prepared.readout.item_rows, ElementsAre(1, 0));
+  EXPECT_THAT(prepared.readout.occurrences, Optional(ElementsAre(2, 1)));
 }
 
 TEST_F(MergingBorder, IdsAreTakenAsTheyAre) {

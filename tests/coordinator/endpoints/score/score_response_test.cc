@@ -162,6 +162,22 @@ TEST(Scores, ItemsMayBeReadInAnotherOrder) {
               ElementsAre(ElementsAre(-3), ElementsAre(-1), ElementsAre(-2)));
 }
 
+TEST(Scores, AnItemMayHaveSeveralRows) {
+  ScoreReadout readout = Items(2);
+  readout.item_rows = {1, 0};
+  readout.occurrences = {2, 1};
+  readout.row.kind = ScoreKind::kLogit;
+  const auto response = Respond(readout, {{Row({1}, 0, 0)}, {Row({2}, 0, 0), Row({3}, 0, 0)}});
+  ASSERT_TRUE(response.has_value());
+  EXPECT_THAT(response.value().scores, ElementsAre(ElementsAre(2), ElementsAre(3), ElementsAre(1)));
+  EXPECT_THAT(*response.value().occurrences, ElementsAre(2, 1));
+  const auto broken = Respond(
+      readout,
+      {{Row({1}, 0, 0)}, {Row({2}, 0, 0), Row({std::numeric_limits<float>::infinity()}, 0, 0)}});
+  ASSERT_FALSE(broken.has_value());
+  EXPECT_EQ(broken.error().param, "items[0]");
+}
+
 TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();

@@ -31,6 +31,21 @@ class ScoreValidation : public ValidationTest<Server> {};
 Server OneByOne() {
   Server server;
   server.options_.delimiter.reset();
+  server.options_.one_by_one = true;
+  return server;
+}
+
+/// Multi-item mode without SGLang's rules.
+Server Default() {
+  Server server;
+  server.options_.delimiter.reset();
+  return server;
+}
+
+/// SGLang's rules without a delimiter.
+Server Mis() {
+  Server server = Default();
+  server.options_.enable_mis = true;
   return server;
 }
 
@@ -55,7 +70,7 @@ std::string WithQuery(int n, const std::string& items) {
 }
 
 TEST_F(ScoreValidation, TheRequestsUnderTestAreOtherwiseValid) {
-  for (const Server& server : {Server(), OneByOne()}) {
+  for (const Server& server : {Server(), Default(), Mis(), OneByOne()}) {
     ExpectAccepted(server, Ids(R"("label_token_ids":[5,6])"));
     ExpectAccepted(server, Text(R"("labels":[" yes"," no"])"));
     ExpectAccepted(server, WithQuery(5, "[[1]]"));
@@ -116,8 +131,8 @@ TEST_F(ScoreValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
 }
 
 TEST_F(ScoreValidation, FieldsThatWouldChangeTheMeaning) {
-  for (const char* field : {"return_pooled_hidden_states", "query_embed_overrides",
-                            "item_embed_overrides", "score_extraction_token"}) {
+  for (const char* field :
+       {"return_pooled_hidden_states", "query_embed_overrides", "item_embed_overrides"}) {
     ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":7)"),
                   "not_supported", field);
   }
@@ -134,6 +149,9 @@ TEST_F(ScoreValidation, EmptyQuery) {
   ExpectRefused(one_by_one_no_bos, text, "empty_query", "query");
   ExpectRefused({}, ids, "empty_query", "query");
   ExpectRefused(OneByOne(), ids, "empty_query", "query");
+  ExpectRefused(Default(), ids, "empty_query", "query");
+  ExpectRefused(Default(), R"({"query":[],"items":[],"label_token_ids":[5]})", "empty_query",
+                "query");
   ExpectRefused({}, R"({"query":[],"items":[],"label_token_ids":[5]})", "empty_query", "query");
   ExpectAccepted({}, text);
   ExpectAccepted(OneByOne(), text);
@@ -146,7 +164,7 @@ TEST_F(ScoreValidation, TooManyItems) {
     items += "[],";
   }
   ExpectAccepted({}, WithQuery(2, items + "[]]"));
-  for (const Server& server : {Server(), OneByOne()}) {
+  for (const Server& server : {Server(), Default(), Mis(), OneByOne()}) {
     ExpectRefused(server, WithQuery(2, items + "[],[]]"), "too_many_items", "items",
                   "Too many items: 129 > 128.");
   }
@@ -174,9 +192,17 @@ TEST_F(ScoreValidation, LengthAndPositions) {
   ExpectRefused(first, WithQuery(60, "[[1],[1,2,3,4],[1,2,3]]"), "too_many_positions", "items[1]",
                 "65 > 64");
 
-  ExpectAccepted(OneByOne(), WithQuery(60, "[[1],[1,2,3,4]]"));
-  ExpectRefused(OneByOne(), WithQuery(60, "[[1],[1,2,3,4,5]]"), "too_many_positions", "items[1]",
-                "65 > 64");
+  for (const Server& server : {Default(), OneByOne()}) {
+    ExpectAccepted(server, WithQuery(60, "[[1],[1,2,3,4]]"));
+    ExpectRefused(server, WithQuery(60, "[[1],[1,2,3,4,5]]"), "too_many_positions", "items[1]",
+                  "65 > 64 (query and items[1])");
+    ExpectRefused(server, WithQuery(65, "[[]]"), "too_many_positions", "items[0]", "65 > 64");
+    ExpectAccepted(server, WithQuery(65, "[]"));
+  }
+  ExpectRefused(Mis(), WithQuery(60, "[" + List(20) + "," + List(21) + "]"), "sequence_too_long",
+                "items", "101 > 100");
+  // Only the items' own lengths are limited.
+  ExpectAccepted(Default(), WithQuery(40, "[" + List(20) + "," + List(24) + "," + List(24) + "]"));
 }
 
 TEST_F(ScoreValidation, Capacity) {
@@ -185,6 +211,11 @@ TEST_F(ScoreValidation, Capacity) {
   small.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 0};
   ExpectAccepted(small, WithQuery(16, "[" + List(16) + "]"));
   ExpectRefused(small, WithQuery(32, "[" + List(20) + "," + List(20) + "]"), "capacity", "items");
+  Server by_default = Default();
+  by_default.limits_ = small.limits_;
+  ExpectAccepted(by_default, WithQuery(12, "[" + List(20) + "," + List(20) + ",[]]"));
+  ExpectRefused(by_default, WithQuery(12, "[" + List(20) + "," + List(21) + "]"), "capacity",
+                "items[1]");
   Server prompts = OneByOne();
   prompts.limits_ = {.max_rows = 32, .max_reads = 8, .pass_kv_rows = 32, .kept_kv_rows = 0};
   ExpectAccepted(prompts, WithQuery(31, "[[1]]"));
@@ -227,7 +258,9 @@ TEST_F(ScoreValidation, DelimiterInQueryOrItems) {
                 "delimiter_in_item", "items[1]");
   // Ids are compared, never text, and digits in a text are text.
   ExpectAccepted({}, R"({"query":"256","items":["256","d>","< d>"],"label_token_ids":[5]})");
-  ExpectAccepted(OneByOne(), R"({"query":"a<d>","items":["b<d>"],"label_token_ids":[5]})");
+  for (const Server& server : {Default(), Mis(), OneByOne()}) {
+    ExpectAccepted(server, R"({"query":"a<d>","items":["b<d>"],"label_token_ids":[5]})");
+  }
   Server zero;
   zero.options_.delimiter = 0;
   ExpectRefused(zero, R"({"query":[1],"items":[[0]],"label_token_ids":[5]})", "delimiter_in_item",
@@ -235,7 +268,7 @@ TEST_F(ScoreValidation, DelimiterInQueryOrItems) {
 }
 
 TEST_F(ScoreValidation, TokensOutsideTheVocabulary) {
-  for (const Server& server : {Server(), OneByOne()}) {
+  for (const Server& server : {Server(), Default(), Mis(), OneByOne()}) {
     ExpectAccepted(server, R"({"query":[0,299],"items":[[0]],"label_token_ids":[5]})");
     ExpectRefused(server, R"({"query":[1,300],"items":[[1]],"label_token_ids":[5]})",
                   "token_out_of_vocabulary", "query", "Token ID 300");
@@ -245,6 +278,54 @@ TEST_F(ScoreValidation, TokensOutsideTheVocabulary) {
                   "id_out_of_range", "items[0][0]", "2147483648");
     ExpectRefused(server, R"({"query":"a","items":["b<x>"],"label_token_ids":[5]})",
                   "token_out_of_vocabulary", "items[0]", "Token ID 400");
+  }
+}
+
+TEST_F(ScoreValidation, ExtractionToken) {
+  const auto ids = [](const std::string& items, const std::string& token) {
+    return R"({"query":[1,2],"items":)" + items + R"(,"label_token_ids":[5],)" +
+           R"("score_extraction_token":)" + token + "}";
+  };
+  const auto text = [](const std::string& query, const std::string& items,
+                       const std::string& token) {
+    return R"({"query":")" + query + R"(","items":)" + items +
+           R"(,"label_token_ids":[5],"score_extraction_token":)" + token + "}";
+  };
+  for (const Server& server : {Server(), Default(), Mis(), OneByOne()}) {
+    ExpectAccepted(server, ids("[[3,4,3],[3]]", "3"));
+    ExpectAccepted(server, ids("[]", "3"));
+    ExpectAccepted(server, text("ab", R"(["c yes yes"," yes"])", R"(" yes")"));
+    ExpectAccepted(server, text("ab", R"(["c yes yes"])", "257"));
+    ExpectRefused(server, ids("[[3],[4],[3]]", "3"), "no_extraction_token", "items[1]",
+                  "No score-extraction token (id=3) found in items[1]");
+    ExpectRefused(server, ids("[[3],[]]", "3"), "no_extraction_token", "items[1]");
+    ExpectRefused(server, text("ab", R"(["c"])", R"(" yes")"), "no_extraction_token", "items[0]",
+                  "(id=257)");
+    ExpectRefused(server, ids("[[2]]", "2"), "extraction_token_in_query", "query",
+                  "score-extraction token found in the shared query prefix");
+    ExpectRefused(server, text("a yes", R"([" yes"])", R"(" yes")"), "extraction_token_in_query",
+                  "query");
+    ExpectRefused(server, text("a", R"(["b"])", R"("maybe")"), "not_one_token",
+                  "score_extraction_token",
+                  R"(score_extraction_token must be exactly one token: "maybe" is 5 tokens.)");
+    ExpectRefused(server, text("a", R"(["b"])", R"("<x>")"), "token_out_of_vocabulary",
+                  "score_extraction_token", "Token ID 400");
+    for (const char* outside : {"300", "-1"}) {
+      ExpectRefused(server, ids("[[3]]", outside), "token_out_of_vocabulary",
+                    "score_extraction_token", "Token ID " + std::string(outside));
+    }
+    ExpectRefused(server, ids("[[3]]", "2147483648"), "id_out_of_range", "score_extraction_token");
+    for (const char* other : {"3.0", "[3]", "true"}) {
+      ExpectRefused(server, ids("[[3]]", other), "wrong_type", "score_extraction_token",
+                    "a string or a token id");
+    }
+    ExpectRefused(server, ids("[[3]]", R"(3,"item_first":true)"), "not_supported", "item_first",
+                  "item_first is not supported with score_extraction_token");
+    Server no_tokenizer = server;
+    no_tokenizer.tokenizer_ = nullptr;
+    ExpectAccepted(no_tokenizer, ids("[[3]]", "3"));
+    ExpectRefused(no_tokenizer, ids("[[3]]", R"(" yes")"), "no_tokenizer",
+                  "score_extraction_token");
   }
 }
 
@@ -280,9 +361,11 @@ TEST_F(ScoreValidation, Labels) {
 TEST_F(ScoreValidation, Classifiers) {
   Server classifier;
   classifier.config_.num_labels = 3;
-  Server one_by_one = classifier;
-  one_by_one.options_.delimiter.reset();
-  for (const Server& server : {classifier, one_by_one}) {
+  Server by_default = Default();
+  by_default.config_.num_labels = 3;
+  Server one_by_one = OneByOne();
+  one_by_one.config_.num_labels = 3;
+  for (const Server& server : {classifier, by_default, one_by_one}) {
     for (const char* fields :
          {R"("apply_softmax":false)", R"("apply_softmax":true,"temperature":0.5)",
           R"("activation":null)", R"("activation":"none")", R"("activation":"sigmoid")",
@@ -367,7 +450,7 @@ TEST_F(ScoreValidation, Numbers) {
 
 TEST_F(ScoreValidation, TextAndIds) {
   const std::string labels = R"(,"label_token_ids":[5]})";
-  for (const Server& server : {Server(), OneByOne()}) {
+  for (const Server& server : {Server(), Default(), Mis(), OneByOne()}) {
     ExpectRefused(server, R"({"query":"a","items":["b",[1]])" + labels, "text_and_ids_mixed",
                   "items[1]", "Invalid combination of query/items types for score_request");
     ExpectRefused(server, R"({"query":[1],"items":["b"])" + labels, "text_and_ids_mixed",

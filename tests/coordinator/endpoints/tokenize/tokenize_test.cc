@@ -125,6 +125,17 @@ TEST(Tokenize, DoesNotWaitForTheRanksNorForTheQueue) {
   server.scheduler.WaitIdle();
 }
 
+TEST(TokensOfText, ATokenThatEndsWithAPartOfACharacterHasAllOfIt) {
+  const FakeTokenizer tokenizer({{" \xc3", 260}, {"\xa9!", 261}});
+  const std::vector<TextToken> tokens = TokensOfText(tokenizer, "a é!b", false, {}, {}).value();
+  ASSERT_EQ(tokens.size(), 4u);
+  EXPECT_EQ(tokens[1].text, " é");
+  EXPECT_EQ(std::pair(*tokens[1].start, *tokens[1].stop), std::pair(1ul, 3ul));
+  EXPECT_EQ(tokens[2].text, "é!");
+  EXPECT_EQ(std::pair(*tokens[2].start, *tokens[2].stop), std::pair(2ul, 4ul));
+  EXPECT_EQ(std::pair(*tokens[3].start, *tokens[3].stop), std::pair(4ul, 5ul));
+}
+
 /// What Hugging Face's library says of a text.
 struct Golden {
   std::string tokenizer;

@@ -13,8 +13,9 @@
 namespace scorecast::coordinator {
 
 FakeSocketServer::FakeSocketServer(const SocketOptions& options,
-                                   const SchedulerOptions& scheduler_options)
-    : fake_(FakeServer::MultiItem(), scheduler_options),
+                                   const SchedulerOptions& scheduler_options,
+                                   RequestObserver* observer)
+    : fake_(FakeServer::MultiItem(), scheduler_options, Endpoints(), Clock::now, observer),
       server_(std::make_unique<RequestServer>(fake_.service, options, /*io_threads=*/2)),
       port_(ListenForFrames(*server_)) {}
 

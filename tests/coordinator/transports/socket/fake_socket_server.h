@@ -17,7 +17,8 @@ namespace scorecast::coordinator {
 class FakeSocketServer {
  public:
   explicit FakeSocketServer(const SocketOptions& options = {},
-                            const SchedulerOptions& scheduler_options = {});
+                            const SchedulerOptions& scheduler_options = {},
+                            RequestObserver* observer = nullptr);
   /// Releases the cluster, and waits until everything is computed.
   ~FakeSocketServer();
 

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
@@ -30,6 +32,7 @@ using launcher::Client;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 namespace asio = boost::asio;
 
 constexpr auto kPatience = std::chrono::seconds(30);
@@ -156,6 +159,51 @@ TEST(RequestServer, SlowClientsAtOneAddressLeaveRoomForOthers) {
       server.server().status().refusals,
       ElementsAre(Pair("request_timeout", kSlow / 2), Pair("too_many_connections", kSlow / 2)));
   EXPECT_TRUE(server.Connect()->Call(NumberedRequest(2)).has_score()) << "the address is free";
+}
+
+/// Counts ended requests by endpoint, client and code.
+class EndCounter : public RequestObserver {
+ public:
+  using Kind = std::tuple<std::string, std::string, int>;
+
+  void OnEnd(const RequestEnd& end) override {
+    const std::lock_guard lock(mutex_);
+    ++counts_[{end.endpoint == nullptr ? "none" : std::string(end.endpoint->name()),
+               std::string(end.client), end.code}];
+  }
+  std::map<Kind, int> counts() const {
+    const std::lock_guard lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<Kind, int> counts_;
+};
+
+TEST(RequestServer, TellsOfEveryRequestAlsoBeforeItsEndpointIsKnown) {
+  EndCounter counter;
+  SocketOptions options;
+  options.max_connections = 2;
+  options.max_connections_per_address = 1;
+  options.max_request_bytes = 1000;
+  FakeSocketServer server(options, {}, &counter);
+  const auto client = server.Connect();
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+  EXPECT_EQ(client->Call({}).error().code(), 400) << "names no endpoint";
+  v1::Request fault = NumberedRequest(3);
+  fault.mutable_score()->clear_query();
+  EXPECT_EQ(client->Call(fault).error().code(), 400);
+  v1::Request large = NumberedRequest(4);
+  large.mutable_score()->mutable_query()->set_text(std::string(2000, 'x'));
+  EXPECT_EQ(client->Call(large).error().code(), 413);
+  EXPECT_EQ(server.Connect()->Receive().error().code(), 503) << "too many connections";
+  using Kind = EndCounter::Kind;
+  EXPECT_THAT(counter.counts(), UnorderedElementsAre(Pair(Kind{"score", "127.0.0.1", 200}, 1),
+                                                     Pair(Kind{"score", "127.0.0.1", 400}, 1),
+                                                     Pair(Kind{"none", "127.0.0.1", 400}, 1),
+                                                     Pair(Kind{"none", "127.0.0.1", 413}, 1),
+                                                     Pair(Kind{"none", "127.0.0.1", 503}, 1)));
 }
 
 TEST(RequestServer, ReportsItsClients) {

@@ -1,0 +1,94 @@
+#include "coordinator/endpoints/score/score_checks.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "coordinator/request/request_checks.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/text/unicode/utf8.h"
+
+namespace scorecast::coordinator {
+
+using proto::Error;
+
+std::optional<Error> FieldFault(const ScoreRequest& request, ScoreKind kind,
+                                const RequestContext& context) {
+  if (request.max_new_tokens != 0) {
+    return BadRequest("max_new_tokens_not_zero",
+                      "Scoring generates nothing: max_new_tokens must be 0, not " +
+                          std::to_string(request.max_new_tokens) + ".",
+                      "max_new_tokens");
+  }
+  if (auto fault = SoftmaxTemperatureFault(request.temperature, kind, "temperature")) {
+    return fault;
+  }
+  if (auto fault =
+          LogprobsFault(request.return_token_logprobs, request.top_logprobs, context.config)) {
+    return fault;
+  }
+  if (auto fault = OptionsFault(request)) {
+    return fault;
+  }
+  if (request.score_extraction_token && request.item_first) {
+    return BadRequest("not_supported", "item_first is not supported with score_extraction_token.",
+                      "item_first");
+  }
+  const auto num_items = static_cast<std::int64_t>(request.items.size());
+  if (num_items > context.options.max_items) {
+    return BadRequest("too_many_items",
+                      "Too many items: " + Exceeds(num_items, context.options.max_items) + ".",
+                      "items");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const RequestContext& context) {
+  const bool text = IsText(request.query);
+  for (std::size_t i = 0; i < request.items.size(); ++i) {
+    if (IsText(request.items[i]) != text) {
+      return BadRequest(
+          "text_and_ids_mixed",
+          "Invalid combination of query/items types for score_request: the query is " +
+              std::string(text ? "text, " : "token ids, ") + At("items", i) +
+              (text ? " token ids." : " text."),
+          At("items", i));
+    }
+  }
+  if (!text) {
+    return std::nullopt;
+  }
+  if (context.tokenizer == nullptr) {
+    return NoTokenizer("query");
+  }
+  if (!IsValidUtf8(Text(request.query))) {
+    return InvalidUtf8("query");
+  }
+  for (std::size_t i = 0; i < request.items.size(); ++i) {
+    if (!IsValidUtf8(Text(request.items[i]))) {
+      return InvalidUtf8(At("items", i));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> QueryFault(const std::vector<TokenId>& query,
+                                const std::optional<TokenId>& extraction_token) {
+  if (query.empty()) {
+    return BadRequest("empty_query", "The query has no token.", "query");
+  }
+  if (extraction_token && std::find(query.begin(), query.end(), *extraction_token) != query.end()) {
+    return BadRequest("extraction_token_in_query",
+                      "score-extraction token found in the shared query prefix; it must appear "
+                      "only within items, one per candidate.",
+                      "query");
+  }
+  return std::nullopt;
+}
+
+Error TooManyPositions(const std::string& positions, std::size_t item) {
+  const std::string field = At("items", item);
+  return BadRequest("too_many_positions",
+                    "Too many positions: " + positions + " (query and " + field + ").", field);
+}
+
+}  // namespace scorecast::coordinator
