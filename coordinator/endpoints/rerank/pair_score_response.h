@@ -27,6 +27,7 @@ struct PairScoreReadout : Readout {
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
   std::string Summary() const override { return std::to_string(relevance.rows.size()) + " pairs"; }
+  std::int64_t Items() const override { return static_cast<std::int64_t>(relevance.rows.size()); }
 };
 
 }  // namespace scorecast::coordinator

@@ -40,6 +40,7 @@ struct RerankReadout : Readout {
   std::string Summary() const override {
     return std::to_string(relevance.rows.size()) + " documents";
   }
+  std::int64_t Items() const override { return static_cast<std::int64_t>(relevance.rows.size()); }
 };
 
 }  // namespace scorecast::coordinator

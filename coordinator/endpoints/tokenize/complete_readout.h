@@ -20,6 +20,7 @@ struct CompleteReadout : Readout {
     return std::unique_ptr<EndpointResponse>(std::make_unique<Response>(response));
   }
   std::string Summary() const override { return std::to_string(prompt_tokens) + " tokens"; }
+  std::int64_t Items() const override { return 0; }
 
   const Response response;
 };

@@ -26,6 +26,7 @@ json Example(FieldType type) {
   switch (type) {
     case FieldType::kString:
     case FieldType::kStringOrStrings:
+    case FieldType::kTextOrId:
     case FieldType::kTextOrIds:
     case FieldType::kOneOrMoreTextOrIds:
       return "a";
