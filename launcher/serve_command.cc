@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "coordinator/endpoints/endpoints.h"
+#include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/metrics/metrics.h"
 #include "coordinator/resources/resource.h"
@@ -32,6 +33,7 @@
 #include "launcher/commands.h"
 #include "launcher/engine.h"
 #include "launcher/listening_sockets.h"
+#include "launcher/service_resources.h"
 #include "launcher/status_log.h"
 #include "launcher/stuck_ranks.h"
 #include "launcher/supervisor/supervisor_link.h"
@@ -206,7 +208,8 @@ std::string Listen(const ServeFlags& flags, const Engine& engine, ListeningSocke
   std::string addresses = "requests on " + AddressOf(requests.host, port);
   if (http) {
     coordinator::HttpOptions options = flags.http;
-    options.resources = ResourcesOf(service, engine.page_bytes());
+    options.resources = ServiceResources(flags, engine, ResourcesOf(service, engine.page_bytes()));
+    options.refused_urls = coordinator::RefusedUrls();
     const std::uint16_t http_port =
         service.server->Listen(http->socket.Release(),
                                coordinator::MakeHttpProtocol(service.requests, std::move(options)));

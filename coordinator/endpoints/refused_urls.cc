@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 namespace scorecast::coordinator {
 namespace {
 
-struct RefusedUrl {
-  std::string_view url;
+struct Instead {
+  std::string_view path;
   std::string_view sentence;
 };
 
@@ -20,7 +19,7 @@ constexpr std::string_view kNoEmbeddings =
     "This server has no embeddings: /v1/rerank compares a query with documents.";
 constexpr std::string_view kNoClasses = "/v1/score returns the scores of a classifier's classes.";
 
-constexpr std::array kRefusedUrls = std::to_array<RefusedUrl>({
+constexpr std::array kInstead = std::to_array<Instead>({
     {"/v1/chat/completions", kNoChat},
     {"/chat/completions", kNoChat},
     {"/v1/responses", kNoChat},
@@ -49,14 +48,22 @@ constexpr std::array kRefusedUrls = std::to_array<RefusedUrl>({
 
 }  // namespace
 
-std::optional<proto::Error> RefusedUrlFault(std::string_view url) {
-  const auto refused = std::ranges::find(kRefusedUrls, url, &RefusedUrl::url);
-  if (refused == kRefusedUrls.end()) {
-    return std::nullopt;
-  }
-  return proto::Error{
-      404, "not_supported",
-      std::string(url) + " is not supported by this server. " + std::string(refused->sentence), ""};
+const std::vector<RefusedUrl>& RefusedUrls() {
+  static const std::vector<RefusedUrl> urls = [] {
+    std::vector<RefusedUrl> all;
+    for (const Instead& one : kInstead) {
+      const std::string path(one.path);
+      all.push_back(
+          {path, path + " is not supported by this server. " + std::string(one.sentence)});
+    }
+    return all;
+  }();
+  return urls;
+}
+
+const RefusedUrl* FindRefusedUrl(std::string_view path) {
+  const auto found = std::ranges::find(RefusedUrls(), path, &RefusedUrl::path);
+  return found == RefusedUrls().end() ? nullptr : &*found;
 }
 
 }  // namespace scorecast::coordinator

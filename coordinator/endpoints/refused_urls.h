@@ -1,14 +1,20 @@
 #pragma once
 
-#include <optional>
+#include <string>
 #include <string_view>
-
-#include "proto/base/error.h"
+#include <vector>
 
 namespace scorecast::coordinator {
 
-/// The 404 for a URL of other engines that this server does not have, with a sentence that says
-/// what there is instead. Nothing for any other URL.
-std::optional<proto::Error> RefusedUrlFault(std::string_view url);
+/// A URL of other engines that this server does not have.
+struct RefusedUrl {
+  std::string path;
+  std::string message;  ///< Names the URL and says what there is instead.
+};
+
+const std::vector<RefusedUrl>& RefusedUrls();
+
+/// Null if the URL is none of them.
+const RefusedUrl* FindRefusedUrl(std::string_view path);
 
 }  // namespace scorecast::coordinator

@@ -32,11 +32,13 @@ Families Metrics::Collect(const ServiceStatus& status, std::int64_t page_bytes) 
 
 Resource MetricsResource(const Metrics& metrics, std::function<ServiceStatus()> status,
                          std::int64_t page_bytes) {
-  return {"/metrics", [&metrics, status = std::move(status), page_bytes] {
+  return {"/metrics",
+          [&metrics, status = std::move(status), page_bytes] {
             return ResourceContent{
                 200, "text/plain; version=0.0.4; charset=utf-8",
                 prometheus::TextSerializer().Serialize(metrics.Collect(status(), page_bytes))};
-          }};
+          },
+          "Metrics in the text format of Prometheus."};
 }
 
 }  // namespace scorecast::coordinator

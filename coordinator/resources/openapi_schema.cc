@@ -66,6 +66,8 @@ OrderedJson AlternativesOf(const Field& field) {
       return OrderedJson::array({ListOf(OfType("string"))});
     case FieldType::kStringOrStrings:
       return OrderedJson::array({OfType("string"), ListOf(OfType("string"))});
+    case FieldType::kTextOrId:
+      return OrderedJson::array({OfType("string"), OfType("integer")});
     case FieldType::kTextOrIds:
       return OrderedJson::array({OfType("string"), TokenIds()});
     case FieldType::kTextOrIdsList:

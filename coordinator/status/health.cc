@@ -56,16 +56,20 @@ ResourceContent Readiness(const proto::ClusterStatus& cluster, bool is_draining)
 }
 
 Resource HealthResource() {
-  return {"/health", [] {
+  return {"/health",
+          [] {
             return ResourceContent{200, "application/json", R"({"status":"alive"})"};
-          }};
+          },
+          "The process is alive."};
 }
 
 Resource ReadyResource(std::function<proto::ClusterStatus()> cluster,
                        std::function<bool()> is_draining) {
-  return {"/ready", [cluster = std::move(cluster), is_draining = std::move(is_draining)] {
+  return {"/ready",
+          [cluster = std::move(cluster), is_draining = std::move(is_draining)] {
             return Readiness(cluster(), is_draining());
-          }};
+          },
+          "The model is loaded, and every rank is there."};
 }
 
 }  // namespace scorecast::coordinator

@@ -5,12 +5,16 @@
 #include <utility>
 
 #include "coordinator/generate/text_stream.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using proto::Expected;
 using proto::Unexpected;
+
+/// What a part of a character is decoded to.
+constexpr std::string_view kReplacement = "\uFFFD";
 
 std::size_t NumCharacters(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -21,12 +25,15 @@ std::size_t NumCharacters(std::string_view text) {
 class PlaceFinder {
  public:
   PlaceFinder(const Tokenizer& tokenizer, std::string_view text)
-      : stream_(tokenizer, {}), rest_(text) {}
+      : tokenizer_(tokenizer), stream_(tokenizer, {}), rest_(text) {}
 
   /// Tokens are given in their order. `token` stays where it is until Finish.
   void Push(TextToken& token) {
     without_text_.push_back(&token);
     Take(stream_.Push(token.id));
+    if (token.start && tokenizer_.Decode({&token.id, 1}).ends_with(kReplacement)) {
+      IncludeNextCharacter(token);
+    }
   }
   void Finish() { Take(stream_.Finish()); }
 
@@ -54,6 +61,15 @@ class PlaceFinder {
     without_text_.clear();
   }
 
+  /// Gives `token`, which ends with a part of a character, that whole character.
+  void IncludeNextCharacter(TextToken& token) const {
+    if (!rest_.empty() && !token.text.ends_with(kReplacement)) {
+      token.text += rest_.substr(0, FirstCodePoint(rest_).length);
+      ++*token.stop;
+    }
+  }
+
+  const Tokenizer& tokenizer_;
   TextStream stream_;
   std::string_view rest_;  ///< The text behind the last place.
   std::size_t place_ = 0;  ///< Where it begins.

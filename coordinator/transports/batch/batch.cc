@@ -350,7 +350,7 @@ class LineTaker {
   }
 
   Error UrlFault(const std::string* url) const {
-    if (const auto refused = url == nullptr ? std::nullopt : RefusedUrlFault(*url)) {
+    if (const RefusedUrl* refused = url == nullptr ? nullptr : FindRefusedUrl(*url)) {
       return BadRequest("unknown_url", refused->message, "url");
     }
     std::string message = url == nullptr ? "url must be a string" : "Unknown url " + Quoted(*url);

@@ -4,15 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/resources/resource.h"
 
 namespace scorecast::coordinator {
-
-/// A URL of other servers that this one does not have.
-struct RefusedUrl {
-  std::string path;
-  std::string message;  ///< Says what there is instead.
-};
 
 struct HttpOptions {
   std::vector<Resource> resources;

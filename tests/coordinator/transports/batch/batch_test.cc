@@ -67,6 +67,31 @@ void ExpectErrorRecord(const json& record, const json& custom_id, int code,
   EXPECT_TRUE(record["error"]["message"].is_string());
 }
 
+TEST(Batch, TokenizesWithoutAPass) {
+  FakeServer server;
+  const BatchRun run = RunText(
+      server, R"({"custom_id":"a","method":"POST","url":"/tokenize","body":{"prompt":"ab"}})"
+              "\n"
+              R"({"custom_id":"b","method":"POST","url":"/detokenize","body":{"ids":[[97],[98]]}})"
+              "\n");
+  ASSERT_EQ(run.lines.size(), 2u);
+  EXPECT_EQ(run.lines[0]["response"]["body"]["tokens"], json::parse("[259,97,98,0]"));
+  EXPECT_EQ(run.lines[1]["response"]["body"], json::parse(R"(["a","b"])"));
+  EXPECT_TRUE(server.cluster.plans().empty());
+}
+
+TEST(Batch, UrlsOfOtherEnginesAreRefusedWithASentence) {
+  FakeServer server;
+  const BatchRun run = RunText(
+      server,
+      R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"messages":[]}})"
+      "\n");
+  ASSERT_EQ(run.lines.size(), 1u);
+  ExpectErrorRecord(run.lines[0], "a", 400, "unknown_url", 1);
+  EXPECT_THAT(run.lines[0]["error"]["message"].get<std::string>(),
+              testing::HasSubstr("/v1/chunked completes a prompt"));
+}
+
 TEST(Batch, RespondsInOpenAisFormat) {
   FakeServer server;
   const BatchRun run = RunText(server, Line("a", Body(1, R"(,"model":"m","item_first":true)")));

@@ -1,0 +1,271 @@
+// The field tables of all endpoints, against the endpoints themselves and against
+// docs/requests.md.
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/endpoints.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+
+/// A value of the type.
+json Example(FieldType type) {
+  switch (type) {
+    case FieldType::kString:
+    case FieldType::kStringOrStrings:
+    case FieldType::kTextOrId:
+    case FieldType::kTextOrIds:
+    case FieldType::kOneOrMoreTextOrIds:
+      return "a";
+    case FieldType::kStrings:
+    case FieldType::kTextOrIdsList:
+    case FieldType::kDocuments:
+      return json::array({"a"});
+    case FieldType::kTokenIds:
+    case FieldType::kLabels:
+    case FieldType::kIntegers:
+      return json::array({1U});
+    case FieldType::kInteger:
+    case FieldType::kUnsigned:
+    case FieldType::kNumber:
+      return 1U;
+    case FieldType::kBool:
+    case FieldType::kBoolOrString:
+      return true;
+  }
+  return nullptr;
+}
+
+/// Fields of a form of which exactly one is given.
+using Group = std::vector<std::string>;
+
+std::vector<Group> GroupsOf(const FieldTable& form) {
+  if (form.name == "PairScoreRequest") {
+    return {{"text_1", "queries", "data_1"}, {"text_2", "documents", "items", "data_2"}};
+  }
+  return {};
+}
+
+/// The group of a field; empty if it is in none.
+Group GroupOf(const FieldTable& form, const std::string& name) {
+  for (const Group& group : GroupsOf(form)) {
+    if (std::ranges::find(group, name) != group.end()) {
+      return group;
+    }
+  }
+  return {};
+}
+
+/// A body with the required fields of a form, from which its endpoint tells the form.
+json LeastBody(const FieldTable& form) {
+  json body = json::object();
+  for (const Field& field : form.fields) {
+    if (field.is_required) {
+      body[std::string(field.name)] = Example(field.type);
+    }
+  }
+  for (const Group& group : GroupsOf(form)) {
+    body[group.front()] = "a";
+  }
+  return body;
+}
+
+/// The same with a field.
+json BodyWith(const FieldTable& form, const std::string& name, const json& value) {
+  json body = LeastBody(form);
+  for (const std::string& other : GroupOf(form, name)) {
+    body.erase(other);
+  }
+  body[name] = value;
+  return body;
+}
+
+/// "reason param" of the fault of a body; empty if there is none.
+std::string Fault(const Endpoint& endpoint, const json& body) {
+  const ParsedRequest parsed = endpoint.FromJson(body);
+  return parsed ? "" : parsed.error().reason + " " + parsed.error().param;
+}
+
+TEST(Forms, EveryEndpointDescribesItsBodies) {
+  std::set<std::string_view> names;
+  for (const Endpoint* endpoint : Endpoints()) {
+    EXPECT_FALSE(endpoint->forms().empty()) << endpoint->name();
+    for (const FieldTable* form : endpoint->forms()) {
+      EXPECT_TRUE(names.insert(form->name).second) << form->name;
+      EXPECT_FALSE(form->description.empty()) << form->name;
+      std::set<std::string_view> fields;
+      for (const Field& field : form->fields) {
+        EXPECT_TRUE(fields.insert(field.name).second) << field.name;
+        EXPECT_FALSE(field.description.empty()) << form->name << " " << field.name;
+        EXPECT_TRUE(field.default_json.empty() || json::accept(field.default_json)) << field.name;
+      }
+      for (const RefusedField& refused : form->refused) {
+        EXPECT_TRUE(fields.insert(refused.name).second) << refused.name;
+        EXPECT_TRUE(json::parse(refused.neutral_json).is_array()) << refused.name;
+      }
+    }
+  }
+}
+
+TEST(Forms, EndpointsReadTheFieldsOfTheirTables) {
+  for (const Endpoint* endpoint : Endpoints()) {
+    for (const FieldTable* form : endpoint->forms()) {
+      SCOPED_TRACE(form->name);
+      const json least = LeastBody(*form);
+      EXPECT_EQ(Fault(*endpoint, least), "");
+      for (const Field& field : form->fields) {
+        const std::string name(field.name);
+        EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, Example(field.type))), "") << name;
+        EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::object())), "wrong_type " + name);
+        if (!field.default_json.empty()) {
+          EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::parse(field.default_json))), "")
+              << name;
+        }
+        if (!field.is_required && GroupOf(*form, name).empty()) {
+          EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, nullptr)), "") << name;
+        }
+      }
+      json unknown = least;
+      unknown["user"] = "me";
+      unknown["metadata"] = {{"a", 1}};
+      EXPECT_EQ(Fault(*endpoint, unknown), "");
+    }
+  }
+}
+
+TEST(Forms, EndpointsRefuseByNameWhatWouldChangeTheResult) {
+  for (const Endpoint* endpoint : Endpoints()) {
+    for (const FieldTable* form : endpoint->forms()) {
+      for (const RefusedField& refused : form->refused) {
+        std::string name(refused.name);
+        if (name.starts_with('*')) {
+          name.replace(0, 1, "item");
+        }
+        SCOPED_TRACE(std::string(form->name) + " " + name);
+        json body = LeastBody(*form);
+        body[name] = "something else";
+        EXPECT_EQ(Fault(*endpoint, body), "not_supported " + name);
+        json neutral = json::parse(refused.neutral_json);
+        neutral.push_back(nullptr);
+        for (const json& value : neutral) {
+          body[name] = value;
+          EXPECT_EQ(Fault(*endpoint, body), "") << value;
+        }
+      }
+    }
+  }
+}
+
+/// The names in backquotes of a text.
+std::vector<std::string> QuotedNames(const std::string& text) {
+  std::vector<std::string> names;
+  for (std::size_t begin = text.find('`'); begin != std::string::npos;) {
+    const std::size_t end = text.find('`', begin + 1);
+    if (end == std::string::npos) {
+      break;
+    }
+    names.push_back(text.substr(begin + 1, end - begin - 1));
+    begin = text.find('`', end + 1);
+  }
+  return names;
+}
+
+/// A section of docs/requests.md: its heading, and the lines below it.
+struct Section {
+  std::vector<std::string> lines;
+
+  bool Names(const std::string& line, std::span<const std::string_view> urls) const {
+    return std::ranges::any_of(QuotedNames(line), [&](const std::string& name) {
+      return std::ranges::find(urls, name) != urls.end();
+    });
+  }
+  bool HeadingNames(std::span<const std::string_view> urls) const {
+    return Names(lines.front(), urls);
+  }
+  bool Names(std::span<const std::string_view> urls) const {
+    return std::ranges::any_of(lines, [&](const std::string& line) { return Names(line, urls); });
+  }
+
+  /// The fields in the first column of request tables: "| field | type …".
+  std::set<std::string> TableFields() const {
+    std::set<std::string> fields;
+    bool is_table = false;
+    for (const std::string& line : lines) {
+      is_table = line.starts_with("| field | type") || (is_table && line.starts_with("|"));
+      if (is_table) {
+        fields.merge(SetOf(QuotedNames(line.substr(0, line.find('|', 1)))));
+      }
+    }
+    return fields;
+  }
+  /// All names in backquotes.
+  std::set<std::string> AllNames() const {
+    std::set<std::string> names;
+    for (const std::string& line : lines) {
+      names.merge(SetOf(QuotedNames(line)));
+    }
+    return names;
+  }
+
+ private:
+  static std::set<std::string> SetOf(const std::vector<std::string>& names) {
+    return {names.begin(), names.end()};
+  }
+};
+
+std::vector<Section> Sections() {
+  std::ifstream file(std::filesystem::path(SCORECAST_TESTS_DIR).parent_path() / "docs/requests.md");
+  std::vector<Section> sections(1);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) {
+      sections.emplace_back();
+    }
+    sections.back().lines.push_back(line);
+  }
+  return sections;
+}
+
+TEST(Forms, FieldsAreThoseOfTheDocumentation) {
+  for (const Endpoint* endpoint : Endpoints()) {
+    SCOPED_TRACE(endpoint->name());
+    std::set<std::string> in_tables;
+    std::set<std::string> named;
+    for (const Section& section : Sections()) {
+      if (section.HeadingNames(endpoint->urls())) {
+        in_tables.merge(section.TableFields());
+      }
+      if (section.Names(endpoint->urls())) {
+        named.merge(section.AllNames());
+      }
+    }
+    EXPECT_FALSE(in_tables.empty());
+    std::set<std::string> known;
+    for (const FieldTable* form : endpoint->forms()) {
+      for (const Field& field : form->fields) {
+        known.insert(std::string(field.name));
+      }
+    }
+    for (const std::string& name : known) {
+      EXPECT_TRUE(named.contains(name)) << name << " is not in docs/requests.md";
+    }
+    for (const std::string& name : in_tables) {
+      EXPECT_TRUE(known.contains(name)) << name << " is in docs/requests.md only";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,222 @@
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/tokenize/detokenize_request.h"
+#include "coordinator/endpoints/tokenize/text_tokens.h"
+#include "coordinator/endpoints/tokenize/tokenize_endpoint.h"
+#include "coordinator/endpoints/tokenize/tokenize_request.h"
+#include "coordinator/text/unicode/utf8.h"
+#include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/endpoints/validation.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+
+/// The response of `endpoint` to a body, or the error.
+json Respond(FakeServer& server, const Endpoint& endpoint, const std::string& body) {
+  const auto sink = std::make_shared<AskingSink>();
+  server.service.Begin(endpoint, endpoint.FromJson(json::parse(body)), Clock::now(), sink);
+  const auto response = sink->Wait().form();
+  return json::parse(
+      ToJsonText(response ? (*response)->ToJson() : endpoint.ErrorToJson(response.error())));
+}
+
+std::string Reason(FakeServer& server, const Endpoint& endpoint, const std::string& body) {
+  return Respond(server, endpoint, body).value("reason", "none");
+}
+
+TEST(Tokenize, PromptGivesVllmsResponse) {
+  FakeServer server;
+  // BOS is 259, and the end of a text is 0.
+  EXPECT_EQ(Respond(server, TokenizeEndpoint(), R"({"prompt":"ab yes","model":"m"})"),
+            json::parse(R"({"count":5,"max_model_len":512,"tokens":[259,97,98,257,0],)"
+                        R"("token_strs":null})"));
+  EXPECT_EQ(Respond(server, TokenizeEndpoint(),
+                    R"({"prompt":"ab yes","add_special_tokens":false,"return_token_strs":true})"),
+            json::parse(R"({"count":3,"max_model_len":512,"tokens":[97,98,257],)"
+                        R"("token_strs":["a","b"," yes"]})"));
+  EXPECT_EQ(Respond(server, TokenizeEndpoint(), R"({"prompt":"","add_special_tokens":false})"),
+            json::parse(R"({"count":0,"max_model_len":512,"tokens":[],"token_strs":null})"));
+}
+
+TEST(Tokenize, InputsGiveTeisResponse) {
+  FakeServer server;
+  EXPECT_EQ(Respond(server, TokenizeEndpoint(), R"({"inputs":"é yes"})"), json::parse(R"([[
+      {"id":259,"text":"","special":true,"start":null,"stop":null},
+      {"id":195,"text":"é","special":false,"start":0,"stop":1},
+      {"id":169,"text":"é","special":false,"start":0,"stop":1},
+      {"id":257,"text":" yes","special":false,"start":1,"stop":5},
+      {"id":0,"text":"\u0000","special":true,"start":null,"stop":null}]])"));
+  EXPECT_EQ(
+      Respond(server, TokenizeEndpoint(), R"({"inputs":["a",""],"add_special_tokens":false})"),
+      json::parse(R"([[{"id":97,"text":"a","special":false,"start":0,"stop":1}],[]])"));
+  EXPECT_EQ(Respond(server, TokenizeEndpoint(), R"({"inputs":[]})"), json::array());
+}
+
+TEST(Tokenize, Refusals) {
+  FakeServer server;
+  const Endpoint& endpoint = TokenizeEndpoint();
+  EXPECT_EQ(Reason(server, endpoint, "{}"), "missing_field");
+  EXPECT_EQ(Reason(server, endpoint, R"({"prompt":["a"]})"), "wrong_type");
+  EXPECT_EQ(Reason(server, endpoint, R"({"inputs":[1]})"), "wrong_type");
+  EXPECT_EQ(Reason(server, endpoint, R"({"messages":[]})"), "not_supported");
+  EXPECT_EQ(Reason(server, endpoint, R"({"inputs":"a","prompt_name":"q"})"), "not_supported");
+  EXPECT_EQ(Reason(server, endpoint, R"({"prompt":"a","timeout_ms":0})"), "timeout_out_of_range");
+  EXPECT_EQ(Reason(server, endpoint, json{{"inputs", std::vector<std::string>(129)}}.dump()),
+            "too_many_items");
+}
+
+TEST(Tokenize, NeedsATokenizer) {
+  CheckingServer server;
+  server.tokenizer_ = nullptr;
+  for (const char* body : {R"({"prompt":"a"})", R"({"inputs":"a"})"}) {
+    EXPECT_EQ(PrepareBody(TokenizeEndpoint(), body, server.context()).error().reason,
+              "no_tokenizer");
+  }
+  EXPECT_EQ(PrepareBody(DetokenizeEndpoint(), R"({"ids":[1]})", server.context()).error().reason,
+            "no_tokenizer");
+}
+
+TEST(Detokenize, BothForms) {
+  FakeServer server;
+  const Endpoint& endpoint = DetokenizeEndpoint();
+  EXPECT_EQ(Respond(server, endpoint, R"({"tokens":[97,257,98]})"),
+            json::parse(R"({"prompt":"a yesb"})"));
+  EXPECT_EQ(Respond(server, endpoint, R"({"tokens":[]})"), json::parse(R"({"prompt":""})"));
+  EXPECT_EQ(Respond(server, endpoint, R"({"ids":[97,98]})"), json::parse(R"(["ab"])"));
+  EXPECT_EQ(Respond(server, endpoint, R"({"ids":[[97],[98,99],[]]})"),
+            json::parse(R"(["a","bc",""])"));
+}
+
+TEST(Detokenize, Refusals) {
+  FakeServer server;
+  const Endpoint& endpoint = DetokenizeEndpoint();
+  EXPECT_EQ(Reason(server, endpoint, "{}"), "missing_field");
+  EXPECT_EQ(Reason(server, endpoint, R"({"tokens":"a"})"), "wrong_type");
+  EXPECT_EQ(Reason(server, endpoint, R"({"tokens":[300]})"), "token_out_of_vocabulary");
+  EXPECT_EQ(Reason(server, endpoint, R"({"ids":[[1],[-1]]})"), "token_out_of_vocabulary");
+  EXPECT_EQ(Reason(server, endpoint, R"({"tokens":[4294967296]})"), "id_out_of_range");
+}
+
+TEST(Tokenize, DoesNotWaitForTheRanksNorForTheQueue) {
+  FakeServer server(FakeServer::MultiItem(), {.max_queue = 1});
+  server.cluster.Hold();
+  std::vector<std::shared_ptr<AskingSink>> sinks;
+  const Endpoint& score = *server.service.FindByUrl("/v1/score");
+  const json body = json::parse(R"({"query":[1],"items":[[2]],"label_token_ids":[3]})");
+  for (int i = 0; i < 4; ++i) {  // One in a pass, and those that the queue takes.
+    sinks.push_back(std::make_shared<AskingSink>());
+    server.service.Begin(score, score.FromJson(body), Clock::now(), sinks.back());
+  }
+  EXPECT_EQ(Respond(server, TokenizeEndpoint(), R"({"prompt":"a"})")["count"], 3);
+  server.cluster.Release();
+  server.scheduler.WaitIdle();
+}
+
+TEST(TokensOfText, ATokenThatEndsWithAPartOfACharacterHasAllOfIt) {
+  const FakeTokenizer tokenizer({{" \xc3", 260}, {"\xa9!", 261}});
+  const std::vector<TextToken> tokens = TokensOfText(tokenizer, "a é!b", false, {}, {}).value();
+  ASSERT_EQ(tokens.size(), 4u);
+  EXPECT_EQ(tokens[1].text, " é");
+  EXPECT_EQ(std::pair(*tokens[1].start, *tokens[1].stop), std::pair(1ul, 3ul));
+  EXPECT_EQ(tokens[2].text, "é!");
+  EXPECT_EQ(std::pair(*tokens[2].start, *tokens[2].stop), std::pair(2ul, 4ul));
+  EXPECT_EQ(std::pair(*tokens[3].start, *tokens[3].stop), std::pair(4ul, 5ul));
+}
+
+/// What Hugging Face's library says of a text.
+struct Golden {
+  std::string tokenizer;
+  std::string text;
+  std::vector<TokenId> ids;
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+};
+
+std::vector<Golden> Goldens() {
+  std::vector<Golden> goldens;
+  std::ifstream file(std::filesystem::path(SCORECAST_TESTS_DIR) /
+                     "coordinator/endpoints/tokenize/places.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const json golden = json::parse(line);
+    goldens.push_back({golden["tokenizer"], golden["text"], golden["ids"], golden["places"]});
+  }
+  return goldens;
+}
+
+using Place = std::pair<std::size_t, std::size_t>;
+
+/// The place without the white space at its ends. The reference counts that white space or not, as
+/// the tokenizer's post-processor says.
+Place Trimmed(const Place& place, const std::vector<std::string>& characters) {
+  auto [start, stop] = place;
+  const auto is_space = [&](std::size_t i) {
+    return characters[i] == " " || characters[i] == "\n" || characters[i] == "\t";
+  };
+  while (start < stop && is_space(start)) {
+    ++start;
+  }
+  while (start < stop && is_space(stop - 1)) {
+    --stop;
+  }
+  return {start, stop};
+}
+
+std::vector<std::string> CharactersOf(std::string_view text) {
+  std::vector<std::string> characters;
+  while (!text.empty()) {
+    const std::size_t length = FirstCodePoint(text).length;
+    characters.emplace_back(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return characters;
+}
+
+TEST(TokensOfText, PlacesAreThoseOfTheReference) {
+  std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers;
+  std::map<std::string, std::size_t> without_place;
+  std::size_t tokens = 0;
+  for (const Golden& golden : Goldens()) {
+    std::unique_ptr<Tokenizer>& tokenizer = tokenizers[golden.tokenizer];
+    if (tokenizer == nullptr) {
+      tokenizer = LoadTokenizer(std::filesystem::path(SCORECAST_TESTS_DIR) /
+                                "coordinator/text/data" / golden.tokenizer);
+    }
+    SCOPED_TRACE(golden.tokenizer + ": " + golden.text);
+    const std::vector<std::string> characters = CharactersOf(golden.text);
+    const std::vector<TextToken> own = TokensOfText(*tokenizer, golden.text, false, {}, {}).value();
+    ASSERT_EQ(own.size(), golden.ids.size());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      ++tokens;
+      EXPECT_EQ(own[i].id, golden.ids[i]);
+      if (!own[i].start) {
+        ++without_place[golden.tokenizer];
+        continue;
+      }
+      const Place place = Trimmed({*own[i].start, *own[i].stop}, characters);
+      // Of a token of white space alone, the reference gives the place before, at or behind it.
+      if (place.first < place.second) {
+        EXPECT_EQ(place, Trimmed(golden.places[i], characters)) << "token " << i;
+      }
+    }
+  }
+  // The others normalize, or have tokens for single bytes or for characters that they lack.
+  for (const char* name : {"cased", "digits", "ignore-merges", "sentencepiece-bpe"}) {
+    EXPECT_EQ(without_place[name], 0u) << name;
+  }
+  EXPECT_GT(tokens, 1000u);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,83 @@
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/resources/info.h"
+#include "coordinator/resources/models.h"
+#include "coordinator/resources/tokenizer_info.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+
+class Resources : public testing::Test {
+ protected:
+  Resources() {
+    config_.max_position_embeddings = 512;
+    options_.model_name = "served";
+    options_.no_reranker_reason = "no tokenizer";
+  }
+
+  ServiceFacts facts() const {
+    return {.config = config_,
+            .options = options_,
+            .dtype = "bf16",
+            .version = "1.2.3",
+            .max_queue = 1024,
+            .max_batch_tokens = 8192,
+            .tokenizing_threads = 2};
+  }
+
+  proto::ModelConfig config_;
+  ServerOptions options_;
+};
+
+TEST_F(Resources, ModelsIsOpenAisList) {
+  const Resource resource = ModelsResource(facts());
+  EXPECT_EQ(resource.path, "/v1/models");
+  const json body = json::parse(resource.get().body);
+  EXPECT_EQ(body["object"], "list");
+  ASSERT_EQ(body["data"].size(), 1u);
+  const json& model = body["data"][0];
+  EXPECT_EQ(model["id"], "served");
+  EXPECT_EQ(model["object"], "model");
+  EXPECT_EQ(model["max_model_len"], 512);
+  EXPECT_GT(model["created"], 1'700'000'000);
+  EXPECT_EQ(model["rerank_template"], json::parse(R"({"name":null,"reason":"no tokenizer"})"));
+}
+
+TEST_F(Resources, InfoIsTeis) {
+  const Resource resource = InfoResource(facts());
+  EXPECT_EQ(resource.path, "/info");
+  EXPECT_EQ(json::parse(resource.get().body), json::parse(R"({
+      "model_id":"served","model_sha":null,"model_dtype":"bfloat16","model_type":{"causal_lm":{}},
+      "max_concurrent_requests":1024,"max_input_length":512,"max_batch_tokens":8192,
+      "max_batch_requests":null,"max_client_batch_size":128,"auto_truncate":false,
+      "tokenization_workers":2,"version":"1.2.3","sha":null,"docker_label":null})"));
+  config_.num_labels = 3;
+  EXPECT_EQ(json::parse(InfoResource(facts()).get().body)["model_type"],
+            json::parse(R"({"classifier":{}})"));
+}
+
+TEST(TokenizerInfo, IsTheConfigurationWithTheChatTemplate) {
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) / "tokenizer_info";
+  std::filesystem::create_directories(directory);
+  EXPECT_EQ(TokenizerInfoResource(directory).get().status, 404);
+  std::ofstream(directory / "tokenizer_config.json")
+      << R"({"tokenizer_class":"Qwen2Tokenizer","model_max_length":131072})";
+  std::ofstream(directory / "chat_template.jinja") << "{{ messages }}";
+  const ResourceContent content = TokenizerInfoResource(directory).get();
+  EXPECT_EQ(content.status, 200);
+  EXPECT_EQ(json::parse(content.body),
+            json::parse(R"({"tokenizer_class":"Qwen2Tokenizer","model_max_length":131072,)"
+                        R"("chat_template":"{{ messages }}"})"));
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator
