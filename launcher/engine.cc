@@ -106,8 +106,8 @@ void Engine::Configure(const EngineFlags& flags) {
   // Canonical, because the path "models/qwen3/" has an empty file name.
   const std::filesystem::path dir = std::filesystem::weakly_canonical(flags.model);
   server_options_.model_name = dir.filename().string();
-  tokenizer_ =
-      coordinator::LoadTokenizer(flags.model, coordinator::TextOfTemplates(flags.rerank_template));
+  tokenizer_ = coordinator::LoadTokenizer(
+      flags.model, coordinator::ControlTokensOfTemplates(flags.rerank_template));
   if (!flags.delimiter.empty()) {
     server_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);

@@ -222,7 +222,7 @@ int RunInspectCommand(const InspectFlags& flags) {
   if (config || std::filesystem::is_directory(flags.engine.model)) {
     Attempt(obstacles, [&] {
       tokenizer = coordinator::LoadTokenizer(
-          flags.engine.model, coordinator::TextOfTemplates(flags.engine.rerank_template));
+          flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template));
     });
   }
   if (config) {

@@ -290,17 +290,15 @@ RerankTemplate TemplateOfFlag(std::string_view value) {
   return ParseRerankTemplate(ReadModelFile(file), file.filename().string(), file.string());
 }
 
-std::string TextOfTemplates(std::string_view flag_value) {
+std::string ControlTokensOfTemplates(std::string_view flag_value) {
   std::vector<RerankTemplate> templates = BuiltInTemplates();
   if (!flag_value.empty()) {
     templates.push_back(TemplateOfFlag(flag_value));
   }
   std::string text;
   for (const RerankTemplate& one : templates) {
-    for (const RerankTemplate::Piece& piece : one.pieces) {
-      for (const Part& part : piece) {
-        text += part.text + '\0';
-      }
+    for (const std::string& token : one.control_tokens) {
+      text += token + '\0';
     }
   }
   return text;

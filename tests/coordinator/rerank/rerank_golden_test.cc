@@ -26,7 +26,8 @@ Ids Joined(const Ids& a, const Ids& b) {
 /// Compares all prompts of `name` with the tokens in `file`.
 void Check(const std::string& name, const std::filesystem::path& tokenizer_dir,
            const std::string& file) {
-  const std::unique_ptr<Tokenizer> tokenizer = LoadTokenizer(tokenizer_dir, TextOfTemplates({}));
+  const std::unique_ptr<Tokenizer> tokenizer =
+      LoadTokenizer(tokenizer_dir, ControlTokensOfTemplates({}));
   ASSERT_NE(tokenizer, nullptr);
   const proto::ModelConfig config = {.vocab_size = tokenizer->vocab_size()};
   const LoadedReranker loaded = LoadReranker(tokenizer_dir, name, config, tokenizer.get());

@@ -167,7 +167,8 @@ const std::filesystem::path kChat =
 
 class ChatPrompts : public testing::Test {
  protected:
-  std::unique_ptr<Tokenizer> tokenizer_ = LoadTokenizer(kChat, TextOfTemplates("qwen3-reranker"));
+  std::unique_ptr<Tokenizer> tokenizer_ =
+      LoadTokenizer(kChat, ControlTokensOfTemplates("qwen3-reranker"));
   proto::ModelConfig config_ = {.vocab_size = tokenizer_->vocab_size()};
   std::shared_ptr<const Reranker> reranker_ =
       LoadReranker(kChat, "qwen3-reranker", config_, tokenizer_.get()).reranker;
