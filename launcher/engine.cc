@@ -42,6 +42,18 @@ void LogLowerInstructionSets(const proto::Communicator& group, shard::Instructio
   }
 }
 
+void LogReranker(const coordinator::ServerOptions& options) {
+  if (!options.reranker) {
+    spdlog::info("rerank requests are refused: {}", options.no_reranker_reason);
+  } else if (options.reranker->is_guess()) {
+    spdlog::warn("rerank template {}: {}; scores of rerank requests may mean little",
+                 options.reranker->name(), options.reranker->reason());
+  } else {
+    spdlog::info("rerank template {}: {}; the score is {}", options.reranker->name(),
+                 options.reranker->reason(), options.reranker->FormulaText());
+  }
+}
+
 }  // namespace
 
 Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
@@ -99,6 +111,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
         group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
         rank_->Description(), bytes * 1e-6, seconds, bytes * 1e-9 / seconds);
     spdlog::info("rank 0 may use {} and {}", share.threads_reason, MemoryText(share.memory));
+    LogReranker(server_options_);
   }
 }
 
@@ -114,15 +127,6 @@ void Engine::Configure(const EngineFlags& flags) {
   }
   coordinator::LoadedReranker loaded =
       coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get());
-  if (loaded.is_guess) {
-    spdlog::warn("rerank template {}: {}; scores of rerank requests may mean little",
-                 loaded.reranker->name(), loaded.reranker->reason());
-  } else if (loaded.reranker) {
-    spdlog::info("rerank template {}: {}; the score is {}", loaded.reranker->name(),
-                 loaded.reranker->reason(), loaded.reranker->FormulaText());
-  } else {
-    spdlog::info("rerank requests are refused: {}", loaded.no_reranker_reason);
-  }
   server_options_.reranker = std::move(loaded.reranker);
   server_options_.no_reranker_reason = std::move(loaded.no_reranker_reason);
 }

@@ -139,7 +139,7 @@ void PrintReranker(const coordinator::LoadedReranker& loaded) {
   }
   const coordinator::Reranker& reranker = *loaded.reranker;
   std::printf("  template            %s%s\n", reranker.name().c_str(),
-              loaded.is_guess ? " (a guess: its scores may mean little)" : "");
+              reranker.is_guess() ? " (a guess: its scores may mean little)" : "");
   std::printf("  why                 %s\n", reranker.reason().c_str());
   std::printf("  score               %s\n", reranker.FormulaText().c_str());
   std::string labels;

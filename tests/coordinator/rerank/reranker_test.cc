@@ -117,7 +117,7 @@ TEST_F(Rerankers, LogitScoresLabelsTellTheTemplate) {
   EXPECT_EQ(loaded.reranker->reason(), "1_LogitScore/config.json has its labels");
   EXPECT_EQ(loaded.reranker->FormulaText(), "sigmoid(true - false)");
   EXPECT_EQ(loaded.reranker->labels(), (proto::LabelList{Id("yes"), Id("no")}));
-  EXPECT_FALSE(loaded.is_guess);
+  EXPECT_FALSE(loaded.reranker->is_guess());
   EXPECT_TRUE(loaded.reranker->is_probability());
   EXPECT_THAT(loaded.reranker->default_instruction(), HasSubstr("Given a web search query"));
   WriteLogitScore("Yes");
@@ -227,7 +227,7 @@ TEST_F(Rerankers, TheNameDecidesOnlyBetweenCandidates) {
 TEST_F(Rerankers, TheNameNeedsTheVocabulary) {
   SetUpModel("mxbai-rerank-base-v2", "qwen2", "gemma");
   EXPECT_EQ(Name(), "yes-no");
-  EXPECT_TRUE(Load().is_guess);
+  EXPECT_TRUE(Load().reranker->is_guess());
 }
 
 TEST_F(Rerankers, FamiliesByName) {
@@ -251,7 +251,7 @@ TEST_F(Rerankers, OtherModelsGetThePlainTemplate) {
   const LoadedReranker loaded = Load();
   ASSERT_TRUE(loaded.reranker);
   EXPECT_EQ(loaded.reranker->name(), "yes-no");
-  EXPECT_TRUE(loaded.is_guess);
+  EXPECT_TRUE(loaded.reranker->is_guess());
   EXPECT_EQ(loaded.reranker->labels(), (proto::LabelList{Id(" yes"), Id(" no")}));
 }
 
