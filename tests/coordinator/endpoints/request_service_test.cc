@@ -82,7 +82,9 @@ TEST(RequestService, AnEndpointWithoutAMessageIsFoundByUrlOnly) {
 TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
   // Has the required fields of every endpoint. Each ignores those of the others.
   const auto body = ParseJson(
-      R"({"query":"q","items":["i"],"prompt":"p","max_new_tokens":1,"stream":true})", 1000);
+      R"({"query":"q","items":["i"],"documents":["d"],"prompt":"p","max_new_tokens":1,)"
+      R"("stream":true})",
+      1000);
   int streaming = 0;
   for (const Endpoint* endpoint : Endpoints()) {
     const ParsedRequest parsed = endpoint->FromJson(body.value());
