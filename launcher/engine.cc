@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include <spdlog/spdlog.h>
 
 #include "coordinator/request/delimiter_flag.h"
+#include "coordinator/rerank/rerank_template.h"
+#include "coordinator/rerank/reranker.h"
 #include "launcher/host_resources.h"
 #include "launcher/startup_agreement.h"
 #include "proto/model/partition.h"
@@ -103,11 +106,25 @@ void Engine::Configure(const EngineFlags& flags) {
   // Canonical, because the path "models/qwen3/" has an empty file name.
   const std::filesystem::path dir = std::filesystem::weakly_canonical(flags.model);
   server_options_.model_name = dir.filename().string();
-  tokenizer_ = coordinator::LoadTokenizer(flags.model);
+  tokenizer_ = coordinator::LoadTokenizer(
+      flags.model, coordinator::ControlTokensOfTemplates(flags.rerank_template));
   if (!flags.delimiter.empty()) {
     server_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
   }
+  coordinator::LoadedReranker loaded =
+      coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get());
+  if (loaded.is_guess) {
+    spdlog::warn("rerank template {}: {}; scores of rerank requests may mean little",
+                 loaded.reranker->name(), loaded.reranker->reason());
+  } else if (loaded.reranker) {
+    spdlog::info("rerank template {}: {}; the score is {}", loaded.reranker->name(),
+                 loaded.reranker->reason(), loaded.reranker->FormulaText());
+  } else {
+    spdlog::info("rerank requests are refused: {}", loaded.no_reranker_reason);
+  }
+  server_options_.reranker = std::move(loaded.reranker);
+  server_options_.no_reranker_reason = std::move(loaded.no_reranker_reason);
 }
 
 }  // namespace scorecast::launcher

@@ -33,7 +33,8 @@ class Engine {
   std::int64_t page_bytes() const { return limits_.page_bytes; }
   /// Set on rank 0 only; null if the model directory has no tokenizer.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
-  /// Set on rank 0 only: the flags' options, with the delimiter as an id and the model's name.
+  /// Set on rank 0 only: the flags' options, with the delimiter as an id, the model's name and the
+  /// reranker.
   const coordinator::ServerOptions& server_options() const { return server_options_; }
   shard::PlanRunner& runner() { return rank_->runner(); }
 

@@ -140,6 +140,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
   AddSpecialTokensFlag(app, flags.server.special_tokens_in_text);
+  app.add_option("--rerank-template", flags.rerank_template,
+                 "Prompt and score of rerank requests: the name of a built-in template, or a file")
+      ->type_name("NAME|FILE")
+      ->default_str("what the model directory says");
   AddChunkFlags(app, flags.server.chunks);
   app.add_option(
          "--max-batch-tokens", flags.max_batch_tokens,

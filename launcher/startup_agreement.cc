@@ -32,6 +32,8 @@ void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
   proto::AgreeOn(
       group,
       {OfFlag("--multi-item-scoring-delimiter", flags.is_multi_item() ? "(given)" : "(absent)"),
+       OfFlag("--rerank-template",
+              flags.rerank_template.empty() ? "(absent)" : flags.rerank_template),
        OfFlag("--max-items", std::to_string(flags.server.max_items)),
        OfFlag("--max-multi-item-seq-len", std::to_string(flags.server.max_multi_item_seq_len)),
        OfFlag("--max-batch-tokens", std::to_string(flags.max_batch_tokens)),
