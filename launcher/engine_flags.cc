@@ -134,8 +134,7 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
   app.add_option_function<std::string>(
          "--rerank-response",
          [&flags](const std::string& name) {
-           flags.server.rerank_form =
-               name == "sglang" ? RerankForm::kSglang : RerankForm::kResults;
+           flags.server.rerank_form = name == "sglang" ? RerankForm::kSglang : RerankForm::kResults;
          },
          "Form of responses to rerank requests with documents. results: an object, for clients of "
          "Cohere, Jina and vLLM; sglang: SGLang's list")
