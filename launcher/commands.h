@@ -9,6 +9,7 @@
 
 #include "coordinator/text/steps/encode_options.h"
 #include "coordinator/transports/connection/socket_options.h"
+#include "coordinator/transports/http/http_options.h"
 #include "launcher/engine_flags.h"
 
 namespace scorecast::launcher {
@@ -30,6 +31,10 @@ struct BatchFlags {
 
 struct ServeFlags {
   EngineFlags engine;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 7400;          ///< Of the request socket; 0: any free one.
+  int http_port = 7480;               ///< 0: any free one; -1: no HTTP.
+  coordinator::HttpOptions http;      ///< The resources and refused URLs are added later.
   coordinator::SocketOptions socket;  ///< The server takes `max_request_bytes` from `engine`.
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;

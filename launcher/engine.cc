@@ -58,6 +58,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
       shard::AgreeOnArithmetic(group_, instruction_set, shard::PrecisionFromName(flags.dtype));
   LogLowerInstructionSets(group_, instruction_set, options.arithmetic.instruction_set);
   const shard::ProductPrecisions precisions = options.arithmetic.products.precisions();
+  dtype_ = shard::Name(precisions.layers);
   const RankShare share = ShareOfThisRank(group_);
   proto::StartupPhase(group_, [&] {
     limits_ = MakeEngineLimits(flags, config_, precisions, group_.size(), share.memory);
@@ -102,7 +103,8 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
 void Engine::Configure(const EngineFlags& flags) {
   // Canonical, because the path "models/qwen3/" has an empty file name.
   const std::filesystem::path dir = std::filesystem::weakly_canonical(flags.model);
-  server_options_.model_name = dir.filename().string();
+  server_options_.model_name =
+      flags.served_model_name.empty() ? dir.filename().string() : flags.served_model_name;
   tokenizer_ = coordinator::LoadTokenizer(flags.model);
   if (!flags.delimiter.empty()) {
     server_options_.delimiter =

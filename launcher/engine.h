@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "coordinator/text/tokenizer.h"
 #include "launcher/engine_flags.h"
@@ -31,6 +32,8 @@ class Engine {
   std::int32_t cached_pages() const { return limits_.cached_pages; }
   /// Bytes of one page of K/V on this rank.
   std::int64_t page_bytes() const { return limits_.page_bytes; }
+  /// The precision of matrix products, as --dtype spells it.
+  const std::string& dtype() const { return dtype_; }
   /// Set on rank 0 only; null if the model directory has no tokenizer.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
   /// Set on rank 0 only: the flags' options, with the delimiter as an id and the model's name.
@@ -43,6 +46,7 @@ class Engine {
   proto::Communicator group_;
   proto::ModelConfig config_;
   EngineLimits limits_;
+  std::string dtype_;
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;
   coordinator::ServerOptions server_options_;
   std::unique_ptr<shard::RankEngine> rank_;

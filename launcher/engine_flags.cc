@@ -13,6 +13,7 @@ namespace scorecast::launcher {
 using coordinator::ChunkPositionStrategy;
 using coordinator::DelimiterVisibility;
 using coordinator::ItemTokenization;
+using coordinator::RerankForm;
 using coordinator::SpecialTokensInText;
 using shard::InstructionSet;
 
@@ -95,6 +96,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Hugging Face model directory: config.json, *.safetensors and the tokenizer")
       ->required()
       ->type_name("DIR");
+  app.add_option("--served-model-name", flags.served_model_name,
+                 "Name of the model in responses to requests that name none, and in /v1/models; "
+                 "the directory's name by default")
+      ->type_name("NAME");
   app.add_flag("--one-by-one", flags.server.one_by_one,
                "Scores each item of a request by itself. Otherwise the items of a request share the "
                "rows of its query (multi-item mode)");
@@ -126,6 +131,16 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
          "text of query and item; alone: those of the item encoded by itself")
       ->check(CLI::IsMember({"continued", "alone"}))
       ->default_str("continued; alone with --enable-mis or a delimiter");
+  app.add_option_function<std::string>(
+         "--rerank-response",
+         [&flags](const std::string& name) {
+           flags.server.rerank_form =
+               name == "sglang" ? RerankForm::kSglang : RerankForm::kResults;
+         },
+         "Form of responses to rerank requests with documents. results: an object, for clients of "
+         "Cohere, Jina and vLLM; sglang: SGLang's list")
+      ->check(CLI::IsMember({"results", "sglang"}))
+      ->default_str("results");
   app.add_option("--max-items", flags.server.max_items,
                  "Items, chunks or questions of one request, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))

@@ -18,6 +18,7 @@ namespace scorecast::launcher {
 /// Flags of every command that starts an engine. docs/requests.md documents them.
 struct EngineFlags {
   std::filesystem::path model;
+  std::string served_model_name;      ///< Empty: the directory's name.
   std::string delimiter;              ///< As given: an id or text. Empty if there is none.
   coordinator::ServerOptions server;  ///< `delimiter` and `model_name` are set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;

@@ -12,6 +12,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "launcher/client/client_command.h"
+#include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
@@ -25,8 +27,10 @@
 namespace {
 
 using scorecast::launcher::BatchFlags;
+using scorecast::launcher::ClientFlags;
 using scorecast::launcher::InspectFlags;
 using scorecast::launcher::kExitFailed;
+using scorecast::launcher::RerankFlags;
 using scorecast::launcher::ScoreFlags;
 using scorecast::launcher::ServeFlags;
 using scorecast::launcher::SuperviseFlags;
@@ -64,9 +68,18 @@ int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
 
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   AddEngineFlags(app, flags.engine);
-  app.add_option("--host", flags.socket.host, "Address to listen on")->capture_default_str();
-  app.add_option("--port", flags.socket.port, "Port of the request socket; 0: any free one")
+  app.add_option("--host", flags.host, "Address to listen on")->capture_default_str();
+  app.add_option("--port", flags.port, "Port of the request socket; 0: any free one")
       ->capture_default_str();
+  app.add_option("--http-port", flags.http_port, "Port for HTTP; 0: any free one, -1: no HTTP")
+      ->check(CLI::Range(-1, 65535))
+      ->capture_default_str();
+  app.add_option("--cors-origin", flags.http.cors_origins,
+                 "Origin whose pages may use HTTP from a browser, such as https://example.org, or "
+                 "*: all; repeat for each origin")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->default_str("none");
   app.add_option("--max-queue", flags.max_queue,
                  "Requests that wait, at most; a further one is refused with 429")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
@@ -96,6 +109,15 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->default_str(std::to_string(
           std::chrono::duration_cast<std::chrono::seconds>(flags.socket.read_timeout).count()));
   app.add_option_function<std::int64_t>(
+         "--header-timeout",
+         [&flags](std::int64_t seconds) {
+           flags.http.header_timeout = std::chrono::seconds(seconds);
+         },
+         "The same for the header of an HTTP request, without more time for its size")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
+      ->default_str(std::to_string(
+          std::chrono::duration_cast<std::chrono::seconds>(flags.http.header_timeout).count()));
+  app.add_option_function<std::int64_t>(
          "--idle-timeout",
          [&flags](std::int64_t seconds) {
            flags.socket.idle_timeout = std::chrono::seconds(seconds);
@@ -119,10 +141,28 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->default_str(std::to_string(flags.drain_time.count()));
 }
 
-void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
+/// The flags of every command that sends one request to a server.
+void AddClientFlags(CLI::App& app, ClientFlags& flags) {
   app.add_option("--connect", flags.connect, "Address of the server's request socket")
       ->required()
       ->type_name("HOST:PORT");
+  app.add_option("--timeout-ms", flags.timeout_ms,
+                 "Milliseconds after which the request is dropped")
+      ->default_str("none");
+  app.add_option_function<double>(
+         "--timeout",
+         [&flags](double seconds) {
+           flags.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
+         },
+         "Seconds until the server must have replied. Until then a connection that is refused or "
+         "lost is tried again")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->default_str(
+          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(flags.timeout).count()));
+  app.add_flag("--json", flags.json, "Prints the whole response as JSON");
+}
+
+void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
   app.add_option("--query", flags.query, "Text of the query")->required();
   app.add_option("--item", flags.items, "Text of an item; repeat for each item")
       ->expected(1)
@@ -149,20 +189,27 @@ void AddScoreFlags(CLI::App& app, ScoreFlags& flags) {
   app.add_option("--top-logprobs", flags.top_logprobs,
                  "With --json: also this many most likely tokens")
       ->capture_default_str();
-  app.add_option("--timeout-ms", flags.timeout_ms,
-                 "Milliseconds after which the request is dropped")
-      ->default_str("none");
-  app.add_option_function<double>(
-         "--timeout",
-         [&flags](double seconds) {
-           flags.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
-         },
-         "Seconds until the server must have replied. Until then a connection that is refused or "
-         "lost is tried again")
-      ->check(CLI::Range(0.001, 86400.0))
-      ->default_str(
-          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(flags.timeout).count()));
-  app.add_flag("--json", flags.json, "Prints the whole response as JSON");
+  AddClientFlags(app, flags);
+}
+
+void AddRerankFlags(CLI::App& app, RerankFlags& flags) {
+  app.add_option("--query", flags.query, "Text of the query")->required();
+  app.add_option("--document", flags.documents, "Text of a document; repeat for each document")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--documents", flags.documents_file,
+                 "Further documents, one per line; -: standard input. Blank lines are skipped")
+      ->type_name("FILE");
+  app.add_option("--instruction", flags.instruction,
+                 "What relevance means, instead of the instruction of the server's template");
+  app.add_option("--top-n", flags.top_n, "Prints only so many of the best documents; 0: all")
+      ->capture_default_str();
+  app.add_option("--max-tokens-per-doc", flags.max_tokens_per_doc,
+                 "Longer documents are cut; 0: only the model's length limits them")
+      ->capture_default_str();
+  app.add_flag("--raw-scores", flags.raw_scores,
+               "Logits, or their difference, instead of the template's formula");
+  AddClientFlags(app, flags);
 }
 
 /// Takes the words behind the first "--" off the command line.
@@ -238,6 +285,12 @@ int main(int argc, char** argv) {
       "a classifier's classes, then the item");
   AddScoreFlags(*score, score_flags);
 
+  RerankFlags rerank_flags;
+  CLI::App* rerank = app.add_subcommand(
+      "rerank",
+      "Sends documents to a server that reranks, and prints them best first: score, bar, document");
+  AddRerankFlags(*rerank, rerank_flags);
+
   TokenizeFlags tokenize_flags;
   CLI::App* tokenize = app.add_subcommand(
       "tokenize", R"(Reads {"text":...} lines from standard input and prints {"ids":[...]} lines)");
@@ -278,6 +331,9 @@ int main(int argc, char** argv) {
   }
   if (*score) {
     return Guarded(true, [&] { return RunScoreCommand(score_flags); });
+  }
+  if (*rerank) {
+    return Guarded(true, [&] { return RunRerankCommand(rerank_flags); });
   }
   if (*supervise) {
     StartLogging(supervise_flags.log_level);

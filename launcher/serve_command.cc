@@ -3,12 +3,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <future>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/host_name.hpp>
@@ -18,15 +18,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/request_service.h"
+#include "coordinator/metrics/metrics.h"
+#include "coordinator/resources/resource.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/schedule/scheduler_status.h"
-#include "coordinator/transports/connection/listening_socket.h"
+#include "coordinator/status/health.h"
 #include "coordinator/transports/connection/request_server.h"
+#include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
+#include "launcher/listening_sockets.h"
 #include "launcher/status_log.h"
 #include "launcher/stuck_ranks.h"
 #include "launcher/supervisor/supervisor_link.h"
@@ -131,13 +136,18 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
 /// The objects with which rank 0 serves clients.
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
-      : cluster(engine.runner(), engine.limits()),
+      : metrics(coordinator::Endpoints()),
+        cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
-                            .cached_pages = engine.cached_pages()}),
-        requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler),
-        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads,
-               coordinator::MakeFrameProtocol) {}
+                            .cached_pages = engine.cached_pages(),
+                            .on_pass =
+                                [this](const coordinator::PassSummary& pass) {
+                                  metrics.passes.OnPass(pass);
+                                }}),
+        requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler,
+                 coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
+        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
     coordinator::SocketOptions options = flags.socket;
@@ -146,24 +156,16 @@ struct Service {
     return options;
   }
 
+  coordinator::ServiceStatus Status() const {
+    return {cluster.Status(), scheduler.status(), server->status()};
+  }
+
+  coordinator::Metrics metrics;
   shard::QueuedCluster cluster;
   coordinator::Scheduler scheduler;
   coordinator::RequestService requests;
   std::optional<coordinator::RequestServer> server;
 };
-
-/// The request socket that the supervisor or systemd holds for this process; none if nobody does.
-Descriptor GivenSocket(SupervisorLink* supervisor, const coordinator::SocketOptions& options) {
-  if (supervisor != nullptr) {
-    return supervisor->Listen(kRequestSocket, options.host, options.port);
-  }
-  std::map<std::string, Descriptor> sockets = TakeSystemdSockets();
-  return std::move(sockets[kRequestSocket]);
-}
-
-coordinator::ServiceStatus StatusOf(const Service& service) {
-  return {service.cluster.Status(), service.scheduler.status(), service.server->status()};
-}
 
 /// The host that clients connect to: the host's name if the service listens on every address. An
 /// IPv6 address is put in brackets, because the port follows it.
@@ -174,16 +176,55 @@ std::string ReachableHost(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
+/// HOST:PORT
+std::string AddressOf(const std::string& host, std::uint16_t port) {
+  return ReachableHost(host) + ":" + std::to_string(port);
+}
+
+/// What clients read with GET. `service` must outlive the resources, and has a server.
+std::vector<coordinator::Resource> ResourcesOf(const Service& service, std::int64_t page_bytes) {
+  return {
+      coordinator::HealthResource(),
+      coordinator::ReadyResource([&service] { return service.cluster.Status(); },
+                                 [&service] { return service.requests.is_draining(); }),
+      coordinator::MetricsResource(
+          service.metrics, [&service] { return service.Status(); }, page_bytes),
+  };
+}
+
+/// Opens the service to its clients. Returns the addresses for the log.
+std::string Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
+                   SupervisorLink* supervisor, Service& service) {
+  using Listening = ListeningSockets::Listening;
+  Listening requests = sockets.Take(kRequestSocket, supervisor);
+  std::optional<Listening> http;
+  if (flags.http_port >= 0) {
+    http = sockets.Take(kHttpSocket, supervisor);
+  }
+  const std::uint16_t port =
+      service.server->Listen(requests.socket.Release(), coordinator::MakeFrameProtocol);
+  std::string addresses = "requests on " + AddressOf(requests.host, port);
+  if (http) {
+    coordinator::HttpOptions options = flags.http;
+    options.resources = ResourcesOf(service, engine.page_bytes());
+    const std::uint16_t http_port =
+        service.server->Listen(http->socket.Release(),
+                               coordinator::MakeHttpProtocol(service.requests, std::move(options)));
+    addresses += ", HTTP on " + AddressOf(http->host, http_port);
+  }
+  return addresses;
+}
+
 /// Runs on rank 0: serves clients on threads of their own, and runs plans on this one.
-/// `supervisor` may be null.
-void RunService(const ServeFlags& flags, Service& service, SupervisorLink* supervisor) {
+/// `addresses` are for the log. `supervisor` may be null.
+void RunService(const ServeFlags& flags, Service& service, const std::string& addresses,
+                SupervisorLink* supervisor) {
   DrainSignals& signals = DrainSignals::Get();
-  spdlog::info("ready: requests on {}:{}", ReachableHost(flags.socket.host),
-               service.server->port());
+  spdlog::info("ready: {}", addresses);
   if (supervisor != nullptr) {
     supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
-  std::optional<StatusLog> status_log(std::in_place, [&] { return StatusOf(service); });
+  std::optional<StatusLog> status_log(std::in_place, [&] { return service.Status(); });
   std::thread control([&] {
     const Drain drain = signals.First();
     spdlog::info("draining");
@@ -218,12 +259,19 @@ void LeaveSignalsToRankZero() {
 
 }  // namespace
 
-int RunServeCommand(const ServeFlags& given_flags) {
-  ServeFlags flags = given_flags;
+int RunServeCommand(const ServeFlags& flags) {
   // Outlives the engine, because the supervisor takes the end of the connection for that of rank 0.
   std::unique_ptr<SupervisorLink> supervisor;
-  Engine engine(flags.engine, [] {});
+  std::optional<ListeningSockets> sockets;
+  Engine engine(flags.engine, [&] {
+    sockets.emplace(flags.host);
+    sockets->Reserve(kRequestSocket, flags.port);
+    if (flags.http_port >= 0) {
+      sockets->Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
+    }
+  });
   std::optional<Service> service;
+  std::string addresses;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
       // A bad message is reported to its client, not logged.
@@ -231,17 +279,14 @@ int RunServeCommand(const ServeFlags& given_flags) {
       // Before there is a socket, because the supervisor drains every process that has one.
       DrainSignals::Get();
       supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
-      if (Descriptor socket = GivenSocket(supervisor.get(), flags.socket)) {
-        flags.socket.host = coordinator::ListeningHost(socket.get());
-        flags.socket.listening_socket = socket.Release();
-      }
       service.emplace(flags, engine);
+      addresses = Listen(flags, engine, *sockets, supervisor.get(), *service);
     } else {
       LeaveSignalsToRankZero();
     }
   });
   if (engine.is_root()) {
-    RunService(flags, *service, supervisor.get());
+    RunService(flags, *service, addresses, supervisor.get());
     LogCache(service->scheduler.cache_counters(), engine);
     engine.runner().StopFollowers();
   } else {

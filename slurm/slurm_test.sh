@@ -24,11 +24,13 @@ expect_end() {
 }
 ended() { scontrol show job "$1" | grep -Eq 'JobState=(COMPLETED|FAILED|CANCELLED|NODE_FAIL)'; }
 
-# serve: starts the service, waits until it is ready, and sets job, port and address.
+# serve: starts the service, waits until it is ready, and sets job, port, http_port and address.
 serve() {
-  job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" --port 0)
+  job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" \
+    --port 0 --http-port 0)
   eventually grep -q 'ready: requests on h1:' "serve.$job.out"
-  port=$(sed -n 's/.*ready: requests on h1://p' "serve.$job.out")
+  port=$(sed -n 's/.*ready: requests on h1:\([0-9]*\), .*/\1/p' "serve.$job.out")
+  http_port=$(sed -n 's/.*ready: .*, HTTP on h1:\([0-9]*\)$/\1/p' "serve.$job.out")
   address=$(scontrol -o show node h1 | sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')
 }
 
@@ -59,6 +61,9 @@ serve
 "$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
   --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
 test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'serve and batch differ'
+curl -sS --json '{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}' \
+  "http://$address:$http_port/v1/score" > response.json
+test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'HTTP and batch differ'
 scancel --batch --signal=USR1 "$job"
 expect_end "$job" 'COMPLETED 0'
 grep -q stopped "serve.$job.out" || fail 'no drain'

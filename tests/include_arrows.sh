@@ -28,7 +28,10 @@ set_allowed() {
     coordinator/generate/*)
       allowed="coordinator/generate coordinator/schedule coordinator/text $contracts" ;;
     coordinator/rerank/*) allowed="coordinator/rerank coordinator/text $contracts" ;;
-    coordinator/resources/*) allowed='coordinator/resources' ;;
+    coordinator/resources/*)
+      allowed="coordinator/resources coordinator/endpoints coordinator/json coordinator/request"
+      allowed="$allowed coordinator/generate coordinator/rerank coordinator/schedule"
+      allowed="$allowed coordinator/text $contracts" ;;
     coordinator/request/*)
       allowed="coordinator/request coordinator/rerank coordinator/schedule coordinator/text $contracts" ;;
     coordinator/json/*)
@@ -51,7 +54,11 @@ set_allowed() {
       allowed="$allowed coordinator/schedule coordinator/text"
       allowed="$allowed proto/wire proto/scorecast.pb.h $contracts" ;;
     coordinator/status/*)
-      allowed="coordinator/status coordinator/transports/connection coordinator/schedule $contracts" ;;
+      allowed="coordinator/status coordinator/resources coordinator/transports/connection"
+      allowed="$allowed coordinator/schedule $contracts" ;;
+    coordinator/metrics/*)
+      allowed="coordinator/metrics coordinator/endpoints coordinator/resources coordinator/schedule"
+      allowed="$allowed coordinator/status $contracts" ;;
     shard/*) allowed='shard proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
     bench/*) allowed='bench launcher coordinator shard proto' ;;
@@ -210,6 +217,13 @@ self_check() {
 0 coordinator/status/a.cc #include "coordinator/transports/connection/b.h"
 1 coordinator/status/a.cc #include "coordinator/transports/socket/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/status/b.h"
+0 coordinator/resources/a.cc #include "coordinator/endpoints/b.h"
+1 coordinator/resources/a.cc #include "coordinator/endpoints/deep/b.h"
+1 coordinator/resources/a.cc #include "coordinator/transports/connection/b.h"
+1 coordinator/endpoints/a.cc #include "coordinator/resources/b.h"
+0 coordinator/metrics/a.cc #include "coordinator/status/b.h"
+1 coordinator/metrics/a.cc #include "coordinator/transports/socket/b.h"
+1 coordinator/endpoints/a.cc #include "coordinator/metrics/b.h"
 1 coordinator/text/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/request/b.h"
 0 coordinator/schedule/a.cc #include "proto/plan/b.h"

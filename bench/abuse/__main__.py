@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from bench.abuse import attacks
+from bench.abuse import attacks, http_attacks
 from bench.abuse.abuse import Abuse, Settings, beside_polite_clients
 from bench.abuse.batch_abuses import BATCH_ABUSES
 from bench.abuse.rank_abuses import RANK_ABUSES
@@ -14,6 +14,31 @@ from bench.abuse.report import document, markdown
 from bench.abuse.service import ServiceFailed
 from bench.abuse.soak import soak
 from bench.result import add_json_flag, print_result
+
+HTTP_ABUSES: list[Abuse] = [
+    beside_polite_clients(f"http-{name}", f"{title}, HTTP", attack, http=True, **options) for name, title, attack, options in [
+        ("none", "none", lambda hostile: None, {}),
+        ("refused-texts", "200 clients with 65 kB texts that are refused", http_attacks.refused_texts, {}),
+        ("words", "15 MB of escaped text", http_attacks.words, {"drains": True}),
+        ("emoji", "1.3 million escaped emoji", http_attacks.emoji, {"drains": True}),
+        ("shared-queries", "1000 requests of 20 KB with 128 items each", http_attacks.shared_queries,
+         {"model": "0.01b", "flags": {"--max-queue": 1024}}),
+        ("empty-values", "5 million empty items", http_attacks.empty_values, {}),
+        ("nested-lists", "15 million lists in each other", http_attacks.nested_lists, {}),
+        ("tiny-chunks", "15 MB in chunks of a byte", http_attacks.tiny_chunks, {}),
+        ("gzip-bombs", "512 MB of spaces, compressed to half a megabyte", http_attacks.gzip_bombs, {}),
+        ("endless-headers", "headers of 10 MB", http_attacks.endless_headers, {}),
+        ("slow-headers", "50 connections at 1 byte/s of headers, --max-connections 50", http_attacks.slow_headers,
+         {"flags": {"--max-connections": 50}}),
+        ("slow-bodies", "50 connections at 1 byte/s of a body, --max-connections 50", http_attacks.slow_bodies,
+         {"flags": {"--max-connections": 50}}),
+        ("half-bodies", "clients that leave in the middle of a body", http_attacks.half_bodies, {}),
+        ("leaving-clients", "clients that leave before their replies", http_attacks.leaving_clients, {}),
+        ("pipelining", "thousands of requests on connections that read nothing", http_attacks.pipelining, {"drains": True}),
+        ("idle-connections", f"{http_attacks.IDLE_CONNECTIONS} idle connections", http_attacks.idle_connections,
+         {"flags": {"--max-connections-per-address": 11_000}, "drains": True}),
+    ]
+]
 
 ABUSES: list[Abuse] = [
     beside_polite_clients("none", "none", lambda hostile: None),
@@ -31,6 +56,7 @@ ABUSES: list[Abuse] = [
     beside_polite_clients("empty-messages", "16 MB frames of 8 million empty messages", attacks.empty_messages),
     beside_polite_clients("slow-senders", "50 connections at 1 byte/s, --max-connections 50", attacks.slow_senders,
                           flags={"--max-connections": 50}),
+    *HTTP_ABUSES,
     *RANK_ABUSES,
     *BATCH_ABUSES,
 ]

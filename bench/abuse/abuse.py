@@ -67,12 +67,14 @@ def start_service(settings: Settings, name: str, model: str, flags: dict[str, An
 
 
 def beside_polite_clients(name: str, title: str, attack: Callable[[Hostile], None], *, model: str = "demo",
-                          flags: dict[str, Any] | None = None, drains: bool = False) -> Abuse:
-    """An attack beside polite clients. If `drains`, the service is drained in the middle of it at the end."""
+                          flags: dict[str, Any] | None = None, drains: bool = False, http: bool = False) -> Abuse:
+    """An attack beside polite clients, all on the request socket or, if `http`, all over HTTP. If `drains`, the service
+    is drained in the middle of the attack at the end."""
 
     def run(settings: Settings, result: Result) -> None:
         with start_service(settings, name, model, flags) as service:
-            with PoliteClients(service.address) as polite:
+            address = service.http_address if http else service.address
+            with PoliteClients(address, http=http) as polite:
                 polite.phase("warm-up")
                 time.sleep(1.5)
                 for number in range(settings.rounds):
@@ -81,7 +83,7 @@ def beside_polite_clients(name: str, title: str, attack: Callable[[Hostile], Non
                     result.memory.setdefault("before", service.resident_mib())
                     service.reset_peak()
                     polite.phase(BESIDE)
-                    hostile = Hostile(attack, service.address)
+                    hostile = Hostile(attack, address, http=http)
                     time.sleep(settings.seconds)
                     result.counts += hostile.stop()
                     result.memory["peak"] = max(result.memory.get("peak", 0), service.peak_mib())
@@ -100,7 +102,10 @@ def beside_polite_clients(name: str, title: str, attack: Callable[[Hostile], Non
             if not service.runs():
                 result.notes.append(f"the service ended: {service.last_log_line()}")
             elif drains:
-                _drain_in_the_middle(service, attack, settings, result)
+                hostile = Hostile(attack, address, http=http)
+                time.sleep(2)
+                drain(service, settings, result)
+                hostile.kill()
 
     return Abuse(name, title, run)
 
@@ -113,13 +118,6 @@ def wait_until_served(polite: PoliteClients, limit: float) -> list[str]:
         unserved = [kind for kind in polite.kinds if all(sample.outcome != "ok" for sample in polite.recent(kind))]
         if not unserved or time.monotonic() > end:
             return unserved
-
-
-def _drain_in_the_middle(service: Service, attack: Callable[[Hostile], None], settings: Settings, result: Result) -> None:
-    hostile = Hostile(attack, service.address)
-    time.sleep(2)
-    drain(service, settings, result)
-    hostile.kill()
 
 
 def drain(service: Service, settings: Settings, result: Result) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from bench.abuse import wire
+from bench.abuse import http_wire, wire
 
 Address = tuple[str, int]
 
@@ -19,8 +19,11 @@ class Hostile:
     """Runs `attack`, which starts threads with `thread` and `loop`, and returns. It ends with `stop`, which returns the
     number of each kind of event that the attack has counted."""
 
-    def __init__(self, attack: Callable[[Hostile], None], address: Address) -> None:
+    def __init__(self, attack: Callable[[Hostile], None], address: Address, *, http: bool = False) -> None:
+        """`http`: whether the address is that of HTTP."""
         self.address = address
+        self.keep: list[http_wire.Connection] = []  # Connections that stay open.
+        self._connection = http_wire.Connection if http else wire.Connection
         self.counts: Counter[str] = Counter()
         context = multiprocessing.get_context("fork")
         self._pipe, other = context.Pipe()
@@ -56,10 +59,10 @@ class Hostile:
                     time.sleep(pause)
         threading.Thread(target=run, daemon=True).start()
 
-    def connect(self) -> wire.Connection:
-        return wire.Connection(self.address)
+    def connect(self) -> Any:
+        return self._connection(self.address)
 
-    def ask(self, connection: wire.Connection, message: bytes) -> None:
+    def ask(self, connection: Any, message: Any) -> None:
         """Sends a request, waits for its reply and counts it."""
         self.counts["sent"] += 1
         connection.send(message)
@@ -81,10 +84,10 @@ class Hostile:
 class Asking:
     """A client that sends the same message again when it has its reply. It connects again after a fault."""
 
-    def __init__(self, hostile: Hostile, message: bytes) -> None:
+    def __init__(self, hostile: Hostile, message: bytes | http_wire.Message) -> None:
         self._hostile = hostile
         self._message = message
-        self._connection: wire.Connection | None = None
+        self._connection: Any = None
 
     def __call__(self) -> None:
         try:

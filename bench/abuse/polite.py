@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.abuse import wire
+from bench.abuse import http_wire, wire
 
 # Clients of the kind KEPT send on one connection, FRESH connect for each request, LONG send messages of more than
 # 64 KiB, which the service treats apart.
@@ -56,13 +56,14 @@ def latencies(samples: Sequence[Sample], phase: str, kinds: Sequence[str] = (KEP
 class PoliteClients:
     """Clients of all kinds. They end with the `with` statement."""
 
-    def __init__(self, address: tuple[str, int], kinds: Sequence[str] = (KEPT, FRESH, LONG), *, timeout_ms: int | None = None,
-                 patience: float = 30.0) -> None:
-        """A request that has no reply after `patience` seconds has failed."""
+    def __init__(self, address: tuple[str, int], kinds: Sequence[str] = (KEPT, FRESH, LONG), *, http: bool = False,
+                 timeout_ms: int | None = None, patience: float = 30.0) -> None:
+        """A request that has no reply after `patience` seconds has failed. `http`: whether the address is that of HTTP."""
         self.kinds = kinds
         context = multiprocessing.get_context("fork")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=_run, args=(other, address, kinds, timeout_ms, patience), daemon=True)
+        requests = _HttpRequests(timeout_ms) if http else _SocketRequests(timeout_ms)
+        self._process = context.Process(target=_run, args=(other, address, kinds, requests, patience), daemon=True)
         self._process.start()
         other.close()
 
@@ -90,8 +91,40 @@ class PoliteClients:
         self._process.join()
 
 
+class _SocketRequests:
+    """The requests of polite clients as messages of the request socket."""
+
+    connection = wire.Connection
+
+    def __init__(self, timeout_ms: int | None) -> None:
+        self._scores = [wire.score_request(*_question(number), timeout_ms=timeout_ms) for number in range(_REQUESTS)]
+
+    def message(self, request_id: int, number: int, is_long: bool) -> bytes:
+        message = wire.request(request_id, score=self._scores[number])
+        return message + wire.padding(_LONG_BYTES) if is_long else message
+
+
+class _HttpRequests:
+    """The same requests over HTTP."""
+
+    connection = http_wire.Connection
+
+    def __init__(self, timeout_ms: int | None) -> None:
+        self._posts = {is_long: [http_wire.post(http_wire.body(*_question(number), timeout_ms=timeout_ms,
+                                                               padding="x" * (_LONG_BYTES if is_long else 0)))
+                                 for number in range(_REQUESTS)] for is_long in (False, True)}
+
+    def message(self, request_id: int, number: int, is_long: bool) -> http_wire.Message:
+        return http_wire.Message(request_id, self._posts[is_long][number])
+
+
+def _question(number: int) -> tuple[str, list[str], list[int]]:
+    return f"Is {number} small?", [" yes", f" no, {number}"], [5, 7]
+
+
 class _State:
-    def __init__(self, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None, patience: float) -> None:
+    def __init__(self, address: tuple[str, int], kinds: Sequence[str], requests: _SocketRequests | _HttpRequests,
+                 patience: float) -> None:
         self.address = address
         self.patience = patience
         self.phases: list[tuple[float, str]] = [(0, "")]  # Each with its beginning.
@@ -99,8 +132,13 @@ class _State:
         self.waiting: dict[str, dict[int, float]] = {kind: {} for kind in kinds}  # When each request was due, by its number.
         self.gives_up_at: float | None = None
         self.expected: dict[int, bytes] = {}  # Results by the request's index: the first that came.
-        self.messages = [wire.score_request(f"Is {number} small?", [" yes", f" no, {number}"], [5, 7], timeout_ms=timeout_ms)
-                         for number in range(_REQUESTS)]
+        self.requests = requests
+
+    def connect(self) -> Any:
+        return self.requests.connection(self.address, _SOURCE, timeout=self.patience)
+
+    def message(self, kind: str, number: int) -> Any:
+        return self.requests.message(number + 1, number % _REQUESTS, kind == LONG)
 
     def phase_at(self, when: float) -> str:
         return next(phase for begin, phase in reversed(self.phases) if begin <= when)
@@ -122,8 +160,9 @@ class _State:
         return self.gives_up_at is not None
 
 
-def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], timeout_ms: int | None, patience: float) -> None:
-    state = _State(address, kinds, timeout_ms, patience)
+def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], requests: _SocketRequests | _HttpRequests,
+         patience: float) -> None:
+    state = _State(address, kinds, requests, patience)
     threads = {kind: threading.Thread(target=_fresh if kind == FRESH else _kept, args=(state, kind), daemon=True)
                for kind in kinds}
     for thread in threads.values():
@@ -148,27 +187,22 @@ def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], timeout_ms: 
             os._exit(0)
 
 
-def _message(state: _State, kind: str, number: int) -> bytes:
-    message = wire.request(number + 1, score=state.messages[number % _REQUESTS])
-    return message + wire.padding(_LONG_BYTES) if kind == LONG else message
-
-
 def _kept(state: _State, kind: str) -> None:
     """Sends at fixed times, whether earlier requests have got their replies or not. A stall of the service is therefore
     seen by every request that is due while it lasts."""
     interval = _INTERVAL_SECONDS[kind]
-    connection: wire.Connection | None = None
+    connection: Any = None
     waiting = state.waiting[kind]
     number = 0
     next_due = time.monotonic()
     while not state.is_over() or (waiting and time.monotonic() < (state.gives_up_at or 0)):
         try:
-            connection = connection or wire.Connection(state.address, _SOURCE, timeout=state.patience)
+            connection = connection or state.connect()
             if time.monotonic() >= next_due and not state.is_over():
                 waiting[number] = next_due
                 next_due += interval
                 number += 1
-                connection.send(_message(state, kind, number - 1))
+                connection.send(state.message(kind, number - 1))
             if select.select([connection.socket], [], [], max(0.0, min(0.05, next_due - time.monotonic())))[0]:
                 connection.read()
             while response := connection.buffered():
@@ -198,10 +232,10 @@ def _fresh(state: _State, kind: str) -> None:
         outcome = "not connected"
         connection = None
         try:
-            connection = wire.Connection(state.address, _SOURCE, timeout=state.patience)
+            connection = state.connect()
             outcome = "closed"
             connection.socket.settimeout(0.1)
-            connection.send(_message(state, kind, number))
+            connection.send(state.message(kind, number))
             outcome = _outcome_of(state, connection, number, due)
         except TimeoutError:
             outcome = NO_REPLY
@@ -216,7 +250,7 @@ def _fresh(state: _State, kind: str) -> None:
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _outcome_of(state: _State, connection: wire.Connection, number: int, due: float) -> str:
+def _outcome_of(state: _State, connection: Any, number: int, due: float) -> str:
     while True:
         try:
             return state.outcome(number % _REQUESTS, connection.receive())

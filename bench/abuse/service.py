@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_READY = re.compile(r"ready: requests on (\S+):(\d+)")
+_READY = re.compile(r"ready: requests on (\S+):(\d+)(?:, HTTP on (\S+):(\d+))?\n")
 _READY_SECONDS = 120
 
 
@@ -45,12 +45,12 @@ class Service:
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), str(scorecast), "serve",
-                   "--model", str(model), "--port", "0", *flags_for(scorecast, "serve", flags)]
+                   "--model", str(model), *flags_for(scorecast, "serve", {"--port": 0, "--http-port": 0, **flags})]
         with log.open("w") as file:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
                                              start_new_session=True)
         try:
-            self.address = self._wait_until_ready()
+            self.address, self._http_address = self._wait_until_ready()
             self.ranks = _ranks_of(self._process.pid)
             if len(self.ranks) != ranks:
                 raise ServiceFailed(f"{len(self.ranks)} ranks were found, not {ranks}")
@@ -63,6 +63,12 @@ class Service:
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+    @property
+    def http_address(self) -> tuple[str, int]:
+        if not self._http_address:
+            raise ServiceFailed("the executable has no HTTP")
+        return self._http_address
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to mpirun."""
@@ -112,18 +118,20 @@ class Service:
                 pass  # The peak is then that since the start.
 
     def listening_ports(self) -> list[list[tuple[str, int]]]:
-        """For each rank, the addresses at which it accepts connections, without that of the requests."""
-        return [[at for at in _listening(pid) if at[1] != self.address[1]] for pid in self.ranks]
+        """For each rank, the addresses at which it accepts connections, without those of the requests."""
+        requests = [at[1] for at in (self.address, self._http_address) if at]
+        return [[at for at in _listening(pid) if at[1] not in requests] for pid in self.ranks]
 
     def last_log_line(self) -> str:
         return last_log_line(self.log.read_text(errors="replace"))
 
-    def _wait_until_ready(self) -> tuple[str, int]:
+    def _wait_until_ready(self) -> tuple[tuple[str, int], tuple[str, int] | None]:
+        """The addresses of the request socket and of HTTP, which an older executable does not have."""
         deadline = time.monotonic() + _READY_SECONDS
         while time.monotonic() < deadline:
             ready = _READY.search(self.log.read_text(errors="replace"))
             if ready:
-                return ready[1], int(ready[2])
+                return (ready[1], int(ready[2])), (ready[3], int(ready[4])) if ready[3] else None
             if self._process.poll() is not None:
                 break
             time.sleep(0.05)

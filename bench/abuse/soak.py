@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.abuse import attacks
+from bench.abuse import attacks, http_attacks
 from bench.abuse.abuse import AFTER, ALONE, BESIDE, Settings, start_service, wait_until_served
 from bench.abuse.hostile import Hostile
 from bench.abuse.polite import NO_REPLY, OTHER_BITS, PoliteClients, Sample, latencies
@@ -21,7 +21,7 @@ from bench.progress import progress
 _MODEL = "0.01b:sentencepiece-bpe"
 _ATTACKS = [attacks.refused_texts, attacks.emoji, attacks.spaces, attacks.words, attacks.one_word, attacks.shared_queries,
             attacks.empty_messages, attacks.slow_senders, attacks.huge_announced_frames, attacks.mutated_frames,
-            attacks.leaving_clients, attacks.short_deadlines]
+            attacks.leaving_clients, attacks.short_deadlines, *http_attacks.ATTACKS]
 _STOP_SECONDS = 0.5  # For which a rank is stopped now and then.
 _SETTLE_SECONDS = 15
 # The memory may grow by this much from the end of the warm-up to the end.
@@ -68,7 +68,9 @@ class _Attacks:
         self._strangers: list[socket.socket] = []
 
     def _start(self, attack: Any) -> tuple[Hostile, float]:
-        return Hostile(attack, self._service.address), time.monotonic() + self._random.uniform(5, 30)
+        http = attack in http_attacks.ATTACKS
+        address = self._service.http_address if http else self._service.address
+        return Hostile(attack, address, http=http), time.monotonic() + self._random.uniform(5, 30)
 
     def restart_some(self) -> None:
         for i, (attack, (hostile, until)) in enumerate(self._running):
@@ -109,24 +111,29 @@ def soak(settings: Settings, seconds: float, patience: float) -> SoakResult:
     result = SoakResult(seconds)
     # A small cache, which is soon full, so that memory which grows later is not its.
     with (start_service(settings, "soak", _MODEL, {"--kv-cache-mb": 16}) as service,
-          PoliteClients(service.address, patience=patience) as polite):
+          PoliteClients(service.address, patience=patience) as on_socket,
+          PoliteClients(service.http_address, http=True, patience=patience) as over_http):
+        all_polite = (on_socket, over_http)
 
         def note_memory(when: str) -> None:
             result.memory.append((when, service.resident_mib(), service.peak_mib()))
             progress(f"abuse: soak: {when}: {service.resident_mib():.0f} MiB")
 
-        polite.phase(ALONE)
+        for polite in all_polite:
+            polite.phase(ALONE)
         time.sleep(5)
         note_memory("at first")
         # The heaps of all threads grow to their working sizes in the first third.
         for name, share in (("after a third", 1 / 3), ("at the end", 2 / 3)):
-            polite.phase(BESIDE)
+            for polite in all_polite:
+                polite.phase(BESIDE)
             _abuse(service, share * seconds, result)
-            polite.phase(AFTER)
-            wait_until_served(polite, patience)
+            for polite in all_polite:
+                polite.phase(AFTER)
+                wait_until_served(polite, patience)
             time.sleep(_SETTLE_SECONDS)
             note_memory(name)
-        result.samples = polite.stop(patience)
+        result.samples = [sample for polite in all_polite for sample in polite.stop(patience)]
         if not service.runs():
             result.faults.append(f"the service ended: {service.last_log_line()}")
         else:

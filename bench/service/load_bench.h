@@ -20,8 +20,9 @@ struct LoadOptions {
   double seconds = 20;  ///< Duration of arrivals at each rate.
   /// Number of requests, one at a time, by which the capacity is measured.
   int service_rounds = 5;
-  double first_rate = 0.3;  ///< As a share of the capacity.
-  double growth = 1.3;      ///< Factor from each rate to the next.
+  int transport_rounds = 30;  ///< Requests on the socket, and as many over HTTP.
+  double first_rate = 0.3;    ///< As a share of the capacity.
+  double growth = 1.3;        ///< Factor from each rate to the next.
   int max_rates = 12;
   double limit_ms = 500;           ///< Limit of p99.
   std::int64_t timeout_ms = 5000;  ///< A request's deadline.

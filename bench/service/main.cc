@@ -9,6 +9,7 @@
 #include "bench/service/load_bench.h"
 #include "bench/service/report.h"
 #include "bench/service/service_process.h"
+#include "bench/service/transport_bench.h"
 
 namespace {
 
@@ -80,8 +81,12 @@ void AddLoadFlags(CLI::App& app, LoadOptions& options) {
   app.add_option("--growth", options.growth, "Factor from each rate to the next")
       ->check(CLI::Range(1.01, 10.0))
       ->capture_default_str();
-  app.add_option("--max-rates", options.max_rates, "Largest number of rates")
+  app.add_option("--transport-rounds", options.transport_rounds,
+                 "Requests on the socket and over HTTP, in turns")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-rates", options.max_rates, "Largest number of rates; 0: none is tried")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--limit-ms", options.limit_ms, "Limit of p99 in milliseconds")
       ->check(CLI::PositiveNumber)
@@ -107,9 +112,11 @@ void RunLoad(const CommonFlags& flags, LoadOptions options) {
   Progress("load: starting the services");
   const ServiceProcess one_by_one(flags.OneByOne());
   const ServiceProcess multi_item(flags.MultiItem());
+  const TransportFigures transports =
+      RunTransportBench(multi_item, options.workload, options.vocab_size, options.transport_rounds);
   const std::vector<LoadFigures> all =
       RunLoadBench({{"one by one", one_by_one}, {"multi-item", multi_item}}, options);
-  (flags.json ? PrintLoadJson : PrintLoadTables)(flags.title(), options, all);
+  (flags.json ? PrintLoadJson : PrintLoadTables)(flags.title(), options, transports, all);
 }
 
 }  // namespace
@@ -130,8 +137,8 @@ int main(int argc, char** argv) {
   AddIdleFlags(*idle, idle_options);
   CLI::App* load = app.add_subcommand(
       "load",
-      "Latency under Poisson arrivals at rising rates, with items scored one by one and all in one "
-      "pass, in turns");
+      "Time of a request on the socket and over HTTP; latency under Poisson arrivals at rising "
+      "rates, with items scored one by one and all in one pass, in turns");
   AddCommonFlags(*load, load_flags);
   AddLoadFlags(*load, load_options);
   CLI11_PARSE(app, argc, argv);

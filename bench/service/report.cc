@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -102,6 +103,26 @@ void PrintBest(const LoadOptions& options, const std::vector<LoadFigures>& all) 
   }
 }
 
+void PrintTransports(const TransportFigures& transports) {
+  std::printf(
+      "\nA request alone, %zu times on each in turns; milliseconds: median (min-max). Outside: "
+      "without the server's waiting and computing.\n\n"
+      "| transport | a request | outside |\n|---|---|---|\n",
+      transports.socket.client.values.size());
+  for (const auto& [name, times] :
+       {std::pair{"socket", &transports.socket}, std::pair{"HTTP", &transports.http}}) {
+    std::printf("| %s | %s | %s |\n", name, Spread(times->client, 2).c_str(),
+                Spread(times->outside, 3).c_str());
+  }
+  std::printf("| HTTP - socket, limit %g | %.2f | %.3f |\n", kHttpLimitMs,
+              transports.http.client.Median() - transports.socket.client.Median(),
+              transports.http.outside.Median() - transports.socket.outside.Median());
+}
+
+json ToJson(const TransportTimes& times) {
+  return {{"client_ms", times.client.values}, {"outside_ms", times.outside.values}};
+}
+
 json ToJson(const LoadFigures& figures, const LoadOptions& options) {
   json steps = json::array();
   for (const LoadStep& step : figures.steps) {
@@ -177,7 +198,7 @@ void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
 }
 
 void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
-                     const std::vector<LoadFigures>& all) {
+                     const TransportFigures& transports, const std::vector<LoadFigures>& all) {
   PrintTitle("Load", title, options.workload);
   std::printf(", Poisson arrivals for %g s at each rate; latencies from the scheduled arrival\n\n",
               options.seconds);
@@ -189,10 +210,11 @@ void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
       "large, "
       "other programs used the machine.\n");
   PrintBest(options, all);
+  PrintTransports(transports);
 }
 
 void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
-                   const std::vector<LoadFigures>& all) {
+                   const TransportFigures& transports, const std::vector<LoadFigures>& all) {
   json modes = json::array();
   for (const LoadFigures& figures : all) {
     modes.push_back(ToJson(figures, options));
@@ -203,6 +225,8 @@ void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
   result["timeout_ms"] = options.timeout_ms;
   result["seed"] = options.seed;
   result["modes"] = modes;
+  result["socket"] = ToJson(transports.socket);
+  result["http"] = ToJson(transports.http);
   PrintJson(result);
 }
 

@@ -6,6 +6,7 @@
 #include "bench/random_model.h"
 #include "bench/service/idle_bench.h"
 #include "bench/service/load_bench.h"
+#include "bench/service/transport_bench.h"
 
 namespace scorecast::bench {
 
@@ -25,8 +26,8 @@ void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
                    const IdleFigures& figures);
 
 void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
-                     const std::vector<LoadFigures>& all);
+                     const TransportFigures& transports, const std::vector<LoadFigures>& all);
 void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
-                   const std::vector<LoadFigures>& all);
+                   const TransportFigures& transports, const std::vector<LoadFigures>& all);
 
 }  // namespace scorecast::bench

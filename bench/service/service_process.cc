@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <regex>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -39,6 +40,8 @@ std::vector<std::string> CommandLine(const ServiceOptions& options) {
                                    "--max-batch-tokens",
                                    std::to_string(options.max_batch_tokens),
                                    "--port",
+                                   "0",
+                                   "--http-port",
                                    "0"};
   if (options.one_by_one) {
     line.emplace_back("--one-by-one");
@@ -75,14 +78,13 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   return children;
 }
 
-/// The address, if this is the line that the service prints when it is ready; else empty.
-std::string AddressIn(const std::string& line) {
-  const std::string before = "ready: requests on ";
-  const std::size_t found = line.find(before);
-  return found == std::string::npos ? "" : line.substr(found + before.size());
-}
-
 }  // namespace
+
+ServiceProcess::Addresses ServiceProcess::AddressesIn(const std::string& line) {
+  static const std::regex kReady(R"(ready: requests on (\S+), HTTP on (\S+)$)");
+  std::smatch found;
+  return std::regex_search(line, found, kReady) ? Addresses{found[1], found[2]} : Addresses{};
+}
 
 ServiceProcess::ServiceProcess(const ServiceOptions& options) : num_ranks_(options.ranks) {
   std::vector<std::string> line = CommandLine(options);
@@ -105,12 +107,12 @@ ServiceProcess::ServiceProcess(const ServiceOptions& options) : num_ranks_(optio
     close(output[0]);
     throw std::system_error(errno, std::generic_category(), "fork");
   }
-  std::future<std::string> ready = ready_.get_future();
+  std::future<Addresses> ready = ready_.get_future();
   reader_ = std::thread([this, fd = output[0]] { ReadLog(fd); });
   if (ready.wait_for(kReadyTime) == std::future_status::ready) {
-    address_ = ready.get();
+    addresses_ = ready.get();
   }
-  if (address_.empty()) {
+  if (addresses_.requests.empty()) {
     Stop();
     throw std::runtime_error("the service did not start:\n" + Log());
   }
@@ -150,16 +152,16 @@ void ServiceProcess::ReadLog(int fd) {
         line += c;
         continue;
       }
-      if (const std::string address = AddressIn(line); !is_ready && !address.empty()) {
+      if (const Addresses found = AddressesIn(line); !is_ready && !found.requests.empty()) {
         is_ready = true;
-        ready_.set_value(address);
+        ready_.set_value(found);
       }
       line.clear();
     }
   }
   close(fd);
   if (!is_ready) {
-    ready_.set_value("");
+    ready_.set_value({});
   }
 }
 
@@ -186,7 +188,7 @@ void ServiceProcess::Stop() {
   }
   reader_.join();
   pid_ = -1;
-  if (!address_.empty() && (!WIFEXITED(status_) || WEXITSTATUS(status_) != 0)) {
+  if (!addresses_.requests.empty() && (!WIFEXITED(status_) || WEXITSTATUS(status_) != 0)) {
     std::fprintf(stderr, "bench: the service did not end normally:\n%s", Log().c_str());
   }
 }

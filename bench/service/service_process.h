@@ -17,10 +17,10 @@ struct ServiceOptions {
   int ranks = 2;
   int threads = 0;  ///< Of each rank; 0: its share of the CPUs.
   int max_batch_tokens = 8192;
-  bool one_by_one = false;
+  bool one_by_one = false;  ///< Otherwise in one pass.
 };
 
-/// `scorecast serve` under mpirun, on a free port of the loopback interface. The destructor drains
+/// `scorecast serve` under mpirun, on free ports of the loopback interface. The destructor drains
 /// it. If this process dies, the service ends, too.
 class ServiceProcess {
  public:
@@ -32,7 +32,9 @@ class ServiceProcess {
   ServiceProcess& operator=(const ServiceProcess&) = delete;
 
   /// HOST:PORT of the request socket.
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return addresses_.requests; }
+  /// HOST:PORT of HTTP.
+  const std::string& http_address() const { return addresses_.http; }
   /// The process id of mpirun.
   pid_t pid() const { return pid_; }
   /// Process ids by rank; mpirun starts the ranks in order. Throws std::runtime_error if the
@@ -40,6 +42,13 @@ class ServiceProcess {
   std::vector<pid_t> Ranks() const;
 
  private:
+  struct Addresses {
+    std::string requests;  ///< Empty if the service ended before it was ready.
+    std::string http;
+  };
+
+  /// The addresses, if this is the line that the service prints when it is ready.
+  static Addresses AddressesIn(const std::string& line);
   void ReadLog(int fd);
   bool EndsWithin(std::chrono::seconds time);
   void Stop();
@@ -48,8 +57,8 @@ class ServiceProcess {
   const int num_ranks_;
   pid_t pid_ = -1;
   int status_ = 0;
-  std::string address_;
-  std::promise<std::string> ready_;  ///< The address; empty if the service ends before it is ready.
+  Addresses addresses_;
+  std::promise<Addresses> ready_;
   std::mutex mutex_;
   std::string log_;  ///< The service's whole output.
   std::thread reader_;

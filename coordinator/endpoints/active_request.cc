@@ -6,12 +6,14 @@ namespace scorecast::coordinator {
 
 ActiveRequest::ActiveRequest(const Endpoint& endpoint, Clock::time_point arrived,
                              std::shared_ptr<ResponseSink> sink)
-    : endpoint_(endpoint), arrived_(arrived), client_(sink->client()) {
+    : endpoint_(endpoint), arrived_(arrived), client_(sink->client()), id_(sink->request_id()) {
   parts_.sink = std::move(sink);
 }
 
-void ActiveRequest::Accept(std::unique_ptr<EndpointRequest> parsed, Held bytes, Held room,
+void ActiveRequest::Accept(std::unique_ptr<EndpointRequest> parsed, Held bytes,
+                           std::int64_t reply_bytes, Held room,
                            std::optional<Clock::time_point> deadline) {
+  reply_bytes_ = reply_bytes;
   deadline_ = deadline;
   parts_.parsed = std::move(parsed);
   parts_.bytes = std::move(bytes);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,7 +25,7 @@ class ActiveRequest {
     std::shared_ptr<ResponseSink> sink;
     std::unique_ptr<EndpointRequest> parsed;  ///< Null once TakeParsed was called.
     Held bytes;                               ///< Those of `parsed`.
-    Held room;                                ///< The bound on the response's bytes.
+    Held room;                                ///< The bound on the reply's bytes.
     JobTicket ticket = 0;                     ///< Scheduler::kNoTicket if no job is queued.
   };
 
@@ -35,12 +36,16 @@ class ActiveRequest {
   Clock::time_point arrived() const { return arrived_; }
   /// See ResponseSink::client.
   const std::string& client() const { return client_; }
+  /// See ResponseSink::request_id.
+  const std::string& id() const { return id_; }
+  /// Upper bound on the bytes of the reply. Set by Accept.
+  std::int64_t reply_bytes() const { return reply_bytes_; }
   /// Absent if the request names none. Set by Accept.
   std::optional<Clock::time_point> deadline() const { return deadline_; }
 
   /// Records the checked parts of the request. Called once, before other threads know it.
-  void Accept(std::unique_ptr<EndpointRequest> parsed, Held bytes, Held room,
-              std::optional<Clock::time_point> deadline);
+  void Accept(std::unique_ptr<EndpointRequest> parsed, Held bytes, std::int64_t reply_bytes,
+              Held room, std::optional<Clock::time_point> deadline);
 
   /// True once the request is over.
   const std::atomic<bool>& is_over() const { return is_over_; }
@@ -62,6 +67,8 @@ class ActiveRequest {
   const Endpoint& endpoint_;
   const Clock::time_point arrived_;
   const std::string client_;
+  const std::string id_;
+  std::int64_t reply_bytes_ = 0;
   std::optional<Clock::time_point> deadline_;
   std::atomic<bool> is_over_ = false;
   std::mutex mutex_;

@@ -6,6 +6,15 @@
 
 namespace scorecast::coordinator {
 
+void EndpointResponse::ToMessage(v1::Response& /*message*/) const {
+  proto::Check(false, "an endpoint that has a message converts its responses");
+}
+
+ParsedRequest Endpoint::FromMessage(const v1::Request& /*message*/) const {
+  proto::Check(false, "an endpoint that has a message reads it");
+  return std::unique_ptr<EndpointRequest>();
+}
+
 void Endpoint::ToMessage(std::size_t /*output*/, const CompletionDelta& /*delta*/,
                          v1::Response& /*message*/) const {
   proto::Check(false, "an endpoint whose requests stream has a message for deltas");

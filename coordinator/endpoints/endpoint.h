@@ -36,13 +36,15 @@ struct EndpointResponse {
   virtual ~EndpointResponse() = default;
 
   virtual OrderedJson ToJson() const = 0;
-  /// Sets the endpoint's own field of `message`.
-  virtual void ToMessage(v1::Response& message) const = 0;
+  /// Sets the endpoint's own field of `message`. Overridden by endpoints that have a message; the
+  /// default is a broken invariant.
+  virtual void ToMessage(v1::Response& message) const;
 
   std::string model;  ///< Set by RequestService, like `timings`.
   /// The endpoint sets only `completion_tokens`.
   Usage usage;
   Timings timings;
+  std::int64_t items = 0;  ///< See Readout::Items. Set by RequestService.
 };
 
 /// [sequences][reads] of a job.
@@ -58,6 +60,8 @@ struct Readout {
 
   /// The size of the request for the log, such as "3 items".
   virtual std::string Summary() const = 0;
+  /// How many texts the response judges: items, documents or questions.
+  virtual std::int64_t Items() const = 0;
 
   std::int64_t prompt_tokens = 0;  ///< See Usage.
 };
@@ -107,13 +111,14 @@ class Endpoint {
   /// All of them mean the same. The first one is the usual one.
   virtual std::span<const std::string_view> urls() const = 0;
   /// Number of the endpoint's field in v1::Request, or 0 if it has no message.
-  virtual int message_field() const = 0;
+  virtual int message_field() const { return 0; }
   /// The fields of each form that a body may have. FromJson reads no others.
   virtual std::span<const FieldTable* const> forms() const { return {}; }
 
   virtual ParsedRequest FromJson(const nlohmann::json& body) const = 0;
-  /// `message` has the endpoint's field.
-  virtual ParsedRequest FromMessage(const v1::Request& message) const = 0;
+  /// `message` has the endpoint's field. Overridden by endpoints that have one; the default is a
+  /// broken invariant.
+  virtual ParsedRequest FromMessage(const v1::Request& message) const;
 
   /// Sets the field of `message` that holds a delta of completion `output`. Overridden by endpoints
   /// whose requests can stream; the default is a broken invariant.

@@ -48,13 +48,38 @@ Error ClientLeft() {
   return {499, "client_left", "The client left before its request was computed.", ""};
 }
 
-/// Gives the sink an error. `parts` are those of a request that is over, and are freed first.
-void RefuseTo(std::string_view endpoint, ActiveRequest::Parts parts, Error error) {
-  LogRefusal(endpoint, error);
-  const std::shared_ptr<ResponseSink> sink = std::move(parts.sink);
-  parts = {};
-  sink->OnDone({[error = std::move(error)]() -> Expected<Response> { return Unexpected(error); }});
-}
+/// Tells the observer of the end of a request that has been computed. A response that is never
+/// formed is that of a client that has left.
+class ComputedEnd {
+ public:
+  /// `observer` may be null.
+  ComputedEnd(RequestObserver* observer, const ActiveRequest& request)
+      : observer_(observer), endpoint_(request.endpoint()), client_(request.client()) {}
+  ~ComputedEnd() { Tell(ClientLeft().code, nullptr); }
+  ComputedEnd(const ComputedEnd&) = delete;
+  ComputedEnd& operator=(const ComputedEnd&) = delete;
+
+  void Formed(const Expected<Response>& response) {
+    if (response) {
+      Tell(kOk, response->get());
+    } else {
+      Tell(response.error().code, nullptr);
+    }
+  }
+
+ private:
+  static constexpr int kOk = 200;
+
+  void Tell(int code, const EndpointResponse* response) {
+    if (observer_ != nullptr) {
+      std::exchange(observer_, nullptr)->OnEnd({&endpoint_, client_, code, response});
+    }
+  }
+
+  RequestObserver* observer_;
+  const Endpoint& endpoint_;
+  const std::string client_;
+};
 
 /// A request whose text is too much for the memory must not end the process.
 Expected<PreparedRequest> PrepareParsed(const EndpointRequest& parsed,
@@ -74,18 +99,21 @@ Expected<Response> RespondTo(const JobResult& result, const Readout& readout) {
   }
 }
 
-Expected<Response> Form(const Endpoint& endpoint, const std::string& model, const Readout& readout,
-                        const RequestTimes& times, const JobResult& result) {
+Expected<Response> Form(const Endpoint& endpoint, const std::string& request_id,
+                        const std::string& model, const Readout& readout, const RequestTimes& times,
+                        const JobResult& result) {
   Expected<Response> response = RespondTo(result, readout);
   if (!response) {
-    LogRefusal(endpoint.name(), response.error());
+    LogRefusal(endpoint.name(), request_id, response.error());
     return response;
   }
   (*response)->model = model;
   (*response)->usage.prompt_tokens = readout.prompt_tokens;
   (*response)->usage.cached_tokens = result.cached_tokens;
   (*response)->timings = TimingsOf(times, result);
-  LogResponse(endpoint.name(), readout.Summary(), (*response)->usage, (*response)->timings);
+  (*response)->items = readout.Items();
+  LogResponse(endpoint.name(), request_id, readout.Summary(), (*response)->usage,
+              (*response)->timings);
   return response;
 }
 
@@ -93,12 +121,14 @@ Expected<Response> Form(const Endpoint& endpoint, const std::string& model, cons
 
 RequestService::RequestService(const proto::ModelConfig& config, const Tokenizer* tokenizer,
                                const ServerOptions& options, Scheduler& scheduler,
-                               EndpointList endpoints, DeadlineTimer::Now now)
+                               EndpointList endpoints, DeadlineTimer::Now now,
+                               RequestObserver* observer)
     : config_(config),
       tokenizer_(tokenizer),
       options_(options),
       scheduler_(scheduler),
       endpoints_(endpoints),
+      observer_(observer),
       deadlines_([this](const std::vector<Request>& late) { EndAll(late, DeadlinePassed()); },
                  std::move(now)) {}
 
@@ -147,20 +177,21 @@ RequestService::Request RequestService::Admit(const Endpoint& endpoint, ParsedRe
                                               Held bytes) {
   auto request = std::make_shared<ActiveRequest>(endpoint, arrived, sink);
   const auto refuse = [&](Error error) {
-    RefuseTo(endpoint.name(), *request->End(), std::move(error));
+    Refuse(*request, *request->End(), std::move(error));
     return request;
   };
   if (auto fault = AdmissionFault(parsed, *sink)) {
     return refuse(*std::move(fault));
   }
-  const std::int64_t response_bytes = (*parsed)->ResponseBytesBound(config_);
+  const std::int64_t response_bytes =
+      (*parsed)->ResponseBytesBound(config_) * sink->bytes_per_message_byte();
   Held room = sink->held_bytes().Hold(response_bytes);
   if (auto fault = RoomFault(response_bytes, sink->held_bytes().all())) {
     room.reset();
     return refuse(*std::move(fault));
   }
   const auto deadline = DeadlineOf(**parsed, arrived);
-  request->Accept(*std::move(parsed), std::move(bytes), std::move(room), deadline);
+  request->Accept(*std::move(parsed), std::move(bytes), response_bytes, std::move(room), deadline);
   if (deadline && *deadline <= deadlines_.now()) {
     return refuse(DeadlinePassed());
   }
@@ -201,7 +232,7 @@ void RequestService::Prepare(const Request& request) {
   job.cache_salt = parsed.cache_salt.value_or("");
   job.sequences = std::move(prepared->sequences);
   job.generations = std::move(prepared->generations);
-  job.done = [this, request, is_long = parsed.ResponseBytesBound(config_) > kLongBytes,
+  job.done = [this, request, is_long = request->reply_bytes() > kLongBytes,
               model = parsed.model.value_or(options_.model_name),
               times = RequestTimes{request->arrived(), begin, Clock::now()},
               readout = std::move(prepared->readout)](JobResult job_result) mutable {
@@ -212,9 +243,10 @@ void RequestService::Prepare(const Request& request) {
       EndAll({request}, job_result.rows.error());
       return;
     }
-    auto form = [&endpoint = request->endpoint(), model, times, readout = std::move(readout),
+    auto form = [&endpoint = request->endpoint(), id = request->id(), model, times,
+                 readout = std::move(readout),
                  result = std::make_shared<JobResult>(std::move(job_result))] {
-      return Form(endpoint, model, *readout, times, *result);
+      return Form(endpoint, id, model, *readout, times, *result);
     };
     Respond(request, {std::move(form), nullptr, is_long});
   };
@@ -224,12 +256,35 @@ void RequestService::Prepare(const Request& request) {
   }
 }
 
+void RequestService::NoteRefusal(const Endpoint* endpoint, std::string_view client,
+                                 const Error& error) {
+  if (observer_ != nullptr) {
+    observer_->OnEnd({endpoint, client, error.code, nullptr});
+  }
+}
+
+void RequestService::Refuse(const ActiveRequest& request, ActiveRequest::Parts parts, Error error) {
+  LogRefusal(request.endpoint().name(), request.id(), error);
+  if (observer_ != nullptr) {
+    observer_->OnEnd({&request.endpoint(), request.client(), error.code, nullptr});
+  }
+  const std::shared_ptr<ResponseSink> sink = std::move(parts.sink);
+  parts = {};
+  sink->OnDone({[error = std::move(error)]() -> Expected<Response> { return Unexpected(error); }});
+}
+
 void RequestService::Respond(const Request& request, DeferredResponse response) {
   std::optional<ActiveRequest::Parts> parts = request->End();
   if (!parts) {
     return;
   }
   response.room = std::move(parts->room);
+  response.form = [form = std::move(response.form),
+                   end = std::make_shared<ComputedEnd>(observer_, *request)] {
+    Expected<Response> formed = form();
+    end->Formed(formed);
+    return formed;
+  };
   parts->sink->OnDone(std::move(response));
   parts->sink.reset();
   Deregister({request});
@@ -250,7 +305,7 @@ void RequestService::EndAll(const std::vector<Request>& requests, const Error& e
   scheduler_.Cancel(std::move(tickets));
   std::vector<Request> over;
   for (auto& [request, parts] : ended) {
-    RefuseTo(request->endpoint().name(), std::move(parts), error);
+    Refuse(*request, std::move(parts), error);
     over.push_back(request);
   }
   Deregister(over);

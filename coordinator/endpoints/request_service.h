@@ -14,6 +14,7 @@
 #include "coordinator/endpoints/deadline_timer.h"
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/endpoints.h"
+#include "coordinator/endpoints/request_observer.h"
 #include "coordinator/endpoints/response_sink.h"
 #include "coordinator/request/server_options.h"
 #include "coordinator/request/value_limit.h"
@@ -32,10 +33,11 @@ class RequestService {
   using Request = std::shared_ptr<ActiveRequest>;
 
   /// The arguments must outlive the service. `tokenizer` may be null. `options.delimiter`, if set,
-  /// is in the model's vocabulary. Deadlines are those of the clock `now`.
+  /// is in the model's vocabulary. Deadlines are those of the clock `now`. `observer` may be null.
   RequestService(const proto::ModelConfig& config, const Tokenizer* tokenizer,
                  const ServerOptions& options, Scheduler& scheduler,
-                 EndpointList endpoints = Endpoints(), DeadlineTimer::Now now = Clock::now);
+                 EndpointList endpoints = Endpoints(), DeadlineTimer::Now now = Clock::now,
+                 RequestObserver* observer = nullptr);
   /// Refuses what is left. No call may be under way.
   ~RequestService();
 
@@ -69,11 +71,16 @@ class RequestService {
   Request Begin(const Endpoint& endpoint, ParsedRequest parsed, Clock::time_point arrived,
                 const std::shared_ptr<ResponseSink>& sink);
 
+  /// A transport has refused a request, or a client, without Admit. `endpoint` is null if it is not
+  /// known.
+  void NoteRefusal(const Endpoint* endpoint, std::string_view client, const proto::Error& error);
+
   /// Ends requests whose clients have left. Their response is a 499. Ignores null pointers.
   void Cancel(const std::vector<Request>& requests);
 
   /// From now on every new request gets a 503.
   void StartDraining() { draining_ = true; }
+  bool is_draining() const { return draining_; }
   /// Starts draining, and ends every request that is not over with a 503.
   void RefuseAll();
   /// Returns when every admitted request is over, after `time` at the latest. False if the time ran
@@ -95,6 +102,9 @@ class RequestService {
   void Deregister(const std::vector<Request>& requests);
   /// Ends those of the requests that are not over with the error.
   void EndAll(const std::vector<Request>& requests, const proto::Error& error);
+  /// Gives the sink of a request that is over an error. `parts` are those of the request, and are
+  /// freed first.
+  void Refuse(const ActiveRequest& request, ActiveRequest::Parts parts, proto::Error error);
   /// Called when the request's job has ended.
   void Respond(const Request& request, DeferredResponse response);
 
@@ -103,6 +113,7 @@ class RequestService {
   const ServerOptions& options_;
   Scheduler& scheduler_;
   const EndpointList endpoints_;
+  RequestObserver* const observer_;
   std::atomic<bool> draining_ = false;
 
   std::mutex mutex_;

@@ -40,6 +40,13 @@ class ResponseSink {
   /// Names the client, so that clients get even shares: see Job::client.
   virtual std::string client() const = 0;
 
+  /// The id by which the client knows the request, for the log; may be empty.
+  virtual std::string request_id() const { return {}; }
+
+  /// Upper bound on the bytes that the reply takes for each byte of the response as a message: see
+  /// EndpointRequest::ResponseBytesBound.
+  virtual std::int64_t bytes_per_message_byte() const { return 1; }
+
   /// The 400 for a request that streams, if this transport cannot stream.
   virtual std::optional<proto::Error> StreamFault() const = 0;
 

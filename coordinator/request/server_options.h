@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
+
+class Reranker;
 
 enum class DelimiterVisibility {
   kHidden,  ///< No delimiter is computed: an item is scored as if it alone followed the query.
@@ -19,6 +22,13 @@ enum class DelimiterVisibility {
 enum class ItemTokenization {
   kContinued,  ///< Those that it has in the joint text of query and item.
   kAlone,      ///< Those of the item encoded by itself.
+};
+
+/// The form of the JSON response to a rerank request.
+enum class RerankForm {
+  kResults,  ///< An object with `results`, for the clients of Cohere, Jina and vLLM.
+  kTei,      ///< A list, as text-embeddings-inference has it.
+  kSglang,   ///< A list, as SGLang has it.
 };
 
 /// How this server interprets requests, and the limits of what it accepts.
@@ -40,6 +50,10 @@ struct ServerOptions {
   SpecialTokensInText special_tokens_in_text = SpecialTokensInText::kAllow;
   std::string model_name = "default";  ///< In the response to a request that names no model.
   ChunkOptions chunks;
+  std::shared_ptr<const Reranker> reranker;  ///< Null if the server does not rerank.
+  std::string no_reranker_reason;            ///< Why it does not. One line.
+  /// Of responses to requests with `documents`: kResults or kSglang.
+  RerankForm rerank_form = RerankForm::kResults;
 
   bool has_sglang_rules() const { return enable_mis || delimiter.has_value(); }
 

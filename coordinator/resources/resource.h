@@ -17,6 +17,7 @@ struct Resource {
   std::string path;
   /// Called on any thread. Must return soon, and must not wait for the ranks.
   std::function<ResourceContent()> get;
+  std::string description;  ///< One line, for /openapi.json.
 };
 
 }  // namespace scorecast::coordinator

@@ -53,6 +53,7 @@ struct ActiveJob {
 
   std::function<void(JobResult)> done;
   JobTicket ticket = 0;
+  const Clock::time_point submitted = Clock::now();
   JobSize size;
   PassCost cost;  ///< What a single pass needs to compute the whole job.
   std::vector<ActiveSequence> sequences;

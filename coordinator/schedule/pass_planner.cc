@@ -1,6 +1,7 @@
 #include "coordinator/schedule/pass_planner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -38,7 +39,7 @@ PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pa
     : limits_(limits), cache_(limits.kept_kv_rows / proto::kKvPageRows, cached_pages) {}
 
 void PassPlanner::Add(const JobPointer& job) {
-  ++waiting_jobs_;
+  waiting_since_.emplace(job->ticket, job->submitted);
   Waiting& of_client = waiting_clients_[job->client];
   ++of_client.jobs;
   of_client.size.tokens += job->size.tokens;
@@ -57,8 +58,12 @@ void PassPlanner::Add(const JobPointer& job) {
   }
 }
 
-void PassPlanner::AddStatus(SchedulerStatus& status) const {
-  status.waiting_jobs = static_cast<std::int64_t>(waiting_jobs_);
+void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) const {
+  status.waiting_jobs = static_cast<std::int64_t>(waiting_since_.size());
+  if (!waiting_since_.empty()) {
+    const std::chrono::duration<double> wait = now - waiting_since_.begin()->second;
+    status.oldest_wait_seconds = wait.count();
+  }
   status.waiting_tokens = waiting_size_.tokens;
   status.waiting_bytes = waiting_size_.bytes;
   status.waiting_rows = waiting_rows_;
@@ -73,7 +78,7 @@ PassPlanner::Waiting PassPlanner::WaitingOf(const std::string& client) const {
 }
 
 void PassPlanner::EndWaiting(const ActiveJob& job) {
-  --waiting_jobs_;
+  waiting_since_.erase(job.ticket);
   const auto of_client = waiting_clients_.find(job.client);
   of_client->second.size.tokens -= job.size.tokens;
   of_client->second.size.bytes -= job.size.bytes;

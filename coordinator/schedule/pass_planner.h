@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +48,7 @@ class PassPlanner {
   /// The pass in flight has returned `rows`. Returns the jobs that are done.
   std::vector<JobPointer> PassDone(std::span<proto::RowLogits> rows, Clock::time_point now);
   bool is_pass_in_flight() const { return !in_pass_.empty(); }
+  std::size_t sequences_in_pass() const { return in_pass_.size(); }
 
   /// Calls `visit` with every job that has more to compute than what is in the pass in flight. A
   /// job may be visited more than once.
@@ -54,9 +56,9 @@ class PassPlanner {
 
   bool is_queue_empty() const { return waiting_.empty() && long_.empty() && running_.empty(); }
   /// Sets the fields of `status` that the planner knows, which are all but those about passes.
-  void AddStatus(SchedulerStatus& status) const;
+  void AddStatus(SchedulerStatus& status, Clock::time_point now) const;
   std::int64_t waiting_rows() const { return waiting_rows_; }
-  std::size_t waiting_jobs() const { return waiting_jobs_; }
+  std::size_t waiting_jobs() const { return waiting_since_.size(); }
   /// The jobs of one client that have no row in any pass yet.
   struct Waiting {
     std::size_t jobs = 0;
@@ -116,8 +118,9 @@ class PassPlanner {
   bool long_led_last_pass_ = false;
   bool completions_give_way_ = false;  ///< The next pass is first filled with other rows.
   std::int64_t waiting_rows_ = 0;      ///< Prompt rows that were in no pass yet.
-  std::size_t waiting_jobs_ = 0;       ///< Jobs without a row in any pass yet.
-  JobSize waiting_size_;               ///< What these hold.
+  /// When jobs without a row in any pass yet were submitted.
+  std::map<JobTicket, Clock::time_point> waiting_since_;
+  JobSize waiting_size_;                                      ///< What these hold.
   std::unordered_map<std::string, Waiting> waiting_clients_;  ///< Those of each client.
   std::int64_t bytes_ = 0;
 };

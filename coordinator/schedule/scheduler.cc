@@ -35,13 +35,14 @@ proto::Error Draining() { return {503, "draining", "The server is shutting down.
 
 struct Scheduler::Step {
   std::optional<proto::ForwardPlan> plan;
+  std::optional<PassSummary> ended;
   std::vector<JobPointer> done;
 };
 
 Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
     : cluster_(cluster),
-      options_(options),
-      planner_(std::make_unique<PassPlanner>(cluster.limits(), options.cached_pages)) {}
+      options_(std::move(options)),
+      planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)) {}
 
 Scheduler::~Scheduler() {
   const std::lock_guard lock(mutex_);
@@ -56,10 +57,11 @@ BlockCacheCounters Scheduler::cache_counters() const {
 SchedulerStatus Scheduler::status() const {
   const std::lock_guard lock(mutex_);
   SchedulerStatus status;
-  planner_->AddStatus(status);
+  planner_->AddStatus(status, Clock::now());
   status.passes = passes_;
   status.last_pass_rows = pass_rows_;
   status.seconds_per_row = seconds_per_row_;
+  status.predicted_seconds = PredictedSeconds();
   return status;
 }
 
@@ -162,6 +164,7 @@ void Scheduler::FormPass(Step& step) {
   if (step.plan) {
     pass_began_ = now;
     pass_rows_ = static_cast<std::int64_t>(step.plan->tokens.size());
+    pass_sequences_ = static_cast<std::int64_t>(planner_->sequences_in_pass());
   }
 }
 
@@ -170,6 +173,9 @@ void Scheduler::Run(Step step) {
   if (step.plan) {
     cluster_.Submit(*std::move(step.plan),
                     [this](std::vector<RowLogits> rows) { PassDone(std::move(rows)); });
+  }
+  if (step.ended) {
+    options_.on_pass(*step.ended);
   }
   for (const JobPointer& job : step.done) {
     job->CallDone();
@@ -185,7 +191,9 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
   {
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = Clock::now();
-    MeasureSpeed(now);
+    const std::chrono::duration<double> took = now - pass_began_;
+    MeasureSpeed(took.count());
+    step.ended = {pass_rows_, pass_sequences_, took.count()};
     ++passes_;
     step.done = planner_->PassDone(rows, now);
     FormPass(step);
@@ -194,21 +202,23 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
   Run(std::move(step));
 }
 
-void Scheduler::MeasureSpeed(Clock::time_point now) {
+void Scheduler::MeasureSpeed(double seconds) {
   if (pass_rows_ < kRowsToMeasure && seconds_per_row_ != 0) {
     return;
   }
-  const double seconds_per_row = std::chrono::duration<double>(now - pass_began_).count() /
-                                 static_cast<double>(std::max<std::int64_t>(pass_rows_, 1));
+  const double seconds_per_row =
+      seconds / static_cast<double>(std::max<std::int64_t>(pass_rows_, 1));
   seconds_per_row_ = seconds_per_row_ == 0
                          ? seconds_per_row
                          : seconds_per_row_ * (1 - kNewestShare) + seconds_per_row * kNewestShare;
 }
 
+double Scheduler::PredictedSeconds() const {
+  return static_cast<double>(planner_->waiting_rows()) * seconds_per_row_;
+}
+
 std::int64_t Scheduler::RetryAfterSeconds() const {
-  const double seconds =
-      std::ceil(static_cast<double>(planner_->waiting_rows()) * seconds_per_row_);
-  return static_cast<std::int64_t>(std::clamp(seconds, 1.0, 60.0));
+  return static_cast<std::int64_t>(std::clamp(std::ceil(PredictedSeconds()), 1.0, 60.0));
 }
 
 bool Scheduler::IsIdle() const {

@@ -33,6 +33,13 @@ inline constexpr std::int64_t kQueueBytesPerToken = 256;
 /// bounds of the queue, or if it has no other.
 inline constexpr int kSmallShare = 16;
 
+/// A pass that has ended.
+struct PassSummary {
+  std::int64_t rows = 0;
+  std::int64_t sequences = 0;
+  double seconds = 0;  ///< From its forming to its end.
+};
+
 struct SchedulerOptions {
   /// Upper bound on the jobs that wait for their first pass. A further job gets a 429.
   std::size_t max_queue = std::numeric_limits<std::size_t>::max();
@@ -45,6 +52,8 @@ struct SchedulerOptions {
       std::numeric_limits<std::int64_t>::max() / (2 * kQueueBytesPerToken);
   /// Upper bound on the pages of K/V that stay cached while no sequence uses them.
   std::int32_t cached_pages = 0;
+  /// Called after each pass, on the computing thread and without a lock. Must return soon.
+  std::function<void(const PassSummary&)> on_pass = [](const PassSummary&) {};
 };
 
 /// Packs waiting sequences into passes, one pass in flight. It has no thread of its own: a pass is
@@ -105,15 +114,17 @@ class Scheduler {
   SchedulerStatus status() const;
 
  private:
-  /// Work that is left until the lock is released: a pass to submit, and jobs to call back.
+  /// Work that is left until the lock is released: a pass to submit, a pass to report, and jobs to
+  /// call back.
   struct Step;
 
   // These are called with `mutex_` held.
   /// The 429 of a job for which the queue has no room.
   std::optional<proto::Error> QueueFault(const ActiveJob& job) const;
   void FormPass(Step& step);
-  void MeasureSpeed(Clock::time_point now);
+  void MeasureSpeed(double seconds);
   bool IsIdle() const;
+  double PredictedSeconds() const;
   std::int64_t RetryAfterSeconds() const;
 
   // These are called without it.
@@ -133,6 +144,7 @@ class Scheduler {
   int running_steps_ = 0;  ///< Steps that have left the lock and are not finished.
   Clock::time_point pass_began_;
   std::int64_t pass_rows_ = 0;
+  std::int64_t pass_sequences_ = 0;
   std::int64_t passes_ = 0;     ///< Passes that are done.
   double seconds_per_row_ = 0;  ///< Of recent passes; 0 before the first.
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace scorecast::coordinator {
 
@@ -12,10 +13,20 @@ Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokeni
                                                          std::string_view text,
                                                          SpecialTokensInText special_tokens,
                                                          const EncodeLimits& limits) {
-  ContinuedText result(tokenizer, special_tokens);
+  std::vector<TokenId> before;
   if (tokenizer.bos()) {
-    result.ids_.push_back(*tokenizer.bos());
+    before.push_back(*tokenizer.bos());
   }
+  return Make(tokenizer, std::move(before), text, {.special_tokens = special_tokens}, limits);
+}
+
+Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokenizer,
+                                                         std::vector<TokenId> before,
+                                                         std::string_view text,
+                                                         const EncodeOptions& options,
+                                                         const EncodeLimits& limits) {
+  ContinuedText result(tokenizer, options);
+  result.ids_ = std::move(before);
   const std::size_t added = result.ids_.size();
   const Expected<EncodedText, EncodeFault> encoded =
       tokenizer.EncodeWithin(limits.Behind(added), text, result.tail_options_);
@@ -24,13 +35,16 @@ Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokeni
   }
   result.ids_.insert(result.ids_.end(), encoded->ids.begin(), encoded->ids.end());
   result.head_tokens_ = added + encoded->tokens_before_cut;
-  result.tail_options_.at_start = encoded->bytes_before_cut == 0;
+  EncodeOptions later = options;
+  later.at_start = false;
+  later.behind_token = false;
+  if (encoded->bytes_before_cut > 0) {
+    result.tail_options_ = later;
+  }
   text.remove_prefix(encoded->bytes_before_cut);
 
   const std::size_t cut = tokenizer.FindOpenEnd(text, result.tail_options_).cut;
   if (cut > 0) {
-    EncodeOptions later = result.tail_options_;
-    later.at_start = false;
     const Expected<EncodedText, EncodeFault> of_tail =
         tokenizer.EncodeWithin(limits.Uncounted(), text.substr(cut), later);
     if (!of_tail) {
@@ -52,16 +66,24 @@ Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokeni
 
 Expected<std::vector<TokenId>, EncodeFault> ContinuedText::Continue(
     std::string_view continuation, const EncodeLimits& limits) const {
-  const Expected<EncodedText, EncodeFault> encoded = tokenizer_.EncodeWithin(
-      limits.Behind(head_tokens_), tail_ + std::string(continuation), tail_options_);
-  if (!encoded) {
-    return Unexpected(encoded.error());
+  const Expected<std::vector<TokenId>, EncodeFault> tail =
+      ContinueTail(continuation, limits.Behind(head_tokens_));
+  if (!tail) {
+    return tail;
   }
   std::vector<TokenId> ids;
-  ids.reserve(head_tokens_ + encoded->ids.size());
+  ids.reserve(head_tokens_ + tail->size());
   ids.assign(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(head_tokens_));
-  ids.insert(ids.end(), encoded->ids.begin(), encoded->ids.end());
+  ids.insert(ids.end(), tail->begin(), tail->end());
   return ids;
+}
+
+Expected<std::vector<TokenId>, EncodeFault> ContinuedText::ContinueTail(
+    std::string_view continuation, const EncodeLimits& limits) const {
+  Expected<EncodedText, EncodeFault> encoded =
+      tokenizer_->EncodeWithin(limits, tail_ + std::string(continuation), tail_options_);
+  return encoded ? Expected<std::vector<TokenId>, EncodeFault>(std::move(encoded->ids))
+                 : Unexpected(encoded.error());
 }
 
 }  // namespace scorecast::coordinator

@@ -22,6 +22,14 @@ class ContinuedText {
                                                           SpecialTokensInText special_tokens,
                                                           const EncodeLimits& limits = {});
 
+  /// The same for a text that stands behind `before`, tokens that ids() then begins with. They
+  /// count for the limits.
+  static proto::Expected<ContinuedText, EncodeFault> Make(const Tokenizer& tokenizer,
+                                                          std::vector<TokenId> before,
+                                                          std::string_view text,
+                                                          const EncodeOptions& options,
+                                                          const EncodeLimits& limits = {});
+
   /// The tokens of the text from its start: BOS if the tokenizer adds one, then those of the text.
   const std::vector<TokenId>& ids() const { return ids_; }
 
@@ -29,11 +37,21 @@ class ContinuedText {
   proto::Expected<std::vector<TokenId>, EncodeFault> Continue(
       std::string_view continuation, const EncodeLimits& limits = {}) const;
 
- private:
-  ContinuedText(const Tokenizer& tokenizer, SpecialTokensInText special_tokens)
-      : tokenizer_(tokenizer), tail_options_{.special_tokens = special_tokens} {}
+  /// How many of ids() every continued text begins with.
+  std::size_t certain_tokens() const { return head_tokens_; }
+  /// The text behind these tokens, and how it is encoded.
+  const std::string& tail() const { return tail_; }
+  const EncodeOptions& tail_options() const { return tail_options_; }
 
-  const Tokenizer& tokenizer_;
+  /// The tokens of text + continuation behind certain_tokens(), which do not count for the limits.
+  proto::Expected<std::vector<TokenId>, EncodeFault> ContinueTail(
+      std::string_view continuation, const EncodeLimits& limits = {}) const;
+
+ private:
+  ContinuedText(const Tokenizer& tokenizer, const EncodeOptions& options)
+      : tokenizer_(&tokenizer), tail_options_(options) {}
+
+  const Tokenizer* tokenizer_;
   EncodeOptions tail_options_;
   std::vector<TokenId> ids_;
   std::size_t head_tokens_ = 0;  ///< Number of `ids_` before the cut.

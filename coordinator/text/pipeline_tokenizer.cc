@@ -7,6 +7,14 @@
 
 namespace scorecast::coordinator {
 
+PipelineTokenizer::PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {
+  for (const AddedToken& token : parts_.added_tokens.tokens()) {
+    if (token.special) {
+      special_ids_.insert(token.id);
+    }
+  }
+}
+
 void PipelineTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
                                    TokenCollector& tokens) const {
   const auto encode = [&](std::string_view piece) {
@@ -28,7 +36,7 @@ OpenEnd PipelineTokenizer::FindOpenEnd(std::string_view text, const EncodeOption
   if (!IsValidUtf8(text)) {
     return {};
   }
-  OpenPiece piece{.text = OpenText::FromRaw(text)};
+  OpenPiece piece{.text = OpenText::FromRaw(text), .is_first = !options.behind_token};
   parts_.added_tokens.GoToLast(options, piece);
   parts_.pre_tokenizer.GoToLast(piece, options.at_start);
   if (const auto* model = std::get_if<BpeModel>(&parts_.model)) {
@@ -66,7 +74,8 @@ Tokenizer::TextState PipelineTokenizer::StateOf(TokenId id) const {
 std::vector<SpecialToken> PipelineTokenizer::special_tokens() const {
   std::vector<SpecialToken> tokens;
   for (const AddedToken& token : parts_.added_tokens.tokens()) {
-    tokens.push_back({token.id, token.content});
+    tokens.push_back(
+        {token.id, token.content, token.lstrip || token.rstrip || token.single_word});
   }
   std::sort(tokens.begin(), tokens.end(),
             [](const SpecialToken& a, const SpecialToken& b) { return a.id < b.id; });

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -32,13 +33,17 @@ class PipelineTokenizer final : public Tokenizer {
     std::optional<TokenId> bos;
   };
 
-  explicit PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {}
+  explicit PipelineTokenizer(Parts parts);
 
   OpenEnd FindOpenEnd(std::string_view text, const EncodeOptions& options) const override;
   const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
   const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
   std::optional<TokenId> bos() const override { return parts_.bos; }
   std::string Decode(std::span<const TokenId> ids) const override;
+  std::string Spelling(TokenId id) const override {
+    return HasToken(id) ? parts_.spellings[id] : std::string();
+  }
+  bool IsSpecial(TokenId id) const override { return special_ids_.contains(id); }
   TextState StateOf(TokenId id) const override;
   std::int64_t vocab_size() const override {
     return static_cast<std::int64_t>(parts_.spellings.size());
@@ -57,6 +62,7 @@ class PipelineTokenizer final : public Tokenizer {
   }
 
   Parts parts_;
+  std::unordered_set<TokenId> special_ids_;
 };
 
 }  // namespace scorecast::coordinator

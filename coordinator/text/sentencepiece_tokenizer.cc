@@ -135,7 +135,8 @@ bool SentencePieceTokenizer::IsPiece(TokenId id) const {
 void SentencePieceTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
                                         TokenCollector& tokens) const {
   const SentencePieceProcessor* processor = options.at_start ? processor_.get()
-                                            : spaced_sections_ && text.starts_with(' ')
+                                            : spaced_sections_ && text.starts_with(' ') &&
+                                                    !options.behind_token
                                                 ? spaced_sections_.get()
                                                 : later_sections_.get();
   added_tokens_.Cut(text, options, [&](const AddedTokens::Part& part) {
@@ -203,6 +204,23 @@ std::string SentencePieceTokenizer::Decode(std::span<const TokenId> ids) const {
   return text;
 }
 
+std::string SentencePieceTokenizer::Spelling(TokenId id) const {
+  const auto added = added_texts_.find(id);
+  if (added != added_texts_.end()) {
+    return added->second;
+  }
+  return IsPiece(id) ? processor_->IdToPiece(id) : std::string();
+}
+
+bool SentencePieceTokenizer::IsSpecial(TokenId id) const {
+  if (IsPiece(id) && (processor_->IsControl(id) || processor_->IsUnknown(id))) {
+    return true;
+  }
+  return std::ranges::any_of(added_tokens_.tokens(), [id](const AddedToken& token) {
+    return token.id == id && token.special;
+  });
+}
+
 std::vector<SpecialToken> SentencePieceTokenizer::special_tokens() const {
   std::map<TokenId, std::string> texts(added_texts_.begin(), added_texts_.end());
   for (int id = 0; id < processor_->GetPieceSize(); ++id) {
@@ -212,7 +230,10 @@ std::vector<SpecialToken> SentencePieceTokenizer::special_tokens() const {
   }
   std::vector<SpecialToken> tokens;
   for (const auto& [id, text] : texts) {
-    tokens.push_back({id, text});
+    const auto takes_neighbours = [&, token_id = id](const AddedToken& token) {
+      return token.id == token_id && (token.lstrip || token.rstrip || token.single_word);
+    };
+    tokens.push_back({id, text, std::ranges::any_of(added_tokens_.tokens(), takes_neighbours)});
   }
   return tokens;
 }

@@ -35,6 +35,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
   std::optional<TokenId> bos() const override { return bos_; }
   std::string Decode(std::span<const TokenId> ids) const override;
+  std::string Spelling(TokenId id) const override;
+  bool IsSpecial(TokenId id) const override;
   std::int64_t vocab_size() const override { return vocab_size_; }
   std::string_view kind() const override { return "SentencePiece"; }
   std::vector<SpecialToken> special_tokens() const override;

@@ -95,6 +95,7 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
     }
     EncodeOptions later = options;
     later.at_start = false;
+    later.behind_token = false;
     std::vector<TokenId> ids = EncodeWhole(piece, options, limits.Uncounted());
     const std::vector<TokenId> behind =
         EncodeWhole(piece.substr(end.cut), later, limits.Uncounted());

@@ -23,6 +23,7 @@ using proto::TokenId;
 struct SpecialToken {
   TokenId id = 0;
   std::string text;
+  bool takes_neighbours = false;  ///< It depends on the text beside it: white space or words.
 };
 
 /// The tokens of a text.
@@ -75,6 +76,11 @@ class Tokenizer {
   /// The text of the ids, including special tokens. Ids outside of the vocabulary give no text.
   /// Bytes that are not valid UTF-8 become U+FFFD.
   virtual std::string Decode(std::span<const TokenId> ids) const = 0;
+
+  /// The token as the vocabulary spells it, such as "Ġa" for " a"; empty for an id without a token.
+  virtual std::string Spelling(TokenId id) const { return Decode({&id, 1}); }
+  /// Whether the token is a special one, which skip_special_tokens leaves out of a text.
+  virtual bool IsSpecial(TokenId /*id*/) const { return false; }
 
   /// How the text of a token depends on the tokens after it.
   enum class TextState {

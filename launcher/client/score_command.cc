@@ -1,17 +1,12 @@
 #include "launcher/client/score_command.h"
 
-#include <chrono>
 #include <cstdio>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 
-#include <google/protobuf/stubs/logging.h>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/score/score_messages.h"
 #include "coordinator/json/json_text.h"
-#include "launcher/client/retrying_call.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -64,36 +59,19 @@ void PrintJson(const v1::ScoreResponse& response) {
   std::printf("%s\n", coordinator::ToJsonText(body).c_str());
 }
 
-v1::Response Reply(const ScoreFlags& flags) {
-  try {
-    return RetryingCall(flags.connect, ToRequest(flags), {.timeout = flags.timeout});
-  } catch (const TimedOut&) {
-    std::ostringstream seconds;
-    seconds << std::chrono::duration<double>(flags.timeout).count();
-    throw std::runtime_error(flags.connect + " did not reply within --timeout " + seconds.str() +
-                             " s");
-  }
-}
-
 }  // namespace
 
 int RunScoreCommand(const ScoreFlags& flags) {
-  // Protobuf would log text that is not valid UTF-8. The server refuses such text.
-  google::protobuf::SetLogHandler(nullptr);
-  const v1::Response response = Reply(flags);
+  const v1::Response response = CallServer(flags, ToRequest(flags));
   if (!response.has_score()) {
-    std::fprintf(stderr, "scorecast: %d %s: %s\n", response.error().code(),
-                 response.error().reason().c_str(), response.error().message().c_str());
-    return 1;
+    return PrintRefusal(response.error());
   }
   if (flags.json) {
     PrintJson(response.score());
   } else {
     PrintLines(flags, response.score());
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw std::runtime_error("cannot write to standard output");
-  }
+  FlushOutput();
   return 0;
 }
 

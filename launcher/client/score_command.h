@@ -1,15 +1,15 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/client/client_command.h"
+
 namespace scorecast::launcher {
 
-struct ScoreFlags {
-  std::string connect;  ///< HOST:PORT
+struct ScoreFlags : ClientFlags {
   std::string query;
   std::vector<std::string> items;
   std::vector<std::string> labels;
@@ -20,9 +20,6 @@ struct ScoreFlags {
   double temperature = 1.0;
   bool return_token_logprobs = false;
   std::int64_t top_logprobs = 0;
-  std::optional<std::int64_t> timeout_ms;
-  std::chrono::milliseconds timeout = std::chrono::minutes(1);  ///< For the reply.
-  bool json = false;
 };
 
 /// Sends one request of text. Prints one line per item with its scores, or the whole response as

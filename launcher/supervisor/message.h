@@ -10,7 +10,8 @@ namespace scorecast::launcher {
 /// What rank 0 and its supervisor send each other over a Unix socket of type SOCK_SEQPACKET: a
 /// text, and a descriptor with some of them.
 ///
-///   rank 0      listen NAME PORT HOST   asks for the listening socket NAME ("requests"); the
+///   rank 0      listen NAME PORT HOST   asks for the listening socket NAME ("requests" or "http");
+///   the
 ///                                       supervisor opens it on HOST and PORT unless it has it
 ///   supervisor  socket                  the answer, with the descriptor
 ///   supervisor  error MESSAGE           the answer if it cannot listen

@@ -7,12 +7,13 @@
 
 namespace scorecast::launcher {
 
-/// Name of the request socket among the sockets of systemd and of a supervisor.
+// Names of the service's sockets among those of systemd and of a supervisor.
 inline constexpr const char* kRequestSocket = "requests";
+inline constexpr const char* kHttpSocket = "http";
 
 /// The listening sockets that systemd passed to this process (LISTEN_PID, LISTEN_FDS and
-/// LISTEN_FDNAMES, see sd_listen_fds(3)), by name. The only socket is the request socket, whatever
-/// its name. Removes the variables from the environment. Throws StartupError if a socket is not a
+/// LISTEN_FDNAMES, see sd_listen_fds(3)), by name. A single socket is the request socket, unless
+/// its name is kHttpSocket. Removes the variables from the environment. Throws StartupError if a socket is not a
 /// TCP socket that listens, or if a name comes twice.
 std::map<std::string, Descriptor> TakeSystemdSockets();
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/plan/rank_work.h"
+
 namespace scorecast::proto {
 
 enum class RankState : std::uint32_t {
@@ -38,6 +40,7 @@ struct RankStatus {
   /// The computing thread's CPU time, as a share of the time in which it was computing. nullopt if
   /// it has not computed for long enough yet.
   std::optional<double> cpu_share;
+  RankWork work;
 };
 
 /// What rank 0 knows of all ranks.

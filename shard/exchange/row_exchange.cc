@@ -128,7 +128,7 @@ RowExchange::RowExchange(const proto::Communicator& group, std::int64_t max_rows
 }
 
 template <typename Call>
-void RowExchange::Timed(const Call& call) {
+void RowExchange::Timed(proto::RankOperation operation, std::int64_t bytes, const Call& call) {
   if (ranks_ == 1) {
     if (progress_ != nullptr) {
       progress_->NextStep();
@@ -142,10 +142,11 @@ void RowExchange::Timed(const Call& call) {
   call();
   const auto end = std::chrono::steady_clock::now();
   if (progress_ != nullptr) {
-    progress_->EndWait(end);
+    progress_->EndWait(end, operation, static_cast<std::uint64_t>(bytes));
   }
   const std::chrono::duration<double> took = end - begin;
   (uses_shared_memory_ ? cost_.wait_seconds : cost_.transfer_seconds) += took.count();
+  cost_.bytes += bytes;
 }
 
 RowSlices RowExchange::Even(std::int64_t rows) const {
@@ -171,18 +172,20 @@ void RowExchange::ExchangeSummands(const RowSlices& owners) {
   proto::Check(!has_exchanged_, "ExchangeSummands and ShareRows alternate");
   CheckRows(owners);
   has_exchanged_ = true;
-  Timed([&] { transport_->ExchangeSummands(owners); });
-  cost_.bytes += (ranks_ - 1) * Own(owners).size() * sizes_.summand_bytes;
+  Timed(proto::RankOperation::kExchange, (ranks_ - 1) * Own(owners).size() * sizes_.summand_bytes,
+        [&] { transport_->ExchangeSummands(owners); });
 }
 
 void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
   proto::Check(has_exchanged_, "ExchangeSummands and ShareRows alternate");
   CheckRows(owners);
   has_exchanged_ = false;
-  Timed([&] { transport_->ShareRows(owners, planes); });
+  std::int64_t row_bytes = 0;
   for (const RowPlane& plane : planes) {
-    cost_.bytes += (owners.rows() - Own(owners).size()) * plane.row_bytes;
+    row_bytes += plane.row_bytes;
   }
+  Timed(proto::RankOperation::kShare, (owners.rows() - Own(owners).size()) * row_bytes,
+        [&] { transport_->ShareRows(owners, planes); });
 }
 
 }  // namespace scorecast::shard

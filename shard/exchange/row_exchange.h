@@ -8,6 +8,7 @@
 
 #include "proto/base/range.h"
 #include "proto/mpi/communicator.h"
+#include "proto/plan/rank_work.h"
 #include "shard/exchange/row_transport.h"
 #include "shard/runtime/progress.h"
 #include "shard/runtime/thread_pool.h"
@@ -90,8 +91,9 @@ class RowExchange {
 
  private:
   void CheckRows(const RowSlices& owners) const;
+  /// Makes a call in which this rank gets so many bytes of others.
   template <typename Call>
-  void Timed(const Call& call);
+  void Timed(proto::RankOperation operation, std::int64_t bytes, const Call& call);
 
   RowSizes sizes_;
   int rank_;

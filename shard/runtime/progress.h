@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "proto/plan/cluster_status.h"
+#include "proto/plan/rank_work.h"
 
 namespace scorecast::shard {
 
@@ -34,9 +37,16 @@ class Progress {
   void BeginWait(Clock::time_point now) {
     CountComputed(now);
     NextStep();
+    wait_began_ = now;
     Set(proto::RankState::kWaiting);
   }
-  void EndWait(Clock::time_point now) { Compute(now); }
+  /// The step is over, which was this operation. The rank has got so many bytes of others.
+  void EndWait(Clock::time_point now, proto::RankOperation operation, std::uint64_t bytes) {
+    Cost& cost = costs_[static_cast<std::size_t>(operation)];
+    Add(cost.bytes, bytes);
+    Add(cost.time, (now - wait_began_).count());
+    Compute(now);
+  }
   /// The next step begins, and there is no other rank to wait for.
   void NextStep() {
     step_.store(step_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -58,16 +68,38 @@ class Progress {
     return std::chrono::duration<double>(computed).count();
   }
 
+  proto::RankWork Work() const {
+    proto::RankWork work;
+    work.compute_seconds = Seconds(computed_);
+    for (const proto::RankOperation operation : proto::kRankOperations) {
+      const Cost& cost = costs_[static_cast<std::size_t>(operation)];
+      work.of(operation) = {cost.bytes.load(std::memory_order_relaxed), Seconds(cost.time)};
+    }
+    return work;
+  }
+
  private:
+  struct Cost {
+    std::atomic<std::uint64_t> bytes = 0;
+    std::atomic<Clock::rep> time = 0;
+  };
+
+  static double Seconds(const std::atomic<Clock::rep>& time) {
+    return std::chrono::duration<double>(Clock::duration(time.load(std::memory_order_relaxed)))
+        .count();
+  }
+  /// Not an atomic addition, because only one thread writes.
+  template <typename Value>
+  static void Add(std::atomic<Value>& sum, Value more) {
+    sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
   void Set(proto::RankState state) { state_.store(state, std::memory_order_relaxed); }
   void Compute(Clock::time_point now) {
     since_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     Set(proto::RankState::kComputing);
   }
   void CountComputed(Clock::time_point now) {
-    computed_.store(computed_.load(std::memory_order_relaxed) + now.time_since_epoch().count() -
-                        since_.load(std::memory_order_relaxed),
-                    std::memory_order_relaxed);
+    Add(computed_, now.time_since_epoch().count() - since_.load(std::memory_order_relaxed));
   }
 
   std::atomic<proto::RankState> state_ = proto::RankState::kStarting;
@@ -76,6 +108,8 @@ class Progress {
   std::atomic<double> expected_seconds_ = 0;
   std::atomic<Clock::rep> since_ = 0;     // When it began to compute.
   std::atomic<Clock::rep> computed_ = 0;  // Up to the last wait.
+  Clock::time_point wait_began_;          // Only the computing thread uses it.
+  std::array<Cost, proto::kRankOperations.size()> costs_;
 };
 
 }  // namespace scorecast::shard

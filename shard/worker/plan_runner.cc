@@ -43,10 +43,11 @@ PlanRunner::PlanRunner(proto::Communicator& group, const proto::ModelConfig& con
 }
 
 template <typename Call>
-void PlanRunner::Wait(const Call& call) {
+void PlanRunner::Wait(proto::RankOperation operation, std::size_t received_bytes,
+                      const Call& call) {
   progress_.BeginWait(Progress::Clock::now());
   call();
-  progress_.EndWait(Progress::Clock::now());
+  progress_.EndWait(Progress::Clock::now(), operation, received_bytes);
 }
 
 std::vector<proto::RowLogits> PlanRunner::Run(const proto::ForwardPlan& plan) {
@@ -55,7 +56,7 @@ std::vector<proto::RowLogits> PlanRunner::Run(const proto::ForwardPlan& plan) {
   if (group_.size() > 1) {
     std::vector<std::byte> bytes = proto::EncodePlan(plan);
     doorbell_.RingAll(bytes.size());
-    Wait([&] { group_.Broadcast(bytes); });
+    Wait(proto::RankOperation::kBroadcast, 0, [&] { group_.Broadcast(bytes); });
   }
   std::vector<proto::RowLogits> rows = MergePartialLogits(plan, vocabularies_, Compute(plan));
   progress_.EndPass();
@@ -101,7 +102,7 @@ bool PlanRunner::FollowOne() {
 
 proto::ForwardPlan PlanRunner::Receive(std::uint64_t plan_bytes) {
   std::vector<std::byte> bytes(plan_bytes);
-  Wait([&] { group_.Broadcast(bytes); });
+  Wait(proto::RankOperation::kBroadcast, bytes.size(), [&] { group_.Broadcast(bytes); });
   return proto::DecodePlan(bytes);
 }
 
@@ -124,7 +125,8 @@ std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
   }
   const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   std::vector<std::byte> all(group_.is_root() ? total : 0);
-  Wait([&] { group_.GatherToRoot(mine, counts, all); });
+  const std::size_t received = group_.is_root() ? total - mine.size() : 0;
+  Wait(proto::RankOperation::kGather, received, [&] { group_.GatherToRoot(mine, counts, all); });
   return all;
 }
 

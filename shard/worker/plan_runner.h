@@ -8,6 +8,7 @@
 #include "proto/mpi/communicator.h"
 #include "proto/plan/cluster_status.h"
 #include "proto/plan/forward_plan.h"
+#include "proto/plan/rank_work.h"
 #include "proto/plan/row_logits.h"
 #include "shard/model/transformer.h"
 #include "shard/runtime/progress.h"
@@ -54,7 +55,7 @@ class PlanRunner {
   std::vector<std::byte> Compute(const proto::ForwardPlan& plan);
   /// Runs a collective call as a step of the pass, in which this rank waits for others.
   template <typename Call>
-  void Wait(const Call& call);
+  void Wait(proto::RankOperation operation, std::size_t received_bytes, const Call& call);
 
   proto::Communicator& group_;
   Transformer& transformer_;

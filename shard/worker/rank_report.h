@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "proto/plan/cluster_status.h"
+#include "proto/plan/rank_work.h"
 
 namespace scorecast::shard {
 
@@ -16,6 +17,7 @@ struct RankReport {
   double computed_seconds = 0;  ///< Time in which the computing thread did not wait.
   double cpu_seconds = 0;       ///< CPU time of the computing thread.
   double expected_seconds = 0;  ///< Of this pass; 0: unknown. Set by rank 0 only.
+  proto::RankWork work;
 
   bool is_in_pass() const {
     return state == proto::RankState::kComputing || state == proto::RankState::kWaiting;

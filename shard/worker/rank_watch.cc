@@ -42,6 +42,7 @@ RankReport RankWatch::OwnReport() const {
   report.computed_seconds = progress_.ComputedSeconds(Progress::Clock::now());
   report.cpu_seconds = CpuSeconds();
   report.expected_seconds = progress_.expected_seconds();
+  report.work = progress_.Work();
   return report;
 }
 

@@ -203,7 +203,7 @@ proto::ClusterStatus Watchdog::Status(const RankReport& own) const {
     const bool is_own = r == own_rank_;
     const RankReport& report = is_own ? own : rank.report;
     status.ranks.push_back({rank.host, report.state, report.pass, report.step,
-                            is_own ? 0 : Silence(rank).count(), rank.cpu_share});
+                            is_own ? 0 : Silence(rank).count(), rank.cpu_share, report.work});
   }
   return status;
 }

@@ -96,6 +96,8 @@ EndpointRequest ToScore(json body) { return {"/v1/score", std::move(body)}; }
 
 EndpointRequest ToChunked(json body) { return {"/v1/chunked", std::move(body)}; }
 
+EndpointRequest ToRerank(json body) { return {"/v1/rerank", std::move(body)}; }
+
 std::string RequestLine(const std::string& custom_id, const EndpointRequest& request) {
   return json{{"custom_id", custom_id},
               {"method", "POST"},

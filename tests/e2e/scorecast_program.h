@@ -70,9 +70,10 @@ struct EndpointRequest {
   nlohmann::json body;
 };
 
-/// A body for /v1/score, and one for /v1/chunked.
+// A body for each endpoint.
 EndpointRequest ToScore(nlohmann::json body);
 EndpointRequest ToChunked(nlohmann::json body);
+EndpointRequest ToRerank(nlohmann::json body);
 
 std::string RequestLine(const std::string& custom_id, const EndpointRequest& request);
 /// A request line of /v1/score.

@@ -5,6 +5,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include <google/protobuf/util/json_util.h>
+
+#include "coordinator/endpoints/rerank/rerank_messages.h"
 #include "coordinator/endpoints/score/score_messages.h"
 #include "coordinator/json/json_text.h"
 #include "tests/coordinator/endpoints/chunked/chunked_response_from_message.h"
@@ -218,7 +221,20 @@ v1::Request ToChunkedRequest(std::uint64_t request_id, const json& body) {
   return request;
 }
 
+v1::Request ToRerankRequest(std::uint64_t request_id, const json& body) {
+  v1::Request request;
+  request.set_request_id(request_id);
+  // The message's fields have the names and types of the JSON.
+  if (!google::protobuf::util::JsonStringToMessage(body.dump(), request.mutable_rerank()).ok()) {
+    ThrowOnlyJson("a rerank request", body);
+  }
+  return request;
+}
+
 v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) {
+  if (request.url == "/v1/rerank") {
+    return ToRerankRequest(request_id, request.body);
+  }
   return request.url == "/v1/chunked" ? ToChunkedRequest(request_id, request.body)
                                       : ToRequest(request_id, request.body);
 }
@@ -231,6 +247,9 @@ std::string ToBatchLine(const v1::Response& response) {
   } else if (response.has_chunked()) {
     batch_response["status_code"] = 200;
     batch_response["body"] = coordinator::ChunkedResponseFromMessage(response.chunked()).ToJson();
+  } else if (response.has_rerank()) {
+    batch_response["status_code"] = 200;
+    batch_response["body"] = coordinator::RerankResponseFromMessage(response.rerank()).ToJson();
   } else {
     batch_response["status_code"] = response.error().code();
     batch_response["body"] = coordinator::ErrorBody(ToError(response.error()));

@@ -25,7 +25,7 @@ namespace v1 = scorecast::v1;
 constexpr std::int64_t kMaxRequestBytes = 4096;
 
 std::unique_ptr<FakeSocketServer> MakeServer() {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_request_bytes = kMaxRequestBytes;
   return std::make_unique<FakeSocketServer>(options);
 }

@@ -41,6 +41,7 @@ struct ChunkedReadout : Readout {
     return std::to_string(num_chunks) + " chunks, " + std::to_string(questions.size()) +
            " questions";
   }
+  std::int64_t Items() const override { return static_cast<std::int64_t>(questions.size()); }
 };
 
 }  // namespace scorecast::coordinator

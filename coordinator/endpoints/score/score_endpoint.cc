@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "coordinator/endpoints/rerank/pair_score_json.h"
 #include "coordinator/endpoints/score/score_fields.h"
 #include "coordinator/endpoints/score/score_json.h"
 #include "coordinator/endpoints/score/score_messages.h"
@@ -21,12 +22,13 @@ class Score : public Endpoint {
   }
   int message_field() const override { return v1::Request::kScoreFieldNumber; }
   std::span<const FieldTable* const> forms() const override {
-    static constexpr std::array kForms = {&kScoreFields};
+    static constexpr std::array kForms = {&kScoreFields, &kPairScoreFields};
     return kForms;
   }
 
   ParsedRequest FromJson(const nlohmann::json& body) const override {
-    return AsParsed(ScoreRequestFromJson(body));
+    return IsPairScore(body) ? AsParsed(PairScoreRequestFromJson(body))
+                             : AsParsed(ScoreRequestFromJson(body));
   }
   ParsedRequest FromMessage(const v1::Request& message) const override {
     return AsParsed(ScoreRequestFromMessage(message.score()));

@@ -80,7 +80,8 @@ std::string_view AddedTokens::EscapedSpelling(proto::TokenId id) const {
 
 void AddedTokens::Cut(std::string_view text, const EncodeOptions& options,
                       const std::function<void(const Part&)>& part) const {
-  const Part whole = {.text = text, .first_bytes = text.empty() ? 0 : FirstCodePoint(text).length};
+  const bool is_first = !text.empty() && !options.behind_token;
+  const Part whole = {.text = text, .first_bytes = is_first ? FirstCodePoint(text).length : 0};
   CutAt(raw_, whole, options.special_tokens, [&](const Part& raw) {
     if (raw.id >= 0) {
       part(raw);

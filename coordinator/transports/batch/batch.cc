@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/generate/seed.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_error.h"
@@ -300,8 +301,7 @@ class LineTaker {
     const std::string* url = StringIn(json, "url");
     const Endpoint* endpoint = url == nullptr ? nullptr : service_.FindByUrl(*url);
     if (endpoint == nullptr) {
-      return Refuse(*custom_id, BadRequest("unknown_url", UrlMessage(url), "url"), line_number,
-                    *slot);
+      return Refuse(*custom_id, UrlFault(url), line_number, *slot);
     }
     const auto body = json.find("body");
     static const nlohmann::json kNoBody;
@@ -349,7 +349,10 @@ class LineTaker {
     return found == json.end() ? nullptr : found->get_ptr<const std::string*>();
   }
 
-  std::string UrlMessage(const std::string* url) const {
+  Error UrlFault(const std::string* url) const {
+    if (const auto refused = url == nullptr ? std::nullopt : RefusedUrlFault(*url)) {
+      return BadRequest("unknown_url", refused->message, "url");
+    }
     std::string message = url == nullptr ? "url must be a string" : "Unknown url " + Quoted(*url);
     message += ": this server has";
     const char* separator = " ";
@@ -360,7 +363,7 @@ class LineTaker {
         separator = ", ";
       }
     }
-    return message + ".";
+    return BadRequest("unknown_url", message + ".", "url");
   }
 
   RequestService& service_;

@@ -15,9 +15,10 @@ using boost::system::error_code;
 
 namespace {
 
-proto::Error ReadTimeout(std::chrono::milliseconds limit) {
+/// `what` is "request" or a part of it.
+proto::Error ReadTimeout(const std::string& what, std::chrono::milliseconds limit) {
   return {408, "request_timeout",
-          "The request did not arrive within " + std::to_string(limit.count()) +
+          "The " + what + " did not arrive within " + std::to_string(limit.count()) +
               " ms of its first byte.",
           ""};
 }
@@ -74,11 +75,14 @@ void Connection::Close() {
   asio::post(stream_->get_executor(), [self = shared_from_this()] { self->CloseNow(); });
 }
 
-void Connection::BeginReading() {
-  reading_since_ = stream_->last_transfer();
+void Connection::BeginReading(std::optional<std::chrono::milliseconds> header_timeout) {
+  // Not the time of the last read, because the bytes may have come with the request before.
+  reading_since_ = Clock::now();
+  header_timeout_ = header_timeout;
   read_before_ = stream_->bytes_read();
-  if (!is_reading_watched_) {
-    WatchReading(ReadingDeadline());
+  const Clock::time_point deadline = ReadingDeadline();
+  if (!is_reading_watched_ || reading_timer_.expiry() > deadline) {
+    WatchReading(deadline);
   }
 }
 
@@ -152,11 +156,20 @@ void Connection::DiscardInput() {
                            });
 }
 
+void Connection::EndInput() {
+  TakeNoMore();
+  FinishIfDone();
+  ReadNext();
+}
+
 void Connection::Deliver(std::uint64_t number, Reply reply) {
   if (is_closed_) {
     return;
   }
   if (reply.is_last) {
+    if (reply.ends_connection) {
+      TakeNoMore();
+    }
     const auto request = in_flight_.find(number);
     context_.memory.Note(request->second.bytes);
     in_flight_.erase(request);
@@ -177,7 +190,7 @@ void Connection::Send(Reply reply) {
 }
 
 void Connection::SendError(const proto::Error& error) {
-  context_.counters.CountRefusal(error.reason);
+  context_.count_refusal(client_, error);
   Send(protocol_->ErrorReply(error, held_replies_));
 }
 
@@ -186,9 +199,13 @@ void Connection::SendLastError(const proto::Error& error) {
   EndWith(error);
 }
 
-void Connection::EndWith(const proto::Error& error) {
+void Connection::TakeNoMore() {
   reads_no_more_ = true;
   close_when_done_ = true;
+}
+
+void Connection::EndWith(const proto::Error& error) {
+  TakeNoMore();
   SendError(error);
 }
 
@@ -241,16 +258,20 @@ void Connection::WatchIdle() {
 }
 
 Clock::time_point Connection::ReadingDeadline() const {
-  return *reading_since_ + context_.read_timeout +
-         std::chrono::seconds(RequestBytes() / kReadBytesPerSecond);
+  const std::chrono::milliseconds whole =
+      context_.read_timeout + std::chrono::seconds(RequestBytes() / kReadBytesPerSecond);
+  return *reading_since_ + std::min(whole, header_timeout_.value_or(whole));
 }
 
 void Connection::WatchReading(Clock::time_point deadline) {
   is_reading_watched_ = true;
   reading_timer_.expires_at(deadline);
   reading_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (error) {
+      return;  // The timer was set anew, or the connection is closed.
+    }
     self->is_reading_watched_ = false;
-    if (error || self->is_ending() || !self->reading_since_) {
+    if (self->is_ending() || !self->reading_since_) {
       return;
     }
     const Clock::time_point now = Clock::now();
@@ -260,7 +281,10 @@ void Connection::WatchReading(Clock::time_point deadline) {
       self->WatchReading(now + kUnreadGrace);
     } else {
       // The read under way goes on, and shows when the client has closed its side.
-      self->EndWith(ReadTimeout(self->context_.read_timeout));
+      const bool is_header = self->header_timeout_ < self->context_.read_timeout;
+      self->EndWith(is_header && self->header_timeout_
+                        ? ReadTimeout("header of the request", *self->header_timeout_)
+                        : ReadTimeout("request", self->context_.read_timeout));
     }
   });
 }

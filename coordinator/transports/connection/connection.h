@@ -34,6 +34,8 @@ struct ConnectionContext {
   MemoryReturn& memory;
   /// Ends requests whose client has left. Called on any thread. Ignores null pointers.
   std::function<void(const std::vector<std::shared_ptr<ActiveRequest>>&)> cancel;
+  /// Counts an error that belongs to no request of an endpoint. Called on any thread.
+  std::function<void(const ClientId& client, const proto::Error& error)> count_refusal;
 };
 
 /// Flow control of one client: says when the next request is read, writes replies in the order in
@@ -77,17 +79,26 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   ByteStream& stream() { return *stream_; }
+  const ClientId& client() const { return client_; }
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return has_ended() || reads_no_more_; }
 
   /// Called when the first byte of a request has arrived. From then on until BeginRequest or
   /// ReadNext is called, the time limit of a request counts: see SocketOptions::read_timeout.
-  void BeginReading();
+  /// `header_timeout` also counts, until HeaderRead is called.
+  void BeginReading(std::optional<std::chrono::milliseconds> header_timeout = std::nullopt);
+  /// Called when the part of the request that has a time limit of its own has arrived.
+  void HeaderRead() { header_timeout_.reset(); }
   /// Called when a request has arrived as a whole.
   InFlight BeginRequest();
   /// Called when the protocol is done with a request's bytes. Reads the next one, at once or as
   /// soon as the bounds allow.
   void ReadNext();
+  /// Called instead of ReadNext when the client sends no more. Closes the connection when every
+  /// reply is written.
+  void EndInput();
+  /// Sends bytes that belong to no request in flight.
+  void Send(Reply reply);
   /// Sends an error that belongs to no request in flight.
   void SendError(const proto::Error& error);
   /// The same, then closes the connection as soon as no request is in flight and every reply is
@@ -116,8 +127,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ResumeReading();
   void DiscardInput();
   void Deliver(std::uint64_t number, Reply reply);
-  void Send(Reply reply);
   /// Takes no further request, and closes the connection when everything is written.
+  void TakeNoMore();
   void EndWith(const proto::Error& error);
   void Write();
   void WatchIdle();
@@ -145,6 +156,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// When the first byte of the request that is being read arrived. Empty between requests.
   std::optional<Clock::time_point> reading_since_;
+  std::optional<std::chrono::milliseconds> header_timeout_;  ///< See BeginReading.
   std::int64_t read_before_ = 0;  ///< Bytes read when that request began.
   /// Runs on between requests, so that a request which arrives at once does not set it.
   boost::asio::steady_timer reading_timer_;

@@ -1,10 +1,13 @@
 #include "coordinator/transports/connection/listening_socket.h"
 
+#include <cerrno>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "proto/base/error.h"
 
@@ -26,9 +29,21 @@ tcp::endpoint Resolve(asio::io_context& io, const std::string& host, std::uint16
   return *results.begin();
 }
 
+[[noreturn]] void ThrowCannotListen(const std::string& host, std::uint16_t port,
+                                    const error_code& error) {
+  throw proto::StartupError("cannot listen on " + host + ":" + std::to_string(port) + ": " +
+                            error.message());
+}
+
+tcp::endpoint AddressOf(int descriptor) {
+  tcp::endpoint endpoint;
+  auto size = static_cast<socklen_t>(endpoint.capacity());
+  return getsockname(descriptor, endpoint.data(), &size) == 0 ? endpoint : tcp::endpoint();
+}
+
 }  // namespace
 
-int OpenListeningSocket(const std::string& host, std::uint16_t port) {
+int OpenBoundSocket(const std::string& host, std::uint16_t port) {
   asio::io_context io;
   tcp::acceptor acceptor(io);
   const tcp::endpoint endpoint = Resolve(io, host, port);
@@ -40,15 +55,30 @@ int OpenListeningSocket(const std::string& host, std::uint16_t port) {
   if (!error) {
     acceptor.bind(endpoint, error);
   }
-  if (!error) {
-    acceptor.listen(asio::socket_base::max_listen_connections, error);
-  }
   if (error) {
-    throw proto::StartupError("cannot listen on " + host + ":" + std::to_string(port) + ": " +
-                              error.message());
+    ThrowCannotListen(host, port, error);
   }
   const int descriptor = acceptor.release();
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return descriptor;
+}
+
+void Listen(int bound_socket) {
+  if (listen(bound_socket, asio::socket_base::max_listen_connections) != 0) {
+    const error_code error(errno, boost::system::system_category());
+    const tcp::endpoint endpoint = AddressOf(bound_socket);
+    ThrowCannotListen(endpoint.address().to_string(), endpoint.port(), error);
+  }
+}
+
+int OpenListeningSocket(const std::string& host, std::uint16_t port) {
+  const int descriptor = OpenBoundSocket(host, port);
+  try {
+    Listen(descriptor);
+  } catch (...) {
+    close(descriptor);
+    throw;
+  }
   return descriptor;
 }
 
@@ -61,13 +91,6 @@ bool IsListeningSocket(int descriptor) {
          protocol == IPPROTO_TCP;
 }
 
-std::string ListeningHost(int descriptor) {
-  tcp::endpoint endpoint;
-  auto size = static_cast<socklen_t>(endpoint.capacity());
-  if (getsockname(descriptor, endpoint.data(), &size) != 0) {
-    return {};
-  }
-  return endpoint.address().to_string();
-}
+std::string ListeningHost(int descriptor) { return AddressOf(descriptor).address().to_string(); }
 
 }  // namespace scorecast::coordinator

@@ -5,8 +5,15 @@
 
 namespace scorecast::coordinator {
 
-/// Opens a TCP socket that listens on the address. The caller owns the descriptor. Throws
-/// StartupError if the host has no address, or if it cannot listen on the address.
+/// Opens a TCP socket that has the address, but does not listen yet, so that clients are refused.
+/// The caller owns the descriptor. Throws StartupError if the host has no address, or if the
+/// address is taken.
+int OpenBoundSocket(const std::string& host, std::uint16_t port);
+
+/// Lets such a socket listen. Throws StartupError.
+void Listen(int bound_socket);
+
+/// Opens a TCP socket that listens on the address. Otherwise as OpenBoundSocket.
 int OpenListeningSocket(const std::string& host, std::uint16_t port);
 
 /// True if the descriptor is a TCP socket that listens.

@@ -1,5 +1,6 @@
 #include "coordinator/transports/connection/request_handler.h"
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <string>
@@ -19,21 +20,29 @@ namespace asio = boost::asio;
 
 /// The client that gets the replies to a request, and their format.
 struct Client {
+  std::string request_id;
   std::shared_ptr<ReplyFormat> format;
   std::shared_ptr<PendingRequest> pending;
   RequestHandler::Replied replied;
   ClientCounters& counters;
 };
 
+/// The last reply, whose bytes `client.format` has just formed.
+Reply LastReply(const Client& client, std::string bytes) {
+  Reply reply = ToReply(std::move(bytes), client.pending->replies());
+  reply.ends_connection = client.format->ends_connection();
+  return reply;
+}
+
 Reply ErrorReply(const Client& client, const proto::Error& error) {
   client.counters.CountRefusal(error.reason);
-  return ToReply(client.format->Error(error), client.pending->replies());
+  return LastReply(client, client.format->Error(error));
 }
 
 /// The bytes of the response, or of an error if there is no memory for them.
 Reply ResponseReply(const Client& client, const EndpointResponse& response) {
   try {
-    return ToReply(client.format->Response(response), client.pending->replies());
+    return LastReply(client, client.format->Response(response));
   } catch (const std::exception& exception) {
     return ErrorReply(client, FaultOf(exception));
   }
@@ -70,6 +79,10 @@ class RequestHandler::ReplySink : public ResponseSink {
 
   HeldBytes& held_bytes() override { return client_.pending->replies(); }
   std::string client() const override { return client_.pending->client().address.to_string(); }
+  std::string request_id() const override { return client_.request_id; }
+  std::int64_t bytes_per_message_byte() const override {
+    return client_.format->bytes_per_message_byte();
+  }
   std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
 
   void OnDelta(std::size_t output, CompletionDelta delta) override {
@@ -120,6 +133,12 @@ void RequestHandler::Finish() {
   replying_.Join();
 }
 
+void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& client,
+                                  const proto::Error& error) {
+  counters_.CountRefusal(error.reason);
+  service_.NoteRefusal(endpoint, client.address.to_string(), error);
+}
+
 void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
                             Begun begun, Replied replied) {
   if (bytes <= static_cast<std::size_t>(kLongBytes)) {
@@ -141,8 +160,10 @@ void RequestHandler::Read(std::size_t bytes, const Parse& parse,
     return;
   }
   IncomingRequest incoming = parse(service_);
-  const Client client{incoming.format, pending, replied, counters_};
+  bytes = std::max(bytes, incoming.inflated_bytes);
+  const Client client{incoming.request_id, incoming.format, pending, replied, counters_};
   if (incoming.endpoint == nullptr) {
+    service_.NoteRefusal(nullptr, pending->client().address.to_string(), incoming.parsed.error());
     replied(ErrorReply(client, incoming.parsed.error()));
     begun();
     return;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -25,6 +26,8 @@ struct IncomingRequest {
   const Endpoint* endpoint = nullptr;  ///< Null if the request names none; `parsed` says why.
   ParsedRequest parsed;
   Held bytes;  ///< Those of the request. They stay held until it is prepared. May be null.
+  std::size_t inflated_bytes = 0;  ///< Size of the request if it was compressed, otherwise 0.
+  std::string request_id = {};     ///< See ResponseSink::request_id.
 };
 
 /// Turns requests into the bytes of their replies: the part of a transport that needs no socket.
@@ -62,6 +65,9 @@ class RequestHandler {
 
   HeldBytes& replies() { return replies_; }
   ClientCounters& counters() { return counters_; }
+  /// Counts an error that a protocol sends without Handle. `endpoint` is null if it is not known.
+  /// May be called on any thread.
+  void CountRefusal(const Endpoint* endpoint, const ClientId& client, const proto::Error& error);
 
  private:
   class ReplySink;

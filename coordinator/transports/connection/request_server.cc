@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 
 #include "coordinator/transports/connection/client_address.h"
-#include "coordinator/transports/connection/listening_socket.h"
 #include "coordinator/transports/connection/tcp_stream.h"
 
 namespace scorecast::coordinator {
@@ -33,8 +32,12 @@ tcp ProtocolOf(int socket) {
 
 }  // namespace
 
-RequestServer::RequestServer(RequestService& service, const SocketOptions& options, int io_threads,
-                             MakeProtocol make_protocol)
+RequestServer::Listener::Listener(asio::io_context& io, MakeProtocol made_by)
+    : make_protocol(std::move(made_by)),
+      acceptor(asio::make_strand(io)),
+      accept_again(acceptor.get_executor()) {}
+
+RequestServer::RequestServer(RequestService& service, const SocketOptions& options, int io_threads)
     : service_(service),
       options_(options),
       work_(io_.get_executor()),
@@ -42,21 +45,15 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       handler_(service, io_.get_executor(), requests_, options.max_held_bytes, io_threads),
       memory_(io_.get_executor()),
       protocol_context_{handler_, requests_, options.max_request_bytes},
-      make_protocol_(std::move(make_protocol)),
       context_{options.idle_timeout,
                options.read_timeout,
                handler_.replies(),
                handler_.counters(),
                memory_,
-               [this](const std::vector<RequestService::Request>& left) { service_.Cancel(left); }},
-      acceptor_(asio::make_strand(io_)),
-      accept_again_(acceptor_.get_executor()) {
-  const int listening = options_.listening_socket >= 0
-                            ? options_.listening_socket
-                            : OpenListeningSocket(options_.host, options_.port);
-  acceptor_.assign(ProtocolOf(listening), listening);
-  port_ = acceptor_.local_endpoint().port();
-  Accept();
+               [this](const std::vector<RequestService::Request>& left) { service_.Cancel(left); },
+               [this](const ClientId& client, const proto::Error& error) {
+                 handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
+               }} {
   for (int i = 0; i < io_threads; ++i) {
     threads_.emplace_back([this] { io_.run(); });
   }
@@ -73,26 +70,38 @@ RequestServer::~RequestServer() {
   }
 }
 
-void RequestServer::Accept() {
+std::uint16_t RequestServer::Listen(int listening_socket, MakeProtocol make_protocol) {
+  auto listener = std::make_unique<Listener>(io_, std::move(make_protocol));
+  listener->acceptor.assign(ProtocolOf(listening_socket), listening_socket);
+  const std::uint16_t port = listener->acceptor.local_endpoint().port();
+  asio::post(listener->acceptor.get_executor(), [this, own = listener.get()] { Accept(*own); });
+  const std::lock_guard lock(mutex_);
+  listeners_.push_back(std::move(listener));
+  return port;
+}
+
+void RequestServer::Accept(Listener& listener) {
   // Each connection works on a strand of its own, on whichever thread is free.
   const auto executor = asio::make_strand(io_);
-  acceptor_.async_accept(executor, accepted_, [this](error_code error, tcp::socket socket) {
-    if (error == asio::error::operation_aborted || !acceptor_.is_open()) {
-      return;
-    }
-    if (!error) {
-      Admit(std::move(socket), CountedAddress(accepted_.address()));
-      Accept();
-      return;
-    }
-    spdlog::warn("cannot accept a connection: {}", error.message());
-    accept_again_.expires_after(kAcceptPause);
-    accept_again_.async_wait([this](error_code cancelled) {
-      if (!cancelled && acceptor_.is_open()) {
-        Accept();
-      }
-    });
-  });
+  listener.acceptor.async_accept(
+      executor, listener.accepted, [this, &listener](error_code error, tcp::socket socket) {
+        if (error == asio::error::operation_aborted || !listener.acceptor.is_open()) {
+          return;
+        }
+        if (!error) {
+          Admit(std::move(socket), CountedAddress(listener.accepted.address()),
+                listener.make_protocol);
+          Accept(listener);
+          return;
+        }
+        spdlog::warn("cannot accept a connection: {}", error.message());
+        listener.accept_again.expires_after(kAcceptPause);
+        listener.accept_again.async_wait([this, &listener](error_code cancelled) {
+          if (!cancelled && listener.acceptor.is_open()) {
+            Accept(listener);
+          }
+        });
+      });
 }
 
 std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& client) const {
@@ -113,7 +122,8 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
   return std::nullopt;
 }
 
-void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client) {
+void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
+                          const MakeProtocol& make_protocol) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   std::shared_ptr<Connection> connection;
@@ -125,7 +135,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client) {
     }
     refusal = Refusal(client);
     if (refusal && refused_ == kMaxRefused) {
-      context_.counters.CountRefusal(refusal->reason);
+      context_.count_refusal({client, 0}, *refusal);
       return;  // The socket is closed without a reply.
     }
     if (refusal) {
@@ -136,7 +146,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client) {
     const std::uint64_t id = next_id_++;
     connection = std::make_shared<Connection>(
         ClientId{client, id}, std::make_unique<TcpStream>(std::move(socket)),
-        make_protocol_(protocol_context_), context_,
+        make_protocol(protocol_context_), context_,
         [this, client, is_refused = refusal.has_value()](std::uint64_t closed_id) {
           Forget(closed_id, client, is_refused);
         });
@@ -166,15 +176,15 @@ void RequestServer::StartDraining() {
 }
 
 void RequestServer::StopAccepting() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_accepting_ = false;
+  const std::lock_guard lock(mutex_);
+  is_accepting_ = false;
+  for (const auto& listener : listeners_) {
+    asio::post(listener->acceptor.get_executor(), [own = listener.get()] {
+      error_code ignored;
+      own->acceptor.close(ignored);
+      own->accept_again.cancel();
+    });
   }
-  asio::post(acceptor_.get_executor(), [this] {
-    error_code ignored;
-    acceptor_.close(ignored);
-    accept_again_.cancel();
-  });
 }
 
 void RequestServer::CloseConnections(std::chrono::milliseconds patience) {

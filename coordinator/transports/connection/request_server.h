@@ -29,14 +29,13 @@
 
 namespace scorecast::coordinator {
 
-/// Listens on an address, accepts clients, and serves them on threads of its own. What they speak
-/// is the protocol's matter.
+/// Accepts the clients of any number of listening sockets, and serves them on threads of its own.
+/// What the clients of a socket speak is its protocol's matter. The limits and counts are those of
+/// all sockets together.
 class RequestServer {
  public:
-  /// Accepts clients of `options.listening_socket`, or opens a socket if there is none. Throws
-  /// StartupError if it cannot listen on the address. `service` must outlive the server.
-  RequestServer(RequestService& service, const SocketOptions& options, int io_threads,
-                MakeProtocol make_protocol);
+  /// `service` must outlive the server.
+  RequestServer(RequestService& service, const SocketOptions& options, int io_threads);
   /// Closes the connections, which cancels their requests. Does not wait for a pass that computes
   /// them.
   ~RequestServer();
@@ -44,8 +43,9 @@ class RequestServer {
   RequestServer(const RequestServer&) = delete;
   RequestServer& operator=(const RequestServer&) = delete;
 
-  /// The port it listens on.
-  std::uint16_t port() const { return port_; }
+  /// Accepts the clients of a socket that listens (see OpenListeningSocket), which the server then
+  /// owns. Returns its port. Called before StartDraining.
+  std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol);
 
   /// First step of a shutdown: no new connections, and the service drains.
   void StartDraining();
@@ -60,9 +60,20 @@ class RequestServer {
   /// closed without a reply.
   static constexpr std::size_t kMaxRefused = 64;
 
+  /// A socket that listens. Used on the acceptor's executor, a strand.
+  struct Listener {
+    Listener(boost::asio::io_context& io, MakeProtocol made_by);
+
+    const MakeProtocol make_protocol;
+    boost::asio::ip::tcp::acceptor acceptor;
+    boost::asio::ip::tcp::endpoint accepted;  ///< The client of the connection accepted last.
+    boost::asio::steady_timer accept_again;
+  };
+
   void StopAccepting();
-  void Accept();
-  void Admit(boost::asio::ip::tcp::socket socket, const boost::asio::ip::address& client);
+  void Accept(Listener& listener);
+  void Admit(boost::asio::ip::tcp::socket socket, const boost::asio::ip::address& client,
+             const MakeProtocol& make_protocol);
   /// Why a further connection from `client` is not served; nothing if it is. Locked by the caller.
   std::optional<proto::Error> Refusal(const boost::asio::ip::address& client) const;
   /// Called when a connection is closed.
@@ -77,14 +88,10 @@ class RequestServer {
   RequestHandler handler_;
   MemoryReturn memory_;
   const ProtocolContext protocol_context_;
-  const MakeProtocol make_protocol_;
   ConnectionContext context_;
-  boost::asio::ip::tcp::acceptor acceptor_;
-  boost::asio::ip::tcp::endpoint accepted_;  ///< The client of the connection accepted last.
-  boost::asio::steady_timer accept_again_;
-  std::uint16_t port_ = 0;
 
   mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
   std::condition_variable closed_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::size_t refused_ = 0;  ///< How many of `connections_` are only being refused.

@@ -4,18 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "coordinator/request/server_options.h"
 
 namespace scorecast::coordinator {
 
+/// The limits of all clients of a server, whichever of its sockets they connect to.
 struct SocketOptions {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 7400;  ///< 0: any free one; see RequestServer::port.
-  /// Descriptor of a socket that listens already, which the server then owns and uses instead of
-  /// `host` and `port`; -1: none.
-  int listening_socket = -1;
   std::size_t max_connections = 16384;
   /// Of one client address: see CountedAddress. If not set, half of `max_connections`.
   std::optional<std::size_t> max_connections_per_address;

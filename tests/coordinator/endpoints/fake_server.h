@@ -31,10 +31,11 @@ struct FakeServer {
 
   explicit FakeServer(const ServerOptions& server_options = MultiItem(),
                       const SchedulerOptions& scheduler_options = {},
-                      EndpointList endpoints = Endpoints(), DeadlineTimer::Now now = Clock::now)
+                      EndpointList endpoints = Endpoints(), DeadlineTimer::Now now = Clock::now,
+                      RequestObserver* observer = nullptr)
       : options(server_options),
         scheduler(cluster, scheduler_options),
-        service(config, &tokenizer, options, scheduler, endpoints, std::move(now)) {}
+        service(config, &tokenizer, options, scheduler, endpoints, std::move(now), observer) {}
 
   /// Made before any thread logs, because ThreadSanitizer does not see how libspdlog synchronizes
   /// its making.

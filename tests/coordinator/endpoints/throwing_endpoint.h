@@ -36,6 +36,7 @@ class ThrowingEndpoint : public Endpoint {
       throw std::bad_alloc();
     }
     std::string Summary() const override { return ""; }
+    std::int64_t Items() const override { return 0; }
   };
 
   struct Request : EndpointRequest {

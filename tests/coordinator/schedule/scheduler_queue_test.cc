@@ -1,6 +1,8 @@
 // What waits in the scheduler: its tokens and bytes, their bounds, and the status.
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -68,6 +70,7 @@ TEST(SchedulerQueue, AWaitingRequestTakesTheMemoryOfOneQuery) {
   EXPECT_GT(before.bytes, 0);
   EXPECT_EQ(before.last_pass_rows, 3);
   EXPECT_EQ(before.passes, 0);
+  EXPECT_EQ(before.oldest_wait_seconds, 0);
 
   Pending waiting(bench.scheduler, Prompts(Text(1, kQuery), kItems, kItem));
   const SchedulerStatus status = bench.scheduler.status();
@@ -86,6 +89,57 @@ TEST(SchedulerQueue, AWaitingRequestTakesTheMemoryOfOneQuery) {
   EXPECT_EQ(after.bytes, before.bytes);
   bench.cluster.Release();
   in_flight.ExpectComputed();
+}
+
+TEST(SchedulerQueue, KnowsTheAgeOfTheOldestJobAndWhenAllAreComputed) {
+  SchedulerBench bench(kLimits);
+  Pending measured(bench.scheduler, PlainRequest(Text(1, 40), {1}));
+  measured.ExpectComputed();
+  bench.scheduler.WaitIdle();
+  bench.cluster.Hold();
+  Pending in_flight(bench.scheduler, PlainRequest(Text(1, 3), {1}));
+  EXPECT_EQ(bench.scheduler.status().oldest_wait_seconds, 0) << "it is in a pass";
+  EXPECT_EQ(bench.scheduler.status().predicted_seconds, 0);
+
+  const Clock::time_point submitted = Clock::now();
+  Pending oldest(bench.scheduler, PlainRequest(Text(2, 30), {1}));
+  const Clock::time_point in_queue = Clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  Pending newer(bench.scheduler, PlainRequest(Text(3, 20), {1}));
+  const auto seconds = [](Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  const double at_least = seconds(Clock::now() - in_queue);
+  const SchedulerStatus status = bench.scheduler.status();
+  EXPECT_GE(status.oldest_wait_seconds, at_least);
+  EXPECT_LE(status.oldest_wait_seconds, seconds(Clock::now() - submitted));
+  EXPECT_GT(status.seconds_per_row, 0);
+  EXPECT_DOUBLE_EQ(status.predicted_seconds, 50 * status.seconds_per_row);
+
+  bench.scheduler.Cancel({oldest.ticket()});
+  const SchedulerStatus left = bench.scheduler.status();
+  EXPECT_LT(left.oldest_wait_seconds, seconds(Clock::now() - in_queue)) << "that of the newer one";
+  EXPECT_DOUBLE_EQ(left.predicted_seconds, 20 * left.seconds_per_row);
+  bench.cluster.Release();
+  newer.ExpectComputed();
+}
+
+TEST(SchedulerQueue, TellsOfEachPassBeforeItsResults) {
+  std::vector<PassSummary> passes;
+  SchedulerBench bench(kLimits,
+                       {.on_pass = [&](const PassSummary& pass) { passes.push_back(pass); }});
+  bench.cluster.Hold();
+  bench.Score("first", {3});
+  bench.Score("second", {30});
+  Pending& third = bench.Score("third", {20});
+  bench.cluster.Release();
+  third.ExpectComputed();
+  ASSERT_EQ(passes.size(), 2U);
+  EXPECT_EQ(passes[0].rows, 3);
+  EXPECT_EQ(passes[0].sequences, 1);
+  EXPECT_EQ(passes[1].rows, 50);
+  EXPECT_EQ(passes[1].sequences, 2);
+  EXPECT_GT(passes[1].seconds, 0);
 }
 
 TEST(SchedulerQueue, MoreTokensThanItsLimitAreRefused) {

@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "proto/mpi/communicator.h"
+#include "proto/plan/rank_work.h"
+#include "shard/runtime/progress.h"
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
@@ -300,15 +302,27 @@ TEST_P(RowExchangeOver, WorksBesideOtherTraffic) {
 TEST_P(RowExchangeOver, CountsTheBytesOfOtherRanks) {
   constexpr std::int64_t kMost = 50;
   const Bytes bytes = {60, {20, 0, 4}};
+  Progress progress;
   RowExchange exchange(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
-  std::int64_t expected = 0;
+  exchange.ReportTo(progress);
+  std::int64_t exchanged = 0;
+  std::int64_t shared = 0;
   for (const std::int64_t rows : {50, 0, 1, 7}) {
     const RowSlices owners = exchange.Even(rows);
     Round(exchange, rows, owners, kMost, bytes);
     const std::int64_t own = exchange.Own(owners).size();
-    expected += (group_.size() - 1) * own * bytes.summand + (rows - own) * bytes.AllShared();
-    EXPECT_EQ(exchange.cost().bytes, expected);
+    exchanged += (group_.size() - 1) * own * bytes.summand;
+    shared += (rows - own) * bytes.AllShared();
+    EXPECT_EQ(exchange.cost().bytes, exchanged + shared);
   }
+  const proto::RankWork work = progress.Work();
+  const auto counted = [&work](proto::RankOperation operation) {
+    return static_cast<std::int64_t>(work.of(operation).bytes);
+  };
+  EXPECT_EQ(counted(proto::RankOperation::kExchange), exchanged);
+  EXPECT_EQ(counted(proto::RankOperation::kShare), shared);
+  EXPECT_NEAR(work.wait_seconds(), exchange.cost().wait_seconds + exchange.cost().transfer_seconds,
+              1e-6);
   // Shared memory has waiting time only, messages have transfer time only.
   const bool in_shared_memory = exchange.Description() == "shared window";
   EXPECT_EQ(exchange.cost().wait_seconds > 0, in_shared_memory);

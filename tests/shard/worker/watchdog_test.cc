@@ -304,6 +304,7 @@ TEST(Watchdog, KnowsTheStatus) {
   job.BeginPass(0);
   job.reports[1].state = RankState::kWaiting;
   job.reports[1].step = 5;
+  job.reports[1].work.compute_seconds = 7;
   job.Run(1);
   job.is_silent[1] = true;
   job.Run(2);
@@ -316,6 +317,7 @@ TEST(Watchdog, KnowsTheStatus) {
   EXPECT_EQ(status.ranks[1].step, 5U);
   EXPECT_NEAR(status.ranks[1].seconds_since_heard, 2, 0.3);
   EXPECT_FALSE(status.ranks[1].cpu_share.has_value());
+  EXPECT_EQ(status.ranks[1].work.compute_seconds, 7);
   job.EndPass();
   job.Run(1);
   EXPECT_EQ(job.Status().passes_done, 1U);

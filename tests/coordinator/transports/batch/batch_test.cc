@@ -323,6 +323,7 @@ class FormingEndpoint : public Endpoint {
       return std::unique_ptr<EndpointResponse>(std::make_unique<Response>());
     }
     std::string Summary() const override { return "nothing"; }
+    std::int64_t Items() const override { return 0; }
   };
 
   struct Request : EndpointRequest {

@@ -62,7 +62,7 @@ TEST(ChunkedConnection, RefusesFaultyRequests) {
 }
 
 TEST(ChunkedConnection, AResponseThatIsTooLargeByItselfIsRefused) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_held_bytes = 70'000;
   FakeSocketServer server(options);
   const auto client = server.Connect();

@@ -81,7 +81,7 @@ TEST(Connection, RespondsInAnyOrder) {
 }
 
 TEST(Connection, GoesOnAfterBadFrames) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_request_bytes = 100'000;
   FakeSocketServer server(options);
   const auto client = server.Connect();
@@ -105,7 +105,7 @@ TEST(Connection, GoesOnAfterBadFrames) {
 
 TEST(Connection, TheLargestFrameIsTakenAndOneByteMoreIsNot) {
   v1::Request request = NumberedRequest(1);
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_request_bytes = static_cast<std::int64_t>(request.ByteSizeLong());
   FakeSocketServer server(options);
   const auto client = server.Connect();
@@ -121,7 +121,7 @@ TEST(Connection, DropsTheRequestsOfAClientThatLeaves) {
 }
 
 TEST(Connection, SaysWhenToRetryIfTheQueueIsFull) {
-  FakeSocketServer server(FakeSocketServer::Options(), {.max_queue = 2});
+  FakeSocketServer server({}, {.max_queue = 2});
   server.cluster().Hold();
   const auto client = server.Connect();
   for (std::uint64_t number = 0; number < 4; ++number) {
@@ -235,7 +235,7 @@ TEST(Connection, LongTextsDelayNoOtherClient) {
 }
 
 TEST(Connection, IsClosedAfterSilenceButNotWhileItsRequestIsComputed) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.idle_timeout = std::chrono::seconds(3);  // Longer than a busy machine stalls.
   FakeSocketServer server(options);
   server.cluster().Hold();
@@ -252,7 +252,7 @@ TEST(Connection, IsClosedAfterSilenceButNotWhileItsRequestIsComputed) {
 }
 
 TEST(Connection, AHalfReadMessageIsRefusedIfAllTogetherAreTooLarge) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_request_bytes = 200'000;
   options.max_held_bytes = 250'000;
   FakeSocketServer server(options);
@@ -294,7 +294,7 @@ v1::Request WithLargeResponse(std::uint64_t number) {
 }
 
 TEST(Connection, ALargeResponseIsRefusedIfAllTogetherAreTooLarge) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_held_bytes = 150'000;  // Room for one response, not for two.
   FakeSocketServer server(options);
   server.cluster().Hold();
@@ -312,7 +312,7 @@ TEST(Connection, ALargeResponseIsRefusedIfAllTogetherAreTooLarge) {
 }
 
 TEST(Connection, AResponseThatIsTooLargeByItselfIsRefused) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_held_bytes = 100'000;
   FakeSocketServer server(options);
   const auto client = server.Connect();

@@ -6,21 +6,18 @@
 #include <boost/asio/write.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/transports/connection/listening_socket.h"
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
 
-SocketOptions FakeSocketServer::Options() {
-  SocketOptions options;
-  options.port = 0;
-  return options;
-}
-
 FakeSocketServer::FakeSocketServer(const SocketOptions& options,
-                                   const SchedulerOptions& scheduler_options)
-    : fake_(FakeServer::MultiItem(), scheduler_options),
-      server_(std::make_unique<RequestServer>(fake_.service, options, 2, MakeFrameProtocol)) {}
+                                   const SchedulerOptions& scheduler_options,
+                                   RequestObserver* observer)
+    : fake_(FakeServer::MultiItem(), scheduler_options, Endpoints(), Clock::now, observer),
+      server_(std::make_unique<RequestServer>(fake_.service, options, /*io_threads=*/2)),
+      port_(ListenForFrames(*server_)) {}
 
 FakeSocketServer::~FakeSocketServer() {
   fake_.cluster.Release();
@@ -29,7 +26,7 @@ FakeSocketServer::~FakeSocketServer() {
 }
 
 std::unique_ptr<launcher::Client> FakeSocketServer::Connect() const {
-  return std::make_unique<launcher::Client>("127.0.0.1:" + std::to_string(server_->port()));
+  return std::make_unique<launcher::Client>("127.0.0.1:" + std::to_string(port_));
 }
 
 v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
@@ -39,6 +36,10 @@ v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
   v1::Response response;
   sink->Wait().form().value()->ToMessage(response);
   return response;
+}
+
+std::uint16_t ListenForFrames(RequestServer& server) {
+  return server.Listen(OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol);
 }
 
 v1::Request NumberedRequest(std::uint64_t number) {

@@ -16,10 +16,9 @@ namespace scorecast::coordinator {
 /// The request socket of a FakeServer in multi-item mode, on a free port of the loopback address.
 class FakeSocketServer {
  public:
-  static SocketOptions Options();
-
-  explicit FakeSocketServer(const SocketOptions& options = Options(),
-                            const SchedulerOptions& scheduler_options = {});
+  explicit FakeSocketServer(const SocketOptions& options = {},
+                            const SchedulerOptions& scheduler_options = {},
+                            RequestObserver* observer = nullptr);
   /// Releases the cluster, and waits until everything is computed.
   ~FakeSocketServer();
 
@@ -30,6 +29,7 @@ class FakeSocketServer {
   Scheduler& scheduler() { return fake_.scheduler; }
   RequestService& service() { return fake_.service; }
   RequestServer& server() { return *server_; }
+  std::uint16_t port() const { return port_; }
 
   /// The response to a good request, without a socket.
   v1::Response ResponseTo(const v1::Request& request);
@@ -37,7 +37,11 @@ class FakeSocketServer {
  private:
   FakeServer fake_;
   std::unique_ptr<RequestServer> server_;
+  std::uint16_t port_;
 };
+
+/// Lets the server serve frames on a free port of the loopback address, which is returned.
+std::uint16_t ListenForFrames(RequestServer& server);
 
 /// A good request. Its content follows from its number, which is also its request_id.
 v1::Request NumberedRequest(std::uint64_t number);

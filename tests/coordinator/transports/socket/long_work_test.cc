@@ -76,7 +76,7 @@ TEST(LongWork, ADeadlinePassesWhileALongTextWaitsItsTurn) {
 }
 
 TEST(LongWork, TheBytesOfATextAreHeldUntilItIsTokenized) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_request_bytes = 200'000;
   options.max_held_bytes = 250'000;
   FakeSocketServer server(options);
@@ -103,9 +103,10 @@ TEST(LongWork, StopsWhenItsClientLeaves) {
   const StuckEndpoint endpoint;
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
   FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
-  RequestServer server(fake.service, FakeSocketServer::Options(), 2, MakeFrameProtocol);
+  RequestServer server(fake.service, {}, 2);
+  const std::uint16_t port = ListenForFrames(server);
   const auto connect = [&] {
-    return std::make_unique<Client>("127.0.0.1:" + std::to_string(server.port()));
+    return std::make_unique<Client>("127.0.0.1:" + std::to_string(port));
   };
   std::vector<std::unique_ptr<Client>> clients;
   for (std::uint64_t number = 0; number < 5; ++number) {
@@ -125,8 +126,9 @@ TEST(LongWork, ARequestThatThrowsEndsNothingElse) {
     const ThrowingEndpoint endpoint(where);
     const std::array<const Endpoint*, 1> endpoints = {&endpoint};
     FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
-    RequestServer server(fake.service, FakeSocketServer::Options(), 2, MakeFrameProtocol);
-    Client client("127.0.0.1:" + std::to_string(server.port()));
+    RequestServer server(fake.service, {}, 2);
+    const std::uint16_t port = ListenForFrames(server);
+    Client client("127.0.0.1:" + std::to_string(port));
     for (const std::size_t bytes : {10, 2000, 100'000}) {
       // A message that was not parsed has no id.
       ExpectError(client.Call(WithText(7, bytes)), where == Where::kParsing ? 0 : 7, 503,

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
@@ -18,7 +20,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/transports/socket/frame_protocol.h"
+#include "coordinator/transports/connection/listening_socket.h"
 #include "proto/base/error.h"
 #include "proto/wire/frame.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
@@ -30,26 +32,39 @@ using launcher::Client;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 namespace asio = boost::asio;
 
 constexpr auto kPatience = std::chrono::seconds(30);
 
-TEST(RequestServer, SaysWhyItCannotListen) {
-  FakeSocketServer server;
-  const FakeServer other;
-  FakeServer fake;
-  SocketOptions taken = FakeSocketServer::Options();
-  taken.port = server.server().port();
+TEST(ListeningSocket, SaysWhyItCannotListen) {
+  const FakeSocketServer server;
   try {
-    const RequestServer second(fake.service, taken, 1, MakeFrameProtocol);
+    OpenListeningSocket("127.0.0.1", server.port());
     FAIL() << "the port is taken";
   } catch (const proto::StartupError& fault) {
-    EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(taken.port)));
+    EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(server.port())));
     EXPECT_THAT(fault.what(), HasSubstr("in use"));
   }
-  SocketOptions nowhere = FakeSocketServer::Options();
-  nowhere.host = "not a host";
-  EXPECT_THROW(RequestServer(fake.service, nowhere, 1, MakeFrameProtocol), proto::StartupError);
+  EXPECT_THROW(OpenListeningSocket("not a host", 0), proto::StartupError);
+}
+
+TEST(RequestServer, ServesSeveralSocketsWithinTheSameLimits) {
+  SocketOptions options;
+  options.max_connections = 2;
+  options.max_connections_per_address = 2;
+  FakeSocketServer server(options);
+  const auto first = server.Connect();
+  Client second("127.0.0.1:" + std::to_string(ListenForFrames(server.server())));
+  EXPECT_TRUE(first->Call(NumberedRequest(1)).has_score());
+  EXPECT_TRUE(second.Call(NumberedRequest(2)).has_score());
+  EXPECT_EQ(server.server().status().connections, 2U);
+  EXPECT_EQ(server.Connect()->Receive().error().reason(), "too_many_connections");
+  server.server().StartDraining();
+  EXPECT_EQ(first->Call(NumberedRequest(3)).error().reason(), "draining");
+  EXPECT_EQ(second.Call(NumberedRequest(4)).error().reason(), "draining");
+  server.server().CloseConnections(std::chrono::milliseconds(100));
+  EXPECT_EQ(server.server().status().connections, 0U);
 }
 
 TEST(RequestServer, AConnectionThatBreaksAnywhereLeavesNothing) {
@@ -64,7 +79,7 @@ TEST(RequestServer, AConnectionThatBreaksAnywhereLeavesNothing) {
 }
 
 TEST(RequestServer, RefusesAConnectionBeyondTheLimitWithAnError) {
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_connections = 2;
   options.max_connections_per_address = 2;
   FakeSocketServer server(options);
@@ -91,7 +106,7 @@ std::unique_ptr<asio::ip::tcp::socket> ConnectFrom(const std::string& address,
                                                    FakeSocketServer& server, asio::io_context& io) {
   auto socket = std::make_unique<asio::ip::tcp::socket>(io, asio::ip::tcp::v4());
   socket->bind({asio::ip::make_address(address), 0});
-  socket->connect({asio::ip::make_address("127.0.0.1"), server.server().port()});
+  socket->connect({asio::ip::make_address("127.0.0.1"), server.port()});
   return socket;
 }
 
@@ -107,7 +122,7 @@ v1::Response ReceiveFrom(asio::ip::tcp::socket& socket) {
 
 TEST(RequestServer, SlowClientsAtOneAddressLeaveRoomForOthers) {
   constexpr std::size_t kSlow = 50;
-  SocketOptions options = FakeSocketServer::Options();
+  SocketOptions options;
   options.max_connections = kSlow;
   options.read_timeout = std::chrono::seconds(3);  // Longer than a busy machine stalls.
   FakeSocketServer server(options);
@@ -144,6 +159,51 @@ TEST(RequestServer, SlowClientsAtOneAddressLeaveRoomForOthers) {
       server.server().status().refusals,
       ElementsAre(Pair("request_timeout", kSlow / 2), Pair("too_many_connections", kSlow / 2)));
   EXPECT_TRUE(server.Connect()->Call(NumberedRequest(2)).has_score()) << "the address is free";
+}
+
+/// Counts ended requests by endpoint, client and code.
+class EndCounter : public RequestObserver {
+ public:
+  using Kind = std::tuple<std::string, std::string, int>;
+
+  void OnEnd(const RequestEnd& end) override {
+    const std::lock_guard lock(mutex_);
+    ++counts_[{end.endpoint == nullptr ? "none" : std::string(end.endpoint->name()),
+               std::string(end.client), end.code}];
+  }
+  std::map<Kind, int> counts() const {
+    const std::lock_guard lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<Kind, int> counts_;
+};
+
+TEST(RequestServer, TellsOfEveryRequestAlsoBeforeItsEndpointIsKnown) {
+  EndCounter counter;
+  SocketOptions options;
+  options.max_connections = 2;
+  options.max_connections_per_address = 1;
+  options.max_request_bytes = 1000;
+  FakeSocketServer server(options, {}, &counter);
+  const auto client = server.Connect();
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+  EXPECT_EQ(client->Call({}).error().code(), 400) << "names no endpoint";
+  v1::Request fault = NumberedRequest(3);
+  fault.mutable_score()->clear_query();
+  EXPECT_EQ(client->Call(fault).error().code(), 400);
+  v1::Request large = NumberedRequest(4);
+  large.mutable_score()->mutable_query()->set_text(std::string(2000, 'x'));
+  EXPECT_EQ(client->Call(large).error().code(), 413);
+  EXPECT_EQ(server.Connect()->Receive().error().code(), 503) << "too many connections";
+  using Kind = EndCounter::Kind;
+  EXPECT_THAT(counter.counts(), UnorderedElementsAre(Pair(Kind{"score", "127.0.0.1", 200}, 1),
+                                                     Pair(Kind{"score", "127.0.0.1", 400}, 1),
+                                                     Pair(Kind{"none", "127.0.0.1", 400}, 1),
+                                                     Pair(Kind{"none", "127.0.0.1", 413}, 1),
+                                                     Pair(Kind{"none", "127.0.0.1", 503}, 1)));
 }
 
 TEST(RequestServer, ReportsItsClients) {
@@ -242,9 +302,8 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
 // A pass may be stuck for ever, so nothing that ends the server waits for it.
 TEST(RequestServer, ItsDestructorDoesNotWaitForAPass) {
   FakeServer fake;
-  auto server = std::make_unique<RequestServer>(fake.service, FakeSocketServer::Options(), 2,
-                                                MakeFrameProtocol);
-  launcher::Client client("127.0.0.1:" + std::to_string(server->port()));
+  auto server = std::make_unique<RequestServer>(fake.service, SocketOptions{}, 2);
+  Client client("127.0.0.1:" + std::to_string(ListenForFrames(*server)));
   fake.cluster.Hold();
   client.Send(NumberedRequest(1));
   ASSERT_TRUE(Eventually([&] { return !fake.cluster.plans().empty(); }));

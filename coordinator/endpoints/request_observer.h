@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+#include "coordinator/endpoints/endpoint.h"
+
+namespace scorecast::coordinator {
+
+/// A request that has ended.
+struct RequestEnd {
+  const Endpoint* endpoint = nullptr;  ///< Null if it was refused before its endpoint was known.
+  std::string_view client;             ///< See ResponseSink::client.
+  int code = 200;                      ///< 200 for a response, otherwise the error's.
+  const EndpointResponse* response = nullptr;  ///< Null for an error.
+};
+
+/// Is told of every request when it ends.
+class RequestObserver {
+ public:
+  virtual ~RequestObserver() = default;
+
+  /// Called once for each request, on any thread. A response counts when it is formed, which is
+  /// never done on the computing thread. Must return soon.
+  virtual void OnEnd(const RequestEnd& end) = 0;
+};
+
+}  // namespace scorecast::coordinator

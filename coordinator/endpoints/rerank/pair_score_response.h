@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/rerank/relevance_readout.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+struct PairScoreResponse : EndpointResponse {
+  std::string id;
+  std::int64_t created = 0;    ///< Seconds since 1970.
+  std::vector<double> scores;  ///< [documents]
+
+  OrderedJson ToJson() const override;
+  /// As a ScoreResponse with one score for each item.
+  void ToMessage(v1::Response& message) const override;
+};
+
+/// How the rows of such a request become its response.
+struct PairScoreReadout : Readout {
+  RelevanceReadout relevance;
+
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+  std::string Summary() const override { return std::to_string(relevance.rows.size()) + " pairs"; }
+};
+
+}  // namespace scorecast::coordinator

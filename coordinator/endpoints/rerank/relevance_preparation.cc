@@ -1,0 +1,288 @@
+#include "coordinator/endpoints/rerank/relevance_preparation.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "coordinator/request/item_packing.h"
+#include "coordinator/request/request_checks.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/rerank/rerank_prompts.h"
+#include "coordinator/rerank/reranker.h"
+#include "coordinator/schedule/capacity.h"
+#include "coordinator/text/unicode/utf8.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Error;
+using proto::Expected;
+using proto::PackedSequence;
+using proto::SegmentKind;
+using proto::Unexpected;
+using Cut = DocumentLimits::Cut;
+using Prompt = RerankPrompts::Prompt;
+
+std::optional<Cut> CutOf(std::string direction) {
+  std::ranges::transform(direction, direction.begin(),
+                         [](char c) { return 'A' <= c && c <= 'Z' ? c - 'A' + 'a' : c; });
+  if (direction == "right") {
+    return Cut::kEnd;
+  }
+  return direction == "left" ? std::optional(Cut::kStart) : std::nullopt;
+}
+
+/// The first fault that can be found without tokenizing.
+std::optional<Error> FieldFault(const RelevanceInputs& inputs, const RequestContext& context) {
+  const RelevanceOptions& options = inputs.options;
+  if (context.options.reranker == nullptr) {
+    return BadRequest("no_reranker", context.options.no_reranker_reason, "");
+  }
+  if (options.max_tokens_per_doc < 0) {
+    return BadRequest("max_tokens_per_doc_out_of_range",
+                      "max_tokens_per_doc must be at least 0, not " +
+                          std::to_string(options.max_tokens_per_doc) + ".",
+                      "max_tokens_per_doc");
+  }
+  const std::int64_t prompt_tokens = options.truncate_prompt_tokens.value_or(-1);
+  if (prompt_tokens < -1 || prompt_tokens == 0) {
+    return BadRequest("truncate_prompt_tokens_out_of_range",
+                      "truncate_prompt_tokens must be -1 or at least 1, not " +
+                          std::to_string(prompt_tokens) + ".",
+                      "truncate_prompt_tokens");
+  }
+  if (!CutOf(options.truncation_direction)) {
+    return BadRequest("unknown_truncation_direction",
+                      "truncation_direction must be left or right, not " +
+                          Quoted(options.truncation_direction) + ".",
+                      "truncation_direction");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Utf8Fault(const RelevanceInputs& inputs) {
+  if (inputs.options.instruction && !IsValidUtf8(*inputs.options.instruction)) {
+    return InvalidUtf8("instruction");
+  }
+  for (const QueryDocuments& query : inputs.queries) {
+    if (!IsValidUtf8(query.query)) {
+      return InvalidUtf8(query.query_field);
+    }
+  }
+  for (std::size_t i = 0; i < inputs.documents.size(); ++i) {
+    if (!IsValidUtf8(inputs.documents[i])) {
+      return InvalidUtf8(At(inputs.documents_field, i));
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<TokenId> Concatenated(std::vector<TokenId> first, const std::vector<TokenId>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+class RelevancePreparation {
+ public:
+  RelevancePreparation(const RelevanceInputs& inputs, const RequestContext& context)
+      : inputs_(inputs),
+        context_(context),
+        reranker_(*context.options.reranker),
+        limits_{.cut = inputs.options.truncate ? *CutOf(inputs.options.truncation_direction)
+                                               : Cut::kNone,
+                .stop = context.stop} {
+    const std::int64_t positions = context.config.max_position_embeddings;
+    const std::int64_t prompt_tokens = inputs.options.truncate_prompt_tokens.value_or(-1);
+    limits_.max_prompt_tokens = prompt_tokens < 0 ? positions : std::min(prompt_tokens, positions);
+    if (inputs.options.max_tokens_per_doc > 0) {
+      limits_.max_document_tokens = inputs.options.max_tokens_per_doc;
+    }
+    prepared_.readout.reranker = context.options.reranker;
+    prepared_.readout.raw_scores = inputs.options.raw_scores;
+    prepared_.readout.documents_field = inputs.documents_field;
+    prepared_.readout.rows.resize(inputs.documents.size());
+  }
+
+  std::optional<Error> AddQuery(const QueryDocuments& query) {
+    if (query.documents.empty()) {
+      return std::nullopt;
+    }
+    const Expected<RerankPrompts, EncodeFault> prompts = RerankPrompts::Make(
+        reranker_, query.query, inputs_.options.instruction,
+        {.max_tokens = CountedTokens(limits_.max_prompt_tokens), .stop = context_.stop});
+    if (!prompts) {
+      return EncodeError(prompts.error(), QueryTooLong(query.query_field), query.query_field);
+    }
+    if (auto fault =
+            VocabularyFault(prompts->prefix(), query.query_field, context_.config.vocab_size)) {
+      return fault;
+    }
+    return reranker_.is_document_first() ? AddDocumentsFirst(query, *prompts)
+                                         : AddBlocks(query, *prompts);
+  }
+
+  PreparedRelevance Take() && { return std::move(prepared_); }
+
+ private:
+  Error QueryTooLong(const std::string& query_field) const {
+    return BadRequest("query_too_long",
+                      "The rerank template with " + query_field + " but no document has " +
+                          MoreThan(limits_.max_prompt_tokens) + " tokens.",
+                      query_field);
+  }
+
+  Error DocumentTooLong(const std::string& field) const {
+    std::string limit = MoreThan(limits_.max_prompt_tokens) + " tokens together with its query";
+    if (limits_.max_document_tokens != EncodeLimits::kUnlimited) {
+      limit = MoreThan(limits_.max_document_tokens) + " tokens, or " + limit;
+    }
+    return BadRequest("document_too_long", field + " has " + limit + ", and truncate is false.",
+                      field);
+  }
+
+  /// The prompt of a document, or its fault.
+  Expected<Prompt> PromptOf(const QueryDocuments& query, const RerankPrompts& prompts,
+                            std::size_t document) const {
+    const std::string field = At(inputs_.documents_field, document);
+    Expected<Prompt, EncodeFault> prompt = prompts.Document(inputs_.documents[document], limits_);
+    if (!prompt) {
+      return Unexpected(EncodeError(
+          prompt.error(),
+          limits_.cut == Cut::kNone ? DocumentTooLong(field) : QueryTooLong(query.query_field),
+          field));
+    }
+    for (const std::vector<TokenId>* ids : {&prompt->document, &prompt->rest}) {
+      if (auto fault = VocabularyFault(*ids, field, context_.config.vocab_size)) {
+        return Unexpected(*std::move(fault));
+      }
+    }
+    return *std::move(prompt);
+  }
+
+  /// Packs the documents as blocks behind the prefix. A document whose tokens merge with those
+  /// before it has a prompt of its own.
+  std::optional<Error> AddBlocks(const QueryDocuments& query, const RerankPrompts& prompts) {
+    const auto prefix = std::make_shared<const std::vector<TokenId>>(prompts.prefix());
+    std::vector<std::vector<TokenId>> blocks;
+    std::vector<std::size_t> documents_of_blocks;
+    for (const std::size_t document : query.documents) {
+      Expected<Prompt> prompt = PromptOf(query, prompts, document);
+      if (!prompt) {
+        return prompt.error();
+      }
+      // A packed sequence has a prefix.
+      if (!prompt->include_prefix && !prefix->empty()) {
+        blocks.push_back(std::move(prompt->rest));
+        documents_of_blocks.push_back(document);
+        continue;
+      }
+      PackedSequence sequence = PackPrompt(prompt->rest, prefix);
+      AddRead(sequence, static_cast<std::int32_t>(sequence.rows()) - 1, document);
+      if (auto fault = Add(std::move(sequence), At(inputs_.documents_field, document))) {
+        return fault;
+      }
+    }
+    if (blocks.empty()) {
+      return std::nullopt;
+    }
+    PackedSequence packed = PackItems(*prefix, blocks);
+    const std::vector<std::int32_t> rows =
+        LastRowOfEachItem(static_cast<std::int32_t>(prefix->size()), blocks);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      AddRead(packed, rows[i], documents_of_blocks[i]);
+    }
+    return Add(std::move(packed), inputs_.documents_field);
+  }
+
+  /// Makes a sequence for each document: prefix and document, then the rest as a suffix.
+  std::optional<Error> AddDocumentsFirst(const QueryDocuments& query,
+                                         const RerankPrompts& prompts) {
+    std::shared_ptr<const std::vector<TokenId>> first_rest;
+    for (const std::size_t document : query.documents) {
+      const Expected<Prompt> prompt = PromptOf(query, prompts, document);
+      if (!prompt) {
+        return prompt.error();
+      }
+      if (first_rest == nullptr) {
+        first_rest = std::make_shared<const std::vector<TokenId>>(prompt->rest);
+      }
+      PackedSequence sequence = PackDocumentFirst(
+          prompt->include_prefix ? prompt->document
+                                 : Concatenated(prompts.prefix(), prompt->document),
+          prompt->rest, first_rest);
+      AddRead(sequence, static_cast<std::int32_t>(sequence.rows()) - 1, document);
+      if (auto fault = Add(std::move(sequence), At(inputs_.documents_field, document))) {
+        return fault;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Shares those tokens of `shared` that `rest` ends with, which are the query's.
+  static PackedSequence PackDocumentFirst(
+      std::vector<TokenId> head, const std::vector<TokenId>& rest,
+      const std::shared_ptr<const std::vector<TokenId>>& shared) {
+    const auto most = static_cast<std::ptrdiff_t>(std::min(rest.size(), shared->size()));
+    const auto count = static_cast<std::size_t>(
+        std::mismatch(rest.rbegin(), rest.rbegin() + most, shared->rbegin()).first - rest.rbegin());
+    PackedSequence sequence;
+    sequence.shared = {shared, shared->size() - count, count, /*are_last=*/true};
+    const auto head_length = static_cast<std::int32_t>(head.size());
+    const auto rest_length = static_cast<std::int32_t>(rest.size());
+    if (head_length > 0) {
+      sequence.segments.push_back({SegmentKind::kPrefix, head_length, 0});
+    }
+    sequence.segments.push_back(
+        {head_length > 0 ? SegmentKind::kSuffix : SegmentKind::kPrefix, rest_length, head_length});
+    sequence.tokens = std::move(head);
+    sequence.tokens.insert(sequence.tokens.end(), rest.begin(),
+                           rest.end() - static_cast<std::ptrdiff_t>(count));
+    return sequence;
+  }
+
+  /// Reads `row` of the sequence that is added next.
+  void AddRead(PackedSequence& sequence, std::int32_t row, std::size_t document) {
+    prepared_.readout.rows[document] = {prepared_.sequences.size(), sequence.reads.size()};
+    sequence.reads.push_back({.row = row});
+  }
+
+  /// `field` is the one at fault if the sequence cannot be computed.
+  std::optional<Error> Add(PackedSequence sequence, const std::string& field) {
+    sequence.label_lists = {reranker_.labels()};
+    if (auto fault = CapacityFault(sequence, context_.limits)) {
+      fault->param = field;
+      return fault;
+    }
+    prepared_.prompt_tokens += sequence.rows();
+    prepared_.sequences.push_back(std::move(sequence));
+    return std::nullopt;
+  }
+
+  const RelevanceInputs& inputs_;
+  const RequestContext& context_;
+  const Reranker& reranker_;
+  DocumentLimits limits_;
+  PreparedRelevance prepared_;
+};
+
+}  // namespace
+
+Expected<PreparedRelevance> PrepareRelevance(const RelevanceInputs& inputs,
+                                             const RequestContext& context) {
+  if (auto fault = FieldFault(inputs, context)) {
+    return Unexpected(*std::move(fault));
+  }
+  if (auto fault = Utf8Fault(inputs)) {
+    return Unexpected(*std::move(fault));
+  }
+  RelevancePreparation preparation(inputs, context);
+  for (const QueryDocuments& query : inputs.queries) {
+    if (auto fault = preparation.AddQuery(query)) {
+      return Unexpected(*std::move(fault));
+    }
+  }
+  return std::move(preparation).Take();
+}
+
+}  // namespace scorecast::coordinator

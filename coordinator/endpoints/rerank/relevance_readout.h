@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/rerank/reranker.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// Which row is read for each document, and how its logits become the document's score.
+struct RelevanceReadout {
+  struct Row {
+    std::size_t sequence = 0;  ///< Of the job.
+    std::size_t read = 0;      ///< Of the sequence.
+  };
+
+  std::shared_ptr<const Reranker> reranker;
+  bool raw_scores = false;
+  std::string documents_field;  ///< Name of the documents' field in the request.
+  std::vector<Row> rows;        ///< [documents]
+
+  /// [documents] If a number is not finite, the 500 "not_finite" names the document as its `param`.
+  proto::Expected<std::vector<double>> Scores(const JobRows& job_rows) const;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,188 @@
+#include "coordinator/endpoints/rerank/rerank_json.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/rerank/relevance_fields.h"
+#include "coordinator/endpoints/rerank/rerank_response.h"
+#include "coordinator/json/body_reader.h"
+#include "coordinator/json/response_json.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::array kQuery = std::to_array<Field>({
+    {.name = "query",
+     .type = FieldType::kString,
+     .description = "What the documents are compared with.",
+     .is_required = true},
+});
+
+constexpr std::array kRerankFields = Joined(
+    kQuery,
+    std::to_array<Field>({
+        {.name = "documents",
+         .type = FieldType::kDocuments,
+         .description = "What is ranked. Other fields of a document are ignored.",
+         .is_required = true},
+        {.name = "top_n",
+         .type = FieldType::kInteger,
+         .description = "How many of the best documents are returned. 0: all.",
+         .default_json = "0",
+         .minimum = 0},
+        {.name = "return_documents",
+         .type = FieldType::kBoolOrString,
+         .description = "Returns the texts of the documents. With `--rerank-response sglang`, "
+                        "true is the default.",
+         .default_json = "false"},
+        {.name = "truncate",
+         .type = FieldType::kBoolOrString,
+         .description = "Whether documents that are too long are cut. False: they are refused.",
+         .default_json = "true"},
+    }),
+    kRelevanceFields, kOptionFields);
+
+constexpr std::array kTeiFields = Joined(
+    kQuery,
+    std::to_array<Field>({
+        {.name = "texts",
+         .type = FieldType::kStrings,
+         .description = "The documents, which are ranked.",
+         .is_required = true},
+        {.name = "return_text",
+         .type = FieldType::kBoolOrString,
+         .description = "Returns the texts of the documents.",
+         .default_json = "false"},
+        {.name = "truncate",
+         .type = FieldType::kBoolOrString,
+         .description = "Whether documents that are too long are cut. False: they are refused.",
+         .default_json = "false"},
+    }),
+    kRelevanceFields, kOptionFields);
+
+constexpr std::array kRerankRefused =
+    Joined(std::to_array<RefusedField>({
+               {"rank_fields", R"([[],["text"]])", "Give the documents as strings."},
+               {"top_k", "[0]", "Give top_n."},
+           }),
+           kRelevanceRefused);
+
+constexpr std::array kTeiRefused =
+    Joined(std::to_array<RefusedField>({
+               {"documents", "[]", "A request with texts has no documents."},
+               {"prompt_name", "[]", "Give an instruction."},
+           }),
+           kRelevanceRefused);
+
+constinit const FieldTable kRerankTable = {
+    .name = "RerankRequest",
+    .description = "Documents to be ranked by their relevance to a query.",
+    .fields = kRerankFields,
+    .refused = kRerankRefused,
+};
+
+constinit const FieldTable kTeiTable = {
+    .name = "TeiRerankRequest",
+    .description = "The same as text-embeddings-inference has it.",
+    .fields = kTeiFields,
+    .refused = kTeiRefused,
+};
+
+OrderedJson ResultsToJson(const RerankResponse& response) {
+  OrderedJson results = OrderedJson::array();
+  for (const RerankResponse::Result& result : response.results) {
+    OrderedJson& json = results.emplace_back();
+    json["index"] = result.index;
+    json["relevance_score"] = result.score;
+    if (result.document) {
+      json["document"]["text"] = *result.document;
+    }
+  }
+  OrderedJson body;
+  body["id"] = response.id;
+  body["model"] = response.model;
+  body["results"] = std::move(results);
+  body["usage"] = UsageToJson(response.usage);
+  OrderedJson& meta = body["meta"];
+  meta["api_version"]["version"] = "2";
+  meta["billed_units"]["search_units"] = 1;
+  meta["tokens"]["input_tokens"] = response.usage.prompt_tokens;
+  meta["tokens"]["output_tokens"] = response.usage.completion_tokens;
+  body["timings"] = TimingsToJson(response.timings);
+  return body;
+}
+
+OrderedJson TeiListToJson(const RerankResponse& response) {
+  OrderedJson list = OrderedJson::array();
+  for (const RerankResponse::Result& result : response.results) {
+    OrderedJson& json = list.emplace_back();
+    json["index"] = result.index;
+    json["score"] = result.score;
+    if (result.document) {
+      json["text"] = *result.document;
+    }
+  }
+  return list;
+}
+
+OrderedJson SglangListToJson(const RerankResponse& response) {
+  OrderedJson list = OrderedJson::array();
+  for (const RerankResponse::Result& result : response.results) {
+    OrderedJson& json = list.emplace_back();
+    json["score"] = result.score;
+    if (result.document) {
+      json["document"] = *result.document;
+    }
+    json["index"] = result.index;
+    json["meta_info"]["id"] = response.id;
+  }
+  return list;
+}
+
+}  // namespace
+
+std::span<const FieldTable* const> RerankForms() {
+  static constexpr std::array kForms = {&kRerankTable, &kTeiTable};
+  return kForms;
+}
+
+proto::Expected<RerankRequest> RerankRequestFromJson(const nlohmann::json& body) {
+  const bool is_tei = HasField(body, "texts");
+  BodyReader reader(body, is_tei ? kTeiTable : kRerankTable);
+  RerankRequest request;
+  request.query = reader.String("query").value_or("");
+  request.relevance = ReadRelevance(reader, /*truncate_if_absent=*/!is_tei);
+  if (is_tei) {
+    request.form = RerankForm::kTei;
+    request.documents = reader.Strings("texts").value_or(request.documents);
+    request.return_documents = reader.Bool("return_text", false);
+  } else {
+    request.documents = reader.Documents("documents").value_or(request.documents);
+    request.top_n = reader.Integer("top_n").value_or(request.top_n);
+    if (HasField(body, "return_documents")) {
+      request.return_documents = reader.Bool("return_documents", false);
+    }
+  }
+  reader.ReadOptions(request);
+  if (reader.error()) {
+    return proto::Unexpected(*std::move(reader.error()));
+  }
+  return request;
+}
+
+OrderedJson RerankResponse::ToJson() const {
+  switch (form) {
+    case RerankForm::kResults:
+      break;
+    case RerankForm::kTei:
+      return TeiListToJson(*this);
+    case RerankForm::kSglang:
+      return SglangListToJson(*this);
+  }
+  return ResultsToJson(*this);
+}
+
+}  // namespace scorecast::coordinator

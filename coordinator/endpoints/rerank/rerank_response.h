@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/rerank/relevance_readout.h"
+#include "coordinator/request/server_options.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+struct RerankResponse : EndpointResponse {
+  struct Result {
+    std::int64_t index = 0;  ///< Of the document in the request.
+    double score = 0;
+    std::optional<std::string> document;
+  };
+
+  std::string id;
+  std::vector<Result> results;  ///< Best first; equal scores by index.
+  RerankForm form = RerankForm::kResults;
+
+  OrderedJson ToJson() const override;
+  void ToMessage(v1::Response& message) const override;
+};
+
+/// How the rows of a rerank request become its response.
+struct RerankReadout : Readout {
+  RelevanceReadout relevance;
+  std::int64_t top_n = 0;              ///< 0: all.
+  std::vector<std::string> documents;  ///< Those of the request, if they are returned.
+  bool returns_documents = false;
+  RerankForm form = RerankForm::kResults;
+
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+  std::string Summary() const override {
+    return std::to_string(relevance.rows.size()) + " documents";
+  }
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,114 @@
+#include "coordinator/endpoints/tokenize/text_tokens.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "coordinator/generate/text_stream.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Expected;
+using proto::Unexpected;
+
+std::size_t NumCharacters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+/// Finds the places of tokens in their text, one token after the other.
+class PlaceFinder {
+ public:
+  PlaceFinder(const Tokenizer& tokenizer, std::string_view text)
+      : stream_(tokenizer, {}), rest_(text) {}
+
+  /// Tokens are given in their order. `token` stays where it is until Finish.
+  void Push(TextToken& token) {
+    without_text_.push_back(&token);
+    Take(stream_.Push(token.id));
+  }
+  void Finish() { Take(stream_.Finish()); }
+
+ private:
+  /// Gives `piece`, the text that has become certain, to the tokens that had no text yet.
+  void Take(std::string_view piece) {
+    if (piece.empty() || is_lost_) {
+      return;
+    }
+    if (!rest_.starts_with(piece)) {
+      is_lost_ = true;
+      return;
+    }
+    const std::size_t start = place_;
+    place_ += NumCharacters(piece);
+    rest_.remove_prefix(piece.size());
+    // Tokens that are parts of one character have the place of the whole character.
+    if (without_text_.size() == 1 || place_ == start + 1) {
+      for (TextToken* token : without_text_) {
+        token->text = piece;
+        token->start = start;
+        token->stop = place_;
+      }
+    }
+    without_text_.clear();
+  }
+
+  TextStream stream_;
+  std::string_view rest_;  ///< The text behind the last place.
+  std::size_t place_ = 0;  ///< Where it begins.
+  bool is_lost_ = false;   ///< The tokens decode to another text.
+  std::vector<TextToken*> without_text_;
+};
+
+}  // namespace
+
+Expected<std::vector<TokenId>, EncodeFault> IdsOfText(const Tokenizer& tokenizer,
+                                                      std::string_view text,
+                                                      bool add_special_tokens,
+                                                      const EncodeOptions& options,
+                                                      const EncodeLimits& limits) {
+  Expected<EncodedText, EncodeFault> encoded = tokenizer.EncodeWithin(limits, text, options);
+  if (!encoded) {
+    return Unexpected(encoded.error());
+  }
+  std::vector<TokenId> ids = std::move(encoded->ids);
+  if (add_special_tokens) {
+    ids.insert(ids.begin(), tokenizer.added_prefix().begin(), tokenizer.added_prefix().end());
+    ids.insert(ids.end(), tokenizer.added_suffix().begin(), tokenizer.added_suffix().end());
+  }
+  return ids;
+}
+
+Expected<std::vector<TextToken>, EncodeFault> TokensOfText(const Tokenizer& tokenizer,
+                                                           std::string_view text,
+                                                           bool add_special_tokens,
+                                                           const EncodeOptions& options,
+                                                           const EncodeLimits& limits) {
+  const Expected<std::vector<TokenId>, EncodeFault> ids =
+      IdsOfText(tokenizer, text, add_special_tokens, options, limits);
+  if (!ids) {
+    return Unexpected(ids.error());
+  }
+  std::vector<TextToken> tokens;
+  tokens.reserve(ids->size());
+  const std::size_t begin = add_special_tokens ? tokenizer.added_prefix().size() : 0;
+  const std::size_t end = ids->size() - (add_special_tokens ? tokenizer.added_suffix().size() : 0);
+  PlaceFinder places(tokenizer, text);
+  for (std::size_t i = 0; i < ids->size(); ++i) {
+    TextToken& token = tokens.emplace_back(TextToken{.id = (*ids)[i]});
+    token.is_added = i < begin || i >= end;
+    if (!token.is_added) {
+      places.Push(token);
+    }
+  }
+  places.Finish();
+  for (TextToken& token : tokens) {
+    if (!token.start) {
+      token.text = tokenizer.Decode({&token.id, 1});
+    }
+  }
+  return tokens;
+}
+
+}  // namespace scorecast::coordinator

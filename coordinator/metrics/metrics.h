@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "coordinator/endpoints/endpoints.h"
+#include "coordinator/metrics/families.h"
+#include "coordinator/metrics/pass_metrics.h"
+#include "coordinator/metrics/request_metrics.h"
+#include "coordinator/resources/resource.h"
+#include "coordinator/status/service_status.h"
+
+namespace scorecast::coordinator {
+
+/// All metrics of a service. The counts are the service's to fill.
+struct Metrics {
+  explicit Metrics(EndpointList endpoints) : requests(endpoints) {}
+
+  /// All families, each once and in a fixed order. `page_bytes` is the size of a page of K/V on a
+  /// rank. Any thread may call it.
+  Families Collect(const ServiceStatus& status, std::int64_t page_bytes) const;
+
+  RequestMetrics requests;
+  PassMetrics passes;
+};
+
+/// GET /metrics, in Prometheus' text format. `metrics` outlives the resource; `status` is called on
+/// any thread.
+Resource MetricsResource(const Metrics& metrics, std::function<ServiceStatus()> status,
+                         std::int64_t page_bytes);
+
+}  // namespace scorecast::coordinator

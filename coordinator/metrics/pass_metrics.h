@@ -1,0 +1,24 @@
+#pragma once
+
+#include "coordinator/metrics/families.h"
+#include "coordinator/metrics/histogram.h"
+#include "coordinator/schedule/scheduler.h"
+
+namespace scorecast::coordinator {
+
+/// Sizes and times of passes.
+class PassMetrics {
+ public:
+  PassMetrics();
+
+  /// Takes no lock, because the computing thread calls it.
+  void OnPass(const PassSummary& pass);
+  Families Collect() const;
+
+ private:
+  Histogram rows_;
+  Histogram sequences_;
+  Histogram seconds_;
+};
+
+}  // namespace scorecast::coordinator

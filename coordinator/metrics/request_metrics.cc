@@ -1,0 +1,113 @@
+#include "coordinator/metrics/request_metrics.h"
+
+#include <utility>
+
+namespace scorecast::coordinator {
+namespace {
+
+double Seconds(double milliseconds) { return milliseconds / 1000; }
+
+double Value(const std::atomic<std::int64_t>& count) {
+  return static_cast<double>(count.load(std::memory_order_relaxed));
+}
+
+void Add(std::atomic<std::int64_t>& count, std::int64_t more) {
+  count.fetch_add(more, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+RequestMetrics::RequestMetrics(EndpointList endpoints) {
+  // All at the beginning, so that the map needs no lock, and every metric is there from the start.
+  for (const Endpoint* endpoint : endpoints) {
+    responses_.try_emplace(std::string(endpoint->name()));
+  }
+}
+
+void RequestMetrics::Responses::Add(const EndpointResponse& response) {
+  coordinator::Add(items, response.items);
+  coordinator::Add(prompt_tokens, response.usage.prompt_tokens);
+  coordinator::Add(cached_tokens, response.usage.cached_tokens);
+  coordinator::Add(completion_tokens, response.usage.completion_tokens);
+  tokenize.Observe(Seconds(response.timings.tokenize_ms));
+  queue.Observe(Seconds(response.timings.queue_ms));
+  forward.Observe(Seconds(response.timings.forward_ms));
+  total.Observe(Seconds(response.timings.total_ms));
+}
+
+void RequestMetrics::OnEnd(const RequestEnd& end) {
+  const std::string_view endpoint = end.endpoint == nullptr ? kNoEndpoint : end.endpoint->name();
+  if (end.response != nullptr) {
+    if (const auto found = responses_.find(endpoint); found != responses_.end()) {
+      found->second.Add(*end.response);
+    }
+  }
+  Count(endpoint, end.client, end.code);
+}
+
+void RequestMetrics::Count(std::string_view endpoint, std::string_view client, int code) {
+  const std::lock_guard lock(mutex_);
+  if (!clients_.contains(client)) {
+    if (clients_.size() < kMaxNamedClients) {
+      clients_.emplace(client);
+    } else {
+      client = kOtherClients;
+    }
+  }
+  ++requests_[{std::string(endpoint), std::string(client), code}];
+}
+
+Families RequestMetrics::Collect() const {
+  std::map<Kind, std::int64_t> requests;
+  {
+    const std::lock_guard lock(mutex_);
+    requests = requests_;
+  }
+  prometheus::MetricFamily counted =
+      CounterFamily("scorecast_requests_total",
+                    "Requests that have ended, by endpoint, client address and HTTP status code.");
+  for (const auto& [kind, count] : requests) {
+    const auto& [endpoint, client, code] = kind;
+    AddValue(counted, {{"endpoint", endpoint}, {"client", client}, {"code", std::to_string(code)}},
+             static_cast<double>(count));
+  }
+  Families families = {std::move(counted)};
+  Append(families, CollectResponses());
+  return families;
+}
+
+Families RequestMetrics::CollectResponses() const {
+  prometheus::MetricFamily items = CounterFamily(
+      "scorecast_items_total", "Items, documents and questions of requests with a response.");
+  prometheus::MetricFamily prompt =
+      CounterFamily("scorecast_prompt_tokens_total", "Prompt tokens of requests with a response.");
+  prometheus::MetricFamily cached =
+      CounterFamily("scorecast_cached_prompt_tokens_total",
+                    "Prompt tokens of requests with a response, whose K/V was in the cache.");
+  prometheus::MetricFamily generated =
+      CounterFamily("scorecast_completion_tokens_total", "Tokens generated for responses.");
+  prometheus::MetricFamily phases =
+      HistogramFamily("scorecast_request_phase_seconds",
+                      "Time of a request with a response in a phase: tokenize, queue or forward.");
+  prometheus::MetricFamily total = HistogramFamily(
+      "scorecast_request_seconds",
+      "Time of a request with a response, from its first byte to the end of its last pass.");
+  for (const auto& [endpoint, responses] : responses_) {
+    const MetricLabels labels = {{"endpoint", endpoint}};
+    AddValue(items, labels, Value(responses.items));
+    AddValue(prompt, labels, Value(responses.prompt_tokens));
+    AddValue(cached, labels, Value(responses.cached_tokens));
+    AddValue(generated, labels, Value(responses.completion_tokens));
+    const auto add_phase = [&](const char* phase, const Histogram& histogram) {
+      phases.metric.push_back(histogram.Collect({{"endpoint", endpoint}, {"phase", phase}}));
+    };
+    add_phase("tokenize", responses.tokenize);
+    add_phase("queue", responses.queue);
+    add_phase("forward", responses.forward);
+    total.metric.push_back(responses.total.Collect(labels));
+  }
+  return {std::move(items),     std::move(prompt), std::move(cached),
+          std::move(generated), std::move(phases), std::move(total)};
+}
+
+}  // namespace scorecast::coordinator

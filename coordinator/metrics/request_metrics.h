@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "coordinator/endpoints/endpoints.h"
+#include "coordinator/endpoints/request_observer.h"
+#include "coordinator/metrics/families.h"
+#include "coordinator/metrics/histogram.h"
+
+namespace scorecast::coordinator {
+
+/// So many clients have metrics of their own. All further ones count as kOtherClients together.
+inline constexpr std::size_t kMaxNamedClients = 100;
+inline constexpr std::string_view kOtherClients = "other";
+/// The endpoint of requests that were refused before their endpoint was known.
+inline constexpr std::string_view kNoEndpoint = "none";
+
+/// Requests that have ended.
+class RequestMetrics : public RequestObserver {
+ public:
+  explicit RequestMetrics(EndpointList endpoints);
+
+  void OnEnd(const RequestEnd& end) override;
+  Families Collect() const;
+
+ private:
+  /// The responses of one endpoint.
+  struct Responses {
+    std::atomic<std::int64_t> items = 0;
+    std::atomic<std::int64_t> prompt_tokens = 0;
+    std::atomic<std::int64_t> cached_tokens = 0;
+    std::atomic<std::int64_t> completion_tokens = 0;
+    Histogram tokenize{DurationBounds()};
+    Histogram queue{DurationBounds()};
+    Histogram forward{DurationBounds()};
+    Histogram total{DurationBounds()};
+
+    void Add(const EndpointResponse& response);
+  };
+  /// Endpoint, client and code.
+  using Kind = std::tuple<std::string, std::string, int>;
+
+  void Count(std::string_view endpoint, std::string_view client, int code);
+  Families CollectResponses() const;
+
+  std::map<std::string, Responses, std::less<>> responses_;  // By the endpoint's name.
+
+  mutable std::mutex mutex_;
+  std::set<std::string, std::less<>> clients_;  // That have metrics of their own.
+  std::map<Kind, std::int64_t> requests_;
+};
+
+}  // namespace scorecast::coordinator

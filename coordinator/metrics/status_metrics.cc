@@ -1,0 +1,118 @@
+#include "coordinator/metrics/status_metrics.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "proto/plan/cluster_status.h"
+#include "proto/plan/rank_work.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using prometheus::MetricFamily;
+
+double Number(std::int64_t value) { return static_cast<double>(value); }
+
+Families QueueFamilies(const SchedulerStatus& status) {
+  return {
+      Gauge("scorecast_queue_requests", "Requests that wait for their first pass.",
+            Number(status.waiting_jobs)),
+      Gauge("scorecast_queue_tokens", "Tokens of the requests that wait for their first pass.",
+            Number(status.waiting_tokens)),
+      Gauge("scorecast_queue_bytes", "Memory of the requests that wait for their first pass.",
+            Number(status.waiting_bytes)),
+      Gauge("scorecast_queue_oldest_seconds",
+            "Time for which the oldest request has waited for its first pass.",
+            status.oldest_wait_seconds),
+      Gauge("scorecast_queue_predicted_seconds",
+            "Expected time of computing all prompt rows that wait, at the speed of recent passes.",
+            status.predicted_seconds),
+      Gauge("scorecast_running_completions", "Completions that are being generated.",
+            Number(status.running_completions)),
+  };
+}
+
+Families CacheFamilies(const BlockCacheCounters& cache, std::int64_t page_bytes) {
+  return {
+      Counter("scorecast_cache_lookup_tokens_total",
+              "Tokens of prefixes and blocks that were looked up in the K/V cache.",
+              Number(cache.asked_tokens)),
+      Counter("scorecast_cache_hit_tokens_total", "Those of them that were found.",
+              Number(cache.hit_tokens)),
+      Counter("scorecast_cache_evicted_pages_total",
+              "Pages that were evicted from the K/V cache to make room for others.",
+              Number(cache.evicted_pages)),
+      Gauge("scorecast_cache_pages", "Pages in the K/V cache.", Number(cache.cached_pages)),
+      Gauge("scorecast_cache_bytes", "Bytes of these pages on each rank.",
+            Number(cache.cached_pages * page_bytes)),
+  };
+}
+
+Families RankFamilies(const proto::ClusterStatus& cluster) {
+  MetricFamily compute =
+      CounterFamily("scorecast_rank_compute_seconds_total",
+                    "Time in passes in which the rank computed, and did not wait for the others.");
+  MetricFamily wait = CounterFamily("scorecast_rank_wait_seconds_total",
+                                    "Time in passes in which the rank exchanged data with the "
+                                    "others or waited for them.");
+  MetricFamily seconds =
+      CounterFamily("scorecast_rank_operation_seconds_total",
+                    "The same by operation: exchange, share, broadcast or gather.");
+  MetricFamily bytes = CounterFamily("scorecast_rank_received_bytes_total",
+                                     "Bytes of other ranks that the rank received, or read in "
+                                     "shared memory, by operation.");
+  MetricFamily heard =
+      GaugeFamily("scorecast_rank_silence_seconds", "Time since the rank's last report.");
+  for (std::size_t r = 0; r < cluster.ranks.size(); ++r) {
+    const proto::RankStatus& status = cluster.ranks[r];
+    const std::string rank = std::to_string(r);
+    AddValue(compute, {{"rank", rank}}, status.work.compute_seconds);
+    AddValue(wait, {{"rank", rank}}, status.work.wait_seconds());
+    for (const proto::RankOperation operation : proto::kRankOperations) {
+      const proto::RankWork::Cost& cost = status.work.of(operation);
+      const MetricLabels labels = {{"rank", rank}, {"operation", std::string(Name(operation))}};
+      AddValue(seconds, labels, cost.seconds);
+      AddValue(bytes, labels, static_cast<double>(cost.bytes));
+    }
+    AddValue(heard, {{"rank", rank}}, status.seconds_since_heard);
+  }
+  return {std::move(compute), std::move(wait), std::move(seconds), std::move(bytes),
+          std::move(heard)};
+}
+
+Families ClientFamilies(const ClientsStatus& clients) {
+  MetricFamily held = GaugeFamily("scorecast_held_bytes",
+                                  "Bytes that are held of requests being read, and of replies.");
+  AddValue(held, {{"of", "requests"}}, Number(clients.held_request_bytes));
+  AddValue(held, {{"of", "replies"}}, Number(clients.held_reply_bytes));
+  MetricFamily refusals =
+      CounterFamily("scorecast_refusals_total",
+                    "Requests and connections that were refused, by the reason of the error.");
+  for (const auto& [reason, count] : clients.refusals) {
+    AddValue(refusals, {{"reason", reason}}, Number(count));
+  }
+  return {
+      Gauge("scorecast_connections", "Open connections.", static_cast<double>(clients.connections)),
+      Gauge("scorecast_client_addresses", "Distinct addresses of these connections.",
+            static_cast<double>(clients.addresses)),
+      Gauge("scorecast_requests_in_flight", "Requests that were read, and have no reply yet.",
+            Number(clients.requests_in_flight)),
+      std::move(held),
+      std::move(refusals),
+  };
+}
+
+}  // namespace
+
+Families FamiliesOf(const ServiceStatus& status, std::int64_t page_bytes) {
+  Families families = QueueFamilies(status.scheduler);
+  Append(families, CacheFamilies(status.scheduler.cache, page_bytes));
+  Append(families, RankFamilies(status.cluster));
+  if (status.clients) {
+    Append(families, ClientFamilies(*status.clients));
+  }
+  return families;
+}
+
+}  // namespace scorecast::coordinator

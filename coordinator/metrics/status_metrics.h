@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+#include "coordinator/metrics/families.h"
+#include "coordinator/status/service_status.h"
+
+namespace scorecast::coordinator {
+
+/// A status as metrics: queue, cache, ranks and clients. `page_bytes` is the size of a page of K/V
+/// on a rank.
+Families FamiliesOf(const ServiceStatus& status, std::int64_t page_bytes);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/text/tokenizer.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// The first `count` tokens of `text`, or all if it has fewer. What that costs depends on `count`,
+/// not on the text's length. Of `limits`, only `stop` counts.
+proto::Expected<std::vector<TokenId>, EncodeFault> FirstTokens(const Tokenizer& tokenizer,
+                                                               std::string_view text,
+                                                               const EncodeOptions& options,
+                                                               std::size_t count,
+                                                               const EncodeLimits& limits);
+
+/// The last `count` tokens of `text`. Of a text that is very long for so many tokens, only the end
+/// is encoded, as a later section.
+proto::Expected<std::vector<TokenId>, EncodeFault> LastTokens(const Tokenizer& tokenizer,
+                                                              std::string_view text,
+                                                              const EncodeOptions& options,
+                                                              std::size_t count,
+                                                              const EncodeLimits& limits);
+
+}  // namespace scorecast::coordinator

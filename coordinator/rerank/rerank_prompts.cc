@@ -1,0 +1,307 @@
+#include "coordinator/rerank/rerank_prompts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <variant>
+
+#include "coordinator/rerank/document_cut.h"
+#include "coordinator/text/continued_text.h"
+
+namespace scorecast::coordinator {
+
+using proto::Expected;
+using proto::Unexpected;
+
+namespace {
+
+using Ids = std::vector<TokenId>;
+using PartKind = RerankTemplate::PartKind;
+
+void Append(Ids& ids, const Ids& more) { ids.insert(ids.end(), more.begin(), more.end()); }
+
+std::int64_t Size(const Ids& ids) { return static_cast<std::int64_t>(ids.size()); }
+
+bool HasDocument(const TemplateTokens::Section& section) {
+  const auto* run = std::get_if<TemplateTokens::Run>(&section);
+  return run != nullptr && std::any_of(run->parts.begin(), run->parts.end(), [](const auto& part) {
+           return part.kind == PartKind::kDocument;
+         });
+}
+
+/// The text of a run, with those of the request in their places. The document's place divides it.
+struct RunText {
+  std::string before;   ///< The document, or all if the run has none.
+  std::string between;  ///< The document and the query, if the document stands first.
+  std::string behind;
+};
+
+RunText TextOf(const TemplateTokens::Run& run, std::string_view query, std::string_view instruction,
+               bool is_document_first) {
+  RunText text;
+  std::string* at = &text.before;
+  for (const RerankTemplate::Part& part : run.parts) {
+    switch (part.kind) {
+      case PartKind::kText:
+        *at += part.text;
+        break;
+      case PartKind::kDocument:
+        at = is_document_first ? &text.between : &text.behind;
+        break;
+      case PartKind::kQuery:
+      case PartKind::kInstruction:
+        // What follows the document is the same for all requests only up to here.
+        at = at == &text.between ? &text.behind : at;
+        *at += part.kind == PartKind::kQuery ? query : instruction;
+        break;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+struct RerankPrompts::State {
+  State(const Tokenizer& from, ContinuedText run_head)
+      : tokenizer(from), head(std::move(run_head)) {}
+
+  const Tokenizer& tokenizer;
+  bool is_document_first = false;
+  /// What stands before the document, as far as it is in one run with it, behind the tokens of all
+  /// sections before the run.
+  ContinuedText head;
+  std::string between;  ///< As in RunText.
+  std::string behind;   ///< As in RunText.
+  Ids after;            ///< The tokens of the sections behind the document's run.
+  Ids after_cut;        ///< The tokens behind a document that is cut: between, behind and `after`.
+  Ids prefix;
+  std::int64_t query_tokens = 0;
+  /// Number of head.ids() behind its certain tokens.
+  std::size_t tail_tokens() const { return head.ids().size() - head.certain_tokens(); }
+
+  Expected<Prompt, EncodeFault> Whole(std::string_view document, std::int64_t max_tokens,
+                                      const EncodeLimits& stop) const;
+  Expected<Prompt, EncodeFault> Cut(std::string_view document, std::int64_t max_document_tokens,
+                                    const DocumentLimits& limits, const EncodeLimits& stop) const;
+  /// Divides the tokens of a prompt behind head's certain tokens.
+  Prompt Divide(Ids document, Ids rest) const;
+};
+
+RerankPrompts::RerankPrompts(std::unique_ptr<const State> state) : state_(std::move(state)) {}
+RerankPrompts::RerankPrompts(RerankPrompts&&) noexcept = default;
+RerankPrompts& RerankPrompts::operator=(RerankPrompts&&) noexcept = default;
+RerankPrompts::~RerankPrompts() = default;
+
+Expected<RerankPrompts, EncodeFault> RerankPrompts::Make(
+    const Reranker& reranker, std::string_view query, std::optional<std::string_view> instruction,
+    const EncodeLimits& limits) {
+  const TemplateTokens& prompt = reranker.prompt();
+  const Tokenizer& tokenizer = prompt.tokenizer();
+  const std::string_view instructed =
+      instruction.value_or("").empty() ? reranker.default_instruction() : *instruction;
+  std::int64_t total = 0;
+  const auto encode = [&](std::string_view text,
+                          const EncodeOptions& options) -> Expected<Ids, EncodeFault> {
+    Expected<EncodedText, EncodeFault> encoded =
+        tokenizer.EncodeWithin(limits.Behind(static_cast<std::size_t>(total)), text, options);
+    return encoded ? Expected<Ids, EncodeFault>(std::move(encoded->ids))
+                   : Unexpected(encoded.error());
+  };
+
+  Ids before;
+  Ids after;
+  const TemplateTokens::Run* document_run = nullptr;
+  for (const TemplateTokens::Section& section :
+       prompt.sections(/*with_instruction=*/!instructed.empty())) {
+    if (HasDocument(section)) {
+      document_run = &std::get<TemplateTokens::Run>(section);
+      continue;
+    }
+    Ids& side = document_run == nullptr ? before : after;
+    if (const auto* ids = std::get_if<Ids>(&section)) {
+      Append(side, *ids);
+      total += Size(*ids);
+      continue;
+    }
+    const auto& run = std::get<TemplateTokens::Run>(section);
+    const Expected<Ids, EncodeFault> ids =
+        encode(TextOf(run, query, instructed, /*is_document_first=*/false).before, run.options);
+    if (!ids) {
+      return Unexpected(ids.error());
+    }
+    Append(side, *ids);
+    total += Size(*ids);
+  }
+
+  RunText text = TextOf(*document_run, query, instructed, prompt.is_document_first());
+  Expected<ContinuedText, EncodeFault> head =
+      ContinuedText::Make(tokenizer, std::move(before), text.before, document_run->options,
+                          limits.Behind(after.size()));
+  if (!head) {
+    return Unexpected(head.error());
+  }
+  total = Size(head->ids()) + Size(after);
+  const EncodeOptions later = {.at_start = false, .special_tokens = SpecialTokensInText::kEscape};
+  Expected<Ids, EncodeFault> after_cut = encode(text.between + text.behind, later);
+  if (!after_cut) {
+    return Unexpected(after_cut.error());
+  }
+  if (total + Size(*after_cut) > limits.max_tokens) {
+    return Unexpected(EncodeFault::kTooManyTokens);
+  }
+  const Expected<EncodedText, EncodeFault> query_alone =
+      tokenizer.EncodeWithin(limits.Uncounted(), query, later);
+  if (!query_alone) {
+    return Unexpected(query_alone.error());
+  }
+
+  auto state = std::make_unique<State>(tokenizer, *std::move(head));
+  state->is_document_first = prompt.is_document_first();
+  state->between = std::move(text.between);
+  state->behind = std::move(text.behind);
+  Append(*after_cut, after);
+  state->after_cut = *std::move(after_cut);
+  state->after = std::move(after);
+  // Without a place at which the tokenizer cuts for certain, most prompts still begin with all
+  // tokens of the text before the document.
+  const Ids& ids = state->head.ids();
+  const bool has_cut = state->head.tail().size() < text.before.size();
+  state->prefix.assign(
+      ids.begin(), has_cut ? ids.begin() + static_cast<std::ptrdiff_t>(state->head.certain_tokens())
+                           : ids.end());
+  state->query_tokens = Size(query_alone->ids);
+  return RerankPrompts(std::move(state));
+}
+
+const std::vector<TokenId>& RerankPrompts::prefix() const { return state_->prefix; }
+std::int64_t RerankPrompts::query_tokens() const { return state_->query_tokens; }
+
+RerankPrompts::Prompt RerankPrompts::State::Divide(Ids document, Ids rest) const {
+  Prompt prompt{.document = std::move(document), .rest = std::move(rest)};
+  // Tokens that the prefix has behind the certain ones; none if there is a certain cut.
+  const std::size_t extra = prefix.size() - head.certain_tokens();
+  Ids& first = prompt.document.empty() ? prompt.rest : prompt.document;
+  if (extra <= first.size() &&
+      std::equal(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(extra),
+                 prefix.begin() + static_cast<std::ptrdiff_t>(head.certain_tokens()))) {
+    first.erase(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(extra));
+  } else {
+    prompt.include_prefix = true;
+    first.insert(first.begin(), head.ids().begin(),
+                 head.ids().begin() + static_cast<std::ptrdiff_t>(head.certain_tokens()));
+  }
+  return prompt;
+}
+
+/// The prompt with all of its document, whose tokens are at most `max_tokens` with those of the
+/// text before and behind it in its run.
+Expected<RerankPrompts::Prompt, EncodeFault> RerankPrompts::State::Whole(
+    std::string_view document, std::int64_t max_tokens, const EncodeLimits& stop) const {
+  EncodeLimits limits = stop;
+  limits.max_tokens = max_tokens;
+  if (!is_document_first) {
+    Expected<Ids, EncodeFault> rest = head.ContinueTail(std::string(document) + behind, limits);
+    if (!rest) {
+      return Unexpected(rest.error());
+    }
+    Append(*rest, after);
+    return Divide({}, *std::move(rest));
+  }
+  Expected<ContinuedText, EncodeFault> block = ContinuedText::Make(
+      tokenizer, {}, head.tail() + std::string(document) + between, head.tail_options(), limits);
+  if (!block) {
+    return Unexpected(block.error());
+  }
+  Expected<Ids, EncodeFault> rest =
+      block->ContinueTail(behind, limits.Behind(block->certain_tokens()));
+  if (!rest) {
+    return Unexpected(rest.error());
+  }
+  Append(*rest, after);
+  Ids ids = block->ids();
+  ids.resize(block->certain_tokens());
+  return Divide(std::move(ids), *std::move(rest));
+}
+
+Expected<RerankPrompts::Prompt, EncodeFault> RerankPrompts::State::Cut(
+    std::string_view document, std::int64_t max_document_tokens, const DocumentLimits& limits,
+    const EncodeLimits& stop) const {
+  const auto most = static_cast<std::size_t>(max_document_tokens);
+  const std::string text = head.tail() + std::string(document);
+  Ids ids;
+  if (limits.cut == DocumentLimits::Cut::kStart) {
+    Expected<Ids, EncodeFault> last = LastTokens(tokenizer, text, head.tail_options(), most, stop);
+    if (!last) {
+      return Unexpected(last.error());
+    }
+    ids.assign(head.ids().begin() + static_cast<std::ptrdiff_t>(head.certain_tokens()),
+               head.ids().end());
+    Append(ids, *last);
+  } else {
+    Expected<Ids, EncodeFault> first =
+        FirstTokens(tokenizer, text, head.tail_options(), tail_tokens() + most, stop);
+    if (!first) {
+      return Unexpected(first.error());
+    }
+    ids = *std::move(first);
+  }
+  Ids document_ids = is_document_first ? std::move(ids) : Ids();
+  Ids rest = is_document_first ? Ids() : std::move(ids);
+  Append(rest, after_cut);
+  Prompt prompt = Divide(std::move(document_ids), std::move(rest));
+  prompt.document_tokens = max_document_tokens;
+  prompt.is_cut = true;
+  return prompt;
+}
+
+Expected<RerankPrompts::Prompt, EncodeFault> RerankPrompts::Document(
+    std::string_view document, const DocumentLimits& limits) const {
+  const State& state = *state_;
+  const EncodeLimits stop = {.stop = limits.stop};
+  // Tokens of the prompt that are not the document's.
+  const std::int64_t others = Size(state.head.ids()) + Size(state.after_cut);
+  const std::int64_t fits = limits.max_prompt_tokens - others;
+  if (fits < 0) {
+    return Unexpected(EncodeFault::kTooManyTokens);
+  }
+  const std::int64_t max_document_tokens = std::min(limits.max_document_tokens, fits);
+
+  // The document's tokens are those by which it makes the text before it longer.
+  EncodeLimits document_limits = stop;
+  if (max_document_tokens < EncodeLimits::kUnlimited - Size(state.head.ids())) {
+    document_limits.max_tokens =
+        max_document_tokens + static_cast<std::int64_t>(state.tail_tokens());
+  }
+  Expected<Ids, EncodeFault> joined = state.head.ContinueTail(document, document_limits);
+  if (joined) {
+    const std::int64_t document_tokens =
+        std::max<std::int64_t>(Size(*joined) - static_cast<std::int64_t>(state.tail_tokens()), 0);
+    const bool is_last_of_run = state.between.empty() && state.behind.empty();
+    if (is_last_of_run && !state.is_document_first) {
+      Append(*joined, state.after);
+      Prompt prompt = state.Divide({}, *std::move(joined));
+      prompt.document_tokens = document_tokens;
+      return prompt;
+    }
+    EncodeLimits run_limits = stop;
+    const std::int64_t run_tokens = limits.max_prompt_tokens -
+                                    static_cast<std::int64_t>(state.head.certain_tokens()) -
+                                    Size(state.after);
+    Expected<Prompt, EncodeFault> whole = state.Whole(document, run_tokens, run_limits);
+    if (whole) {
+      whole->document_tokens = document_tokens;
+    }
+    // With the text behind it, the document may have more tokens than alone.
+    if (whole || whole.error() != EncodeFault::kTooManyTokens ||
+        limits.cut == DocumentLimits::Cut::kNone) {
+      return whole;
+    }
+    return state.Cut(document, std::min(document_tokens, max_document_tokens), limits, stop);
+  }
+  if (joined.error() != EncodeFault::kTooManyTokens || limits.cut == DocumentLimits::Cut::kNone) {
+    return Unexpected(joined.error());
+  }
+  return state.Cut(document, max_document_tokens, limits, stop);
+}
+
+}  // namespace scorecast::coordinator

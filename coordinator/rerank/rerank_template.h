@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "coordinator/rerank/score_formula.h"
+#include "proto/model/model_config.h"
+
+namespace scorecast::coordinator {
+
+/// A template as its file gives it: docs/rerank.md.
+struct RerankTemplate {
+  enum class PartKind { kText, kInstruction, kQuery, kDocument };
+
+  struct Part {
+    PartKind kind = PartKind::kText;
+    std::string text;                    ///< Of kText.
+    bool only_with_instruction = false;  ///< Between {if instruction} and {end}.
+  };
+  using Piece = std::vector<Part>;
+
+  /// A token's id, or texts of which the first counts that is exactly one token.
+  using Label = std::variant<proto::TokenId, std::vector<std::string>>;
+
+  std::string name;
+  std::string default_instruction;
+  std::vector<std::string> control_tokens;  ///< The vocabulary must have them as tokens.
+  /// Of the models that it is for: config.json's model_type, and parts of directories' names in
+  /// lower case. Only built-in templates need them.
+  std::vector<std::string> model_types;
+  std::vector<std::string> directory_names;
+  /// Each piece is tokenized by itself. One piece if the prompt is tokenized as a whole.
+  std::vector<Piece> pieces;
+  Label true_label;
+  std::optional<Label> false_label;  ///< Set if the formula has it.
+  ScoreFormula formula;
+};
+
+/// Reads the text of a template's file. Throws StartupError, one line that names `origin`, the line
+/// and what is wrong with it. `name` becomes the template's name.
+RerankTemplate ParseRerankTemplate(std::string_view text, std::string name,
+                                   const std::string& origin);
+
+/// The templates that are built in, by name.
+const std::vector<RerankTemplate>& BuiltInTemplates();
+
+/// The name of the built-in template for models that are no known rerankers.
+inline constexpr std::string_view kPlainTemplate = "yes-no";
+
+/// The value of --rerank-template: the name of a built-in template, or a file (a value with a slash
+/// or a dot). Throws StartupError.
+RerankTemplate TemplateOfFlag(std::string_view value);
+
+/// The built-in template with this name, or null.
+const RerankTemplate* FindBuiltInTemplate(std::string_view name);
+
+/// The text of all templates that the flag's value may lead to, in which a tokenizer may look for
+/// its control tokens. Throws StartupError.
+std::string TextOfTemplates(std::string_view flag_value);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,295 @@
+#include "coordinator/rerank/reranker.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <utility>
+
+#include "coordinator/rerank/chat_template_match.h"
+#include "coordinator/rerank/rerank_template.h"
+#include "coordinator/rerank/sentence_transformers.h"
+#include "coordinator/text/files/chat_template.h"
+#include "coordinator/text/files/model_file.h"
+#include "coordinator/text/files/tokenizer_config.h"
+#include "proto/base/error.h"
+#include "proto/base/one_line.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Quoted;
+using proto::StartupError;
+
+constexpr std::string_view kHowTo = "give --rerank-template";
+
+/// A template and why it was chosen; without a template, why there is none.
+struct Choice {
+  const RerankTemplate* chosen = nullptr;
+  std::string reason;
+  bool is_guess = false;
+};
+
+/// The ids of a label: nothing if its texts are no single tokens, or its id is not in the
+/// vocabulary.
+std::optional<TokenId> IdOf(const RerankTemplate::Label& label, const Tokenizer& tokenizer,
+                            const proto::ModelConfig& config) {
+  if (const auto* id = std::get_if<TokenId>(&label)) {
+    return *id < config.vocab_size ? std::optional(*id) : std::nullopt;
+  }
+  for (const std::string& text : std::get<std::vector<std::string>>(label)) {
+    const std::optional<TokenId> id = tokenizer.SingleToken(text);
+    if (id && *id < config.vocab_size) {
+      return id;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string TextOf(const RerankTemplate::Label& label) {
+  const auto* texts = std::get_if<std::vector<std::string>>(&label);
+  return texts == nullptr ? "id " + std::to_string(std::get<TokenId>(label))
+                          : Quoted(texts->front());
+}
+
+/// The ids of the template's labels, or what is wrong with them.
+std::optional<std::vector<TokenId>> LabelsOf(const RerankTemplate& from, const Tokenizer& tokenizer,
+                                             const proto::ModelConfig& config,
+                                             std::string& why_not) {
+  std::vector<TokenId> ids;
+  for (const RerankTemplate::Label* label :
+       {&from.true_label, from.false_label ? &*from.false_label : nullptr}) {
+    if (label == nullptr) {
+      continue;
+    }
+    const std::optional<TokenId> id = IdOf(*label, tokenizer, config);
+    if (!id) {
+      why_not = "the label " + TextOf(*label) + " is not a token of the vocabulary";
+      return std::nullopt;
+    }
+    if (!ids.empty() && ids.front() == *id) {
+      why_not = "the labels are the same token, " + std::to_string(*id);
+      return std::nullopt;
+    }
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
+/// What a model directory says about its template.
+struct Evidence {
+  CrossEncoderFiles files;
+  std::vector<std::string> chat_templates;
+  std::string chat_template_jinja;  ///< Empty if there is no such file.
+  std::string name;                 ///< Of the directory, in lower case.
+};
+
+/// The name of the model in a directory's path. Hugging Face's cache keeps models in
+/// models--OWNER--NAME/snapshots/HASH.
+std::string NameOf(const std::filesystem::path& model_dir) {
+  const std::filesystem::path dir = std::filesystem::weakly_canonical(model_dir);
+  const bool is_snapshot = dir.parent_path().filename() == "snapshots";
+  std::string name = (is_snapshot ? dir.parent_path().parent_path() : dir).filename().string();
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+Evidence ReadEvidence(const std::filesystem::path& model_dir, const proto::ModelConfig& config) {
+  Evidence evidence{.files = ReadCrossEncoderFiles(model_dir, config), .name = NameOf(model_dir)};
+  std::string texts = LoadTokenizerConfig(model_dir).chat_templates;
+  for (std::size_t begin = 0; begin < texts.size();) {
+    const std::size_t end = std::min(texts.find('\0', begin), texts.size());
+    evidence.chat_templates.push_back(texts.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const std::filesystem::path jinja = model_dir / "chat_template.jinja";
+  if (ModelFileExists(jinja)) {
+    evidence.chat_template_jinja = ReadModelFile(jinja);
+  }
+  return evidence;
+}
+
+bool IsForModel(const RerankTemplate& one, const proto::ModelConfig& config) {
+  return std::find(one.model_types.begin(), one.model_types.end(), config.model_type) !=
+         one.model_types.end();
+}
+
+/// The built-in templates that the model's family and vocabulary allow.
+std::vector<const RerankTemplate*> Candidates(const Tokenizer& tokenizer,
+                                              const proto::ModelConfig& config) {
+  std::vector<const RerankTemplate*> candidates;
+  std::string ignored;
+  for (const RerankTemplate& one : BuiltInTemplates()) {
+    if (IsForModel(one, config) && TemplateTokens::Make(one, tokenizer, ignored) &&
+        (config.is_classifier() || LabelsOf(one, tokenizer, config, ignored))) {
+      candidates.push_back(&one);
+    }
+  }
+  return candidates;
+}
+
+bool HasLabels(const RerankTemplate& one, const CrossEncoderFiles::LogitScore& score,
+               const Tokenizer& tokenizer, const proto::ModelConfig& config) {
+  std::string ignored;
+  std::vector<TokenId> ids = {score.true_token};
+  if (score.false_token) {
+    ids.push_back(*score.false_token);
+  }
+  return LabelsOf(one, tokenizer, config, ignored) == ids;
+}
+
+bool HasName(const RerankTemplate& one, const std::string& name) {
+  return std::any_of(one.directory_names.begin(), one.directory_names.end(),
+                     [&](const std::string& part) { return name.find(part) != std::string::npos; });
+}
+
+/// Chooses a built-in template: by a chat template, by the labels of a LogitScore, by the
+/// directory's name, in this order.
+Choice Choose(const Evidence& evidence, const Tokenizer& tokenizer,
+              const proto::ModelConfig& config) {
+  const std::vector<const RerankTemplate*> candidates = Candidates(tokenizer, config);
+  const auto& logit_score = evidence.files.logit_score;
+  bool has_unknown = false;
+  for (const std::string& chat_template : evidence.chat_templates) {
+    for (const RerankTemplate* one : candidates) {
+      if (HasTextOf(chat_template, *one)) {
+        return {one, "a chat template of the directory has its text"};
+      }
+    }
+    has_unknown = has_unknown || IsRerankChatTemplate(chat_template) ||
+                  (logit_score && chat_template == evidence.chat_template_jinja);
+  }
+  if (has_unknown) {
+    return {nullptr,
+            "the model's own rerank prompt (a chat template beside it) is none that is "
+            "built in: " +
+                std::string(kHowTo)};
+  }
+
+  std::vector<const RerankTemplate*> left = candidates;
+  if (logit_score) {
+    std::erase_if(left, [&](const RerankTemplate* one) {
+      return !HasLabels(*one, *logit_score, tokenizer, config);
+    });
+    if (left.size() == 1) {
+      return {left.front(), logit_score->file + " has its labels"};
+    }
+  }
+  const auto named = std::find_if(left.begin(), left.end(), [&](const RerankTemplate* one) {
+    return HasName(*one, evidence.name);
+  });
+  if (named != left.end()) {
+    return {*named, "the directory's name, " + Quoted(evidence.name) + ", and the vocabulary"};
+  }
+  if (logit_score) {
+    return {nullptr, logit_score->file +
+                         " has labels of no template that is built in: " + std::string(kHowTo)};
+  }
+  return {FindBuiltInTemplate(kPlainTemplate),
+          "nothing says that the model is a reranker that is known", /*is_guess=*/true};
+}
+
+bool EndsWithName(std::string_view activation, std::string_view name) {
+  return activation == name ||
+         (activation.ends_with(name) && activation[activation.size() - name.size() - 1] == '.');
+}
+
+LoadedReranker Off(std::string reason) { return {.no_reranker_reason = std::move(reason)}; }
+
+/// Applies the activation of sentence-transformers' files. Returns false if it is not supported.
+bool ApplyActivation(const CrossEncoderFiles& files, ScoreFormula& formula, std::string& reason) {
+  if (files.activation.empty()) {
+    return true;
+  }
+  const bool is_sigmoid = EndsWithName(files.activation, "Sigmoid");
+  if (!is_sigmoid && !EndsWithName(files.activation, "Identity")) {
+    return false;
+  }
+  formula = formula.WithActivation(is_sigmoid);
+  reason +=
+      std::string("; ") + (is_sigmoid ? "Sigmoid" : "Identity") + " says " + files.activation_file;
+  return true;
+}
+
+}  // namespace
+
+LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_view template_flag,
+                            const proto::ModelConfig& config, const Tokenizer* tokenizer) {
+  std::optional<RerankTemplate> of_flag;
+  if (!template_flag.empty()) {
+    of_flag = TemplateOfFlag(template_flag);
+  }
+  const std::string flag = "--rerank-template " + Quoted(template_flag);
+  if (tokenizer == nullptr) {
+    if (of_flag) {
+      throw StartupError(flag + ": the model directory has no tokenizer");
+    }
+    return Off("the model directory has no tokenizer");
+  }
+  if (config.is_classifier() && config.num_labels != 1) {
+    const std::string reason = "the classifier has " + std::to_string(config.num_labels) +
+                               " classes, and reranking needs exactly one";
+    if (of_flag) {
+      throw StartupError(flag + ": " + reason);
+    }
+    return Off(reason);
+  }
+
+  const Evidence evidence = ReadEvidence(model_dir, config);
+  const Choice choice =
+      of_flag ? Choice{&*of_flag, "--rerank-template"} : Choose(evidence, *tokenizer, config);
+  if (choice.chosen == nullptr) {
+    return Off(choice.reason);
+  }
+  const RerankTemplate& from = *choice.chosen;
+  const auto unsuitable = [&](const std::string& why) {
+    if (of_flag) {
+      throw StartupError(flag + ": " + why);
+    }
+    return Off("template " + from.name + ": " + why + ": " + std::string(kHowTo));
+  };
+
+  std::string why_not;
+  std::optional<TemplateTokens> prompt = TemplateTokens::Make(from, *tokenizer, why_not);
+  if (!prompt) {
+    return unsuitable(why_not);
+  }
+  Reranker::Parts parts{.name = from.name,
+                        .reason = choice.reason,
+                        .default_instruction = from.default_instruction,
+                        .prompt = *std::move(prompt),
+                        .formula = from.formula};
+  const auto& logit_score = evidence.files.logit_score;
+  if (config.is_classifier()) {
+    parts.labels = proto::LabelList{0};
+    parts.formula = ScoreFormula::OfHead();
+    parts.reason += "; the score is the classification head's";
+  } else if (logit_score && !of_flag) {
+    std::vector<TokenId> ids = {logit_score->true_token};
+    if (logit_score->false_token) {
+      ids.push_back(*logit_score->false_token);
+    }
+    parts.formula = parts.formula.WithFalse(ids.size() == 2);
+    parts.labels = proto::LabelList(std::move(ids));
+  } else {
+    std::optional<std::vector<TokenId>> ids = LabelsOf(from, *tokenizer, config, why_not);
+    if (!ids) {
+      return unsuitable(why_not);
+    }
+    parts.labels = proto::LabelList(*std::move(ids));
+  }
+  if (!of_flag) {
+    if (!ApplyActivation(evidence.files, parts.formula, parts.reason)) {
+      return Off(evidence.files.activation_file + ": the activation " +
+                 Quoted(evidence.files.activation) + " is not supported: " + std::string(kHowTo));
+    }
+    if (!evidence.files.instruction.empty()) {
+      parts.default_instruction = evidence.files.instruction;
+    }
+  }
+  return {.reranker = std::make_shared<const Reranker>(std::move(parts)),
+          .is_guess = choice.is_guess};
+}
+
+}  // namespace scorecast::coordinator

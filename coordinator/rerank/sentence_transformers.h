@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "proto/model/model_config.h"
+
+namespace scorecast::coordinator {
+
+/// What the files say that sentence-transformers (5.4 and later) writes for a CrossEncoder.
+struct CrossEncoderFiles {
+  /// Set if modules.json has a LogitScore module, whose config.json has the labels' ids.
+  struct LogitScore {
+    proto::TokenId true_token = 0;
+    std::optional<proto::TokenId> false_token;
+    std::string file;  ///< For messages, e.g. "1_LogitScore/config.json".
+  };
+
+  std::optional<LogitScore> logit_score;
+  /// The class of the activation, e.g. "torch.nn.modules.linear.Identity". Empty if none is named.
+  std::string activation;
+  std::string activation_file;  ///< For messages.
+  std::string instruction;      ///< The default prompt; may be empty.
+};
+
+/// Reads modules.json, the LogitScore's config.json, config_sentence_transformers.json, and the
+/// member "sentence_transformers" of config.json; any of them may be absent. Throws StartupError,
+/// one line that names the file, if one is malformed.
+CrossEncoderFiles ReadCrossEncoderFiles(const std::filesystem::path& model_dir,
+                                        const proto::ModelConfig& config);
+
+}  // namespace scorecast::coordinator

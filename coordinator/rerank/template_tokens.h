@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "coordinator/rerank/rerank_template.h"
+#include "coordinator/text/tokenizer.h"
+
+namespace scorecast::coordinator {
+
+/// A template's prompt for one tokenizer: its control tokens as ids, and the text between them,
+/// which is tokenized together with query, instruction and document. Those are plain text: no
+/// control token is found in them.
+class TemplateTokens {
+ public:
+  /// Text between two control tokens, or a piece that is tokenized by itself.
+  struct Run {
+    RerankTemplate::Piece parts;
+    EncodeOptions options;
+  };
+  using Section = std::variant<std::vector<TokenId>, Run>;
+
+  /// `tokenizer` must outlive the result. `why_not` gets one line if the template needs something
+  /// that the tokenizer does not have; the result is then empty.
+  static std::optional<TemplateTokens> Make(const RerankTemplate& from, const Tokenizer& tokenizer,
+                                            std::string& why_not);
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  bool is_document_first() const { return is_document_first_; }
+  bool takes_instruction() const { return takes_instruction_; }
+
+  /// The prompt from its start (BOS, if the tokenizer adds one). The run with the document is the
+  /// only one that has parts of that kind.
+  const std::vector<Section>& sections(bool with_instruction) const {
+    return with_instruction ? with_instruction_ : without_instruction_;
+  }
+
+ private:
+  explicit TemplateTokens(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  const Tokenizer* tokenizer_;
+  bool is_document_first_ = false;
+  bool takes_instruction_ = false;
+  std::vector<Section> with_instruction_;
+  std::vector<Section> without_instruction_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,111 @@
+#include "coordinator/resources/openapi.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/resources/openapi_schema.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+OrderedJson Reference(std::string_view component) {
+  return {{"$ref", "#/components/schemas/" + std::string(component)}};
+}
+
+/// The responses that every operation may have. Each endpoint has its own body for errors.
+OrderedJson ErrorResponses() {
+  OrderedJson content;
+  content["application/json"]["schema"] = {{"type", "object"}};
+  OrderedJson responses;
+  responses["4XX"] = {{"description", "The request is refused."}, {"content", content}};
+  responses["5XX"] = {{"description", "The request could not be computed."}, {"content", content}};
+  return responses;
+}
+
+bool CanStream(const Endpoint& endpoint) {
+  return std::ranges::any_of(endpoint.forms(), [](const FieldTable* form) {
+    return std::ranges::find(form->fields, "stream", &Field::name) != form->fields.end();
+  });
+}
+
+/// `url` makes the operation's id its own.
+OrderedJson PostOf(const Endpoint& endpoint, std::string_view url) {
+  OrderedJson operation;
+  operation["operationId"] = "post" + std::string(url);
+  std::string summary;
+  OrderedJson forms = OrderedJson::array();
+  for (const FieldTable* form : endpoint.forms()) {
+    summary += (summary.empty() ? "" : " ") + std::string(form->description);
+    forms.push_back(Reference(form->name));
+  }
+  operation["summary"] = summary;
+  OrderedJson& body = operation["requestBody"];
+  body["required"] = true;
+  body["content"]["application/json"]["schema"] =
+      forms.size() == 1 ? forms.front() : OrderedJson{{"anyOf", std::move(forms)}};
+  OrderedJson& responses = operation["responses"];
+  responses["200"]["description"] = "The response.";
+  OrderedJson& content = responses["200"]["content"];
+  content["application/json"] = OrderedJson::object();
+  if (CanStream(endpoint)) {
+    content["text/event-stream"] = OrderedJson::object();
+  }
+  responses.update(ErrorResponses());
+  return operation;
+}
+
+OrderedJson GetOf(const Resource& resource) {
+  OrderedJson operation;
+  operation["operationId"] = "get" + resource.path;
+  operation["summary"] = resource.description;
+  OrderedJson any;
+  any["*/*"] = OrderedJson::object();
+  OrderedJson& responses = operation["responses"];
+  responses["200"] = {{"description", "The content."}, {"content", any}};
+  responses["4XX"] = {{"description", "There is none."}, {"content", any}};
+  responses["5XX"] = {{"description", "The service is not in order."}, {"content", any}};
+  return operation;
+}
+
+}  // namespace
+
+OrderedJson OpenApiDocument(EndpointList endpoints, std::span<const Resource> resources,
+                            const std::string& version) {
+  OrderedJson document;
+  document["openapi"] = "3.1.0";
+  document["info"] = {
+      {"title", "scorecast"},
+      {"description", "Scores, reranks and completes with a causal language model."},
+      {"version", version}};
+  OrderedJson& paths = document["paths"] = OrderedJson::object();
+  OrderedJson& schemas = document["components"]["schemas"] = OrderedJson::object();
+  for (const Endpoint* endpoint : endpoints) {
+    for (const std::string_view url : endpoint->urls()) {
+      paths[std::string(url)]["post"] = PostOf(*endpoint, url);
+    }
+    for (const FieldTable* form : endpoint->forms()) {
+      schemas[std::string(form->name)] = SchemaOf(*form);
+    }
+  }
+  for (const Resource& resource : resources) {
+    paths[resource.path]["get"] = GetOf(resource);
+  }
+  return document;
+}
+
+Resource OpenApiResource(EndpointList endpoints, std::span<const Resource> resources,
+                         const std::string& version) {
+  Resource own{.path = "/openapi.json", .description = "This document."};
+  std::vector<Resource> all(resources.begin(), resources.end());
+  all.push_back(own);
+  own.get = [text = ToJsonText(OpenApiDocument(endpoints, all, version))] {
+    return ResourceContent{.body = text};
+  };
+  return own;
+}
+
+}  // namespace scorecast::coordinator

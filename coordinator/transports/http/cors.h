@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scorecast::coordinator {
+
+/// Whether pages of `origin` may read replies. See HttpOptions::cors_origins.
+bool AllowsOrigin(const std::vector<std::string>& allowed, std::string_view origin);
+
+/// The fields that let a page of `origin` read the reply; empty if `allowed` does not have the
+/// origin, or if there is none.
+std::string CorsFields(const std::vector<std::string>& allowed, std::string_view origin);
+
+/// The fields with which a preflight is told that the page may send the request.
+/// `requested_fields` is what it asks for.
+std::string PreflightFields(const std::string& allowed_methods, std::string_view requested_fields);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,47 @@
+#include "coordinator/transports/http/field_value.h"
+
+#include <algorithm>
+
+#include "coordinator/request/request_error.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+char ToLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+bool EndsWithoutCase(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && EqualsWithoutCase(text.substr(text.size() - end.size()), end);
+}
+
+}  // namespace
+
+bool EqualsWithoutCase(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, ToLower, ToLower);
+}
+
+std::optional<proto::Error> ContentTypeFault(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  type = type.substr(0, type.find_last_not_of(" \t") + 1);
+  if (type.empty() || EqualsWithoutCase(type, "application/json") ||
+      EndsWithoutCase(type, "+json")) {
+    return std::nullopt;
+  }
+  return proto::Error{415, "wrong_content_type",
+                      "The request must be JSON, but its Content-Type is " + Quoted(content_type) +
+                          ": send application/json.",
+                      "Content-Type"};
+}
+
+std::optional<proto::Error> ContentEncodingFault(std::string_view content_encoding) {
+  for (const std::string_view known : {"", "gzip", "x-gzip", "deflate"}) {
+    if (EqualsWithoutCase(content_encoding, known)) {
+      return std::nullopt;
+    }
+  }
+  return proto::Error{415, "wrong_content_encoding",
+                      "The Content-Encoding " + Quoted(content_encoding) +
+                          " is not supported; gzip and deflate are.",
+                      "Content-Encoding"};
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+
+/// Compares ASCII letters without their case, as values of fields are compared.
+bool EqualsWithoutCase(std::string_view a, std::string_view b);
+
+/// The 415 for a body that is not JSON, by the field Content-Type, which may be absent (empty).
+std::optional<proto::Error> ContentTypeFault(std::string_view content_type);
+/// The 415 for an encoding that this server does not have; empty: none.
+std::optional<proto::Error> ContentEncodingFault(std::string_view content_encoding);
+
+}  // namespace scorecast::coordinator

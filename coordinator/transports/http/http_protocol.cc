@@ -1,0 +1,325 @@
+#include "coordinator/transports/http/http_protocol.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+
+#include "coordinator/endpoints/response_sink.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/request/request_log.h"
+#include "coordinator/schedule/scheduler.h"
+#include "coordinator/transports/connection/request_handler.h"
+#include "coordinator/transports/http/body_faults.h"
+#include "coordinator/transports/http/cors.h"
+#include "coordinator/transports/http/field_value.h"
+#include "coordinator/transports/http/http_request.h"
+#include "coordinator/transports/http/request_id.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+/// The name of this transport in the log, for requests that reach no endpoint.
+constexpr std::string_view kName = "http";
+
+bool IsGet(const RequestHead& head) { return head.method == "GET" || head.method == "HEAD"; }
+
+proto::Error WrongMethod(const RequestHead& head, const std::string& allowed) {
+  return {405, "wrong_method",
+          Quoted(head.path) + " does not have the method " + Quoted(head.method) +
+              ". It has: " + allowed + ".",
+          "method"};
+}
+
+}  // namespace
+
+Reply HttpProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) const {
+  ReplyTerms terms;
+  terms.request_id = RequestId({});
+  if (message_) {
+    terms = message_->terms;
+    terms.keep_alive = false;
+  }
+  LogRefusal(kName, terms.request_id, error);
+  return ToReply(ReplyWriter(std::move(terms), server_->service).Error(error), replies);
+}
+
+bool HttpProtocol::MayGoOn(Connection& connection, const boost::system::error_code& error) {
+  if (!error && !connection.is_ending()) {
+    return true;
+  }
+  message_.reset();
+  std::string().swap(unparsed_);
+  if (error == asio::error::eof) {
+    connection.EndInput();
+  } else if (error) {
+    connection.CloseNow();
+  } else {
+    connection.ReadNext();
+  }
+  return false;
+}
+
+void HttpProtocol::ReadRequest(ConnectionPtr connection) {
+  if (!unparsed_.empty()) {
+    // Not at once, because a client may send any number of requests together.
+    asio::post(connection->stream().get_executor(), [this, connection] {
+      if (MayGoOn(*connection, {})) {
+        Begin(connection);
+      }
+    });
+    return;
+  }
+  std::string().swap(unparsed_);
+  connection->stream().async_read_some(
+      asio::buffer(first_),
+      [this, connection](const boost::system::error_code& error, std::size_t bytes) {
+        if (MayGoOn(*connection, error)) {
+          unparsed_.assign(first_.data(), bytes);
+          Begin(connection);
+        }
+      });
+}
+
+template <typename Next>
+void HttpProtocol::ReadMore(const ConnectionPtr& connection, std::size_t bytes, Next next) {
+  const std::size_t have = unparsed_.size();
+  if (have + bytes > message_->unparsed_limit) {
+    message_->unparsed_limit = have + bytes;
+    message_->unparsed = context_.requests.TryHold(static_cast<std::int64_t>(have + bytes));
+    if (message_->unparsed == nullptr) {
+      RefuseNow(connection, Overloaded());
+      return;
+    }
+  }
+  unparsed_.resize(have + bytes);
+  connection->stream().async_read_some(
+      asio::buffer(unparsed_.data() + have, bytes),
+      [this, connection, have, next = std::move(next)](const boost::system::error_code& error,
+                                                       std::size_t read) {
+        unparsed_.resize(have + read);
+        if (MayGoOn(*connection, error)) {
+          next();
+        }
+      });
+}
+
+void HttpProtocol::Begin(const ConnectionPtr& connection) {
+  // Some clients send an empty line after a body.
+  unparsed_.erase(0, unparsed_.find_first_not_of("\r\n"));
+  if (unparsed_.empty()) {
+    connection->ReadNext();
+    return;
+  }
+  message_.emplace();
+  connection->BeginReading(server_->options.header_timeout);
+  ReadHeader(connection);
+}
+
+void HttpProtocol::ReadHeader(const ConnectionPtr& connection) {
+  HeadParser& header = message_->header;
+  unparsed_.erase(0, header.Take(unparsed_));
+  const RequestHead& head = header.head();
+  message_->terms = {.is_http_1_0 = head.is_http_1_0,
+                     .keep_alive = head.keep_alive,
+                     .is_head = head.method == "HEAD",
+                     .request_id = head.request_id,
+                     .cors = CorsFields(server_->options.cors_origins, head.origin)};
+  if (header.fault()) {
+    RefuseNow(connection, *header.fault());
+  } else if (header.is_done()) {
+    connection->HeaderRead();
+    HandleHeader(connection);
+  } else {
+    ReadMore(connection, kReadBytes, [this, connection] { ReadHeader(connection); });
+  }
+}
+
+void HttpProtocol::Judge() {
+  Message& message = *message_;
+  const RequestHead& head = message.header.head();
+  message.route = server_->routes.Find(head.path);
+  const Route& route = message.route;
+  message.terms.endpoint = route.endpoint;
+  const bool is_options = head.method == "OPTIONS";
+  if (!route.exists()) {
+    if (!is_options || head.path != "*") {
+      message.fault = server_->routes.NotFound(head.path);
+    }
+  } else if (route.endpoint != nullptr && head.method == "POST") {
+    message.fault = ContentTypeFault(head.content_type);
+    if (const auto fault = ContentEncodingFault(head.content_encoding)) {
+      message.fault = fault;
+      message.fault_fields = "Accept-Encoding: gzip, deflate\r\n";
+    }
+  } else if (!is_options && (route.resource == nullptr || !IsGet(head))) {
+    message.fault = WrongMethod(head, route.Allow());
+    message.fault_fields = "Allow: " + route.Allow() + "\r\n";
+  }
+}
+
+void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
+  Judge();
+  const RequestHead& head = message_->header.head();
+  if (head.framing.left() > static_cast<std::uint64_t>(context_.max_request_bytes)) {
+    RefuseNow(connection, BodyTooLarge(context_.max_request_bytes));
+    return;
+  }
+  if (head.expects_continue && head.framing.state() == BodyFraming::State::kMore) {
+    if (message_->fault || server_->service.is_draining()) {
+      RefuseNow(connection, message_->fault.value_or(Draining()));
+      return;
+    }
+    if (unparsed_.empty()) {
+      connection->Send({.bytes = std::string(kContinue), .held = nullptr});
+    }
+  }
+  ReadBody(connection);
+}
+
+bool HttpProtocol::Keep(std::string_view bytes) {
+  Message& message = *message_;
+  message.body_bytes += static_cast<std::int64_t>(bytes.size());
+  if (message.body_bytes > context_.max_request_bytes) {
+    return false;
+  }
+  HeldText& body = message.body;
+  while (!message.fault && body.text.size() + bytes.size() > body.held.size() * kPieceBytes) {
+    Held held = context_.requests.TryHold(static_cast<std::int64_t>(kPieceBytes));
+    if (held == nullptr) {
+      message.fault = Overloaded();
+      body = {};
+    } else {
+      body.held.push_back(std::move(held));
+    }
+  }
+  if (!message.fault) {
+    body.text += bytes;
+  }
+  return true;
+}
+
+void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
+  BodyFraming& framing = message_->header.head().framing;
+  std::string_view rest = unparsed_;
+  for (;;) {
+    const BodyFraming::Piece piece = framing.Take(rest);
+    if (piece.consumed == 0) {
+      break;
+    }
+    if (!Keep(piece.body)) {
+      RefuseNow(connection, BodyTooLarge(context_.max_request_bytes));
+      return;
+    }
+    rest.remove_prefix(piece.consumed);
+  }
+  unparsed_.erase(0, unparsed_.size() - rest.size());
+  switch (framing.state()) {
+    case BodyFraming::State::kEnd:
+      Handle(connection);
+      return;
+    case BodyFraming::State::kBad:
+      RefuseNow(connection, BadRequest("bad_http", "The chunks of the body are not HTTP.", ""));
+      return;
+    case BodyFraming::State::kMore:
+      const std::size_t bytes = std::clamp<std::uint64_t>(framing.left(), kReadBytes, kPieceBytes);
+      ReadMore(connection, bytes, [this, connection] { ReadBody(connection); });
+      return;
+  }
+}
+
+void HttpProtocol::Handle(const ConnectionPtr& connection) {
+  const RequestHead& head = message_->header.head();
+  ReplyWriter writer(message_->terms, server_->service);
+  if (message_->fault) {
+    std::string bytes = FaultReply(connection->client(), writer, *message_->fault);
+    Send(connection, writer, std::move(bytes));
+  } else if (head.method == "OPTIONS") {
+    std::string bytes = OptionsReply(writer);
+    Send(connection, writer, std::move(bytes));
+  } else if (head.method == "POST") {
+    PassOn(connection);
+  } else {
+    std::string bytes = ResourceReply(connection->client(), writer);
+    Send(connection, writer, std::move(bytes));
+  }
+}
+
+void HttpProtocol::PassOn(const ConnectionPtr& connection) {
+  const auto body = std::make_shared<const HttpBody>(
+      HttpBody{std::move(message_->body), !message_->header.head().content_encoding.empty(),
+               context_.max_request_bytes});
+  // How long it takes to decompress a body is not known before.
+  const std::size_t bytes =
+      body->is_compressed ? static_cast<std::size_t>(kLongBytes) + 1 : body->bytes.text.size();
+  const Connection::InFlight request = connection->BeginRequest();
+  context_.handler.Handle(
+      bytes,
+      [terms = std::move(message_->terms), body,
+       &requests = context_.requests](const RequestService& service) {
+        return ParseHttpRequest(service, terms, *body, requests);
+      },
+      request.pending, request.begun, request.replied);
+  message_.reset();
+  connection->ReadNext();
+}
+
+std::string HttpProtocol::OptionsReply(ReplyWriter& writer) const {
+  const RequestHead& head = message_->header.head();
+  const std::string allowed =
+      head.path == "*" ? "GET, HEAD, POST, OPTIONS" : message_->route.Allow();
+  std::string fields = "Allow: " + allowed + "\r\n";
+  if (!head.preflight_method.empty() && AllowsOrigin(server_->options.cors_origins, head.origin)) {
+    fields += PreflightFields(allowed, head.preflight_fields);
+  }
+  return writer.WithoutBody(204, fields);
+}
+
+std::string HttpProtocol::ResourceReply(const ClientId& client, ReplyWriter& writer) const {
+  try {
+    const ResourceContent content = message_->route.resource->get();
+    return writer.Whole(content.status, content.content_type, content.body);
+  } catch (const std::exception& exception) {
+    return FaultReply(client, writer, FaultOf(exception));
+  }
+}
+
+std::string HttpProtocol::FaultReply(const ClientId& client, ReplyWriter& writer,
+                                     const proto::Error& error) const {
+  context_.handler.CountRefusal(message_->route.endpoint, client, error);
+  LogRefusal(kName, message_->terms.request_id, error);
+  return writer.Error(error, message_->fault_fields);
+}
+
+void HttpProtocol::RefuseNow(const ConnectionPtr& connection, const proto::Error& error) {
+  message_->terms.keep_alive = false;
+  ReplyWriter writer(message_->terms, server_->service);
+  std::string bytes = FaultReply(connection->client(), writer, error);
+  std::string().swap(unparsed_);
+  Send(connection, writer, std::move(bytes));
+}
+
+void HttpProtocol::Send(const ConnectionPtr& connection, const ReplyWriter& writer,
+                        std::string bytes) {
+  const Connection::InFlight request = connection->BeginRequest();
+  Reply reply = ToReply(std::move(bytes), request.pending->replies());
+  reply.ends_connection = writer.ends_connection();
+  message_.reset();
+  request.replied(std::move(reply));
+  request.begun();
+  connection->ReadNext();
+}
+
+MakeProtocol MakeHttpProtocol(const RequestService& service, HttpOptions options) {
+  const auto server = std::make_shared<const HttpServer>(service, std::move(options));
+  return [server](const ProtocolContext& context) {
+    return std::make_unique<HttpProtocol>(context, server);
+  };
+}
+
+}  // namespace scorecast::coordinator

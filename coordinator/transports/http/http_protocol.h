@@ -1,0 +1,108 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/system/error_code.hpp>
+
+#include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/endpoints/request_service.h"
+#include "coordinator/transports/connection/connection.h"
+#include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/http/http_options.h"
+#include "coordinator/transports/http/inflate.h"
+#include "coordinator/transports/http/reply_writer.h"
+#include "coordinator/transports/http/request_head.h"
+#include "coordinator/transports/http/routes.h"
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+
+/// What all HTTP connections of a server share.
+struct HttpServer {
+  HttpServer(const RequestService& request_service, HttpOptions http_options)
+      : service(request_service),
+        options(std::move(http_options)),
+        routes(service.endpoints(), options.resources, options.refused_urls) {}
+
+  const RequestService& service;
+  const HttpOptions options;
+  const Routes routes;
+};
+
+/// HTTP/1.1 and HTTP/1.0. A client may send its next request before it has the reply to the last
+/// one, but requests are handled one after another, so that replies come in their order. Bytes that
+/// were read together with a request and follow it stay here.
+///
+/// A fault of a request is known when its header is. The body is then read and dropped, so that the
+/// connection goes on, unless it is too long or its end is not known.
+class HttpProtocol : public Protocol {
+ public:
+  HttpProtocol(const ProtocolContext& context, std::shared_ptr<const HttpServer> server)
+      : context_(context), server_(std::move(server)) {}
+
+  void ReadRequest(std::shared_ptr<Connection> connection) override;
+  Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override;
+  std::size_t max_in_flight() const override { return 1; }
+
+ private:
+  using ConnectionPtr = std::shared_ptr<Connection>;
+
+  static constexpr std::size_t kReadBytes = std::size_t{4} << 10;
+  /// A body is read in pieces, so that announcing a length takes no memory.
+  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+
+  /// The request that is being read.
+  struct Message {
+    HeadParser header;
+    ReplyTerms terms;
+    Route route;
+    std::optional<proto::Error> fault;  ///< The reply, when the body has been dropped.
+    std::string fault_fields;           ///< Further fields of the error's reply.
+    HeldText body;
+    std::int64_t body_bytes = 0;  ///< Also those that were dropped.
+    Held unparsed;                ///< The bytes that `unparsed_` may have.
+    std::size_t unparsed_limit = 0;
+  };
+
+  /// False if the connection has ended or is ending; the request is then dropped.
+  bool MayGoOn(Connection& connection, const boost::system::error_code& error);
+  /// Reads up to `bytes` to the end of `unparsed_`, then calls `next` unless the connection has
+  /// ended or is ending.
+  template <typename Next>
+  void ReadMore(const ConnectionPtr& connection, std::size_t bytes, Next next);
+  void Begin(const ConnectionPtr& connection);
+  void ReadHeader(const ConnectionPtr& connection);
+  void HandleHeader(const ConnectionPtr& connection);
+  /// Sets the route and the fault of the request whose header has arrived.
+  void Judge();
+  void ReadBody(const ConnectionPtr& connection);
+  /// Adds bytes to the body, or drops them if the request has a fault. False if the body is too
+  /// large.
+  bool Keep(std::string_view bytes);
+  /// Replies to the request, which has arrived as a whole.
+  void Handle(const ConnectionPtr& connection);
+  void PassOn(const ConnectionPtr& connection);
+  std::string OptionsReply(ReplyWriter& writer) const;
+  std::string ResourceReply(const ClientId& client, ReplyWriter& writer) const;
+  std::string FaultReply(const ClientId& client, ReplyWriter& writer,
+                         const proto::Error& error) const;
+  /// Replies to the request, which may not have arrived as a whole: the connection then ends.
+  void RefuseNow(const ConnectionPtr& connection, const proto::Error& error);
+  void Send(const ConnectionPtr& connection, const ReplyWriter& writer, std::string bytes);
+
+  const ProtocolContext& context_;
+  const std::shared_ptr<const HttpServer> server_;
+  std::array<char, 512> first_{};  ///< So that an idle connection needs no more.
+  std::string unparsed_;           ///< Bytes that were read.
+  std::optional<Message> message_;
+};
+
+/// For RequestServer::Listen. `service` must outlive the server.
+MakeProtocol MakeHttpProtocol(const RequestService& service, HttpOptions options);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/endpoints/held_bytes.h"
+#include "proto/base/error.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// A text, and the count of its bytes.
+struct HeldText {
+  std::string text;
+  std::vector<Held> held;
+};
+
+/// Decompresses a body in the encoding "gzip" or "deflate" (RFC 9110, 8.4.1), which is told by its
+/// first bytes. Its bytes count in `held` before they are written. A 413 if it is larger than
+/// `max_bytes`, however small it is when compressed; a 503 if `held` has no room; a 400 if it is
+/// not what it claims to be.
+proto::Expected<HeldText> Inflate(std::string_view compressed, std::int64_t max_bytes,
+                                  HeldBytes& held);
+
+}  // namespace scorecast::coordinator

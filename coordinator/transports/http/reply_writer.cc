@@ -1,0 +1,107 @@
+#include "coordinator/transports/http/reply_writer.h"
+
+#include <cstdio>
+#include <ctime>
+
+#include <boost/beast/http/status.hpp>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/json/json_text.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+
+std::string_view Reason(int status) {
+  if (status == 499) {
+    return "Client Closed Request";
+  }
+  const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(status));
+  const auto reason = boost::beast::http::obsolete_reason(known);
+  return {reason.data(), reason.size()};
+}
+
+/// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+std::string DateField() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char field[64];
+  // The C locale, in which the program runs, has the names that HTTP wants.
+  std::strftime(field, sizeof(field), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &utc);
+  return field;
+}
+
+std::string LengthField(std::size_t bytes) {
+  return "Content-Length: " + std::to_string(bytes) + "\r\n";
+}
+
+std::string TypeField(std::string_view content_type) {
+  return "Content-Type: " + std::string(content_type) + "\r\n";
+}
+
+}  // namespace
+
+std::string ReplyWriter::Header(int status, std::string_view fields, bool has_end) {
+  ends_connection_ = !has_end || !terms_.keep_alive || service_.is_draining();
+  std::string header = "HTTP/1.1 " + std::to_string(status) + " ";
+  header += Reason(status);
+  header += "\r\n" + DateField() + "Server: scorecast\r\n";
+  header += fields;
+  header += "X-Request-Id: " + terms_.request_id + "\r\n" + terms_.cors;
+  if (ends_connection_) {
+    header += "Connection: close\r\n";
+  } else if (terms_.is_http_1_0) {
+    header += "Connection: keep-alive\r\n";
+  }
+  return header + "\r\n";
+}
+
+std::string ReplyWriter::Whole(int status, std::string_view content_type, std::string_view body,
+                               std::string_view fields) {
+  std::string reply =
+      Header(status, TypeField(content_type) + LengthField(body.size()) + std::string(fields));
+  if (!terms_.is_head) {
+    reply += body;
+  }
+  return reply;
+}
+
+std::string ReplyWriter::WithoutBody(int status, std::string_view fields) {
+  return Header(status, fields);
+}
+
+std::string ReplyWriter::ErrorText(const proto::Error& error) const {
+  return ToJsonText(terms_.endpoint == nullptr ? ErrorBody(error)
+                                               : terms_.endpoint->ErrorToJson(error));
+}
+
+std::string ReplyWriter::Error(const proto::Error& error, std::string_view fields) {
+  std::string all(fields);
+  if (error.retry_after_seconds) {
+    all += "Retry-After: " + std::to_string(*error.retry_after_seconds) + "\r\n";
+  }
+  return Whole(error.code, kJson, ErrorText(error), all);
+}
+
+std::string ReplyWriter::Begin(std::string_view content_type) {
+  const std::string fields = TypeField(content_type) + "Cache-Control: no-cache\r\n";
+  return terms_.is_http_1_0 ? Header(200, fields, /*has_end=*/false)
+                            : Header(200, fields + "Transfer-Encoding: chunked\r\n");
+}
+
+std::string ReplyWriter::Part(std::string_view bytes) const {
+  if (terms_.is_http_1_0 || bytes.empty()) {
+    return std::string(bytes);
+  }
+  char size[32];
+  std::snprintf(size, sizeof(size), "%zx\r\n", bytes.size());
+  std::string part = size;
+  part += bytes;
+  return part + "\r\n";
+}
+
+std::string ReplyWriter::End() const { return terms_.is_http_1_0 ? "" : "0\r\n\r\n"; }
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/request_service.h"
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+
+/// What the replies to one request have in common.
+struct ReplyTerms {
+  bool is_http_1_0 = false;
+  bool keep_alive = false;  ///< The client wants to send further requests on its connection.
+  bool is_head = false;     ///< The reply has no body.
+  std::string request_id;
+  std::string cors;                    ///< See CorsFields.
+  const Endpoint* endpoint = nullptr;  ///< Whose dialect errors have; may be null.
+};
+
+/// Writes the bytes of a reply. A drain ends the connection, so that its client turns to another
+/// server.
+class ReplyWriter {
+ public:
+  ReplyWriter(ReplyTerms terms, const RequestService& service)
+      : terms_(std::move(terms)), service_(service) {}
+
+  /// A reply as a whole. `fields` are further lines of its header, each with its end.
+  std::string Whole(int status, std::string_view content_type, std::string_view body,
+                    std::string_view fields = {});
+  std::string WithoutBody(int status, std::string_view fields);
+  /// A reply with the body that the endpoint has for an error. `fields` as in Whole.
+  std::string Error(const proto::Error& error, std::string_view fields = {});
+  /// The body of an error alone.
+  std::string ErrorText(const proto::Error& error) const;
+
+  /// The header of a reply whose body consists of any number of parts.
+  std::string Begin(std::string_view content_type);
+  std::string Part(std::string_view bytes) const;
+  std::string End() const;
+
+  /// Whether the connection must be closed after the reply whose header was written.
+  bool ends_connection() const { return ends_connection_; }
+
+ private:
+  /// `has_end`: the client sees where the body ends. Otherwise the connection ends with it.
+  std::string Header(int status, std::string_view fields, bool has_end = true);
+
+  const ReplyTerms terms_;
+  const RequestService& service_;
+  bool ends_connection_ = false;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,143 @@
+#include "coordinator/transports/http/request_head.h"
+
+#include <limits>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/core/string_type.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+
+#include "coordinator/request/request_error.h"
+#include "coordinator/transports/http/field_value.h"
+#include "coordinator/transports/http/request_id.h"
+#include "coordinator/transports/http/request_path.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+using Fields = http::request<http::empty_body>;
+
+std::string ToString(beast::string_view text) { return {text.data(), text.size()}; }
+
+proto::Error UrlTooLong() {
+  return {414, "url_too_long",
+          "The URL is too long: more than " + std::to_string(HeadParser::kMaxUrlBytes) + " bytes.",
+          "url"};
+}
+
+proto::Error HeaderTooLarge() {
+  return {431, "header_too_large",
+          "The header of the request is too large: more than " +
+              std::to_string(HeadParser::kMaxBytes) + " bytes.",
+          ""};
+}
+
+proto::Error ParserFault(const boost::system::error_code& error) {
+  if (error == http::error::bad_version) {
+    return {505, "wrong_http_version", "The request must be HTTP/1.1 or HTTP/1.0.", ""};
+  }
+  if (error == http::error::header_limit) {
+    return HeaderTooLarge();
+  }
+  return BadRequest("bad_http", "The header of the request is not HTTP: " + error.message() + ".",
+                    "");
+}
+
+}  // namespace
+
+struct HeadParser::Parser {
+  http::request_parser<http::empty_body> header;
+};
+
+HeadParser::HeadParser() : parser_(std::make_unique<Parser>()) {
+  parser_->header.header_limit(kMaxBytes);
+  // The body is not this parser's matter. Without a limit, it would take every body for too large.
+  parser_->header.skip(true);
+  parser_->header.body_limit(std::numeric_limits<std::uint64_t>::max());
+  head_.request_id = RequestId({});
+}
+
+HeadParser::~HeadParser() = default;
+
+std::size_t HeadParser::Take(std::string_view bytes) {
+  boost::system::error_code error;
+  const std::size_t consumed =
+      parser_->header.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+  taken_ += consumed;
+  const bool has_url = !parser_->header.get().target().empty();
+  const std::size_t pending = bytes.size() - consumed;
+  if (parser_->header.get().target().size() > kMaxUrlBytes ||
+      (!has_url && error == http::error::need_more && pending > kMaxUrlBytes)) {
+    fault_ = UrlTooLong();
+  } else if (error == http::error::need_more) {
+    if (taken_ + pending >= kMaxBytes) {
+      fault_ = HeaderTooLarge();
+    }
+  } else if (error) {
+    fault_ = ParserFault(error);
+  } else if (taken_ > kMaxBytes) {
+    fault_ = HeaderTooLarge();
+  } else {
+    Interpret();
+    is_done_ = !fault_;
+  }
+  return consumed;
+}
+
+void HeadParser::Interpret() {
+  const auto& parser = parser_->header;
+  const Fields& fields = parser.get();
+  const auto value = [&](http::field field) { return ToString(fields[field]); };
+  head_.is_http_1_0 = fields.version() == 10;
+  head_.keep_alive = parser.keep_alive();
+  head_.method = ToString(fields.method_string());
+  head_.request_id = RequestId(ToString(fields["X-Request-Id"]));
+  head_.content_type = value(http::field::content_type);
+  head_.content_encoding = value(http::field::content_encoding);
+  if (EqualsWithoutCase(head_.content_encoding, "identity")) {
+    head_.content_encoding.clear();
+  }
+  head_.origin = value(http::field::origin);
+  head_.preflight_method = value(http::field::access_control_request_method);
+  head_.preflight_fields = value(http::field::access_control_request_headers);
+  const auto bad_field = [&](const std::string& field, const std::string& message) {
+    fault_ = BadRequest("bad_http", message, field);
+  };
+  if (const auto hosts = fields.count(http::field::host);
+      hosts > 1 || (hosts == 0 && !head_.is_http_1_0)) {
+    return bad_field("Host", "A request must have one field Host.");
+  }
+  const std::string encoding = value(http::field::transfer_encoding);
+  if (fields.count(http::field::transfer_encoding) > 1 ||
+      (!encoding.empty() && !EqualsWithoutCase(encoding, "chunked"))) {
+    fault_ = proto::Error{501, "wrong_transfer_encoding",
+                          "The only Transfer-Encoding that this server has is chunked.",
+                          "Transfer-Encoding"};
+    return;
+  }
+  if (!encoding.empty() && head_.is_http_1_0) {
+    return bad_field("Transfer-Encoding", "HTTP/1.0 has no Transfer-Encoding.");
+  }
+  const std::string expectation = value(http::field::expect);
+  if (!expectation.empty() && !EqualsWithoutCase(expectation, "100-continue")) {
+    fault_ = proto::Error{417, "wrong_expectation",
+                          "The only Expect that this server has is 100-continue.", "Expect"};
+    return;
+  }
+  head_.expects_continue = !expectation.empty() && !head_.is_http_1_0;
+  head_.framing = parser.chunked() ? BodyFraming::InChunks()
+                                   : BodyFraming::OfLength(parser.content_length().value_or(0));
+  auto path = PathOf(ToString(fields.target()));
+  if (!path) {
+    fault_ = std::move(path).error();
+    return;
+  }
+  head_.path = *std::move(path);
+}
+
+}  // namespace scorecast::coordinator

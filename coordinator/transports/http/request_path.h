@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "proto/base/error.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// The path of a request's target ("/a%20b/?q=1" or "http://host/a"): decoded, without query and
+/// without slashes at its end. "*" is a path, too. A 400 "bad_url" if the target is none of these,
+/// or if an escape in its path is wrong.
+proto::Expected<std::string> PathOf(std::string_view target);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,52 @@
+#include "coordinator/transports/http/routes.h"
+
+#include "coordinator/request/request_error.h"
+
+namespace scorecast::coordinator {
+
+std::string Route::Allow() const {
+  std::string methods;
+  if (resource != nullptr) {
+    methods += "GET, HEAD, ";
+  }
+  if (endpoint != nullptr) {
+    methods += "POST, ";
+  }
+  return methods + "OPTIONS";
+}
+
+Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
+               const std::vector<RefusedUrl>& refused) {
+  const auto list = [this](std::string_view method, std::string_view path) {
+    overview_ += (overview_.empty() ? "" : ", ") + std::string(method) + " " + std::string(path);
+  };
+  for (const Endpoint* const endpoint : endpoints) {
+    for (const std::string_view url : endpoint->urls()) {
+      routes_[std::string(url)].endpoint = endpoint;
+      list("POST", url);
+    }
+  }
+  for (const Resource& resource : resources) {
+    routes_[resource.path].resource = &resource;
+    list("GET", resource.path);
+  }
+  for (const RefusedUrl& url : refused) {
+    routes_[url.path].refused = &url;
+  }
+}
+
+Route Routes::Find(std::string_view path) const {
+  const auto found = routes_.find(path);
+  return found == routes_.end() ? Route() : found->second;
+}
+
+proto::Error Routes::NotFound(std::string_view path) const {
+  const Route route = Find(path);
+  if (route.refused != nullptr) {
+    return {404, "not_supported", route.refused->message, "url"};
+  }
+  return {404, "unknown_url", "This server has no " + Quoted(path) + ". It has: " + overview_ + ".",
+          "url"};
+}
+
+}  // namespace scorecast::coordinator

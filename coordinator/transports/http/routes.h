@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/endpoints/endpoints.h"
+#include "coordinator/resources/resource.h"
+#include "coordinator/transports/http/http_options.h"
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+
+/// What the server has at one path. All null if it has nothing.
+struct Route {
+  const Endpoint* endpoint = nullptr;  ///< For POST.
+  const Resource* resource = nullptr;  ///< For GET and HEAD.
+  const RefusedUrl* refused = nullptr;
+
+  bool exists() const { return endpoint != nullptr || resource != nullptr; }
+  /// For the field Allow: "POST, OPTIONS".
+  std::string Allow() const;
+};
+
+/// The paths of the server. The lists that it is made of must outlive it.
+class Routes {
+ public:
+  Routes(EndpointList endpoints, const std::vector<Resource>& resources,
+         const std::vector<RefusedUrl>& refused);
+
+  Route Find(std::string_view path) const;
+  /// The 404 for a path at which the server has nothing. Lists what there is.
+  proto::Error NotFound(std::string_view path) const;
+
+ private:
+  std::map<std::string, Route, std::less<>> routes_;
+  std::string overview_;
+};
+
+}  // namespace scorecast::coordinator

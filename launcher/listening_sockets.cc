@@ -1,0 +1,42 @@
+#include "launcher/listening_sockets.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "coordinator/transports/connection/listening_socket.h"
+#include "launcher/supervisor/systemd_sockets.h"
+
+namespace scorecast::launcher {
+namespace {
+
+bool IsSupervised() { return std::getenv(kSupervisorVariable) != nullptr; }
+
+}  // namespace
+
+ListeningSockets::ListeningSockets(std::string host) : host_(std::move(host)) {
+  if (!IsSupervised()) {
+    given_ = TakeSystemdSockets();
+  }
+}
+
+void ListeningSockets::Reserve(const std::string& name, std::uint16_t port) {
+  ports_[name] = port;
+  if (!IsSupervised() && !given_.contains(name)) {
+    reserved_[name] = Descriptor(coordinator::OpenBoundSocket(host_, port));
+  }
+}
+
+ListeningSockets::Listening ListeningSockets::Take(const std::string& name,
+                                                   SupervisorLink* supervisor) {
+  if (supervisor == nullptr && !given_.contains(name)) {
+    Descriptor socket = std::move(reserved_.at(name));
+    coordinator::Listen(socket.get());
+    return {std::move(socket), host_};
+  }
+  Descriptor socket = supervisor != nullptr ? supervisor->Listen(name, host_, ports_.at(name))
+                                            : std::move(given_.at(name));
+  std::string host = coordinator::ListeningHost(socket.get());
+  return {std::move(socket), std::move(host)};
+}
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,37 @@
+"""schemathesis: requests that it makes from /openapi.json, valid and not, bring no response of 5xx."""
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from tests.clients.service import DOCUMENTS, QUERY, Service
+
+# A deadline in a request may pass, and sometimes schemathesis draws a short one.
+CONFIG = """
+[checks.not_a_server_error]
+expected-statuses = ["2xx", "3xx", "4xx", "504"]
+"""
+EXAMPLES = 40  # For each endpoint.
+
+
+class OpenApi(unittest.TestCase):
+    def test_no_server_error(self) -> None:
+        with Service() as service, tempfile.TemporaryDirectory() as directory:
+            ranking = service.post("/v1/rerank", {"query": QUERY, "documents": DOCUMENTS})["results"]
+            config = Path(directory) / "schemathesis.toml"
+            config.write_text(CONFIG)
+            program = Path(sys.executable).parent / "schemathesis"
+            run = subprocess.run(
+                [program, "--config-file", config, "--no-color", "run", "--checks", "not_a_server_error",
+                 "--phases", "examples,coverage,fuzzing", "--max-examples", str(EXAMPLES), "--seed", "1", "--no-shrink",
+                 "--request-timeout", "20", "--suppress-health-check", "all", service.url + "/openapi.json"],
+                cwd=directory, capture_output=True, text=True, timeout=150)
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            self.assertEqual(service.post("/v1/rerank", {"query": QUERY, "documents": DOCUMENTS})["results"], ranking)
+
+
+if __name__ == "__main__":
+    unittest.main()

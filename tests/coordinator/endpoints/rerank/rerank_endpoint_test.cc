@@ -1,0 +1,281 @@
+// Scores of documents, from the request to the response.
+
+#include "coordinator/endpoints/rerank/rerank_endpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/rerank/pair_score_request.h"
+#include "coordinator/endpoints/rerank/pair_score_response.h"
+#include "coordinator/endpoints/rerank/rerank_request.h"
+#include "coordinator/endpoints/rerank/rerank_response.h"
+#include "coordinator/endpoints/score/score_endpoint.h"
+#include "coordinator/request/item_packing.h"
+#include "proto/scorecast.pb.h"
+#include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/endpoints/rerank/test_reranker.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::PackedSequence;
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+using Ids = std::vector<TokenId>;
+
+constexpr TokenId kBos = 259;
+constexpr TokenId kMerged = 261;
+constexpr TokenId kLast = 262;  // The last token of a document that ends with "!".
+constexpr const char* kProbability = R"(
+    prompt: "Q:{query} D-{document}?"
+    true: 11
+    false: 22
+    score: sigmoid(true - false)
+    )";
+constexpr const char* kDocumentFirst = R"(
+    prompt: "D-{document} Q:{query}?"
+    true: 11
+    false: 22
+    score: true - false
+    )";
+
+const Tokenizer& MergingTokenizer() {
+  static const FakeTokenizer tokenizer({{"-x", kMerged}, {"!?", kLast}}, kBos);
+  return tokenizer;
+}
+
+ServerOptions Options(const char* rerank_template = kProbability) {
+  ServerOptions options;
+  options.reranker = MakeReranker(rerank_template, MergingTokenizer(), {11, 22});
+  return options;
+}
+
+/// The score of a prompt that is computed alone, as one causal sequence.
+double ScoreAlone(const std::string& prompt, bool is_raw = false) {
+  Ids ids = MergingTokenizer().Encode(prompt);
+  ids.insert(ids.begin(), kBos);
+  PackedSequence sequence = PackItems(ids, {});
+  sequence.label_lists = {{11, 22}};
+  const proto::RowLogits row = ExpectedRow(
+      sequence, {.row = static_cast<std::int32_t>(ids.size()) - 1}, FakeServer::kVocabSize);
+  const double difference =
+      static_cast<double>(row.label_logits[0]) - static_cast<double>(row.label_logits[1]);
+  return is_raw ? difference : 1 / (1 + std::exp(-difference));
+}
+
+RerankRequest Request(const std::string& query, std::vector<std::string> documents) {
+  RerankRequest request;
+  request.query = query;
+  request.documents = std::move(documents);
+  return request;
+}
+
+RerankResponse ResponseTo(FakeServer& server, const RerankRequest& request) {
+  RerankResponse response =
+      ValueOrFail(Ask<RerankResponse>(server.service, RerankEndpoint(), request));
+  server.scheduler.WaitIdle();
+  return response;
+}
+
+/// [documents]
+std::vector<double> ScoresByIndex(const RerankResponse& response) {
+  std::vector<double> scores(response.results.size());
+  for (const RerankResponse::Result& result : response.results) {
+    scores.at(static_cast<std::size_t>(result.index)) = result.score;
+  }
+  return scores;
+}
+
+/// Short and long documents, some of which merge with the template, and two that are equal.
+std::vector<std::string> Documents() {
+  return {"a", "", "x marks it", "some longer text", std::string(150, 'l'), "b", "x", "a"};
+}
+
+TEST(Rerank, AScoreIsThatOfThePromptAlone) {
+  FakeServer server(Options());
+  const std::vector<std::string> documents = Documents();
+  const RerankResponse response = ResponseTo(server, Request("query", documents));
+  const std::vector<double> scores = ScoresByIndex(response);
+  ASSERT_EQ(scores.size(), documents.size());
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    EXPECT_NEAR(scores[i], ScoreAlone("Q:query D-" + documents[i] + "?"), 1e-12) << documents[i];
+  }
+  EXPECT_THAT(response.id, StartsWith("rerank-"));
+  EXPECT_EQ(response.model, "default");
+}
+
+TEST(Rerank, ADocumentMayStandFirst) {
+  FakeServer server(Options(kDocumentFirst));
+  const std::vector<std::string> documents = Documents();
+  const std::vector<double> scores = ScoresByIndex(ResponseTo(server, Request("query", documents)));
+  ASSERT_EQ(scores.size(), documents.size());
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    EXPECT_NEAR(scores[i], ScoreAlone("D-" + documents[i] + " Q:query?", /*is_raw=*/true), 1e-12)
+        << documents[i];
+  }
+}
+
+TEST(Rerank, BitsDoNotDependOnOrderNumberOrCompany) {
+  for (const char* rerank_template : {kProbability, kDocumentFirst}) {
+    FakeServer server(Options(rerank_template));
+    const std::vector<std::string> documents = Documents();
+    std::vector<double> alone;
+    for (const std::string& document : documents) {
+      alone.push_back(ResponseTo(server, Request("query", {document})).results.at(0).score);
+    }
+    // A pass has 64 rows, so this takes hundreds of them.
+    std::vector<std::string> many;
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < 3000; ++i) {
+      const std::size_t index = (i * 5 + i / 100) % documents.size();
+      many.push_back(documents[index]);
+      expected.push_back(alone[index]);
+      many.push_back("other " + std::to_string(i));
+      expected.push_back(-1);
+    }
+    const std::vector<double> scores = ScoresByIndex(ResponseTo(server, Request("query", many)));
+    ASSERT_EQ(scores.size(), expected.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (expected[i] >= 0 || i % 2 == 0) {
+        EXPECT_EQ(scores[i], expected[i]) << many[i];
+      }
+    }
+  }
+}
+
+TEST(Rerank, ThePrefixIsComputedOnceForAllPasses) {
+  FakeServer server(Options());
+  const std::string query(40, 'q');
+  const RerankResponse response =
+      ResponseTo(server, Request(query, std::vector<std::string>(100, "text")));
+  std::int64_t rows = 0;
+  for (const proto::ForwardPlan& plan : server.cluster.plans()) {
+    rows += static_cast<std::int64_t>(plan.tokens.size());
+  }
+  EXPECT_GT(server.cluster.plans().size(), 5U);
+  EXPECT_EQ(rows, response.usage.prompt_tokens);
+  EXPECT_EQ(response.usage.prompt_tokens, 1 + 2 + 40 + 3 + 100 * 5);
+}
+
+TEST(Rerank, TheBestComeFirstAndEqualScoresByIndex) {
+  FakeServer server(Options());
+  RerankRequest request = Request("query", {"a", "b", "a", "c", "a"});
+  const RerankResponse all = ResponseTo(server, request);
+  ASSERT_EQ(all.results.size(), 5U);
+  std::vector<std::int64_t> equal;
+  for (std::size_t i = 0; i < all.results.size(); ++i) {
+    EXPECT_TRUE(i == 0 || all.results[i - 1].score >= all.results[i].score);
+    EXPECT_FALSE(all.results[i].document);
+    if (request.documents[static_cast<std::size_t>(all.results[i].index)] == "a") {
+      equal.push_back(all.results[i].index);
+    }
+  }
+  EXPECT_THAT(equal, ElementsAre(0, 2, 4));
+  request.return_documents = true;
+  for (const std::int64_t top_n : {1, 3, 5, 9}) {
+    request.top_n = top_n;
+    const RerankResponse best = ResponseTo(server, request);
+    ASSERT_EQ(best.results.size(), static_cast<std::size_t>(std::min<std::int64_t>(top_n, 5)));
+    for (std::size_t i = 0; i < best.results.size(); ++i) {
+      EXPECT_EQ(best.results[i].index, all.results[i].index);
+      EXPECT_EQ(best.results[i].document,
+                request.documents[static_cast<std::size_t>(best.results[i].index)]);
+    }
+  }
+}
+
+TEST(Rerank, RawScoresAreLogits) {
+  FakeServer server(Options());
+  RerankRequest request = Request("query", {"a"});
+  request.relevance.raw_scores = true;
+  EXPECT_NEAR(ResponseTo(server, request).results.at(0).score,
+              ScoreAlone("Q:query D-a?", /*is_raw=*/true), 1e-12);
+}
+
+TEST(Rerank, NamesTheDocumentWhoseScoreIsNotFinite) {
+  FakeServer server(Options());
+  server.cluster.BreakToken(kLast);
+  // A document that is broken breaks none of the others.
+  EXPECT_EQ(ResponseTo(server, Request("query", {"a", "b"})).results.size(), 2U);
+  const auto response = Ask<RerankResponse>(server.service, RerankEndpoint(),
+                                            Request("query", {"a", "b", "c!", "d"}));
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, 500);
+  EXPECT_EQ(response.error().reason, "not_finite");
+  EXPECT_EQ(response.error().param, "documents[2]");
+}
+
+TEST(Rerank, OfNoDocumentsIsEmpty) {
+  FakeServer server(Options());
+  const RerankResponse response = ResponseTo(server, Request("query", {}));
+  EXPECT_TRUE(response.results.empty());
+  EXPECT_EQ(response.usage.prompt_tokens, 0);
+}
+
+TEST(Rerank, ResponsesAreNoLongerThanTheirBound) {
+  FakeServer server(Options());
+  RerankRequest request = Request("query", Documents());
+  for (const bool returns_documents : {false, true}) {
+    request.return_documents = returns_documents;
+    v1::Response message;
+    ResponseTo(server, request).ToMessage(message);
+    EXPECT_LE(static_cast<std::int64_t>(message.ByteSizeLong()),
+              request.ResponseBytesBound(server.config));
+  }
+}
+
+PairScoreResponse PairScores(FakeServer& server, std::vector<std::string> queries,
+                             std::vector<std::string> documents) {
+  PairScoreRequest request;
+  request.queries = std::move(queries);
+  request.documents = std::move(documents);
+  PairScoreResponse response =
+      ValueOrFail(Ask<PairScoreResponse>(server.service, ScoreEndpoint(), request));
+  server.scheduler.WaitIdle();
+  v1::Response message;
+  response.ToMessage(message);
+  EXPECT_LE(static_cast<std::int64_t>(message.ByteSizeLong()),
+            request.ResponseBytesBound(server.config));
+  EXPECT_EQ(message.score().scores_size(), static_cast<int>(response.scores.size()));
+  return response;
+}
+
+TEST(PairScore, OneQueryOrOneForEachDocument) {
+  for (const char* rerank_template : {kProbability, kDocumentFirst}) {
+    FakeServer server(Options(rerank_template));
+    const auto alone = [&](const std::string& query, const std::string& document) {
+      return ResponseTo(server, Request(query, {document})).results.at(0).score;
+    };
+    EXPECT_THAT(PairScores(server, {"q"}, {"b", "a", "x"}).scores,
+                ElementsAre(alone("q", "b"), alone("q", "a"), alone("q", "x")));
+    EXPECT_THAT(PairScores(server, {"q", "r", "q"}, {"b", "a", "x"}).scores,
+                ElementsAre(alone("q", "b"), alone("r", "a"), alone("q", "x")));
+  }
+}
+
+TEST(PairScore, HasVllmsResponse) {
+  FakeServer server(Options());
+  const auto body = nlohmann::json::parse(PairScores(server, {"q"}, {"b", "a"}).ToJson().dump());
+  EXPECT_THAT(body.at("id").get<std::string>(), StartsWith("score-"));
+  EXPECT_EQ(body.at("object"), "list");
+  EXPECT_GT(body.at("created"), 1'700'000'000);
+  EXPECT_EQ(body.at("model"), "default");
+  ASSERT_EQ(body.at("data").size(), 2U);
+  EXPECT_EQ(body.at("data")[1].at("index"), 1);
+  EXPECT_EQ(body.at("data")[1].at("object"), "score");
+  EXPECT_TRUE(body.at("data")[1].at("score").is_number());
+  EXPECT_EQ(body.at("usage").at("prompt_tokens"), 1 + 6 + 2 * 2);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

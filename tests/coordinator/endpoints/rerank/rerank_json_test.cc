@@ -1,0 +1,203 @@
+#include "coordinator/endpoints/rerank/rerank_json.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/rerank/rerank_endpoint.h"
+#include "coordinator/endpoints/rerank/rerank_response.h"
+#include "tests/coordinator/endpoints/asking.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+RerankRequest Parsed(const json& body) {
+  SCOPED_TRACE(body);
+  return ValueOrFail(RerankRequestFromJson(body));
+}
+
+void ExpectRefused(const json& body, const std::string& reason, const std::string& param) {
+  SCOPED_TRACE(body);
+  const auto request = RerankRequestFromJson(body);
+  ASSERT_FALSE(request.has_value());
+  EXPECT_EQ(request.error().code, 400);
+  EXPECT_EQ(request.error().reason, reason) << request.error().message;
+  EXPECT_EQ(request.error().param, param);
+}
+
+TEST(RerankRequestFromJson, TakesWhatCohereAndJinaSend) {
+  const RerankRequest request = Parsed({{"model", "m"},
+                                        {"query", "q"},
+                                        {"documents", {"a", {{"text", "b"}, {"title", "t"}}}},
+                                        {"top_n", 2},
+                                        {"return_documents", true},
+                                        {"max_tokens_per_doc", 4096},
+                                        {"max_chunks_per_doc", 10},
+                                        {"priority", 3},
+                                        {"rank_fields", {"text"}},
+                                        {"user", "u"}});
+  EXPECT_EQ(request.query, "q");
+  EXPECT_THAT(request.documents, ElementsAre("a", "b"));
+  EXPECT_EQ(request.top_n, 2);
+  EXPECT_EQ(request.return_documents, true);
+  EXPECT_EQ(request.relevance.max_tokens_per_doc, 4096);
+  EXPECT_TRUE(request.relevance.truncate);
+  EXPECT_FALSE(request.relevance.raw_scores);
+  EXPECT_EQ(request.relevance.truncation_direction, "right");
+  EXPECT_EQ(request.model, "m");
+  EXPECT_FALSE(request.form) << "the server's form";
+}
+
+TEST(RerankRequestFromJson, AbsentFieldsHaveDefaults) {
+  const RerankRequest request = Parsed({{"query", "q"}, {"documents", json::array()}});
+  EXPECT_THAT(request.documents, IsEmpty());
+  EXPECT_EQ(request.top_n, 0);
+  EXPECT_FALSE(request.return_documents);
+  EXPECT_FALSE(request.relevance.instruction);
+  EXPECT_EQ(request.relevance.max_tokens_per_doc, 0);
+  EXPECT_FALSE(request.relevance.truncate_prompt_tokens);
+}
+
+TEST(RerankRequestFromJson, BooleansMayBeStrings) {
+  // RAGFlow's client of Xinference.
+  json body = {
+      {"query", "q"}, {"documents", {"a"}}, {"return_documents", "true"}, {"return_len", "true"}};
+  EXPECT_EQ(Parsed(body).return_documents, true);
+  body["return_documents"] = "False";
+  EXPECT_EQ(Parsed(body).return_documents, false);
+  body["return_documents"] = "yes";
+  ExpectRefused(body, "wrong_type", "return_documents");
+}
+
+TEST(RerankRequestFromJson, AnInstructionHasTwoNames) {
+  json body = {{"query", "q"}, {"documents", {"a"}}, {"instruct", "i"}};
+  EXPECT_EQ(Parsed(body).relevance.instruction, "i");
+  body["instruction"] = "i";
+  EXPECT_EQ(Parsed(body).relevance.instruction, "i");
+  body["instruction"] = "another";
+  ExpectRefused(body, "given_twice", "instruct");
+  body.erase("instruct");
+  EXPECT_EQ(Parsed(body).relevance.instruction, "another");
+}
+
+TEST(RerankRequestFromJson, ActivationMayBeTurnedOff) {
+  for (const char* field : {"use_activation", "activation"}) {
+    json body = {{"query", "q"}, {"documents", {"a"}}, {field, false}};
+    EXPECT_TRUE(Parsed(body).relevance.raw_scores);
+    body[field] = true;
+    EXPECT_FALSE(Parsed(body).relevance.raw_scores);
+  }
+}
+
+TEST(RerankRequestFromJson, TextsMakeItTeis) {
+  json body = {{"query", "q"}, {"texts", {"a", "b"}}};
+  const RerankRequest defaults = Parsed(body);
+  EXPECT_EQ(defaults.form, RerankForm::kTei);
+  EXPECT_THAT(defaults.documents, ElementsAre("a", "b"));
+  EXPECT_FALSE(defaults.relevance.truncate) << "as in TEI";
+  EXPECT_FALSE(defaults.relevance.raw_scores);
+  EXPECT_EQ(defaults.return_documents, false);
+  body.update({{"raw_scores", true},
+               {"return_text", true},
+               {"truncate", true},
+               {"truncation_direction", "Left"}});
+  const RerankRequest request = Parsed(body);
+  EXPECT_TRUE(request.relevance.raw_scores);
+  EXPECT_TRUE(request.relevance.truncate);
+  EXPECT_EQ(request.relevance.truncation_direction, "Left");
+  EXPECT_EQ(request.return_documents, true);
+}
+
+TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
+  const json body = {{"query", "q"}, {"documents", {"a"}}};
+  const auto with = [&](const std::string& field, const json& value) {
+    json changed = body;
+    changed[field] = value;
+    return changed;
+  };
+  ExpectRefused(with("rank_fields", {"title", "text"}), "not_supported", "rank_fields");
+  ExpectRefused(with("top_k", 3), "not_supported", "top_k");
+  ExpectRefused(with("chat_template_kwargs", {{"instruction", "i"}}), "not_supported",
+                "chat_template_kwargs");
+  ExpectRefused(with("max_tokens_per_query", 5), "not_supported", "max_tokens_per_query");
+  ExpectRefused({{"query", "q"}, {"texts", {"a"}}, {"documents", {"b"}}}, "not_supported",
+                "documents");
+}
+
+TEST(RerankRequestFromJson, NamesTheFieldAtFault) {
+  ExpectRefused(json::array(), "wrong_type", "");
+  ExpectRefused({{"documents", {"a"}}}, "missing_field", "query");
+  ExpectRefused({{"query", "q"}}, "missing_field", "documents");
+  ExpectRefused({{"query", 4}, {"documents", {"a"}}}, "wrong_type", "query");
+  ExpectRefused({{"query", "q"}, {"documents", "a"}}, "wrong_type", "documents");
+  ExpectRefused({{"query", "q"}, {"documents", {"a", 4}}}, "wrong_type", "documents[1]");
+  ExpectRefused({{"query", "q"}, {"documents", {{{"title", "t"}}}}}, "wrong_type", "documents[0]");
+  ExpectRefused({{"query", "q"}, {"texts", {"a", {{"text", "b"}}}}}, "wrong_type", "texts[1]");
+  ExpectRefused({{"query", "q"}, {"documents", {"a"}}, {"top_n", 1.5}}, "wrong_type", "top_n");
+}
+
+RerankResponse Example() {
+  RerankResponse response;
+  response.id = "rerank-1";
+  response.model = "m";
+  response.usage.prompt_tokens = 7;
+  response.results = {{1, 0.75, "b"}, {0, 0.25, "a"}};
+  return response;
+}
+
+json Reparsed(const OrderedJson& body) {
+  json parsed = json::parse(body.dump());
+  if (parsed.is_object()) {
+    parsed.erase("timings");
+  }
+  return parsed;
+}
+
+TEST(RerankResponseToJson, HasWhatTheClientsOfCohereJinaAndVllmRead) {
+  RerankResponse response = Example();
+  EXPECT_EQ(Reparsed(response.ToJson()), json::parse(R"({"id":"rerank-1","model":"m","results":[
+                {"index":1,"relevance_score":0.75,"document":{"text":"b"}},
+                {"index":0,"relevance_score":0.25,"document":{"text":"a"}}],
+                "usage":{"prompt_tokens":7,"total_tokens":7,"completion_tokens":0,
+                         "cached_tokens":0},
+                "meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1},
+                        "tokens":{"input_tokens":7,"output_tokens":0}}})"));
+  response.results = {{0, 0.5, {}}};
+  EXPECT_EQ(Reparsed(response.ToJson())["results"],
+            json::parse(R"([{"index":0,"relevance_score":0.5}])"));
+  response.results = {};
+  EXPECT_EQ(Reparsed(response.ToJson())["results"], json::array());
+}
+
+TEST(RerankResponseToJson, HasTheListsOfTeiAndSglang) {
+  RerankResponse response = Example();
+  response.form = RerankForm::kTei;
+  EXPECT_EQ(Reparsed(response.ToJson()), json::parse(R"([{"index":1,"score":0.75,"text":"b"},
+                            {"index":0,"score":0.25,"text":"a"}])"));
+  response.form = RerankForm::kSglang;
+  EXPECT_EQ(Reparsed(response.ToJson()),
+            json::parse(R"([{"score":0.75,"document":"b","index":1,"meta_info":{"id":"rerank-1"}},
+                            {"score":0.25,"document":"a","index":0,"meta_info":{"id":"rerank-1"}}
+                           ])"));
+  response.results = {};
+  EXPECT_EQ(response.ToJson(), OrderedJson::array());
+}
+
+TEST(RerankEndpoint, ErrorsHaveTheFieldsThatEachClientShows) {
+  const auto body = json::parse(
+      RerankEndpoint().ErrorToJson({400, "document_too_long", "Too long.", "texts[1]"}).dump());
+  EXPECT_EQ(body, json::parse(R"({"object":"error","message":"Too long.","type":"BadRequestError",
+      "param":"texts[1]","code":400,"reason":"document_too_long","error":"Too long.",
+      "error_type":"validation"})"));
+  EXPECT_EQ(RerankEndpoint().ErrorToJson({429, "", "", ""})["error_type"], "overloaded");
+  EXPECT_EQ(RerankEndpoint().ErrorToJson({500, "", "", ""})["error_type"], "backend");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

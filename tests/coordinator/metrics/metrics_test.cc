@@ -1,0 +1,95 @@
+// The status of a service as metrics.
+
+#include "coordinator/metrics/metrics.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/metrics/process_memory.h"
+#include "tests/coordinator/metrics/prometheus_text.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using scorecast::testing::ParsePrometheusText;
+
+ServiceStatus FullStatus() {
+  ServiceStatus status;
+  status.scheduler.waiting_jobs = 3;
+  status.scheduler.waiting_tokens = 1210;
+  status.scheduler.waiting_bytes = 5000;
+  status.scheduler.oldest_wait_seconds = 1.5;
+  status.scheduler.predicted_seconds = 2.5;
+  status.scheduler.running_completions = 2;
+  status.scheduler.cache = {
+      .asked_tokens = 30, .hit_tokens = 20, .evicted_pages = 7, .cached_pages = 5};
+  status.clients = ClientsStatus{.connections = 17,
+                                 .addresses = 2,
+                                 .requests_in_flight = 19,
+                                 .held_request_bytes = 100'000,
+                                 .held_reply_bytes = 200,
+                                 .refusals = {{"queue_full", 4}, {"draining", 1}}};
+  proto::RankStatus rank;
+  rank.host = "a";
+  rank.work.compute_seconds = 12;
+  rank.work.of(proto::RankOperation::kExchange) = {1000, 0.5};
+  rank.work.of(proto::RankOperation::kShare) = {2000, 0.25};
+  rank.work.of(proto::RankOperation::kGather) = {10, 0.125};
+  status.cluster.ranks = {rank, {.host = "b", .seconds_since_heard = 0.25}};
+  return status;
+}
+
+TEST(Metrics, HaveTheStatusOfAService) {
+  const Metrics metrics(Endpoints());
+  const ResourceContent content =
+      MetricsResource(metrics, FullStatus, /*page_bytes=*/1'000'000).get();
+  EXPECT_EQ(content.status, 200);
+  EXPECT_EQ(content.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  const auto families = ParsePrometheusText(content.body);
+  const auto value = [&](const std::string& name, const std::string& labels = "") {
+    return families.at(name).samples.at(name + labels);
+  };
+  EXPECT_EQ(value("scorecast_queue_requests"), 3);
+  EXPECT_EQ(value("scorecast_queue_tokens"), 1210);
+  EXPECT_EQ(value("scorecast_queue_bytes"), 5000);
+  EXPECT_EQ(value("scorecast_queue_oldest_seconds"), 1.5);
+  EXPECT_EQ(value("scorecast_queue_predicted_seconds"), 2.5);
+  EXPECT_EQ(value("scorecast_running_completions"), 2);
+  EXPECT_EQ(value("scorecast_cache_lookup_tokens_total"), 30);
+  EXPECT_EQ(value("scorecast_cache_hit_tokens_total"), 20);
+  EXPECT_EQ(value("scorecast_cache_evicted_pages_total"), 7);
+  EXPECT_EQ(value("scorecast_cache_pages"), 5);
+  EXPECT_EQ(value("scorecast_cache_bytes"), 5'000'000);
+  EXPECT_EQ(value("scorecast_rank_compute_seconds_total", "{rank=\"0\"}"), 12);
+  EXPECT_EQ(value("scorecast_rank_wait_seconds_total", "{rank=\"0\"}"), 0.875);
+  EXPECT_EQ(value("scorecast_rank_wait_seconds_total", "{rank=\"1\"}"), 0);
+  EXPECT_EQ(value("scorecast_rank_received_bytes_total", "{rank=\"0\",operation=\"share\"}"), 2000);
+  EXPECT_EQ(value("scorecast_rank_operation_seconds_total", "{rank=\"0\",operation=\"exchange\"}"),
+            0.5);
+  EXPECT_EQ(value("scorecast_rank_silence_seconds", "{rank=\"1\"}"), 0.25);
+  EXPECT_EQ(value("scorecast_connections"), 17);
+  EXPECT_EQ(value("scorecast_client_addresses"), 2);
+  EXPECT_EQ(value("scorecast_requests_in_flight"), 19);
+  EXPECT_EQ(value("scorecast_held_bytes", "{of=\"requests\"}"), 100'000);
+  EXPECT_EQ(value("scorecast_held_bytes", "{of=\"replies\"}"), 200);
+  EXPECT_EQ(value("scorecast_refusals_total", "{reason=\"queue_full\"}"), 4);
+  EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
+}
+
+TEST(Metrics, EscapeWhatClientsSend) {
+  Metrics metrics(Endpoints());
+  metrics.requests.OnEnd({nullptr, "a\"b\\c\nd", 400, nullptr});
+  const auto families = ParsePrometheusText(MetricsResource(metrics, FullStatus, 1).get().body);
+  EXPECT_EQ(families.at("scorecast_requests_total").samples.size(), 1U);
+}
+
+TEST(ProcessMemory, IsThatOfThisProcess) {
+  const ProcessMemory memory = MemoryOfThisProcess();
+  EXPECT_GT(memory.resident, 1 << 20);
+  EXPECT_GE(memory.virtual_size, memory.resident);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator
