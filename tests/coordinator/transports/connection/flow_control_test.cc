@@ -179,9 +179,15 @@ class ByteProtocol : public Protocol {
 class FlowControl : public ::testing::Test {
  protected:
   explicit FlowControl(milliseconds idle_timeout = kPatience, milliseconds read_timeout = kPatience)
-      : context_{idle_timeout, read_timeout,
-                 all_replies_, counters_,
-                 memory_,      [this](const Requests& requests) { cancelled_ = requests; }} {
+      : context_{idle_timeout,
+                 read_timeout,
+                 all_replies_,
+                 counters_,
+                 memory_,
+                 [this](const Requests& requests) { cancelled_ = requests; },
+                 [this](const ClientId&, const proto::Error& error) {
+                   counters_.CountRefusal(error.reason);
+                 }} {
     auto stream = std::make_unique<FakeStream>(io_);
     stream_ = stream.get();
     connection_ = std::make_shared<Connection>(ClientId{.connection = 7}, std::move(stream),
