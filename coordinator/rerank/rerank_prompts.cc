@@ -292,11 +292,10 @@ Expected<RerankPrompts::Prompt, EncodeFault> RerankPrompts::Document(
       prompt.document_tokens = document_tokens;
       return prompt;
     }
-    EncodeLimits run_limits = stop;
     const std::int64_t run_tokens = limits.max_prompt_tokens -
                                     static_cast<std::int64_t>(state.head.certain_tokens()) -
                                     Size(state.after);
-    Expected<Prompt, EncodeFault> whole = state.Whole(document, run_tokens, run_limits);
+    Expected<Prompt, EncodeFault> whole = state.Whole(document, run_tokens, stop);
     if (whole) {
       whole->document_tokens = document_tokens;
     }

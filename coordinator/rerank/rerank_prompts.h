@@ -32,8 +32,8 @@ struct DocumentLimits {
 class RerankPrompts {
  public:
   struct Prompt {
-    /// If the document stands before the query: its tokens, which depend neither on the query nor on
-    /// an instruction behind it. Empty otherwise.
+    /// If the document stands before the query: its tokens, which depend neither on the query nor
+    /// on an instruction behind it. Empty otherwise.
     std::vector<TokenId> document;
     /// All tokens behind prefix() and `document`; never empty. The last of them is the row to read.
     std::vector<TokenId> rest;
