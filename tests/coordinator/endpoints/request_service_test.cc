@@ -80,7 +80,8 @@ TEST(RequestService, AnEndpointWithoutAMessageIsFoundByUrlOnly) {
 TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
   // Has the required fields of every endpoint. Each ignores those of the others.
   const auto body = ParseJson(
-      R"({"query":"q","items":["i"],"prompt":"p","tokens":[1],"max_new_tokens":1,"stream":true})",
+      R"({"query":"q","items":["i"],"documents":["d"],"prompt":"p","tokens":[1],"max_new_tokens":1,)"
+      R"("stream":true})",
       1000);
   int streaming = 0;
   for (const Endpoint* endpoint : Endpoints()) {
