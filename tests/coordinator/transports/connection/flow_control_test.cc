@@ -495,6 +495,7 @@ TEST_F(FlowControl, AHeaderMayHaveAShorterTimeThanTheRequest) {
   connection_->Start();
   Request("a");
   stream_->Send({kSlow});
+  Run();
   connection_->BeginReading(milliseconds(50));
   RunFor(milliseconds(300));
   EXPECT_THAT(Take(), HasSubstr("header of the request did not arrive within 50 ms"));
@@ -504,6 +505,7 @@ TEST_F(FlowControl, OnlyTheHeaderHasTheShorterTime) {
   connection_->Start();
   Request("a");
   stream_->Send({kSlow});
+  Run();
   connection_->BeginReading(milliseconds(50));
   connection_->HeaderRead();
   RunFor(milliseconds(300));
