@@ -24,10 +24,11 @@ using coordinator::Post;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-const json kCompletion = {{"prompt", {5, 6, 7, 8}}, {"max_new_tokens", 20}, {"ignore_eos", true}};
+const json kCompletion = {
+    {"prompt", "The harbour is open."}, {"max_new_tokens", 20}, {"ignore_eos", true}};
 
 TEST(ServeHttp, StreamsTheCompletionThatABatchWrites) {
-  const BatchCommand command = NumberedCommand(2);
+  const BatchCommand command = {MakeModel("ignore-merges"), {}, 2};
   const BatchRun batch = RunRequests(command, {ToChunked(kCompletion)}, Transport::kBatch);
   ASSERT_EQ(batch.exit_code, 0) << batch.err;
   const json expected = batch.Body(0).at("outputs");
