@@ -501,6 +501,7 @@ TEST_F(FlowControl, AHeaderMayHaveAShorterTimeThanTheRequest) {
   connection_->Start();
   Request("a");
   stream_->Send({kSlow});
+  Run();
   connection_->BeginReading(milliseconds(50));
   RunFor(milliseconds(300));
   EXPECT_THAT(Take(), HasSubstr("header of the request did not arrive within 50 ms"));
@@ -510,6 +511,7 @@ TEST_F(FlowControl, OnlyTheHeaderHasTheShorterTime) {
   connection_->Start();
   Request("a");
   stream_->Send({kSlow});
+  Run();
   connection_->BeginReading(milliseconds(50));
   connection_->HeaderRead();
   RunFor(milliseconds(300));

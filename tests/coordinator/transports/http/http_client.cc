@@ -107,6 +107,20 @@ std::string HttpClient::ReceiveUntil(const std::string& end) {
   }
 }
 
+std::string HttpClient::ReceiveAll() {
+  try {
+    for (;;) {
+      ReadSome();
+    }
+  } catch (const boost::system::system_error& fault) {
+    if (fault.code() != asio::error::eof) {
+      throw;
+    }
+  }
+  const auto data = buffer_.data();
+  return {static_cast<const char*>(data.data()), data.size()};
+}
+
 bool HttpClient::IsClosed() {
   if (buffer_.size() > 0) {
     return false;

@@ -41,6 +41,8 @@ class HttpClient {
   }
   /// The next bytes, up to those of `end` with them.
   std::string ReceiveUntil(const std::string& end);
+  /// The bytes up to the end of the connection.
+  std::string ReceiveAll();
   /// True if the server closes the connection without a further byte.
   bool IsClosed();
   void CloseSending();
