@@ -226,7 +226,7 @@ TEST_F(WorkedExample, OnlyRowsThatTheResponseNeedsAreRead) {
 TEST_F(WorkedExample, EmptyItemsWhoseLogitsDoNotFitOnePassHaveSeveralSequences) {
   options_.delimiter.reset();
   request_.items = {Ids{}, Ids{}, Ids{}};
-  limits_.max_logit_bytes = proto::ReadBytes({6, 0, true, 0}, 2, limits_);
+  limits_.max_logit_bytes = proto::ReadBytes(RowRead{6, 0, true, 0}, 2, limits_);
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 3u);
   for (const PackedSequence& sequence : prepared.sequences) {
