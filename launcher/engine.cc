@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include <spdlog/spdlog.h>
 
 #include "coordinator/request/delimiter_flag.h"
+#include "coordinator/rerank/rerank_template.h"
+#include "coordinator/rerank/reranker.h"
 #include "launcher/host_resources.h"
 #include "launcher/startup_agreement.h"
 #include "proto/model/partition.h"
@@ -36,6 +39,18 @@ void LogLowerInstructionSets(const proto::Communicator& group, shard::Instructio
   if (group.is_root() && *lowest != std::ranges::max(sets)) {
     spdlog::info("all ranks compute with {}, because rank {} has no more", shard::Name(agreed),
                  lowest - sets.begin());
+  }
+}
+
+void LogReranker(const coordinator::ServerOptions& options) {
+  if (!options.reranker) {
+    spdlog::info("rerank requests are refused: {}", options.no_reranker_reason);
+  } else if (options.reranker->is_guess()) {
+    spdlog::warn("rerank template {}: {}; scores of rerank requests may mean little",
+                 options.reranker->name(), options.reranker->reason());
+  } else {
+    spdlog::info("rerank template {}: {}; the score is {}", options.reranker->name(),
+                 options.reranker->reason(), options.reranker->FormulaText());
   }
 }
 
@@ -97,6 +112,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
         group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
         rank_->Description(), bytes * 1e-6, seconds, bytes * 1e-9 / seconds);
     spdlog::info("rank 0 may use {} and {}", share.threads_reason, MemoryText(share.memory));
+    LogReranker(server_options_);
   }
 }
 
@@ -105,11 +121,16 @@ void Engine::Configure(const EngineFlags& flags) {
   const std::filesystem::path dir = std::filesystem::weakly_canonical(flags.model);
   server_options_.model_name =
       flags.served_model_name.empty() ? dir.filename().string() : flags.served_model_name;
-  tokenizer_ = coordinator::LoadTokenizer(flags.model);
+  tokenizer_ = coordinator::LoadTokenizer(
+      flags.model, coordinator::ControlTokensOfTemplates(flags.rerank_template));
   if (!flags.delimiter.empty()) {
     server_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
   }
+  coordinator::LoadedReranker loaded =
+      coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get());
+  server_options_.reranker = std::move(loaded.reranker);
+  server_options_.no_reranker_reason = std::move(loaded.no_reranker_reason);
 }
 
 }  // namespace scorecast::launcher

@@ -36,7 +36,8 @@ class Engine {
   const std::string& dtype() const { return dtype_; }
   /// Set on rank 0 only; null if the model directory has no tokenizer.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
-  /// Set on rank 0 only: the flags' options, with the delimiter as an id and the model's name.
+  /// Set on rank 0 only: the flags' options, with the delimiter as an id, the model's name and the
+  /// reranker.
   const coordinator::ServerOptions& server_options() const { return server_options_; }
   shard::PlanRunner& runner() { return rank_->runner(); }
 

@@ -134,8 +134,7 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
   app.add_option_function<std::string>(
          "--rerank-response",
          [&flags](const std::string& name) {
-           flags.server.rerank_form =
-               name == "sglang" ? RerankForm::kSglang : RerankForm::kResults;
+           flags.server.rerank_form = name == "sglang" ? RerankForm::kSglang : RerankForm::kResults;
          },
          "Form of responses to rerank requests with documents. results: an object, for clients of "
          "Cohere, Jina and vLLM; sglang: SGLang's list")
@@ -150,6 +149,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
   AddSpecialTokensFlag(app, flags.server.special_tokens_in_text);
+  app.add_option("--rerank-template", flags.rerank_template,
+                 "Prompt and score of rerank requests: the name of a built-in template, or a file")
+      ->type_name("NAME|FILE")
+      ->default_str("what the model directory says");
   AddChunkFlags(app, flags.server.chunks);
   app.add_option(
          "--max-batch-tokens", flags.max_batch_tokens,

@@ -20,7 +20,8 @@ struct EngineFlags {
   std::filesystem::path model;
   std::string served_model_name;      ///< Empty: the directory's name.
   std::string delimiter;              ///< As given: an id or text. Empty if there is none.
-  coordinator::ServerOptions server;  ///< `delimiter` and `model_name` are set by the engine.
+  std::string rerank_template;        ///< A name or a file; empty: what the model directory says.
+  coordinator::ServerOptions server;  ///< Delimiter, model's name and reranker: set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
   /// MiB on each rank; 0: off; unset: depends on the host's memory.

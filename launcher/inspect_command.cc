@@ -10,11 +10,14 @@
 #include <vector>
 
 #include "coordinator/request/delimiter_flag.h"
+#include "coordinator/rerank/rerank_template.h"
+#include "coordinator/rerank/reranker.h"
 #include "coordinator/text/tokenizer.h"
 #include "launcher/commands.h"
 #include "launcher/host_resources.h"
 #include "launcher/plan_limits.h"
 #include "proto/base/error.h"
+#include "proto/base/one_line.h"
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
@@ -128,6 +131,30 @@ void PrintTokenizer(const coordinator::Tokenizer* tokenizer) {
   }
 }
 
+void PrintReranker(const coordinator::LoadedReranker& loaded) {
+  std::printf("\nrerank\n");
+  if (!loaded.reranker) {
+    std::printf("  template            none: %s\n", loaded.no_reranker_reason.c_str());
+    return;
+  }
+  const coordinator::Reranker& reranker = *loaded.reranker;
+  std::printf("  template            %s%s\n", reranker.name().c_str(),
+              reranker.is_guess() ? " (a guess: its scores may mean little)" : "");
+  std::printf("  why                 %s\n", reranker.reason().c_str());
+  std::printf("  score               %s\n", reranker.FormulaText().c_str());
+  std::string labels;
+  for (const proto::TokenId id : reranker.labels()) {
+    labels += (labels.empty() ? "" : ", ") + std::to_string(id);
+  }
+  std::printf("  label ids           %s\n", labels.c_str());
+  if (reranker.takes_instruction()) {
+    const std::string& instruction = reranker.default_instruction();
+    std::printf("  instruction         %s\n", instruction.empty()
+                                                  ? "none by default"
+                                                  : proto::OneLine(instruction, 4096).c_str());
+  }
+}
+
 /// What a rank could use that is alone on this host.
 void PrintShare(const RankShare& share) {
   std::printf("\nhost\n");
@@ -193,7 +220,10 @@ int RunInspectCommand(const InspectFlags& flags) {
   Attempt(obstacles, [&] { config = proto::LoadModelConfig(flags.engine.model); });
   std::optional<std::unique_ptr<coordinator::Tokenizer>> tokenizer;
   if (config || std::filesystem::is_directory(flags.engine.model)) {
-    Attempt(obstacles, [&] { tokenizer = coordinator::LoadTokenizer(flags.engine.model); });
+    Attempt(obstacles, [&] {
+      tokenizer = coordinator::LoadTokenizer(
+          flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template));
+    });
   }
   if (config) {
     Attempt(obstacles, [&] {
@@ -214,6 +244,8 @@ int RunInspectCommand(const InspectFlags& flags) {
   if (!flags.engine.delimiter.empty()) {
     coordinator::DelimiterFromFlag(flags.engine.delimiter, tokenizer->get(), *config);
   }
+  const coordinator::LoadedReranker reranker = coordinator::LoadReranker(
+      flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get());
   const shard::InstructionSet instruction_set = InstructionSetFromFlag(flags.engine.kernel);
   const shard::ProductPrecisions precisions =
       shard::ChooseArithmeticOfEngine(instruction_set, shard::PrecisionFromName(flags.engine.dtype))
@@ -224,6 +256,7 @@ int RunInspectCommand(const InspectFlags& flags) {
   const EngineLimits limits =
       MakeEngineLimits(flags.engine, *config, precisions, flags.ranks, share.memory);
   PrintReadable(config, tokenizer);
+  PrintReranker(reranker);
   PrintShare(share);
   PrintPartition(*config, flags.ranks, limits.plan, precisions);
   return kExitOk;

@@ -1,6 +1,7 @@
 #include <iostream>
 #include <memory>
 
+#include "coordinator/rerank/rerank_template.h"
 #include "coordinator/text/tokenize_lines.h"
 #include "coordinator/text/tokenizer.h"
 #include "launcher/commands.h"
@@ -9,7 +10,8 @@
 namespace scorecast::launcher {
 
 int RunTokenizeCommand(const TokenizeFlags& flags) {
-  const std::unique_ptr<coordinator::Tokenizer> tokenizer = coordinator::LoadTokenizer(flags.model);
+  const std::unique_ptr<coordinator::Tokenizer> tokenizer = coordinator::LoadTokenizer(
+      flags.model, coordinator::ControlTokensOfTemplates(/*flag_value=*/{}));
   if (tokenizer == nullptr) {
     throw proto::StartupError(flags.model.string() +
                               " has neither tokenizer.json nor tokenizer.model");

@@ -59,6 +59,20 @@ RunText TextOf(const TemplateTokens::Run& run, std::string_view query, std::stri
   return text;
 }
 
+/// The tokens that the prompts begin with: those before the last certain cut in the text before the
+/// document, of `text_size` bytes. If there is no such cut, a text that is only the template's, and
+/// short, goes with each document. Otherwise the prefix has all tokens of the text, with which most
+/// prompts begin.
+Ids PrefixOf(const ContinuedText& head, std::size_t text_size, const TemplateTokens::Run& run) {
+  const bool has_cut = head.tail().size() < text_size;
+  const bool is_query_elsewhere =
+      run.parts.front().kind == PartKind::kText && run.parts[1].kind == PartKind::kDocument;
+  const bool ends_at_cut = has_cut || (is_query_elsewhere && head.certain_tokens() > 0);
+  const auto size =
+      static_cast<std::ptrdiff_t>(ends_at_cut ? head.certain_tokens() : head.ids().size());
+  return {head.ids().begin(), head.ids().begin() + size};
+}
+
 }  // namespace
 
 struct RerankPrompts::State {
@@ -155,6 +169,7 @@ Expected<RerankPrompts, EncodeFault> RerankPrompts::Make(
     return Unexpected(query_alone.error());
   }
 
+  const std::size_t text_before_size = text.before.size();
   auto state = std::make_unique<State>(tokenizer, *std::move(head));
   state->is_document_first = prompt.is_document_first();
   state->between = std::move(text.between);
@@ -162,13 +177,7 @@ Expected<RerankPrompts, EncodeFault> RerankPrompts::Make(
   Append(*after_cut, after);
   state->after_cut = *std::move(after_cut);
   state->after = std::move(after);
-  // Without a place at which the tokenizer cuts for certain, most prompts still begin with all
-  // tokens of the text before the document.
-  const Ids& ids = state->head.ids();
-  const bool has_cut = state->head.tail().size() < text.before.size();
-  state->prefix.assign(
-      ids.begin(), has_cut ? ids.begin() + static_cast<std::ptrdiff_t>(state->head.certain_tokens())
-                           : ids.end());
+  state->prefix = PrefixOf(state->head, text_before_size, *document_run);
   state->query_tokens = Size(query_alone->ids);
   return RerankPrompts(std::move(state));
 }
@@ -283,11 +292,10 @@ Expected<RerankPrompts::Prompt, EncodeFault> RerankPrompts::Document(
       prompt.document_tokens = document_tokens;
       return prompt;
     }
-    EncodeLimits run_limits = stop;
     const std::int64_t run_tokens = limits.max_prompt_tokens -
                                     static_cast<std::int64_t>(state.head.certain_tokens()) -
                                     Size(state.after);
-    Expected<Prompt, EncodeFault> whole = state.Whole(document, run_tokens, run_limits);
+    Expected<Prompt, EncodeFault> whole = state.Whole(document, run_tokens, stop);
     if (whole) {
       whole->document_tokens = document_tokens;
     }

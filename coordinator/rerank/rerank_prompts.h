@@ -32,8 +32,8 @@ struct DocumentLimits {
 class RerankPrompts {
  public:
   struct Prompt {
-    /// If the document stands first: its tokens, which depend neither on query nor on instruction.
-    /// Empty otherwise.
+    /// If the document stands before the query: its tokens, which depend neither on the query nor
+    /// on an instruction behind it. Empty otherwise.
     std::vector<TokenId> document;
     /// All tokens behind prefix() and `document`; never empty. The last of them is the row to read.
     std::vector<TokenId> rest;
@@ -62,8 +62,8 @@ class RerankPrompts {
   RerankPrompts& operator=(RerankPrompts&&) noexcept;
   ~RerankPrompts();
 
-  /// The tokens that all prompts of the request begin with. If the document stands first, they are
-  /// the same for all requests.
+  /// The tokens that all prompts of the request begin with. If the document stands before query and
+  /// instruction, they are the same for all requests.
   const std::vector<TokenId>& prefix() const;
 
   /// Tokens of the query itself (for usage).

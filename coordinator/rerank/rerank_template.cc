@@ -178,7 +178,8 @@ class Parser {
       const std::size_t end = text.find('}');
       const std::string_view name = text.substr(1, end == text.npos ? end : end - 1);
       add_literal();
-      if (name == "document" || name == "query" || name == "instruction") {
+      const bool is_closed = end != std::string_view::npos;
+      if (is_closed && (name == "document" || name == "query" || name == "instruction")) {
         const PartKind kind = name == "document" ? PartKind::kDocument
                               : name == "query"  ? PartKind::kQuery
                                                  : PartKind::kInstruction;
@@ -289,15 +290,15 @@ RerankTemplate TemplateOfFlag(std::string_view value) {
   return ParseRerankTemplate(ReadModelFile(file), file.filename().string(), file.string());
 }
 
-std::string TextOfTemplates(std::string_view flag_value) {
-  const std::vector<RerankTemplate> templates =
-      flag_value.empty() ? BuiltInTemplates() : std::vector{TemplateOfFlag(flag_value)};
+std::string ControlTokensOfTemplates(std::string_view flag_value) {
+  std::vector<RerankTemplate> templates = BuiltInTemplates();
+  if (!flag_value.empty()) {
+    templates.push_back(TemplateOfFlag(flag_value));
+  }
   std::string text;
   for (const RerankTemplate& one : templates) {
-    for (const RerankTemplate::Piece& piece : one.pieces) {
-      for (const Part& part : piece) {
-        text += part.text + '\0';
-      }
+    for (const std::string& token : one.control_tokens) {
+      text += token + '\0';
     }
   }
   return text;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -58,8 +57,9 @@ RerankTemplate TemplateOfFlag(std::string_view value);
 /// The built-in template with this name, or null.
 const RerankTemplate* FindBuiltInTemplate(std::string_view name);
 
-/// The text of all templates that the flag's value may lead to, in which a tokenizer may look for
-/// its control tokens. Throws StartupError.
-std::string TextOfTemplates(std::string_view flag_value);
+/// The control tokens of all built-in templates and of that of the flag, which may be empty, for
+/// LoadTokenizer: they are escaped in texts of requests. Each ends with a zero byte. Throws
+/// StartupError.
+std::string ControlTokensOfTemplates(std::string_view flag_value);
 
 }  // namespace scorecast::coordinator

@@ -259,7 +259,8 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
                         .reason = choice.reason,
                         .default_instruction = from.default_instruction,
                         .prompt = *std::move(prompt),
-                        .formula = from.formula};
+                        .formula = from.formula,
+                        .is_guess = choice.is_guess};
   const auto& logit_score = evidence.files.logit_score;
   if (config.is_classifier()) {
     parts.labels = proto::LabelList{0};
@@ -288,8 +289,7 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
       parts.default_instruction = evidence.files.instruction;
     }
   }
-  return {.reranker = std::make_shared<const Reranker>(std::move(parts)),
-          .is_guess = choice.is_guess};
+  return {.reranker = std::make_shared<const Reranker>(std::move(parts))};
 }
 
 }  // namespace scorecast::coordinator

@@ -27,6 +27,7 @@ class Reranker {
     TemplateTokens prompt;
     proto::LabelList labels;
     ScoreFormula formula;
+    bool is_guess = false;
   };
 
   explicit Reranker(Parts parts) : parts_(std::move(parts)) {}
@@ -35,6 +36,8 @@ class Reranker {
   const std::string& name() const { return parts_.name; }
   /// Why this template was taken, e.g. "chat_template of tokenizer_config.json". One line.
   const std::string& reason() const { return parts_.reason; }
+  /// Whether nothing says that the model is a reranker, so that its scores may mean little.
+  bool is_guess() const { return parts_.is_guess; }
   /// Used if a request gives no instruction. Empty if the template has none.
   const std::string& default_instruction() const { return parts_.default_instruction; }
   /// Whether the prompt has a place for an instruction. Others ignore it.
@@ -65,8 +68,6 @@ class Reranker {
 struct LoadedReranker {
   std::shared_ptr<const Reranker> reranker;
   std::string no_reranker_reason;
-  /// The model is not known to be a reranker, so its scores may mean little.
-  bool is_guess = false;
 };
 
 /// Chooses the template for the model in `model_dir`: `template_flag` (the value of

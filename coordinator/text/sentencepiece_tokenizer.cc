@@ -134,11 +134,10 @@ bool SentencePieceTokenizer::IsPiece(TokenId id) const {
 
 void SentencePieceTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
                                         TokenCollector& tokens) const {
-  const SentencePieceProcessor* processor = options.at_start ? processor_.get()
-                                            : spaced_sections_ && text.starts_with(' ') &&
-                                                    !options.behind_token
-                                                ? spaced_sections_.get()
-                                                : later_sections_.get();
+  const SentencePieceProcessor* processor =
+      options.at_start                                                     ? processor_.get()
+      : spaced_sections_ && text.starts_with(' ') && !options.behind_token ? spaced_sections_.get()
+                                                                           : later_sections_.get();
   added_tokens_.Cut(text, options, [&](const AddedTokens::Part& part) {
     tokens.PollStop();
     if (part.id >= 0) {

@@ -181,10 +181,12 @@ std::optional<TokenId> Tokenizer::SingleToken(std::string_view text) const {
   return ids.size() == 1 ? std::optional(ids.front()) : std::nullopt;
 }
 
-std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir) {
+std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir,
+                                         std::string_view templates) {
   const std::filesystem::path json_file = model_dir / "tokenizer.json";
   const std::filesystem::path model_file = model_dir / "tokenizer.model";
-  const TokenizerConfig config = LoadTokenizerConfig(model_dir);
+  TokenizerConfig config = LoadTokenizerConfig(model_dir);
+  config.chat_templates += templates;
   if (ModelFileExists(json_file)) {
     const std::string origin = json_file.string();
     nlohmann::json document = ParseJsonFile(ReadModelFile(json_file), origin);

@@ -126,7 +126,9 @@ class Tokenizer {
 
 /// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. Applies the
 /// tokenizer_config.json beside them. Returns null if neither file exists. Throws StartupError, one
-/// line that names the file, if a file is malformed or needs something that is not supported.
-std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir);
+/// line that names the file, if a file is malformed or needs something that is not supported. Added
+/// tokens that `templates` contains are escaped as those of the directory's chat templates.
+std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir,
+                                         std::string_view templates = {});
 
 }  // namespace scorecast::coordinator

@@ -211,6 +211,27 @@ TEST(Inspect, NamesTheHead) {
   EXPECT_THAT(of_three_classes, ContainsRegex("\n +1 .* none "));
 }
 
+TEST(Inspect, NamesTheRerankTemplateAndWhy) {
+  EXPECT_THAT(RunScorecast({"inspect", "--model", FamilyDirectory("qwen3")}).out,
+              HasSubstr("template            none: the model directory has no tokenizer\n"));
+  const std::filesystem::path model = MakeModel("ignore-merges");
+  const ProcessResult unknown = RunScorecast({"inspect", "--model", model});
+  EXPECT_EQ(unknown.exit_code, 0) << unknown.err;
+  const std::filesystem::path file = NewDirectory() / "mine.txt";
+  WriteFile(file, "prompt: \"{query} {document}\"\ntrue: 7\nscore: sigmoid(true / 2)\n");
+  const ProcessResult mine = RunScorecast({"inspect", "--model", model, "--rerank-template", file});
+  EXPECT_EQ(mine.exit_code, 0) << mine.err;
+  EXPECT_THAT(mine.out, ContainsRegex("template +mine.txt\n"));
+  EXPECT_THAT(mine.out, ContainsRegex("why +--rerank-template\n"));
+  EXPECT_THAT(mine.out, ContainsRegex("score +sigmoid.true / 2.\n"));
+  EXPECT_THAT(mine.out, ContainsRegex("label ids +7\n"));
+  WriteFile(file, "prompt: \"{query} {document}\"\ntrue: 7\nscore: 5\n");
+  const ProcessResult broken =
+      RunScorecast({"inspect", "--model", model, "--rerank-template", file});
+  EXPECT_EQ(broken.exit_code, 1);
+  EXPECT_THAT(broken.err, HasSubstr(file.string() + ":3: score must be"));
+}
+
 TEST(Inspect, NamesFamilyHeadRopeAndWindows) {
   const std::string gemma = RunScorecast({"inspect", "--model", FamilyDirectory("gemma3")}).out;
   EXPECT_THAT(gemma, ContainsRegex("\n  family +gemma3_text\n"));

@@ -279,11 +279,11 @@ TEST(RerankResponses, HaveTheFormsOfTeiSglangAndVllm) {
   }
 }
 
-// The head of one class is used, and its bits are those of /v1/score.
+// The head of one class is used: its logits are those of /v1/score.
 TEST(RerankResponses, OfAClassifierAreTheSigmoidOfItsClass) {
   const std::filesystem::path dir = MakeClassifier(1, "digits");
   const BatchCommand command = {
-      dir, TemplateFlags("prompt: \"{query}\\n{document}.\"\ntrue: 0\nscore: true\n")};
+      dir, TemplateFlags("prompt: \"{query}\\n{document}.\"\ntrue: 0\nscore: true\n"), 0, "f32"};
   const BatchRun run = RunRequests(
       command, {{"/v1/rerank", {{"query", "12"}, {"documents", {"3", "45"}}}},
                 {"/v1/rerank", {{"query", "12"}, {"documents", {"3", "45"}}, {"raw_scores", true}}},
@@ -291,8 +291,9 @@ TEST(RerankResponses, OfAClassifierAreTheSigmoidOfItsClass) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (std::size_t i = 0; i < 2; ++i) {
     const double logit = run.Body(2).at("scores")[i][0];
-    EXPECT_EQ(ScoresByIndex(run.Body(1)).at(i), logit);
-    EXPECT_DOUBLE_EQ(ScoresByIndex(run.Body(0)).at(i), 1 / (1 + std::exp(-logit)));
+    const double raw_score = ScoresByIndex(run.Body(1)).at(i);
+    EXPECT_NEAR(raw_score, logit, 2 * kTolerance);
+    EXPECT_DOUBLE_EQ(ScoresByIndex(run.Body(0)).at(i), 1 / (1 + std::exp(-raw_score)));
   }
 }
 

@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 
 /// A service in multi-item mode that listens on `host`.
 BatchCommand OnHost(const std::string& host) {
@@ -149,8 +150,8 @@ TEST(ScoreCommand, ConnectsToTheAddressThatTheServiceNames) {
 TEST(ServeStart, APortInUseIsAnErrorInOneLine) {
   const Service server(OnHost("127.0.0.1"));
   const std::string port = server.address().substr(server.address().find(':') + 1);
-  const ProcessResult result =
-      RunScorecast({"serve", "--model", MakeModel("digits"), "--port", port}, 2);
+  const ProcessResult result = RunScorecast(
+      {"serve", "--model", MakeModel("digits"), "--port", port, "--http-port", "-1"}, 2);
   EXPECT_EQ(result.exit_code, 1) << result.err;
   std::vector<std::string> own;
   for (const std::string& line : LinesOf(result.err)) {
@@ -159,6 +160,17 @@ TEST(ServeStart, APortInUseIsAnErrorInOneLine) {
     }
   }
   EXPECT_THAT(own, ::testing::ElementsAre(HasSubstr("cannot listen on 127.0.0.1:" + port)));
+  EXPECT_THAT(result.err, Not(HasSubstr("weights"))) << "the model is not read";
+}
+
+TEST(ServeStart, AnHttpPortInUseIsAnErrorInOneLine) {
+  const Service server(OnHost("127.0.0.1"));
+  const std::string& address = server.http_address();
+  const ProcessResult result = RunScorecast({"serve", "--model", MakeModel("digits"), "--port", "0",
+                                             "--http-port", address.substr(address.find(':') + 1)});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(LinesOf(result.err),
+              ::testing::ElementsAre(HasSubstr("scorecast: cannot listen on " + address)));
 }
 
 }  // namespace

@@ -99,8 +99,8 @@ INSTANTIATE_TEST_SUITE_P(All, ServeDeath, ::testing::Values(0, 1, 2));
 TEST(TestsEnd, OfAJobLeavesNothing) {
   std::set<std::filesystem::path> traces;
   {
-    Process process(
-        ScorecastCommand({"serve", "--model", NumberedCommand(2).model, "--port", "0"}, 2));
+    Process process(ScorecastCommand(
+        {"serve", "--model", NumberedCommand(2).model, "--port", "0", "--http-port", "-1"}, 2));
     ASSERT_NE(process.ErrorLineWith("ready"), "");
     traces = TracesOf(process.pid(), DescendantsOf(process.pid()));
     EXPECT_GE(traces.size(), 3U);

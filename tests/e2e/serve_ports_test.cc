@@ -1,4 +1,4 @@
-// Ranks on one host open no port but rank 0's request socket. A stranger who finds another one
+// Ranks on one host open no ports but those of rank 0 for clients. A stranger who finds another one
 // could stop every client with a byte.
 
 #include <cstdio>
@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 /// The ports at which a process listens.
 std::vector<unsigned> ListeningPorts(pid_t pid) {
@@ -49,22 +50,34 @@ std::vector<unsigned> ListeningPorts(pid_t pid) {
   return ports;
 }
 
-unsigned RequestPort(const Service& service) {
-  const std::string& address = service.address();
+unsigned PortOf(const std::string& address) {
   return static_cast<unsigned>(std::stoi(address.substr(address.rfind(':') + 1)));
+}
+
+auto ArePortsForClients(const Service& service) {
+  return UnorderedElementsAre(PortOf(service.address()), PortOf(service.http_address()));
 }
 
 TEST(ServePorts, RanksUnderMpirun) {
   Service service(NumberedCommand(2));
   const std::vector<pid_t> ranks = service.Ranks();
   ASSERT_EQ(ranks.size(), 2U);
-  EXPECT_THAT(ListeningPorts(ranks[0]), ElementsAre(RequestPort(service)));
+  EXPECT_THAT(ListeningPorts(ranks[0]), ArePortsForClients(service));
   EXPECT_THAT(ListeningPorts(ranks[1]), IsEmpty());
 }
 
 TEST(ServePorts, Alone) {
   Service service(NumberedCommand(0));
-  EXPECT_THAT(ListeningPorts(service.process().pid()), ElementsAre(RequestPort(service)));
+  EXPECT_THAT(ListeningPorts(service.process().pid()), ArePortsForClients(service));
+}
+
+TEST(ServePorts, WithoutHttp) {
+  Command command = ScorecastCommand(
+      {"serve", "--model", NumberedCommand(0).model.string(), "--port", "0", "--http-port", "-1"});
+  Process process(command);
+  const std::string ready = "ready: requests on ";
+  const std::string line = process.ErrorLineWith(ready);
+  EXPECT_THAT(ListeningPorts(process.pid()), ElementsAre(PortOf(line)));
 }
 
 }  // namespace

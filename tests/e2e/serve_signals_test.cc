@@ -13,7 +13,8 @@ namespace scorecast::testing {
 namespace {
 
 TEST(ServeSignals, AreHarmlessUpToTheEnd) {
-  Command command = ScorecastCommand({"serve", "--model", MakeModel(""), "--port", "0"});
+  Command command =
+      ScorecastCommand({"serve", "--model", MakeModel(""), "--port", "0", "--http-port", "-1"});
   // Standard error goes to standard output, which ReadLine reads line by line.
   command.arguments.insert(command.arguments.begin(), {"sh", "-c", R"(exec "$0" "$@" 2>&1)"});
   Process service(command);

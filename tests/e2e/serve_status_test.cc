@@ -48,8 +48,8 @@ TEST(ServeStatus, IsLoggedOnASignal) {
 }
 
 TEST(ServeStatus, SignalsBeforeAServiceIsReadyAreHarmless) {
-  Process process(
-      ScorecastCommand({"serve", "--model", NumberedCommand(0).model.string(), "--port", "0"}));
+  Process process(ScorecastCommand(
+      {"serve", "--model", NumberedCommand(0).model.string(), "--port", "0", "--http-port", "-1"}));
   ASSERT_TRUE(Eventually([&] { return CatchesStatusSignal(process.pid()); }));
   kill(process.pid(), SIGUSR2);
   EXPECT_NE(process.ErrorLineWith("ready"), "");

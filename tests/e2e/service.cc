@@ -36,7 +36,8 @@ int RankOf(pid_t pid) {
 Service::Service(const BatchCommand& command,
                  const std::optional<std::vector<std::string>>& supervise_flags)
     : ranks_(command.ranks) {
-  std::vector<std::string> arguments = {"serve", "--model", command.model.string(), "--port", "0"};
+  std::vector<std::string> arguments = {
+      "serve", "--model", command.model.string(), "--port", "0", "--http-port", "0"};
   const std::vector<std::string> flags = command.AllFlags();
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   Command program = ScorecastCommand(arguments, ranks_);
@@ -46,11 +47,15 @@ Service::Service(const BatchCommand& command,
   program.timeout = kWholeLife;
   process_ = std::make_unique<Process>(program);
   const std::string ready = "ready: requests on ";
+  const std::string http = ", HTTP on ";
   const std::string line = process_->ErrorLineWith(ready);
   if (line.empty()) {
     throw std::runtime_error("the service is not ready: " + process_->Wait().err);
   }
-  address_ = line.substr(line.find(ready) + ready.size());
+  const std::size_t begin = line.find(ready) + ready.size();
+  const std::size_t end = line.find(http);
+  address_ = line.substr(begin, end - begin);
+  http_address_ = line.substr(end + http.size());
 }
 
 Service::~Service() {

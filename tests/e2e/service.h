@@ -14,7 +14,7 @@
 
 namespace scorecast::testing {
 
-/// `scorecast serve` on a free port of 127.0.0.1. The destructor drains it if it has not ended.
+/// `scorecast serve` on free ports of 127.0.0.1. The destructor drains it if it has not ended.
 class Service {
  public:
   /// Returns when the service is ready. Throws std::runtime_error with the service's standard error
@@ -29,8 +29,9 @@ class Service {
   std::unique_ptr<launcher::Client> Connect() const {
     return std::make_unique<launcher::Client>(address_);
   }
-  /// HOST:PORT
+  /// HOST:PORT of the request socket.
   const std::string& address() const { return address_; }
+  const std::string& http_address() const { return http_address_; }
 
   Process& process() { return *process_; }
   /// The ranks' processes, by rank.
@@ -43,6 +44,7 @@ class Service {
   int ranks_ = 0;
   std::unique_ptr<Process> process_;
   std::string address_;
+  std::string http_address_;
   bool ended_ = false;
 };
 

@@ -96,6 +96,11 @@ TEST_F(StartupAgreement, OtherLimits) {
               HasSubstr("--one-by-one (given) differs from rank 0's"));
 }
 
+TEST_F(StartupAgreement, AnotherRerankTemplate) {
+  EXPECT_THAT(Refusal({"--model", model_, "--rerank-template", "zerank"}),
+              HasSubstr("--rerank-template zerank differs from rank 0's"));
+}
+
 /// Gives a copy of the program another build id.
 void ChangeBuildId(std::string& program) {
   const std::string note = {'\x04',          0, 0, 0, '\x14', 0,   0,   0,

@@ -162,8 +162,8 @@ TEST(Supervise, SigtermAndSigintLetAcceptedRequestsFinish) {
 
 TEST(Supervise, AConfigurationFaultIsOneLineAndNotTriedAgain) {
   for (const int ranks : {0, 2}) {
-    const ProcessResult result =
-        RunSupervised(ScorecastCommand({"serve", "--model", "/nonexistent", "--port", "0"}, ranks));
+    const ProcessResult result = RunSupervised(ScorecastCommand(
+        {"serve", "--model", "/nonexistent", "--port", "0", "--http-port", "-1"}, ranks));
     EXPECT_EQ(result.exit_code, 1);
     std::vector<std::string> lines = LinesOf(result.err);
     std::erase_if(lines, [](const std::string& line) { return !line.starts_with("scorecast: "); });
@@ -179,8 +179,8 @@ TEST(Supervise, AConfigurationFaultIsOneLineAndNotTriedAgain) {
 TEST(Supervise, AnAddressThatIsTakenIsAFaultOfTheJob) {
   const Service other(NumberedCommand(0));
   const std::string port = other.address().substr(other.address().find(':') + 1);
-  const ProcessResult result = RunSupervised(
-      ScorecastCommand({"serve", "--model", NumberedCommand(0).model, "--port", port}));
+  const ProcessResult result = RunSupervised(ScorecastCommand(
+      {"serve", "--model", NumberedCommand(0).model, "--port", port, "--http-port", "-1"}));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("scorecast: cannot listen on 127.0.0.1:" + port));
 }
@@ -260,8 +260,8 @@ TEST(SystemdSocket, IsServedAloneAndUnderASupervisor) {
     // A descriptor of one digit, which programs inherit.
     const int inherited = fcntl(listening, F_DUPFD, 3);
     ASSERT_LE(inherited, 9);
-    Command command =
-        ScorecastCommand({"serve", "--model", NumberedCommand(0).model}, is_supervised ? 2 : 0);
+    Command command = ScorecastCommand(
+        {"serve", "--model", NumberedCommand(0).model, "--http-port", "-1"}, is_supervised ? 2 : 0);
     if (is_supervised) {
       command = SupervisedCommand(command);
     }

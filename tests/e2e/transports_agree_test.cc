@@ -1,12 +1,14 @@
-// The request socket and a batch file give the same responses and errors, bit for bit.
+// The request socket, HTTP and a batch file give the same responses and errors, bit for bit.
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tests/e2e/http_transport.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 
@@ -51,18 +53,23 @@ std::vector<json> Bodies(const std::vector<json>& patches) {
   return bodies;
 }
 
-struct BothRuns {
+struct Runs {
   BatchRun batch;
   BatchRun socket;
+  BatchRun http;
 };
 
-BothRuns RunBoth(const BatchCommand& command, const std::vector<json>& bodies) {
-  BothRuns runs = {RunBatch(command, bodies, Transport::kBatch),
-                   RunBatch(command, bodies, Transport::kSocket)};
+Runs RunOnAll(const BatchCommand& command, const std::vector<json>& bodies) {
+  std::vector<EndpointRequest> requests;
+  std::transform(bodies.begin(), bodies.end(), std::back_inserter(requests), ToScore);
+  Runs runs = {RunBatch(command, bodies, Transport::kBatch),
+               RunBatch(command, bodies, Transport::kSocket), RunThroughHttp(command, requests)};
   EXPECT_EQ(runs.batch.lines.size(), bodies.size()) << runs.batch.err;
   EXPECT_EQ(runs.socket.lines.size(), bodies.size());
+  EXPECT_EQ(runs.http.lines.size(), bodies.size()) << runs.http.err;
   for (std::size_t i = 0; i < std::min(bodies.size(), runs.batch.lines.size()); ++i) {
     EXPECT_EQ(runs.socket.Stable(i), runs.batch.Stable(i)) << bodies[i];
+    EXPECT_EQ(runs.http.Stable(i), runs.batch.Stable(i)) << bodies[i];
   }
   return runs;
 }
@@ -84,9 +91,10 @@ TEST_P(TransportsAgree, BitForBit) {
       {"--multi-item-scoring-delimiter", "<|im_end|>", "--max-batch-tokens", "48"}};
   for (const std::vector<std::string>& flags : modes) {
     SCOPED_TRACE(::testing::PrintToString(flags));
-    const BothRuns runs = RunBoth({model, flags, ranks, dtype}, bodies);
+    const Runs runs = RunOnAll({model, flags, ranks, dtype}, bodies);
     EXPECT_EQ(runs.batch.exit_code, 0) << runs.batch.err;
     EXPECT_EQ(runs.socket.exit_code, 0) << runs.socket.err;
+    EXPECT_EQ(runs.http.exit_code, 0) << runs.http.err;
   }
 }
 
@@ -101,9 +109,10 @@ TEST(Transports, AgreeOnFaults) {
   const std::filesystem::path model = MakeModel("ignore-merges");
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{}, {"--multi-item-scoring-delimiter", "<|im_end|>"}}) {
-    const BothRuns runs = RunBoth({model, flags}, Bodies(kFaults));
+    const Runs runs = RunOnAll({model, flags}, Bodies(kFaults));
     EXPECT_EQ(runs.batch.exit_code, 3);
     EXPECT_EQ(runs.socket.exit_code, 3);
+    EXPECT_EQ(runs.http.exit_code, 3);
   }
 }
 

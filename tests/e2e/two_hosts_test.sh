@@ -19,7 +19,7 @@ serve() {
   local name=$1
   shift
   mpirun "${MPINET[@]}" --mca orte_tmpdir_base "$work" --bind-to none --hostfile hosts -n 2 "$@" \
-    "$scorecast" serve --model "$model" --host 0.0.0.0 --port 0 > "$name.out" 2>&1 &
+    "$scorecast" serve --model "$model" --host 0.0.0.0 --port 0 --http-port -1 > "$name.out" 2>&1 &
   job=$!
   eventually grep -q 'ready: requests on h1:' "$name.out"
 }

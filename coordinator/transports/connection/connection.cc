@@ -157,9 +157,12 @@ void Connection::DiscardInput() {
 }
 
 void Connection::EndInput() {
+  if (is_finishing_ || !in_flight_.empty() || replies_.empty()) {
+    CloseNow();
+    return;
+  }
+  has_input_ended_ = true;
   TakeNoMore();
-  FinishIfDone();
-  ReadNext();
 }
 
 void Connection::Deliver(std::uint64_t number, Reply reply) {
@@ -311,6 +314,10 @@ void Connection::FinishIfDone() {
 
 void Connection::Finish() {
   if (has_ended()) {
+    return;
+  }
+  if (has_input_ended_) {
+    CloseNow();
     return;
   }
   is_finishing_ = true;

@@ -94,8 +94,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Called when the protocol is done with a request's bytes. Reads the next one, at once or as
   /// soon as the bounds allow.
   void ReadNext();
-  /// Called instead of ReadNext when the client sends no more. Closes the connection when every
-  /// reply is written.
+  /// Called instead of ReadNext when the client sends no more. Closes the connection when the
+  /// replies that are ready are written, or at once if a request is in flight: the client has then
+  /// left.
   void EndInput();
   /// Sends bytes that belong to no request in flight.
   void Send(Reply reply);
@@ -178,6 +179,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unordered_map<std::uint64_t, Request> in_flight_;
   bool close_when_done_ = false;
   bool reads_no_more_ = false;  ///< No further request is taken.
+  bool has_input_ended_ = false;
   bool is_finishing_ = false;
   bool is_closed_ = false;
 };

@@ -18,10 +18,10 @@ struct Reply {
   std::string bytes;
   Held held;
   bool is_last = true;  ///< No further reply comes for the request.
-  /// The connection is to be closed when this last reply is written.
-  bool ends_connection = false;
   /// Called once the bytes are in the client's socket, unless the client has left; may be empty.
   std::function<void()> written = {};
+  /// The connection is to be closed when this last reply is written.
+  bool ends_connection = false;
 };
 
 /// A last reply, whose bytes count in `replies`.

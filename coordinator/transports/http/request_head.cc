@@ -69,7 +69,9 @@ std::size_t HeadParser::Take(std::string_view bytes) {
   const std::size_t consumed =
       parser_->header.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
   taken_ += consumed;
-  const bool has_url = !parser_->header.get().target().empty();
+  // The parser may wait for the end of the header before it reads the first line.
+  const bool has_url =
+      !parser_->header.get().target().empty() || bytes.find('\n') != std::string_view::npos;
   const std::size_t pending = bytes.size() - consumed;
   if (parser_->header.get().target().size() > kMaxUrlBytes ||
       (!has_url && error == http::error::need_more && pending > kMaxUrlBytes)) {

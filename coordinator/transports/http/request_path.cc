@@ -33,7 +33,8 @@ proto::Expected<std::string> PathOf(std::string_view target) {
     if (path.starts_with(scheme)) {
       path.remove_prefix(scheme.size());
       const std::size_t host_end = path.find_first_of("/?#");
-      path = host_end == std::string_view::npos ? "/" : path.substr(host_end);
+      path =
+          host_end == std::string_view::npos || path[host_end] != '/' ? "/" : path.substr(host_end);
     }
   }
   path = path.substr(0, path.find_first_of("?#"));

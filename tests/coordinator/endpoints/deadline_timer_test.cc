@@ -32,7 +32,7 @@ class DeadlineTimerTest : public ::testing::Test {
   static Request WithDeadline(std::optional<Clock::time_point> deadline) {
     auto request =
         std::make_shared<ActiveRequest>(ScoreEndpoint(), kBegin, std::make_shared<AskingSink>());
-    request->Accept(nullptr, nullptr, 0, nullptr, deadline);
+    request->Accept(nullptr, nullptr, /*reply_bytes=*/0, nullptr, deadline);
     return request;
   }
 

@@ -222,6 +222,21 @@ TEST_F(WorkedExample, OnlyRowsThatTheResponseNeedsAreRead) {
   }
 }
 
+// All of them are read at the query's last row.
+TEST_F(WorkedExample, EmptyItemsWhoseLogitsDoNotFitOnePassHaveSeveralSequences) {
+  options_.delimiter.reset();
+  request_.items = {Ids{}, Ids{}, Ids{}};
+  limits_.max_logit_bytes = proto::ReadBytes({6, 0, true, 0}, 2, limits_);
+  const Prepared prepared = Prepare();
+  ASSERT_EQ(prepared.sequences.size(), 3u);
+  for (const PackedSequence& sequence : prepared.sequences) {
+    EXPECT_THAT(sequence.AllTokens(), ElementsAre(11, 12, 13, 14, 15, 16, 17));
+    EXPECT_THAT(sequence.reads, ElementsAre(RowRead{6, 0, true, 0}));
+  }
+  EXPECT_THAT(prepared.readout.item_rows, ElementsAre(0, 1, 2));
+  EXPECT_EQ(prepared.readout.prompt_tokens, 7);
+}
+
 TEST_F(ScorePreparation, AnEmptyItemIsReadAtTheLastPrefixRow) {
   request_.query = Ids{1, 2};
   request_.items = {Ids{}, Ids{3, 4}, Ids{}};

@@ -179,9 +179,15 @@ class ByteProtocol : public Protocol {
 class FlowControl : public ::testing::Test {
  protected:
   explicit FlowControl(milliseconds idle_timeout = kPatience, milliseconds read_timeout = kPatience)
-      : context_{idle_timeout, read_timeout,
-                 all_replies_, counters_,
-                 memory_,      [this](const Requests& requests) { cancelled_ = requests; }} {
+      : context_{idle_timeout,
+                 read_timeout,
+                 all_replies_,
+                 counters_,
+                 memory_,
+                 [this](const Requests& requests) { cancelled_ = requests; },
+                 [this](const ClientId&, const proto::Error& error) {
+                   counters_.CountRefusal(error.reason);
+                 }} {
     auto stream = std::make_unique<FakeStream>(io_);
     stream_ = stream.get();
     connection_ = std::make_shared<Connection>(ClientId{.connection = 7}, std::move(stream),
@@ -397,6 +403,40 @@ TEST_F(FlowControl, NoticesThatAClientLeftWhileReadingIsPaused) {
   EXPECT_EQ(stream_->unread(), 2U);
 }
 
+TEST_F(FlowControl, AClientThatSendsNoMoreGetsItsReplies) {
+  connection_->Start();
+  Request("a");
+  Respond(0, "A");
+  connection_->EndInput();
+  Run();
+  EXPECT_FALSE(stream_->is_closed());
+  EXPECT_EQ(Take(), "A");
+  EXPECT_TRUE(stream_->is_closed());
+}
+
+TEST_F(FlowControl, AClientThatSendsNoMoreAndWaitsHasLeft) {
+  connection_->Start();
+  Request("a");
+  connection_->EndInput();
+  Run();
+  EXPECT_TRUE(stream_->is_closed());
+  EXPECT_TRUE(requests_[0].pending->HasLeft());
+}
+
+TEST_F(FlowControl, AReplyMayEndTheConnection) {
+  connection_->Start();
+  Request("ab");
+  requests_[0].replied({.bytes = "A", .held = nullptr, .ends_connection = true});
+  Run();
+  Request("c");
+  EXPECT_THAT(requests_, SizeIs(2)) << "no further request is taken";
+  EXPECT_EQ(Take(), "A");
+  EXPECT_FALSE(stream_->is_shut_down()) << "a request is in flight";
+  Respond(1, "B");
+  EXPECT_EQ(Take(), "B");
+  EXPECT_TRUE(stream_->is_shut_down());
+}
+
 class IdleFlowControl : public FlowControl {
  protected:
   IdleFlowControl() : FlowControl(milliseconds(50)) {}
@@ -455,6 +495,28 @@ TEST_F(SlowFlowControl, ATrickleOfBytesDoesNotExtendTheTime) {
   stream_->HangUp();
   Run();
   EXPECT_TRUE(stream_->is_closed()) << "the read under way shows that the client left";
+}
+
+TEST_F(FlowControl, AHeaderMayHaveAShorterTimeThanTheRequest) {
+  connection_->Start();
+  Request("a");
+  stream_->Send({kSlow});
+  Run();
+  connection_->BeginReading(milliseconds(50));
+  RunFor(milliseconds(300));
+  EXPECT_THAT(Take(), HasSubstr("header of the request did not arrive within 50 ms"));
+}
+
+TEST_F(FlowControl, OnlyTheHeaderHasTheShorterTime) {
+  connection_->Start();
+  Request("a");
+  stream_->Send({kSlow});
+  Run();
+  connection_->BeginReading(milliseconds(50));
+  connection_->HeaderRead();
+  RunFor(milliseconds(300));
+  Request("b");
+  EXPECT_THAT(requests_, SizeIs(2));
 }
 
 TEST_F(SlowFlowControl, LargeRequestsHaveMoreTime) {

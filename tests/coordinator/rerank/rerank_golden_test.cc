@@ -1,0 +1,88 @@
+// The tokens of rerank prompts against those of transformers: tests/golden/make/rerank.py.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "coordinator/rerank/rerank_prompts.h"
+#include "coordinator/rerank/rerank_template.h"
+#include "tests/coordinator/text/json_lines.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using Ids = std::vector<TokenId>;
+const std::filesystem::path kGolden =
+    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "rerank";
+
+Ids Joined(const Ids& a, const Ids& b) {
+  Ids ids = a;
+  ids.insert(ids.end(), b.begin(), b.end());
+  return ids;
+}
+
+/// Compares all prompts of `name` with the tokens in `file`.
+void Check(const std::string& name, const std::filesystem::path& tokenizer_dir,
+           const std::string& file) {
+  const std::unique_ptr<Tokenizer> tokenizer =
+      LoadTokenizer(tokenizer_dir, ControlTokensOfTemplates({}));
+  ASSERT_NE(tokenizer, nullptr);
+  const proto::ModelConfig config = {.vocab_size = tokenizer->vocab_size()};
+  const LoadedReranker loaded = LoadReranker(tokenizer_dir, name, config, tokenizer.get());
+  ASSERT_TRUE(loaded.reranker) << loaded.no_reranker_reason;
+  const Reranker& reranker = *loaded.reranker;
+  const std::vector<nlohmann::json> cases = ReadJsonLines(kGolden / "cases.jsonl");
+  std::size_t at = 0;
+  std::size_t alone = 0;
+  for (const nlohmann::json& group : ReadJsonLines(kGolden / file)) {
+    const std::string query = cases.at(at)["query"];
+    const nlohmann::json& given = cases.at(at)["instruction"];
+    const std::string instruction = given.is_null() ? "" : given.get<std::string>();
+    const RerankPrompts prompts = RerankPrompts::Make(reranker, query, instruction).value();
+    for (const nlohmann::json& between : group["between"]) {
+      const std::string document = cases.at(at++)["document"];
+      SCOPED_TRACE(query + " | " + document);
+      const RerankPrompts::Prompt prompt = prompts.Document(document).value();
+      const Ids expected = Joined(Joined(group["prefix"].get<Ids>(), between.get<Ids>()),
+                                  group["suffix"].get<Ids>());
+      const Ids whole = Joined(prompt.include_prefix ? Ids() : prompts.prefix(),
+                               Joined(prompt.document, prompt.rest));
+      EXPECT_EQ(whole, expected);
+      EXPECT_EQ(prompt.TotalTokens(static_cast<std::int64_t>(prompts.prefix().size())),
+                static_cast<std::int64_t>(whole.size()));
+      EXPECT_FALSE(prompt.is_cut);
+      EXPECT_EQ(prompt.document.empty(), !reranker.is_document_first()) << document;
+      alone += prompt.include_prefix ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(at, 200u);
+  EXPECT_EQ(alone, 0u) << "documents that do not share the prefix";
+}
+
+TEST(RerankGolden, Qwen3Reranker) {
+  Check("qwen3-reranker", kGolden / "chat", "qwen3-reranker.jsonl");
+}
+TEST(RerankGolden, MxbaiRerankV2) {
+  Check("mxbai-rerank-v2", kGolden / "chat", "mxbai-rerank-v2.jsonl");
+}
+TEST(RerankGolden, BgeRerankerV2Gemma) {
+  Check("bge-reranker-v2-gemma", kGolden / "gemma", "bge-reranker-v2-gemma.jsonl");
+}
+TEST(RerankGolden, Zerank) { Check("zerank", kGolden / "chat", "zerank.jsonl"); }
+TEST(RerankGolden, ContextualRerankV2) {
+  Check("contextual-rerank-v2", kGolden / "chat", "contextual-rerank-v2.jsonl");
+}
+
+TEST(RerankGolden, Qwen3RerankerWithQwensVocabulary) {
+  const std::filesystem::path model =
+      std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / "qwen3-tiny";
+  if (!std::filesystem::exists(model)) {
+    GTEST_SKIP() << "no reference data: " << model;
+  }
+  Check("qwen3-reranker", model, "model.jsonl");
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,166 @@
+// Bodies: their limits, chunks, encodings, and those that wait for permission.
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/transports/http/compressed.h"
+#include "tests/coordinator/transports/http/fake_http_server.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::int64_t kMaxRequestBytes = 100'000;
+
+SocketOptions SmallRequests() {
+  SocketOptions options;
+  options.max_request_bytes = kMaxRequestBytes;
+  return options;
+}
+
+std::string ChunkedPost(const std::string& chunks, const std::string& fields = {}) {
+  return "POST /v1/score HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" + fields + "\r\n" +
+         chunks;
+}
+
+TEST(HttpBody, MayComeInChunks) {
+  FakeHttpServer server;
+  HttpClient client = server.Connect();
+  const std::string body = ScoreBody(3).dump();
+  for (const std::size_t size : {std::size_t{1}, std::size_t{7}, body.size()}) {
+    std::string chunks;
+    for (std::size_t at = 0; at < body.size(); at += size) {
+      chunks += Chunk(body.substr(at, size));
+    }
+    EXPECT_EQ(Stable(client.Call(ChunkedPost(chunks + "0\r\n\r\n")).Json()),
+              server.ScoreOf(ScoreBody(3)));
+    EXPECT_EQ(client.Call(ChunkedPost(chunks + "0;x=y\r\nA: b\r\n\r\n")).status, 200);
+  }
+  const HttpReply bad = client.Call(ChunkedPost("xyz\r\n"));
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_EQ(bad.Reason(), "bad_http");
+  EXPECT_TRUE(client.IsClosed());
+}
+
+TEST(HttpBody, MayBeAnyBytes) {
+  FakeHttpServer server;
+  HttpClient client = server.Connect();
+  for (int byte = 0; byte < 256; ++byte) {
+    const HttpReply reply = client.Call(Post("/v1/score", std::string(1, static_cast<char>(byte))));
+    EXPECT_EQ(reply.status, 400);
+  }
+}
+
+TEST(HttpBody, HasALimit) {
+  FakeHttpServer server(SmallRequests());
+  nlohmann::json large = ScoreBody(1);
+  large["ignored"] = "";
+  const std::size_t rest = kMaxRequestBytes - large.dump().size();
+  large["ignored"] = std::string(rest, 'x');
+  EXPECT_EQ(server.Call(Post("/v1/score", large.dump())).status, 200);
+  EXPECT_EQ(server.Call(ChunkedPost(Chunk(large.dump()) + "0\r\n\r\n")).status, 200);
+  large["ignored"] = std::string(rest + 1, 'x');
+  for (const std::string& request :
+       {Post("/v1/score", large.dump()), ChunkedPost(Chunk(large.dump()) + "0\r\n\r\n"),
+        ChunkedPost(Chunk(large.dump())), Post("/v1/score", large.dump().substr(0, 10)),
+        Post("/nothing", large.dump()), Post("/v1/score", std::string(10'000'000, 'x'))}) {
+    HttpClient client = server.Connect();
+    const HttpReply reply = client.Call(request);
+    if (request.find("Content-Length: 10\r\n") != std::string::npos) {
+      EXPECT_EQ(reply.Reason(), "invalid_json");
+      continue;
+    }
+    EXPECT_EQ(reply.status, 413);
+    EXPECT_EQ(reply.Reason(), "request_too_large");
+    EXPECT_EQ(reply.Field("Connection"), "close");
+    EXPECT_TRUE(client.IsClosed());
+  }
+  EXPECT_TRUE(Eventually([&] { return server.server().status().held_request_bytes == 0; }));
+}
+
+TEST(HttpBody, MayBeCompressed) {
+  FakeHttpServer server(SmallRequests());
+  HttpClient client = server.Connect();
+  const std::string body = ScoreBody(4).dump();
+  const nlohmann::json expected = server.ScoreOf(ScoreBody(4));
+  const std::string gzip = Compressed(body, Format::kGzip);
+  for (const std::string encoding : {"gzip", "x-gzip", "GZIP"}) {
+    EXPECT_EQ(
+        Stable(
+            client.Call(Post("/v1/score", gzip, "Content-Encoding: " + encoding + "\r\n")).Json()),
+        expected);
+  }
+  EXPECT_EQ(Stable(client
+                       .Call(Post("/v1/score", Compressed(body, Format::kZlib),
+                                  "Content-Encoding: deflate\r\n"))
+                       .Json()),
+            expected);
+  EXPECT_EQ(
+      Stable(
+          client.Call(ChunkedPost(Chunk(gzip) + "0\r\n\r\n", "Content-Encoding: gzip\r\n")).Json()),
+      expected);
+  EXPECT_EQ(client.Call(Post("/v1/score", body, "Content-Encoding: identity\r\n")).status, 200);
+  EXPECT_EQ(client.Call(Post("/v1/score", body, "Content-Encoding: gzip\r\n")).Reason(),
+            "bad_content_encoding");
+  const std::string bomb = Compressed(std::string(50'000'000, ' '), Format::kGzip);
+  ASSERT_LT(bomb.size(), static_cast<std::size_t>(kMaxRequestBytes));
+  EXPECT_EQ(client.Call(Post("/v1/score", bomb, "Content-Encoding: gzip\r\n")).Reason(),
+            "request_too_large");
+  EXPECT_EQ(client.Call(ScorePost(1)).status, 200) << "on the same connection";
+  EXPECT_TRUE(Eventually([&] { return server.server().status().held_request_bytes == 0; }));
+}
+
+TEST(HttpBody, ThatWaitsIsAskedForOnlyIfItIsWanted) {
+  FakeHttpServer server(SmallRequests());
+  const std::string body = ScoreBody(1).dump();
+  const auto header = [](const std::string& path, std::size_t length, const std::string& fields) {
+    return "POST " + path + " HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n" + fields +
+           "Content-Length: " + std::to_string(length) + "\r\n\r\n";
+  };
+  {
+    HttpClient client = server.Connect();
+    for (int i = 0; i < 2; ++i) {
+      client.Send(header("/v1/score", body.size(), ""));
+      EXPECT_EQ(client.ReceiveUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+      EXPECT_EQ(client.Call(body).status, 200);
+      EXPECT_EQ(client.Call(header("/v1/score", body.size(), "") + body).status, 200)
+          << "it does not wait";
+      EXPECT_EQ(client.Call(header("/v1/score", 0, "")).status, 400)
+          << "there is nothing to ask for";
+    }
+  }
+  for (const auto& [request, status] : std::vector<std::pair<std::string, int>>{
+           {header("/nothing", 10, ""), 404},
+           {header("/v1/score", kMaxRequestBytes + 1, ""), 413},
+           {header("/v1/score", 10, "Content-Type: text/plain\r\n"), 415},
+           {header("/v1/score", 10, "Content-Encoding: br\r\n"), 415}}) {
+    HttpClient client = server.Connect();
+    EXPECT_EQ(client.Call(request).status, status);
+    EXPECT_TRUE(client.IsClosed());
+  }
+  server.service().StartDraining();
+  EXPECT_EQ(server.Call(header("/v1/score", body.size(), "")).Reason(), "draining");
+}
+
+TEST(HttpBody, BeyondTheBytesOfAllClientsIsRefused) {
+  SocketOptions options;
+  options.max_held_bytes = 500'000;
+  options.max_request_bytes = 300'000;
+  FakeHttpServer server(options);
+  HttpClient first = server.Connect();
+  const std::string header = "POST /v1/score HTTP/1.1\r\nHost: h\r\nContent-Length: 250000\r\n\r\n";
+  first.Send(header + std::string(200'000, ' '));
+  ASSERT_TRUE(Eventually([&] { return server.server().status().held_request_bytes > 200'000; }));
+  HttpClient second = server.Connect();
+  const HttpReply reply = second.Call(header + std::string(250'000, ' '));
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.Reason(), "overloaded");
+  EXPECT_EQ(reply.Field("Retry-After"), "1");
+  EXPECT_EQ(first.Call(std::string(50'000, ' ')).Reason(), "invalid_json");
+  EXPECT_TRUE(Eventually([&] {
+    return server.Call(header + std::string(250'000, ' ')).Reason() == "invalid_json";
+  })) << "the bytes are free again";
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

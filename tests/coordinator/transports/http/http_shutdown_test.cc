@@ -1,0 +1,75 @@
+// A drain, as HTTP clients see it.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/transports/http/fake_http_server.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+TEST(HttpShutdown, EveryAcceptedRequestHasAReplyThatEndsItsConnection) {
+  FakeHttpServer server;
+  server.cluster().Hold();
+  constexpr std::uint64_t kClients = 20;
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (std::uint64_t number = 0; number < kClients; ++number) {
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
+    clients.back()->Send(ScorePost(number));
+  }
+  HttpClient idle = server.Connect();
+  ASSERT_TRUE(Eventually([&] { return server.server().status().requests_in_flight == kClients; }));
+  server.server().StartDraining();
+  const HttpReply refusal = idle.Call(ScorePost(1));
+  EXPECT_EQ(refusal.status, 503);
+  EXPECT_EQ(refusal.Reason(), "draining");
+  EXPECT_EQ(refusal.Field("Connection"), "close");
+  EXPECT_TRUE(idle.IsClosed());
+  server.cluster().Release();
+  for (const auto& client : clients) {
+    const HttpReply reply = client->Receive();
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.Field("Connection"), "close");
+    EXPECT_TRUE(client->IsClosed());
+  }
+  server.server().CloseConnections(std::chrono::seconds(5));
+  EXPECT_EQ(server.server().status().connections, 0U);
+}
+
+TEST(HttpShutdown, ClosesConnectionsThatWaitForNothingAtOnce) {
+  FakeHttpServer server;
+  HttpClient idle = server.Connect();
+  EXPECT_EQ(idle.Call(ScorePost(1)).status, 200);
+  HttpClient half = server.Connect();
+  half.Send("POST /v1/score HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n{");
+  ASSERT_TRUE(Eventually([&] { return server.server().status().connections == 2; }));
+  server.server().StartDraining();
+  server.service().RefuseAll();
+  const auto begin = Clock::now();
+  server.server().CloseConnections(std::chrono::seconds(20));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_TRUE(idle.IsClosed());
+  EXPECT_TRUE(half.IsClosed());
+}
+
+TEST(HttpShutdown, DoesNotWaitForAClientThatDoesNotRead) {
+  HttpOptions options;
+  options.resources = {{"/long", [] {
+                          return ResourceContent{200, "text/plain", std::string(50'000'000, 'x')};
+                        }}};
+  FakeHttpServer server({}, options);
+  HttpClient client = server.Connect();
+  client.Send(Get("/long"));
+  ASSERT_TRUE(Eventually([&] { return server.server().status().held_reply_bytes > 0; }));
+  server.server().StartDraining();
+  server.server().CloseConnections(std::chrono::milliseconds(100));
+  EXPECT_EQ(server.server().status().connections, 0U);
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

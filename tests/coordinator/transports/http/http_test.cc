@@ -1,0 +1,216 @@
+// Requests and their replies.
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/transports/http/fake_http_server.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+HttpOptions WithResources() {
+  HttpOptions options;
+  options.resources = {{"/state",
+                        [] {
+                          return ResourceContent{503, "text/plain", "not ready"};
+                        }},
+                       {"/broken", []() -> ResourceContent { throw std::bad_alloc(); }}};
+  options.refused_urls = {{"/v1/embeddings", "There are no embeddings; see /v1/rerank."}};
+  return options;
+}
+
+TEST(Http, RepliesHaveTheNumbersOfTheEndpoint) {
+  FakeHttpServer server;
+  HttpClient client = server.Connect();
+  for (std::uint64_t number = 0; number < 10; ++number) {
+    const HttpReply reply = client.Call(ScorePost(number));
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.Field("Content-Type"), "application/json");
+    EXPECT_EQ(Stable(reply.Json()), server.ScoreOf(ScoreBody(number)));
+  }
+  EXPECT_EQ(server.server().status().connections, 1U);
+}
+
+TEST(Http, PathsMayHaveQueriesAndSlashes) {
+  const FakeHttpServer server;
+  for (const std::string path :
+       {"/v1/score", "/score", "/v1/score/", "/v1/score?a=b", "/v1%2Fscore"}) {
+    EXPECT_EQ(server.Call(Post(path, ScoreBody(1).dump())).status, 200) << path;
+  }
+}
+
+TEST(Http, RequestsThatAreSentTogetherHaveRepliesInTheirOrder) {
+  FakeHttpServer server({}, WithResources());
+  HttpClient client = server.Connect();
+  constexpr std::uint64_t kRequests = 200;
+  std::string bytes;
+  for (std::uint64_t number = 0; number < kRequests; ++number) {
+    bytes += ScorePost(number) + (number % 2 == 0 ? Get("/state") : "\r\n");
+  }
+  client.Send(bytes);
+  for (std::uint64_t number = 0; number < kRequests; ++number) {
+    EXPECT_EQ(Stable(client.Receive().Json()), server.ScoreOf(ScoreBody(number)));
+    if (number % 2 == 0) {
+      EXPECT_EQ(client.Receive().body, "not ready");
+    }
+  }
+}
+
+TEST(Http, ManySmallRequestsTogetherAreServed) {
+  const FakeHttpServer server({}, WithResources());
+  HttpClient client = server.Connect();
+  constexpr int kRequests = 5000;
+  std::string bytes;
+  for (int i = 0; i < kRequests; ++i) {
+    bytes += "GET /state HTTP/1.1\r\nHost:\r\n\r\n";
+  }
+  std::thread sender([&] { client.Send(bytes); });
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_EQ(client.Receive().status, 503);
+  }
+  sender.join();
+}
+
+TEST(Http, ErrorsAreInTheDialectOfTheEndpointAndKeepTheConnection) {
+  FakeHttpServer server({}, WithResources());
+  HttpClient client = server.Connect();
+  const auto expect = [&](const std::string& request, int status, const std::string& reason) {
+    const HttpReply reply = client.Call(request);
+    EXPECT_EQ(reply.status, status) << request;
+    EXPECT_EQ(reply.Reason(), reason) << reply.body;
+    EXPECT_EQ(reply.Json()["code"], status);
+    EXPECT_EQ(reply.Json()["object"], "error");
+    return reply;
+  };
+  EXPECT_THAT(expect(Post("/v1/score", "{\"query\": oops}"), 400, "invalid_json").body,
+              HasSubstr("byte 11"));
+  expect(Post("/v1/score", ""), 400, "invalid_json");
+  expect(Post("/v1/score", "{}"), 400, "missing_field");
+  expect(Post("/v1/score", "{}", "Content-Type: text/plain\r\n"), 415, "wrong_content_type");
+  const HttpReply encoding =
+      expect(Post("/v1/score", "{}", "Content-Encoding: br\r\n"), 415, "wrong_content_encoding");
+  EXPECT_EQ(encoding.Field("Accept-Encoding"), "gzip, deflate");
+  EXPECT_THAT(expect(Post("/nothing", "{}"), 404, "unknown_url").body, HasSubstr("POST /v1/score"));
+  EXPECT_THAT(expect(Post("/v1/embeddings", "{}"), 404, "not_supported").body,
+              HasSubstr("see /v1/rerank"));
+  EXPECT_EQ(expect(Get("/v1/score"), 405, "wrong_method").Field("Allow"), "POST, OPTIONS");
+  EXPECT_EQ(expect(Post("/state", "{}"), 405, "wrong_method").Field("Allow"), "GET, HEAD, OPTIONS");
+  expect("BREW /state HTTP/1.1\r\nHost: h\r\n\r\n", 405, "wrong_method");
+  EXPECT_EQ(expect(Get("/broken"), 503, "overloaded").Field("Retry-After"), "1");
+  EXPECT_EQ(client.Call(ScorePost(1)).status, 200) << "on the same connection";
+  const auto refusals = server.server().status().refusals;
+  EXPECT_EQ(refusals.at("wrong_method"), 3);
+  EXPECT_EQ(refusals.at("invalid_json"), 2);
+}
+
+TEST(Http, ARetriableErrorSaysWhen) {
+  FakeHttpServer server({}, {}, {.max_queue = 1});
+  server.cluster().Hold();
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (std::uint64_t number = 0; number < 10; ++number) {
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
+    clients.back()->Send(ScorePost(number));
+  }
+  EXPECT_TRUE(Eventually([&] { return server.server().status().refusals.contains("queue_full"); }));
+  server.cluster().Release();
+  bool has_refusal = false;
+  for (const auto& client : clients) {
+    const HttpReply reply = client->Receive();
+    if (reply.status == 429) {
+      has_refusal = true;
+      EXPECT_EQ(reply.Reason(), "queue_full");
+      EXPECT_THAT(reply.Field("Retry-After"), MatchesRegex("[1-9][0-9]*"));
+    }
+  }
+  EXPECT_TRUE(has_refusal);
+}
+
+TEST(Http, ResourcesAreReadWithGetAndHead) {
+  const FakeHttpServer server({}, WithResources());
+  HttpClient client = server.Connect();
+  const HttpReply reply = client.Call(Get("/state/?verbose"));
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.Field("Content-Type"), "text/plain");
+  EXPECT_EQ(reply.body, "not ready");
+  client.Send("HEAD /state HTTP/1.1\r\nHost: h\r\n\r\n");
+  const HttpReply head = client.Receive(/*to_head=*/true);
+  EXPECT_EQ(head.status, 503);
+  EXPECT_EQ(head.Field("Content-Length"), "9");
+  client.Send("HEAD /v1/score HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.Receive(/*to_head=*/true).status, 405);
+  EXPECT_EQ(client.Call(Get("/state")).body, "not ready");
+  // A body is not forbidden, and says nothing.
+  EXPECT_EQ(client.Call("GET /state HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc").body,
+            "not ready");
+  EXPECT_EQ(client.Call(Get("/state")).body, "not ready");
+}
+
+TEST(Http, OptionsSayWhichMethodsThereAre) {
+  const FakeHttpServer server({}, WithResources());
+  HttpClient client = server.Connect();
+  const auto allow = [&](const std::string& path) {
+    const HttpReply reply = client.Call("OPTIONS " + path + " HTTP/1.1\r\nHost: h\r\n\r\n");
+    return std::to_string(reply.status) + " " + reply.Field("Allow");
+  };
+  EXPECT_EQ(allow("/v1/score"), "204 POST, OPTIONS");
+  EXPECT_EQ(allow("/state"), "204 GET, HEAD, OPTIONS");
+  EXPECT_EQ(allow("*"), "204 GET, HEAD, POST, OPTIONS");
+  EXPECT_EQ(allow("/nothing"), "404 ");
+}
+
+TEST(Http, EveryReplyHasTheIdOfItsRequest) {
+  const FakeHttpServer server;
+  HttpClient client = server.Connect();
+  EXPECT_EQ(client.Call(ScorePost(1, "X-Request-Id: my-id/1\r\n")).Field("X-Request-Id"),
+            "my-id/1");
+  EXPECT_EQ(client.Call(Get("/", "X-Request-Id: my-id/2\r\n")).Field("X-Request-Id"), "my-id/2");
+  const std::string first = client.Call(ScorePost(1)).Field("X-Request-Id");
+  const std::string second =
+      client.Call(ScorePost(1, "X-Request-Id: a b\r\n")).Field("X-Request-Id");
+  EXPECT_THAT(first, MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_THAT(second, MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_NE(first, second);
+}
+
+TEST(Http, ConnectionsAreKeptByTheRulesOfTheVersion) {
+  const FakeHttpServer server;
+  const std::string body = ScoreBody(1).dump();
+  const auto post = [&](const std::string& version, const std::string& fields) {
+    return "POST /v1/score HTTP/" + version + "\r\nHost: h\r\n" + fields +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  };
+  {
+    HttpClient client = server.Connect();
+    EXPECT_EQ(client.Call(post("1.1", "")).Field("Connection"), "");
+    const HttpReply last = client.Call(post("1.1", "Connection: close\r\n"));
+    EXPECT_EQ(last.status, 200);
+    EXPECT_EQ(last.Field("Connection"), "close");
+    EXPECT_TRUE(client.IsClosed());
+  }
+  {
+    HttpClient client = server.Connect();
+    EXPECT_EQ(client.Call(post("1.0", "Connection: keep-alive\r\n")).Field("Connection"),
+              "keep-alive");
+    EXPECT_EQ(client.Call(post("1.0", "")).Field("Connection"), "close");
+    EXPECT_TRUE(client.IsClosed());
+  }
+}
+
+TEST(Http, WhatFollowsTheLastRequestIsDropped) {
+  const FakeHttpServer server;
+  HttpClient client = server.Connect();
+  client.Send(ScorePost(1, "Connection: close\r\n") + ScorePost(2));
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_TRUE(client.IsClosed());
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

@@ -1,0 +1,72 @@
+#include "coordinator/transports/http/inflate.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/transports/http/compressed.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::int64_t kMaxBytes = 1'000'000;
+
+class Inflation : public ::testing::Test {
+ protected:
+  /// The text; the reason if there is none.
+  std::string Of(const std::string& compressed, std::int64_t max_bytes = kMaxBytes) {
+    const auto inflated = Inflate(compressed, max_bytes, held_);
+    return inflated ? inflated->text : inflated.error().reason;
+  }
+
+  HeldBytes held_{4'000'000};
+};
+
+TEST_F(Inflation, GivesTheText) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) {
+    text += std::to_string(i * i);
+  }
+  for (const std::string& one : {std::string(), std::string("a"), text}) {
+    EXPECT_EQ(Of(Compressed(one, Format::kGzip)), one);
+    EXPECT_EQ(Of(Compressed(one, Format::kZlib)), one);
+  }
+  EXPECT_EQ(Of(Compressed("one", Format::kGzip) + Compressed("two", Format::kGzip)), "onetwo");
+  EXPECT_EQ(held_.bytes(), 0);
+}
+
+TEST_F(Inflation, CountsItsBytes) {
+  const auto inflated =
+      Inflate(Compressed(std::string(900'000, 'x'), Format::kGzip), kMaxBytes, held_);
+  ASSERT_TRUE(inflated);
+  EXPECT_GE(held_.bytes(), 900'000);
+  EXPECT_LE(held_.bytes(), 1'000'000);
+}
+
+TEST_F(Inflation, StopsAtTheLimit) {
+  EXPECT_EQ(Of(Compressed(std::string(100, 'x'), Format::kGzip), 100), std::string(100, 'x'));
+  EXPECT_EQ(Of(Compressed(std::string(101, 'x'), Format::kGzip), 100), "request_too_large");
+  EXPECT_EQ(Of(Compressed(std::string(50'000'000, 'x'), Format::kGzip)), "request_too_large");
+  EXPECT_EQ(held_.bytes(), 0);
+}
+
+TEST_F(Inflation, StopsIfThereIsNoRoom) {
+  const Held others = held_.Hold(3'950'000);
+  EXPECT_EQ(Of(Compressed(std::string(900'000, 'x'), Format::kGzip)), "overloaded");
+}
+
+TEST_F(Inflation, RefusesWhatIsNotCompressed) {
+  const std::string good = Compressed(std::string(1000, 'x') + "yz", Format::kGzip);
+  EXPECT_EQ(Of(""), "bad_content_encoding");
+  EXPECT_EQ(Of("{\"query\": 1}"), "bad_content_encoding");
+  EXPECT_EQ(Of(good + "more"), "bad_content_encoding");
+  for (std::size_t cut = 0; cut < good.size(); ++cut) {
+    EXPECT_EQ(Of(good.substr(0, cut)), "bad_content_encoding") << cut;
+  }
+  std::string broken = good;
+  broken[broken.size() - 5] = static_cast<char>(broken[broken.size() - 5] ^ 1);
+  EXPECT_EQ(Of(broken), "bad_content_encoding") << "the checksum";
+}
+
+}  // namespace
+}  // namespace scorecast::coordinator

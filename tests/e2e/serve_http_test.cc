@@ -1,0 +1,107 @@
+// HTTP of a real service. What its replies contain is compared with the other transports by
+// transports_agree_test.cc.
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/http_transport.h"
+#include "tests/e2e/models.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace {
+
+using coordinator::Get;
+using coordinator::HttpClient;
+using coordinator::HttpReply;
+using coordinator::Post;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const json kCompletion = {
+    {"prompt", "The harbour is open."}, {"max_new_tokens", 20}, {"ignore_eos", true}};
+
+TEST(ServeHttp, StreamsTheCompletionThatABatchWrites) {
+  const BatchCommand command = {MakeModel("ignore-merges"), {}, 2};
+  const BatchRun batch = RunRequests(command, {ToChunked(kCompletion)}, Transport::kBatch);
+  ASSERT_EQ(batch.exit_code, 0) << batch.err;
+  const json expected = batch.Body(0).at("outputs");
+  const Service service(command);
+  HttpClient client = ConnectToHttp(service);
+  json streaming = kCompletion;
+  streaming["stream"] = true;
+  const HttpReply reply = client.Call(Post("/v1/chunked", streaming.dump()));
+  EXPECT_EQ(reply.status, 200);
+  json ids = json::array();
+  json outputs;
+  std::size_t events = 0;
+  for (std::string line : LinesOf(reply.body)) {
+    if (!line.starts_with("data: {")) {
+      continue;
+    }
+    ++events;
+    const json event = json::parse(line.substr(6));
+    if (event.at("object") == "chunked.delta") {
+      ids.insert(ids.end(), event.at("token_ids").begin(), event.at("token_ids").end());
+    } else {
+      outputs = event.at("outputs");
+    }
+  }
+  EXPECT_GE(events, 2U);
+  EXPECT_EQ(outputs, expected);
+  EXPECT_EQ(ids, expected[0].at("token_ids"));
+  EXPECT_THAT(reply.body, HasSubstr("data: [DONE]\n\n"));
+}
+
+TEST(ServeHttp, SharesItsClientsLimitsWithTheRequestSocket) {
+  const Service service(
+      NumberedCommand(0, {"--max-connections", "2", "--max-connections-per-address", "2"}));
+  const auto socket = service.Connect();
+  HttpClient http = ConnectToHttp(service);
+  EXPECT_EQ(http.Call(Post("/v1/score", NumberedBody(1).dump())).status, 200);
+  EXPECT_EQ(ScoresOf(socket->Call(NumberedRequest(1))).size(), NumberedBody(1).at("items").size());
+  EXPECT_EQ(ConnectToHttp(service).Receive().status, 503);
+}
+
+TEST(ServeHttp, TheLogNamesARequestByItsId) {
+  Service service(NumberedCommand(0, {"--log-level", "debug"}));
+  HttpClient client = ConnectToHttp(service);
+  const auto call = [&](const std::string& path, const std::string& body, const std::string& id) {
+    return client.Call(Post(path, body, "X-Request-Id: " + id + "\r\n")).status;
+  };
+  EXPECT_EQ(call("/v1/score", NumberedBody(1).dump(), "good-1"), 200);
+  EXPECT_EQ(call("/v1/score", "{}", "bad-1"), 400);
+  EXPECT_EQ(call("/nothing", "{}", "lost-1"), 404);
+  const ProcessResult result = service.Drain();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("score [good-1]: "));
+  EXPECT_THAT(result.err, HasSubstr("score [bad-1]: 400 missing_field"));
+  EXPECT_THAT(result.err, HasSubstr("http [lost-1]: 404 unknown_url"));
+}
+
+TEST(ServeHttp, ADrainRepliesToWhatWasAccepted) {
+  Service service(NumberedCommand(2));
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 10; ++i) {
+    clients.push_back(std::unique_ptr<HttpClient>(new HttpClient(ConnectToHttp(service))));
+    clients.back()->Send(Post("/v1/score", HeavyBody().dump()));
+  }
+  HttpClient idle = ConnectToHttp(service);
+  EXPECT_EQ(idle.Call(Get("/")).status, 404);
+  kill(service.process().pid(), SIGUSR1);
+  for (const auto& client : clients) {
+    const HttpReply reply = client->Receive();
+    EXPECT_TRUE(reply.status == 200 || reply.Reason() == "draining") << reply.body;
+  }
+  EXPECT_TRUE(idle.IsClosed());
+  EXPECT_EQ(service.process().Wait().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace scorecast::testing
