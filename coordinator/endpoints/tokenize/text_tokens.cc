@@ -16,6 +16,16 @@ using proto::Unexpected;
 /// What a part of a character is decoded to.
 constexpr std::string_view kReplacement = "\uFFFD";
 
+/// Whether the text of a token has characters before a part of one at its end. Parts of a character
+/// alone are those of the character whose place the token has.
+bool EndsWithinACharacter(std::string_view text) {
+  const bool ends_with_part = text.ends_with(kReplacement);
+  while (text.ends_with(kReplacement)) {
+    text.remove_suffix(kReplacement.size());
+  }
+  return ends_with_part && !text.empty();
+}
+
 std::size_t NumCharacters(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -31,7 +41,7 @@ class PlaceFinder {
   void Push(TextToken& token) {
     without_text_.push_back(&token);
     Take(stream_.Push(token.id));
-    if (token.start && tokenizer_.Decode({&token.id, 1}).ends_with(kReplacement)) {
+    if (token.start && EndsWithinACharacter(tokenizer_.Decode({&token.id, 1}))) {
       IncludeNextCharacter(token);
     }
   }

@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-constexpr const char* kPrompt = R"({"prompt":"p","tokens":[1],"max_new_tokens":3)";
+constexpr const char* kPrompt = R"({"prompt":"p","max_new_tokens":3)";
 
 /// Begins a request from JSON.
 RequestService::Request Begin(FakeServer& server, const std::string& url, const std::string& body,
@@ -153,7 +153,7 @@ TEST(RequestService, CancelsARequestFromJson) {
 TEST(RequestService, RefusesALongResponseWithoutRoom) {
   FakeServer server;
   const auto narrow = std::make_shared<AskingSink>(OnDelta(), 10'000);
-  Begin(server, "/v1/chunked", R"({"prompt":"p","tokens":[1],"max_new_tokens":10000})", narrow);
+  Begin(server, "/v1/chunked", R"({"prompt":"p","max_new_tokens":10000})", narrow);
   const proto::Error too_large = ErrorOf(*narrow);
   EXPECT_EQ(too_large.code, 413);
   EXPECT_EQ(too_large.reason, "answer_too_large");
@@ -161,7 +161,7 @@ TEST(RequestService, RefusesALongResponseWithoutRoom) {
 
   const auto full = std::make_shared<AskingSink>(OnDelta(), 1'000'000);
   const Held most = full->held_bytes().Hold(900'000);
-  Begin(server, "/v1/chunked", R"({"prompt":"p","tokens":[1],"max_new_tokens":10000})", full);
+  Begin(server, "/v1/chunked", R"({"prompt":"p","max_new_tokens":10000})", full);
   const proto::Error overloaded = ErrorOf(*full);
   EXPECT_EQ(overloaded.code, 503);
   EXPECT_EQ(overloaded.reason, "overloaded");
