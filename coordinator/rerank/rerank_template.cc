@@ -98,8 +98,10 @@ class Parser {
       template_.control_tokens = Strings(key, value);
     } else if (key == "model_type") {
       template_.model_types = Strings(key, value);
-    } else if (key == "directory") {
-      template_.directory_names = Strings(key, value);
+    } else if (key == "model_name") {
+      template_.model_names = Strings(key, value);
+    } else if (key == "default") {
+      template_.is_default = Bool(key, value);
     } else {
       Fail("unknown key " + Quoted(key));
     }
@@ -119,6 +121,14 @@ class Parser {
       Fail(key + " must be a string in quotation marks, but it is " + Quoted(text));
     }
     return value.get<std::string>();
+  }
+
+  bool Bool(const std::string& key, std::string_view text) const {
+    const json value = Value(key, text);
+    if (!value.is_boolean()) {
+      Fail(key + " must be true or false, but it is " + Quoted(text));
+    }
+    return value.get<bool>();
   }
 
   std::vector<std::string> Strings(const std::string& key, std::string_view text) const {

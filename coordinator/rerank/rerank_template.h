@@ -28,10 +28,12 @@ struct RerankTemplate {
   std::string name;
   std::string default_instruction;
   std::vector<std::string> control_tokens;  ///< The vocabulary must have them as tokens.
-  /// Of the models that it is for: config.json's model_type, and parts of directories' names in
-  /// lower case. Only built-in templates need them.
+  /// Of the models that it is for: config.json's model_type, and parts of their names in lower
+  /// case. Only built-in templates need them, and the next one.
   std::vector<std::string> model_types;
-  std::vector<std::string> directory_names;
+  std::vector<std::string> model_names;
+  /// Whether a model of these families that may be a reranker or not gets it.
+  bool is_default = false;
   /// Each piece is tokenized by itself. One piece if the prompt is tokenized as a whole.
   std::vector<Piece> pieces;
   Label true_label;

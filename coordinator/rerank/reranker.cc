@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "coordinator/rerank/chat_template_match.h"
+#include "coordinator/rerank/model_card.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/sentence_transformers.h"
 #include "coordinator/text/files/chat_template.h"
@@ -22,6 +23,7 @@ using proto::Quoted;
 using proto::StartupError;
 
 constexpr std::string_view kHowTo = "give --rerank-template";
+constexpr std::string_view kModelCard = "README.md";
 
 /// A template and why it was chosen; without a template, why there is none.
 struct Choice {
@@ -81,22 +83,28 @@ struct Evidence {
   CrossEncoderFiles files;
   std::vector<std::string> chat_templates;
   std::string chat_template_jinja;  ///< Empty if there is no such file.
-  std::string name;                 ///< Of the directory, in lower case.
+  // In lower case; empty if there is none.
+  std::string directory_name;
+  std::string card_title;
 };
+
+std::string LowerCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
 
 /// The name of the model in a directory's path. Hugging Face's cache keeps models in
 /// models--OWNER--NAME/snapshots/HASH.
 std::string NameOf(const std::filesystem::path& model_dir) {
   const std::filesystem::path dir = std::filesystem::weakly_canonical(model_dir);
   const bool is_snapshot = dir.parent_path().filename() == "snapshots";
-  std::string name = (is_snapshot ? dir.parent_path().parent_path() : dir).filename().string();
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
+  return LowerCase((is_snapshot ? dir.parent_path().parent_path() : dir).filename().string());
 }
 
 Evidence ReadEvidence(const std::filesystem::path& model_dir, const proto::ModelConfig& config) {
-  Evidence evidence{.files = ReadCrossEncoderFiles(model_dir, config), .name = NameOf(model_dir)};
+  Evidence evidence{.files = ReadCrossEncoderFiles(model_dir, config),
+                    .directory_name = NameOf(model_dir)};
   std::string texts = LoadTokenizerConfig(model_dir).chat_templates;
   for (std::size_t begin = 0; begin < texts.size();) {
     const std::size_t end = std::min(texts.find('\0', begin), texts.size());
@@ -106,6 +114,10 @@ Evidence ReadEvidence(const std::filesystem::path& model_dir, const proto::Model
   const std::filesystem::path jinja = model_dir / "chat_template.jinja";
   if (ModelFileExists(jinja)) {
     evidence.chat_template_jinja = ReadModelFile(jinja);
+  }
+  const std::filesystem::path card = model_dir / kModelCard;
+  if (ModelFileExists(card)) {
+    evidence.card_title = LowerCase(ModelCardTitle(ReadModelFile(card)));
   }
   return evidence;
 }
@@ -140,12 +152,26 @@ bool HasLabels(const RerankTemplate& one, const CrossEncoderFiles::LogitScore& s
 }
 
 bool HasName(const RerankTemplate& one, const std::string& name) {
-  return std::any_of(one.directory_names.begin(), one.directory_names.end(),
+  return std::any_of(one.model_names.begin(), one.model_names.end(),
                      [&](const std::string& part) { return name.find(part) != std::string::npos; });
 }
 
-/// Chooses a built-in template: by a chat template, by the labels of a LogitScore, by the
-/// directory's name, in this order.
+/// The template of `left` that the model's names tell, the directory's first.
+Choice ChooseByName(const Evidence& evidence, const std::vector<const RerankTemplate*>& left) {
+  for (const auto& [name, what] :
+       {std::pair<const std::string&, std::string>(evidence.directory_name, "directory's name"),
+        {evidence.card_title, "model card's title (" + std::string(kModelCard) + ")"}}) {
+    const auto named = std::find_if(left.begin(), left.end(),
+                                    [&](const RerankTemplate* one) { return HasName(*one, name); });
+    if (named != left.end()) {
+      return {*named, "the " + what + ", " + Quoted(name) + ", and the vocabulary"};
+    }
+  }
+  return {};
+}
+
+/// Chooses a built-in template: by a chat template, by the labels of a LogitScore, by the model's
+/// name, in this order. If none of them tells it, the family's default.
 Choice Choose(const Evidence& evidence, const Tokenizer& tokenizer,
               const proto::ModelConfig& config) {
   const std::vector<const RerankTemplate*> candidates = Candidates(tokenizer, config);
@@ -176,18 +202,22 @@ Choice Choose(const Evidence& evidence, const Tokenizer& tokenizer,
       return {left.front(), logit_score->file + " has its labels"};
     }
   }
-  const auto named = std::find_if(left.begin(), left.end(), [&](const RerankTemplate* one) {
-    return HasName(*one, evidence.name);
-  });
-  if (named != left.end()) {
-    return {*named, "the directory's name, " + Quoted(evidence.name) + ", and the vocabulary"};
+  if (Choice named = ChooseByName(evidence, left); named.chosen != nullptr) {
+    return named;
   }
   if (logit_score) {
     return {nullptr, logit_score->file +
                          " has labels of no template that is built in: " + std::string(kHowTo)};
   }
-  return {FindBuiltInTemplate(kPlainTemplate),
-          "nothing says that the model is a reranker that is known", /*is_guess=*/true};
+  const std::string unknown = "nothing says that the model is a reranker that is known";
+  const auto suitable = std::find_if(left.begin(), left.end(),
+                                     [](const RerankTemplate* one) { return one->is_default; });
+  if (suitable != left.end() && !evidence.files.has_other_modules) {
+    return {*suitable,
+            unknown + ", but " + config.model_type + " models with its vocabulary may be",
+            /*is_guess=*/true};
+  }
+  return {FindBuiltInTemplate(kPlainTemplate), unknown, /*is_guess=*/true};
 }
 
 bool EndsWithName(std::string_view activation, std::string_view name) {

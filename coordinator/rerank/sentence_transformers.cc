@@ -37,9 +37,11 @@ CrossEncoderFiles ReadCrossEncoderFiles(const std::filesystem::path& model_dir,
   CrossEncoderFiles files;
   std::optional<std::string> folder;
   ReadFile(model_dir / "modules.json", [&](const JsonCursor& root) {
+    files.has_other_modules = true;
     root.ForEachElement([&](const JsonCursor& module) {
       if (module.At("type").String().ends_with(".LogitScore")) {
         folder = module.At("path").String();
+        files.has_other_modules = false;
       }
     });
   });

@@ -18,6 +18,8 @@ struct CrossEncoderFiles {
   };
 
   std::optional<LogitScore> logit_score;
+  /// Whether modules.json is there without one, as an embedding model has it.
+  bool has_other_modules = false;
   /// The class of the activation, e.g. "torch.nn.modules.linear.Identity". Empty if none is named.
   std::string activation;
   std::string activation_file;  ///< For messages.

@@ -34,7 +34,8 @@ TEST(RerankTemplate, ReadsAllKeys) {
       "# a comment\n\n"
       "control: [\"<a>\", \"<b>\"]\r\n"
       "model_type: [\"qwen3\"]\n"
-      "directory: [\"name\"]\n"
+      "model_name: [\"name\"]\n"
+      "default: true\n"
       "instruction: \"Find: \\\"it\\\"\"\n"
       "  prompt: \"<a>{if instruction}{instruction}\\n{end}\"\n"
       "prompt: \"{{{query}}}:{document}<b>\"\n"
@@ -44,6 +45,8 @@ TEST(RerankTemplate, ReadsAllKeys) {
       "name", "file");
   EXPECT_EQ(read.name, "name");
   EXPECT_EQ(read.default_instruction, "Find: \"it\"");
+  EXPECT_EQ(read.model_names, std::vector<std::string>{"name"});
+  EXPECT_TRUE(read.is_default);
   EXPECT_EQ(read.control_tokens, (std::vector<std::string>{"<a>", "<b>"}));
   EXPECT_EQ(std::get<std::vector<std::string>>(read.true_label),
             (std::vector<std::string>{" yes", "yes"}));
@@ -100,6 +103,7 @@ TEST(RerankTemplate, MistakesAreOneLineThatNamesFileAndLine) {
       {"piece: \"{end}\"\n", "unknown placeholder {end}"},
       {prompt + "piece: \"a\"\n" + kRest, "\"prompt\" lines or \"piece\" lines, not both"},
       {prompt + "control: \"<a>\"\n" + kRest, "dir/t.txt:2: control must be a list"},
+      {prompt + "default: 1\n" + kRest, "dir/t.txt:2: default must be true or false"},
       {"", "dir/t.txt: the prompt has no {query}"},
   };
   for (const auto& [text, expected] : faults) {

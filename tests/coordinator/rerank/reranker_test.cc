@@ -239,8 +239,8 @@ TEST_F(Rerankers, FamiliesByName) {
             {"ctxl-rerank-v2-instruct-multilingual-2b", "qwen3", "chat", "contextual-rerank-v2"},
             {"models--Qwen--Qwen3-Reranker-4B/snapshots/0123abc", "qwen3", "chat",
              "qwen3-reranker"},
-            {"snapshots/qwen3-reranker", "qwen3", "chat", "yes-no"},
-            {"Qwen3-4B", "qwen3", "chat", "yes-no"}})) {
+            {"snapshots/zerank-1", "qwen3", "chat", "qwen3-reranker"},
+            {"snapshots/bge-reranker-v2-gemma", "gemma", "gemma", "yes-no"}})) {
     SetUpModel(name, model_type, tokenizer);
     EXPECT_EQ(Name(), expected) << name;
   }
@@ -253,6 +253,40 @@ TEST_F(Rerankers, OtherModelsGetThePlainTemplate) {
   EXPECT_EQ(loaded.reranker->name(), "yes-no");
   EXPECT_TRUE(loaded.reranker->is_guess());
   EXPECT_EQ(loaded.reranker->labels(), (proto::LabelList{Id(" yes"), Id(" no")}));
+}
+
+// The files of Qwen3-Reranker as first published, but the model card.
+TEST_F(Rerankers, AQwen3ModelThatMayBeARerankerGetsItsTemplate) {
+  SetUpModel("f16fc5d5", "qwen3");
+  Write("chat_template.jinja", kOrdinary);
+  const LoadedReranker loaded = Load();
+  ASSERT_TRUE(loaded.reranker);
+  EXPECT_EQ(loaded.reranker->name(), "qwen3-reranker");
+  EXPECT_TRUE(loaded.reranker->is_guess());
+  EXPECT_EQ(loaded.reranker->reason(),
+            "nothing says that the model is a reranker that is known, but qwen3 models with its "
+            "vocabulary may be");
+  config_.num_labels = 1;
+  EXPECT_EQ(Name(), "qwen3-reranker");
+  SetUpModel("other-vocabulary", "qwen3", "gemma");
+  config_.num_labels = 0;
+  EXPECT_EQ(Name(), "yes-no");
+}
+
+TEST_F(Rerankers, TheModelCardsTitleIsAName) {
+  SetUpModel("f16fc5d5", "qwen3");
+  Write("README.md", "---\nlicense: apache-2.0\n---\n# Qwen3-Reranker-0.6B\n\n## Highlights\n");
+  EXPECT_EQ(Name(), "qwen3-reranker");
+  EXPECT_FALSE(Load().reranker->is_guess());
+  EXPECT_EQ(Load().reranker->reason(),
+            "the model card's title (README.md), \"qwen3-reranker-0.6b\", and the vocabulary");
+  Write("README.md", "# Releasing zerank-1\nBetter than Qwen3-Reranker.\n");
+  EXPECT_EQ(Name(), "zerank");
+  Write("chat_template.jinja", kJudge);
+  EXPECT_EQ(Name(), "qwen3-reranker") << "files say more than a name";
+  SetUpModel("qwen3-reranker-4b", "qwen3");
+  Write("README.md", "# zerank-1\n");
+  EXPECT_EQ(Name(), "qwen3-reranker") << "the directory's name first";
 }
 
 TEST_F(Rerankers, AHeadWithOneClassIsUsed) {
@@ -329,7 +363,7 @@ TEST_F(Rerankers, MalformedFilesEndTheStart) {
   EXPECT_THAT(Fault(), HasSubstr("modules.json"));
 }
 
-TEST_F(Rerankers, ModulesOfAnEmbeddingModelSayNothing) {
+TEST_F(Rerankers, ModulesOfAnEmbeddingModelSayThatItIsNone) {
   SetUpModel("embedding", "qwen3");
   Write("modules.json",
         R"([{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
