@@ -41,12 +41,14 @@ OrderedJson IntegerOf(const Field& field) {
   return integer;
 }
 
-OrderedJson TokenIds() {
+OrderedJson OneTokenId() {
   OrderedJson id = OfType("integer");
   id["minimum"] = 0;
   id["format"] = "int32";
-  return ListOf(std::move(id));
+  return id;
 }
+
+OrderedJson TokenIds() { return ListOf(OneTokenId()); }
 
 OrderedJson Documents() {
   OrderedJson document = OfType("object");
@@ -67,7 +69,7 @@ OrderedJson AlternativesOf(const Field& field) {
     case FieldType::kStringOrStrings:
       return OrderedJson::array({OfType("string"), ListOf(OfType("string"))});
     case FieldType::kTextOrId:
-      return OrderedJson::array({OfType("string"), OfType("integer")});
+      return OrderedJson::array({OfType("string"), OneTokenId()});
     case FieldType::kTextOrIds:
       return OrderedJson::array({OfType("string"), TokenIds()});
     case FieldType::kTextOrIdsList:

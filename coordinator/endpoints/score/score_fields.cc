@@ -53,8 +53,7 @@ constexpr std::array kFields = Joined(
         {.name = "score_extraction_token",
          .type = FieldType::kTextOrId,
          .description = "Reads every occurrence of this token in an item, not the item's end: "
-                        "`scores` are [items][occurrences][labels].",
-         .minimum = 0},
+                        "`scores` are [items][occurrences][labels]."},
         {.name = "max_new_tokens",
          .type = FieldType::kInteger,
          .description = "Scoring generates nothing, so only 0 is allowed.",
