@@ -142,7 +142,8 @@ TEST(BodyFraming, InChunks) {
     EXPECT_EQ(chunks("5\r\nhel", size), "more");
     for (const std::string bad :
          {"\r\n", "g\r\n", "-1\r\n", "0x5\r\nhello\r\n", "5 5\n", "5\nhello\r\n", "5\r\nhelloo\r\n",
-          "5\r\nhello\n0\r\n\r\n", "10000000000000000\r\n", "5.\r\n"}) {
+          "5\r\nhello\n0\r\n\r\n", "10000000000000000\r\n", "5.\r\n", "5 5\r\nhello\r\n",
+          "5;a\rb\r\nhello\r\n", "5\r\r\nhello\r\n"}) {
       EXPECT_EQ(chunks(bad, size), "bad") << bad;
     }
     EXPECT_EQ(chunks(std::string(5000, '0'), size), "bad") << "a line without end";
@@ -151,6 +152,16 @@ TEST(BodyFraming, InChunks) {
       trailers += "A: 0123456789\r\n";
     }
     EXPECT_EQ(chunks(trailers, size), "bad") << "trailers without end";
+    std::string extensions;
+    for (int i = 0; i < 20; ++i) {
+      extensions += "1;" + std::string(1000, 'x') + "\r\n.\r\n";
+    }
+    EXPECT_EQ(chunks(extensions, size), "bad") << "extensions without end";
+    std::string small;
+    for (int i = 0; i < 20'000; ++i) {
+      small += "1;a\r\n.\r\n";
+    }
+    EXPECT_EQ(chunks(small + "0\r\n\r\n", size), std::string(20'000, '.'));
   }
   std::string rest;
   EXPECT_EQ(BodyOf(BodyFraming::InChunks(), "1\r\nx\r\n0\r\n\r\nGET", 100, &rest), "x");
