@@ -61,8 +61,8 @@ TEST(RequestIdOf, IsTheGivenOneIfItIsHarmless) {
 
 TEST(Cors, NamesTheOriginIfItIsAllowed) {
   EXPECT_EQ(CorsFields({}, "https://a"), "");
-  EXPECT_EQ(CorsFields({"https://a"}, ""), "");
-  EXPECT_EQ(CorsFields({"https://a"}, "https://b"), "");
+  EXPECT_EQ(CorsFields({"https://a"}, ""), "Vary: Origin\r\n");
+  EXPECT_EQ(CorsFields({"https://a"}, "https://b"), "Vary: Origin\r\n");
   for (const std::string allowed : {"https://a", "*"}) {
     EXPECT_THAT(CorsFields({"https://c", allowed}, "https://a"),
                 HasSubstr("Access-Control-Allow-Origin: https://a\r\n"));
