@@ -34,6 +34,7 @@ TEST(RequestPath, IsDecodedAndHasNoQuery) {
                                                         {"*", "*"},
                                                         {"http://host:80/v1/score?x", "/v1/score"},
                                                         {"https://host", "/"},
+                                                        {"HTTP://host/health", "/health"},
                                                         {"https://host?x", "/"}}) {
     const auto found = PathOf(target);
     ASSERT_TRUE(found) << target;
