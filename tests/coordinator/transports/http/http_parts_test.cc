@@ -203,6 +203,15 @@ TEST(HeadParser, ReadsPiecesOfAnySize) {
   }
 }
 
+TEST(HeadParser, JoinsTheEncodingsOfABody) {
+  const ParsedHead parsed(
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Type: a/b\r\n"
+      "Content-Encoding: identity\r\nContent-Type: c/d\r\n\r\n",
+      1000);
+  EXPECT_EQ(parsed.parser.head().content_encoding, "gzip, identity");
+  EXPECT_EQ(parsed.parser.head().content_type, "a/b, c/d");
+}
+
 TEST(HeadParser, KnowsWhenAConnectionIsKept) {
   const auto keeps = [](const std::string& version, const std::string& fields) {
     return ParsedHead("GET / HTTP/" + version + "\r\nHost: h\r\n" + fields + "\r\n", 1000)
