@@ -6,7 +6,20 @@
 namespace scorecast::coordinator {
 namespace {
 
-constexpr std::size_t kMaxTrailerBytes = std::size_t{16} << 10;
+/// Upper bound on what all extensions and trailers of a body have together.
+constexpr std::size_t kMaxExtraBytes = std::size_t{16} << 10;
+/// A line with a size has these many bytes without counting as extra ones.
+constexpr std::size_t kPlainSizeBytes = 16;
+
+/// Whether nothing but an extension follows a size in its line. A control character, such as a lone
+/// carriage return, may mean something else to a proxy.
+bool IsExtension(std::string_view rest) {
+  const std::size_t begin = rest.find_first_not_of(" \t");
+  return (begin == std::string_view::npos || rest[begin] == ';') &&
+         std::ranges::none_of(rest, [](char c) {
+           return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
+         });
+}
 
 }  // namespace
 
@@ -56,8 +69,8 @@ BodyFraming::Piece BodyFraming::TakeLine(std::string_view bytes) {
     ReadSize(line);
   } else if (line.empty()) {
     state_ = State::kEnd;
-  } else if (trailer_bytes_ += line.size(); trailer_bytes_ > kMaxTrailerBytes) {
-    state_ = State::kBad;
+  } else {
+    CountExtra(line.size());
   }
   return {end + 1, {}};
 }
@@ -65,13 +78,20 @@ BodyFraming::Piece BodyFraming::TakeLine(std::string_view bytes) {
 void BodyFraming::ReadSize(std::string_view line) {
   const char* const end = line.data() + line.size();
   const auto [rest, error] = std::from_chars(line.data(), end, left_, 16);
-  const bool is_size_alone = rest == end || *rest == ';' || *rest == ' ' || *rest == '\t';
-  if (error != std::errc() || !is_size_alone) {
+  if (error != std::errc() || !IsExtension({rest, end})) {
     left_ = 0;
     state_ = State::kBad;
     return;
   }
   part_ = left_ == 0 ? Part::kTrailer : Part::kBody;
+  CountExtra(line.size() - std::min(line.size(), kPlainSizeBytes));
+}
+
+void BodyFraming::CountExtra(std::size_t bytes) {
+  extra_bytes_ += bytes;
+  if (extra_bytes_ > kMaxExtraBytes) {
+    state_ = State::kBad;
+  }
 }
 
 }  // namespace scorecast::coordinator

@@ -39,12 +39,15 @@ class BodyFraming {
 
   Piece TakeLine(std::string_view bytes);
   void ReadSize(std::string_view line);
+  /// Counts bytes that are not the body's. Too many of them are a fault: a client could send a
+  /// small body for hours.
+  void CountExtra(std::size_t bytes);
 
   bool in_chunks_;
   Part part_;
   State state_ = State::kMore;
   std::uint64_t left_;  ///< Bytes of the body, or of the chunk.
-  std::size_t trailer_bytes_ = 0;
+  std::size_t extra_bytes_ = 0;
 };
 
 }  // namespace scorecast::coordinator

@@ -21,11 +21,16 @@ bool AllowsOrigin(const std::vector<std::string>& allowed, std::string_view orig
 }
 
 std::string CorsFields(const std::vector<std::string>& allowed, std::string_view origin) {
-  if (!AllowsOrigin(allowed, origin)) {
+  if (allowed.empty()) {
     return {};
   }
-  return "Access-Control-Allow-Origin: " + std::string(origin) +
-         "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: X-Request-Id, Retry-After\r\n";
+  // In every reply, so that no cache gives one origin's reply to another.
+  const std::string vary = "Vary: Origin\r\n";
+  if (!AllowsOrigin(allowed, origin)) {
+    return vary;
+  }
+  return "Access-Control-Allow-Origin: " + std::string(origin) + "\r\n" + vary +
+         "Access-Control-Expose-Headers: X-Request-Id, Retry-After\r\n";
 }
 
 std::string PreflightFields(const std::string& allowed_methods, std::string_view requested_fields) {

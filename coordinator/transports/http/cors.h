@@ -9,8 +9,8 @@ namespace scorecast::coordinator {
 /// Whether pages of `origin` may read replies. See HttpOptions::cors_origins.
 bool AllowsOrigin(const std::vector<std::string>& allowed, std::string_view origin);
 
-/// The fields that let a page of `origin` read the reply; empty if `allowed` does not have the
-/// origin, or if there is none.
+/// The fields that let a page of `origin` read the reply, if `allowed` has the origin, and that say
+/// that replies depend on it. Empty if no origin is allowed.
 std::string CorsFields(const std::vector<std::string>& allowed, std::string_view origin);
 
 /// The fields with which a preflight is told that the page may send the request.

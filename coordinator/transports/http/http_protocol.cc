@@ -189,12 +189,14 @@ bool HttpProtocol::Keep(std::string_view bytes) {
     return false;
   }
   HeldText& body = message.body;
-  while (!message.fault && body.text.size() + bytes.size() > body.held.size() * kPieceBytes) {
-    Held held = context_.requests.TryHold(static_cast<std::int64_t>(kPieceBytes));
+  while (!message.fault && body.text.size() + bytes.size() > message.body_limit) {
+    const std::size_t piece = PieceAfter(message.body_limit);
+    Held held = context_.requests.TryHold(static_cast<std::int64_t>(piece));
     if (held == nullptr) {
       message.fault = Overloaded();
       body = {};
     } else {
+      message.body_limit += piece;
       body.held.push_back(std::move(held));
     }
   }
@@ -221,13 +223,25 @@ void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
   unparsed_.erase(0, unparsed_.size() - rest.size());
   switch (framing.state()) {
     case BodyFraming::State::kEnd:
+      // What remains is the beginning of the next request, and waits uncounted for this one's
+      // reply.
+      if (unparsed_.capacity() > 2 * kReadBytes) {
+        unparsed_.shrink_to_fit();
+      }
       Handle(connection);
       return;
     case BodyFraming::State::kBad:
       RefuseNow(connection, BadRequest("bad_http", "The chunks of the body are not HTTP.", ""));
       return;
     case BodyFraming::State::kMore:
-      const std::size_t bytes = std::clamp<std::uint64_t>(framing.left(), kReadBytes, kPieceBytes);
+      const auto arrived = static_cast<std::uint64_t>(message_->body_bytes);
+      const auto limit = static_cast<std::uint64_t>(context_.max_request_bytes);
+      if (framing.left() > limit - std::min(arrived, limit)) {
+        RefuseNow(connection, BodyTooLarge(context_.max_request_bytes));
+        return;
+      }
+      const std::size_t bytes =
+          std::clamp<std::uint64_t>(framing.left(), kReadBytes, PieceAfter(arrived));
       ReadMore(connection, bytes, [this, connection] { ReadBody(connection); });
       return;
   }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,8 +55,13 @@ class HttpProtocol : public Protocol {
   using ConnectionPtr = std::shared_ptr<Connection>;
 
   static constexpr std::size_t kReadBytes = std::size_t{4} << 10;
-  /// A body is read in pieces, so that announcing a length takes no memory.
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+
+  /// A body is read in pieces, so that announcing a length takes no memory, and neither do many
+  /// bodies of which little has arrived: a piece is at most as large as all before it.
+  static std::size_t PieceAfter(std::uint64_t bytes) {
+    return std::clamp<std::uint64_t>(bytes, kReadBytes, kPieceBytes);
+  }
 
   /// The request that is being read.
   struct Message {
@@ -64,6 +71,7 @@ class HttpProtocol : public Protocol {
     std::optional<proto::Error> fault;  ///< The reply, when the body has been dropped.
     std::string fault_fields;           ///< Further fields of the error's reply.
     HeldText body;
+    std::size_t body_limit = 0;   ///< Bytes that `body` may have: those that are held for it.
     std::int64_t body_bytes = 0;  ///< Also those that were dropped.
     Held unparsed;                ///< The bytes that `unparsed_` may have.
     std::size_t unparsed_limit = 0;

@@ -24,6 +24,16 @@ using Fields = http::request<http::empty_body>;
 
 std::string ToString(beast::string_view text) { return {text.data(), text.size()}; }
 
+/// The values of all fields of a name, which mean the same as one field with their list.
+std::string ListOf(const Fields& fields, http::field name) {
+  std::string list;
+  const auto [begin, end] = fields.equal_range(name);
+  for (auto at = begin; at != end; ++at) {
+    list += (at == begin ? "" : ", ") + ToString(at->value());
+  }
+  return list;
+}
+
 proto::Error UrlTooLong() {
   return {414, "url_too_long",
           "The URL is too long: more than " + std::to_string(HeadParser::kMaxUrlBytes) + " bytes.",
@@ -99,8 +109,8 @@ void HeadParser::Interpret() {
   head_.keep_alive = parser.keep_alive();
   head_.method = ToString(fields.method_string());
   head_.request_id = RequestId(ToString(fields["X-Request-Id"]));
-  head_.content_type = value(http::field::content_type);
-  head_.content_encoding = value(http::field::content_encoding);
+  head_.content_type = ListOf(fields, http::field::content_type);
+  head_.content_encoding = ListOf(fields, http::field::content_encoding);
   if (EqualsWithoutCase(head_.content_encoding, "identity")) {
     head_.content_encoding.clear();
   }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/transports/http/field_value.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -30,7 +31,7 @@ proto::Expected<std::string> PathOf(std::string_view target) {
     return std::string(path);
   }
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (path.starts_with(scheme)) {
+    if (EqualsWithoutCase(path.substr(0, scheme.size()), scheme)) {
       path.remove_prefix(scheme.size());
       const std::size_t host_end = path.find_first_of("/?#");
       path =

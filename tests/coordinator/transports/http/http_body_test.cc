@@ -63,6 +63,7 @@ TEST(HttpBody, HasALimit) {
   for (const std::string& request :
        {Post("/v1/score", large.dump()), ChunkedPost(Chunk(large.dump()) + "0\r\n\r\n"),
         ChunkedPost(Chunk(large.dump())), Post("/v1/score", large.dump().substr(0, 10)),
+        ChunkedPost("ffffffffffffffff\r\n{"), ChunkedPost(Chunk("{") + "ffff0\r\n"),
         Post("/nothing", large.dump()), Post("/v1/score", std::string(10'000'000, 'x'))}) {
     HttpClient client = server.Connect();
     const HttpReply reply = client.Call(request);
@@ -140,6 +141,19 @@ TEST(HttpBody, ThatWaitsIsAskedForOnlyIfItIsWanted) {
   }
   server.service().StartDraining();
   EXPECT_EQ(server.Call(header("/v1/score", body.size(), "")).Reason(), "draining");
+}
+
+TEST(HttpBody, HoldsLittleWhileLittleHasArrived) {
+  FakeHttpServer server;
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  constexpr std::int64_t kClients = 20;
+  for (std::int64_t i = 0; i < kClients; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
+    clients.back()->Send("POST /v1/score HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n{");
+  }
+  const auto held = [&] { return server.server().status().held_request_bytes; };
+  ASSERT_TRUE(Eventually([&] { return held() >= kClients * 4096; }));
+  EXPECT_LE(held(), kClients * 3 * 4096);
 }
 
 TEST(HttpBody, BeyondTheBytesOfAllClientsIsRefused) {

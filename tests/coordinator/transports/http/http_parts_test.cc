@@ -34,6 +34,7 @@ TEST(RequestPath, IsDecodedAndHasNoQuery) {
                                                         {"*", "*"},
                                                         {"http://host:80/v1/score?x", "/v1/score"},
                                                         {"https://host", "/"},
+                                                        {"HTTP://host/health", "/health"},
                                                         {"https://host?x", "/"}}) {
     const auto found = PathOf(target);
     ASSERT_TRUE(found) << target;
@@ -61,8 +62,8 @@ TEST(RequestIdOf, IsTheGivenOneIfItIsHarmless) {
 
 TEST(Cors, NamesTheOriginIfItIsAllowed) {
   EXPECT_EQ(CorsFields({}, "https://a"), "");
-  EXPECT_EQ(CorsFields({"https://a"}, ""), "");
-  EXPECT_EQ(CorsFields({"https://a"}, "https://b"), "");
+  EXPECT_EQ(CorsFields({"https://a"}, ""), "Vary: Origin\r\n");
+  EXPECT_EQ(CorsFields({"https://a"}, "https://b"), "Vary: Origin\r\n");
   for (const std::string allowed : {"https://a", "*"}) {
     EXPECT_THAT(CorsFields({"https://c", allowed}, "https://a"),
                 HasSubstr("Access-Control-Allow-Origin: https://a\r\n"));
@@ -142,7 +143,8 @@ TEST(BodyFraming, InChunks) {
     EXPECT_EQ(chunks("5\r\nhel", size), "more");
     for (const std::string bad :
          {"\r\n", "g\r\n", "-1\r\n", "0x5\r\nhello\r\n", "5 5\n", "5\nhello\r\n", "5\r\nhelloo\r\n",
-          "5\r\nhello\n0\r\n\r\n", "10000000000000000\r\n", "5.\r\n"}) {
+          "5\r\nhello\n0\r\n\r\n", "10000000000000000\r\n", "5.\r\n", "5 5\r\nhello\r\n",
+          "5;a\rb\r\nhello\r\n", "5\r\r\nhello\r\n"}) {
       EXPECT_EQ(chunks(bad, size), "bad") << bad;
     }
     EXPECT_EQ(chunks(std::string(5000, '0'), size), "bad") << "a line without end";
@@ -151,6 +153,16 @@ TEST(BodyFraming, InChunks) {
       trailers += "A: 0123456789\r\n";
     }
     EXPECT_EQ(chunks(trailers, size), "bad") << "trailers without end";
+    std::string extensions;
+    for (int i = 0; i < 20; ++i) {
+      extensions += "1;" + std::string(1000, 'x') + "\r\n.\r\n";
+    }
+    EXPECT_EQ(chunks(extensions, size), "bad") << "extensions without end";
+    std::string small;
+    for (int i = 0; i < 20'000; ++i) {
+      small += "1;a\r\n.\r\n";
+    }
+    EXPECT_EQ(chunks(small + "0\r\n\r\n", size), std::string(20'000, '.'));
   }
   std::string rest;
   EXPECT_EQ(BodyOf(BodyFraming::InChunks(), "1\r\nx\r\n0\r\n\r\nGET", 100, &rest), "x");
@@ -189,6 +201,15 @@ TEST(HeadParser, ReadsPiecesOfAnySize) {
     EXPECT_TRUE(head.expects_continue);
     EXPECT_FALSE(head.is_http_1_0);
   }
+}
+
+TEST(HeadParser, JoinsTheEncodingsOfABody) {
+  const ParsedHead parsed(
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Type: a/b\r\n"
+      "Content-Encoding: identity\r\nContent-Type: c/d\r\n\r\n",
+      1000);
+  EXPECT_EQ(parsed.parser.head().content_encoding, "gzip, identity");
+  EXPECT_EQ(parsed.parser.head().content_type, "a/b, c/d");
 }
 
 TEST(HeadParser, KnowsWhenAConnectionIsKept) {
