@@ -194,7 +194,7 @@ TEST(RerankEndpoint, ErrorsHaveTheFieldsThatEachClientShows) {
       RerankEndpoint().ErrorToJson({400, "document_too_long", "Too long.", "texts[1]"}).dump());
   EXPECT_EQ(body, json::parse(R"({"object":"error","message":"Too long.","type":"BadRequestError",
       "param":"texts[1]","code":400,"reason":"document_too_long","error":"Too long.",
-      "error_type":"validation"})"));
+      "error_type":"validation","detail":"Too long."})"));
   EXPECT_EQ(RerankEndpoint().ErrorToJson({429, "", "", ""})["error_type"], "overloaded");
   EXPECT_EQ(RerankEndpoint().ErrorToJson({500, "", "", ""})["error_type"], "backend");
 }
