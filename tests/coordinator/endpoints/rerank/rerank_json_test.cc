@@ -103,7 +103,11 @@ TEST(RerankRequestFromJson, TextsMakeItTeis) {
   EXPECT_FALSE(defaults.relevance.truncate) << "as in TEI";
   EXPECT_FALSE(defaults.relevance.raw_scores);
   EXPECT_EQ(defaults.return_documents, false);
-  body.update({{"raw_scores", true},
+  EXPECT_EQ(defaults.top_n, 0);
+  // LiteLLM sends top_n, and texts as objects if it is given objects.
+  body.update({{"texts", {"a", {{"text", "c"}}}},
+               {"top_n", 1},
+               {"raw_scores", true},
                {"return_text", true},
                {"truncate", true},
                {"truncation_direction", "Left"}});
@@ -112,6 +116,8 @@ TEST(RerankRequestFromJson, TextsMakeItTeis) {
   EXPECT_TRUE(request.relevance.truncate);
   EXPECT_EQ(request.relevance.truncation_direction, "Left");
   EXPECT_EQ(request.return_documents, true);
+  EXPECT_THAT(request.documents, ElementsAre("a", "c"));
+  EXPECT_EQ(request.top_n, 1);
 }
 
 TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
