@@ -144,7 +144,7 @@ TEST(RerankRequestFromJson, NamesTheFieldAtFault) {
   ExpectRefused({{"query", "q"}, {"documents", "a"}}, "wrong_type", "documents");
   ExpectRefused({{"query", "q"}, {"documents", {"a", 4}}}, "wrong_type", "documents[1]");
   ExpectRefused({{"query", "q"}, {"documents", {{{"title", "t"}}}}}, "wrong_type", "documents[0]");
-  ExpectRefused({{"query", "q"}, {"texts", {"a", {{"text", "b"}}}}}, "wrong_type", "texts[1]");
+  ExpectRefused({{"query", "q"}, {"texts", {"a", {{"title", "b"}}}}}, "wrong_type", "texts[1]");
   ExpectRefused({{"query", "q"}, {"documents", {"a"}}, {"top_n", 1.5}}, "wrong_type", "top_n");
 }
 
