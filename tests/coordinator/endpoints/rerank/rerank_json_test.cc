@@ -132,6 +132,16 @@ TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
   ExpectRefused(with("chat_template_kwargs", {{"instruction", "i"}}), "not_supported",
                 "chat_template_kwargs");
   ExpectRefused(with("max_tokens_per_query", 5), "not_supported", "max_tokens_per_query");
+  ExpectRefused(with("apply_softmax", false), "not_supported", "apply_softmax");
+  ExpectRefused(with("temperature", 0.5), "not_supported", "temperature");
+  ExpectRefused(with("label_token_ids", {1}), "not_supported", "label_token_ids");
+  ExpectRefused(with("labels", {"yes"}), "not_supported", "labels");
+  ExpectRefused(with("logit_bias", {{"1", 2}}), "not_supported", "logit_bias");
+  ExpectRefused(with("add_special_tokens", false), "not_supported", "add_special_tokens");
+  ExpectRefused(with("score_threshold", 0.3), "not_supported", "score_threshold");
+  ExpectRefused(with("query_embed_overrides", {1}), "not_supported", "query_embed_overrides");
+  Parsed(with("temperature", 1.0));
+  Parsed(with("add_special_tokens", true));
   ExpectRefused({{"query", "q"}, {"texts", {"a"}}, {"documents", {"b"}}}, "not_supported",
                 "documents");
 }
