@@ -312,7 +312,7 @@ TEST_F(PairScoreValidation, OfAnInstructionThatIsRepeatedForManyQueries) {
       {"queries", queries}, {"documents", queries}, {"instruction", std::string(9000, 'a')}};
   ExpectRefused(body, "instruction_too_long", "instruction", "9000 bytes, which for 2000 queries");
   body["queries"] = "q";
-  ExpectRefused(body, "query_too_long", "queries");
+  ExpectRefused(body, "query_too_long", "queries[0]");
 }
 
 TEST_F(PairScoreValidation, OfTheirFields) {
