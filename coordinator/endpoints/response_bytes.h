@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include "coordinator/request/values.h"
 
@@ -18,6 +19,14 @@ inline constexpr std::int64_t kOtherBytes = 256;
 /// A few times the average length of a token's text. If a text is longer, the excess is counted
 /// when the response is formed.
 inline constexpr std::int64_t kTextBytesPerToken = 16;
+
+/// Bytes of a text. JSON has six bytes for a control character, which is more than it is allowed
+/// for each byte of a message: see ReplyFormat::bytes_per_message_byte.
+inline std::int64_t EscapedTextBytes(std::string_view text) {
+  const auto num_controls =
+      std::ranges::count_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  return static_cast<std::int64_t>(text.size()) + (num_controls + 1) / 2;
+}
 
 /// Bytes of a row of `top_logprobs`. A value out of range counts as the nearest one in range; the
 /// request is refused later.

@@ -1,9 +1,11 @@
 #include "coordinator/endpoints/rerank/pair_score_request.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -39,6 +41,21 @@ std::optional<proto::Error> PairsFault(const PairScoreRequest& request) {
   return std::nullopt;
 }
 
+/// Each query's prompts have the instruction, so it is tokenized and kept once for each.
+std::optional<proto::Error> InstructionFault(const PairScoreRequest& request,
+                                             std::size_t num_queries) {
+  constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+  const std::size_t bytes = request.relevance.instruction.value_or("").size();
+  if (bytes <= kMostBytes / std::max<std::size_t>(num_queries, 1)) {
+    return std::nullopt;
+  }
+  return BadRequest("instruction_too_long",
+                    "The instruction has " + std::to_string(bytes) + " bytes, which for " +
+                        std::to_string(num_queries) + " queries are more than " +
+                        std::to_string(kMostBytes) + ".",
+                    "instruction");
+}
+
 /// Equal queries are one, so that their documents share it.
 std::vector<QueryDocuments> Grouped(const PairScoreRequest& request) {
   std::vector<QueryDocuments> groups;
@@ -67,6 +84,9 @@ Expected<PreparedRequest> PairScoreRequest::Prepare(const RequestContext& contex
     return Unexpected(*std::move(fault));
   }
   const std::vector<QueryDocuments> groups = Grouped(*this);
+  if (auto fault = InstructionFault(*this, groups.size())) {
+    return Unexpected(*std::move(fault));
+  }
   Expected<PreparedRelevance> relevant = PrepareRelevance({.queries = groups,
                                                            .documents = documents,
                                                            .documents_field = documents_field,

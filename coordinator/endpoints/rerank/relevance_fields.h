@@ -52,6 +52,14 @@ inline constexpr std::array kRelevanceRefused = std::to_array<RefusedField>({
     {"chat_template_kwargs", "[{}]", "Give the instruction as `instruction`."},
     {"max_tokens_per_query", "[0,-1]"},
     {"softmax", "[true]", "Give use_activation."},
+    {"apply_softmax", "[]", "The rerank template has the formula: see raw_scores."},
+    {"temperature", "[1]", "The rerank template has the formula: see raw_scores."},
+    {"labels", "[]", "The rerank template has the labels. /v1/score takes labels."},
+    {"label_token_ids", "[]", "The rerank template has the labels. /v1/score takes labels."},
+    {"logit_bias", "[{}]"},
+    {"add_special_tokens", "[true]"},
+    {"score_threshold"},
+    {"*_embed_overrides", "[false]"},
     {"lora_path"},
 });
 

@@ -42,11 +42,12 @@ class Rerank : public Endpoint {
     return AsParsed(proto::Expected<RerankRequest>(RerankRequestFromMessage(message.rerank())));
   }
 
-  /// Cohere's clients show `message`, TEI's show `error`.
+  /// Cohere's clients show `message`, TEI's show `error`, and Haystack's for Jina shows `detail`.
   OrderedJson ErrorToJson(const proto::Error& error) const override {
     OrderedJson body = ErrorBody(error);
     body["error"] = error.message;
     body["error_type"] = TeiErrorType(error.code);
+    body["detail"] = error.message;
     return body;
   }
 };

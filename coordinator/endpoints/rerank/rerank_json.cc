@@ -21,18 +21,21 @@ constexpr std::array kQuery = std::to_array<Field>({
      .is_required = true},
 });
 
+constexpr std::array kTopN = std::to_array<Field>({
+    {.name = "top_n",
+     .type = FieldType::kInteger,
+     .description = "How many of the best documents are returned. 0: all.",
+     .default_json = "0",
+     .minimum = 0},
+});
+
 constexpr std::array kRerankFields = Joined(
-    kQuery,
+    kQuery, kTopN,
     std::to_array<Field>({
         {.name = "documents",
          .type = FieldType::kDocuments,
          .description = "What is ranked. Other fields of a document are ignored.",
          .is_required = true},
-        {.name = "top_n",
-         .type = FieldType::kInteger,
-         .description = "How many of the best documents are returned. 0: all.",
-         .default_json = "0",
-         .minimum = 0},
         {.name = "return_documents",
          .type = FieldType::kBoolOrString,
          .description = "Returns the texts of the documents. With `--rerank-response sglang`, "
@@ -46,10 +49,10 @@ constexpr std::array kRerankFields = Joined(
     kRelevanceFields, kOptionFields);
 
 constexpr std::array kTeiFields = Joined(
-    kQuery,
+    kQuery, kTopN,
     std::to_array<Field>({
         {.name = "texts",
-         .type = FieldType::kStrings,
+         .type = FieldType::kDocuments,
          .description = "The documents, which are ranked.",
          .is_required = true},
         {.name = "return_text",
@@ -154,14 +157,14 @@ proto::Expected<RerankRequest> RerankRequestFromJson(const nlohmann::json& body)
   BodyReader reader(body, is_tei ? kTeiTable : kRerankTable);
   RerankRequest request;
   request.query = reader.String("query").value_or("");
+  request.top_n = reader.Integer("top_n").value_or(request.top_n);
   request.relevance = ReadRelevance(reader, /*truncate_if_absent=*/!is_tei);
   if (is_tei) {
     request.form = RerankForm::kTei;
-    request.documents = reader.Strings("texts").value_or(request.documents);
+    request.documents = reader.Documents("texts").value_or(request.documents);
     request.return_documents = reader.Bool("return_text", false);
   } else {
     request.documents = reader.Documents("documents").value_or(request.documents);
-    request.top_n = reader.Integer("top_n").value_or(request.top_n);
     if (HasField(body, "return_documents")) {
       request.return_documents = reader.Bool("return_documents", false);
     }

@@ -52,11 +52,12 @@ Expected<PreparedRequest> RerankRequest::Prepare(const RequestContext& context,
 }
 
 std::int64_t RerankRequest::ResponseBytesBound(const proto::ModelConfig& /*config*/) const {
-  std::int64_t bytes =
-      kOtherBytes + static_cast<std::int64_t>(documents.size()) * (kListBytes + 2 * kNumberBytes);
+  // SGLang's list has the id in each result.
+  constexpr std::int64_t kResultBytes = kListBytes + 3 * kNumberBytes;
+  std::int64_t bytes = kOtherBytes + static_cast<std::int64_t>(documents.size()) * kResultBytes;
   if (return_documents.value_or(true)) {
     for (const std::string& document : documents) {
-      bytes += static_cast<std::int64_t>(document.size());
+      bytes += EscapedTextBytes(document);
     }
   }
   return bytes;

@@ -79,6 +79,7 @@ constexpr std::array kRefused = std::to_array<RefusedField>({
     {"presence_penalty", "[0]"},
     {"use_activation", "[]", "Give apply_softmax, or activation for a classifier."},
     {"truncate_prompt_tokens"},
+    {"add_special_tokens", "[true]"},
     {"lora_path"},
 });
 

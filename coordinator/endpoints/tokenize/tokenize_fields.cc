@@ -66,7 +66,12 @@ constexpr std::array kRefusedPrompt = std::to_array<RefusedField>({
 });
 
 constexpr std::array kRefusedInputs = std::to_array<RefusedField>({
+    {"prompt", "[]", "A request with inputs has no prompt."},
     {"prompt_name", "[]", "Give the whole text in inputs."},
+});
+
+constexpr std::array kRefusedIds = std::to_array<RefusedField>({
+    {"tokens", "[]", "A request with ids has no tokens."},
 });
 
 }  // namespace
@@ -95,6 +100,7 @@ constinit const FieldTable kDetokenizeIdsFields = {
     .name = "DetokenizeIdsRequest",
     .description = "The texts of lists of token ids, as TEI returns them.",
     .fields = kIdsFields,
+    .refused = kRefusedIds,
 };
 
 }  // namespace scorecast::coordinator

@@ -234,6 +234,25 @@ TEST(Rerank, ResponsesAreNoLongerThanTheirBound) {
   }
 }
 
+TEST(Rerank, JsonIsNoLongerThanHttpExpects) {
+  constexpr std::int64_t kJsonBytesPerMessageByte = 4;
+  for (const std::string& text :
+       {std::string(), std::string("\x01\x1f\n"), std::string(999, '\0'), std::string(999, '"')}) {
+    RerankRequest request;
+    request.documents.assign(1000, text);
+    RerankResponse response;
+    response.id = "rerank-" + std::string(32, 'f');
+    for (std::int64_t i = 0; i < 1000; ++i) {
+      response.results.push_back({i + 100'000, 1.2345678901234567e-300, text});
+    }
+    for (const RerankForm form : {RerankForm::kResults, RerankForm::kTei, RerankForm::kSglang}) {
+      response.form = form;
+      EXPECT_LE(static_cast<std::int64_t>(response.ToJson().dump().size()),
+                kJsonBytesPerMessageByte * request.ResponseBytesBound({}));
+    }
+  }
+}
+
 PairScoreResponse PairScores(FakeServer& server, std::vector<std::string> queries,
                              std::vector<std::string> documents) {
   PairScoreRequest request;

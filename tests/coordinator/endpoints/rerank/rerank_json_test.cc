@@ -103,7 +103,11 @@ TEST(RerankRequestFromJson, TextsMakeItTeis) {
   EXPECT_FALSE(defaults.relevance.truncate) << "as in TEI";
   EXPECT_FALSE(defaults.relevance.raw_scores);
   EXPECT_EQ(defaults.return_documents, false);
-  body.update({{"raw_scores", true},
+  EXPECT_EQ(defaults.top_n, 0);
+  // LiteLLM sends top_n, and texts as objects if it is given objects.
+  body.update({{"texts", {"a", {{"text", "c"}}}},
+               {"top_n", 1},
+               {"raw_scores", true},
                {"return_text", true},
                {"truncate", true},
                {"truncation_direction", "Left"}});
@@ -112,6 +116,8 @@ TEST(RerankRequestFromJson, TextsMakeItTeis) {
   EXPECT_TRUE(request.relevance.truncate);
   EXPECT_EQ(request.relevance.truncation_direction, "Left");
   EXPECT_EQ(request.return_documents, true);
+  EXPECT_THAT(request.documents, ElementsAre("a", "c"));
+  EXPECT_EQ(request.top_n, 1);
 }
 
 TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
@@ -126,6 +132,16 @@ TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
   ExpectRefused(with("chat_template_kwargs", {{"instruction", "i"}}), "not_supported",
                 "chat_template_kwargs");
   ExpectRefused(with("max_tokens_per_query", 5), "not_supported", "max_tokens_per_query");
+  ExpectRefused(with("apply_softmax", false), "not_supported", "apply_softmax");
+  ExpectRefused(with("temperature", 0.5), "not_supported", "temperature");
+  ExpectRefused(with("label_token_ids", {1}), "not_supported", "label_token_ids");
+  ExpectRefused(with("labels", {"yes"}), "not_supported", "labels");
+  ExpectRefused(with("logit_bias", {{"1", 2}}), "not_supported", "logit_bias");
+  ExpectRefused(with("add_special_tokens", false), "not_supported", "add_special_tokens");
+  ExpectRefused(with("score_threshold", 0.3), "not_supported", "score_threshold");
+  ExpectRefused(with("query_embed_overrides", {1}), "not_supported", "query_embed_overrides");
+  Parsed(with("temperature", 1.0));
+  Parsed(with("add_special_tokens", true));
   ExpectRefused({{"query", "q"}, {"texts", {"a"}}, {"documents", {"b"}}}, "not_supported",
                 "documents");
 }
@@ -138,7 +154,7 @@ TEST(RerankRequestFromJson, NamesTheFieldAtFault) {
   ExpectRefused({{"query", "q"}, {"documents", "a"}}, "wrong_type", "documents");
   ExpectRefused({{"query", "q"}, {"documents", {"a", 4}}}, "wrong_type", "documents[1]");
   ExpectRefused({{"query", "q"}, {"documents", {{{"title", "t"}}}}}, "wrong_type", "documents[0]");
-  ExpectRefused({{"query", "q"}, {"texts", {"a", {{"text", "b"}}}}}, "wrong_type", "texts[1]");
+  ExpectRefused({{"query", "q"}, {"texts", {"a", {{"title", "b"}}}}}, "wrong_type", "texts[1]");
   ExpectRefused({{"query", "q"}, {"documents", {"a"}}, {"top_n", 1.5}}, "wrong_type", "top_n");
 }
 
@@ -194,7 +210,7 @@ TEST(RerankEndpoint, ErrorsHaveTheFieldsThatEachClientShows) {
       RerankEndpoint().ErrorToJson({400, "document_too_long", "Too long.", "texts[1]"}).dump());
   EXPECT_EQ(body, json::parse(R"({"object":"error","message":"Too long.","type":"BadRequestError",
       "param":"texts[1]","code":400,"reason":"document_too_long","error":"Too long.",
-      "error_type":"validation"})"));
+      "error_type":"validation","detail":"Too long."})"));
   EXPECT_EQ(RerankEndpoint().ErrorToJson({429, "", "", ""})["error_type"], "overloaded");
   EXPECT_EQ(RerankEndpoint().ErrorToJson({500, "", "", ""})["error_type"], "backend");
 }

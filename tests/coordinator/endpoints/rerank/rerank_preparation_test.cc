@@ -303,6 +303,18 @@ TEST_F(PairScoreValidation, OfTheirNumber) {
                 "At least one text_pair element must be given");
 }
 
+TEST_F(PairScoreValidation, OfAnInstructionThatIsRepeatedForManyQueries) {
+  json queries = json::array();
+  for (int i = 0; i < 2000; ++i) {
+    queries.push_back(std::to_string(i));
+  }
+  json body = {
+      {"queries", queries}, {"documents", queries}, {"instruction", std::string(9000, 'a')}};
+  ExpectRefused(body, "instruction_too_long", "instruction", "9000 bytes, which for 2000 queries");
+  body["queries"] = "q";
+  ExpectRefused(body, "query_too_long", "queries[0]");
+}
+
 TEST_F(PairScoreValidation, OfTheirFields) {
   ExpectRefused({{"text_1", "a"}}, "missing_field", "documents");
   ExpectRefused({{"text_1", "a"}, {"queries", "b"}, {"items", "c"}}, "given_twice", "text_1");

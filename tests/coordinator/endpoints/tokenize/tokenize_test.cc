@@ -73,6 +73,8 @@ TEST(Tokenize, Refusals) {
   EXPECT_EQ(Reason(server, endpoint, R"({"inputs":[1]})"), "wrong_type");
   EXPECT_EQ(Reason(server, endpoint, R"({"messages":[]})"), "not_supported");
   EXPECT_EQ(Reason(server, endpoint, R"({"inputs":"a","prompt_name":"q"})"), "not_supported");
+  EXPECT_EQ(Reason(server, endpoint, R"({"inputs":"a","prompt":"b"})"), "not_supported");
+  EXPECT_EQ(Reason(server, DetokenizeEndpoint(), R"({"ids":[1],"tokens":[2]})"), "not_supported");
   EXPECT_EQ(Reason(server, endpoint, R"({"prompt":"a","timeout_ms":0})"), "timeout_out_of_range");
   EXPECT_EQ(Reason(server, endpoint, json{{"inputs", std::vector<std::string>(129)}}.dump()),
             "too_many_items");
