@@ -22,6 +22,14 @@ bool ContinuesCharacter(char byte) { return (static_cast<unsigned char>(byte) & 
 
 }  // namespace
 
+std::size_t CharacterEnd(std::string_view text, std::size_t size) {
+  std::size_t end = std::min(size, text.size());
+  while (end < text.size() && ContinuesCharacter(text[end])) {
+    ++end;
+  }
+  return end;
+}
+
 Expected<std::vector<TokenId>, EncodeFault> FirstTokens(const Tokenizer& tokenizer,
                                                         std::string_view text,
                                                         const EncodeOptions& options,
@@ -30,10 +38,7 @@ Expected<std::vector<TokenId>, EncodeFault> FirstTokens(const Tokenizer& tokeniz
   EncodeLimits pieces = limits.Uncounted();
   pieces.piece_bytes = kPieceBytes;
   for (std::size_t bytes = 4 * kPieceBytes + count * kBytesPerToken;; bytes *= 2) {
-    std::size_t end = std::min(bytes, text.size());
-    while (end < text.size() && ContinuesCharacter(text[end])) {
-      ++end;
-    }
+    const std::size_t end = CharacterEnd(text, bytes);
     Expected<EncodedText, EncodeFault> encoded =
         tokenizer.EncodeWithin(pieces, text.substr(0, end), options);
     if (!encoded) {
@@ -55,11 +60,7 @@ Expected<std::vector<TokenId>, EncodeFault> LastTokens(const Tokenizer& tokenize
   const std::size_t bytes = std::max(kLeastEndBytes, count * kEndBytesPerToken);
   EncodeOptions of_end = options;
   if (text.size() > bytes) {
-    std::size_t begin = text.size() - bytes;
-    while (begin < text.size() && ContinuesCharacter(text[begin])) {
-      ++begin;
-    }
-    text.remove_prefix(begin);
+    text.remove_prefix(CharacterEnd(text, text.size() - bytes));
     of_end.at_start = false;
     of_end.behind_token = false;
   }

@@ -9,6 +9,9 @@
 
 namespace scorecast::coordinator {
 
+/// The end of the character that begins before `size` bytes of `text` and ends there or later.
+std::size_t CharacterEnd(std::string_view text, std::size_t size);
+
 /// The first `count` tokens of `text`, or all if it has fewer. What that costs depends on `count`,
 /// not on the text's length. Of `limits`, only `stop` counts.
 proto::Expected<std::vector<TokenId>, EncodeFault> FirstTokens(const Tokenizer& tokenizer,

@@ -31,8 +31,10 @@ bool HasDocument(const TemplateTokens::Section& section) {
 
 /// The text of a run, with those of the request in their places. The document's place divides it.
 struct RunText {
-  std::string before;   ///< The document, or all if the run has none.
-  std::string between;  ///< The document and the query, if the document stands first.
+  std::string before;  ///< The document, or all if the run has none.
+  /// The document and the query, if the document stands first. Otherwise the beginning of what
+  /// follows the document, if that has a certain cut.
+  std::string between;
   std::string behind;
 };
 
@@ -73,6 +75,19 @@ Ids PrefixOf(const ContinuedText& head, std::size_t text_size, const TemplateTok
   return {head.ids().begin(), head.ids().begin() + size};
 }
 
+/// The size of a short beginning of `text` that has a certain cut; 0 if none is found.
+std::size_t BeginningWithCut(const Tokenizer& tokenizer, std::string_view text,
+                             const EncodeOptions& options) {
+  constexpr std::size_t kLeastBytes = 8;
+  for (std::size_t size = kLeastBytes; size < text.size(); size *= 2) {
+    const std::size_t end = CharacterEnd(text, size);
+    if (tokenizer.FindOpenEnd(text.substr(0, end), options).cut > 0) {
+      return end;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 struct RerankPrompts::State {
@@ -89,10 +104,24 @@ struct RerankPrompts::State {
   Ids after;            ///< The tokens of the sections behind the document's run.
   Ids after_cut;        ///< The tokens behind a document that is cut: between, behind and `after`.
   Ids prefix;
+  /// The tokens of `behind` together with the text before it that most documents leave behind the
+  /// last certain cut. They are not made again for each document.
+  struct UsualRest {
+    std::string tail;
+    EncodeOptions options;
+    Ids ids;
+  };
+  UsualRest usual_rest;
   std::int64_t query_tokens = 0;
   /// Number of head.ids() behind its certain tokens.
   std::size_t tail_tokens() const { return head.ids().size() - head.certain_tokens(); }
 
+  /// The run's beginning with a document, as far as the texts of the request do not follow it.
+  Expected<ContinuedText, EncodeFault> Block(std::string_view document,
+                                             const EncodeLimits& limits) const {
+    return ContinuedText::Make(tokenizer, {}, head.tail() + std::string(document) + between,
+                               head.tail_options(), limits);
+  }
   Expected<Prompt, EncodeFault> Whole(std::string_view document, std::int64_t max_tokens,
                                       const EncodeLimits& stop) const;
   Expected<Prompt, EncodeFault> Cut(std::string_view document, std::int64_t max_document_tokens,
@@ -169,6 +198,11 @@ Expected<RerankPrompts, EncodeFault> RerankPrompts::Make(
     return Unexpected(query_alone.error());
   }
 
+  if (!prompt.is_document_first()) {
+    const std::size_t size = BeginningWithCut(tokenizer, text.behind, later);
+    text.between = text.behind.substr(0, size);
+    text.behind.erase(0, size);
+  }
   const std::size_t text_before_size = text.before.size();
   auto state = std::make_unique<State>(tokenizer, *std::move(head));
   state->is_document_first = prompt.is_document_first();
@@ -179,6 +213,17 @@ Expected<RerankPrompts, EncodeFault> RerankPrompts::Make(
   state->after = std::move(after);
   state->prefix = PrefixOf(state->head, text_before_size, *document_run);
   state->query_tokens = Size(query_alone->ids);
+  if (!state->behind.empty()) {
+    const Expected<ContinuedText, EncodeFault> block = state->Block({}, limits.Uncounted());
+    if (!block) {
+      return Unexpected(block.error());
+    }
+    Expected<Ids, EncodeFault> rest = block->ContinueTail(state->behind, limits.Uncounted());
+    if (!rest) {
+      return Unexpected(rest.error());
+    }
+    state->usual_rest = {block->tail(), block->tail_options(), *std::move(rest)};
+  }
   return RerankPrompts(std::move(state));
 }
 
@@ -208,7 +253,7 @@ Expected<RerankPrompts::Prompt, EncodeFault> RerankPrompts::State::Whole(
     std::string_view document, std::int64_t max_tokens, const EncodeLimits& stop) const {
   EncodeLimits limits = stop;
   limits.max_tokens = max_tokens;
-  if (!is_document_first) {
+  if (!is_document_first && between.empty()) {
     Expected<Ids, EncodeFault> rest = head.ContinueTail(std::string(document) + behind, limits);
     if (!rest) {
       return Unexpected(rest.error());
@@ -216,19 +261,28 @@ Expected<RerankPrompts::Prompt, EncodeFault> RerankPrompts::State::Whole(
     Append(*rest, after);
     return Divide({}, *std::move(rest));
   }
-  Expected<ContinuedText, EncodeFault> block = ContinuedText::Make(
-      tokenizer, {}, head.tail() + std::string(document) + between, head.tail_options(), limits);
+  const Expected<ContinuedText, EncodeFault> block = Block(document, stop);
   if (!block) {
     return Unexpected(block.error());
   }
+  const bool is_usual =
+      block->tail() == usual_rest.tail && block->tail_options() == usual_rest.options;
   Expected<Ids, EncodeFault> rest =
-      block->ContinueTail(behind, limits.Behind(block->certain_tokens()));
+      is_usual ? usual_rest.ids
+               : block->ContinueTail(behind, limits.Behind(block->certain_tokens()));
   if (!rest) {
     return Unexpected(rest.error());
+  }
+  if (static_cast<std::int64_t>(block->certain_tokens()) + Size(*rest) > max_tokens) {
+    return Unexpected(EncodeFault::kTooManyTokens);
   }
   Append(*rest, after);
   Ids ids = block->ids();
   ids.resize(block->certain_tokens());
+  if (!is_document_first) {
+    Append(ids, *rest);
+    return Divide({}, std::move(ids));
+  }
   return Divide(std::move(ids), *std::move(rest));
 }
 

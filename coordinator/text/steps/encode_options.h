@@ -16,6 +16,8 @@ struct EncodeOptions {
   /// one.
   bool behind_token = false;
   SpecialTokensInText special_tokens = SpecialTokensInText::kAllow;
+
+  friend bool operator==(const EncodeOptions&, const EncodeOptions&) = default;
 };
 
 }  // namespace scorecast::coordinator

@@ -237,6 +237,22 @@ TEST_F(ChatPrompts, HugeDocumentsCostTheirLimit) {
             EncodeFault::kTooManyTokens);
 }
 
+TEST_F(ChatPrompts, ALongQueryIsTokenizedOnce) {
+  std::string query;
+  while (query.size() < (std::size_t{512} << 10)) {
+    query += "is the harbour open when every boat has a light? ";
+  }
+  for (const char* prompt : {"D: {document}\nQ: {query} ??", "Q: {query}\nD: {document}\nA:"}) {
+    const Reranker reranker = MakeReranker(prompt, *tokenizer_);
+    const auto begin = std::chrono::steady_clock::now();
+    const RerankPrompts prompts = RerankPrompts::Make(reranker, query, std::nullopt).value();
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_TRUE(prompts.Document("boat " + std::to_string(i)));
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  }
+}
+
 TEST_F(ChatPrompts, StopsEarly) {
   const std::atomic<bool> stop = true;
   EXPECT_EQ(prompts_.Document("a", {.stop = &stop}).error(), EncodeFault::kStopped);
