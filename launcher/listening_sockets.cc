@@ -5,6 +5,7 @@
 
 #include "coordinator/transports/connection/listening_socket.h"
 #include "launcher/supervisor/systemd_sockets.h"
+#include "proto/base/error.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -20,10 +21,17 @@ ListeningSockets::ListeningSockets(std::string host) : host_(std::move(host)) {
 }
 
 void ListeningSockets::Reserve(const std::string& name, std::uint16_t port) {
-  ports_[name] = port;
   if (!IsSupervised() && !given_.contains(name)) {
+    for (const auto& [other, socket] : reserved_) {
+      // Both could be bound, and the fault would show only when the second one listens.
+      if (port != 0 && ports_.at(other) == port) {
+        throw proto::StartupError("cannot listen on port " + std::to_string(port) +
+                                  " twice: for \"" + other + "\" and for \"" + name + "\"");
+      }
+    }
     reserved_[name] = Descriptor(coordinator::OpenBoundSocket(host_, port));
   }
+  ports_[name] = port;
 }
 
 ListeningSockets::Listening ListeningSockets::Take(const std::string& name,

@@ -9,6 +9,7 @@
 
 #include "coordinator/request/request_error.h"
 #include "proto/base/check.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -64,7 +65,9 @@ bool IsNeutral(const RefusedField& refused, const json& value) {
   return value.is_null() || std::ranges::find(neutral, value) != neutral.end();
 }
 
-Error NotSupported(const RefusedField& refused, const std::string& name) {
+/// The name is the client's if `refused` has only its end.
+Error NotSupported(const RefusedField& refused, std::string_view field) {
+  const std::string name = proto::OneLine(field);
   std::string message = name + " is not supported by this server.";
   if (!refused.hint.empty()) {
     message += " " + std::string(refused.hint);

@@ -1,8 +1,13 @@
 #include "coordinator/request/request_log.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include <spdlog/spdlog.h>
+
+#include "coordinator/text/unicode/utf8.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -13,12 +18,23 @@ std::string Name(std::string_view endpoint, std::string_view request_id) {
   return request_id.empty() ? name : name + " [" + std::string(request_id) + "]";
 }
 
+/// A text that may have parts of the request, as one line of UTF-8.
+std::string Line(const std::string& text) {
+  constexpr std::size_t kMaxLength = 1000;
+  std::string line = proto::OneLine(text, kMaxLength);
+  if (!IsValidUtf8(line)) {
+    std::ranges::replace_if(
+        line, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  }
+  return line;
+}
+
 }  // namespace
 
 void LogRefusal(std::string_view endpoint, std::string_view request_id, const proto::Error& error) {
   const auto level = error.code == 500 ? spdlog::level::err : spdlog::level::debug;
   spdlog::log(level, "{}: {} {}: {}", Name(endpoint, request_id), error.code, error.reason,
-              error.message);
+              Line(error.message));
 }
 
 void LogResponse(std::string_view endpoint, std::string_view request_id, std::string_view summary,

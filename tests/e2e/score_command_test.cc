@@ -163,6 +163,18 @@ TEST(ServeStart, APortInUseIsAnErrorInOneLine) {
   EXPECT_THAT(result.err, Not(HasSubstr("weights"))) << "the model is not read";
 }
 
+TEST(ServeStart, OnePortForBothSocketsIsAnErrorInOneLine) {
+  const std::string port = [] {
+    const Service server(OnHost("127.0.0.1"));
+    return server.address().substr(server.address().find(':') + 1);
+  }();
+  const ProcessResult result =
+      RunScorecast({"serve", "--model", MakeModel("digits"), "--port", port, "--http-port", port});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(LinesOf(result.err),
+              ::testing::ElementsAre(HasSubstr("scorecast: cannot listen on port " + port)));
+}
+
 TEST(ServeStart, AnHttpPortInUseIsAnErrorInOneLine) {
   const Service server(OnHost("127.0.0.1"));
   const std::string& address = server.http_address();

@@ -40,6 +40,8 @@ TEST(BodyReader, RefusesParametersThatWouldChangeTheResult) {
   EXPECT_EQ(Fault(R"(,"logprobs":true)"), "not_supported logprobs");
   EXPECT_EQ(Fault(R"(,"logit_bias":{"5":1})"), "not_supported logit_bias");
   EXPECT_EQ(Fault(R"(,"item_embed_overrides":[1])"), "not_supported item_embed_overrides");
+  EXPECT_EQ(Fault(R"(,"a\nb_embed_overrides":[1])"), "not_supported a\\x0ab_embed_overrides")
+      << "a name of the client's stays in its line";
   const json body = json::parse(R"({"query":"q","logprobs":5})");
   EXPECT_EQ(BodyReader(body, kTable).error()->message,
             "logprobs is not supported by this server. Give top_logprobs.");
