@@ -2,11 +2,16 @@
 // transports_agree_test.cc.
 
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/http_transport.h"
@@ -67,6 +72,34 @@ TEST(ServeHttp, SharesItsClientsLimitsWithTheRequestSocket) {
   EXPECT_EQ(http.Call(Post("/v1/score", NumberedBody(1).dump())).status, 200);
   EXPECT_EQ(ScoresOf(socket->Call(NumberedRequest(1))).size(), NumberedBody(1).at("items").size());
   EXPECT_EQ(ConnectToHttp(service).Receive().status, 503);
+}
+
+TEST(ServeHttp, GivesBackTheMemoryOfRequestsThatNeverArrived) {
+  Service service(NumberedCommand(0));
+  // Not of /metrics, because its replies are memory to give back, too.
+  const auto resident = [path = "/proc/" + std::to_string(service.process().pid()) + "/statm"] {
+    std::int64_t all = 0;
+    std::int64_t pages = 0;
+    std::ifstream(path) >> all >> pages;
+    return static_cast<double>(pages * sysconf(_SC_PAGESIZE));
+  };
+  EXPECT_GT(resident(), 0);
+  const double before = resident();
+  constexpr int kClients = 600;
+  constexpr std::size_t kBytes = 60'000;
+  {
+    const std::string& address = service.http_address();
+    const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+    std::vector<std::unique_ptr<HttpClient>> clients;
+    for (int i = 0; i < kClients; ++i) {
+      clients.push_back(std::make_unique<HttpClient>(port));
+      clients.back()->Send("POST /v1/score HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n" +
+                           std::string(kBytes, ' '));
+    }
+    EXPECT_TRUE(Eventually([&] { return resident() > before + 0.9 * kClients * kBytes; }));
+  }
+  EXPECT_TRUE(Eventually([&] { return resident() < before + 0.5 * kClients * kBytes; }))
+      << resident() << " bytes, " << before << " before";
 }
 
 TEST(ServeHttp, TheLogNamesARequestByItsId) {

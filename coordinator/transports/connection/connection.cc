@@ -341,6 +341,10 @@ void Connection::CloseNow() {
   leaving_timer_.cancel();
   reading_timer_.cancel();
   context_.counters.requests_in_flight -= static_cast<std::int64_t>(in_flight_.size());
+  context_.memory.Note(kConnectionBytes);
+  if (reading_since_) {
+    context_.memory.Note(RequestBytes());  // The rest of the request does not come.
+  }
   std::vector<std::shared_ptr<ActiveRequest>> requests;
   for (const auto& [number, request] : in_flight_) {
     requests.push_back(request.pending->Leave());

@@ -111,6 +111,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   static constexpr std::int64_t kMaxReplyBytes = std::int64_t{4} << 20;
   static constexpr std::size_t kDiscardBytes = std::size_t{16} << 10;
+  /// About what a connection takes besides its requests and replies.
+  static constexpr std::int64_t kConnectionBytes = 4096;
   /// How long the client has to close its side after the server closed its own. Closing a stream
   /// with unread bytes in it would reset the connection, and replies on their way would be lost.
   static constexpr auto kLingerTime = std::chrono::seconds(1);

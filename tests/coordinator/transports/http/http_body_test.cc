@@ -1,6 +1,9 @@
 // Bodies: their limits, chunks, encodings, and those that wait for permission.
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
