@@ -5,7 +5,7 @@ import unittest
 
 import cohere
 
-from tests.clients.service import DOCUMENTS, QUERY, RIGHT, RankingTest, Service
+from tests.clients.service import DOCUMENTS, QUERY, RIGHT, TOO_LONG, RankingTest, Service
 
 service: Service
 
@@ -70,7 +70,7 @@ class Client(RankingTest):
 
     def test_an_error_is_shown(self) -> None:
         with self.assertRaises(cohere.BadRequestError) as caught:
-            self.client.rerank(query="", documents=DOCUMENTS)
+            self.client.rerank(query=TOO_LONG, documents=DOCUMENTS)
         self.assertIn("query", caught.exception.body["message"])
 
 

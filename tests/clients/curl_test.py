@@ -23,9 +23,9 @@ def setUpModule() -> None:
 
 
 def curl(*arguments: str, data: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Paths that begin with "/" are of the service. `data`: standard input."""
-    urls = [service.url + argument if argument.startswith("/") else argument for argument in arguments]
-    run = subprocess.run(["curl", "-sS", "--max-time", "60", *urls], input=data, capture_output=True, check=True)
+    """Arguments that begin with "/" are paths of the service. `data`: standard input."""
+    words = [service.url + argument if argument.startswith("/") else argument for argument in arguments]
+    run = subprocess.run(["curl", "-sS", "--max-time", "60", *words], input=data, capture_output=True, check=True)
     return subprocess.CompletedProcess(run.args, 0, run.stdout.decode(), run.stderr.decode())
 
 
@@ -50,9 +50,9 @@ class Curl(RankingTest):
         self.assertEqual(len({json.dumps(body["results"]) for _, body in responses}), 1)
 
     def test_keeps_the_connection(self) -> None:
-        run = curl("-H", "Content-Type: application/json", "-d", json.dumps(BODY), "-o", "/dev/null", "-w", "%{num_connects}\n",
-                   "/v1/rerank", "-o", "/dev/null", "/v1/rerank")
-        self.assertEqual(run.stdout.split(), ["1", "0"])
+        run = curl("-H", "Content-Type: application/json", "-d", json.dumps(BODY), "-w", "\n%{num_connects}\n",
+                   "/v1/rerank", "/v1/rerank")
+        self.assertEqual(run.stdout.splitlines()[1::2], ["1", "0"])
 
     def test_closes_the_connection_if_asked(self) -> None:
         run = curl("-H", "Connection: close", "-i", "/v1/models")
@@ -117,7 +117,7 @@ class Curl(RankingTest):
                 (["-H", "Content-Type: application/json", "-d", "{\"query\":", "/v1/rerank"], 400, "JSON"),
                 (["-H", "Content-Type: application/json", "-d", "{}", "/v1/rerank"], 400, "query"),
                 (["-H", "Content-Type: application/json", "-d", "{}", "/v1/chat/completions"], 404, "/v1/chunked"),
-                (["-H", "Content-Type: application/json", "-d", "{}", "/v1/embeddings"], 404, "/v1/score")]:
+                (["-H", "Content-Type: application/json", "-d", "{}", "/v1/embeddings"], 404, "/v1/rerank")]:
             with self.subTest(arguments):
                 run = curl("-w", "\n%{http_code}", *arguments)
                 body, found = run.stdout.rsplit("\n", 1)

@@ -13,7 +13,7 @@ from haystack_integrations.components.rankers.cohere import CohereRanker
 from haystack_integrations.components.rankers.huggingface_api import HuggingFaceTEIRanker, TruncationDirection
 from haystack_integrations.components.rankers.jina import JinaRanker
 
-from tests.clients.service import DOCUMENTS, QUERY, RankingTest, Service
+from tests.clients.service import DOCUMENTS, QUERY, TOO_LONG, RankingTest, Service
 
 KEY = Secret.from_token("unused")
 
@@ -45,8 +45,8 @@ class Haystack(RankingTest):
 
     def test_tei_shows_an_error(self) -> None:
         ranker = HuggingFaceTEIRanker(url=service.url, token=None, max_retries=1)
-        with self.assertRaisesRegex(RuntimeError, "query"):
-            ranker.run("", [Document(content=DOCUMENTS[0])])
+        with self.assertRaisesRegex(RuntimeError, r"texts\[1\]"):  # Without truncate, TEI cuts nothing.
+            ranker.run(QUERY, [Document(content=DOCUMENTS[0]), Document(content=TOO_LONG)])
 
     def test_jina(self) -> None:
         ranker = JinaRanker(model="demo", api_key=KEY, base_url=service.url + "/v1/rerank", top_k=2)
@@ -59,6 +59,11 @@ class Haystack(RankingTest):
         ranker = JinaRanker(model="demo", api_key=KEY, base_url=service.url + "/v1/rerank")
         response = ranker.run(QUERY, [Document(content=DOCUMENTS[0]), Document(content=None, meta={"number": 1})])
         self.assertEqual(len(response["documents"]), 2)
+
+    def test_jina_shows_an_error(self) -> None:
+        ranker = JinaRanker(model="demo", api_key=KEY, base_url=service.url + "/v1/rerank")
+        with self.assertRaisesRegex(RuntimeError, "query"):
+            ranker.run(TOO_LONG, [Document(content=DOCUMENTS[0])])
 
     def test_cohere(self) -> None:
         self.expect_ranking(self.rank(CohereRanker(model="demo", api_key=KEY, api_base_url=service.url)))

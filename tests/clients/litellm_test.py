@@ -57,8 +57,8 @@ class LiteLlm(RankingTest):
     def test_an_error_is_shown(self) -> None:
         for provider in PROVIDERS:
             with self.subTest(provider), self.assertRaises(litellm.BadRequestError) as caught:
-                rerank(provider, query="")
-            self.assertIn("query", str(caught.exception))
+                rerank(provider, top_n=-1)
+            self.assertIn("top_n must be at least 0", str(caught.exception))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ QUERY = "Which sentence tells the colour of the sky?"
 DOCUMENTS = ["The grass is green.", "The dog barks.", "The sky is blue.", "Paris is the capital of France."]
 RIGHT = 2
 
+# More tokens than the model has positions.
+TOO_LONG = "word " * 5000
+
 _READY = re.compile(r"ready: requests on \S+:\d+, HTTP on (\S+:\d+)")
 _READY_SECONDS = 60
 _END_SECONDS = 30
@@ -50,8 +53,10 @@ class Service:
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
+        log = self.log()
+        self._log.close()
         if code != 0:
-            raise AssertionError(f"exit code {code}:\n{self.log()}")
+            raise AssertionError(f"exit code {code}:\n{log}")
 
     def log(self) -> str:
         self._log.seek(0)
@@ -83,7 +88,9 @@ class Service:
             time.sleep(0.05)
         self._process.kill()
         self._process.wait()
-        raise AssertionError("the service did not start:\n" + self.log())
+        log = self.log()
+        self._log.close()
+        raise AssertionError("the service did not start:\n" + log)
 
 
 class RankingTest(unittest.TestCase):
