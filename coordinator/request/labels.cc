@@ -55,14 +55,16 @@ constexpr std::int64_t kMostCounted = 1000;
 /// if it is not.
 Expected<TokenId> IdOfText(const std::string& text, const std::string& field,
                            const std::string& rule, const std::string& reason,
-                           const Tokenizer& tokenizer, const std::atomic<bool>* stop) {
+                           const Tokenizer& tokenizer, const EncodeOptions& options,
+                           const std::atomic<bool>* stop) {
   if (!IsValidUtf8(text)) {
     return Unexpected(InvalidUtf8(field));
   }
   const auto not_one = [&](const std::string& count) {
     return BadRequest(reason, rule + ": " + Quoted(text) + " is " + count + " tokens.", field);
   };
-  const auto encoded = tokenizer.EncodeWithin({.max_tokens = kMostCounted, .stop = stop}, text);
+  const auto encoded =
+      tokenizer.EncodeWithin({.max_tokens = kMostCounted, .stop = stop}, text, options);
   if (!encoded) {
     return Unexpected(EncodeError(encoded.error(), not_one(MoreThan(kMostCounted)), field));
   }
@@ -83,7 +85,7 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels
   for (std::size_t i = 0; i < labels.size(); ++i) {
     Expected<TokenId> id =
         IdOfText(labels[i], At("labels", i), "Each label must be exactly one token",
-                 "label_not_one_token", *tokenizer, stop);
+                 "label_not_one_token", *tokenizer, {}, stop);
     if (!id) {
       return Unexpected(std::move(id).error());
     }
@@ -160,8 +162,10 @@ Expected<TokenId> ResolveToken(const TextOrId& token, const std::string& field,
     if (tokenizer == nullptr) {
       return Unexpected(NoTokenizer(field));
     }
-    const Expected<TokenId> found = IdOfText(*text, field, field + " must be exactly one token",
-                                             "not_one_token", *tokenizer, stop);
+    // As it is spelled inside a text: SentencePiece begins a text with another token.
+    const Expected<TokenId> found =
+        IdOfText(*text, field, field + " must be exactly one token", "not_one_token", *tokenizer,
+                 {.at_start = false}, stop);
     if (!found) {
       return found;
     }

@@ -223,7 +223,7 @@ TEST_P(SglangCases, SetwiseReadsEachOccurrence) {
            {" The sky.", " The sky. The grass.", " The sky. The grass. The snow.", " The lemon."},
            labels),
       fields);
-  const BatchRun run = RunWith({setwise, ends});
+  const BatchRun run = RunWith({setwise, ends, With(setwise, {{"score_extraction_token", "."}})});
   const json found = run.Body(0);
   const json expected = run.Body(1);
   for (const char* field : {"scores", "token_logprobs"}) {
@@ -237,6 +237,7 @@ TEST_P(SglangCases, SetwiseReadsEachOccurrence) {
   }
   EXPECT_EQ(found.at("top_logprobs").dump(), expected.at("top_logprobs").dump())
       << "a row for each occurrence";
+  EXPECT_EQ(run.Body(2).at("scores").dump(), found.at("scores").dump()) << "a token by its text";
 }
 
 TEST_P(SglangCases, SetwiseReadsAClassifier) {
