@@ -68,8 +68,8 @@ class Connections(RankingTest):
 
     def test_slow_loris(self) -> None:
         with Service("--max-connections", "64", "--read-timeout", "2") as service:
-            for sent in (b"POST /v1/rerank HTTP/1.1\r\nX-Slow: ",
-                         b"POST /v1/rerank HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"):
+            for sent in (b"POST /v1/rerank HTTP/1.1\r\nHost: a\r\nX-Slow: ",
+                         b"POST /v1/rerank HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"):
                 slow = [socket.create_connection(split(service), 30) for _ in range(32)]
                 for connection in slow:
                     connection.sendall(sent)

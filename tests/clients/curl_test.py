@@ -50,8 +50,8 @@ class Curl(RankingTest):
         self.assertEqual(len({json.dumps(body["results"]) for _, body in responses}), 1)
 
     def test_keeps_the_connection(self) -> None:
-        run = curl("-H", "Content-Type: application/json", "-d", json.dumps(BODY), "-o", "/dev/null", "-w", "%{num_connects}\n",
-                   "/v1/rerank", "-o", "/dev/null", "/v1/rerank")
+        run = curl("-H", "Content-Type: application/json", "-d", json.dumps(BODY), "-o/dev/null", "-w", "%{num_connects}\n",
+                   "/v1/rerank", "-o/dev/null", "/v1/rerank")
         self.assertEqual(run.stdout.split(), ["1", "0"])
 
     def test_closes_the_connection_if_asked(self) -> None:
@@ -117,7 +117,7 @@ class Curl(RankingTest):
                 (["-H", "Content-Type: application/json", "-d", "{\"query\":", "/v1/rerank"], 400, "JSON"),
                 (["-H", "Content-Type: application/json", "-d", "{}", "/v1/rerank"], 400, "query"),
                 (["-H", "Content-Type: application/json", "-d", "{}", "/v1/chat/completions"], 404, "/v1/chunked"),
-                (["-H", "Content-Type: application/json", "-d", "{}", "/v1/embeddings"], 404, "/v1/score")]:
+                (["-H", "Content-Type: application/json", "-d", "{}", "/v1/embeddings"], 404, "/v1/rerank")]:
             with self.subTest(arguments):
                 run = curl("-w", "\n%{http_code}", *arguments)
                 body, found = run.stdout.rsplit("\n", 1)
