@@ -70,8 +70,8 @@ class Client(RankingTest):
 
     def test_an_error_is_shown(self) -> None:
         with self.assertRaises(cohere.BadRequestError) as caught:
-            self.client.rerank(query="", documents=DOCUMENTS)
-        self.assertIn("query", caught.exception.body["message"])
+            self.client.rerank(query=QUERY, documents=DOCUMENTS, top_n=-1)
+        self.assertIn("top_n", caught.exception.body["message"])
 
 
 if __name__ == "__main__":

@@ -45,8 +45,8 @@ class Haystack(RankingTest):
 
     def test_tei_shows_an_error(self) -> None:
         ranker = HuggingFaceTEIRanker(url=service.url, token=None, max_retries=1)
-        with self.assertRaisesRegex(RuntimeError, "query"):
-            ranker.run("", [Document(content=DOCUMENTS[0])])
+        with self.assertRaisesRegex(RuntimeError, r"texts\[0\]"):
+            ranker.run(QUERY, [Document(content=DOCUMENTS[0] * 4000)])  # Too long, and not to be cut.
 
     def test_jina(self) -> None:
         ranker = JinaRanker(model="demo", api_key=KEY, base_url=service.url + "/v1/rerank", top_k=2)
