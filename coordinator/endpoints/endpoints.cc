@@ -11,11 +11,8 @@ namespace scorecast::coordinator {
 
 EndpointList Endpoints() {
   static const std::array endpoints = {
-      &DetokenizeEndpoint(),
-      &TokenizeEndpoint(),
-      &ChunkedEndpoint(),
-      &RerankEndpoint(),
-      &ScoreEndpoint(),
+      &DetokenizeEndpoint(), &TokenizeEndpoint(), &ChunkedEndpoint(),
+      &RerankEndpoint(),     &ScoreEndpoint(),
   };
   return endpoints;
 }

@@ -32,9 +32,9 @@ proto::Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& la
                                           const proto::ModelConfig& config,
                                           const std::atomic<bool>* stop = nullptr);
 
-/// Returns the id of a token of the model's vocabulary that `field` of a request names, by its id or
-/// by its text inside a longer one. A 400 if its text is not exactly one token, or its id is not in [0, vocab_size). `tokenizer` and `stop`
-/// may be null, as above.
+/// Returns the id of a token of the model's vocabulary that `field` of a request names, by its id
+/// or by its text inside a longer one. A 400 if its text is not exactly one token, or its id is not
+/// in [0, vocab_size). `tokenizer` and `stop` may be null, as above.
 proto::Expected<TokenId> ResolveToken(const TextOrId& token, const std::string& field,
                                       const Tokenizer* tokenizer, const proto::ModelConfig& config,
                                       const std::atomic<bool>* stop = nullptr);
