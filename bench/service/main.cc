@@ -110,12 +110,14 @@ void RunLoad(const CommonFlags& flags, LoadOptions options) {
   WriteRandomModel(flags.model.shape(), flags.model.dir());
   options.vocab_size = flags.model.shape().vocab_size;
   Progress("load: starting the services");
-  const ServiceProcess one_by_one(flags.OneByOne());
   const ServiceProcess multi_item(flags.MultiItem());
   const TransportFigures transports =
       RunTransportBench(multi_item, options.workload, options.vocab_size, options.transport_rounds);
-  const std::vector<LoadFigures> all =
-      RunLoadBench({{"one by one", one_by_one}, {"multi-item", multi_item}}, options);
+  std::vector<LoadFigures> all;
+  if (options.max_rates > 0) {
+    const ServiceProcess one_by_one(flags.OneByOne());
+    all = RunLoadBench({{"one by one", one_by_one}, {"multi-item", multi_item}}, options);
+  }
   (flags.json ? PrintLoadJson : PrintLoadTables)(flags.title(), options, transports, all);
 }
 

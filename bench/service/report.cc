@@ -200,7 +200,12 @@ void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
 void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
                      const TransportFigures& transports, const std::vector<LoadFigures>& all) {
   PrintTitle("Load", title, options.workload);
-  std::printf(", Poisson arrivals for %g s at each rate; latencies from the scheduled arrival\n\n",
+  std::printf("\n");
+  PrintTransports(transports);
+  if (all.empty()) {
+    return;
+  }
+  std::printf("\nPoisson arrivals for %g s at each rate; latencies from the scheduled arrival\n\n",
               options.seconds);
   PrintRates(options, all);
   std::printf(
@@ -210,7 +215,6 @@ void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
       "large, "
       "other programs used the machine.\n");
   PrintBest(options, all);
-  PrintTransports(transports);
 }
 
 void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
