@@ -28,7 +28,7 @@ struct RerankTemplate {
   std::string name;
   std::string default_instruction;
   std::vector<std::string> control_tokens;  ///< The vocabulary must have them as tokens.
-  /// Of the models that it is for: config.json's model_type, and parts of their names in lower
+  /// The models that it is for: config.json's model_type, and parts of their names in lower
   /// case. Only built-in templates need them, and the next one.
   std::vector<std::string> model_types;
   std::vector<std::string> model_names;

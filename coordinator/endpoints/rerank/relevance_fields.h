@@ -58,6 +58,7 @@ inline constexpr std::array kRelevanceRefused = std::to_array<RefusedField>({
     {"label_token_ids", "[]", "The rerank template has the labels. /v1/score takes labels."},
     {"logit_bias", "[{}]"},
     {"add_special_tokens", "[true]"},
+    {"stream", "[false]", "Scores are one response."},
     {"score_threshold"},
     {"*_embed_overrides", "[false]"},
     {"lora_path"},

@@ -138,6 +138,7 @@ TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
   ExpectRefused(with("labels", {"yes"}), "not_supported", "labels");
   ExpectRefused(with("logit_bias", {{"1", 2}}), "not_supported", "logit_bias");
   ExpectRefused(with("add_special_tokens", false), "not_supported", "add_special_tokens");
+  ExpectRefused(with("stream", true), "not_supported", "stream");
   ExpectRefused(with("score_threshold", 0.3), "not_supported", "score_threshold");
   ExpectRefused(with("query_embed_overrides", {1}), "not_supported", "query_embed_overrides");
   Parsed(with("temperature", 1.0));

@@ -127,12 +127,13 @@ TEST_F(ScoreValidation, NullIsAbsentAndUnknownFieldsAreIgnored) {
                          R"("temperature":null,"top_logprobs":null,"timeout_ms":null,"model":null,)"
                          R"("cache_salt":null,"score_extraction_token":null,)"
                          R"("return_pooled_hidden_states":false,"query_embed_overrides":null,)"
-                         R"("rid":{"a":[1]},"user":"b")"));
+                         R"("rid":{"a":[1]},"user":"b","stream":false,"best_of":1)"));
 }
 
 TEST_F(ScoreValidation, FieldsThatWouldChangeTheMeaning) {
   for (const char* field :
-       {"return_pooled_hidden_states", "query_embed_overrides", "item_embed_overrides"}) {
+       {"return_pooled_hidden_states", "query_embed_overrides", "item_embed_overrides", "best_of",
+        "stream", "chat_template", "instruction", "instruct", "add_special_tokens"}) {
     ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":7)"),
                   "not_supported", field);
   }

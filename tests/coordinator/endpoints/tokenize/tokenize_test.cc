@@ -207,7 +207,7 @@ TEST(TokensOfText, PlacesAreThoseOfTheReference) {
         continue;
       }
       const Place place = Trimmed({*own[i].start, *own[i].stop}, characters);
-      // Of a token of white space alone, the reference gives the place before, at or behind it.
+      // The reference gives a token of white space alone the place before, at or behind it.
       if (place.first < place.second) {
         EXPECT_EQ(place, Trimmed(golden.places[i], characters)) << "token " << i;
       }
