@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "coordinator/request/values.h"
+#include "coordinator/endpoints/label_fields.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -50,31 +50,11 @@ constexpr std::array kScoringFields = std::to_array<Field>({
      .type = FieldType::kTokenIds,
      .description = "The tokens whose probabilities are returned at the end of each question.",
      .minimum = 0},
-    {.name = "labels",
-     .type = FieldType::kStrings,
-     .description = "Instead of `label_token_ids`; each is exactly one token."},
-    {.name = "apply_softmax",
-     .type = FieldType::kBool,
-     .description = "A softmax over the labels, instead of probabilities over the vocabulary.",
-     .default_json = "false"},
-    {.name = "activation",
-     .type = FieldType::kString,
-     .description = "Only for classifiers: `none`, `softmax` or `sigmoid`."},
     {.name = "label_temperature",
      .type = FieldType::kNumber,
      .description = "Of a softmax over labels or classes, and only with one. Above 0.",
      .default_json = "1.0",
      .minimum = 0},
-    {.name = "return_token_logprobs",
-     .type = FieldType::kBool,
-     .description = "Adds `token_logprobs`.",
-     .default_json = "false"},
-    {.name = "top_logprobs",
-     .type = FieldType::kInteger,
-     .description = "Adds this many of the best tokens at the end of each question.",
-     .default_json = "0",
-     .minimum = 0,
-     .maximum = kMaxTopLogprobs},
 });
 
 constexpr std::array kCompletionFields = std::to_array<Field>({
@@ -122,31 +102,22 @@ constexpr std::array kCompletionFields = std::to_array<Field>({
 });
 
 constexpr std::array kFields =
-    Joined(kPromptFields, kScoringFields, kCompletionFields, kOptionFields);
+    Joined(kPromptFields, kScoringFields, kLabelFields, kCompletionFields, kOptionFields);
 
 constexpr std::string_view kLengthHint = "Give max_new_tokens.";
-constexpr std::string_view kLogprobsHint = "Give return_token_logprobs or top_logprobs.";
 constexpr std::string_view kChatHint = "Give prompt, or system_prompt, chunks and question.";
 constexpr std::string_view kSamplingHint = "Give temperature, top_k, top_p and seed in the body.";
 
-constexpr std::array kRefused = std::to_array<RefusedField>({
+constexpr std::array kOwnRefused = std::to_array<RefusedField>({
     {"max_tokens", "[]", kLengthHint},
     {"max_completion_tokens", "[]", kLengthHint},
     {"n_predict", "[]", kLengthHint},
     {"sampling_params", "[{}]", kSamplingHint},
     {"messages", "[]", kChatHint},
-    {"n", "[1]"},
-    {"best_of", "[1]"},
     {"use_beam_search", "[false]"},
     {"beam_width", "[1]"},
     {"length_penalty", "[1]"},
-    {"repetition_penalty", "[1]"},
     {"repeat_penalty", "[1]"},
-    {"frequency_penalty", "[0]"},
-    {"presence_penalty", "[0]"},
-    {"logit_bias", "[{}]"},
-    {"logprobs", "[false,0]", kLogprobsHint},
-    {"prompt_logprobs", "[false,0]", kLogprobsHint},
     {"echo", "[false]"},
     {"suffix", "[\"\"]"},
     {"min_p", "[0]"},
@@ -159,7 +130,6 @@ constexpr std::array kRefused = std::to_array<RefusedField>({
     {"skip_special_tokens", "[false]"},
     {"include_stop_str_in_output", "[false]"},
     {"no_stop_trim", "[false]"},
-    {"truncate_prompt_tokens"},
     {"response_format", R"([{"type":"text"}])"},
     {"structured_outputs"},
     {"guided_json"},
@@ -171,8 +141,8 @@ constexpr std::array kRefused = std::to_array<RefusedField>({
     {"ebnf"},
     {"grammar", "[\"\"]"},
     {"tools", "[[]]"},
-    {"lora_path"},
 });
+constexpr std::array kRefused = Joined(kOwnRefused, kSamplingRefused);
 
 }  // namespace
 
