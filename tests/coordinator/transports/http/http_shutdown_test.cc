@@ -23,7 +23,11 @@ TEST(HttpShutdown, EveryAcceptedRequestHasAReplyThatEndsItsConnection) {
     clients.back()->Send(ScorePost(number));
   }
   HttpClient idle = server.Connect();
-  ASSERT_TRUE(Eventually([&] { return server.server().status().requests_in_flight == kClients; }));
+  // A connection that is not accepted yet would be reset.
+  ASSERT_TRUE(Eventually([&] {
+    const ClientsStatus status = server.server().status();
+    return status.requests_in_flight == kClients && status.connections == kClients + 1;
+  }));
   server.server().StartDraining();
   const HttpReply refusal = idle.Call(ScorePost(1));
   EXPECT_EQ(refusal.status, 503);
