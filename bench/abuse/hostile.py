@@ -72,7 +72,10 @@ class Hostile:
         self.counts[response.reason or "ok"] += 1
 
     def _run(self, attack: Callable[[Hostile], None], pipe: Any) -> None:
-        attack(self)
+        try:
+            attack(self)
+        except OSError as fault:  # Such as a service that drains.
+            self.counts[type(fault).__name__] += 1
         try:
             pipe.recv()
             pipe.send(self.counts.copy())
