@@ -42,13 +42,13 @@ def emoji(hostile: Hostile) -> None:
     _ask(hostile, _text_request("\N{GRINNING FACE}" * 1_300_000))
 
 
-def shared_queries(hostile: Hostile, requests: int = 1000, query_tokens: int = 4000, items: int = 128) -> None:
+def shared_queries(hostile: Hostile, clients: int = 200, query_tokens: int = 4000, items: int = 128) -> None:
     """Requests with much work, each on a connection of its own."""
     def client(number: int) -> Callable[[], None]:
         # Every query is another one, so that the cache helps none of them.
         query = [(number * 7919 + i * 31) % 15_000 + 600 for i in range(query_tokens)]
         return Asking(hostile, Message(1, http_wire.post(http_wire.body(query, [[700 + i] for i in range(items)], _LABELS))))
-    for number in range(requests):
+    for number in range(clients):
         hostile.loop(client(number))
 
 
