@@ -16,12 +16,14 @@ from bench.abuse.soak import soak
 from bench.result import add_json_flag, print_result
 
 HTTP_ABUSES: list[Abuse] = [
-    beside_polite_clients(f"http-{name}", f"{title}, HTTP", attack, http=True, **options) for name, title, attack, options in [
+    beside_polite_clients(f"http-{name}", f"{title}, HTTP", attack, http=True, **options)
+    for name, title, attack, options in [
         ("none", "none", lambda hostile: None, {}),
         ("refused-texts", "200 clients with 65 kB texts that are refused", http_attacks.refused_texts, {}),
         ("words", "15 MB of escaped text", http_attacks.words, {"drains": True}),
         ("emoji", "1.3 million escaped emoji", http_attacks.emoji, {"drains": True}),
-        ("shared-queries", "200 clients with requests of 20 KB and 128 items", http_attacks.shared_queries, {"model": "0.01b"}),
+        ("shared-queries", "200 clients with requests of 20 KB and 128 items", http_attacks.shared_queries,
+         {"model": "0.01b"}),
         ("empty-values", "5 million empty items", http_attacks.empty_values, {}),
         ("nested-lists", "15 million lists in each other", http_attacks.nested_lists, {}),
         ("tiny-chunks", "15 MB in chunks of a byte", http_attacks.tiny_chunks, {}),
