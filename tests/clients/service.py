@@ -37,7 +37,9 @@ class Service:
     def __init__(self, *flags: str, model: Path = DEMO_MODEL) -> None:
         """`model` has the demo model's tokenizer and its way of judging."""
         self._log = tempfile.TemporaryFile("w+")
-        command = [os.environ["SCORECAST_PROGRAM"], "serve", "--model", str(model), "--port", "0", "--http-port", "0",
+        # The service ends with this process, even if a time limit kills that.
+        command = ["setpriv", "--pdeathsig", "TERM", os.environ["SCORECAST_PROGRAM"], "serve",
+                   "--model", str(model), "--port", "0", "--http-port", "0",
                    "--rerank-template", str(_TEMPLATE), *flags]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
         self.address = self._wait_until_ready()
