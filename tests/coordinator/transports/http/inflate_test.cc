@@ -1,5 +1,6 @@
 #include "coordinator/transports/http/inflate.h"
 
+#include <cstdint>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ class Inflation : public ::testing::Test {
 
 TEST_F(Inflation, GivesTheText) {
   std::string text;
-  for (int i = 0; i < 50'000; ++i) {
+  for (std::int64_t i = 0; i < 50'000; ++i) {
     text += std::to_string(i * i);
   }
   for (const std::string& one : {std::string(), std::string("a"), text}) {
