@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
 #include <stdexcept>
 
-#include <boost/asio/write.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <poll.h>
+#include <sys/socket.h>
 
 namespace scorecast::coordinator {
 namespace {
@@ -46,7 +48,23 @@ HttpClient::HttpClient(std::uint16_t port) {
   socket_.set_option(asio::ip::tcp::no_delay(true));
 }
 
-void HttpClient::Send(const std::string& bytes) { asio::write(socket_, asio::buffer(bytes)); }
+void HttpClient::Send(const std::string& bytes) {
+  // The system's own calls, because those of Asio change the socket's state, which a read in
+  // another thread uses.
+  const int file = socket_.native_handle();
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t count = send(file, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (count >= 0) {
+      sent += static_cast<std::size_t>(count);
+      continue;
+    }
+    if (errno != EAGAIN && errno != EINTR) {
+      throw boost::system::system_error(errno, boost::system::system_category(), "send");
+    }
+    pollfd writable{.fd = file, .events = POLLOUT, .revents = 0};
+    poll(&writable, 1, -1);
+  }
+}
 
 HttpReply HttpClient::Receive(bool to_head) {
   http::response_parser<http::string_body> parser;

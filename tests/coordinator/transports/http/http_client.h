@@ -27,7 +27,7 @@ struct HttpReply {
 };
 
 /// A connection that sends bytes as they are, and reads replies one after another. Each read takes
-/// 30 s at most, then fails. Failures are exceptions.
+/// 30 s at most, then fails. Failures are exceptions. One thread may send while another reads.
 class HttpClient {
  public:
   explicit HttpClient(std::uint16_t port);
