@@ -36,6 +36,12 @@ constexpr std::int64_t kPanelScratch = 8192;
 static_assert(kStrideOfBlock * kMostProductRows <= kRowScratch);
 static_assert(kTilePanels * kBlock * kPanelOutputs <= kPanelScratch);
 
+constexpr std::int64_t kLine = 64;
+#ifndef AHEAD
+#define AHEAD 2048
+#endif
+constexpr std::int64_t kAhead = AHEAD;
+
 /// Weights as they are in memory: the vector `part` of a panel for an input.
 struct Float32Weights {
   static constexpr std::int64_t Bytes(std::int64_t in) { return in * kPanelOutputs * 4; }
@@ -104,6 +110,11 @@ struct Tile {
   float* y = nullptr;
   std::int64_t y_stride = 0;
   bool first = false;  ///< Whether the sums start at 0, else at y.
+  /// What is fetched into the cache meanwhile, `next_step` bytes for each pair of inputs; likewise
+  /// panel_bytes on if the tile has several panels. May lie behind the weight's end.
+  const std::byte* next = nullptr;
+  std::int64_t next_bytes = 0;
+  std::int64_t next_step = 0;
 };
 
 template <class Weights, int kOdd, int kRows, int kPanels>
@@ -126,7 +137,8 @@ HWY_INLINE void AddInput(const float* const (&x)[kRows], std::int64_t input,
 }
 
 template <class Weights, int kRows, int kPanels>
-void MultiplyTile(const Tile& tile) {
+void MultiplyTile(const Tile& tile_in) {
+  const Tile tile = tile_in;
   constexpr int kColumns = kPanels * kParts;
   Vector sums[kRows][kColumns];
   const float* x[kRows];
@@ -145,7 +157,15 @@ void MultiplyTile(const Tile& tile) {
     panels[panel] = tile.panels + panel * tile.panel_bytes;
   }
   std::int64_t input = 0;
-  for (; input + 2 <= tile.inputs; input += 2) {
+  const std::byte* next = tile.next;
+  for (; input + 2 <= tile.inputs; input += 2, next += tile.next_step) {
+    HWY_UNROLL(16)
+    for (int panel = 0; panel < kPanels; ++panel) {
+      hwy::Prefetch(next + panel * tile.next_bytes);
+      if constexpr (Weights::Bytes(2) > kLine) {
+        hwy::Prefetch(next + panel * tile.next_bytes + kLine);
+      }
+    }
     AddInput<Weights, 0>(x, input, panels, Weights::Bytes(input), sums);
     AddInput<Weights, 1>(x, input, panels, Weights::Bytes(input), sums);
   }
@@ -257,6 +277,7 @@ void MultiplyRows(Tile tile, std::int64_t rows, int log_panels) {
     kTiles<Weights>.of[height - 1][log_panels](tile);
     tile.x += height * tile.x_stride;
     tile.y += height * tile.y_stride;
+    tile.next += tile.next_step * (tile.inputs / 2);
   }
 }
 
@@ -298,6 +319,18 @@ void Multiply(const PanelProduct& product) {
       tile.panel_bytes = product.panel_bytes;
       tile.y = is_edge ? edge : product.y + panel * kPanelOutputs;
       tile.y_stride = is_edge ? kPanelOutputs : product.columns;
+      const std::int64_t pairs = tile.inputs / 2;
+      tile.next_bytes = tile.panel_bytes;
+      if (few) {
+        tile.next = tile.panels + kAhead;
+        tile.next_step = Weights::Bytes(2);
+      } else {
+        const bool is_last = (panel + panels) * kPanelOutputs >= product.columns;
+        tile.next = is_last ? product.panels + Weights::Bytes(begin + tile.inputs)
+                            : tile.panels + panels * tile.panel_bytes;
+        const std::int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+        tile.next_step = pairs == 0 ? 0 : Weights::Bytes(tile.inputs) / (tiles * pairs) + 1;
+      }
       if (few || kIsWide) {
         MultiplyRows<Weights>(tile, rows, log);
         continue;
