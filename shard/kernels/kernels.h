@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "shard/kernels/attention_kernels.h"
+#include "shard/kernels/product_kernels.h"
 
 namespace scorecast::shard {
 
@@ -69,6 +70,8 @@ struct Kernels {
   /// Attention over float32 and over bfloat16 keys and values.
   AttentionKernels attention_f32;
   AttentionKernels attention_bf16;
+
+  ProductKernels products;
 };
 
 /// The largest set that this CPU supports.

@@ -8,6 +8,8 @@
 #include "shard/kernels/kernels.h"
 // The vectors come before the bodies that need them.
 #include "shard/kernels/vectors_body.h"
+// The products need them too.
+#include "shard/kernels/product_body.h"
 // The attention still has vectors of its own.
 #include "shard/kernels/attention_vectors_body.h"
 // It needs them here.
@@ -324,7 +326,8 @@ constexpr Kernels MakeKernels(InstructionSet set) {
           &Quantize,
           &Dequantize,
           wide::MakeAttention<wide::Float32>(),
-          wide::MakeAttention<wide::Bfloat16>()};
+          wide::MakeAttention<wide::Bfloat16>(),
+          MakeProducts()};
 }
 
 }  // namespace

@@ -3,18 +3,19 @@
 // A tile of outputs, a few rows by a few panels, is summed in registers over a block of inputs.
 // The block's panels stay in the first cache while all rows pass by.
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <hwy/cache_control.h>
+
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
 namespace product {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr hn::CappedTag<float, kPanelOutputs> kFloats;
-using FloatTag = decltype(kFloats);
-using Vector = hn::Vec<FloatTag>;
-
-constexpr int kLanes = hn::MaxLanes(kFloats);
-constexpr int kParts = kPanelOutputs / kLanes;  // Vectors of a panel.
+constexpr int kParts = kPanelOutputs / kLanes;  // Floatss of a panel.
 
 // Shapes of tiles, by the number of vector registers: 16, but 32 with 16 lanes.
 constexpr int kTileRows = kLanes >= 16 ? 12 : kLanes >= 8 ? 6 : 2;
@@ -37,32 +38,27 @@ static_assert(kStrideOfBlock * kMostProductRows <= kRowScratch);
 static_assert(kTilePanels * kBlock * kPanelOutputs <= kPanelScratch);
 
 constexpr std::int64_t kLine = 64;
-#ifndef AHEAD
-#define AHEAD 2048
-#endif
-constexpr std::int64_t kAhead = AHEAD;
+constexpr std::int64_t kAhead = 2048;
 
 /// Weights as they are in memory: the vector `part` of a panel for an input.
 struct Float32Weights {
   static constexpr std::int64_t Bytes(std::int64_t in) { return in * kPanelOutputs * 4; }
   template <int kOdd>
-  static HWY_INLINE Vector Load(const std::byte* pair, int part) {
-    return hn::LoadU(kFloats, reinterpret_cast<const float*>(pair) + kOdd * kPanelOutputs +
-                                  part * kLanes);
+  static HWY_INLINE Floats At(const std::byte* pair, int part) {
+    return Load(reinterpret_cast<const float*>(pair) + kOdd * kPanelOutputs + part * kLanes);
   }
 };
 
 struct Bfloat16Weights {
   static constexpr std::int64_t Bytes(std::int64_t in) { return (in + 1) / 2 * kPanelOutputs * 4; }
   template <int kOdd>
-  static HWY_INLINE Vector Load(const std::byte* pair, int part) {
-    constexpr hn::RebindToUnsigned<FloatTag> kBits;
-    const auto both =
-        hn::LoadU(kBits, reinterpret_cast<const std::uint32_t*>(pair) + part * kLanes);
+  static HWY_INLINE Floats At(const std::byte* pair, int part) {
+    const Bits both =
+        hn::LoadU(BitTag(), reinterpret_cast<const std::uint32_t*>(pair) + part * kLanes);
     if constexpr (kOdd == 0) {
-      return hn::BitCast(kFloats, hn::ShiftLeft<16>(both));
+      return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(both));
     } else {
-      return hn::BitCast(kFloats, hn::And(both, hn::Set(kBits, 0xFFFF0000U)));
+      return hn::BitCast(FloatTag(), hn::And(both, hn::Set(BitTag(), 0xFFFF0000U)));
     }
   }
 };
@@ -70,18 +66,18 @@ struct Bfloat16Weights {
 struct Float16Weights {
   static constexpr std::int64_t Bytes(std::int64_t in) { return in * kPanelOutputs * 2; }
   template <int kOdd>
-  static HWY_INLINE Vector Load(const std::byte* pair, int part) {
+  static HWY_INLINE Floats At(const std::byte* pair, int part) {
     const auto* from =
         reinterpret_cast<const std::uint16_t*>(pair) + kOdd * kPanelOutputs + part * kLanes;
 #ifdef __F16C__
-    constexpr hn::Rebind<hwy::float16_t, FloatTag> kHalves;
-    return hn::PromoteTo(kFloats, hn::LoadU(kHalves, reinterpret_cast<const hwy::float16_t*>(from)));
+    const hn::Rebind<hwy::float16_t, FloatTag> tag;
+    return hn::PromoteTo(FloatTag(), hn::LoadU(tag, reinterpret_cast<const hwy::float16_t*>(from)));
 #else
-    HWY_ALIGN float wide[kLanes];
+    float wide[kLanes];
     for (int i = 0; i < kLanes; ++i) {
       wide[i] = Widen(from[i]);
     }
-    return hn::Load(kFloats, wide);
+    return Load(wide);
 #endif
   }
 #ifndef __F16C__
@@ -120,15 +116,15 @@ struct Tile {
 template <class Weights, int kOdd, int kRows, int kPanels>
 HWY_INLINE void AddInput(const float* const (&x)[kRows], std::int64_t input,
                          const std::byte* const (&panels)[kPanels], std::int64_t offset,
-                         Vector (&sums)[kRows][kPanels * kParts]) {
-  Vector weights[kPanels * kParts];
+                         Floats (&sums)[kRows][kPanels * kParts]) {
+  Floats weights[kPanels * kParts];
   HWY_UNROLL(16)
   for (int i = 0; i < kPanels * kParts; ++i) {
-    weights[i] = Weights::template Load<kOdd>(panels[i / kParts] + offset, i % kParts);
+    weights[i] = Weights::template At<kOdd>(panels[i / kParts] + offset, i % kParts);
   }
   HWY_UNROLL(16)
   for (int row = 0; row < kRows; ++row) {
-    const Vector one = hn::Set(kFloats, x[row][input + kOdd]);
+    const Floats one = Broadcast(x[row][input + kOdd]);
     HWY_UNROLL(16)
     for (int i = 0; i < kPanels * kParts; ++i) {
       sums[row][i] = hn::MulAdd(one, weights[i], sums[row][i]);
@@ -140,7 +136,7 @@ template <class Weights, int kRows, int kPanels>
 void MultiplyTile(const Tile& tile_in) {
   const Tile tile = tile_in;
   constexpr int kColumns = kPanels * kParts;
-  Vector sums[kRows][kColumns];
+  Floats sums[kRows][kColumns];
   const float* x[kRows];
   const std::byte* panels[kPanels];
   HWY_UNROLL(16)
@@ -148,8 +144,7 @@ void MultiplyTile(const Tile& tile_in) {
     x[row] = tile.x + row * tile.x_stride;
     HWY_UNROLL(16)
     for (int i = 0; i < kColumns; ++i) {
-      sums[row][i] = tile.first ? hn::Zero(kFloats)
-                                : hn::LoadU(kFloats, tile.y + row * tile.y_stride + i * kLanes);
+      sums[row][i] = tile.first ? Zero() : Load(tile.y + row * tile.y_stride + i * kLanes);
     }
   }
   HWY_UNROLL(16)
@@ -176,7 +171,7 @@ void MultiplyTile(const Tile& tile_in) {
   for (int row = 0; row < kRows; ++row) {
     HWY_UNROLL(16)
     for (int i = 0; i < kColumns; ++i) {
-      hn::StoreU(sums[row][i], kFloats, tile.y + row * tile.y_stride + i * kLanes);
+      Store(sums[row][i], tile.y + row * tile.y_stride + i * kLanes);
     }
   }
 }
@@ -217,8 +212,7 @@ constexpr Tiles<Weights> MakeTiles(std::integer_sequence<int, kRow...> /*rows*/)
 }
 
 template <class Weights>
-constexpr Tiles<Weights> kTiles =
-    MakeTiles<Weights>(std::make_integer_sequence<int, kTileRows>());
+constexpr Tiles<Weights> kTiles = MakeTiles<Weights>(std::make_integer_sequence<int, kTileRows>());
 
 /// Copies `n` elements of each row as float32.
 void CopyRows(const PanelProduct& product, std::int64_t begin, std::int64_t n, std::int64_t stride,
@@ -229,13 +223,10 @@ void CopyRows(const PanelProduct& product, std::int64_t begin, std::int64_t n, s
                   static_cast<std::size_t>(n) * sizeof(float));
       continue;
     }
-    constexpr hn::RebindToUnsigned<FloatTag> kBits;
-    constexpr hn::Rebind<std::uint16_t, FloatTag> kHalves;
     const auto* from = reinterpret_cast<const std::uint16_t*>(product.x) + row * product.in + begin;
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      const auto bits = hn::ShiftLeft<16>(hn::PromoteTo(kBits, hn::LoadU(kHalves, from + i)));
-      hn::StoreU(hn::BitCast(kFloats, bits), kFloats, out + i);
+      Store(Widen(from + i), out + i);
     }
     for (; i < n; ++i) {
       const std::uint32_t bits = std::uint32_t{from[i]} << 16U;
@@ -250,10 +241,9 @@ void WidenPanel(const std::byte* panel, std::int64_t inputs, float* out) {
   for (std::int64_t input = 0; input < inputs; input += 2, out += 2 * kPanelOutputs) {
     const std::byte* pair = panel + Weights::Bytes(input);
     for (int part = 0; part < kParts; ++part) {
-      hn::StoreU(Weights::template Load<0>(pair, part), kFloats, out + part * kLanes);
+      Store(Weights::template At<0>(pair, part), out + part * kLanes);
       if (input + 1 < inputs) {
-        hn::StoreU(Weights::template Load<1>(pair, part), kFloats,
-                   out + kPanelOutputs + part * kLanes);
+        Store(Weights::template At<1>(pair, part), out + kPanelOutputs + part * kLanes);
       }
     }
   }
@@ -294,8 +284,9 @@ void Multiply(const PanelProduct& product) {
   const std::int64_t whole_panels = product.columns / kPanelOutputs;
   const std::int64_t rest = product.columns % kPanelOutputs;
 
-  const std::int64_t block_inputs =
-      !few ? kBlock : copies ? kRowScratch / rows / 32 * 32 : product.in;
+  const std::int64_t block_inputs = !few     ? kBlock
+                                    : copies ? kRowScratch / rows / 32 * 32
+                                             : product.in;
   for (std::int64_t begin = 0; begin < product.in; begin += block_inputs) {
     const std::int64_t left = product.in - begin;
     Tile tile = {.x = reinterpret_cast<const float*>(product.x),

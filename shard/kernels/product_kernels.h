@@ -13,8 +13,8 @@ inline constexpr std::int64_t kMostProductRows = 128;
 
 /// Floats that a product may use while it runs: a block of rows, a block of panels in float32, and
 /// the padded outputs of the last panel.
-inline constexpr std::int64_t kProductScratch = kMostProductRows * (256 + 16) + 8192 +
-                                                kMostProductRows * kPanelOutputs;
+inline constexpr std::int64_t kProductScratch =
+    kMostProductRows * (256 + 16) + 8192 + kMostProductRows * kPanelOutputs;
 
 /// y = x · Wᵀ for some panels of one weight. Their type T is that of the kernel.
 struct PanelProduct {
