@@ -309,9 +309,8 @@ void Dequantize(const std::int32_t* sums, const std::int32_t* offsets, const flo
   });
 }
 
-constexpr Kernels MakeKernels(InstructionSet set) {
-  return {set,
-          &RmsNorm,
+constexpr Kernels MakeKernels() {
+  return {&RmsNorm,
           &Add,
           &SwiGlu,
           &GeGlu,

@@ -21,6 +21,9 @@ inline constexpr std::int64_t kMostTileRows = 128;
 /// Source of a weight W [out, in], read in chunks of outputs.
 struct WeightSource {
   std::vector<std::int64_t> widths;  ///< Number of outputs of each chunk; they add up to `out`.
+  /// Outputs of a chunk that an epilogue needs at the same time, e.g. those of a head. The last
+  /// group of a chunk may be narrower.
+  std::int64_t group = 1;
   std::int64_t in = 0;
   /// The narrowest type that holds every number that `read` gives, as far as it is known from the
   /// types in the checkpoint. A backend may keep the numbers in it without rounding them.
@@ -70,6 +73,11 @@ class GemmBackend {
   /// The kernel that computes products of this precision, for the log after the library's name:
   /// e.g. "SkylakeX".
   virtual std::string Description(Precision precision) const = 0;
+
+  /// For the log: the numbers of rows that one call of that kernel computes, ascending. If they
+  /// differ among the shapes packed, those of the shape with the lowest maximum. Empty if nothing
+  /// is packed.
+  virtual std::vector<std::int64_t> Heights(Precision precision) const = 0;
 };
 
 }  // namespace scorecast::shard

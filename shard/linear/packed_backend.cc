@@ -1,5 +1,7 @@
 #include "shard/linear/packed_backend.h"
 
+#include <numeric>
+
 namespace scorecast::shard {
 
 PackedBackend::PackedBackend(const Kernels& kernels, int threads) : kernels_(kernels) {
@@ -15,6 +17,12 @@ std::unique_ptr<PackedWeight> PackedBackend::Pack(Precision precision, const Wei
 
 std::string PackedBackend::Description(Precision /*precision*/) const {
   return "in panels of " + std::to_string(kPanelOutputs);
+}
+
+std::vector<std::int64_t> PackedBackend::Heights(Precision /*precision*/) const {
+  std::vector<std::int64_t> heights(kMostTileRows);
+  std::iota(heights.begin(), heights.end(), 1);
+  return heights;
 }
 
 }  // namespace scorecast::shard

@@ -19,6 +19,7 @@ class PackedBackend : public GemmBackend {
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
   std::string Description(Precision precision) const override;
+  std::vector<std::int64_t> Heights(Precision precision) const override;
 
  private:
   const Kernels& kernels_;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "proto/base/check.h"
-#include "tests/shard/kernels/instruction_sets.h"
+#include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
 
@@ -311,8 +311,8 @@ TEST_P(ProductKernelsTest, WhatIsNotFiniteStaysInItsRowAndColumn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ProductKernelsTest, ::testing::ValuesIn(InstructionSets()),
-                         InstructionSetName);
+INSTANTIATE_TEST_SUITE_P(All, ProductKernelsTest, ::testing::ValuesIn(UsableKernelSets()),
+                         KernelSetName);
 
 }  // namespace
 }  // namespace scorecast::shard

@@ -18,7 +18,7 @@
 #include "shard/kernels/kernels.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/shard/bf16.h"
-#include "tests/shard/kernels/instruction_sets.h"
+#include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/linear/dense_rows.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
@@ -155,8 +155,8 @@ TEST_P(PackedBackendTest, Float16KeepsItsExtremes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, PackedBackendTest, ::testing::ValuesIn(InstructionSets()),
-                         InstructionSetName);
+INSTANTIATE_TEST_SUITE_P(All, PackedBackendTest, ::testing::ValuesIn(UsableKernelSets()),
+                         KernelSetName);
 
 }  // namespace
 }  // namespace scorecast::shard
