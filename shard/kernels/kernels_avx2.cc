@@ -7,6 +7,6 @@ static_assert(HWY_TARGET == HWY_AVX2,
 namespace scorecast::shard {
 
 extern const Kernels kAvx2Kernels;
-const Kernels kAvx2Kernels = kernels_avx2::MakeKernels(InstructionSet::kAvx2);
+const Kernels kAvx2Kernels = kernels_avx2::MakeKernels();
 
 }  // namespace scorecast::shard

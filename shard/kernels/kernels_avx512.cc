@@ -7,6 +7,6 @@ static_assert(HWY_TARGET == HWY_AVX3,
 namespace scorecast::shard {
 
 extern const Kernels kAvx512Kernels;
-const Kernels kAvx512Kernels = kernels_avx512::MakeKernels(InstructionSet::kAvx512);
+const Kernels kAvx512Kernels = kernels_avx512::MakeKernels();
 
 }  // namespace scorecast::shard

@@ -10,6 +10,8 @@
 #include "shard/kernels/kernels.h"
 // The vectors come before the bodies that need them.
 #include "shard/kernels/vectors_body.h"
+// The products need them too.
+#include "shard/kernels/product_body.h"
 // The attention still has vectors of its own.
 #include "shard/kernels/attention_vectors_body.h"
 // It needs them here.
@@ -340,9 +342,8 @@ void Dequantize(const std::int32_t* sums, const std::int32_t* offsets, const flo
   });
 }
 
-constexpr Kernels MakeKernels(InstructionSet set) {
-  return {set,
-          &RmsNorm,
+constexpr Kernels MakeKernels() {
+  return {&RmsNorm,
           &Add,
           &SwiGlu,
           &GeGlu,
@@ -357,7 +358,8 @@ constexpr Kernels MakeKernels(InstructionSet set) {
           &Quantize,
           &Dequantize,
           wide::MakeAttention<wide::Float32>(),
-          wide::MakeAttention<wide::Bfloat16>()};
+          wide::MakeAttention<wide::Bfloat16>(),
+          MakeProducts()};
 }
 
 }  // namespace
