@@ -12,7 +12,7 @@
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -76,10 +76,32 @@ using Weights = hn::Vec<Words>;
 constexpr Words kWords;
 constexpr std::int64_t kWide = 2 * kLanes;
 
+#if HWY_TARGET == HWY_EMU128 && defined(__SSE2__)
+
+// Highway has no target for SSE2 alone, and its portable code would be slow here.
+template <typename To, typename From>
+To Cast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(static_cast<void*>(&to), &from, sizeof(to));
+  return to;
+}
+
+inline Weights Read(const std::int8_t* w) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(w));
+  return Cast<Weights>(_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8));
+}
+
+inline Sums AddProducts(Sums sum, Sums x, Weights w) {
+  const __m128i products = _mm_madd_epi16(Cast<__m128i>(x), Cast<__m128i>(w));
+  return Cast<Sums>(_mm_add_epi32(Cast<__m128i>(sum), products));
+}
+
+#else
+
 inline Weights Read(const std::int8_t* w) {
   return hn::PromoteTo(kWords, hn::LoadU(hn::Rebind<std::int8_t, Words>(), w));
 }
-inline Weights Read(const std::int16_t* w) { return hn::Load(kWords, w); }
 
 inline Sums AddProducts(Sums sum, Sums x, Weights w) {
   Sums odd = hn::Zero(kTag);
@@ -87,6 +109,10 @@ inline Sums AddProducts(Sums sum, Sums x, Weights w) {
       hn::ReorderWidenMulAccumulate(kTag, hn::BitCast(kWords, x), w, hn::Zero(kTag), odd);
   return hn::Add(sum, hn::RearrangeToOddPlusEven(even, odd));
 }
+
+#endif
+
+inline Weights Read(const std::int16_t* w) { return hn::Load(kWords, w); }
 
 /// Widens the numbers of a row and pads them to whole steps.
 inline void Stage(const std::uint8_t* x, std::int64_t n, Staged* out) {
