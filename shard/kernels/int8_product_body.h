@@ -1,17 +1,20 @@
-// Products of activations in bytes and weights in int8, for one instruction set. A 32-bit lane
-// multiplies kStep numbers of a row with as many weights of one output, and adds them up: four
-// bytes if the CPU has vpdpbusd, otherwise two numbers widened to 16 bits (vpmaddwd). Included once
-// by each kernels_*.cc, hence no `#pragma once`.
+// Products of activations in bytes and weights in int8; see int8_product_kernels.h. A part of
+// kernels_body.h.
+//
+// A 32-bit lane multiplies kStep numbers of a row by as many weights of one output, and adds them
+// up: four bytes if the CPU has vpdpbusd, otherwise two numbers widened to 16 bits (vpmaddwd). With
+// bytes, vpmaddubsw would saturate.
 //
 // Packed layout: blocks of kBlock inputs; in each, panels of kPanel outputs; in each, steps of
 // kStep inputs; in each, kStep weights of the first output, of the second, and so on. Missing
-// outputs and inputs are zeros.
+// outputs and inputs are zeros. A product thus reads the weights of a block in the order of their
+// addresses.
 
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -22,12 +25,7 @@ namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
 namespace int8 {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Tag = hn::ScalableTag<std::int32_t>;
-using Sums = hn::Vec<Tag>;
-constexpr Tag kTag;
-constexpr std::int64_t kLanes = hn::MaxLanes(kTag);
+constexpr IntTag kTag;
 
 /// Vectors of one panel.
 constexpr int kVectors = 2;
@@ -40,29 +38,29 @@ constexpr int kMostHeight = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 constexpr std::int64_t kStep = 4;
 using Staged = std::uint8_t;
 using Weight = std::int8_t;
-using Weights = Sums;  // The bytes of kLanes steps.
+using Weights = Ints;  // The bytes of kLanes steps.
 
-inline Weights Read(const std::int8_t* w) {
+HWY_INLINE Weights Read(const std::int8_t* w) {
   return hn::LoadU(kTag, reinterpret_cast<const std::int32_t*>(w));
 }
 
-inline Sums AddProducts(Sums sum, Sums x, Weights w) {
+HWY_INLINE Ints AddProducts(Ints sum, Ints x, Weights w) {
 #if defined(__AVX512VNNI__)
-  return Sums{_mm512_dpbusd_epi32(sum.raw, x.raw, w.raw)};
+  return Ints{_mm512_dpbusd_epi32(sum.raw, x.raw, w.raw)};
 #else
-  return Sums{_mm256_dpbusd_avx_epi32(sum.raw, x.raw, w.raw)};
+  return Ints{_mm256_dpbusd_avx_epi32(sum.raw, x.raw, w.raw)};
 #endif
 }
 
 /// Copies the numbers of a row and pads them to whole steps.
-inline void Stage(const std::uint8_t* x, std::int64_t n, Staged* out) {
+HWY_INLINE void Stage(const std::uint8_t* x, std::int64_t n, Staged* out) {
   std::memcpy(out, x, static_cast<std::size_t>(n));
   for (; n % kStep != 0; ++n) {
     out[n] = 0;
   }
 }
 
-inline const Weight* Widen(const std::int8_t* weights, std::int64_t /*n*/, Weight* /*out*/) {
+HWY_INLINE const Weight* Widen(const std::int8_t* weights, std::int64_t /*n*/, Weight* /*out*/) {
   return weights;
 }
 
@@ -71,7 +69,7 @@ inline const Weight* Widen(const std::int8_t* weights, std::int64_t /*n*/, Weigh
 constexpr std::int64_t kStep = 2;
 using Staged = std::int16_t;
 using Weight = std::int16_t;
-using Words = hn::Repartition<std::int16_t, Tag>;
+using Words = hn::Repartition<std::int16_t, IntTag>;
 using Weights = hn::Vec<Words>;
 constexpr Words kWords;
 constexpr std::int64_t kWide = 2 * kLanes;
@@ -80,42 +78,42 @@ constexpr std::int64_t kWide = 2 * kLanes;
 
 // Highway has no target for SSE2 alone, and its portable code would be slow here.
 template <typename To, typename From>
-To Cast(From from) {
+HWY_INLINE To Cast(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   std::memcpy(static_cast<void*>(&to), &from, sizeof(to));
   return to;
 }
 
-inline Weights Read(const std::int8_t* w) {
+HWY_INLINE Weights Read(const std::int8_t* w) {
   const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(w));
   return Cast<Weights>(_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8));
 }
 
-inline Sums AddProducts(Sums sum, Sums x, Weights w) {
+HWY_INLINE Ints AddProducts(Ints sum, Ints x, Weights w) {
   const __m128i products = _mm_madd_epi16(Cast<__m128i>(x), Cast<__m128i>(w));
-  return Cast<Sums>(_mm_add_epi32(Cast<__m128i>(sum), products));
+  return Cast<Ints>(_mm_add_epi32(Cast<__m128i>(sum), products));
 }
 
 #else
 
-inline Weights Read(const std::int8_t* w) {
+HWY_INLINE Weights Read(const std::int8_t* w) {
   return hn::PromoteTo(kWords, hn::LoadU(hn::Rebind<std::int8_t, Words>(), w));
 }
 
-inline Sums AddProducts(Sums sum, Sums x, Weights w) {
-  Sums odd = hn::Zero(kTag);
-  const Sums even =
+HWY_INLINE Ints AddProducts(Ints sum, Ints x, Weights w) {
+  Ints odd = hn::Zero(kTag);
+  const Ints even =
       hn::ReorderWidenMulAccumulate(kTag, hn::BitCast(kWords, x), w, hn::Zero(kTag), odd);
   return hn::Add(sum, hn::RearrangeToOddPlusEven(even, odd));
 }
 
 #endif
 
-inline Weights Read(const std::int16_t* w) { return hn::Load(kWords, w); }
+HWY_INLINE Weights Read(const std::int16_t* w) { return hn::Load(kWords, w); }
 
 /// Widens the numbers of a row and pads them to whole steps.
-inline void Stage(const std::uint8_t* x, std::int64_t n, Staged* out) {
+HWY_INLINE void Stage(const std::uint8_t* x, std::int64_t n, Staged* out) {
   std::int64_t i = 0;
   for (; i + kWide <= n; i += kWide) {
     hn::Store(hn::PromoteTo(kWords, hn::LoadU(hn::Rebind<std::uint8_t, Words>(), x + i)), kWords,
@@ -129,7 +127,7 @@ inline void Stage(const std::uint8_t* x, std::int64_t n, Staged* out) {
   }
 }
 
-inline const Weight* Widen(const std::int8_t* weights, std::int64_t n, Weight* out) {
+HWY_INLINE const Weight* Widen(const std::int8_t* weights, std::int64_t n, Weight* out) {
   for (std::int64_t i = 0; i < n; i += kWide) {
     hn::Store(Read(weights + i), kWords, out + i);
   }
@@ -140,9 +138,9 @@ inline const Weight* Widen(const std::int8_t* weights, std::int64_t n, Weight* o
 
 /// Inputs of a block. The block's weights of one panel, as a tile reads them, are at most 16 KiB,
 /// so that they stay in the L1 cache for all rows; the rows' numbers are at most 128 KiB.
-constexpr std::int64_t kBlock = kPanel * sizeof(Weight) <= 16 && kStep == 4 ? 1024
-                                : kPanel * sizeof(Weight) <= 32             ? 512
-                                                                            : 256;
+constexpr std::int64_t kWeightsLimit = 16 * 1024 / (kPanel * std::int64_t{sizeof(Weight)});
+constexpr std::int64_t kRowsLimit = 128 * 1024 / (kMostInt8Rows * std::int64_t{sizeof(Staged)});
+constexpr std::int64_t kBlock = kWeightsLimit < kRowsLimit ? kWeightsLimit : kRowsLimit;
 
 /// Buffers of one product.
 struct Scratch {
@@ -170,7 +168,7 @@ struct Part {
 /// A tile of one panel. W is int8, or Weight if the weights are widened.
 template <int kHeight, typename W>
 void Tile(const Part& part, const W* weights) {
-  Sums sums[kHeight][kVectors];
+  Ints sums[kHeight][kVectors];
   HWY_UNROLL(16)
   for (int row = 0; row < kHeight; ++row) {
     HWY_UNROLL(16)
@@ -190,7 +188,7 @@ void Tile(const Part& part, const W* weights) {
     for (int row = 0; row < kHeight; ++row) {
       std::int32_t numbers = 0;
       std::memcpy(&numbers, x + row * kBlock, sizeof(numbers));
-      const Sums broadcast = hn::Set(kTag, numbers);
+      const Ints broadcast = hn::Set(kTag, numbers);
       HWY_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
         sums[row][v] = AddProducts(sums[row][v], broadcast, w[v]);
@@ -201,13 +199,12 @@ void Tile(const Part& part, const W* weights) {
     weights += kPanel * kStep;
     ahead += part.ahead_step;
   }
-  const hn::Rebind<float, Tag> floats;
   HWY_UNROLL(16)
   for (int row = 0; row < kHeight; ++row) {
     std::int32_t* to = part.sums + row * part.stride;
     HWY_UNROLL(16)
     for (int v = 0; v < kVectors; ++v) {
-      Sums sum = sums[row][v];
+      Ints sum = sums[row][v];
       if (!part.is_first) {
         sum = hn::Add(sum, hn::LoadU(kTag, to + v * kLanes));
       }
@@ -215,11 +212,10 @@ void Tile(const Part& part, const W* weights) {
         hn::StoreU(sum, kTag, to + v * kLanes);
         continue;
       }
-      const auto product =
-          hn::ConvertTo(floats, hn::Sub(sum, hn::LoadU(kTag, part.offsets + v * kLanes)));
-      const auto scale = hn::Mul(hn::LoadU(floats, part.scales + v * kLanes),
-                                 hn::Set(floats, part.row_scales[row]));
-      hn::StoreU(hn::Mul(product, scale), floats, reinterpret_cast<float*>(to + v * kLanes));
+      const Floats product =
+          hn::ConvertTo(FloatTag(), hn::Sub(sum, hn::LoadU(kTag, part.offsets + v * kLanes)));
+      const Floats scale = hn::Mul(Load(part.scales + v * kLanes), Broadcast(part.row_scales[row]));
+      Store(hn::Mul(product, scale), reinterpret_cast<float*>(to + v * kLanes));
     }
   }
 }
@@ -234,7 +230,7 @@ void TileOfHeight(std::int64_t height, const Part& part, const W* weights,
 
 /// All rows of one panel.
 template <typename W>
-void Rows(Part part, std::int64_t rows, const W* weights) {
+void AllRows(Part part, std::int64_t rows, const W* weights) {
   // Tiles of almost equal height: a tile of one or two rows would be slow.
   const std::int64_t tiles = (rows + kMostHeight - 1) / kMostHeight;
   part.ahead_step = kPanel * kStep / tiles;
@@ -281,9 +277,9 @@ void Multiply(const Int8Product& product) {
       part.offsets = product.offsets + product.begin + panel * kPanel;
       part.ahead = weights + panel_weights;  // The next panel.
       if (few) {
-        Rows(part, rows, weights);
+        AllRows(part, rows, weights);
       } else {
-        Rows(part, rows, Widen(weights, panel_weights, scratch->weights));
+        AllRows(part, rows, Widen(weights, panel_weights, scratch->weights));
       }
       weights += panel_weights;
     }
