@@ -80,8 +80,10 @@ TEST(ChooseArithmetic, TakesOneDnnIfTheCpuHasItsInstructions) {
     for (const CpuFeatures features : {CpuFeatures(), kHaswell, kAlderLake}) {
       EXPECT_EQ(Chosen(precision, features).find("oneDNN"), std::string::npos) << Names(features);
     }
-    EXPECT_EQ(Chosen(precision, {}).substr(0, 8), "OpenBLAS");
   }
+  EXPECT_EQ(Chosen(Precision::kFloat32, {}), "OpenBLAS, lm-head f32 OpenBLAS");
+  EXPECT_EQ(Chosen(Precision::kBfloat16, {}), "OpenBLAS, lm-head bf16 OpenBLAS");
+  EXPECT_EQ(Chosen(Precision::kInt8, {}), "scorecast, lm-head f32 OpenBLAS");
 }
 
 // Weights of a shape without a kernel go to the next backend that has all precisions of the engine.
