@@ -246,9 +246,9 @@ int RunInspectCommand(const InspectFlags& flags) {
   }
   const coordinator::LoadedReranker reranker = coordinator::LoadReranker(
       flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get());
-  const shard::InstructionSet instruction_set = InstructionSetFromFlag(flags.engine.kernel);
+  const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
   const shard::ProductPrecisions precisions =
-      shard::ChooseArithmeticOfEngine(instruction_set, shard::PrecisionFromName(flags.engine.dtype))
+      shard::ChooseArithmeticOfEngine(features, shard::PrecisionFromName(flags.engine.dtype))
           .precisions();
   // The ranks may run on several hosts; the limits assume a host for each.
   const HostResources host = DetectHostResources();

@@ -4,6 +4,6 @@
 namespace scorecast::shard {
 
 extern const Kernels kAvx2Kernels;
-const Kernels kAvx2Kernels = kernels_avx2::MakeKernels(InstructionSet::kAvx2);
+const Kernels kAvx2Kernels = kernels_avx2::MakeKernels();
 
 }  // namespace scorecast::shard

@@ -4,6 +4,6 @@
 namespace scorecast::shard {
 
 extern const Kernels kAvx512Kernels;
-const Kernels kAvx512Kernels = kernels_avx512::MakeKernels(InstructionSet::kAvx512);
+const Kernels kAvx512Kernels = kernels_avx512::MakeKernels();
 
 }  // namespace scorecast::shard

@@ -4,6 +4,6 @@
 namespace scorecast::shard {
 
 extern const Kernels kAvx512Bf16Kernels;
-const Kernels kAvx512Bf16Kernels = kernels_avx512_bf16::MakeKernels(InstructionSet::kAvx512Bf16);
+const Kernels kAvx512Bf16Kernels = kernels_avx512_bf16::MakeKernels();
 
 }  // namespace scorecast::shard

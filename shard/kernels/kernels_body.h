@@ -368,9 +368,8 @@ void Dequantize(const std::int32_t* sums, const std::int32_t* offsets, const flo
 
 }  // namespace
 
-constexpr Kernels MakeKernels(InstructionSet set) {
-  return {set,
-          &RmsNorm,
+constexpr Kernels MakeKernels() {
+  return {&RmsNorm,
           &Add,
           &SwiGlu,
           &GeGlu,

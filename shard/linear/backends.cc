@@ -1,5 +1,6 @@
 #include "shard/linear/backends.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "shard/linear/onednn_backend.h"
@@ -7,6 +8,9 @@
 
 namespace scorecast::shard {
 namespace {
+
+using enum CpuFeature;
+using enum Precision;
 
 template <typename Backend>
 std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBackend* fallback) {
@@ -17,12 +21,25 @@ std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBacke
   }
 }
 
+/// Without these features, oneDNN has either no `brgemm` kernel or one that emulates the products,
+/// which is slow.
+constexpr ProductNeeds kOneDnnProducts[] = {
+    {kFloat32, {kAvx512}}, {kBfloat16, {kAvx512Bf16}}, {kInt8, {kAvx512Vnni}}};
+constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}, {kInt8, {}}};
+
 constexpr BackendEntry kBackends[] = {
-    {"oneDNN", &OneDnnBackend::Supports, &Make<OneDnnBackend>},
-    {"OpenBLAS", &OpenBlasBackend::Supports, &Make<OpenBlasBackend>},
+    {"oneDNN", kOneDnnProducts, &OneDnnBackend::PassesCheck, &Make<OneDnnBackend>},
+    {"OpenBLAS", kOpenBlasProducts, nullptr, &Make<OpenBlasBackend>},
 };
 
 }  // namespace
+
+bool BackendEntry::supports(Precision precision, CpuFeatures features) const {
+  const bool has_features = std::ranges::any_of(products, [&](const ProductNeeds& product) {
+    return product.precision == precision && features.Contain(product.needs);
+  });
+  return has_features && (passes_check == nullptr || passes_check(precision));
+}
 
 std::span<const BackendEntry> Backends() { return kBackends; }
 

@@ -82,6 +82,10 @@ std::string OpenBlasBackend::Description(Precision /*precision*/) const {
   return openblas_get_corename();
 }
 
+std::vector<std::int64_t> OpenBlasBackend::Heights(Precision /*precision*/) const {
+  return panels_.LowestHeights();
+}
+
 std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const WeightSource& source,
                                                     ThreadPool& pool) {
   const std::int64_t in = source.in;

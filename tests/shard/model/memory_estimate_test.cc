@@ -48,8 +48,8 @@ TEST_P(MemoryEstimateTest, WeightsAreThoseThatARankHolds) {
   for (const Precision precision : kPrecisions) {
     ThreadPool pool(1);
     TileScratch scratch(1);
-    Arithmetic arithmetic(KernelsFor(DetectInstructionSet()),
-                          ChooseArithmetic(precision, DetectInstructionSet()), 1);
+    Arithmetic arithmetic(KernelsFor(DetectCpuFeatures()),
+                          ChooseArithmetic(precision, DetectCpuFeatures()), 1);
     const Packing packing = {arithmetic.layer_backend(), precision, pool, scratch};
     for (int ranks = 1; ranks <= config_.num_attention_heads; ++ranks) {
       for (int rank = 0; rank < ranks; ++rank) {
