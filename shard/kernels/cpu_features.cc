@@ -70,7 +70,8 @@ CpuFeatures DetectCpuFeatures() {
   const CpuId basic(7, 0);
   const CpuId extended(7, 1);
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-      !__builtin_cpu_supports("f16c")) {
+      !__builtin_cpu_supports("f16c") || !__builtin_cpu_supports("bmi") ||
+      !__builtin_cpu_supports("bmi2")) {
     return features;
   }
   features = {CpuFeature::kAvx2};

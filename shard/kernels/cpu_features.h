@@ -8,7 +8,7 @@ namespace scorecast::shard {
 
 /// Instructions that CPUs have or lack together, beyond those of every x86-64 CPU.
 enum class CpuFeature : std::uint8_t {
-  kAvx2,        ///< AVX2, FMA and F16C.
+  kAvx2,        ///< AVX2, FMA, F16C, BMI and BMI2.
   kAvxVnni,     ///< Products of bytes in vectors of AVX2.
   kAvx512,      ///< AVX512F, BW, DQ and VL.
   kAvx512Vnni,  ///< Products of bytes in vectors of AVX-512.

@@ -6,6 +6,7 @@
 
 #include "shard/kernels/attention_kernels.h"
 #include "shard/kernels/cpu_features.h"
+#include "shard/kernels/product_kernels.h"
 
 namespace scorecast::shard {
 
@@ -59,6 +60,8 @@ struct Kernels {
   /// Attention over float32 and over bfloat16 keys and values.
   AttentionKernels attention_f32;
   AttentionKernels attention_bf16;
+
+  ProductKernels products;
 };
 
 /// The kernels compiled for one set of instructions.

@@ -19,10 +19,19 @@ constexpr std::pair<CpuFeatures, Precision> kDefaultPrecisions[] = {
     {{}, Precision::kFloat32},
 };
 
+/// E.g. " 4 8", or " 1-128" for all numbers between.
 std::string Text(const std::vector<std::int64_t>& heights) {
   std::string text;
-  for (const std::int64_t height : heights) {
-    text += " " + std::to_string(height);
+  for (std::size_t begin = 0, end = 0; begin < heights.size(); begin = end) {
+    end = begin + 1;
+    while (end < heights.size() && heights[end] == heights[end - 1] + 1) {
+      ++end;
+    }
+    if (end - begin < 3) {
+      end = begin + 1;
+    }
+    text += " " + std::to_string(heights[begin]);
+    text += end - begin == 1 ? "" : "-" + std::to_string(heights[end - 1]);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include "shard/linear/onednn_backend.h"
 #include "shard/linear/openblas_backend.h"
+#include "shard/linear/packed_backend.h"
 
 namespace scorecast::shard {
 namespace {
@@ -25,10 +26,13 @@ std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBacke
 /// which is slow.
 constexpr ProductNeeds kOneDnnProducts[] = {
     {kFloat32, {kAvx512}}, {kBfloat16, {kAvx512Bf16}}, {kInt8, {kAvx512Vnni}}};
+/// Our own.
+constexpr ProductNeeds kScorecastProducts[] = {{kFloat32, {kAvx2}}, {kBfloat16, {kAvx2}}};
 constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}, {kInt8, {}}};
 
 constexpr BackendEntry kBackends[] = {
     {"oneDNN", kOneDnnProducts, &OneDnnBackend::PassesCheck, &Make<OneDnnBackend>},
+    {"scorecast", kScorecastProducts, nullptr, &Make<PackedBackend>},
     {"OpenBLAS", kOpenBlasProducts, nullptr, &Make<OpenBlasBackend>},
 };
 

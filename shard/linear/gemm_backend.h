@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "proto/model/partition.h"
+#include "shard/checkpoint/tensor_view.h"
 #include "shard/linear/activations.h"
 #include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
@@ -19,20 +22,31 @@ inline constexpr std::int64_t kMostTileRows = 128;
 struct WeightSource {
   std::vector<std::int64_t> widths;  ///< Number of outputs of each chunk; they add up to `out`.
   std::int64_t in = 0;
+  /// The narrowest type that holds every number that `read` gives, as far as it is known from the
+  /// types in the checkpoint. A backend may keep the numbers in it without rounding them.
+  Dtype stored = Dtype::kF32;
   /// Writes the rows of W that form one chunk: [width, in]. Called from several threads.
   std::function<void(std::int64_t chunk, float* rows)> read;
 };
+
+/// PackedWeight::column_granule() of a weight whose chunks cannot be divided.
+inline constexpr std::int64_t kWholeChunk = std::numeric_limits<std::int64_t>::max();
 
 /// A weight in its backend's layout.
 class PackedWeight {
  public:
   virtual ~PackedWeight() = default;
 
-  /// y[0 … rows, width] = x[first_row … first_row + rows, in] · Wᵀ for one chunk of outputs; y is
-  /// dense. At most kMostTileRows rows; x and y have room for RoundUpRows(rows). A row's bits
-  /// depend on that row alone. Runs on the calling thread; `thread` is its number in the pool.
+  /// Multiply computes any part of a chunk that begins at a multiple of this many outputs, and ends
+  /// at one or at the end of the chunk.
+  virtual std::int64_t column_granule() const = 0;
+
+  /// y[0 … rows, columns.size()] = x[first_row … first_row + rows, in] · Wᵀ for outputs `columns`
+  /// of one chunk, counted from the chunk's first; y is dense. At most kMostTileRows rows; x and y
+  /// have room for RoundUpRows(rows). An output's bits depend on its row of x and its row of W
+  /// alone. Runs on the calling thread; `thread` is its number in the pool.
   virtual void Multiply(const Activations& x, std::int64_t first_row, std::int64_t rows,
-                        std::int64_t chunk, float* y, int thread) const = 0;
+                        std::int64_t chunk, proto::Range columns, float* y, int thread) const = 0;
 };
 
 /// Buffers with which one thread packs a weight: its rows as read, and rounded. They are reused

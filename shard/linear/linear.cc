@@ -51,7 +51,7 @@ ProductTile Linear::Multiply(const Activations& x, std::int64_t rows, std::int64
   if (weight_ == nullptr) {
     std::fill_n(tile.data, tile.rows * tile.columns.size(), 0.0F);
   } else {
-    weight_->Multiply(x, first_row, tile.rows, chunk, tile.data, thread);
+    weight_->Multiply(x, first_row, tile.rows, chunk, {0, tile.columns.size()}, tile.data, thread);
   }
   return tile;
 }

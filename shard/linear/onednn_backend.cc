@@ -44,8 +44,10 @@ class OneDnnWeight : public PackedWeight {
   OneDnnWeight(const Kernels& kernels, AlignedBuffer<std::byte> packed, std::vector<Chunk> chunks)
       : kernels_(kernels), packed_(std::move(packed)), chunks_(std::move(chunks)) {}
 
+  std::int64_t column_granule() const override { return kWholeChunk; }
+
   void Multiply(const Activations& x, std::int64_t first_row, std::int64_t rows, std::int64_t index,
-                float* y, int thread) const override {
+                proto::Range /*columns*/, float* y, int thread) const override {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];
     chunk.product->Multiply(x.Row(first_row), rows, chunk.weight, y, thread);
     if (x.precision != Precision::kInt8) {

@@ -30,8 +30,10 @@ class OpenBlasWeight : public PackedWeight {
                  std::vector<OpenBlasBackend::Scratch>& scratch)
       : precision_(precision), in_(in), chunks_(std::move(chunks)), scratch_(scratch) {}
 
+  std::int64_t column_granule() const override { return kWholeChunk; }
+
   void Multiply(const Activations& x, std::int64_t first_row, std::int64_t real_rows,
-                std::int64_t index, float* y, int thread) const override {
+                std::int64_t index, proto::Range /*columns*/, float* y, int thread) const override {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];
     const std::int64_t rows = RoundUpRows(real_rows);
     if (precision_ == Precision::kFloat32) {

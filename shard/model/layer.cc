@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "proto/base/check.h"
@@ -76,11 +77,16 @@ Linear PackRows(const Packing& packing, const std::vector<std::vector<RowBlock>>
                 std::int64_t in, const std::vector<float>& column_factors) {
   WeightSource source;
   source.in = in;
+  std::set<Dtype> types;
   for (const std::vector<RowBlock>& chunk : chunks) {
     std::int64_t& width = source.widths.emplace_back(0);
     for (const RowBlock& block : chunk) {
       width += block.rows.size();
+      types.insert(block.weight->dtype);
     }
+  }
+  if (types.size() == 1 && column_factors.empty()) {
+    source.stored = *types.begin();
   }
   source.read = [&](std::int64_t chunk, float* rows) {
     float* next = rows;
@@ -98,6 +104,7 @@ Linear PackColumns(const Packing& packing, const TensorView& weight, std::int64_
                    Range columns) {
   WeightSource source;
   source.in = columns.size();
+  source.stored = weight.dtype;
   source.widths = Chunks(out, kChunkOutputs);
   source.read = [&](std::int64_t chunk, float* rows) {
     const std::int64_t begin = chunk * kChunkOutputs;

@@ -21,6 +21,7 @@ using proto::TokenId;
 WeightSource Slice(const TensorView& weight, proto::Range vocabulary) {
   WeightSource source;
   source.in = weight.shape[1];
+  source.stored = weight.dtype;
   source.widths = Chunks(vocabulary.size(), kChunkOutputs);
   source.read = [&weight, vocabulary, widths = source.widths](std::int64_t chunk, float* rows) {
     const std::int64_t begin = vocabulary.begin + chunk * kChunkOutputs;

@@ -279,7 +279,7 @@ TEST_F(Startup, TheLogNamesTheHeightsOfProducts) {
   const ProcessResult result = RunWith(model_, {"--dtype", "f32"});
   EXPECT_THAT(
       result.err,
-      ContainsRegex("rows that a product computes at once: layers( [0-9]+)+, lm-head( [0-9]+)+"));
+      ContainsRegex("rows that a product computes at once: layers( [0-9-]+)+, lm-head( [0-9-]+)+"));
 }
 
 TEST_F(Startup, TheEnvironmentLimitsTheInstructionsOfOneDnn) {
