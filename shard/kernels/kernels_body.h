@@ -1,6 +1,8 @@
 // The one body of the kernels, written with the vectors of vectors_body.h, which are as wide as the
 // instruction set at hand has them. Each kernels_*.cc includes it once and sets
-// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`.
+// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`. The bodies call no
+// templates and no inline functions of other headers, except those that are always inlined
+// (HWY_INLINE): see tests/weak_symbols.sh.
 
 #include <cmath>
 
@@ -166,6 +168,9 @@ std::uint32_t DrawCandidates(const float* logits, std::uint64_t seed, std::uint3
 
 void ToBf16(const float* x, std::int64_t n, std::uint16_t* out) {
   std::int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    StoreRounded(Load(x + i), Load(x + i + kLanes), out + i);
+  }
   for (; i + kLanes <= n; i += kLanes) {
     StoreRounded(Load(x + i), out + i);
   }
@@ -239,30 +244,60 @@ HWY_INLINE Floats ButterflyLanes(Floats v) {
   return v;
 }
 
-void Rotate(float* x, std::int64_t n) {
-  constexpr std::int64_t kLargestBlock = 1024;
-  const std::int64_t power = n & -n;
-  const std::int64_t block = power < kLargestBlock ? power : kLargestBlock;
-  const float norm = 1.0F / std::sqrt(static_cast<float>(block));
-  std::int64_t width = 1;
-  if (block >= kLanes) {
-    for (std::int64_t i = 0; i < n; i += kLanes) {
-      Store(ButterflyLanes(hn::Mul(Load(x + i), Broadcast(norm))), x + i);
-    }
-    width = kLanes;
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) {
-      x[i] *= norm;
+/// The stages of the widths below kLanes · vectors, and a factor, in one go.
+template <int vectors>
+HWY_INLINE void FirstButterflies(float* x, Floats factor) {
+  Floats v[vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < vectors; ++i) {
+    v[i] = ButterflyLanes(hn::Mul(Load(x + i * kLanes), factor));
+  }
+#pragma GCC unroll 4
+  for (int width = 1; width < vectors; width *= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < vectors; ++i) {
+      if ((i & width) == 0) {
+        const Floats a = v[i];
+        const Floats b = v[i + width];
+        v[i] = hn::Add(a, b);
+        v[i + width] = hn::Sub(a, b);
+      }
     }
   }
+#pragma GCC unroll 16
+  for (int i = 0; i < vectors; ++i) {
+    Store(v[i], x + i * kLanes);
+  }
+}
+
+void Rotate(float* x, std::int64_t n) {
+  constexpr std::int64_t kLargestBlock = 1024;
+  constexpr int kVectors = kLanes < 8 ? 1 : 64 / kLanes;  // As many as there are registers for.
+  const std::int64_t power = n & -n;
+  const std::int64_t block = power < kLargestBlock ? power : kLargestBlock;
+  const Floats norm = Broadcast(1.0F / std::sqrt(static_cast<float>(block)));
   // Block by block, so that the data stay in the L1 cache.
   for (std::int64_t begin = 0; begin < n; begin += block) {
-    std::int64_t w = width;
-    for (; w >= kLanes && 2 * w < block; w *= 4) {
-      TwoButterflies(x + begin, block, w);
+    float* part = x + begin;
+    std::int64_t width = 1;
+    if (block >= kVectors * kLanes) {
+      for (std::int64_t i = 0; i < block; i += kVectors * kLanes) {
+        FirstButterflies<kVectors>(part + i, norm);
+      }
+      width = kVectors * kLanes;
+    } else if (block >= kLanes) {
+      for (std::int64_t i = 0; i < block; i += kLanes) {
+        FirstButterflies<1>(part + i, norm);
+      }
+      width = kLanes;
+    } else {
+      StorePart(hn::Mul(LoadPart(part, block), norm), block, part);
     }
-    for (; w < block; w *= 2) {
-      Butterfly(x + begin, block, w);
+    for (; width >= kLanes && 2 * width < block; width *= 4) {
+      TwoButterflies(part, block, width);
+    }
+    for (; width < block; width *= 2) {
+      Butterfly(part, block, width);
     }
   }
 }
@@ -275,16 +310,14 @@ HWY_INLINE void StoreQuantized(Floats scaled, std::uint8_t* out) {
 }
 
 float Quantize(const float* x, std::int64_t n, std::uint8_t* out) {
-  const Floats largest = Fold(
-      n, Zero(),
-      [&](Floats best, std::int64_t i, auto lanes) {
-        return Larger(hn::Abs(Load(x + i, lanes)), best);
+  // As integers, the sizes have the order of the numbers, and ∞ and NaN are above all of them.
+  const Ints largest = Fold(
+      n, hn::Zero(IntTag()),
+      [&](Ints best, std::int64_t i, auto lanes) {
+        return hn::Max(best, hn::BitCast(IntTag(), hn::Abs(Load(x + i, lanes))));
       },
-      Larger);
-  const float nothing = SumOver(n, [&](Floats sum, std::int64_t i, auto lanes) {
-    return NanUnlessFinite(sum, Load(x + i, lanes));
-  });
-  const float most = Max(largest);
+      [](Ints a, Ints b) { return hn::Max(a, b); });
+  const float most = hn::GetLane(hn::BitCast(FloatTag(), hn::MaxOfLanes(IntTag(), largest)));
   // If all are 0, or so small that the quotient overflows, all become 0.
   const float quotient = 127.0F / most;
   const Floats to_int = Broadcast(quotient <= kLargest ? quotient : 0.0F);
@@ -297,7 +330,7 @@ float Quantize(const float* x, std::int64_t n, std::uint8_t* out) {
     StoreQuantized(hn::Mul(LoadPart(x + i, n - i), to_int), last);
     std::memcpy(out + i, last, static_cast<std::size_t>(n - i));
   }
-  return most / 127.0F + nothing;
+  return most / 127.0F + most * 0.0F;  // NaN if `most` is not finite.
 }
 
 void Dequantize(const std::int32_t* sums, const std::int32_t* offsets, const float* scales,

@@ -133,12 +133,12 @@ HWY_INLINE void ForVectors(std::int64_t n, const Step& step) {
 /// Folds n numbers as step(folded, i, Whole() or Part()) does, from `start`: in four chains of
 /// vectors, so that a step need not wait for the one before it. The order depends on n alone.
 /// combine(a, b) joins two chains.
-template <typename Step, typename Combine>
-HWY_INLINE Floats Fold(std::int64_t n, Floats start, const Step& step, const Combine& combine) {
-  Floats a = start;
-  Floats b = start;
-  Floats c = start;
-  Floats d = start;
+template <typename V, typename Step, typename Combine>
+HWY_INLINE V Fold(std::int64_t n, V start, const Step& step, const Combine& combine) {
+  V a = start;
+  V b = start;
+  V c = start;
+  V d = start;
   std::int64_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
     a = step(a, i, Whole());
@@ -220,15 +220,15 @@ HWY_INLINE Floats Widen(const std::uint16_t* x) {
   return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits));
 }
 
-/// Rounds to bfloat16, ties to even. The result is in the low half of each lane.
-HWY_INLINE Bits RoundToBf16(Floats x) {
+/// Rounds to bfloat16, ties to even. Each lane is the 16 bits, with their first one repeated.
+HWY_INLINE Ints RoundToBf16(Floats x) {
   const Bits bits = hn::BitCast(BitTag(), x);
-  const Bits upper = hn::ShiftRight<16>(bits);
-  const Bits odd = hn::And(upper, hn::Set(BitTag(), 1));
-  const Bits rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(BitTag(), 0x7FFF)), odd));
+  const Bits odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(BitTag(), 1));
+  const Bits rounded = hn::Add(hn::Add(bits, hn::Set(BitTag(), 0x7FFF)), odd);
   // Rounding could carry a NaN to infinity.
-  const Bits quiet_nan = hn::Or(upper, hn::Set(BitTag(), 0x40));
-  return hn::IfThenElse(hn::RebindMask(BitTag(), hn::IsNaN(x)), quiet_nan, rounded);
+  const Bits quiet_nan = hn::Or(bits, hn::Set(BitTag(), 0x400000));
+  const auto is_nan = hn::RebindMask(BitTag(), hn::IsNaN(x));
+  return hn::ShiftRight<16>(hn::BitCast(IntTag(), hn::IfThenElse(is_nan, quiet_nan, rounded)));
 }
 
 HWY_INLINE void StoreRounded(Floats x, std::uint16_t* out) {
@@ -236,9 +236,25 @@ HWY_INLINE void StoreRounded(Floats x, std::uint16_t* out) {
   const __m256bh half = _mm512_cvtneps_pbh(x.raw);
   std::memcpy(out, &half, sizeof(half));
 #else
-  // The narrowing saturates, but no lane exceeds 16 bits.
-  const Ints rounded = hn::BitCast(IntTag(), RoundToBf16(x));
-  hn::StoreU(hn::DemoteTo(HalfTag(), rounded), HalfTag(), out);
+  const hn::Rebind<std::int16_t, FloatTag> tag;
+  hn::StoreU(hn::BitCast(HalfTag(), hn::DemoteTo(tag, RoundToBf16(x))), HalfTag(), out);
+#endif
+}
+
+/// Stores a, then b.
+HWY_INLINE void StoreRounded(Floats a, Floats b, std::uint16_t* out) {
+#if HWY_CAP_GE256 && !HWY_CAP_GE512
+  // Narrows both at once, which leaves halves of a and b by turns.
+  const hn::ScalableTag<std::int16_t> narrow;
+  const Ints mixed =
+      hn::BitCast(IntTag(), hn::ReorderDemote2To(narrow, RoundToBf16(a), RoundToBf16(b)));
+  static constexpr std::int32_t kOrder[] = {0, 1, 4, 5, 2, 3, 6, 7};
+  const Ints ordered = hn::TableLookupLanes(mixed, hn::SetTableIndices(IntTag(), kOrder));
+  const hn::ScalableTag<std::uint16_t> tag;
+  hn::StoreU(hn::BitCast(tag, ordered), tag, out);
+#else
+  StoreRounded(a, out);
+  StoreRounded(b, out + kLanes);
 #endif
 }
 
