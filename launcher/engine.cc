@@ -78,11 +78,13 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
   options.arithmetic =
       shard::AgreeOnArithmetic(group_, features, shard::PrecisionFromName(flags.dtype));
   LogMissingFeatures(group_, features, options.arithmetic.features);
-  const shard::ProductPrecisions precisions = options.arithmetic.products.precisions();
-  dtype_ = shard::Name(precisions.layers);
+  dtype_ = shard::Name(options.arithmetic.products.layers);
   const RankShare share = ShareOfThisRank(group_);
+  shard::HeldWeights weights;
   proto::StartupPhase(group_, [&] {
-    limits_ = MakeEngineLimits(flags, config_, precisions, group_.size(), share.memory);
+    weights = shard::HoldWeights(options.arithmetic.products, shard::Checkpoint::Open(flags.model),
+                                 config_);
+    limits_ = MakeEngineLimits(flags, config_, weights, group_.size(), share.memory);
     if (is_root()) {
       Configure(flags);
       prepare_root();
@@ -109,7 +111,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     const double seconds = rank_->load_seconds();
     const auto bytes = static_cast<double>(
         shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), plan,
-                              precisions)
+                              weights)
             .weights);
     spdlog::info(
         "{} ({}), {} rank{} x {} thread{}, dtype {}; {:.1f} MB of weights a rank read and packed "

@@ -45,6 +45,11 @@ bool BackendEntry::supports(Precision precision, CpuFeatures features) const {
   return has_features && (passes_check == nullptr || passes_check(precision));
 }
 
+std::int64_t BackendEntry::WeightSize(Precision precision, Dtype stored) const {
+  const bool may_differ = held_type != nullptr && precision != kInt8;
+  return may_differ ? ItemSize(held_type(precision, stored)) : ElementSize(precision);
+}
+
 std::span<const BackendEntry> Backends() { return kBackends; }
 
 }  // namespace scorecast::shard

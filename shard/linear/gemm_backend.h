@@ -21,6 +21,9 @@ inline constexpr std::int64_t kMostTileRows = 128;
 /// Source of a weight W [out, in], read in chunks of outputs.
 struct WeightSource {
   std::vector<std::int64_t> widths;  ///< Number of outputs of each chunk; they add up to `out`.
+  /// Outputs of a chunk that an epilogue needs at the same time, e.g. those of a head. The last
+  /// group of a chunk may be narrower.
+  std::int64_t group = 1;
   std::int64_t in = 0;
   /// The narrowest type that holds every number that `read` gives, as far as it is known from the
   /// types in the checkpoint. A backend may keep the numbers in it without rounding them.

@@ -1,5 +1,7 @@
 #include "shard/linear/linear.h"
 
+#include <numeric>
+
 #include "proto/base/check.h"
 #include "shard/runtime/touch_pages.h"
 
@@ -16,42 +18,84 @@ void TileScratch::Touch(ThreadPool& pool) {
   TouchPages(std::as_writable_bytes(tiles_.span()), pool);
 }
 
+namespace {
+
+std::int64_t DivideUp(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
 Linear::Linear(GemmBackend& backend, Precision precision, const WeightSource& source,
                ThreadPool& pool, TileScratch& scratch)
-    : in_(source.in), starts_({0}), scratch_(&scratch) {
+    : in_(source.in), starts_({0}), first_groups_({0}), scratch_(&scratch) {
   for (const std::int64_t width : source.widths) {
     scratch.Reserve(width);
     starts_.push_back(starts_.back() + width);
   }
+  group_ = source.group;
   if (out_features() > 0 && in_ > 0) {
     weight_ = backend.Pack(precision, source, pool);
+    const std::int64_t granule = weight_->column_granule();
+    group_ = granule == kWholeChunk ? kWholeChunk : std::lcm(group_, granule);
+  }
+  for (const std::int64_t width : source.widths) {
+    first_groups_.push_back(first_groups_.back() + 1 + (width - 1) / group_);
   }
 }
 
-Linear::Cut Linear::CutRows(std::int64_t rows, std::int64_t chunks, int threads) {
-  if (rows == 0 || chunks == 0) {
+Linear::Cut Linear::CutProduct(std::int64_t rows, proto::Range chunks, int threads) const {
+  if (rows == 0 || chunks.size() == 0) {
     return {};
   }
-  const auto divide = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   constexpr std::int64_t kTasksAThread = 12;
-  const std::int64_t granules = divide(rows, kRowGranule);
-  const std::int64_t wanted = std::max(divide(granules * kRowGranule, kMostTileRows),
-                                       divide(kTasksAThread * threads, chunks));
-  const std::int64_t height = divide(granules, std::min(wanted, granules));
-  return {divide(granules, height), height * kRowGranule};
+  // Multiplications and additions: at least some microseconds.
+  constexpr std::int64_t kSmallestTask = 1 << 15;
+  const auto first = static_cast<std::size_t>(chunks.begin);
+  const auto end = static_cast<std::size_t>(chunks.end);
+  const std::int64_t outputs = starts_[end] - starts_[first];
+  Cut cut;
+  cut.groups = {first_groups_[first], first_groups_[end]};
+  const std::int64_t granules = DivideUp(rows, kRowGranule);
+  const std::int64_t least_panels = DivideUp(granules * kRowGranule, kMostTileRows);
+  const std::int64_t wanted =
+      std::clamp<std::int64_t>(rows * outputs * in_ / kSmallestTask, 1,
+                               std::max(kTasksAThread * threads, least_panels * chunks.size()));
+  // Parts of almost as many groups each, so that no thread waits for a larger part.
+  const std::int64_t groups_a_part =
+      std::max<std::int64_t>(cut.groups.size() * least_panels / wanted, 1);
+  cut.parts = DivideUp(cut.groups.size(), groups_a_part);
+  const std::int64_t panels = std::max(least_panels, DivideUp(wanted, cut.parts));
+  const std::int64_t height = DivideUp(granules, std::min(panels, granules));
+  cut.panels = DivideUp(granules, height);
+  cut.height = height * kRowGranule;
+  return cut;
 }
 
-ProductTile Linear::Multiply(const Activations& x, std::int64_t rows, std::int64_t first_row,
-                             std::int64_t height, std::int64_t chunk, int thread) const {
+Linear::Columns Linear::TakeFromOneChunk(proto::Range& groups) const {
+  const auto next = std::ranges::upper_bound(first_groups_, groups.begin);
+  const auto chunk = next - first_groups_.begin() - 1;
   const auto at = static_cast<std::size_t>(chunk);
-  const ProductTile tile = {.first_row = first_row,
-                            .rows = std::min(height, rows - first_row),
-                            .columns = {starts_[at], starts_[at + 1]},
+  const std::int64_t width = starts_[at + 1] - starts_[at];
+  const std::int64_t begin = groups.begin - first_groups_[at];
+  groups.begin = std::min(*next, groups.end);
+  const std::int64_t end = groups.begin - first_groups_[at];
+  if (groups.begin == *next) {
+    return {chunk, {begin * group_, width}};
+  }
+  return {chunk, {begin * group_, end * group_}};
+}
+
+ProductTile Linear::Multiply(const Activations& x, Panel panel, const Columns& columns,
+                             int thread) const {
+  const std::int64_t start = starts_[static_cast<std::size_t>(columns.chunk)];
+  const ProductTile tile = {.first_row = panel.first_row,
+                            .rows = panel.rows,
+                            .columns = {start + columns.range.begin, start + columns.range.end},
                             .data = scratch_->Of(thread)};
   if (weight_ == nullptr) {
     std::fill_n(tile.data, tile.rows * tile.columns.size(), 0.0F);
   } else {
-    weight_->Multiply(x, first_row, tile.rows, chunk, {0, tile.columns.size()}, tile.data, thread);
+    weight_->Multiply(x, panel.first_row, panel.rows, columns.chunk, columns.range, tile.data,
+                      thread);
   }
   return tile;
 }

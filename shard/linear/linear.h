@@ -33,13 +33,14 @@ class TileScratch {
 struct ProductTile {
   std::int64_t first_row = 0;
   std::int64_t rows = 0;  ///< Without padding.
-  proto::Range columns;   ///< The outputs that the tile covers.
+  proto::Range columns;   ///< The outputs that the tile covers: whole groups of one chunk.
   float* data = nullptr;  ///< [rows][columns.size()]
 
   float* Row(std::int64_t row) const { return data + (row - first_row) * columns.size(); }
 };
 
-/// y = x · Wᵀ for this rank's part of a weight.
+/// y = x · Wᵀ for this rank's part of a weight. A product is divided into tasks: panels of rows
+/// times ranges of outputs, both as even as possible. Neither changes a bit.
 class Linear {
  public:
   /// `source` may have no outputs or no inputs, because a rank may own nothing of a layer.
@@ -55,11 +56,15 @@ class Linear {
   template <typename Epilogue>
   void Forward(const Activations& x, std::int64_t rows, proto::Range chunks, ThreadPool& pool,
                const Epilogue& epilogue) const {
-    const Cut cut = CutRows(rows, chunks.size(), pool.threads());
-    pool.ParallelFor(cut.panels * chunks.size(), [&](std::int64_t task, int thread) {
-      // Chunk by chunk, so that tasks that run at the same time share a part of the weight.
+    const Cut cut = CutProduct(rows, chunks, pool.threads());
+    pool.ParallelFor(cut.panels * cut.parts, [&](std::int64_t task, int thread) {
+      // Part by part, so that a thread uses a part of the weight for all rows.
       const std::int64_t row = task % cut.panels * cut.height;
-      epilogue(Multiply(x, rows, row, cut.height, chunks.begin + task / cut.panels, thread));
+      const Panel panel = {row, std::min(cut.height, rows - row)};
+      proto::Range groups = cut.Part(task / cut.panels);
+      while (groups.size() > 0) {
+        epilogue(Multiply(x, panel, TakeFromOneChunk(groups), thread));
+      }
     });
   }
   template <typename Epilogue>
@@ -71,17 +76,39 @@ class Linear {
  private:
   struct Cut {
     std::int64_t panels = 0;
-    std::int64_t height = 0;
-  };
-  /// Divides the rows into panels of almost equal height, and into enough of them for all threads.
-  static Cut CutRows(std::int64_t rows, std::int64_t chunks, int threads);
+    std::int64_t height = 0;  ///< Rows of a panel; the last one may be lower.
+    std::int64_t parts = 0;
+    proto::Range groups;  ///< All groups of the product.
 
-  ProductTile Multiply(const Activations& x, std::int64_t rows, std::int64_t first_row,
-                       std::int64_t height, std::int64_t chunk, int thread) const;
+    proto::Range Part(std::int64_t part) const {
+      return {groups.begin + groups.size() * part / parts,
+              groups.begin + groups.size() * (part + 1) / parts};
+    }
+  };
+  struct Panel {
+    std::int64_t first_row = 0;
+    std::int64_t rows = 0;
+  };
+  /// Outputs of one chunk, counted from its first.
+  struct Columns {
+    std::int64_t chunk = 0;
+    proto::Range range;
+  };
+
+  /// Divides a product into enough tasks for all threads, but none that is too small to be worth
+  /// starting.
+  Cut CutProduct(std::int64_t rows, proto::Range chunks, int threads) const;
+  /// Removes those groups from the front of `groups` that belong to one chunk; returns their
+  /// outputs.
+  Columns TakeFromOneChunk(proto::Range& groups) const;
+  ProductTile Multiply(const Activations& x, Panel panel, const Columns& columns, int thread) const;
 
   std::int64_t in_;
-  std::vector<std::int64_t> starts_;  // [chunks + 1]: the first output of each chunk, then the
-                                      // number of outputs.
+  std::vector<std::int64_t> starts_;        // [chunks + 1]: the first output of each chunk, then
+                                            // the number of outputs.
+  std::int64_t group_ = 1;                  // Outputs that are computed together.
+  std::vector<std::int64_t> first_groups_;  // [chunks + 1]: the first group of each chunk, then the
+                                            // number of groups.
   TileScratch* scratch_;
   std::unique_ptr<PackedWeight> weight_;  // Null if this rank owns nothing.
 };

@@ -72,10 +72,12 @@ void ScaleColumns(const std::vector<float>& factors, std::int64_t count, float* 
   }
 }
 
-/// Packs rows of weights, one below the other. `chunks` lists the rows of every chunk.
+/// Packs rows of weights, one below the other. `chunks` lists the rows of every chunk, which are
+/// used in groups of `group`.
 Linear PackRows(const Packing& packing, const std::vector<std::vector<RowBlock>>& chunks,
-                std::int64_t in, const std::vector<float>& column_factors) {
+                std::int64_t group, std::int64_t in, const std::vector<float>& column_factors) {
   WeightSource source;
+  source.group = group;
   source.in = in;
   std::set<Dtype> types;
   for (const std::vector<RowBlock>& chunk : chunks) {
@@ -184,16 +186,20 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
   std::vector<std::vector<RowBlock>> gate_up_chunks;
   std::int64_t begin = i.begin;
   for (const std::int64_t size : Chunks(i.size(), kChunkOutputs / 2)) {
-    const Range rows = {begin, begin + size};
-    gate_up_chunks.push_back({{&gate, rows}, {&up, rows}});
-    begin += size;
+    std::vector<RowBlock>& chunk = gate_up_chunks.emplace_back();
+    for (const std::int64_t end = begin + size; begin < end;) {
+      const Range rows = {begin, std::min(begin + kGateBlock, end)};
+      chunk.push_back({&gate, rows});
+      chunk.push_back({&up, rows});
+      begin = rows.end;
+    }
   }
 
   return Layer{
       .index = index,
       .options = config.layers[static_cast<std::size_t>(index)],
       .input_norm = std::move(input_norm),
-      .qkv = PackRows(packing, qkv_chunks, hidden, input_factors),
+      .qkv = PackRows(packing, qkv_chunks, config.head_dim, hidden, input_factors),
       .query_chunks = query_chunks,
       .qkv_bias = std::move(qkv_bias),
       .query_norm = reader.Norm(Role::kQueryNorm),
@@ -202,7 +208,7 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .output_bias = reader.Vector(Role::kOutputBias),
       .post_attention_norm = reader.Norm(Role::kPostAttentionNorm),
       .pre_feedforward_norm = std::move(pre_feedforward_norm),
-      .gate_up = PackRows(packing, gate_up_chunks, hidden, pre_feedforward_factors),
+      .gate_up = PackRows(packing, gate_up_chunks, 2 * kGateBlock, hidden, pre_feedforward_factors),
       .gate_bias = reader.Vector(Role::kGateBias),
       .up_bias = reader.Vector(Role::kUpBias),
       .down = PackColumns(packing, reader.Tensor(Role::kDown), hidden, i),

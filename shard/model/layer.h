@@ -11,6 +11,9 @@
 
 namespace scorecast::shard {
 
+/// Rows of gate that stand together in Layer::gate_up. The last block of a chunk may be narrower.
+inline constexpr std::int64_t kGateBlock = 32;
+
 /// This rank's part of one decoder layer. q, kv and i are the widths of the rank's query heads, its
 /// K/V heads and its intermediate range; h is hidden_size. A vector is empty if the layer does not
 /// have it.
@@ -25,13 +28,14 @@ struct Layer {
   std::vector<float> key_norm;     ///< [head_dim]
   Linear output;                   ///< [h, q]: gives this rank's summand.
   std::vector<float> output_bias;  ///< [h], added once, to the sum over ranks.
-  std::vector<float> post_attention_norm;    ///< [h]: norm of that sum.
-  std::vector<float> pre_feedforward_norm;   ///< [h]
-  Linear gate_up;                            ///< [2 i, h]: in each chunk gate, then up.
-  std::vector<float> gate_bias;              ///< [i]
-  std::vector<float> up_bias;                ///< [i]
-  Linear down;                               ///< [h, i]: gives this rank's summand.
-  std::vector<float> down_bias;              ///< [h], added once, to the sum over ranks.
+  std::vector<float> post_attention_norm;   ///< [h]: norm of that sum.
+  std::vector<float> pre_feedforward_norm;  ///< [h]
+  Linear gate_up;                           ///< [2 i, h]: blocks of kGateBlock gates, each followed
+                                            ///< by as many ups.
+  std::vector<float> gate_bias;             ///< [i]
+  std::vector<float> up_bias;               ///< [i]
+  Linear down;                              ///< [h, i]: gives this rank's summand.
+  std::vector<float> down_bias;             ///< [h], added once, to the sum over ranks.
   std::vector<float> post_feedforward_norm;  ///< [h]: norm of that sum.
 };
 

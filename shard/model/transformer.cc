@@ -296,21 +296,24 @@ void Transformer::Attend(const Pass& pass, const Layer& layer, const PassRows& r
 void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
   const bool is_rounded_at_once = work_.down_input.precision == Precision::kBfloat16;
   layer.gate_up.Forward(normed_, rows.size(), pool_, [&](const ProductTile& tile) {
-    const std::int64_t width = tile.columns.size() / 2;
-    const std::int64_t first = tile.columns.begin / 2;
+    const Range all = {tile.columns.begin / 2, tile.columns.end / 2};
     for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
       float* gate = tile.Row(row);
-      float* up = gate + width;
-      if (!layer.gate_bias.empty()) {
-        kernels_.add(layer.gate_bias.data() + first, width, gate);
-        kernels_.add(layer.up_bias.data() + first, width, up);
-      }
-      if (is_rounded_at_once) {
-        activate_(gate, up, width, gate);
-        kernels_.to_bf16(gate, width,
-                         reinterpret_cast<std::uint16_t*>(work_.down_input.Row(row)) + first);
-      } else {
-        activate_(gate, up, width, work_.activated[row] + first);
+      for (std::int64_t first = all.begin; first < all.end; first += kGateBlock) {
+        const std::int64_t width = std::min(kGateBlock, all.end - first);
+        float* up = gate + width;
+        if (!layer.gate_bias.empty()) {
+          kernels_.add(layer.gate_bias.data() + first, width, gate);
+          kernels_.add(layer.up_bias.data() + first, width, up);
+        }
+        if (is_rounded_at_once) {
+          activate_(gate, up, width, gate);
+          kernels_.to_bf16(gate, width,
+                           reinterpret_cast<std::uint16_t*>(work_.down_input.Row(row)) + first);
+        } else {
+          activate_(gate, up, width, work_.activated[row] + first);
+        }
+        gate = up + width;
       }
     }
   });

@@ -1,6 +1,8 @@
 #include "shard/runtime/thread_pool.h"
 
+#include <algorithm>
 #include <chrono>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -38,9 +40,31 @@ bool Poll(Ready ready) {
   return ready();
 }
 
+std::uint64_t Share(std::int64_t begin, std::int64_t end) {
+  return static_cast<std::uint64_t>(end) << 32U | static_cast<std::uint64_t>(begin);
+}
+
+/// Takes the first or the last task of a share; -1 if it is empty. A share may be of a later round
+/// than the thread has been started for: the task is then of that round, too.
+std::int64_t Take(std::atomic<std::uint64_t>& share, bool last) {
+  std::uint64_t seen = share.load(std::memory_order_relaxed);
+  while (true) {
+    const auto begin = static_cast<std::int64_t>(seen & 0xFFFF'FFFFU);
+    const auto end = static_cast<std::int64_t>(seen >> 32U);
+    if (begin == end) {
+      return -1;
+    }
+    const std::uint64_t rest = last ? Share(begin, end - 1) : Share(begin + 1, end);
+    if (share.compare_exchange_weak(seen, rest, std::memory_order_acquire,
+                                    std::memory_order_relaxed)) {
+      return last ? end - 1 : begin;
+    }
+  }
+}
+
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : slots_(static_cast<std::size_t>(std::max(threads, 1))) {
   proto::Check(threads >= 1, "a pool has at least the calling thread");
   try {
     for (int t = 1; t < threads; ++t) {
@@ -56,54 +80,78 @@ ThreadPool::ThreadPool(int threads) {
 ThreadPool::~ThreadPool() { StopWorkers(); }
 
 void ThreadPool::StopWorkers() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    ++round_;
+  stop_ = true;
+  for (Slot& slot : slots_) {
+    ++slot.rounds;
+    slot.rounds.notify_one();
   }
-  start_.notify_all();
+}
+
+std::uint64_t ThreadPool::tasks_begun() const {
+  std::uint64_t begun = 0;
+  for (const Slot& slot : slots_) {
+    begun += slot.begun.load(std::memory_order_relaxed);
+  }
+  return begun;
+}
+
+void ThreadPool::RunTask(std::int64_t i, int thread) {
+  std::atomic<std::uint64_t>& begun = slots_[static_cast<std::size_t>(thread)].begun;
+  begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  task_.call(task_.object, i, thread);
 }
 
 void ThreadPool::TakeTasks(int thread) {
-  while (true) {
-    const std::int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
-    if (i >= count_) {
-      return;
-    }
-    try {
-      task_.call(task_.object, i, thread);
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (fault_ == nullptr) {
-        fault_ = std::current_exception();
+  const auto own = static_cast<std::size_t>(thread);
+  std::int64_t taken = 0;
+  for (std::size_t next = 0; next < slots_.size(); ++next) {
+    std::atomic<std::uint64_t>& share = slots_[(own + next) % slots_.size()].share;
+    for (std::int64_t i = Take(share, next > 0); i >= 0; i = Take(share, next > 0)) {
+      ++taken;
+      if (failed_.load(std::memory_order_relaxed)) {
+        continue;
       }
-      next_.store(count_, std::memory_order_relaxed);
+      try {
+        RunTask(i, thread);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (fault_ == nullptr) {
+          fault_ = std::current_exception();
+        }
+        failed_.store(true, std::memory_order_relaxed);
+      }
     }
+  }
+  if (taken > 0) {  // Once for all of them, because all threads write this number.
+    left_.fetch_sub(taken, std::memory_order_release);
   }
 }
 
 void ThreadPool::Run(std::int64_t count, TaskRef task) {
-  if (count <= 0) {
-    return;
-  }
-  if (workers_.empty() || count == 1) {
+  proto::Check(count < std::int64_t{1} << 32U, "a share's borders have 32 bits");
+  task_ = task;
+  const std::int64_t sharers = std::min<std::int64_t>(count, threads());
+  if (sharers <= 1) {
     for (std::int64_t i = 0; i < count; ++i) {
-      next_.store(i, std::memory_order_relaxed);  // For tasks_begun only.
-      task.call(task.object, i, 0);
+      RunTask(i, 0);
     }
     return;
   }
-  task_ = task;
-  count_ = count;
-  next_.store(0, std::memory_order_relaxed);
-  running_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  {
-    const std::lock_guard lock(mutex_);
-    round_.fetch_add(1, std::memory_order_release);
+  failed_.store(false, std::memory_order_relaxed);
+  left_.store(count, std::memory_order_relaxed);
+  const std::span<Slot> sharing = std::span(slots_).first(static_cast<std::size_t>(sharers));
+  std::int64_t begin = 0;
+  for (std::int64_t t = 0; t < sharers; ++t) {
+    const std::int64_t end = count * (t + 1) / sharers;
+    sharing[static_cast<std::size_t>(t)].share.store(Share(begin, end), std::memory_order_release);
+    begin = end;
   }
-  start_.notify_all();
+  for (Slot& slot : sharing.subspan(1)) {
+    ++slot.rounds;
+    slot.rounds.notify_one();
+  }
   TakeTasks(0);
-  while (!Poll([this] { return running_.load(std::memory_order_acquire) == 0; })) {
+  while (!Poll([this] { return left_.load(std::memory_order_acquire) == 0; })) {
     std::this_thread::yield();
   }
   if (fault_ != nullptr) {
@@ -112,19 +160,17 @@ void ThreadPool::Run(std::int64_t count, TaskRef task) {
 }
 
 void ThreadPool::Work(int thread) {
-  std::uint64_t seen = 0;
+  std::atomic<std::uint32_t>& rounds = slots_[static_cast<std::size_t>(thread)].rounds;
+  std::uint32_t seen = 0;
   while (true) {
-    const auto started = [&] { return round_.load(std::memory_order_acquire) != seen; };
-    if (!Poll(started)) {
-      std::unique_lock lock(mutex_);
-      start_.wait(lock, started);
+    if (!Poll([&] { return rounds.load(std::memory_order_acquire) != seen; })) {
+      rounds.wait(seen, std::memory_order_acquire);
     }
-    seen = round_.load(std::memory_order_acquire);
+    seen = rounds.load(std::memory_order_acquire);
     if (stop_) {
       return;
     }
     TakeTasks(thread);
-    running_.fetch_sub(1, std::memory_order_release);
   }
 }
 

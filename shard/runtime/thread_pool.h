@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -13,7 +12,9 @@ namespace scorecast::shard {
 
 /// The threads of one rank, including the calling one. Any thread may run any task, in any order,
 /// so a task's result must not depend on the thread that runs it or on the tasks that run beside
-/// it.
+/// it. Each thread begins with a share of neighbouring tasks, which is the same in every loop of as
+/// many tasks: what a task reads is often still in the cache of its thread, or in memory near it. A
+/// thread that is done takes tasks from the ends of the others' shares.
 class ThreadPool {
  public:
   /// `threads` ≥ 1 includes the caller. StartupError if the system gives no more threads.
@@ -22,17 +23,15 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  int threads() const { return static_cast<int>(slots_.size()); }
 
   /// A number that changes as long as tasks are begun. Any thread may call it.
-  std::uint64_t tasks_begun() const {
-    return (round_.load(std::memory_order_relaxed) << 32U) +
-           static_cast<std::uint64_t>(next_.load(std::memory_order_relaxed));
-  }
+  std::uint64_t tasks_begun() const;
 
   /// Calls task(i, thread) for every i in [0, count), thread in [0, threads()), and returns when
-  /// all are done. If tasks throw, it throws the first exception again, after the last task has
-  /// ended. Not reentrant; called by one thread only. Allocates nothing.
+  /// all are done. Wakes no more threads than there are tasks. If tasks throw, it throws the first
+  /// exception again, after the last task has ended. Not reentrant; called by one thread only.
+  /// Allocates nothing. `count` is below 2³².
   template <typename Task>
   void ParallelFor(std::int64_t count, Task&& task) {
     using Plain = std::remove_reference_t<Task>;
@@ -48,20 +47,29 @@ class ThreadPool {
     void (*call)(void* object, std::int64_t i, int thread) = nullptr;
   };
 
+  /// What the other threads see of one of them. Each slot has cache lines of its own.
+  struct alignas(128) Slot {
+    std::atomic<std::uint64_t> share = 0;   // Tasks to take: the first, and the end in the upper
+                                            // half.
+    std::atomic<std::uint32_t> rounds = 0;  // Raised to start a round on this thread, or to end it.
+    std::atomic<std::uint64_t> begun = 0;   // Tasks begun; only this thread writes it.
+  };
+
   void Run(std::int64_t count, TaskRef task);
   void Work(int thread);
+  /// Runs tasks until all are taken.
   void TakeTasks(int thread);
+  void RunTask(std::int64_t i, int thread);
   void StopWorkers();
 
+  // A thread that has taken a task sees what was written to these members before the shares.
   TaskRef task_;
-  std::int64_t count_ = 0;
-  std::atomic<std::int64_t> next_ = 0;
-  std::atomic<int> running_ = 0;          // Workers that have not finished this round.
-  std::atomic<std::uint64_t> round_ = 0;  // Raised to start a round.
+  std::atomic<std::int64_t> left_ = 0;  // Tasks that have not ended.
+  std::atomic<bool> failed_ = false;    // Tasks not yet begun are skipped.
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::exception_ptr fault_;  // The first of this round; guarded by mutex_.
-  std::condition_variable start_;
+  std::vector<Slot> slots_;
   std::vector<std::jthread> workers_;  // Last, so that the threads end before the members they use.
 };
 

@@ -217,15 +217,17 @@ std::vector<float> Part(const reference::Tensor& tensor, Range range) {
   return {tensor.values.begin() + range.begin, tensor.values.begin() + range.end};
 }
 
-/// The rows of Layer::gate_up: for each chunk, those of gate and then those of up.
+/// The rows of Layer::gate_up: for each block of each chunk, those of gate and then those of up.
 Matrix GateUp(const reference::Tensor& gate, const reference::Tensor& up, Range rows, Range all) {
   Matrix gate_up;
   std::int64_t begin = rows.begin;
   for (const std::int64_t width : Chunks(rows.size(), kChunkOutputs / 2)) {
-    const Range part = {begin, begin + width};
-    AppendBlock(gate, part, all, gate_up);
-    AppendBlock(up, part, all, gate_up);
-    begin += width;
+    for (const std::int64_t end = begin + width; begin < end;) {
+      const Range part = {begin, std::min(begin + kGateBlock, end)};
+      AppendBlock(gate, part, all, gate_up);
+      AppendBlock(up, part, all, gate_up);
+      begin = part.end;
+    }
   }
   return gate_up;
 }

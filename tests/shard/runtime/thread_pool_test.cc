@@ -1,5 +1,6 @@
 #include "shard/runtime/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -94,6 +95,63 @@ TEST_P(ThreadPoolTest, EndsWhetherUsedOrNot) {
   }
 }
 
+/// Holds the calling task until `count` tasks have arrived.
+void Meet(std::atomic<int>& arrived, int count) {
+  ++arrived;
+  while (arrived < count) {
+    std::this_thread::yield();
+  }
+}
+
+// A thread takes the first task of its own share, before those of others.
+TEST_P(ThreadPoolTest, EachThreadBeginsWithItsShare) {
+  ThreadPool pool(GetParam());
+  const auto threads = static_cast<std::size_t>(GetParam());
+  for (const int tasks_a_thread : {1, 3}) {
+    std::vector<int> of_task(threads * static_cast<std::size_t>(tasks_a_thread), -1);
+    std::atomic<int> arrived = 0;
+    pool.ParallelFor(static_cast<std::int64_t>(of_task.size()), [&](std::int64_t i, int thread) {
+      of_task[static_cast<std::size_t>(i)] = thread;
+      if (i % tasks_a_thread == 0) {
+        Meet(arrived, GetParam());
+      }
+    });
+    for (int thread = 0; thread < GetParam(); ++thread) {
+      EXPECT_EQ(of_task[static_cast<std::size_t>(thread * tasks_a_thread)], thread);
+    }
+  }
+}
+
+// The pool's threads have never been started, so that none of them is still looking for tasks.
+TEST_P(ThreadPoolTest, StartsNoMoreThreadsThanTasks) {
+  for (int count = 1; count <= GetParam(); ++count) {
+    ThreadPool pool(GetParam());
+    std::atomic<int> largest = 0;
+    std::atomic<int> arrived = 0;
+    pool.ParallelFor(count, [&](std::int64_t, int thread) {
+      Meet(arrived, count);
+      int seen = largest;
+      while (seen < thread && !largest.compare_exchange_weak(seen, thread)) {
+      }
+    });
+    EXPECT_EQ(largest, count - 1);
+  }
+}
+
+TEST_P(ThreadPoolTest, CountsTheTasksBegun) {
+  ThreadPool pool(GetParam());
+  std::uint64_t expected = pool.tasks_begun();
+  for (const std::int64_t count : {0, 1, 2, 5, 100}) {
+    std::atomic<int> unchanged = 0;
+    const std::uint64_t before = pool.tasks_begun();
+    pool.ParallelFor(count,
+                     [&](std::int64_t, int) { unchanged += pool.tasks_begun() == before ? 1 : 0; });
+    EXPECT_EQ(unchanged, 0) << "a task had begun that was not counted";
+    expected += static_cast<std::uint64_t>(count);
+    EXPECT_EQ(pool.tasks_begun(), expected);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, ::testing::Values(1, 2, 3, 4, 9));
 
 TEST(ThreadPool, RunsOnSeveralThreads) {
@@ -108,6 +166,25 @@ TEST(ThreadPool, RunsOnSeveralThreads) {
     }
   });
   EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 3U);
+}
+
+// A thread holds the first task of its share until all others have ended: other threads take them.
+TEST(ThreadPool, OthersTakeTheTasksOfASlowThread) {
+  for (const int threads : {2, 3, 4}) {
+    ThreadPool pool(threads);
+    constexpr int kCount = 40;
+    for (int share = 0; share < threads; ++share) {
+      const int slow = kCount * share / threads;
+      std::atomic<int> done = 0;
+      pool.ParallelFor(kCount, [&](std::int64_t i, int) {
+        while (i == slow && done < kCount - 1) {
+          std::this_thread::yield();
+        }
+        ++done;
+      });
+      EXPECT_EQ(done, kCount);
+    }
+  }
 }
 
 // An exception on any thread reaches the caller, and the pool remains usable.
