@@ -6,11 +6,9 @@
 
 #include "proto/plan/philox.h"
 #include "shard/kernels/kernels.h"
-// The vectors come before the bodies that need them.
+// The vectors come before the attention body, which needs them.
 #include "shard/kernels/vectors_body.h"
-// The attention still has vectors of its own.
-#include "shard/kernels/attention_vectors_body.h"
-// It needs them here.
+// The kernels below need both.
 #include "shard/kernels/attention_body.h"
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
@@ -323,8 +321,8 @@ constexpr Kernels MakeKernels(InstructionSet set) {
           &Rotate,
           &Quantize,
           &Dequantize,
-          wide::MakeAttention<wide::Float32>(),
-          wide::MakeAttention<wide::Bfloat16>()};
+          MakeAttention<Float32>(),
+          MakeAttention<Bfloat16>()};
 }
 
 }  // namespace
