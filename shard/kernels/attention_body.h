@@ -229,7 +229,7 @@ template <typename E>
 HWY_INLINE float WeighSome(const float* scores, int first_group, int groups, int hidden,
                            int visible, float* state, typename E::Factor* weights) {
   const auto seen = [&](int first) {
-    const Ints lane = hn::Iota(IntTag(), first);
+    const Ints lane = hn::Add(hn::BitCast(IntTag(), LaneNumbers()), hn::Set(IntTag(), first));
     return hn::RebindMask(FloatTag(), hn::And(hn::Gt(lane, hn::Set(IntTag(), hidden - 1)),
                                               hn::Lt(lane, hn::Set(IntTag(), visible))));
   };

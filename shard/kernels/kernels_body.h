@@ -1,7 +1,7 @@
 // The one body of the kernels, written with the vectors of vectors_body.h, which are as wide as the
 // instruction set at hand has them. Each kernels_*.cc includes it once and sets
-// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`. The bodies call no
-// templates and no inline functions of other headers, except those that are always inlined
+// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`. The bodies call
+// no templates and no inline functions of other headers, except those that are always inlined
 // (HWY_INLINE): see tests/weak_symbols.sh.
 
 #include <cmath>
