@@ -300,9 +300,9 @@ void Rotate(float* x, std::int64_t n) {
   }
 }
 
-HWY_INLINE void StoreQuantized(Floats scaled, std::uint8_t* out) {
+HWY_INLINE void StoreQuantized(Floats x, Floats to_int, std::uint8_t* out) {
   // Adding 1.5 · 2²³ rounds to an integer, ties to even, and leaves it in the low bits.
-  const Floats shifted = hn::Add(scaled, Broadcast(12582912.0F + 128.0F));
+  const Floats shifted = hn::MulAdd(x, to_int, Broadcast(12582912.0F + 128.0F));
   const Bits byte = hn::And(hn::BitCast(BitTag(), shifted), hn::Set(BitTag(), 0xFF));
   hn::StoreU(hn::U8FromU32(byte), ByteTag(), out);
 }
@@ -321,11 +321,11 @@ float Quantize(const float* x, std::int64_t n, std::uint8_t* out) {
   const Floats to_int = Broadcast(quotient <= kLargest ? quotient : 0.0F);
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    StoreQuantized(hn::Mul(Load(x + i), to_int), out + i);
+    StoreQuantized(Load(x + i), to_int, out + i);
   }
   if (i < n) {
     std::uint8_t last[kLanes];
-    StoreQuantized(hn::Mul(LoadPart(x + i, n - i), to_int), last);
+    StoreQuantized(LoadPart(x + i, n - i), to_int, last);
     std::memcpy(out + i, last, static_cast<std::size_t>(n - i));
   }
   return most / 127.0F + most * 0.0F;  // NaN if `most` is not finite.
