@@ -33,7 +33,7 @@ constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}, {
 
 constexpr BackendEntry kBackends[] = {
     {"oneDNN", kOneDnnProducts, &OneDnnBackend::PassesCheck, &Make<OneDnnBackend>},
-    {"scorecast", kScorecastProducts, nullptr, &Make<PackedBackend>},
+    {"scorecast", kScorecastProducts, nullptr, &Make<PackedBackend>, &PanelType},
     {"OpenBLAS", kOpenBlasProducts, nullptr, &Make<OpenBlasBackend>},
 };
 
