@@ -11,7 +11,7 @@
 namespace scorecast::shard {
 
 /// Tiles of keys that are reduced from a fresh state. See SegmentAttention.
-inline constexpr std::int32_t kSpanTiles = 8;
+inline constexpr std::int32_t kSpanTiles = 16;
 
 /// Rows of one sequence that are attended together.
 struct AttendedRows {

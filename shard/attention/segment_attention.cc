@@ -145,7 +145,7 @@ bool SegmentAttention::ShouldDistributeSpans(const proto::ForwardPlan& plan, con
   const std::int64_t in_tiles = (tiles + threads - 1) / threads * most;
   const std::int64_t in_spans = std::max(most_of_span, (work + threads - 1) / threads);
   const std::int64_t saved = in_tiles - in_spans;
-  return 5 * saved >= in_tiles && saved >= std::int64_t{2} * kSpanTiles;
+  return 5 * saved >= in_tiles && saved >= kSpanTiles;
 }
 
 void SegmentAttention::ForwardInSpans(const proto::ForwardPlan& plan, const RowMap& map,

@@ -175,11 +175,11 @@ HWY_INLINE void ForBlocks(std::int64_t rows, std::int64_t first_group, std::int6
   ForRows<kRowsAtOnce>(0, rows, first_group, groups, block);
 }
 
-/// Raises the row's maximum to that of `best`, if it is below. Returns the factor for its sums so
-/// far: exactly 1 if the maximum does not change.
+/// Raises the row's maximum to that of `best`, if this is more than kMaximumSlack above. Returns
+/// the factor for its sums so far: exactly 1 if the maximum does not change.
 HWY_INLINE float RaiseMaximum(Floats best, float* state) {
   const float maximum = Max(best);
-  if (maximum == state[0]) {
+  if (!(maximum > state[0] + kMaximumSlack)) {
     return 1;
   }
   const float factor = hn::GetLane(Exp(Broadcast(state[0] - maximum)));
@@ -395,7 +395,8 @@ void Attend(const AttentionTile& tile) {
   }
 }
 
-/// Whether a row in this state has seen no key: the largest weight of a key that it saw is 1.
+/// Whether a row in this state has seen no key: of those that it saw, one has a weight of at
+/// least 1.
 HWY_INLINE bool HasSeenNothing(const float* state) {
   bool is_zero = true;
   for (int i = 1; i < kRowState; i += kLanes) {
@@ -418,17 +419,16 @@ void FoldSpan(const AttentionSums& span, const AttentionSums& total) {
       std::memcpy(state, from_state, kRowState * sizeof(float));
       continue;
     }
-    float factor = 1;
-    float from_factor = 1;
-    if (from_state[0] > state[0]) {
-      factor = hn::GetLane(Exp(Broadcast(state[0] - from_state[0])));
-      state[0] = from_state[0];
-    } else if (from_state[0] < state[0]) {
-      from_factor = hn::GetLane(Exp(Broadcast(from_state[0] - state[0])));
-    }
+    const float maximum = from_state[0] > state[0] ? from_state[0] : state[0];
+    // Both factors in one vector: that of the sums so far in even lanes, the span's in odd ones.
+    // One of them is exactly 1.
+    const Floats factors =
+        Exp(hn::OddEven(Broadcast(from_state[0] - maximum), Broadcast(state[0] - maximum)));
+    const Floats factor = hn::Broadcast<0>(factors);
+    const Floats from_factor = hn::Broadcast<1>(factors);
+    state[0] = maximum;
     const auto add = [&](const float* x, float* sum) {
-      Store(hn::MulAdd(Load(x), Broadcast(from_factor), hn::Mul(Load(sum), Broadcast(factor))),
-            sum);
+      Store(hn::MulAdd(Load(x), from_factor, hn::Mul(Load(sum), factor)), sum);
     };
     for (int i = 1; i < kRowState; i += kLanes) {
       add(from_state + i, state + i);

@@ -34,8 +34,13 @@ struct AttentionTile {
   float* states = nullptr;   ///< [rows][kRowState]; see there.
 };
 
-/// A row's state: the maximum so far, and the sum of exponentials so far in 16 parts.
+/// A row's state: the maximum so far, to within kMaximumSlack, and the sum of exponentials relative
+/// to it so far in 16 parts.
 inline constexpr int kRowState = 1 + kKeyLanes;
+
+/// A row's maximum is raised only by scores that are above it by more than this, so that its sums
+/// are rarely rescaled. The weight of a key is then at most exp(kMaximumSlack).
+inline constexpr float kMaximumSlack = 4;
 
 /// Initial maximum of a row's state (the initial sums are 0). No score is below it, and it is
 /// finite, so that differences to it are never NaN.

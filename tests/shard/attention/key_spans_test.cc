@@ -14,6 +14,8 @@ namespace {
 using proto::PlanSegment;
 using proto::SegmentKind;
 
+constexpr std::int32_t kSpanKeys = kSpanTiles * 64;
+
 /// A sequence all of whose rows are computed, at consecutive positions.
 class KeySpansTest : public ::testing::Test {
  protected:
@@ -52,31 +54,31 @@ class KeySpansTest : public ::testing::Test {
 };
 
 TEST_F(KeySpansTest, AreCountedFromTheChainsFirstRow) {
-  Add(SegmentKind::kPrefix, 1100);
-  for (const std::int32_t row : {0, 63, 64, 510, 511, 512, 513, 1023, 1024, 1099}) {
+  Add(SegmentKind::kPrefix, 2100);
+  for (const std::int32_t row : {0, 63, 64, 1022, 1023, 1024, 1025, 2047, 2048, 2099}) {
     SCOPED_TRACE("row " + std::to_string(row));
     const std::vector<KeySpan> spans = SpansOf(row, row + 1);
-    ASSERT_EQ(spans.size(), static_cast<std::size_t>(row / 512 + 1));
-    for (std::int32_t i = 0; i < row / 512; ++i) {
-      ExpectSpan(spans[static_cast<std::size_t>(i)], 0, 512 * i, 8);
+    ASSERT_EQ(spans.size(), static_cast<std::size_t>(row / kSpanKeys + 1));
+    for (std::int32_t i = 0; i < row / kSpanKeys; ++i) {
+      ExpectSpan(spans[static_cast<std::size_t>(i)], 0, kSpanKeys * i, 16);
     }
-    ExpectSpan(spans.back(), 0, row / 512 * 512, row % 512 / 64 + 1);
+    ExpectSpan(spans.back(), 0, row / kSpanKeys * kSpanKeys, row % kSpanKeys / 64 + 1);
   }
 }
 
 // Prefixes see each other whether they continue each other or not.
 TEST_F(KeySpansTest, GoThroughPages) {
-  for (int page = 0; page < 17; ++page) {
+  for (int page = 0; page < 33; ++page) {
     Add(SegmentKind::kPrefix, 64, page % 2 == 1);
   }
   Add(SegmentKind::kSuffix, 64);
   Add(SegmentKind::kSuffix, 10, true);
-  const std::vector<KeySpan> spans = SpansOf(17 * 64 + 70, 17 * 64 + 71);
+  const std::vector<KeySpan> spans = SpansOf(33 * 64 + 70, 33 * 64 + 71);
   ASSERT_EQ(spans.size(), 4U);
-  ExpectSpan(spans[0], 0, 0, 8);
-  ExpectSpan(spans[1], 8, 0, 8);
-  ExpectSpan(spans[2], 16, 0, 1);
-  ExpectSpan(spans[3], 17, 0, 2);
+  ExpectSpan(spans[0], 0, 0, 16);
+  ExpectSpan(spans[1], 16, 0, 16);
+  ExpectSpan(spans[2], 32, 0, 1);
+  ExpectSpan(spans[3], 33, 0, 2);
 }
 
 TEST_F(KeySpansTest, NameTheRowsThatSeeThem) {
@@ -108,13 +110,13 @@ TEST_F(KeySpansTest, WindowsMoveNoSpan) {
   std::vector<KeySpan> spans = SpansOf(1990, 1991, false, 1);
   ASSERT_EQ(spans.size(), 1U);
   ExpectSpan(spans[0], 0, 1984, 1);
-  spans = SpansOf(1990, 1991, false, 600);  // From key 1391 on.
+  spans = SpansOf(1990, 1991, false, 1200);  // From key 791 on.
   ASSERT_EQ(spans.size(), 2U);
-  ExpectSpan(spans[0], 0, 1344, 3);
-  ExpectSpan(spans[1], 0, 1536, 8);
-  spans = SpansOf(1000, 1010, false, 1000);  // From key 1 on.
+  ExpectSpan(spans[0], 0, 768, 4);
+  ExpectSpan(spans[1], 0, 1024, 16);
+  spans = SpansOf(1500, 1510, false, 1500);  // From key 1 on.
   ASSERT_EQ(spans.size(), 2U);
-  ExpectSpan(spans[0], 0, 0, 8);
+  ExpectSpan(spans[0], 0, 0, 16);
 }
 
 }  // namespace
