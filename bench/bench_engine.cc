@@ -21,7 +21,7 @@ BenchEngine::BenchEngine(const EngineOptions& options)
     throw proto::StartupError("the engine does not compute in " + options.dtype);
   }
   shard::RankEngineOptions rank;
-  rank.arithmetic = shard::AgreeOnArithmetic(group_, shard::DetectInstructionSet(), precision);
+  rank.arithmetic = shard::AgreeOnArithmetic(group_, shard::DetectCpuFeatures(), precision);
   products_ = rank.arithmetic.products;
   rank.threads = options.threads;
   rank.limits = options.limits;

@@ -31,15 +31,21 @@ shard::Transformer::Progress LogProgress() {
   };
 }
 
-/// Names the first rank because of which others compute with less than their CPUs have.
-void LogLowerInstructionSets(const proto::Communicator& group, shard::InstructionSet mine,
-                             shard::InstructionSet agreed) {
-  const std::vector<int> sets = group.AllGather(static_cast<int>(mine));
-  const auto lowest = std::ranges::min_element(sets);
-  if (group.is_root() && *lowest != std::ranges::max(sets)) {
-    spdlog::info("all ranks compute with {}, because rank {} has no more", shard::Name(agreed),
-                 lowest - sets.begin());
+/// Names the first rank whose CPU lacks features that another rank's CPU has.
+void LogMissingFeatures(const proto::Communicator& group, shard::CpuFeatures mine,
+                        shard::CpuFeatures agreed) {
+  const std::vector<int> ranks = group.AllGather(mine.bits());
+  shard::CpuFeatures all;
+  for (const int bits : ranks) {
+    all = all | shard::CpuFeatures::FromBits(bits);
   }
+  if (!group.is_root() || all == agreed) {
+    return;
+  }
+  const auto lacking = std::ranges::find_if(ranks, [&](int bits) { return bits != all.bits(); });
+  spdlog::info("all ranks compute with {}, because rank {} has no {}",
+               shard::BestKernelSet(agreed).name, lacking - ranks.begin(),
+               shard::Names(all - shard::CpuFeatures::FromBits(*lacking)));
 }
 
 void LogReranker(const coordinator::ServerOptions& options) {
@@ -66,17 +72,19 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     proto::MakePartition(config_, group_.rank(), group_.size());
   });
   AgreeOnConfig(group_, flags);
-  shard::InstructionSet instruction_set = shard::InstructionSet::kGeneric;
-  proto::StartupPhase(group_, [&] { instruction_set = InstructionSetFromFlag(flags.kernel); });
+  shard::CpuFeatures features;
+  proto::StartupPhase(group_, [&] { features = FeaturesFromFlag(flags.kernel); });
   shard::RankEngineOptions options;
   options.arithmetic =
-      shard::AgreeOnArithmetic(group_, instruction_set, shard::PrecisionFromName(flags.dtype));
-  LogLowerInstructionSets(group_, instruction_set, options.arithmetic.instruction_set);
-  const shard::ProductPrecisions precisions = options.arithmetic.products.precisions();
-  dtype_ = shard::Name(precisions.layers);
+      shard::AgreeOnArithmetic(group_, features, shard::PrecisionFromName(flags.dtype));
+  LogMissingFeatures(group_, features, options.arithmetic.features);
+  dtype_ = shard::Name(options.arithmetic.products.layers);
   const RankShare share = ShareOfThisRank(group_);
+  shard::HeldWeights weights;
   proto::StartupPhase(group_, [&] {
-    limits_ = MakeEngineLimits(flags, config_, precisions, group_.size(), share.memory);
+    weights = shard::HoldWeights(options.arithmetic.products, shard::Checkpoint::Open(flags.model),
+                                 config_);
+    limits_ = MakeEngineLimits(flags, config_, weights, group_.size(), share.memory);
     if (is_root()) {
       Configure(flags);
       prepare_root();
@@ -103,7 +111,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     const double seconds = rank_->load_seconds();
     const auto bytes = static_cast<double>(
         shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), plan,
-                              precisions)
+                              weights)
             .weights);
     spdlog::info(
         "{} ({}), {} rank{} x {} thread{}, dtype {}; {:.1f} MB of weights a rank read and packed "
@@ -111,6 +119,10 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
         server_options_.model_name, config_.architecture, group_.size(),
         group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
         rank_->Description(), bytes * 1e-6, seconds, bytes * 1e-9 / seconds);
+    spdlog::info("rows that a product computes at once: {}", rank_->arithmetic().Heights());
+    if (const std::string warning = rank_->arithmetic().Warning(); !warning.empty()) {
+      spdlog::warn(warning);
+    }
     spdlog::info("rank 0 may use {} and {}", share.threads_reason, MemoryText(share.memory));
     LogReranker(server_options_);
   }

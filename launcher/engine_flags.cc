@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -15,7 +16,8 @@ using coordinator::DelimiterVisibility;
 using coordinator::ItemTokenization;
 using coordinator::RerankForm;
 using coordinator::SpecialTokensInText;
-using shard::InstructionSet;
+using shard::CpuFeatures;
+using shard::KernelSet;
 
 namespace {
 
@@ -30,6 +32,14 @@ std::string SeparatorFault(const std::string& separator) {
 std::string RankTimeoutFault(const std::string& text) {
   const bool is_off = CLI::Range(0.0, 0.0)(text).empty();
   return is_off ? "" : CLI::Range(1.0, 86400.0)(text);
+}
+
+std::vector<std::string> KernelNames() {
+  std::vector<std::string> names = {"auto"};
+  for (const KernelSet& set : shard::KernelSets()) {
+    names.emplace_back(set.name);
+  }
+  return names;
 }
 
 void AddWatchFlags(CLI::App& app, shard::WatchLimits& watch) {
@@ -100,9 +110,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Name of the model in responses to requests that name none, and in /v1/models; "
                  "the directory's name by default")
       ->type_name("NAME");
-  app.add_flag("--one-by-one", flags.server.one_by_one,
-               "Scores each item of a request by itself. Otherwise the items of a request share the "
-               "rows of its query (multi-item mode)");
+  app.add_flag(
+      "--one-by-one", flags.server.one_by_one,
+      "Scores each item of a request by itself. Otherwise the items of a request share the "
+      "rows of its query (multi-item mode)");
   app.add_flag("--enable-mis", flags.server.enable_mis,
                "Multi-item mode with SGLang's rules: a request has at most "
                "--max-multi-item-seq-len tokens, its items are tokenized alone, and item_first is "
@@ -181,8 +192,9 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
       ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}))
       ->capture_default_str();
   app.add_option("--kernel", flags.kernel,
-                 "Instruction set of the kernels; auto: the best that every rank's CPU has")
-      ->check(CLI::IsMember({"auto", "avx512_bf16", "avx512", "avx2", "generic"}))
+                 "Kernels, and with them the instructions that libraries may use; auto: the best "
+                 "for which every rank's CPU has the instructions")
+      ->check(CLI::IsMember(KernelNames()))
       ->capture_default_str();
   AddWatchFlags(app, flags.watch);
   AddLogLevelFlag(app, flags.log_level);
@@ -195,8 +207,7 @@ void CheckEngineFlags(const EngineFlags& flags) {
         std::string(flags.server.enable_mis ? "--enable-mis" : "--multi-item-scoring-delimiter") +
         " contradict each other: the second asks for multi-item mode");
   }
-  if (flags.server.delimiter_visibility == DelimiterVisibility::kFirst &&
-      flags.delimiter.empty()) {
+  if (flags.server.delimiter_visibility == DelimiterVisibility::kFirst && flags.delimiter.empty()) {
     throw proto::StartupError(
         "--delimiter-visibility first needs --multi-item-scoring-delimiter: there is no delimiter "
         "to be seen");
@@ -209,20 +220,20 @@ void CheckEngineFlags(const EngineFlags& flags) {
   }
 }
 
-InstructionSet InstructionSetFromFlag(const std::string& kernel) {
-  const InstructionSet best = shard::DetectInstructionSet();
-  for (const InstructionSet set : {InstructionSet::kGeneric, InstructionSet::kAvx2,
-                                   InstructionSet::kAvx512, InstructionSet::kAvx512Bf16}) {
-    if (shard::Name(set) != kernel) {
+CpuFeatures FeaturesFromFlag(const std::string& kernel, CpuFeatures features) {
+  for (const KernelSet& set : shard::KernelSets()) {
+    if (set.name != kernel) {
       continue;
     }
-    if (set > best) {
-      throw proto::StartupError("--kernel " + kernel + ": this CPU has " +
-                                std::string(shard::Name(best)) + " at most");
+    if (!features.Contain(set.needs)) {
+      throw proto::StartupError("--kernel " + kernel + ": this CPU has no " +
+                                shard::Names(set.needs - features) + "; its best kernels are " +
+                                std::string(shard::BestKernelSet(features).name));
     }
-    return set;
+    // The first set is for the newest CPUs, and libraries may use whatever else these have.
+    return &set == &shard::KernelSets().front() ? features : set.needs;
   }
-  return best;
+  return features;
 }
 
 }  // namespace scorecast::launcher

@@ -47,8 +47,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags);
 /// Throws StartupError if flags contradict each other.
 void CheckEngineFlags(const EngineFlags& flags);
 
-/// The instruction set that --kernel names; for "auto" the best of this CPU. Throws StartupError if
-/// this CPU does not have it.
-shard::InstructionSet InstructionSetFromFlag(const std::string& kernel);
+/// The features of this CPU that kernels and libraries may use: those that the kernel set named by
+/// --kernel needs, or all of them for "auto" and for the first set of the table. Throws
+/// StartupError if `features`, which this CPU has, lack any of them.
+shard::CpuFeatures FeaturesFromFlag(const std::string& kernel,
+                                    shard::CpuFeatures features = shard::DetectCpuFeatures());
 
 }  // namespace scorecast::launcher

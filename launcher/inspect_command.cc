@@ -163,18 +163,18 @@ void PrintShare(const RankShare& share) {
 }
 
 void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits,
-                    shard::ProductPrecisions precisions) {
+                    const shard::HeldWeights& weights) {
   std::printf(
       "\npartition over %d rank%s; memory in MiB, %s, at the largest pass; touched: the part of "
       "activations and K/V that is touched at start, for passes of up to %u rows\n",
-      ranks, ranks == 1 ? "" : "s", std::string(shard::Name(precisions.layers)).c_str(),
+      ranks, ranks == 1 ? "" : "s", std::string(shard::Name(weights.precisions.layers)).c_str(),
       proto::kTouchedBucket);
   std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s %10s\n", "rank", "heads", "K/V heads",
               "intermediate", config.is_classifier() ? "classes" : "vocabulary", "weights",
               "activations", "K/V", "touched");
   for (int rank = 0; rank < ranks; ++rank) {
     const proto::Partition part = proto::MakePartition(config, rank, ranks);
-    const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, precisions);
+    const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, weights);
     std::printf("  %4d  %-12s %-12s %-16s %-18s %10.1f %12.1f %10.1f %10.1f\n", rank,
                 Text(part.heads).c_str(), Text(part.kv_heads).c_str(),
                 Text(part.intermediate).c_str(), Text(part.vocabulary).c_str(), Mib(memory.weights),
@@ -225,11 +225,12 @@ int RunInspectCommand(const InspectFlags& flags) {
           flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template));
     });
   }
+  std::optional<shard::Checkpoint> checkpoint;
   if (config) {
     Attempt(obstacles, [&] {
-      const shard::Checkpoint checkpoint = shard::Checkpoint::Open(flags.engine.model);
-      shard::CheckTensors(checkpoint, *config);
-      if (shard::HeadTensor(checkpoint, *config).role == shard::TensorRole::kOwnLmHead) {
+      checkpoint = shard::Checkpoint::Open(flags.engine.model);
+      shard::CheckTensors(*checkpoint, *config);
+      if (shard::HeadTensor(*checkpoint, *config).role == shard::TensorRole::kOwnLmHead) {
         config->tie_word_embeddings = false;
       }
     });
@@ -246,19 +247,19 @@ int RunInspectCommand(const InspectFlags& flags) {
   }
   const coordinator::LoadedReranker reranker = coordinator::LoadReranker(
       flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get());
-  const shard::InstructionSet instruction_set = InstructionSetFromFlag(flags.engine.kernel);
-  const shard::ProductPrecisions precisions =
-      shard::ChooseArithmeticOfEngine(instruction_set, shard::PrecisionFromName(flags.engine.dtype))
-          .precisions();
+  const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
+  const shard::HeldWeights weights = shard::HoldWeights(
+      shard::ChooseArithmeticOfEngine(features, shard::PrecisionFromName(flags.engine.dtype)),
+      *checkpoint, *config);
   // The ranks may run on several hosts; the limits assume a host for each.
   const HostResources host = DetectHostResources();
   const RankShare share = DivideResources(host, {NamesOf(host)});
   const EngineLimits limits =
-      MakeEngineLimits(flags.engine, *config, precisions, flags.ranks, share.memory);
+      MakeEngineLimits(flags.engine, *config, weights, flags.ranks, share.memory);
   PrintReadable(config, tokenizer);
   PrintReranker(reranker);
   PrintShare(share);
-  PrintPartition(*config, flags.ranks, limits.plan, precisions);
+  PrintPartition(*config, flags.ranks, limits.plan, weights);
   return kExitOk;
 }
 

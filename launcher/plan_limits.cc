@@ -45,13 +45,12 @@ std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks) {
 }  // namespace
 
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
-                              shard::ProductPrecisions precisions, int ranks,
+                              const shard::HeldWeights& weights, int ranks,
                               const MemoryShare& memory) {
   // In multi-item mode a pass with many short items, and the query's prefix, is full of rows before
   // it is full of K/V. In the other modes the segments that do not fit are left to later passes.
-  const std::int64_t segments = flags.server.one_by_one
-                                    ? 1
-                                    : std::min(flags.server.max_items, flags.max_batch_tokens) + 1;
+  const std::int64_t segments =
+      flags.server.one_by_one ? 1 : std::min(flags.server.max_items, flags.max_batch_tokens) + 1;
 
   EngineLimits limits;
   proto::PlanLimits& plan = limits.plan;
@@ -74,12 +73,12 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   // No rank holds more than rank 0.
   const proto::Partition partition = proto::MakePartition(config, 0, ranks);
   const auto needed = [&] {
-    return memory.ranks * shard::EstimateMemory(config, partition, plan, precisions).total() +
+    return memory.ranks * shard::EstimateMemory(config, partition, plan, weights).total() +
            LogitBuffers(plan, memory.ranks);
   };
-  limits.page_bytes =
-      shard::KvStore::Bytes(shard::KvElementSize(precisions.layers), config.num_hidden_layers(),
-                            partition.kv_heads.size(), config.head_dim, kKvPageRows, 0);
+  limits.page_bytes = shard::KvStore::Bytes(shard::KvElementSize(weights.precisions.layers),
+                                            config.num_hidden_layers(), partition.kv_heads.size(),
+                                            config.head_dim, kKvPageRows, 0);
   const std::int64_t room = std::max<std::int64_t>(memory.bytes - needed(), 0) / memory.ranks;
   const std::int64_t wanted_mb = std::min(kDefaultKvCacheMb, (room / 4) >> 20);
   const std::int64_t cached_pages =
@@ -89,15 +88,13 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
       KeptRowsOf(config.max_position_embeddings) + flags.server.max_items * kKvPageRows;
   const std::int64_t for_positions = std::min(longest, room / 2 / limits.page_bytes * kKvPageRows);
   std::int64_t kept = std::max(cached_pages * kKvPageRows, for_positions);
-  if (flags.has_sglang_rules() &&
-      flags.server.max_multi_item_seq_len > flags.max_batch_tokens) {
+  if (flags.has_sglang_rules() && flags.server.max_multi_item_seq_len > flags.max_batch_tokens) {
     kept = std::max(kept, KeptRowsOf(flags.server.max_multi_item_seq_len));
   }
   plan.kept_kv_rows = Narrow(kept);
   limits.cached_pages = Narrow(cached_pages);
   if (needed() > memory.bytes) {
-    const shard::MemoryEstimate estimate =
-        shard::EstimateMemory(config, partition, plan, precisions);
+    const shard::MemoryEstimate estimate = shard::EstimateMemory(config, partition, plan, weights);
     throw proto::StartupError(
         "a rank needs " + Gib(estimate.total()) + " (weights " + Gib(estimate.weights) +
         ", activations " + Gib(estimate.activations) + ", K/V " + Gib(estimate.kv) + "), times " +

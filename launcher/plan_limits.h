@@ -6,7 +6,7 @@
 #include "launcher/host_resources.h"
 #include "proto/model/model_config.h"
 #include "proto/plan/forward_plan.h"
-#include "shard/linear/precision.h"
+#include "shard/model/memory_estimate.h"
 
 namespace scorecast::launcher {
 
@@ -28,7 +28,7 @@ struct EngineLimits {
 ///
 /// Throws StartupError with the figures if the buffers do not fit in memory.
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
-                              shard::ProductPrecisions precisions, int ranks,
+                              const shard::HeldWeights& weights, int ranks,
                               const MemoryShare& memory);
 
 }  // namespace scorecast::launcher

@@ -6,6 +6,7 @@
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
+namespace wide {
 
 static_assert(kKeyLanes == kLanes);
 constexpr int kVectorLanes = kKeyLanes;  // As an int, for comparisons with lane numbers.
@@ -337,5 +338,6 @@ constexpr AttentionKernels MakeAttention() {
   return {sizeof(typename E::T), &StoreQuery<E>, &StoreKey<E>, &StoreValue<E>, &Attend<E>};
 }
 
+}  // namespace wide
 }  // namespace
 }  // namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE

@@ -1,58 +1,42 @@
 #include "shard/kernels/kernels.h"
 
-#include "proto/base/check.h"
+#include <algorithm>
 
 namespace scorecast::shard {
 
 extern const Kernels kGenericKernels;
 #ifdef SCORECAST_X86_KERNELS
 extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx2VnniKernels;
 extern const Kernels kAvx512Kernels;
+extern const Kernels kAvx512VnniKernels;
 extern const Kernels kAvx512Bf16Kernels;
 #endif
 
-std::string_view Name(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kGeneric:
-      return "generic";
-    case InstructionSet::kAvx2:
-      return "avx2";
-    case InstructionSet::kAvx512:
-      return "avx512";
-    case InstructionSet::kAvx512Bf16:
-      return "avx512_bf16";
-  }
-  return "unknown";
+namespace {
+
+using enum CpuFeature;
+
+constexpr KernelSet kKernelSets[] = {
+#ifdef SCORECAST_X86_KERNELS
+    {"avx512_bf16", {kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16}, &kAvx512Bf16Kernels},
+    {"avx512_vnni", {kAvx2, kAvx512, kAvx512Vnni}, &kAvx512VnniKernels},
+    {"avx512", {kAvx2, kAvx512}, &kAvx512Kernels},
+    {"avx2_vnni", {kAvx2, kAvxVnni}, &kAvx2VnniKernels},
+    {"avx2", {kAvx2}, &kAvx2Kernels},
+#endif
+    {"generic", {}, &kGenericKernels},
+};
+
+}  // namespace
+
+std::span<const KernelSet> KernelSets() { return kKernelSets; }
+
+const KernelSet& BestKernelSet(CpuFeatures features) {
+  return *std::ranges::find_if(kKernelSets,
+                               [&](const KernelSet& set) { return features.Contain(set.needs); });
 }
 
-InstructionSet DetectInstructionSet() {
-#ifdef SCORECAST_X86_KERNELS
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return __builtin_cpu_supports("avx512bf16") ? InstructionSet::kAvx512Bf16
-                                                : InstructionSet::kAvx512;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return InstructionSet::kAvx2;
-  }
-#endif
-  return InstructionSet::kGeneric;
-}
-
-const Kernels& KernelsFor(InstructionSet set) {
-  proto::Check(set <= DetectInstructionSet(), "this CPU has the instruction set");
-#ifdef SCORECAST_X86_KERNELS
-  if (set == InstructionSet::kAvx512Bf16) {
-    return kAvx512Bf16Kernels;
-  }
-  if (set == InstructionSet::kAvx512) {
-    return kAvx512Kernels;
-  }
-  if (set == InstructionSet::kAvx2) {
-    return kAvx2Kernels;
-  }
-#endif
-  return kGenericKernels;
-}
+const Kernels& KernelsFor(CpuFeatures features) { return *BestKernelSet(features).kernels; }
 
 }  // namespace scorecast::shard

@@ -1,28 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "shard/kernels/attention_kernels.h"
+#include "shard/kernels/cpu_features.h"
+#include "shard/kernels/int8_product_kernels.h"
+#include "shard/kernels/product_kernels.h"
 
 namespace scorecast::shard {
 
-/// Instruction sets that the kernels are compiled for; each contains those before it.
-enum class InstructionSet : int {
-  kGeneric = 0,
-  kAvx2 = 1,
-  kAvx512 = 2,
-  kAvx512Bf16 = 3,  ///< Adds products of pairs of bfloat16.
-};
-
-std::string_view Name(InstructionSet set);
-
-/// The loops that no library computes, for one instruction set. A row's result depends on that row
+/// The loops that no library computes, for one kernel set. A row's result depends on that row
 /// alone, and is not finite if an input that it depends on is not. Arrays need no alignment; `n`
 /// may be any length.
 struct Kernels {
-  InstructionSet instruction_set;
-
   /// out[i] = x[i] / sqrt(mean(x²) + eps) · weight[i]; `out` may be `x`.
   void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* out);
   /// sum[i] += x[i]
@@ -69,12 +61,25 @@ struct Kernels {
   /// Attention over float32 and over bfloat16 keys and values.
   AttentionKernels attention_f32;
   AttentionKernels attention_bf16;
+
+  ProductKernels products;
+  Int8ProductKernels int8_products;
 };
 
-/// The largest set that this CPU supports.
-InstructionSet DetectInstructionSet();
+/// The kernels compiled for one set of instructions.
+struct KernelSet {
+  std::string_view name;  ///< The spelling of --kernel.
+  CpuFeatures needs;
+  const Kernels* kernels;
+};
 
-/// Kernels for `set`, which this CPU must support (Check).
-const Kernels& KernelsFor(InstructionSet set);
+/// All sets, the preferred ones first. The last one needs no feature.
+std::span<const KernelSet> KernelSets();
+
+/// The first set whose needs are among `features`.
+const KernelSet& BestKernelSet(CpuFeatures features);
+
+/// The kernels of that set. They run on this CPU if it has `features`.
+const Kernels& KernelsFor(CpuFeatures features);
 
 }  // namespace scorecast::shard

@@ -1,9 +1,12 @@
 #define SCORECAST_KERNELS_NAMESPACE kernels_avx512_bf16
 #include "shard/kernels/kernels_body.h"
 
+static_assert(HWY_TARGET == HWY_AVX3,
+              "the options of this source have the features that Highway asks for");
+
 namespace scorecast::shard {
 
 extern const Kernels kAvx512Bf16Kernels;
-const Kernels kAvx512Bf16Kernels = kernels_avx512_bf16::MakeKernels(InstructionSet::kAvx512Bf16);
+const Kernels kAvx512Bf16Kernels = kernels_avx512_bf16::MakeKernels();
 
 }  // namespace scorecast::shard

@@ -1,212 +1,177 @@
-// The one body of the kernels, written with the 16-float vector types of GCC and clang, which the
-// compiler maps to the instruction set at hand. Each kernels_*.cc includes it once and sets
-// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`.
+// The one body of the kernels, written with the vectors of vectors_body.h, which are as wide as the
+// instruction set at hand has them. Each kernels_*.cc includes it once and sets
+// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`. The bodies call no
+// templates and no inline functions of other headers, except those that are always inlined
+// (HWY_INLINE): see tests/weak_symbols.sh.
 
 #include <cmath>
 
 #include "proto/plan/philox.h"
 #include "shard/kernels/kernels.h"
-// The vectors come before the attention body, which needs them.
+// The vectors come before the bodies that need them.
 #include "shard/kernels/vectors_body.h"
-// The kernels below need both.
+// The products need them too.
+#include "shard/kernels/int8_product_body.h"
+#include "shard/kernels/product_body.h"
+// The attention still has vectors of its own.
+#include "shard/kernels/attention_vectors_body.h"
+// It needs them here.
 #include "shard/kernels/attention_body.h"
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
 
 void RmsNorm(const float* x, const float* weight, std::int64_t n, float eps, float* out) {
-  Floats squares = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const Floats v = Load(x + i);
-    squares += v * v;
-  }
-  if (i < n) {
-    const Floats v = LoadPart(x + i, n - i);
-    squares += v * v;
-  }
-  const float scale = 1.0F / std::sqrt(Sum(squares) / static_cast<float>(n) + eps);
-  for (i = 0; i + kLanes <= n; i += kLanes) {
-    Store(Load(x + i) * scale * Load(weight + i), out + i);
-  }
-  if (i < n) {
-    StorePart(LoadPart(x + i, n - i) * scale * LoadPart(weight + i, n - i), n - i, out + i);
-  }
+  const float squares = SumOver(n, [&](Floats sum, std::int64_t i, auto lanes) {
+    const Floats v = Load(x + i, lanes);
+    return hn::MulAdd(v, v, sum);
+  });
+  const Floats scale = Broadcast(1.0F / std::sqrt(squares / static_cast<float>(n) + eps));
+  ForVectors(n, [&](std::int64_t i, auto lanes) {
+    const Floats scaled = hn::Mul(Load(x + i, lanes), scale);
+    Store(hn::Mul(scaled, Load(weight + i, lanes)), lanes, out + i);
+  });
 }
 
 void Add(const float* x, std::int64_t n, float* sum) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Store(Load(sum + i) + Load(x + i), sum + i);
-  }
-  if (i < n) {
-    StorePart(LoadPart(sum + i, n - i) + LoadPart(x + i, n - i), n - i, sum + i);
-  }
+  ForVectors(n, [&](std::int64_t i, auto lanes) {
+    Store(hn::Add(Load(sum + i, lanes), Load(x + i, lanes)), lanes, sum + i);
+  });
 }
 
-inline Floats SiluTimes(Floats gate, Floats up) { return gate / (1.0F + Exp(-gate)) * up; }
+/// x / (1 + exp(minus_u)) · up
+HWY_INLINE Floats SigmoidTimes(Floats x, Floats minus_u, Floats up) {
+  return hn::Mul(hn::Div(x, hn::Add(Exp(minus_u), Broadcast(1.0F))), up);
+}
 
 void SwiGlu(const float* gate, const float* up, std::int64_t n, float* out) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Store(SiluTimes(Load(gate + i), Load(up + i)), out + i);
-  }
-  if (i < n) {
-    StorePart(SiluTimes(LoadPart(gate + i, n - i), LoadPart(up + i, n - i)), n - i, out + i);
-  }
+  ForVectors(n, [&](std::int64_t i, auto lanes) {
+    const Floats x = Load(gate + i, lanes);
+    Store(SigmoidTimes(x, hn::Neg(x), Load(up + i, lanes)), lanes, out + i);
+  });
 }
 
 /// gelu(gate) · up. In its tanh approximation, gelu(x) = x · (1 + tanh u) / 2 = x / (1 + exp(-2 u))
 /// with u = √(2/π) · (x + 0.044715 x³).
-inline Floats GeluTimes(Floats gate, Floats up) {
-  const Floats two_u = gate * (1.5957691216F + 0.0713548163F * (gate * gate));
-  return gate / (1.0F + Exp(-two_u)) * up;
-}
-
 void GeGlu(const float* gate, const float* up, std::int64_t n, float* out) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Store(GeluTimes(Load(gate + i), Load(up + i)), out + i);
-  }
-  if (i < n) {
-    StorePart(GeluTimes(LoadPart(gate + i, n - i), LoadPart(up + i, n - i)), n - i, out + i);
-  }
+  ForVectors(n, [&](std::int64_t i, auto lanes) {
+    const Floats x = Load(gate + i, lanes);
+    const Floats slope =
+        hn::MulAdd(hn::Mul(x, x), Broadcast(-0.0713548163F), Broadcast(-1.5957691216F));
+    Store(SigmoidTimes(x, hn::Mul(x, slope), Load(up + i, lanes)), lanes, out + i);
+  });
 }
 
 void SoftCap(float cap, std::int64_t n, float* x) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const Floats v = Load(x + i);
-    Store(CapTimesTanh(cap, v / cap), x + i);
-  }
-  if (i < n) {
-    const Floats v = LoadPart(x + i, n - i);
-    StorePart(CapTimesTanh(cap, v / cap), n - i, x + i);
-  }
+  ForVectors(n, [&](std::int64_t i, auto lanes) {
+    Store(CapTimesTanh(cap, hn::Div(Load(x + i, lanes), Broadcast(cap))), lanes, x + i);
+  });
 }
 
 void Rope(const float* cosine, const float* sine, std::int64_t head_dim, float* head) {
   const std::int64_t half = head_dim / 2;
   float* low = head;
   float* high = head + half;
-  std::int64_t i = 0;
-  for (; i + kLanes <= half; i += kLanes) {
-    const Floats a = Load(low + i);
-    const Floats b = Load(high + i);
-    const Floats c = Load(cosine + i);
-    const Floats s = Load(sine + i);
-    Store(a * c - b * s, low + i);
-    Store(b * c + a * s, high + i);
-  }
-  if (i < half) {
-    const Floats a = LoadPart(low + i, half - i);
-    const Floats b = LoadPart(high + i, half - i);
-    const Floats c = LoadPart(cosine + i, half - i);
-    const Floats s = LoadPart(sine + i, half - i);
-    StorePart(a * c - b * s, half - i, low + i);
-    StorePart(b * c + a * s, half - i, high + i);
-  }
+  ForVectors(half, [&](std::int64_t i, auto lanes) {
+    const Floats a = Load(low + i, lanes);
+    const Floats b = Load(high + i, lanes);
+    const Floats c = Load(cosine + i, lanes);
+    const Floats s = Load(sine + i, lanes);
+    Store(hn::NegMulAdd(b, s, hn::Mul(a, c)), lanes, low + i);
+    Store(hn::MulAdd(a, s, hn::Mul(b, c)), lanes, high + i);
+  });
 }
 
 float Dot(const float* a, const float* b, std::int64_t n) {
-  Floats sum = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    sum += Load(a + i) * Load(b + i);
-  }
-  if (i < n) {
-    sum += LoadPart(a + i, n - i) * LoadPart(b + i, n - i);
-  }
-  return Sum(sum);
+  return SumOver(n, [&](Floats sum, std::int64_t i, auto lanes) {
+    return hn::MulAdd(Load(a + i, lanes), Load(b + i, lanes), sum);
+  });
 }
 
 void MaxAndSumExp(const float* x, std::int64_t n, float* maximum, double* sum_exp) {
-  Floats best = Broadcast(kNoScore);
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const Floats v = Load(x + i);
-    best = v > best ? v : best;
-  }
-  float top = Max(best);
-  for (; i < n; ++i) {
+  const std::int64_t whole = n - n % kLanes;
+  float top = Max(Fold(
+      whole, Broadcast(kNoScore),
+      [&](Floats best, std::int64_t i, auto lanes) { return Larger(Load(x + i, lanes), best); },
+      Larger));
+  for (std::int64_t i = whole; i < n; ++i) {
     top = x[i] > top ? x[i] : top;
   }
   // A float32 sum over a whole vocabulary would lose digits: runs of 1024 are summed in float32 and
   // added up in float64.
   constexpr std::int64_t kRun = 1024;
   double total = 0;
-  for (i = 0; i < n; i += kRun) {
-    const std::int64_t end = i + kRun < n ? i + kRun : n;
-    Floats sum = {};
-    std::int64_t j = i;
-    for (; j + kLanes <= end; j += kLanes) {
-      const Floats v = Load(x + j);
-      sum += Exp(v - top) + ZeroIfFinite(v);
-    }
-    if (j < end) {
-      const Floats v = LoadPart(x + j, end - j);
-      Floats last = Exp(v - top) + ZeroIfFinite(v);
-      for (std::int64_t lane = end - j; lane < kLanes; ++lane) {
-        last[lane] = 0;
-      }
-      sum += last;
-    }
-    total += static_cast<double>(Sum(sum));
+  for (std::int64_t begin = 0; begin < n; begin += kRun) {
+    const std::int64_t count = begin + kRun < n ? kRun : n - begin;
+    total += static_cast<double>(SumOver(count, [&](Floats sum, std::int64_t i, auto lanes) {
+      const Floats v = Load(x + begin + i, lanes);
+      const Floats term = Only(lanes, Exp(hn::Sub(v, Broadcast(top))));
+      return NanUnlessFinite(hn::Add(sum, term), v);
+    }));
   }
   *maximum = top;
   *sum_exp = total;
 }
 
-using Longs = std::uint64_t __attribute__((vector_size(kLanes * sizeof(float))));
-
-/// High and low words of 16 products.
-inline void Multiply(Bits x, std::uint32_t factor, Bits* high, Bits* low) {
-  const Longs even = (std::bit_cast<Longs>(x) & 0xFFFFFFFF) * factor;
-  const Longs odd = (std::bit_cast<Longs>(x) >> 32) * factor;
-  *high = std::bit_cast<Bits>((even >> 32) | (odd & 0xFFFFFFFF00000000));
-  *low = std::bit_cast<Bits>((even & 0xFFFFFFFF) | (odd << 32));
+/// High and low words of the products.
+HWY_INLINE void Multiply(Bits x, std::uint32_t factor, Bits* high, Bits* low) {
+  const hn::ScalableTag<std::uint64_t> longs;
+  const Bits factors = hn::Set(BitTag(), factor);
+  const Bits odd_lanes = hn::BitCast(BitTag(), hn::ShiftRight<32>(hn::BitCast(longs, x)));
+  const auto even = hn::MulEven(x, factors);
+  const auto odd = hn::MulEven(odd_lanes, factors);
+  *high = hn::OddEven(hn::BitCast(BitTag(), odd), hn::BitCast(BitTag(), hn::ShiftRight<32>(even)));
+  *low = hn::OddEven(hn::BitCast(BitTag(), hn::ShiftLeft<32>(odd)), hn::BitCast(BitTag(), even));
 }
 
 /// Bit i is set if logits[i] plus its noise may reach `least`. For that, the noise must be at least
 /// t = least - logit, which means -ln u <= exp(-t), and so 1 - u <= exp(-t). The test uses a lower
-/// bound of 1 - u, (2^32 - 1 - high) / 2^32, where `high` is the first 32 bits of u. The factors
-/// exceed the roundings of float32 and the error of Exp.
-inline std::uint32_t Candidates(const float* logits, Bits high, float least) {
-  const Floats most = Exp(Load(logits) - least) * 1.0005F;
-  const Floats left = __builtin_convertvector(~high, Floats) * (0x1p-32F * 0.9995F);
-  const Ints can_win = left <= most;
-  std::uint32_t mask = 0;
-  for (int i = 0; i < kVectorLanes; ++i) {
-    mask |= (static_cast<std::uint32_t>(can_win[i]) & 1U) << static_cast<unsigned>(i);
-  }
-  return mask;
+/// bound of 1 - u, (2^32 - 1 - high) / 2^32, where `high` is the first 32 bits of u, less its last
+/// bit. The factors exceed the roundings of float32 and the error of Exp.
+HWY_INLINE std::uint32_t Candidates(const float* logits, Bits high, float least) {
+  const Floats most = hn::Mul(Exp(hn::Sub(Load(logits), Broadcast(least))), Broadcast(1.0005F));
+  const Ints left = hn::BitCast(IntTag(), hn::ShiftRight<1>(hn::Not(high)));
+  const Floats bound = hn::Mul(hn::ConvertTo(FloatTag(), left), Broadcast(0x1p-31F * 0.9995F));
+  std::uint8_t bits[8] = {};
+  hn::StoreMaskBits(FloatTag(), hn::Le(bound, most), bits);
+  return static_cast<std::uint32_t>(bits[0]) | static_cast<std::uint32_t>(bits[1]) << 8U;
 }
 
 std::uint32_t DrawCandidates(const float* logits, std::uint64_t seed, std::uint32_t step,
                              std::uint32_t first_id, float least) {
-  const Bits lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  // Philox4x32, 16 blocks side by side.
-  Bits words[4] = {lane + first_id / 2, Bits{} + step, Bits{}, Bits{}};
-  std::uint32_t key[2] = {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
-  for (int round = 0; round < proto::kPhiloxRounds; ++round) {
-    Bits high[2];
-    Bits low[2];
-    for (int i = 0; i < 2; ++i) {
-      Multiply(words[2 * i], proto::kPhiloxFactors[static_cast<std::size_t>(i)], &high[i], &low[i]);
+  constexpr unsigned kBlocks = 16;  // Block i has the words of ids i and 16 + i; see GumbelUniform.
+  constexpr std::uint32_t kFactors[] = {proto::kPhiloxFactors[0], proto::kPhiloxFactors[1]};
+  constexpr std::uint32_t kKeySteps[] = {proto::kPhiloxKeySteps[0], proto::kPhiloxKeySteps[1]};
+  std::uint32_t mask = 0;
+  for (unsigned block = 0; block < kBlocks; block += kLanes) {
+    // Philox4x32, as many blocks side by side as there are lanes.
+    Bits words[4] = {hn::Add(LaneNumbers(), hn::Set(BitTag(), first_id / 2 + block)),
+                     hn::Set(BitTag(), step), hn::Zero(BitTag()), hn::Zero(BitTag())};
+    std::uint32_t key[2] = {static_cast<std::uint32_t>(seed),
+                            static_cast<std::uint32_t>(seed >> 32U)};
+    for (int round = 0; round < proto::kPhiloxRounds; ++round) {
+      Bits high[2];
+      Bits low[2];
+      Multiply(words[0], kFactors[0], &high[0], &low[0]);
+      Multiply(words[2], kFactors[1], &high[1], &low[1]);
+      words[0] = hn::Xor(hn::Xor(high[1], words[1]), hn::Set(BitTag(), key[0]));
+      words[1] = low[1];
+      words[2] = hn::Xor(hn::Xor(high[0], words[3]), hn::Set(BitTag(), key[1]));
+      words[3] = low[0];
+      key[0] += kKeySteps[0];
+      key[1] += kKeySteps[1];
     }
-    words[0] = high[1] ^ words[1] ^ key[0];
-    words[1] = low[1];
-    words[2] = high[0] ^ words[3] ^ key[1];
-    words[3] = low[0];
-    for (std::size_t i = 0; i < 2; ++i) {
-      key[i] += proto::kPhiloxKeySteps[i];
-    }
+    mask |= Candidates(logits + block, words[0], least) << block;
+    mask |= Candidates(logits + kBlocks + block, words[2], least) << (kBlocks + block);
   }
-  return Candidates(logits, words[0], least) | Candidates(logits + kLanes, words[2], least) << 16;
+  return mask;
 }
 
 void ToBf16(const float* x, std::int64_t n, std::uint16_t* out) {
   std::int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    StoreRounded(Load(x + i), Load(x + i + kLanes), out + i);
+  }
   for (; i + kLanes <= n; i += kLanes) {
     StoreRounded(Load(x + i), out + i);
   }
@@ -220,157 +185,166 @@ void ToBf16(const float* x, std::int64_t n, std::uint16_t* out) {
 void AddBf16(const std::uint16_t* x, std::int64_t n, float* sum) {
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    Store(Load(sum + i) + Widen(x + i), sum + i);
+    Store(hn::Add(Load(sum + i), Widen(x + i)), sum + i);
   }
   if (i < n) {
     std::uint16_t last[kLanes] = {};
     std::memcpy(last, x + i, static_cast<std::size_t>(n - i) * sizeof(last[0]));
-    StorePart(LoadPart(sum + i, n - i) + Widen(last), n - i, sum + i);
+    StorePart(hn::Add(LoadPart(sum + i, n - i), Widen(last)), n - i, sum + i);
   }
 }
 
 /// One stage: sums and differences of elements `width` apart, over blocks of 2 · width.
-inline void Butterfly(float* x, std::int64_t n, std::int64_t width) {
+HWY_INLINE void Butterfly(float* x, std::int64_t n, std::int64_t width) {
   for (std::int64_t begin = 0; begin < n; begin += 2 * width) {
     float* low = x + begin;
     float* high = low + width;
-    std::int64_t i = 0;
-    for (; i + kLanes <= width; i += kLanes) {
-      const Floats a = Load(low + i);
-      const Floats b = Load(high + i);
-      Store(a + b, low + i);
-      Store(a - b, high + i);
-    }
-    for (; i < width; ++i) {
-      const float a = low[i];
-      const float b = high[i];
-      low[i] = a + b;
-      high[i] = a - b;
-    }
+    ForVectors(width, [&](std::int64_t i, auto lanes) {
+      const Floats a = Load(low + i, lanes);
+      const Floats b = Load(high + i, lanes);
+      Store(hn::Add(a, b), lanes, low + i);
+      Store(hn::Sub(a, b), lanes, high + i);
+    });
   }
 }
 
-/// The stages of `width` and 2 · width in one go, which saves loads and stores; width ≥ 16.
-inline void TwoButterflies(float* x, std::int64_t n, std::int64_t width) {
+/// The stages of `width` and 2 · width in one go, which saves loads and stores; width ≥ kLanes.
+HWY_INLINE void TwoButterflies(float* x, std::int64_t n, std::int64_t width) {
   for (std::int64_t begin = 0; begin < n; begin += 4 * width) {
     for (std::int64_t i = begin; i < begin + width; i += kLanes) {
       const Floats a = Load(x + i);
       const Floats b = Load(x + i + width);
       const Floats c = Load(x + i + 2 * width);
       const Floats d = Load(x + i + 3 * width);
-      Store((a + b) + (c + d), x + i);
-      Store((a - b) + (c - d), x + i + width);
-      Store((a + b) - (c + d), x + i + 2 * width);
-      Store((a - b) - (c - d), x + i + 3 * width);
+      const Floats sums[2] = {hn::Add(a, b), hn::Add(c, d)};
+      const Floats differences[2] = {hn::Sub(a, b), hn::Sub(c, d)};
+      Store(hn::Add(sums[0], sums[1]), x + i);
+      Store(hn::Add(differences[0], differences[1]), x + i + width);
+      Store(hn::Sub(sums[0], sums[1]), x + i + 2 * width);
+      Store(hn::Sub(differences[0], differences[1]), x + i + 3 * width);
     }
   }
 }
 
-/// The stages of widths 1, 2, 4 and 8 within a vector.
-inline Floats ButterflyLanes(Floats v) {
-  const Floats s1 = {1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1};
-  const Floats s2 = {1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1};
-  const Floats s4 = {1, 1, 1, 1, -1, -1, -1, -1, 1, 1, 1, 1, -1, -1, -1, -1};
-  const Floats s8 = {1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1};
-  const Ints p1 = {1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
-  const Ints p2 = {2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13};
-  const Ints p4 = {4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11};
-  const Ints p8 = {8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7};
-  v = v * s1 + Shuffle(v, p1);
-  v = v * s2 + Shuffle(v, p2);
-  v = v * s4 + Shuffle(v, p4);
-  return v * s8 + Shuffle(v, p8);
+/// 1 for the lanes whose number lacks the bit `width`, and -1 for the others.
+HWY_INLINE Floats Signs(std::uint32_t width) {
+  const auto has_bit = hn::TestBit(LaneNumbers(), hn::Set(BitTag(), width));
+  return hn::IfThenElse(hn::RebindMask(FloatTag(), has_bit), Broadcast(-1.0F), Broadcast(1.0F));
+}
+
+/// The stages of the widths below kLanes within a vector.
+HWY_INLINE Floats ButterflyLanes(Floats v) {
+  v = hn::MulAdd(v, Signs(1), hn::Shuffle2301(v));
+  v = hn::MulAdd(v, Signs(2), hn::Shuffle1032(v));
+  if constexpr (kLanes >= 8) {
+    v = hn::MulAdd(v, Signs(4), hn::SwapAdjacentBlocks(v));
+  }
+  if constexpr (kLanes >= 16) {
+    v = hn::MulAdd(v, Signs(8), hn::ConcatLowerUpper(FloatTag(), v, v));
+  }
+  return v;
+}
+
+/// The stages of the widths below kLanes · vectors, and a factor, in one go.
+template <int vectors>
+HWY_INLINE void FirstButterflies(float* x, Floats factor) {
+  Floats v[vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < vectors; ++i) {
+    v[i] = ButterflyLanes(hn::Mul(Load(x + i * kLanes), factor));
+  }
+#pragma GCC unroll 4
+  for (int width = 1; width < vectors; width *= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < vectors; ++i) {
+      if ((i & width) == 0) {
+        const Floats a = v[i];
+        const Floats b = v[i + width];
+        v[i] = hn::Add(a, b);
+        v[i + width] = hn::Sub(a, b);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < vectors; ++i) {
+    Store(v[i], x + i * kLanes);
+  }
 }
 
 void Rotate(float* x, std::int64_t n) {
   constexpr std::int64_t kLargestBlock = 1024;
+  constexpr int kVectors = kLanes < 8 ? 1 : 64 / kLanes;  // As many as there are registers for.
   const std::int64_t power = n & -n;
   const std::int64_t block = power < kLargestBlock ? power : kLargestBlock;
-  const float norm = 1.0F / std::sqrt(static_cast<float>(block));
-  std::int64_t width = 1;
-  if (block >= kLanes) {
-    for (std::int64_t i = 0; i < n; i += kLanes) {
-      Store(ButterflyLanes(Load(x + i) * norm), x + i);
-    }
-    width = kLanes;
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) {
-      x[i] *= norm;
-    }
-  }
+  const Floats norm = Broadcast(1.0F / std::sqrt(static_cast<float>(block)));
   // Block by block, so that the data stay in the L1 cache.
   for (std::int64_t begin = 0; begin < n; begin += block) {
-    std::int64_t w = width;
-    for (; w >= kLanes && 2 * w < block; w *= 4) {
-      TwoButterflies(x + begin, block, w);
+    float* part = x + begin;
+    std::int64_t width = 1;
+    if (block >= kVectors * kLanes) {
+      for (std::int64_t i = 0; i < block; i += kVectors * kLanes) {
+        FirstButterflies<kVectors>(part + i, norm);
+      }
+      width = kVectors * kLanes;
+    } else if (block >= kLanes) {
+      for (std::int64_t i = 0; i < block; i += kLanes) {
+        FirstButterflies<1>(part + i, norm);
+      }
+      width = kLanes;
+    } else {
+      StorePart(hn::Mul(LoadPart(part, block), norm), block, part);
     }
-    for (; w < block; w *= 2) {
-      Butterfly(x + begin, block, w);
+    for (; width >= kLanes && 2 * width < block; width *= 4) {
+      TwoButterflies(part, block, width);
+    }
+    for (; width < block; width *= 2) {
+      Butterfly(part, block, width);
     }
   }
 }
 
-inline void StoreQuantized(Floats scaled, std::uint8_t* out) {
+HWY_INLINE void StoreQuantized(Floats scaled, std::uint8_t* out) {
   // Adding 1.5 · 2²³ rounds to an integer, ties to even, and leaves it in the low bits.
-  const Ints rounded = std::bit_cast<Ints>(scaled + Broadcast(12582912.0F + 128.0F));
-  const ByteInts bytes = __builtin_convertvector(rounded & 0xFF, ByteInts);
-  std::memcpy(out, &bytes, sizeof(bytes));
+  const Floats shifted = hn::Add(scaled, Broadcast(12582912.0F + 128.0F));
+  const Bits byte = hn::And(hn::BitCast(BitTag(), shifted), hn::Set(BitTag(), 0xFF));
+  hn::StoreU(hn::U8FromU32(byte), ByteTag(), out);
 }
 
 float Quantize(const float* x, std::int64_t n, std::uint8_t* out) {
-  Floats largest = {};
-  Floats nothing = {};
-  std::int64_t i = 0;
-  const auto look = [&](Floats v) {
-    const Floats size = v < 0 ? -v : v;
-    largest = size > largest ? size : largest;
-    nothing += ZeroIfFinite(v);
-  };
-  for (; i + kLanes <= n; i += kLanes) {
-    look(Load(x + i));
-  }
-  if (i < n) {
-    look(LoadPart(x + i, n - i));
-  }
-  const float most = Max(largest);
+  // As integers, the sizes have the order of the numbers, and ∞ and NaN are above all of them.
+  const Ints largest = Fold(
+      n, hn::Zero(IntTag()),
+      [&](Ints best, std::int64_t i, auto lanes) {
+        return hn::Max(best, hn::BitCast(IntTag(), hn::Abs(Load(x + i, lanes))));
+      },
+      [](Ints a, Ints b) { return hn::Max(a, b); });
+  const float most = hn::GetLane(hn::BitCast(FloatTag(), hn::MaxOfLanes(IntTag(), largest)));
   // If all are 0, or so small that the quotient overflows, all become 0.
   const float quotient = 127.0F / most;
-  const float to_int = quotient <= kLargest ? quotient : 0.0F;
-  for (i = 0; i + kLanes <= n; i += kLanes) {
-    StoreQuantized(Load(x + i) * to_int, out + i);
+  const Floats to_int = Broadcast(quotient <= kLargest ? quotient : 0.0F);
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    StoreQuantized(hn::Mul(Load(x + i), to_int), out + i);
   }
   if (i < n) {
     std::uint8_t last[kLanes];
-    StoreQuantized(LoadPart(x + i, n - i) * to_int, last);
+    StoreQuantized(hn::Mul(LoadPart(x + i, n - i), to_int), last);
     std::memcpy(out + i, last, static_cast<std::size_t>(n - i));
   }
-  return most / 127.0F + Sum(nothing);
+  return most / 127.0F + most * 0.0F;  // NaN if `most` is not finite.
 }
 
 void Dequantize(const std::int32_t* sums, const std::int32_t* offsets, const float* scales,
                 float row_scale, std::int64_t n, float* out) {
-  const auto one = [&](std::int64_t at, std::int64_t lanes) {
-    Ints sum = {};
-    Ints offset = {};
-    std::memcpy(&sum, sums + at, static_cast<std::size_t>(lanes) * sizeof(float));
-    std::memcpy(&offset, offsets + at, static_cast<std::size_t>(lanes) * sizeof(float));
-    const Floats product = __builtin_convertvector(sum - offset, Floats);
-    StorePart(product * (LoadPart(scales + at, lanes) * row_scale), lanes, out + at);
-  };
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    one(i, kLanes);
-  }
-  if (i < n) {
-    one(i, n - i);
-  }
+  ForVectors(n, [&](std::int64_t i, auto lanes) {
+    const Ints difference = hn::Sub(LoadInts(sums + i, lanes), LoadInts(offsets + i, lanes));
+    const Floats scale = hn::Mul(Load(scales + i, lanes), Broadcast(row_scale));
+    Store(hn::Mul(hn::ConvertTo(FloatTag(), difference), scale), lanes, out + i);
+  });
 }
 
-}  // namespace
-
-constexpr Kernels MakeKernels(InstructionSet set) {
-  return {set,
-          &RmsNorm,
+constexpr Kernels MakeKernels() {
+  return {&RmsNorm,
           &Add,
           &SwiGlu,
           &GeGlu,
@@ -384,8 +358,11 @@ constexpr Kernels MakeKernels(InstructionSet set) {
           &Rotate,
           &Quantize,
           &Dequantize,
-          MakeAttention<Float32>(),
-          MakeAttention<Bfloat16>()};
+          wide::MakeAttention<wide::Float32>(),
+          wide::MakeAttention<wide::Bfloat16>(),
+          MakeProducts(),
+          MakeInt8Products()};
 }
 
+}  // namespace
 }  // namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE

@@ -4,6 +4,6 @@
 namespace scorecast::shard {
 
 extern const Kernels kGenericKernels;
-const Kernels kGenericKernels = kernels_generic::MakeKernels(InstructionSet::kGeneric);
+const Kernels kGenericKernels = kernels_generic::MakeKernels();
 
 }  // namespace scorecast::shard

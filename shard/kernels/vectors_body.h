@@ -1,150 +1,261 @@
-// Vectors of 16 floats for the kernels' bodies: vector types of GCC and clang, which the compiler
-// maps to the instruction set at hand. Only kernels_body.h includes this, hence no `#pragma once`.
+// Vectors of floats for the kernels' bodies: those of Google Highway, as wide as the instruction
+// set that the source is compiled for has them. Arithmetic is Highway's too. A multiplication whose
+// result is added is written as hn::MulAdd, which rounds once if the instruction set can. Only
+// kernels_body.h includes this, hence no `#pragma once`.
 
-#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 
-#if defined(__AVX512BF16__) || defined(__AVX512BW__)
-#include <immintrin.h>
-#endif
+#include <hwy/highway.h>
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
-using Ints = std::int32_t __attribute__((vector_size(kLanes * sizeof(float))));
-using Bits = std::uint32_t __attribute__((vector_size(kLanes * sizeof(float))));
-using HalfInts = std::uint16_t __attribute__((vector_size(kLanes * sizeof(std::uint16_t))));
-using ByteInts = std::uint8_t __attribute__((vector_size(kLanes)));
+namespace hn = hwy::HWY_NAMESPACE;
 
-inline Floats Load(const float* p) {
-  Floats v;
-  std::memcpy(&v, p, sizeof(v));
-  return v;
-}
+using FloatTag = hn::ScalableTag<float>;
+using IntTag = hn::ScalableTag<std::int32_t>;
+using BitTag = hn::ScalableTag<std::uint32_t>;
+using HalfTag = hn::Rebind<std::uint16_t, FloatTag>;  ///< As many lanes, of 16 bits.
+using ByteTag = hn::Rebind<std::uint8_t, FloatTag>;
 
-inline void Store(Floats v, float* p) { std::memcpy(p, &v, sizeof(v)); }
+using Floats = hn::Vec<FloatTag>;
+using Ints = hn::Vec<IntTag>;
+using Bits = hn::Vec<BitTag>;
 
-/// The first n < 16 floats; the other lanes are zero.
-inline Floats LoadPart(const float* p, std::int64_t n) {
-  Floats v = {};
-  std::memcpy(&v, p, static_cast<std::size_t>(n) * sizeof(float));
-  return v;
-}
+static_assert(!HWY_HAVE_SCALABLE, "the number of lanes is known to the compiler");
+constexpr int kLanes = HWY_LANES(float);
+static_assert(kLanes >= 4 && 16 % kLanes == 0, "16 floats are whole vectors");
 
-inline void StorePart(Floats v, std::int64_t n, float* p) {
-  std::memcpy(p, &v, static_cast<std::size_t>(n) * sizeof(float));
-}
+HWY_INLINE Floats Zero() { return hn::Zero(FloatTag()); }
+HWY_INLINE Floats Broadcast(float x) { return hn::Set(FloatTag(), x); }
+HWY_INLINE Floats Load(const float* p) { return hn::LoadU(FloatTag(), p); }
+HWY_INLINE void Store(Floats v, float* p) { hn::StoreU(v, FloatTag(), p); }
 
-inline Floats Broadcast(float x) { return x - Floats{}; }
-
-/// Adds the lanes as a fixed tree, so that the compiler cannot change the order and thereby the
-/// bits.
-inline float Sum(Floats v) {
-  float part[kLanes];
-  std::memcpy(part, &v, sizeof(v));
-  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::int64_t i = 0; i < width; ++i) {
-      part[i] += part[i + width];
-    }
-  }
-  return part[0];
-}
-
-/// Lane i of the result is lane order[i] of v.
-inline Floats Shuffle(Floats v, Ints order) {
-#ifdef __clang__
-  Floats shuffled;
-  for (std::int64_t i = 0; i < kLanes; ++i) {
-    shuffled[i] = v[order[i]];
-  }
-  return shuffled;
+/// The first n < kLanes numbers; the other lanes are zero. Nothing behind the n numbers is read.
+template <typename Tag>
+HWY_INLINE hn::Vec<Tag> LoadFirst(Tag tag, const hn::TFromD<Tag>* p, std::int64_t n) {
+#if HWY_ARCH_X86 && HWY_CAP_GE256
+  return hn::MaskedLoad(hn::FirstN(tag, static_cast<std::size_t>(n)), tag, p);
 #else
-  return __builtin_shuffle(v, order);
+  hn::TFromD<Tag> lanes[kLanes] = {};
+  std::memcpy(lanes, p, static_cast<std::size_t>(n) * sizeof(*p));
+  return hn::LoadU(tag, lanes);
+#endif
+}
+
+HWY_INLINE Floats LoadPart(const float* p, std::int64_t n) { return LoadFirst(FloatTag(), p, n); }
+
+/// Stores the first n < kLanes lanes.
+HWY_INLINE void StorePart(Floats v, std::int64_t n, float* p) {
+#if HWY_ARCH_X86 && HWY_CAP_GE256
+  hn::BlendedStore(v, hn::FirstN(FloatTag(), static_cast<std::size_t>(n)), FloatTag(), p);
+#else
+  float lanes[kLanes];
+  Store(v, lanes);
+  std::memcpy(p, lanes, static_cast<std::size_t>(n) * sizeof(*p));
+#endif
+}
+
+/// 0, 1, 2, …
+HWY_INLINE Bits LaneNumbers() {
+  static constexpr std::uint32_t kNumbers[] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                               8, 9, 10, 11, 12, 13, 14, 15};
+  return hn::LoadU(BitTag(), kNumbers);
+}
+
+/// The sum of the lanes, as a fixed tree.
+HWY_INLINE float Sum(Floats v) { return hn::GetLane(hn::SumOfLanes(FloatTag(), v)); }
+
+/// The larger number of each lane; that of b if either is NaN.
+HWY_INLINE Floats Larger(Floats a, Floats b) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+  return hn::Max(a, b);
+#else
+  return hn::IfThenElse(hn::Gt(a, b), a, b);
+#endif
+}
+
+/// The smaller number of each lane; that of b if either is NaN.
+HWY_INLINE Floats Smaller(Floats a, Floats b) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+  return hn::Min(a, b);
+#else
+  return hn::IfThenElse(hn::Lt(a, b), a, b);
 #endif
 }
 
 /// The largest lane. A NaN in any lane may or may not be dropped.
-inline float Max(Floats v) {
-  const auto larger = [](Floats a, Floats b) { return a > b ? a : b; };
-  v = larger(v, Shuffle(v, Ints{8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7}));
-  v = larger(v, Shuffle(v, Ints{4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11}));
-  v = larger(v, Shuffle(v, Ints{2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13}));
-  v = larger(v, Shuffle(v, Ints{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14}));
-  return v[0];
-}
+HWY_INLINE float Max(Floats v) { return hn::GetLane(hn::MaxOfLanes(FloatTag(), v)); }
 
 /// 0 for finite lanes, NaN for the others. Added to exp(v), it keeps exp(-∞) from passing for 0.
-inline Floats ZeroIfFinite(Floats v) { return v * 0.0F; }
+HWY_INLINE Floats ZeroIfFinite(Floats v) { return hn::Mul(v, Zero()); }
+
+/// v + ZeroIfFinite(of)
+HWY_INLINE Floats NanUnlessFinite(Floats v, Floats of) { return hn::MulAdd(of, Zero(), v); }
+
+/// Which lanes of a vector a step of a loop is about: all, or the first `lanes`.
+struct Whole {};
+struct Part {
+  std::int64_t lanes;
+};
+
+HWY_INLINE Floats Load(const float* p, Whole) { return Load(p); }
+HWY_INLINE Floats Load(const float* p, Part part) { return LoadPart(p, part.lanes); }
+HWY_INLINE Ints LoadInts(const std::int32_t* p, Whole) { return hn::LoadU(IntTag(), p); }
+HWY_INLINE Ints LoadInts(const std::int32_t* p, Part part) {
+  return LoadFirst(IntTag(), p, part.lanes);
+}
+HWY_INLINE void Store(Floats v, Whole, float* p) { Store(v, p); }
+HWY_INLINE void Store(Floats v, Part part, float* p) { StorePart(v, part.lanes, p); }
+
+/// The lanes that the step is about; the others are zero.
+HWY_INLINE Floats Only(Whole, Floats v) { return v; }
+HWY_INLINE Floats Only(Part part, Floats v) {
+  const auto first = hn::FirstN(FloatTag(), static_cast<std::size_t>(part.lanes));
+  return hn::IfThenElseZero(first, v);
+}
+
+/// Calls step(i, Whole()) for each whole vector of n numbers, and step(i, Part()) for the rest.
+template <typename Step>
+HWY_INLINE void ForVectors(std::int64_t n, const Step& step) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    step(i, Whole());
+  }
+  if (i < n) {
+    step(i, Part{n - i});
+  }
+}
+
+/// Folds n numbers as step(folded, i, Whole() or Part()) does, from `start`: in four chains of
+/// vectors, so that a step need not wait for the one before it. The order depends on n alone.
+/// combine(a, b) joins two chains.
+template <typename V, typename Step, typename Combine>
+HWY_INLINE V Fold(std::int64_t n, V start, const Step& step, const Combine& combine) {
+  V a = start;
+  V b = start;
+  V c = start;
+  V d = start;
+  std::int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    a = step(a, i, Whole());
+    b = step(b, i + kLanes, Whole());
+    c = step(c, i + 2 * kLanes, Whole());
+    d = step(d, i + 3 * kLanes, Whole());
+  }
+  const std::int64_t vectors = (n - i) / kLanes;
+  if (vectors > 0) {
+    a = step(a, i, Whole());
+  }
+  if (vectors > 1) {
+    b = step(b, i + kLanes, Whole());
+  }
+  if (vectors > 2) {
+    c = step(c, i + 2 * kLanes, Whole());
+  }
+  i += vectors * kLanes;
+  if (i < n) {
+    d = step(d, i, Part{n - i});
+  }
+  return combine(combine(a, b), combine(c, d));
+}
+
+/// The sum of what step(sum, i, Whole() or Part()) adds for n numbers.
+template <typename Step>
+HWY_INLINE float SumOver(std::int64_t n, const Step& step) {
+  return Sum(Fold(n, Zero(), step, [](Floats a, Floats b) { return hn::Add(a, b); }));
+}
 
 /// exp(x) to about one unit in the last place, after Cephes' expf: x = n·ln 2 + r, a polynomial in
 /// r, and n added to the exponent. Exactly 1 at 0; NaN stays NaN; about 1e-38 for x below -87 and
 /// about 1e38 above 88.
-inline Floats Exp(Floats x) {
-  const Floats low = Broadcast(-87.0F);
-  const Floats high = Broadcast(88.0F);
-  x = x < low ? low : x;
-  x = x > high ? high : x;
+HWY_INLINE Floats Exp(Floats x) {
+  x = Larger(Broadcast(-87.0F), x);
+  x = Smaller(Broadcast(88.0F), x);
   // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
   const Floats magic = Broadcast(12582912.0F);
-  const Floats shifted = x * 1.44269504088896341F + magic;
-  const Floats n = shifted - magic;
-  const Floats r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
-  Floats p = Broadcast(1.9875691500e-4F);
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * (r * r) + r + 1.0F;
-  const Ints exponent = (std::bit_cast<Ints>(shifted) + 127) << 23;
-  return p * std::bit_cast<Floats>(exponent);
+  const Floats shifted = hn::MulAdd(x, Broadcast(1.44269504088896341F), magic);
+  const Floats n = hn::Sub(shifted, magic);
+  Floats r = hn::NegMulAdd(n, Broadcast(0.693359375F), x);
+  r = hn::MulAdd(n, Broadcast(2.12194440e-4F), r);
+  Floats p = hn::MulAdd(r, Broadcast(1.9875691500e-4F), Broadcast(1.3981999507e-3F));
+  p = hn::MulAdd(p, r, Broadcast(8.3334519073e-3F));
+  p = hn::MulAdd(p, r, Broadcast(4.1665795894e-2F));
+  p = hn::MulAdd(p, r, Broadcast(1.6666665459e-1F));
+  p = hn::MulAdd(p, r, Broadcast(5.0000001201e-1F));
+  p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), Broadcast(1.0F));
+  const Ints exponent = hn::Add(hn::BitCast(IntTag(), shifted), hn::Set(IntTag(), 127));
+  return hn::Mul(p, hn::BitCast(FloatTag(), hn::ShiftLeft<23>(exponent)));
 }
 
 /// tanh(x) to a few units in the last place, after Cephes' tanhf: an odd polynomial near 0, and
 /// 1 - 2 / (exp(2 x) + 1) elsewhere. NaN stays NaN.
-inline Floats Tanh(Floats x) {
-  const Floats size = x < 0 ? -x : x;
-  const Floats far = 1.0F - 2.0F / (Exp(size + size) + 1.0F);
-  const Floats z = x * x;
-  Floats p = Broadcast(-5.70498872745e-3F);
-  p = p * z + 2.06390887954e-2F;
-  p = p * z - 5.37397155531e-2F;
-  p = p * z + 1.33314422036e-1F;
-  p = p * z - 3.33332819422e-1F;
-  const Floats near = p * z * x + x;
-  return size < 0.625F ? near : (x < 0 ? -far : far);
+HWY_INLINE Floats Tanh(Floats x) {
+  const Floats one = Broadcast(1.0F);
+  const Floats size = hn::Abs(x);
+  const Floats quotient = hn::Div(Broadcast(2.0F), hn::Add(Exp(hn::Add(size, size)), one));
+  const Floats far = hn::CopySign(hn::Sub(one, quotient), x);
+  const Floats z = hn::Mul(x, x);
+  Floats p = hn::MulAdd(z, Broadcast(-5.70498872745e-3F), Broadcast(2.06390887954e-2F));
+  p = hn::MulAdd(p, z, Broadcast(-5.37397155531e-2F));
+  p = hn::MulAdd(p, z, Broadcast(1.33314422036e-1F));
+  p = hn::MulAdd(p, z, Broadcast(-3.33332819422e-1F));
+  const Floats near = hn::MulAdd(hn::Mul(p, z), x, x);
+  return hn::IfThenElse(hn::Lt(size, Broadcast(0.625F)), near, far);
 }
 
 /// cap · tanh(x); NaN if x is not finite, so that an infinity does not pass for ±cap.
-inline Floats CapTimesTanh(float cap, Floats x) { return cap * Tanh(x) + ZeroIfFinite(x); }
-
-inline constexpr float kLargest = std::numeric_limits<float>::max();
-
-inline Floats Widen(const std::uint16_t* x) {
-  HalfInts half;
-  std::memcpy(&half, x, sizeof(half));
-  return std::bit_cast<Floats>(__builtin_convertvector(half, Ints) << 16);
+HWY_INLINE Floats CapTimesTanh(float cap, Floats x) {
+  return hn::MulAdd(Broadcast(cap), Tanh(x), ZeroIfFinite(x));
 }
 
-/// Rounds to bfloat16, ties to even. The result is in the low half of each lane.
-inline Ints Round(Floats x) {
-  const Bits bits = std::bit_cast<Bits>(x);
-  const Bits rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  const Bits quiet_nan = (bits >> 16) | 0x40;  // Rounding could carry a NaN to infinity.
-  return x == x ? std::bit_cast<Ints>(rounded) : std::bit_cast<Ints>(quiet_nan);
+constexpr float kLargest = std::numeric_limits<float>::max();
+
+/// Float32 of kLanes bfloat16.
+HWY_INLINE Floats Widen(const std::uint16_t* x) {
+  const Bits bits = hn::PromoteTo(BitTag(), hn::LoadU(HalfTag(), x));
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits));
 }
 
-inline void StoreRounded(Floats x, std::uint16_t* out) {
+/// Rounds to bfloat16, ties to even. Each lane is the 16 bits, with their first one repeated.
+HWY_INLINE Ints RoundToBf16(Floats x) {
+  const Bits bits = hn::BitCast(BitTag(), x);
+  const Bits odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(BitTag(), 1));
+  const Bits rounded = hn::Add(hn::Add(bits, hn::Set(BitTag(), 0x7FFF)), odd);
+  // Rounding could carry a NaN to infinity.
+  const Bits quiet_nan = hn::Or(bits, hn::Set(BitTag(), 0x400000));
+  const auto is_nan = hn::RebindMask(BitTag(), hn::IsNaN(x));
+  return hn::ShiftRight<16>(hn::BitCast(IntTag(), hn::IfThenElse(is_nan, quiet_nan, rounded)));
+}
+
+HWY_INLINE void StoreRounded(Floats x, std::uint16_t* out) {
 #ifdef __AVX512BF16__
-  const __m256bh half = _mm512_cvtneps_pbh(std::bit_cast<__m512>(x));
-#else
-  const HalfInts half = __builtin_convertvector(Round(x), HalfInts);
-#endif
+  const __m256bh half = _mm512_cvtneps_pbh(x.raw);
   std::memcpy(out, &half, sizeof(half));
+#else
+  const hn::Rebind<std::int16_t, FloatTag> tag;
+  hn::StoreU(hn::BitCast(HalfTag(), hn::DemoteTo(tag, RoundToBf16(x))), HalfTag(), out);
+#endif
+}
+
+/// Stores a, then b.
+HWY_INLINE void StoreRounded(Floats a, Floats b, std::uint16_t* out) {
+#if HWY_CAP_GE256 && !HWY_CAP_GE512
+  // Narrows both at once, which leaves halves of a and b by turns.
+  const hn::ScalableTag<std::int16_t> narrow;
+  const Ints mixed =
+      hn::BitCast(IntTag(), hn::ReorderDemote2To(narrow, RoundToBf16(a), RoundToBf16(b)));
+  static constexpr std::int32_t kOrder[] = {0, 1, 4, 5, 2, 3, 6, 7};
+  const Ints ordered = hn::TableLookupLanes(mixed, hn::SetTableIndices(IntTag(), kOrder));
+  const hn::ScalableTag<std::uint16_t> tag;
+  hn::StoreU(hn::BitCast(tag, ordered), tag, out);
+#else
+  StoreRounded(a, out);
+  StoreRounded(b, out + kLanes);
+#endif
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "shard/kernels/kernels.h"
 #include "shard/linear/backends.h"
@@ -21,14 +22,16 @@ struct ArithmeticChoice {
   Precision lm_head = Precision::kFloat32;
   const BackendEntry* layer_backend = &Backends().back();
   const BackendEntry* lm_head_backend = &Backends().back();
+  /// Backends that support both precisions, in the order of their table. Weights of a shape for
+  /// which a backend has no kernel go to the next one of these.
+  std::vector<const BackendEntry*> fallbacks = {&Backends().back()};
 
   ProductPrecisions precisions() const { return {layers, lm_head}; }
 };
 
-/// bfloat16 if the instruction set has products of it, else float32.
-constexpr Precision DefaultPrecision(InstructionSet set) {
-  return set >= InstructionSet::kAvx512Bf16 ? Precision::kBfloat16 : Precision::kFloat32;
-}
+/// --dtype auto: the fastest precision on a CPU with these features, but int8 only if a user asks
+/// for it.
+Precision DefaultPrecision(CpuFeatures features);
 
 /// Whether a backend can be used for products of a precision.
 using BackendSupport = std::function<bool(const BackendEntry& backend, Precision precision)>;
@@ -39,14 +42,14 @@ using BackendSupport = std::function<bool(const BackendEntry& backend, Precision
 ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, Precision precision,
                                   const BackendSupport& supports);
 
-/// The best choice from Backends() on this CPU with the instructions of `set`.
-ArithmeticChoice ChooseArithmetic(Precision precision, InstructionSet set);
+/// The best choice from Backends() on this CPU if only `features` may be used.
+ArithmeticChoice ChooseArithmetic(Precision precision, CpuFeatures features);
 
-/// The choice of an engine whose ranks all use the instructions of `set`, to which it limits
-/// oneDNN. If `precision` is absent, it is DefaultPrecision. `on_every_rank` says whether something
-/// that holds on this rank or not holds on all of them. Must be called before oneDNN is first used.
+/// The choice of an engine whose ranks all use `features` and no others, to which it limits oneDNN.
+/// If `precision` is absent, it is DefaultPrecision. `on_every_rank` says whether something that
+/// holds on this rank or not holds on all of them. Must be called before oneDNN is first used.
 ArithmeticChoice ChooseArithmeticOfEngine(
-    InstructionSet set, std::optional<Precision> precision,
+    CpuFeatures features, std::optional<Precision> precision,
     const std::function<bool(bool here)>& on_every_rank = std::identity());
 
 /// The chosen backends. Keys and values are bfloat16 unless the layers are float32.
@@ -61,9 +64,17 @@ class Arithmetic {
   const AttentionKernels& attention() const { return attention_; }
 
   /// For the log, e.g. "bf16 by oneDNN 2.6.3 brgemm:avx512_core_bf16".
-  std::string Description();
+  std::string Description() const;
+  /// For the log: how many rows a kernel computes at once, e.g. "layers 4 8, lm-head 8".
+  std::string Heights() const;
+  /// A warning for the log if a backend is used that is much slower than others; else empty.
+  std::string Warning() const;
 
  private:
+  const GemmBackend& BackendOf(const BackendEntry* entry) const { return *backends_.at(entry); }
+  /// Makes it if there is none yet, and before it those to which it falls back.
+  GemmBackend* Make(const BackendEntry* entry, const Kernels& kernels, int threads);
+
   ArithmeticChoice choice_;
   /// The chosen ones and their fallback.
   std::map<const BackendEntry*, std::unique_ptr<GemmBackend>> backends_;

@@ -1,12 +1,17 @@
 #include "shard/linear/backends.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "shard/linear/onednn_backend.h"
 #include "shard/linear/openblas_backend.h"
+#include "shard/linear/packed_backend.h"
 
 namespace scorecast::shard {
 namespace {
+
+using enum CpuFeature;
+using enum Precision;
 
 template <typename Backend>
 std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBackend* fallback) {
@@ -17,12 +22,34 @@ std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBacke
   }
 }
 
+/// Without these features, oneDNN has either no `brgemm` kernel or one that emulates the products,
+/// which is slow.
+constexpr ProductNeeds kOneDnnProducts[] = {
+    {kFloat32, {kAvx512}}, {kBfloat16, {kAvx512Bf16}}, {kInt8, {kAvx512Vnni}}};
+/// Our own.
+constexpr ProductNeeds kScorecastProducts[] = {
+    {kFloat32, {kAvx2}}, {kBfloat16, {kAvx2}}, {kInt8, {}}};
+constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}, {kInt8, {}}};
+
 constexpr BackendEntry kBackends[] = {
-    {"oneDNN", &OneDnnBackend::Supports, &Make<OneDnnBackend>},
-    {"OpenBLAS", &OpenBlasBackend::Supports, &Make<OpenBlasBackend>},
+    {"oneDNN", kOneDnnProducts, &OneDnnBackend::PassesCheck, &Make<OneDnnBackend>},
+    {"scorecast", kScorecastProducts, nullptr, &Make<PackedBackend>, &PanelType},
+    {"OpenBLAS", kOpenBlasProducts, nullptr, &Make<OpenBlasBackend>},
 };
 
 }  // namespace
+
+bool BackendEntry::supports(Precision precision, CpuFeatures features) const {
+  const bool has_features = std::ranges::any_of(products, [&](const ProductNeeds& product) {
+    return product.precision == precision && features.Contain(product.needs);
+  });
+  return has_features && (passes_check == nullptr || passes_check(precision));
+}
+
+std::int64_t BackendEntry::WeightSize(Precision precision, Dtype stored) const {
+  const bool may_differ = held_type != nullptr && precision != kInt8;
+  return may_differ ? ItemSize(held_type(precision, stored)) : ElementSize(precision);
+}
 
 std::span<const BackendEntry> Backends() { return kBackends; }
 

@@ -1,26 +1,43 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 
+#include "shard/checkpoint/tensor_view.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/gemm_backend.h"
 #include "shard/linear/precision.h"
 
 namespace scorecast::shard {
 
+/// A precision in which a backend computes, and the CPU features that its products of it need.
+struct ProductNeeds {
+  Precision precision;
+  CpuFeatures needs;
+};
+
 /// A library of matrix products that an engine can use.
 struct BackendEntry {
   std::string_view name;  ///< For the log.
-
-  /// Whether it has products of `precision` on this CPU if only the instructions of `set` may be
-  /// used.
-  bool (*supports)(Precision precision, InstructionSet set);
+  std::span<const ProductNeeds> products;
+  /// Whether its products of a precision pass its own check on this CPU. Null if that is certain.
+  bool (*passes_check)(Precision precision);
 
   /// `threads` is the size of the pool that calls it. Weights of a shape for which it has no kernel
   /// go to `fallback`, which must outlive it. `fallback` is null for the last entry of a table.
   std::unique_ptr<GemmBackend> (*make)(const Kernels& kernels, int threads, GemmBackend* fallback);
+
+  /// The type in which it keeps the weights of a precision that have a type in the checkpoint; not
+  /// for int8. Null if that is the type of the precision, whatever the checkpoint has.
+  Dtype (*held_type)(Precision precision, Dtype stored) = nullptr;
+
+  /// Whether it has products of `precision` on this CPU if only `features` may be used.
+  bool supports(Precision precision, CpuFeatures features) const;
+
+  /// Bytes of one packed weight that has the type `stored` in the checkpoint.
+  std::int64_t WeightSize(Precision precision, Dtype stored) const;
 };
 
 /// All libraries, the preferred ones first. The last one supports every precision and shape on any

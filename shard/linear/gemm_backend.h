@@ -73,6 +73,11 @@ class GemmBackend {
   /// The kernel that computes products of this precision, for the log after the library's name:
   /// e.g. "SkylakeX".
   virtual std::string Description(Precision precision) const = 0;
+
+  /// For the log: the numbers of rows that one call of that kernel computes, ascending. If they
+  /// differ among the shapes packed, those of the shape with the lowest maximum. Empty if nothing
+  /// is packed.
+  virtual std::vector<std::int64_t> Heights(Precision precision) const = 0;
 };
 
 }  // namespace scorecast::shard

@@ -12,6 +12,8 @@
 namespace scorecast::shard {
 namespace {
 
+using enum CpuFeature;
+
 struct Chunk {
   const OneDnnProduct* product = nullptr;
   std::int64_t width = 0;
@@ -21,9 +23,17 @@ struct Chunk {
   std::vector<std::int32_t> offsets;  // [width]; int8 only
 };
 
-/// Largest number of products of a byte and an int8 value whose sum fits into int32.
-constexpr std::int64_t kDeepest = std::int64_t{1} << 16;
-static_assert(kDeepest * 255 * 128 < std::int64_t{1} << 31);
+/// Limits of oneDNN's instructions, the highest first, and the features that each needs.
+constexpr std::pair<CpuFeatures, dnnl::cpu_isa> kOneDnnLimits[] = {
+    {{kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16, kAmxInt8, kAmxBf16},
+     dnnl::cpu_isa::avx512_core_amx},
+    {{kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16}, dnnl::cpu_isa::avx512_core_bf16},
+    {{kAvx2, kAvx512, kAvx512Vnni}, dnnl::cpu_isa::avx512_core_vnni},
+    {{kAvx2, kAvx512}, dnnl::cpu_isa::avx512_core},
+    {{kAvx2, kAvxVnni}, dnnl::cpu_isa::avx2_vnni},
+    {{kAvx2}, dnnl::cpu_isa::avx2},
+    {{}, dnnl::cpu_isa::sse41},
+};
 
 class OneDnnWeight : public PackedWeight {
  public:
@@ -54,22 +64,15 @@ class OneDnnWeight : public PackedWeight {
 
 }  // namespace
 
-void LimitOneDnn(InstructionSet set) {
+void LimitOneDnn(CpuFeatures features) {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr) {
     return;
   }
-  switch (set) {
-    case InstructionSet::kGeneric:
-      dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
+  for (const auto& [needs, isa] : kOneDnnLimits) {
+    if (features.Contain(needs)) {
+      dnnl::set_max_cpu_isa(isa);
       return;
-    case InstructionSet::kAvx2:
-      dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
-      return;
-    case InstructionSet::kAvx512:
-      dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_vnni);
-      return;
-    case InstructionSet::kAvx512Bf16:
-      return;  // oneDNN may use everything that the CPU has.
+    }
   }
 }
 
@@ -78,7 +81,7 @@ OneDnnBackend::OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& o
 
 OneDnnBackend::~OneDnnBackend() = default;
 
-bool OneDnnBackend::Supports(Precision precision, InstructionSet /*set*/) {
+bool OneDnnBackend::PassesCheck(Precision precision) {
   constexpr std::int64_t kWidth = 64;
   constexpr std::int64_t kDepth = 256;
   return OneDnnProduct(precision, kWidth, kDepth, 1).is_usable();
@@ -94,6 +97,20 @@ std::string OneDnnBackend::Description(Precision precision) const {
     }
   }
   return text;
+}
+
+std::vector<std::int64_t> OneDnnBackend::Heights(Precision precision) const {
+  // All products have the same largest height, and lack only some of the few small ones.
+  std::vector<std::int64_t> fewest;
+  for (const auto& [shape, product] : products_) {
+    if (std::get<Precision>(shape) == precision && product->is_usable()) {
+      std::vector<std::int64_t> heights = product->Heights();
+      if (fewest.empty() || heights.size() < fewest.size()) {
+        fewest = std::move(heights);
+      }
+    }
+  }
+  return fewest;
 }
 
 const OneDnnProduct* OneDnnBackend::Product(Precision precision, std::int64_t width,
@@ -114,7 +131,7 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
     constexpr std::int64_t kLine = 64;
     chunks[i].width = source.widths[i];
     chunks[i].product = Product(precision, chunks[i].width, in);
-    if (chunks[i].product == nullptr || in > kDeepest) {
+    if (chunks[i].product == nullptr || in > kDeepestInt8) {
       return other_.Pack(precision, source, pool);
     }
     chunks[i].offset = bytes;

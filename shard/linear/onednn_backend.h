@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "shard/linear/gemm_backend.h"
 #include "shard/linear/precision.h"
@@ -12,9 +13,9 @@ namespace scorecast::shard {
 
 class OneDnnProduct;
 
-/// Limits oneDNN to the instructions of `set`, for --kernel. Must be called before anything else of
-/// oneDNN. Does nothing if ONEDNN_MAX_CPU_ISA is set, which takes precedence.
-void LimitOneDnn(InstructionSet set);
+/// Limits oneDNN to instructions among `features`. Must be called before anything else of oneDNN.
+/// Does nothing if ONEDNN_MAX_CPU_ISA is set, which takes precedence.
+void LimitOneDnn(CpuFeatures features);
 
 /// Products by oneDNN. Weights of a shape for which oneDNN has no suitable kernel go to `other`.
 class OneDnnBackend : public GemmBackend {
@@ -22,13 +23,14 @@ class OneDnnBackend : public GemmBackend {
   OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& other);
   ~OneDnnBackend() override;
 
-  /// Whether this CPU, within the limit of ONEDNN_MAX_CPU_ISA, has instructions for products of
-  /// this precision. The set of instructions has no effect: LimitOneDnn limits oneDNN to it.
-  static bool Supports(Precision precision, InstructionSet set);
+  /// Whether oneDNN has a usable kernel for products of this precision on this CPU, within the
+  /// limit of LimitOneDnn or ONEDNN_MAX_CPU_ISA.
+  static bool PassesCheck(Precision precision);
 
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
   std::string Description(Precision precision) const override;
+  std::vector<std::int64_t> Heights(Precision precision) const override;
 
  private:
   /// The product of a shape, made and checked at the first call for it; null if it is not usable.

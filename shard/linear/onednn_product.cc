@@ -165,6 +165,14 @@ bool OneDnnProduct::RowsKeepTheirBits() {
   });
 }
 
+std::vector<std::int64_t> OneDnnProduct::Heights() const {
+  std::vector<std::int64_t> heights;
+  for (const OfRows& of_rows : made_) {
+    heights.push_back(of_rows.rows);
+  }
+  return heights;
+}
+
 dnnl::memory OneDnnProduct::Pack(const void* rows, std::byte* to) const {
   WorkAlone();
   dnnl::memory plain({{width_, in_}, WeightType(precision_), dnnl::memory::format_tag::ab},

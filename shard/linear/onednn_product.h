@@ -39,6 +39,9 @@ class OneDnnProduct {
   void Multiply(const void* x, std::int64_t rows, const dnnl::memory& weight, void* y,
                 int thread) const;
 
+  /// The numbers of rows for which there are primitives, ascending.
+  std::vector<std::int64_t> Heights() const;
+
   /// oneDNN's name for the kernel.
   const std::string& kernel() const { return kernel_; }
 

@@ -13,22 +13,24 @@ namespace {
 
 using Heights = std::vector<std::int64_t>;
 
-/// A chunk of a weight, in any precision.
 struct Chunk {
   std::int64_t width = 0;
   Heights heights;
-  AlignedBuffer<float> f32;           // [width, in]; of these three, only the precision's is filled
-  AlignedBuffer<std::uint16_t> bf16;  // [width, in]
-  Int8Chunk int8;
+  std::byte* rows = nullptr;  // [width, in] in the precision, in the buffer of all chunks.
+  std::vector<float> scales;  // [width]; int8 only
 };
 
 float Widen(std::uint16_t x) { return std::bit_cast<float>(std::uint32_t{x} << 16U); }
 
 class OpenBlasWeight : public PackedWeight {
  public:
-  OpenBlasWeight(Precision precision, std::int64_t in, std::vector<Chunk> chunks,
-                 std::vector<OpenBlasBackend::Scratch>& scratch)
-      : precision_(precision), in_(in), chunks_(std::move(chunks)), scratch_(scratch) {}
+  OpenBlasWeight(Precision precision, std::int64_t in, AlignedBuffer<std::byte> rows,
+                 std::vector<Chunk> chunks, std::vector<OpenBlasBackend::Scratch>& scratch)
+      : precision_(precision),
+        in_(in),
+        rows_(std::move(rows)),
+        chunks_(std::move(chunks)),
+        scratch_(scratch) {}
 
   std::int64_t column_granule() const override { return kWholeChunk; }
 
@@ -38,7 +40,7 @@ class OpenBlasWeight : public PackedWeight {
     const std::int64_t rows = RoundUpRows(real_rows);
     if (precision_ == Precision::kFloat32) {
       SgemmPanels::Multiply(chunk.heights, reinterpret_cast<const float*>(x.Row(first_row)), rows,
-                            chunk.f32.data(), chunk.width, in_, y);
+                            reinterpret_cast<const float*>(chunk.rows), chunk.width, in_, y);
       return;
     }
     float* wide_x = scratch_[static_cast<std::size_t>(thread)].x.data();
@@ -46,7 +48,8 @@ class OpenBlasWeight : public PackedWeight {
     if (precision_ == Precision::kBfloat16) {
       const auto* from = reinterpret_cast<const std::uint16_t*>(x.Row(first_row));
       std::transform(from, from + rows * in_, wide_x, &Widen);
-      std::transform(chunk.bf16.data(), chunk.bf16.data() + chunk.width * in_, wide_w, &Widen);
+      const auto* weight = reinterpret_cast<const std::uint16_t*>(chunk.rows);
+      std::transform(weight, weight + chunk.width * in_, wide_w, &Widen);
     } else {
       const auto* from = reinterpret_cast<const std::uint8_t*>(x.Row(first_row));
       for (std::int64_t row = 0; row < rows; ++row) {
@@ -55,10 +58,11 @@ class OpenBlasWeight : public PackedWeight {
           wide_x[i] = static_cast<float>(int{from[i]} - 128) * scale;
         }
       }
+      const auto* weight = reinterpret_cast<const std::int8_t*>(chunk.rows);
       for (std::int64_t o = 0; o < chunk.width; ++o) {
-        const float scale = chunk.int8.scales[static_cast<std::size_t>(o)];
+        const float scale = chunk.scales[static_cast<std::size_t>(o)];
         for (std::int64_t i = o * in_; i < (o + 1) * in_; ++i) {
-          wide_w[i] = static_cast<float>(chunk.int8.values[static_cast<std::size_t>(i)]) * scale;
+          wide_w[i] = static_cast<float>(weight[i]) * scale;
         }
       }
     }
@@ -68,6 +72,7 @@ class OpenBlasWeight : public PackedWeight {
  private:
   Precision precision_;
   std::int64_t in_;
+  AlignedBuffer<std::byte> rows_;  // Of all chunks, one after another.
   std::vector<Chunk> chunks_;
   std::vector<OpenBlasBackend::Scratch>& scratch_;
 };
@@ -84,21 +89,29 @@ std::string OpenBlasBackend::Description(Precision /*precision*/) const {
   return openblas_get_corename();
 }
 
+std::vector<std::int64_t> OpenBlasBackend::Heights(Precision /*precision*/) const {
+  return panels_.LowestHeights();
+}
+
 std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const WeightSource& source,
                                                     ThreadPool& pool) {
   const std::int64_t in = source.in;
   std::vector<Chunk> chunks(source.widths.size());
+  const std::int64_t row_bytes = in * ElementSize(precision);
   std::int64_t widest = 0;
+  std::int64_t bytes = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     chunks[i].width = source.widths[i];
     chunks[i].heights = panels_.Heights(chunks[i].width, in);
     widest = std::max(widest, chunks[i].width);
-    const auto size = static_cast<std::size_t>(chunks[i].width * in);
-    if (precision == Precision::kFloat32) {
-      chunks[i].f32 = AlignedBuffer<float>(size);
-    } else if (precision == Precision::kBfloat16) {
-      chunks[i].bf16 = AlignedBuffer<std::uint16_t>(size);
-    }
+    bytes += chunks[i].width * row_bytes;
+  }
+  AlignedBuffer<std::byte> packed(static_cast<std::size_t>(bytes));
+  packed.PreferHugePages();
+  std::byte* next = packed.data();
+  for (Chunk& chunk : chunks) {
+    chunk.rows = next;
+    next += chunk.width * row_bytes;
   }
   if (precision != Precision::kFloat32) {
     for (Scratch& scratch : scratch_) {
@@ -117,18 +130,21 @@ std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const W
   pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
     Chunk& chunk = chunks[static_cast<std::size_t>(index)];
     if (precision == Precision::kFloat32) {
-      source.read(index, chunk.f32.data());
+      source.read(index, reinterpret_cast<float*>(chunk.rows));
       return;
     }
     float* rows = packing[static_cast<std::size_t>(thread)].rows.data();
     source.read(index, rows);
     if (precision == Precision::kBfloat16) {
-      kernels_.to_bf16(rows, chunk.width * in, chunk.bf16.data());
+      kernels_.to_bf16(rows, chunk.width * in, reinterpret_cast<std::uint16_t*>(chunk.rows));
     } else {
-      chunk.int8 = QuantizeChunk(kernels_, rows, chunk.width, in);
+      Int8Chunk int8 = QuantizeChunk(kernels_, rows, chunk.width, in);
+      std::ranges::copy(int8.values, reinterpret_cast<std::int8_t*>(chunk.rows));
+      chunk.scales = std::move(int8.scales);
     }
   });
-  return std::make_unique<OpenBlasWeight>(precision, in, std::move(chunks), scratch_);
+  return std::make_unique<OpenBlasWeight>(precision, in, std::move(packed), std::move(chunks),
+                                          scratch_);
 }
 
 }  // namespace scorecast::shard

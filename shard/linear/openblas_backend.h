@@ -16,11 +16,10 @@ class OpenBlasBackend : public GemmBackend {
  public:
   OpenBlasBackend(const Kernels& kernels, int threads);
 
-  static bool Supports(Precision /*precision*/, InstructionSet /*set*/) { return true; }
-
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
   std::string Description(Precision precision) const override;
+  std::vector<std::int64_t> Heights(Precision precision) const override;
 
   /// One thread's buffers for widened numbers.
   struct Scratch {

@@ -14,11 +14,12 @@ std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width) {
   return chunks;
 }
 
-std::int64_t PackedBytes(Precision precision, std::int64_t out, std::int64_t in) {
+std::int64_t PackedBytes(Precision precision, std::int64_t weight_size, std::int64_t out,
+                         std::int64_t in) {
   // Int8Chunk has a scale and an offset for each output.
   constexpr auto kScaleAndOffset = static_cast<std::int64_t>(sizeof(float) + sizeof(std::int32_t));
   const bool has_scales = precision == Precision::kInt8 && in > 0;
-  return out * (in * ElementSize(precision) + (has_scales ? kScaleAndOffset : 0));
+  return out * (in * weight_size + (has_scales ? kScaleAndOffset : 0));
 }
 
 }  // namespace scorecast::shard

@@ -25,7 +25,9 @@ inline constexpr std::int64_t kChunkOutputs = 256;
 /// remainder too narrow to be worth a product joins the chunk before it.
 std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width);
 
-/// Bytes of a packed weight [out, in], without the padding that a library's layout may have.
-std::int64_t PackedBytes(Precision precision, std::int64_t out, std::int64_t in);
+/// Bytes of a packed weight [out, in] whose numbers take `weight_size` bytes each (see
+/// BackendEntry::WeightSize), without the padding that a library's layout may have.
+std::int64_t PackedBytes(Precision precision, std::int64_t weight_size, std::int64_t out,
+                         std::int64_t in);
 
 }  // namespace scorecast::shard

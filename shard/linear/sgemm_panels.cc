@@ -71,6 +71,16 @@ const std::vector<std::int64_t>& SgemmPanels::Heights(std::int64_t columns, std:
   return heights;
 }
 
+std::vector<std::int64_t> SgemmPanels::LowestHeights() const {
+  std::vector<std::int64_t> lowest;
+  for (const auto& [shape, heights] : checked_) {
+    if (lowest.empty() || heights.front() < lowest.back()) {
+      lowest.assign(heights.rbegin(), heights.rend());
+    }
+  }
+  return lowest;
+}
+
 void SgemmPanels::Multiply(const std::vector<std::int64_t>& heights, const float* x,
                            std::int64_t rows, const float* w, std::int64_t columns, std::int64_t in,
                            float* y) {

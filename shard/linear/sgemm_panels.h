@@ -18,6 +18,10 @@ class SgemmPanels {
   /// first call for a shape.
   const std::vector<std::int64_t>& Heights(std::int64_t columns, std::int64_t in);
 
+  /// The heights, ascending, of the shape among those checked whose tallest panel is the lowest;
+  /// empty if no shape is checked.
+  std::vector<std::int64_t> LowestHeights() const;
+
   /// y [rows, columns] = x [rows, in] · wᵀ, w [columns, in], all dense; `rows` is a multiple of 16.
   static void Multiply(const std::vector<std::int64_t>& heights, const float* x, std::int64_t rows,
                        const float* w, std::int64_t columns, std::int64_t in, float* y);

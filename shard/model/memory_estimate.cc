@@ -1,6 +1,7 @@
 #include "shard/model/memory_estimate.h"
 
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,14 +22,14 @@ constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
 
 /// Bytes of the part of a tensor that a rank holds.
 std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
-                         const proto::Partition& partition, ProductPrecisions precisions) {
+                         const proto::Partition& partition, const HeldWeights& weights) {
   const std::int64_t out = PartOf(tensor.out, config, partition).size();
   const std::int64_t in = PartOf(tensor.in, config, partition).size();
   switch (tensor.storage) {
     case Storage::kLayerProduct:
-      return PackedBytes(precisions.layers, out, in);
+      return PackedBytes(weights.precisions.layers, weights.layer_size, out, in);
     case Storage::kLmHead:
-      return PackedBytes(precisions.lm_head, out, in);
+      return PackedBytes(weights.precisions.lm_head, weights.lm_head_size, out, in);
     case Storage::kVector:
       return kFloat * out;
     case Storage::kInFile:
@@ -62,19 +63,37 @@ std::int64_t KvBytes(const ModelConfig& config, const proto::Partition& partitio
 
 }  // namespace
 
+HeldWeights HoldWeights(const ArithmeticChoice& choice, const Checkpoint& checkpoint,
+                        const ModelConfig& config) {
+  // A tensor that is missing is a fault that loading reports.
+  std::set<Dtype> types;
+  for (const TensorSpec& tensor : AllTensors(config)) {
+    if (tensor.storage == Storage::kLayerProduct && checkpoint.Has(tensor.name)) {
+      types.insert(checkpoint.Get(tensor.name).dtype);
+    }
+  }
+  const std::string head = HeadTensor(checkpoint, config).name;
+  const Dtype of_layers = types.size() == 1 ? *types.begin() : Dtype::kF32;
+  const Dtype of_head = checkpoint.Has(head) ? checkpoint.Get(head).dtype : Dtype::kF32;
+  return {.precisions = choice.precisions(),
+          .layer_size = choice.layer_backend->WeightSize(choice.layers, of_layers),
+          .lm_head_size = choice.lm_head_backend->WeightSize(choice.lm_head, of_head)};
+}
+
 MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition& partition,
-                              const proto::PlanLimits& limits, ProductPrecisions precisions) {
+                              const proto::PlanLimits& limits, const HeldWeights& weights) {
   MemoryEstimate estimate;
   for (const TensorSpec& tensor : AllTensors(config)) {
     if (tensor.is_required()) {
-      estimate.weights += StoredBytes(tensor, config, partition, precisions);
+      estimate.weights += StoredBytes(tensor, config, partition, weights);
     }
   }
-  estimate.activations = ActivationBytes(config, partition, limits, precisions);
-  estimate.kv = KvBytes(config, partition, limits, precisions.layers);
+  const Precision layers = weights.precisions.layers;
+  estimate.activations = ActivationBytes(config, partition, limits, weights.precisions);
+  estimate.kv = KvBytes(config, partition, limits, layers);
   const proto::PlanLimits touched = proto::TouchedLimits(limits);
-  estimate.touched = ActivationBytes(config, partition, touched, precisions) +
-                     KvBytes(config, partition, touched, precisions.layers);
+  estimate.touched = ActivationBytes(config, partition, touched, weights.precisions) +
+                     KvBytes(config, partition, touched, layers);
   return estimate;
 }
 

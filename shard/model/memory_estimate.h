@@ -5,6 +5,8 @@
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "proto/plan/forward_plan.h"
+#include "shard/checkpoint/checkpoint.h"
+#include "shard/linear/arithmetic.h"
 #include "shard/linear/precision.h"
 
 namespace scorecast::shard {
@@ -25,13 +27,25 @@ struct MemoryEstimate {
   std::int64_t total() const { return weights + activations + kv; }
 };
 
+/// How a rank holds the weights of a model's products.
+struct HeldWeights {
+  ProductPrecisions precisions;
+  std::int64_t layer_size = 0;    ///< Bytes of one number of a layer's weight.
+  std::int64_t lm_head_size = 0;  ///< Bytes of one number of the lm-head's.
+};
+
+/// How the weights of a checkpoint are held for the products of `choice`. If the layers' weights
+/// have several types in the checkpoint, the size is that of the largest they may be held in.
+HeldWeights HoldWeights(const ArithmeticChoice& choice, const Checkpoint& checkpoint,
+                        const proto::ModelConfig& config);
+
 /// Bytes of an element of keys and values: they are bfloat16 unless layers are float32.
 constexpr std::int64_t KvElementSize(Precision layers) {
   return ElementSize(layers == Precision::kFloat32 ? layers : Precision::kBfloat16);
 }
 
 MemoryEstimate EstimateMemory(const proto::ModelConfig& config, const proto::Partition& partition,
-                              const proto::PlanLimits& limits, ProductPrecisions precisions);
+                              const proto::PlanLimits& limits, const HeldWeights& weights);
 
 /// Parameters of the whole model without optional tensors; a tied lm-head counts once.
 std::int64_t CountParameters(const proto::ModelConfig& config);

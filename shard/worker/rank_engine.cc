@@ -7,14 +7,17 @@
 
 namespace scorecast::shard {
 
-AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
+AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, CpuFeatures features,
                                    std::optional<Precision> precision) {
   AgreedArithmetic agreed;
-  agreed.instruction_set = static_cast<InstructionSet>(group.Min(static_cast<int>(most)));
+  agreed.features = features;
+  for (const int bits : group.AllGather(features.bits())) {
+    agreed.features = agreed.features & CpuFeatures::FromBits(bits);
+  }
   // A library that does not support a precision on one rank is used for it on none. All ranks ask
   // the same questions, because each depends on the agreed results of those before.
   agreed.products = ChooseArithmeticOfEngine(
-      agreed.instruction_set, precision, [&](bool here) { return group.Min(here ? 1 : 0) == 1; });
+      agreed.features, precision, [&](bool here) { return group.Min(here ? 1 : 0) == 1; });
   return agreed;
 }
 
@@ -48,7 +51,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   doorbell_ = Doorbell::Connect(group, watch_.get());
   const auto begin = std::chrono::steady_clock::now();
   proto::StartupPhase(group, [&] {
-    const Kernels& kernels = KernelsFor(agreed_.instruction_set);
+    const Kernels& kernels = KernelsFor(agreed_.features);
     arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_->threads());
     transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
                                                  kernels, *pool_, options.limits, options.progress);
@@ -65,7 +68,8 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
 }
 
 std::string RankEngine::Description() const {
-  return arithmetic_->Description() + ", kernels " + std::string(Name(agreed_.instruction_set)) +
+  return arithmetic_->Description() + ", kernels " +
+         std::string(BestKernelSet(agreed_.features).name) +
          (exchange_->ranks() == 1 ? "" : ", sums by " + exchange_->Description());
 }
 

@@ -23,14 +23,14 @@ namespace scorecast::shard {
 
 /// The arithmetic of all ranks of a group: the best that every one of them supports.
 struct AgreedArithmetic {
-  InstructionSet instruction_set = InstructionSet::kGeneric;
+  CpuFeatures features;  ///< Those that every rank may use.
   ArithmeticChoice products;
 };
 
-/// Collective. `most` is the instruction set that this rank may use. `precision` is the same on
-/// every rank; if it is absent, it is DefaultPrecision of the agreed set. Must be called before
-/// oneDNN is first used.
-AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, InstructionSet most,
+/// Collective. `features` are those that this rank may use. `precision` is the same on every rank;
+/// if it is absent, it is DefaultPrecision of the agreed features. Must be called before oneDNN is
+/// first used.
+AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, CpuFeatures features,
                                    std::optional<Precision> precision);
 
 struct RankEngineOptions {
@@ -59,6 +59,7 @@ class RankEngine {
   double load_seconds() const { return load_seconds_; }
   /// For the log: the precision, libraries and kernels, and how the ranks exchange sums.
   std::string Description() const;
+  const Arithmetic& arithmetic() const { return *arithmetic_; }
 
  private:
   AgreedArithmetic agreed_;

@@ -240,8 +240,10 @@ TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
   }
   // The kernels' instruction set decides which dtype `auto` is.
   EXPECT_THAT(LogOf(RunWith(model_, {})),
-              ::testing::AnyOf(ContainsRegex("^dtype f32 by .*, kernels (avx512|avx2|generic)[,;]"),
-                               ContainsRegex("^dtype bf16 by .*, kernels avx512_bf16[,;]")));
+              ::testing::AnyOf(
+                  ContainsRegex(
+                      "^dtype f32 by .*, kernels (avx512|avx512_vnni|avx2|avx2_vnni|generic)[,;]"),
+                  ContainsRegex("^dtype bf16 by .*, kernels avx512_bf16[,;]")));
   EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", "auto", "--kernel", "generic"})),
               ContainsRegex("^dtype f32 by .*, kernels generic[,;]"));
   // The line names the exchange of sums only if there is more than one rank.
@@ -250,25 +252,34 @@ TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
               ContainsRegex(", sums by (shared window|messages .*)[,;]"));
 }
 
-// Every instruction set is either used, also by the libraries, or refused.
-TEST_F(Startup, InstructionSets) {
-  for (const char* set : {"avx512_bf16", "avx512", "avx2", "generic"}) {
+// Every kernel set is either used, also by the libraries, or refused.
+TEST_F(Startup, KernelSets) {
+  for (const char* set : {"avx512_bf16", "avx512_vnni", "avx512", "avx2_vnni", "avx2", "generic"}) {
     SCOPED_TRACE(set);
     for (const char* dtype : {"f32", "bf16", "int8"}) {
       const ProcessResult result = RunWith(model_, {"--kernel", set, "--dtype", dtype});
       if (result.exit_code == 1) {
         ASSERT_EQ(LinesOf(result.err).size(), 1U) << result.err;
-        EXPECT_THAT(result.err, AllOf(HasSubstr(std::string("--kernel ") + set),
-                                      ContainsRegex("this CPU has [a-z0-9_]+ at most")));
+        EXPECT_THAT(
+            result.err,
+            AllOf(HasSubstr(std::string("--kernel ") + set),
+                  ContainsRegex("this CPU has no [A-Z0-9, -]+; its best kernels are [a-z0-9_]+")));
         continue;
       }
       EXPECT_THAT(LogOf(result), ContainsRegex(std::string("^dtype ") + dtype + " by .*, kernels " +
                                                set + "[,;]"));
-      if (std::string(set) == "generic" || std::string(set) == "avx2") {
+      if (std::string(set) == "generic" || std::string(set).starts_with("avx2")) {
         EXPECT_THAT(LogOf(result), ::testing::Not(HasSubstr("avx512")));
       }
     }
   }
+}
+
+TEST_F(Startup, TheLogNamesTheHeightsOfProducts) {
+  const ProcessResult result = RunWith(model_, {"--dtype", "f32"});
+  EXPECT_THAT(
+      result.err,
+      ContainsRegex("rows that a product computes at once: layers( [0-9-]+)+, lm-head( [0-9-]+)+"));
 }
 
 TEST_F(Startup, TheEnvironmentLimitsTheInstructionsOfOneDnn) {
@@ -276,7 +287,7 @@ TEST_F(Startup, TheEnvironmentLimitsTheInstructionsOfOneDnn) {
       {"batch", "--model", model_, "--input", input_, "--output", output_, "--dtype", "bf16"});
   command.environment.emplace_back("ONEDNN_MAX_CPU_ISA", "AVX2");
   EXPECT_THAT(LogOf(::scorecast::testing::Run(command)),
-              ContainsRegex("^dtype bf16 by OpenBLAS [A-Za-z]+, kernels "));
+              ContainsRegex("^dtype bf16 by (scorecast|OpenBLAS) [^,]+, kernels "));
 }
 
 // There is one line even if every rank fails.

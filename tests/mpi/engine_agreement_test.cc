@@ -108,12 +108,15 @@ TEST_F(EngineAgreement, DrawsTheLargestLogitPlusNoise) {
   }
 }
 
-// All instruction sets of this machine give the same scores, but not the same bits.
-TEST_F(EngineAgreement, InstructionSetsAgree) {
+// All kernel sets of this machine give the same scores, but not the same bits.
+TEST_F(EngineAgreement, KernelSetsAgree) {
   const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
   const std::vector<RowLogits> expected = Score();
-  for (int set = 0; set <= static_cast<int>(shard::DetectInstructionSet()); ++set) {
-    Engine other(kModel, {.instruction_set = static_cast<shard::InstructionSet>(set)});
+  for (const shard::KernelSet& set : shard::KernelSets()) {
+    if (!shard::DetectCpuFeatures().Contain(set.needs)) {
+      continue;
+    }
+    Engine other(kModel, {.features = set.needs});
     const auto results = other.RunTogether({sequence});
     for (std::size_t i = 0; engine_.is_root() && i < expected.size(); ++i) {
       const std::vector<double> a = LabelLogProbs(results[0][i]);

@@ -36,7 +36,7 @@ Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config
   limits_.ranks = group_.size();
   limits_.vocabulary = config_.output_size();
   shard::RankEngineOptions made;
-  made.arithmetic = shard::AgreeOnArithmetic(group_, options.instruction_set, options.precision);
+  made.arithmetic = shard::AgreeOnArithmetic(group_, options.features, options.precision);
   made.threads = options.threads;
   made.limits = limits_;
   made.transport = options.transport;

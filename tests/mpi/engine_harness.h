@@ -28,9 +28,8 @@ class Engine {
   struct Options {
     int threads = 2;
     std::int32_t max_rows = 512;
-    /// Instruction set of scorecast's own kernels. oneDNN's is set by the first engine of the
-    /// process.
-    shard::InstructionSet instruction_set = shard::DetectInstructionSet();
+    /// For scorecast's own kernels. oneDNN is limited by the first engine of the process.
+    shard::CpuFeatures features = shard::DetectCpuFeatures();
     shard::Precision precision = shard::Precision::kFloat32;
     shard::RowExchange::Transport transport = shard::RowExchange::Transport::kFastest;
     std::int64_t max_logit_bytes = proto::kMaxLogitBytes;

@@ -148,16 +148,27 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precis
                          reference::ReadReferenceConfig(model), precision);
 }
 
+// Ranks use the features that all of them have.
+TEST(AgreeOnArithmetic, IntersectsTheFeatures) {
+  using enum shard::CpuFeature;
+  const auto group = proto::Communicator::World();
+  const shard::CpuFeatures of_ranks[] = {{kAvx2, kAvxVnni}, {kAvx2, kAvx512}};
+  const auto agreed = shard::AgreeOnArithmetic(
+      group, of_ranks[group.rank() % 2] & shard::DetectCpuFeatures(), Precision::kFloat32);
+  const shard::CpuFeatures all = group.size() == 1 ? of_ranks[0] : shard::CpuFeatures{kAvx2};
+  EXPECT_EQ(agreed.features, all & shard::DetectCpuFeatures()) << shard::Names(agreed.features);
+}
+
 TEST(AgreeOnArithmetic, ChoosesTheSameOnEveryRank) {
   const auto group = proto::Communicator::World();
   for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
-    const auto [set, products] =
-        shard::AgreeOnArithmetic(group, shard::DetectInstructionSet(), precision);
+    const auto [features, products] =
+        shard::AgreeOnArithmetic(group, shard::DetectCpuFeatures(), precision);
     EXPECT_EQ(products.layers, precision);
-    EXPECT_TRUE(products.layer_backend->supports(products.layers, set));
-    EXPECT_TRUE(products.lm_head_backend->supports(products.lm_head, set));
+    EXPECT_TRUE(products.layer_backend->supports(products.layers, features));
+    EXPECT_TRUE(products.lm_head_backend->supports(products.lm_head, features));
     const shard::BackendEntry* first = shard::Backends().data();
-    for (const int value : {static_cast<int>(set), static_cast<int>(products.lm_head),
+    for (const int value : {features.bits(), static_cast<int>(products.lm_head),
                             static_cast<int>(products.layer_backend - first),
                             static_cast<int>(products.lm_head_backend - first)}) {
       EXPECT_THAT(group.AllGather(value), ::testing::Each(value));

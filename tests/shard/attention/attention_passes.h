@@ -211,7 +211,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     config.attn_logit_softcapping = softcap_;
     const proto::Partition partition = proto::MakePartition(config, rank, ranks);
     const std::int64_t layer = testing::RandomInt(random_, 0, kStoreLayers - 1);
-    const AttentionKernels& kernels = heads.type.KernelsOf(KernelsFor(DetectInstructionSet()));
+    const AttentionKernels& kernels = heads.type.KernelsOf(KernelsFor(DetectCpuFeatures()));
     KvStore store(kernels, kStoreLayers, partition.kv_heads.size(), heads.head_dim, kept_rows_,
                   pass_rows_);
     FillWithNan(store, partition.kv_heads.size());

@@ -54,7 +54,7 @@ class KvStoreTest : public ::testing::TestWithParam<Kind> {
 
   const std::int64_t head_dim_ = GetParam().head_dim;
   const ElementType type_ = GetParam().type;
-  const AttentionKernels& kernels_ = type_.KernelsOf(KernelsFor(DetectInstructionSet()));
+  const AttentionKernels& kernels_ = type_.KernelsOf(KernelsFor(DetectCpuFeatures()));
   std::mt19937 random_{1};
 };
 
@@ -196,9 +196,7 @@ INSTANTIATE_TEST_SUITE_P(All, KvStoreTest, ::testing::ValuesIn(Kinds()), [](cons
   return std::to_string(kind.param.head_dim) + "_of_" + kind.param.type.name();
 });
 
-const AttentionKernels& Float32Kernels() {
-  return KernelsFor(DetectInstructionSet()).attention_f32;
-}
+const AttentionKernels& Float32Kernels() { return KernelsFor(DetectCpuFeatures()).attention_f32; }
 
 TEST(KvStore, MayKeepNothing) {
   KvStore store(Float32Kernels(), kLayers, kHeads, 8, 0, 16);

@@ -17,7 +17,7 @@
 
 #include "shard/kernels/kernels.h"
 #include "tests/shard/element_type.h"
-#include "tests/shard/kernels/instruction_sets.h"
+#include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/softmax_oracle.h"
 
@@ -91,7 +91,7 @@ struct Row {
 };
 
 struct Kind {
-  InstructionSet set;
+  KernelSet set;
   ElementType type;
 };
 
@@ -186,7 +186,7 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
   }
 
   const ElementType type_ = GetParam().type;
-  const AttentionKernels& kernels_ = type_.KernelsOf(KernelsFor(GetParam().set));
+  const AttentionKernels& kernels_ = type_.KernelsOf(*GetParam().set.kernels);
   std::mt19937 random_{2};
   float softcap_ = 0;
 };
@@ -549,7 +549,7 @@ TEST_P(AttendTile, LargeScores) {
 
 std::vector<Kind> Kinds() {
   std::vector<Kind> kinds;
-  for (const InstructionSet set : InstructionSets()) {
+  for (const KernelSet& set : UsableKernelSets()) {
     kinds.push_back({set, {false}});
     kinds.push_back({set, {true}});
   }
@@ -557,7 +557,7 @@ std::vector<Kind> Kinds() {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AttendTile, ::testing::ValuesIn(Kinds()), [](const auto& kind) {
-  return std::string(Name(kind.param.set)) + "_over_" + kind.param.type.name();
+  return std::string(kind.param.set.name) + "_over_" + kind.param.type.name();
 });
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 #include "shard/kernels/kernels.h"
 #include "tests/shard/bf16.h"
-#include "tests/shard/kernels/instruction_sets.h"
+#include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
 
@@ -277,8 +277,8 @@ TEST_P(RoundingKernels, QuantizedComesBack) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RoundingKernels, ::testing::ValuesIn(InstructionSets()),
-                         InstructionSetName);
+INSTANTIATE_TEST_SUITE_P(All, RoundingKernels, ::testing::ValuesIn(UsableKernelSets()),
+                         KernelSetName);
 
 }  // namespace
 }  // namespace scorecast::shard

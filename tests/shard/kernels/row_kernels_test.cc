@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "shard/kernels/kernels.h"
-#include "tests/shard/kernels/instruction_sets.h"
+#include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
 
@@ -35,8 +35,6 @@ class RowKernels : public KernelsTest {
  protected:
   std::mt19937 random_{1};
 };
-
-TEST_P(RowKernels, KnowTheirInstructionSet) { EXPECT_EQ(kernels_.instruction_set, GetParam()); }
 
 TEST_P(RowKernels, RmsNorm) {
   for (std::int64_t n = 1; n <= kLongest; ++n) {
@@ -347,8 +345,7 @@ TEST_P(RowKernels, MaxAndSumExpOfNonFiniteNumbers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RowKernels, ::testing::ValuesIn(InstructionSets()),
-                         InstructionSetName);
+INSTANTIATE_TEST_SUITE_P(All, RowKernels, ::testing::ValuesIn(UsableKernelSets()), KernelSetName);
 
 }  // namespace
 }  // namespace scorecast::shard

@@ -24,7 +24,7 @@ using testing::SameBits;
 
 constexpr std::int64_t kRows = 5;
 
-const Kernels& BestKernels() { return KernelsFor(DetectInstructionSet()); }
+const Kernels& BestKernels() { return KernelsFor(DetectCpuFeatures()); }
 
 class ActivationsTest : public ::testing::TestWithParam<Precision> {};
 

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "shard/linear/onednn_backend.h"
+#include "tests/shard/kernels/made_up_cpus.h"
 
 namespace scorecast::shard {
 namespace {
@@ -27,17 +28,17 @@ const BackendEntry* Entry(std::string_view name) {
 }
 
 TEST(ChooseArithmetic, IsOfThePrecisionAskedFor) {
-  const InstructionSet set = DetectInstructionSet();
+  const CpuFeatures features = DetectCpuFeatures();
   const auto expect_first = [&](const BackendEntry* chosen, Precision precision) {
     for (const BackendEntry& entry : Backends()) {
-      EXPECT_EQ(&entry == chosen, entry.supports(precision, set)) << entry.name;
+      EXPECT_EQ(&entry == chosen, entry.supports(precision, features)) << entry.name;
       if (&entry == chosen) {
         break;
       }
     }
   };
   for (const Precision precision : kPrecisions) {
-    const ArithmeticChoice choice = ChooseArithmetic(precision, set);
+    const ArithmeticChoice choice = ChooseArithmetic(precision, features);
     EXPECT_EQ(choice.layers, precision);
     expect_first(choice.layer_backend, precision);
     EXPECT_NE(choice.lm_head, Precision::kInt8);
@@ -50,15 +51,67 @@ TEST(ChooseArithmetic, IsOfThePrecisionAskedFor) {
 
 TEST(Backends, TheLastOneSupportsEverything) {
   for (const Precision precision : kPrecisions) {
-    EXPECT_TRUE(Backends().back().supports(precision, InstructionSet::kGeneric));
+    EXPECT_TRUE(Backends().back().supports(precision, CpuFeatures()));
+  }
+}
+
+/// The libraries that the table would choose on a CPU with these features if all of them passed
+/// their checks.
+std::string Chosen(Precision precision, CpuFeatures features) {
+  const ArithmeticChoice choice = ChooseArithmetic(
+      Backends(), precision, [&](const BackendEntry& entry, Precision of_products) {
+        return std::ranges::any_of(entry.products, [&](const ProductNeeds& product) {
+          return product.precision == of_products && features.Contain(product.needs);
+        });
+      });
+  return std::string(choice.layer_backend->name) + ", lm-head " +
+         std::string(Name(choice.lm_head)) + " " + std::string(choice.lm_head_backend->name);
+}
+
+TEST(ChooseArithmetic, TakesWhatIsFastOnTheCpu) {
+  constexpr Precision kF32 = Precision::kFloat32;
+  constexpr Precision kBf16 = Precision::kBfloat16;
+  constexpr Precision kInt8 = Precision::kInt8;
+  for (const CpuFeatures features : {kHaswell, kAlderLake}) {
+    EXPECT_EQ(Chosen(kF32, features), "scorecast, lm-head f32 scorecast");
+    EXPECT_EQ(Chosen(kBf16, features), "scorecast, lm-head bf16 scorecast");
+    EXPECT_EQ(Chosen(kInt8, features), "scorecast, lm-head bf16 scorecast");
+  }
+  EXPECT_EQ(Chosen(kF32, kSkylakeX), "oneDNN, lm-head f32 oneDNN");
+  EXPECT_EQ(Chosen(kBf16, kSkylakeX), "scorecast, lm-head bf16 scorecast");
+  EXPECT_EQ(Chosen(kInt8, kSkylakeX), "scorecast, lm-head bf16 scorecast");
+  EXPECT_EQ(Chosen(kF32, kCascadeLake), "oneDNN, lm-head f32 oneDNN");
+  EXPECT_EQ(Chosen(kBf16, kCascadeLake), "scorecast, lm-head bf16 scorecast");
+  EXPECT_EQ(Chosen(kInt8, kCascadeLake), "oneDNN, lm-head bf16 scorecast");
+  for (const CpuFeatures features : {kZen4, kSapphireRapids}) {
+    EXPECT_EQ(Chosen(kF32, features), "oneDNN, lm-head f32 oneDNN");
+    EXPECT_EQ(Chosen(kBf16, features), "oneDNN, lm-head bf16 oneDNN");
+    EXPECT_EQ(Chosen(kInt8, features), "oneDNN, lm-head bf16 oneDNN");
+  }
+  EXPECT_EQ(Chosen(kF32, {}), "OpenBLAS, lm-head f32 OpenBLAS");
+  EXPECT_EQ(Chosen(kBf16, {}), "OpenBLAS, lm-head bf16 OpenBLAS");
+  EXPECT_EQ(Chosen(kInt8, {}), "scorecast, lm-head f32 OpenBLAS");
+}
+
+// Weights of a shape without a kernel go to the next backend that has all precisions of the engine.
+TEST(ChooseArithmetic, FallsBackInTheOrderOfTheTable) {
+  for (const Precision precision : kPrecisions) {
+    const ArithmeticChoice choice = ChooseArithmetic(precision, DetectCpuFeatures());
+    EXPECT_TRUE(std::ranges::is_sorted(choice.fallbacks));
+    EXPECT_EQ(choice.fallbacks.back(), &Backends().back());
+    for (const BackendEntry* fallback : choice.fallbacks) {
+      EXPECT_TRUE(fallback->supports(choice.layers, DetectCpuFeatures()));
+      EXPECT_TRUE(fallback->supports(choice.lm_head, DetectCpuFeatures()));
+    }
   }
 }
 
 // On older CPUs the libraries lack precisions.
 TEST(ChooseArithmetic, TakesTheFirstThatSupportsThePrecision) {
-  const BackendEntry table[] = {{.name = "fast", .supports = nullptr, .make = nullptr},
-                                {.name = "slower", .supports = nullptr, .make = nullptr},
-                                {.name = "any", .supports = nullptr, .make = nullptr}};
+  const auto entry = [](std::string_view name) {
+    return BackendEntry{.name = name, .products = {}, .passes_check = nullptr, .make = nullptr};
+  };
+  const BackendEntry table[] = {entry("fast"), entry("slower"), entry("any")};
   const BackendEntry* fast = &table[0];
   const BackendEntry* slower = &table[1];
   const BackendEntry* any = &table[2];
@@ -94,23 +147,25 @@ TEST(ChooseArithmetic, TakesTheFirstThatSupportsThePrecision) {
 }
 
 TEST(DefaultPrecision, IsBfloat16IfThereAreInstructionsForIt) {
-  EXPECT_EQ(DefaultPrecision(InstructionSet::kGeneric), Precision::kFloat32);
-  EXPECT_EQ(DefaultPrecision(InstructionSet::kAvx2), Precision::kFloat32);
-  EXPECT_EQ(DefaultPrecision(InstructionSet::kAvx512), Precision::kFloat32);
-  EXPECT_EQ(DefaultPrecision(InstructionSet::kAvx512Bf16), Precision::kBfloat16);
+  EXPECT_EQ(DefaultPrecision({}), Precision::kFloat32);
+  for (const CpuFeatures features : {kHaswell, kAlderLake, kSkylakeX, kCascadeLake}) {
+    EXPECT_EQ(DefaultPrecision(features), Precision::kFloat32) << Names(features);
+  }
+  EXPECT_EQ(DefaultPrecision(kZen4), Precision::kBfloat16);
+  EXPECT_EQ(DefaultPrecision(kSapphireRapids), Precision::kBfloat16);
 }
 
 TEST(Arithmetic, KeepsKeysAsItsLayersAre) {
-  const Kernels& kernels = KernelsFor(DetectInstructionSet());
+  const Kernels& kernels = KernelsFor(DetectCpuFeatures());
   for (const Precision precision : kPrecisions) {
-    const Arithmetic arithmetic(kernels, ChooseArithmetic(precision, DetectInstructionSet()), 1);
+    const Arithmetic arithmetic(kernels, ChooseArithmetic(precision, DetectCpuFeatures()), 1);
     EXPECT_EQ(&arithmetic.attention(),
               precision == Precision::kFloat32 ? &kernels.attention_f32 : &kernels.attention_bf16);
   }
 }
 
 TEST(Arithmetic, SaysWhatItComputesWith) {
-  const Kernels& kernels = KernelsFor(DetectInstructionSet());
+  const Kernels& kernels = KernelsFor(DetectCpuFeatures());
   ArithmeticChoice choice;
   choice.layers = Precision::kInt8;
   choice.lm_head = Precision::kBfloat16;
@@ -122,27 +177,41 @@ TEST(Arithmetic, SaysWhatItComputesWith) {
               ::testing::AllOf(StartsWith("bf16 by oneDNN "), Not(HasSubstr("lm-head"))));
 }
 
+TEST(Arithmetic, WarnsIfProductsHaveNoKernel) {
+  const Kernels& kernels = KernelsFor(DetectCpuFeatures());
+  ArithmeticChoice choice;  // By OpenBLAS.
+  for (const Precision precision : {Precision::kBfloat16, Precision::kInt8}) {
+    choice.layers = precision;
+    EXPECT_THAT(
+        Arithmetic(kernels, choice, 1).Warning(),
+        ::testing::AllOf(StartsWith(std::string(Name(precision)) + " products have no kernel"),
+                         HasSubstr("OpenBLAS widens")));
+    const BackendEntry* one_dnn = Entry("oneDNN");
+    EXPECT_EQ(Arithmetic(kernels, {.layers = precision, .layer_backend = one_dnn}, 1).Warning(),
+              "");
+  }
+  // Nothing is packed yet, so that no panel is known to be low.
+  choice.layers = Precision::kFloat32;
+  EXPECT_EQ(Arithmetic(kernels, choice, 1).Warning(), "");
+}
+
 // Each runs in a new process in which oneDNN has not been called yet.
 TEST(LimitOneDnnDeath, TakesInstructionsAway) {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr) {
     GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA takes precedence";
   }
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto supports_any = [](InstructionSet set) {
-    return std::ranges::any_of(
-        kPrecisions, [&](Precision precision) { return OneDnnBackend::Supports(precision, set); });
+  const auto ends_with_none = [&](CpuFeatures features) {
+    LimitOneDnn(features);
+    std::exit(std::ranges::any_of(kPrecisions, &OneDnnBackend::PassesCheck) ? 1 : 0);
   };
-  const auto ends_with_none = [&](InstructionSet set) {
-    LimitOneDnn(set);
-    std::exit(supports_any(set) ? 1 : 0);
+  EXPECT_EXIT(ends_with_none({}), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ends_with_none(kHaswell), ::testing::ExitedWithCode(0), "");
+  const auto ends_without_bf16 = [&](CpuFeatures features) {
+    LimitOneDnn(features);
+    std::exit(OneDnnBackend::PassesCheck(Precision::kBfloat16) ? 1 : 0);
   };
-  EXPECT_EXIT(ends_with_none(InstructionSet::kGeneric), ::testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(ends_with_none(InstructionSet::kAvx2), ::testing::ExitedWithCode(0), "");
-  const auto ends_without_bf16 = [&] {
-    LimitOneDnn(InstructionSet::kAvx512);
-    std::exit(OneDnnBackend::Supports(Precision::kBfloat16, InstructionSet::kAvx512) ? 1 : 0);
-  };
-  EXPECT_EXIT(ends_without_bf16(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ends_without_bf16(kCascadeLake), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

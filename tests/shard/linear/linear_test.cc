@@ -53,7 +53,7 @@ std::ostream& operator<<(std::ostream& out, const Kind& kind) {
   return out << Name(kind.precision) << "_by_" << kind.backend->name;
 }
 
-const Kernels& BestKernels() { return KernelsFor(DetectInstructionSet()); }
+const Kernels& BestKernels() { return KernelsFor(DetectCpuFeatures()); }
 
 std::unique_ptr<GemmBackend> MakeBackend(Kind kind) {
   static const std::unique_ptr<GemmBackend> fallback =
@@ -229,10 +229,10 @@ class LinearTest : public ::testing::TestWithParam<Kind> {
   void SetUp() override {
     const char* core = std::getenv("OPENBLAS_CORETYPE");
     if (core != nullptr && std::string_view(core) == "Haswell" &&
-        DetectInstructionSet() < InstructionSet::kAvx2) {
+        !DetectCpuFeatures().Contain({CpuFeature::kAvx2})) {
       GTEST_SKIP() << "this CPU has no AVX2";
     }
-    if (!GetParam().backend->supports(GetParam().precision, DetectInstructionSet())) {
+    if (!GetParam().backend->supports(GetParam().precision, DetectCpuFeatures())) {
       GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no "
                    << Name(GetParam().precision) << " by " << GetParam().backend->name;
     }

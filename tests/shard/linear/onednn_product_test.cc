@@ -19,9 +19,7 @@ namespace {
 
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
 
-bool Supports(Precision precision) {
-  return OneDnnBackend::Supports(precision, DetectInstructionSet());
-}
+bool Supports(Precision precision) { return OneDnnBackend::PassesCheck(precision); }
 
 bool IsHeldToAvx2() {
   const char* most = std::getenv("ONEDNN_MAX_CPU_ISA");
@@ -94,6 +92,7 @@ class CountingBackend : public GemmBackend {
     return nullptr;
   }
   std::string Description(Precision) const override { return "none"; }
+  std::vector<std::int64_t> Heights(Precision /*precision*/) const override { return {}; }
 
   int packed = 0;
 };
@@ -103,7 +102,7 @@ TEST(OneDnnBackend, LeavesWhatItHasNoKernelForToAnother) {
     GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no f32 by oneDNN";
   }
   CountingBackend other;
-  OneDnnBackend backend(KernelsFor(DetectInstructionSet()), 1, other);
+  OneDnnBackend backend(KernelsFor(DetectCpuFeatures()), 1, other);
   ThreadPool pool(1);
   const auto pack = [&](std::vector<std::int64_t> widths) {
     WeightSource source;

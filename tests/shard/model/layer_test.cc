@@ -135,9 +135,8 @@ using Matrix = std::vector<std::vector<float>>;
 class Packer {
  public:
   explicit Packer(Precision precision)
-      : kernels_(KernelsFor(DetectInstructionSet())),
-        arithmetic_(kernels_, ChooseArithmetic(precision, DetectInstructionSet()),
-                    pool_.threads()) {}
+      : kernels_(KernelsFor(DetectCpuFeatures())),
+        arithmetic_(kernels_, ChooseArithmetic(precision, DetectCpuFeatures()), pool_.threads()) {}
 
   Precision precision() const { return arithmetic_.layers(); }
   Packing packing() { return {arithmetic_.layer_backend(), arithmetic_.layers(), pool_, scratch_}; }

@@ -40,23 +40,53 @@ TEST_P(MemoryEstimateTest, CountsTheCheckpointsParameters) {
 
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
 
-/// The precisions that are used if the CPU has bfloat16.
-ProductPrecisions Products(Precision layers) {
-  return {layers, layers == Precision::kInt8 ? Precision::kBfloat16 : layers};
+/// A backend that holds weights in the type of the precision, whatever the checkpoint has.
+constexpr BackendEntry kOfPrecision = {};
+/// A backend that holds weights of float32 products as the checkpoint has them.
+constexpr BackendEntry kAsStored = {.held_type = [](Precision precision, Dtype stored) {
+  return precision == Precision::kBfloat16 ? Dtype::kBF16 : stored;
+}};
+
+/// The choice if the CPU has bfloat16.
+ArithmeticChoice Choice(Precision layers, const BackendEntry& backend) {
+  return {.layers = layers,
+          .lm_head = layers == Precision::kInt8 ? Precision::kBfloat16 : layers,
+          .layer_backend = &backend,
+          .lm_head_backend = &backend};
+}
+
+/// How weights are held in 4, 2 or 1 bytes, according to the precision.
+HeldWeights Weights(Precision layers) {
+  const ArithmeticChoice choice = Choice(layers, kOfPrecision);
+  return {choice.precisions(), ElementSize(choice.layers), ElementSize(choice.lm_head)};
+}
+
+TEST_P(MemoryEstimateTest, WeightsTakeTheirSizeInTheBackend) {
+  for (const Precision precision : kPrecisions) {
+    const HeldWeights of_precision =
+        HoldWeights(Choice(precision, kOfPrecision), checkpoint_, config_);
+    EXPECT_EQ(of_precision.layer_size, Weights(precision).layer_size);
+    EXPECT_EQ(of_precision.lm_head_size, Weights(precision).lm_head_size);
+    const HeldWeights as_stored = HoldWeights(Choice(precision, kAsStored), checkpoint_, config_);
+    const std::int64_t of_file = ItemSize(checkpoint_.Get("model.embed_tokens.weight").dtype);
+    EXPECT_EQ(as_stored.layer_size,
+              precision == Precision::kFloat32 ? of_file : Weights(precision).layer_size);
+    EXPECT_EQ(as_stored.lm_head_size, precision == Precision::kFloat32 ? of_file : 2);
+  }
 }
 
 TEST_P(MemoryEstimateTest, WeightsAreThoseThatARankHolds) {
   for (const Precision precision : kPrecisions) {
     ThreadPool pool(1);
     TileScratch scratch(1);
-    Arithmetic arithmetic(KernelsFor(DetectInstructionSet()),
-                          ChooseArithmetic(precision, DetectInstructionSet()), 1);
+    Arithmetic arithmetic(KernelsFor(DetectCpuFeatures()),
+                          ChooseArithmetic(precision, DetectCpuFeatures()), 1);
     const Packing packing = {arithmetic.layer_backend(), precision, pool, scratch};
     for (int ranks = 1; ranks <= config_.num_attention_heads; ++ranks) {
       for (int rank = 0; rank < ranks; ++rank) {
         const proto::Partition partition = proto::MakePartition(config_, rank, ranks);
-        std::int64_t bytes = ElementSize(Products(precision).lm_head) *
-                             partition.vocabulary.size() * config_.hidden_size;
+        std::int64_t bytes =
+            Weights(precision).lm_head_size * partition.vocabulary.size() * config_.hidden_size;
         std::int64_t vectors = config_.hidden_size;  // The final norm.
         for (std::int64_t index = 0; index < config_.num_hidden_layers(); ++index) {
           const Layer layer = LoadLayer(checkpoint_, config_, partition, index, packing);
@@ -78,7 +108,7 @@ TEST_P(MemoryEstimateTest, WeightsAreThoseThatARankHolds) {
             vectors += static_cast<std::int64_t>(vector->size());
           }
         }
-        EXPECT_EQ(EstimateMemory(config_, partition, {}, Products(precision)).weights,
+        EXPECT_EQ(EstimateMemory(config_, partition, {}, Weights(precision)).weights,
                   bytes + 4 * vectors)
             << Name(precision) << ", rank " << rank << " of " << ranks;
       }
@@ -92,14 +122,13 @@ constexpr proto::PlanLimits kLimits = {
 TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 2);
   for (const Precision precision : kPrecisions) {
-    const MemoryEstimate estimate =
-        EstimateMemory(config_, partition, kLimits, Products(precision));
+    const MemoryEstimate estimate = EstimateMemory(config_, partition, kLimits, Weights(precision));
     // The workspace, the lm-head's rows and normalizers, RoPE tables, and three buffers of
     // exchanged rows.
     EXPECT_EQ(estimate.activations,
               Workspace::Bytes(config_, partition, kLimits, precision) +
                   LmHead::Bytes(config_.hidden_size, partition.vocabulary.size(), 300,
-                                Products(precision).lm_head) +
+                                Weights(precision).precisions.lm_head) +
                   static_cast<std::int64_t>(config_.rope_tables.size()) *
                       RopeTable::Bytes(config_.head_dim, 1000) +
                   3 * 1000 * config_.hidden_size * 4);
@@ -120,9 +149,8 @@ TEST_P(MemoryEstimateTest, TouchedIsThePartThatTheLargestTouchedBucketUses) {
   for (const Precision precision : kPrecisions) {
     for (int ranks = 1; ranks <= 2; ++ranks) {
       const proto::Partition partition = proto::MakePartition(config_, 0, ranks);
-      const MemoryEstimate all = EstimateMemory(config_, partition, limits, Products(precision));
-      const MemoryEstimate part =
-          EstimateMemory(config_, partition, of_bucket, Products(precision));
+      const MemoryEstimate all = EstimateMemory(config_, partition, limits, Weights(precision));
+      const MemoryEstimate part = EstimateMemory(config_, partition, of_bucket, Weights(precision));
       EXPECT_EQ(all.touched, part.activations + part.kv);
       EXPECT_EQ(part.touched, part.activations + part.kv);
       EXPECT_LT(all.touched, all.activations + all.kv);
@@ -141,7 +169,7 @@ TEST_P(MemoryEstimateTest, SummandsOfOneRankAreCountedIfTheyAreUsed) {
   with_norm.layers.back().post_feedforward_norm = true;
   const auto activations = [](const proto::ModelConfig& config, int ranks) {
     const proto::Partition partition = proto::MakePartition(config, 0, ranks);
-    return EstimateMemory(config, partition, kLimits, Products(Precision::kFloat32)).activations;
+    return EstimateMemory(config, partition, kLimits, Weights(Precision::kFloat32)).activations;
   };
   EXPECT_EQ(activations(with_norm, 1) - activations(without_norms, 1),
             1000 * config_.hidden_size * 4);
@@ -151,11 +179,11 @@ TEST_P(MemoryEstimateTest, SummandsOfOneRankAreCountedIfTheyAreUsed) {
 TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 1);
   for (const Precision precision : kPrecisions) {
-    const MemoryEstimate small = EstimateMemory(config_, partition, kLimits, Products(precision));
+    const MemoryEstimate small = EstimateMemory(config_, partition, kLimits, Weights(precision));
     proto::PlanLimits more_rows = kLimits;
     more_rows.max_rows += 1000;
     const MemoryEstimate of_rows =
-        EstimateMemory(config_, partition, more_rows, Products(precision));
+        EstimateMemory(config_, partition, more_rows, Weights(precision));
     EXPECT_GT(of_rows.activations, small.activations);
     EXPECT_EQ(of_rows.kv, small.kv);
     EXPECT_EQ(of_rows.weights, small.weights);
@@ -163,7 +191,7 @@ TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
          {&proto::PlanLimits::pass_kv_rows, &proto::PlanLimits::kept_kv_rows}) {
       proto::PlanLimits more = kLimits;
       more.*limit += 1000;
-      const MemoryEstimate large = EstimateMemory(config_, partition, more, Products(precision));
+      const MemoryEstimate large = EstimateMemory(config_, partition, more, Weights(precision));
       EXPECT_GT(large.kv, small.kv);
       EXPECT_EQ(large.activations, small.activations);
     }
@@ -173,7 +201,7 @@ TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
 TEST_P(MemoryEstimateTest, MoreRanksNeedNoMoreEach) {
   const auto weights = [&](int ranks, Precision precision) {
     const proto::Partition partition = proto::MakePartition(config_, 0, ranks);
-    return EstimateMemory(config_, partition, {}, Products(precision)).weights;
+    return EstimateMemory(config_, partition, {}, Weights(precision)).weights;
   };
   for (const Precision precision : kPrecisions) {
     for (int ranks = 2; ranks <= config_.num_attention_heads; ++ranks) {
@@ -185,7 +213,7 @@ TEST_P(MemoryEstimateTest, MoreRanksNeedNoMoreEach) {
 TEST_P(MemoryEstimateTest, FewerBytesForLessPrecision) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 1);
   const auto of = [&](Precision precision) {
-    return EstimateMemory(config_, partition, kLimits, Products(precision));
+    return EstimateMemory(config_, partition, kLimits, Weights(precision));
   };
   // All but the vectors, which are float32.
   std::int64_t vector_bytes = 0;

@@ -14,7 +14,7 @@
 
 #include "proto/plan/gumbel.h"
 #include "shard/kernels/kernels.h"
-#include "tests/shard/kernels/instruction_sets.h"
+#include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
@@ -41,8 +41,8 @@ Drawn DrawOfAll(const Draw& draw, std::span<const float> logits, TokenId first_i
 // Flat and steep rows, and logits so large that the noise is lost in them, so that there are ties.
 TEST(BestDraw, IsTheBestOfAll) {
   std::mt19937 random(1);
-  for (const InstructionSet set : InstructionSets()) {
-    const Kernels& kernels = KernelsFor(set);
+  for (const KernelSet& set : UsableKernelSets()) {
+    const Kernels& kernels = *set.kernels;
     for (const float size : {0.0F, 1.0F, 8.0F, 60.0F, 1e4F, 1e9F, 1e16F, 3e17F, 1e30F, 3e38F}) {
       for (const float shift : {0.0F, 1.0F, -100.0F, 1e16F, -1e17F}) {
         for (std::uint32_t step = 0; step < 60; ++step) {
@@ -68,8 +68,8 @@ TEST(BestDraw, IsTheBestOfAll) {
 // Every token that can win is a candidate, and hardly any other is.
 TEST(DrawCandidates, AreThoseThatCanWin) {
   std::mt19937 random(2);
-  for (const InstructionSet set : InstructionSets()) {
-    const Kernels& kernels = KernelsFor(set);
+  for (const KernelSet& set : UsableKernelSets()) {
+    const Kernels& kernels = *set.kernels;
     int candidates = 0;
     int winners = 0;
     for (std::uint32_t step = 0; step < 20000; ++step) {

@@ -72,8 +72,8 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     }
     ThreadPool pool(threads);
     TileScratch scratch(threads);
-    const Kernels& kernels = KernelsFor(DetectInstructionSet());
-    Arithmetic arithmetic(kernels, ChooseArithmetic(GetParam().precision, DetectInstructionSet()),
+    const Kernels& kernels = KernelsFor(DetectCpuFeatures());
+    Arithmetic arithmetic(kernels, ChooseArithmetic(GetParam().precision, DetectCpuFeatures()),
                           threads);
     const FileOfBytes file(std::as_bytes(std::span(weight_)));
     const TensorView tensor = {Dtype::kF32,
@@ -307,7 +307,7 @@ TEST_P(LmHeadTest, SoftCapBendsTheLogitsOfBothPaths) {
   const std::int32_t vocab_size = GetParam().vocab_size;
   const std::vector<Range> split = {{0, vocab_size}};
   const auto rows = RandomRows(1);
-  const Kernels& kernels = KernelsFor(DetectInstructionSet());
+  const Kernels& kernels = KernelsFor(DetectCpuFeatures());
   for (const bool normalizer : {true, false}) {
     ForwardPlan plan = WholeRows(1, vocab_size);
     plan.reads[0].normalizer = normalizer;

@@ -1,11 +1,17 @@
 #include "shard/runtime/aligned_buffer.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <limits>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include "proto/base/error.h"
 
@@ -18,6 +24,42 @@ TEST(AlignedBuffer, IsZeroedAndAligned) {
   EXPECT_EQ(buffer.span().size(), 1001U);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 4096, 0U);
   EXPECT_TRUE(std::ranges::all_of(buffer.span(), [](float f) { return f == 0; }));
+}
+
+/// A line of /proc/self/smaps about the mapping that begins at `data`; -1 if there is none.
+std::int64_t OfMapping(const void* data, std::string_view key) {
+  std::ifstream maps("/proc/self/smaps");
+  std::ostringstream begin;
+  begin << std::hex << reinterpret_cast<std::uintptr_t>(data) << '-';
+  bool is_found = false;
+  for (std::string line; std::getline(maps, line);) {
+    is_found = is_found || line.starts_with(begin.str());
+    if (is_found && line.starts_with(key)) {
+      return std::stoll(line.substr(line.find(':') + 1));
+    }
+  }
+  return -1;
+}
+
+TEST(AlignedBuffer, IsInHugePagesIfItPrefersThem) {
+  std::string enabled;
+  std::getline(std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"), enabled);
+  if (enabled.empty() || enabled.find("[never]") != std::string::npos ||
+      prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) != 0) {
+    GTEST_SKIP() << "the system gives no huge pages";
+  }
+  constexpr std::size_t kHugePage = std::size_t{2} << 20U;
+  for (const std::size_t size : {kHugePage, 3 * kHugePage + 12345}) {
+    AlignedBuffer<std::byte> buffer(size);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % kHugePage, 0U);
+    buffer.PreferHugePages();
+    std::ranges::fill(buffer.span(), std::byte{1});
+    const std::int64_t huge_kb = OfMapping(buffer.data(), "AnonHugePages:");
+    if (huge_kb <= 0 && OfMapping(buffer.data(), "THPeligible:") != 0) {
+      GTEST_SKIP() << "the system has no huge page left, or does not say which pages are huge";
+    }
+    EXPECT_EQ(huge_kb, size / kHugePage * kHugePage / 1024);
+  }
 }
 
 TEST(AlignedBuffer, OfNothing) {

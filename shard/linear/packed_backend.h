@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shard/linear/gemm_backend.h"
+#include "shard/linear/panel_weight.h"
+#include "shard/linear/precision.h"
+
+namespace scorecast::shard {
+
+/// Our own products, of ProductKernels and Int8ProductKernels. Rows keep their bits by
+/// construction, so nothing is checked at start-up. Int8 weights whose sums would not fit into 32
+/// bits go to `other`.
+class PackedBackend : public GemmBackend {
+ public:
+  PackedBackend(const Kernels& kernels, int threads, GemmBackend& other);
+
+  std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
+                                     ThreadPool& pool) override;
+  std::string Description(Precision precision) const override;
+  std::vector<std::int64_t> Heights(Precision precision) const override;
+
+ private:
+  const Kernels& kernels_;
+  GemmBackend& other_;
+  std::vector<PanelWeight::Scratch> scratch_;
+};
+
+}  // namespace scorecast::shard
