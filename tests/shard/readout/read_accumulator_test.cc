@@ -15,7 +15,7 @@
 
 #include "proto/plan/gumbel.h"
 #include "shard/runtime/thread_pool.h"
-#include "tests/shard/kernels/instruction_sets.h"
+#include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
 
@@ -202,8 +202,8 @@ TEST_P(ReadAccumulatorTest, NonFiniteLogitsShow) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ReadAccumulatorTest, ::testing::ValuesIn(InstructionSets()),
-                         InstructionSetName);
+INSTANTIATE_TEST_SUITE_P(All, ReadAccumulatorTest, ::testing::ValuesIn(UsableKernelSets()),
+                         KernelSetName);
 
 TEST(LabelColumns, AreSortedByColumn) {
   const std::vector<LabelColumn> columns = LabelColumns({30, 7, 20, 99, 25, 20}, {20, 40});
