@@ -6,6 +6,7 @@
 
 #include "shard/kernels/attention_kernels.h"
 #include "shard/kernels/cpu_features.h"
+#include "shard/kernels/int8_product_kernels.h"
 #include "shard/kernels/product_kernels.h"
 
 namespace scorecast::shard {
@@ -62,6 +63,7 @@ struct Kernels {
   AttentionKernels attention_bf16;
 
   ProductKernels products;
+  Int8ProductKernels int8_products;
 };
 
 /// The kernels compiled for one set of instructions.

@@ -11,6 +11,7 @@
 // The vectors come before the bodies that need them.
 #include "shard/kernels/vectors_body.h"
 // The products need them too.
+#include "shard/kernels/int8_product_body.h"
 #include "shard/kernels/product_body.h"
 // The attention still has vectors of its own.
 #include "shard/kernels/attention_vectors_body.h"
@@ -359,7 +360,8 @@ constexpr Kernels MakeKernels() {
           &Dequantize,
           wide::MakeAttention<wide::Float32>(),
           wide::MakeAttention<wide::Bfloat16>(),
-          MakeProducts()};
+          MakeProducts(),
+          MakeInt8Products()};
 }
 
 }  // namespace

@@ -26,8 +26,11 @@ constexpr int PanelsOf(int rows) {
   const int sums = kLanes >= 16 ? 24 : kLanes >= 8 ? 12 : 8;
   return 4 * rows * kParts <= sums ? 4 : 2 * rows * kParts <= sums ? 2 : 1;
 }
-/// Inputs of a block, an even number: the block's panels take 16 KB.
-constexpr std::int64_t kBlock = 256 / kTilePanels;
+/// Inputs of a block, an even number.
+constexpr std::int64_t kBlock = 256;
+/// Largest number of tiles for which weights of 16 bits are widened in registers. More tiles share
+/// a block of panels that is widened once.
+constexpr std::int64_t kDirectTiles = 4;
 /// Floats between rows that are copied. Rows a multiple of 4 KB apart would compete for the same
 /// lines of the first cache.
 constexpr std::int64_t kStrideOfBlock = kBlock + 16;
@@ -49,6 +52,21 @@ struct Float32Weights {
   }
 };
 
+/// The mask of a pair's second bfloat16.
+HWY_INLINE Bits UpperHalves() {
+  constexpr std::uint32_t kUpper = 0xFFFF0000;
+  if constexpr (kLanes >= 16) {
+    return hn::Set(BitTag(), kUpper);
+  } else {
+    // In memory, because a tile needs all registers. The compiler does not see that it is constant.
+    static constexpr std::uint32_t kMask[] = {kUpper, kUpper, kUpper, kUpper,
+                                              kUpper, kUpper, kUpper, kUpper};
+    const std::uint32_t* mask = kMask;
+    asm("" : "+r"(mask));
+    return hn::LoadU(BitTag(), mask);
+  }
+}
+
 struct Bfloat16Weights {
   static constexpr std::int64_t Bytes(std::int64_t in) { return (in + 1) / 2 * kPanelOutputs * 4; }
   template <int kOdd>
@@ -58,7 +76,7 @@ struct Bfloat16Weights {
     if constexpr (kOdd == 0) {
       return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(both));
     } else {
-      return hn::BitCast(FloatTag(), hn::And(both, hn::Set(BitTag(), 0xFFFF0000U)));
+      return hn::BitCast(FloatTag(), hn::And(both, UpperHalves()));
     }
   }
 };
@@ -113,21 +131,39 @@ struct Tile {
   std::int64_t next_step = 0;
 };
 
+/// Keeps the compiler from carrying loaded vectors from one part of a sum to the next, because it
+/// would store sums to make room for them. Loading again is cheap.
+HWY_INLINE void ForgetLoads() {
+  if (kLanes < 16) {
+    asm volatile("" ::: "memory");
+  }
+}
+
 template <class Weights, int kOdd, int kRows, int kPanels>
 HWY_INLINE void AddInput(const float* const (&x)[kRows], std::int64_t input,
                          const std::byte* const (&panels)[kPanels], std::int64_t offset,
                          Floats (&sums)[kRows][kPanels * kParts]) {
-  Floats weights[kPanels * kParts];
+  // Panels whose weights are in registers at the same time.
+  constexpr int kAtOnce = kLanes < 16 && kRows > 2 ? 1 : kPanels;
+  constexpr int kColumns = kAtOnce * kParts;
   HWY_UNROLL(16)
-  for (int i = 0; i < kPanels * kParts; ++i) {
-    weights[i] = Weights::template At<kOdd>(panels[i / kParts] + offset, i % kParts);
-  }
-  HWY_UNROLL(16)
-  for (int row = 0; row < kRows; ++row) {
-    const Floats one = Broadcast(x[row][input + kOdd]);
+  for (int first = 0; first < kPanels; first += kAtOnce) {
+    if (first > 0) {
+      ForgetLoads();
+    }
+    Floats weights[kColumns];
     HWY_UNROLL(16)
-    for (int i = 0; i < kPanels * kParts; ++i) {
-      sums[row][i] = hn::MulAdd(one, weights[i], sums[row][i]);
+    for (int i = 0; i < kColumns; ++i) {
+      weights[i] = Weights::template At<kOdd>(panels[first + i / kParts] + offset, i % kParts);
+    }
+    HWY_UNROLL(16)
+    for (int row = 0; row < kRows; ++row) {
+      const Floats one = Broadcast(x[row][input + kOdd]);
+      HWY_UNROLL(16)
+      for (int i = 0; i < kColumns; ++i) {
+        Floats& sum = sums[row][first * kParts + i];
+        sum = hn::MulAdd(one, weights[i], sum);
+      }
     }
   }
 }
@@ -162,6 +198,7 @@ void MultiplyTile(const Tile& tile_in) {
       }
     }
     AddInput<Weights, 0>(x, input, panels, Weights::Bytes(input), sums);
+    ForgetLoads();
     AddInput<Weights, 1>(x, input, panels, Weights::Bytes(input), sums);
   }
   if (input < tile.inputs) {
@@ -322,7 +359,7 @@ void Multiply(const PanelProduct& product) {
         const std::int64_t tiles = (rows + kTileRows - 1) / kTileRows;
         tile.next_step = pairs == 0 ? 0 : Weights::Bytes(tile.inputs) / (tiles * pairs) + 1;
       }
-      if (few || kIsWide) {
+      if (few || kIsWide || rows <= kDirectTiles * kTileRows) {
         MultiplyRows<Weights>(tile, rows, log);
         continue;
       }

@@ -27,12 +27,13 @@ std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBacke
 constexpr ProductNeeds kOneDnnProducts[] = {
     {kFloat32, {kAvx512}}, {kBfloat16, {kAvx512Bf16}}, {kInt8, {kAvx512Vnni}}};
 /// Our own.
-constexpr ProductNeeds kScorecastProducts[] = {{kFloat32, {kAvx2}}, {kBfloat16, {kAvx2}}};
+constexpr ProductNeeds kScorecastProducts[] = {
+    {kFloat32, {kAvx2}}, {kBfloat16, {kAvx2}}, {kInt8, {}}};
 constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}, {kInt8, {}}};
 
 constexpr BackendEntry kBackends[] = {
     {"oneDNN", kOneDnnProducts, &OneDnnBackend::PassesCheck, &Make<OneDnnBackend>},
-    {"scorecast", kScorecastProducts, nullptr, &Make<PackedBackend>},
+    {"scorecast", kScorecastProducts, nullptr, &Make<PackedBackend>, &PanelType},
     {"OpenBLAS", kOpenBlasProducts, nullptr, &Make<OpenBlasBackend>},
 };
 

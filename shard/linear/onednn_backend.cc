@@ -23,10 +23,6 @@ struct Chunk {
   std::vector<std::int32_t> offsets;  // [width]; int8 only
 };
 
-/// Largest number of products of a byte and an int8 value whose sum fits into int32.
-constexpr std::int64_t kDeepest = std::int64_t{1} << 16;
-static_assert(kDeepest * 255 * 128 < std::int64_t{1} << 31);
-
 /// Limits of oneDNN's instructions, the highest first, and the features that each needs.
 constexpr std::pair<CpuFeatures, dnnl::cpu_isa> kOneDnnLimits[] = {
     {{kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16, kAmxInt8, kAmxBf16},
@@ -135,7 +131,7 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
     constexpr std::int64_t kLine = 64;
     chunks[i].width = source.widths[i];
     chunks[i].product = Product(precision, chunks[i].width, in);
-    if (chunks[i].product == nullptr || in > kDeepest) {
+    if (chunks[i].product == nullptr || in > kDeepestInt8) {
       return other_.Pack(precision, source, pool);
     }
     chunks[i].offset = bytes;

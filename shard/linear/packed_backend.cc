@@ -2,9 +2,13 @@
 
 #include <numeric>
 
+#include "shard/linear/int8_panel_weight.h"
+
 namespace scorecast::shard {
 
-PackedBackend::PackedBackend(const Kernels& kernels, int threads) : kernels_(kernels) {
+PackedBackend::PackedBackend(const Kernels& kernels, int threads, GemmBackend& other)
+    : kernels_(kernels), other_(other) {
+  static_assert(kInt8Scratch <= kProductScratch * std::int64_t{sizeof(float)});
   for (int thread = 0; thread < threads; ++thread) {
     scratch_.emplace_back(static_cast<std::size_t>(kProductScratch));
   }
@@ -12,11 +16,19 @@ PackedBackend::PackedBackend(const Kernels& kernels, int threads) : kernels_(ker
 
 std::unique_ptr<PackedWeight> PackedBackend::Pack(Precision precision, const WeightSource& source,
                                                   ThreadPool& pool) {
+  if (precision == Precision::kInt8 && source.in > kDeepestInt8) {
+    return other_.Pack(precision, source, pool);
+  }
+  if (precision == Precision::kInt8) {
+    return std::make_unique<Int8PanelWeight>(kernels_, source, pool, scratch_);
+  }
   return std::make_unique<PanelWeight>(kernels_, precision, source, pool, scratch_);
 }
 
-std::string PackedBackend::Description(Precision /*precision*/) const {
-  return "in panels of " + std::to_string(kPanelOutputs);
+std::string PackedBackend::Description(Precision precision) const {
+  const std::int64_t outputs =
+      precision == Precision::kInt8 ? kernels_.int8_products.panel : kPanelOutputs;
+  return "in panels of " + std::to_string(outputs);
 }
 
 std::vector<std::int64_t> PackedBackend::Heights(Precision /*precision*/) const {

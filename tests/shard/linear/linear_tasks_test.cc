@@ -57,6 +57,7 @@ class NoBackend : public GemmBackend {
     return std::make_unique<NoWeight>(source.widths, granule_);
   }
   std::string Description(Precision) const override { return "none"; }
+  std::vector<std::int64_t> Heights(Precision) const override { return {}; }
 
  private:
   std::int64_t granule_;

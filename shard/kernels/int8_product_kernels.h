@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace scorecast::shard {
+
+/// Largest number of rows in one Int8Product.
+inline constexpr std::int64_t kMostInt8Rows = 128;
+/// Largest number of products of a byte and an int8 value whose sum always fits into int32.
+inline constexpr std::int64_t kDeepestInt8 = std::int64_t{1} << 16;
+static_assert(kDeepestInt8 * 255 * 128 < std::int64_t{1} << 31);
+/// Bytes that a product may use while it runs.
+inline constexpr std::int64_t kInt8Scratch = 160 * 1024;
+
+/// y[row][column] = (Σ x · w - offset) · (row_scale · scale) for some columns of one chunk of a
+/// weight. The sum is exact.
+struct Int8Product {
+  const std::uint8_t* x = nullptr;    ///< [rows][in], dense.
+  const float* row_scales = nullptr;  ///< [rows]
+  std::int64_t rows = 0;              ///< At least 1, at most kMostInt8Rows.
+  std::int64_t in = 0;                ///< At least 1, at most kDeepestInt8.
+
+  const std::int8_t* packed = nullptr;    ///< The chunk.
+  const float* scales = nullptr;          ///< Of the chunk's outputs, padded to whole panels.
+  const std::int32_t* offsets = nullptr;  ///< Likewise.
+  std::int64_t width = 0;                 ///< Outputs of the chunk, without padding.
+
+  std::int64_t begin = 0;  ///< The first column; a multiple of Int8ProductKernels::panel.
+  std::int64_t columns = 0;
+  float* y = nullptr;            ///< [rows][columns], dense.
+  std::byte* scratch = nullptr;  ///< [kInt8Scratch]; begins at a multiple of 64 bytes.
+};
+
+/// Products of activations in bytes and weights in int8. Nothing outside of the arrays is read or
+/// written.
+struct Int8ProductKernels {
+  std::int64_t panel;  ///< Outputs that lie side by side in the packed layout.
+  std::int64_t step;   ///< Inputs of one output that lie side by side.
+  /// Packs a chunk, dense [width][in], into [width rounded up to `panel`][in rounded up to `step`]
+  /// bytes.
+  void (*pack)(const std::int8_t* rows, std::int64_t width, std::int64_t in, std::int8_t* packed);
+  void (*multiply)(const Int8Product& product);
+};
+
+}  // namespace scorecast::shard

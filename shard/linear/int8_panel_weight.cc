@@ -1,0 +1,71 @@
+#include "shard/linear/int8_panel_weight.h"
+
+#include <algorithm>
+
+#include "proto/base/check.h"
+#include "shard/linear/int8_weights.h"
+#include "shard/linear/precision.h"
+
+namespace scorecast::shard {
+namespace {
+
+static_assert(kMostTileRows <= kMostInt8Rows);
+
+std::int64_t RoundUp(std::int64_t n, std::int64_t granule) {
+  return (n + granule - 1) / granule * granule;
+}
+
+}  // namespace
+
+Int8PanelWeight::Int8PanelWeight(const Kernels& kernels, const WeightSource& source,
+                                 ThreadPool& pool, std::vector<AlignedBuffer<float>>& scratch)
+    : kernels_(kernels.int8_products),
+      in_(source.in),
+      padded_in_(RoundUp(source.in, kernels_.step)),
+      scratch_(scratch) {
+  proto::Check(in_ <= kDeepestInt8, "the sums of an int8 weight fit into 32 bits");
+  std::int64_t outputs = 0;
+  for (const std::int64_t width : source.widths) {
+    chunks_.push_back({.width = width, .first_output = outputs});
+    outputs += RoundUp(width, kernels_.panel);
+  }
+  scales_.resize(static_cast<std::size_t>(outputs));
+  offsets_.resize(static_cast<std::size_t>(outputs));
+  packed_ = AlignedBuffer<std::int8_t>(static_cast<std::size_t>(outputs * padded_in_));
+  packed_.PreferHugePages();
+  std::vector<PackScratch> packing;
+  for (int thread = 0; thread < pool.threads(); ++thread) {
+    packing.emplace_back(source, Precision::kInt8);
+  }
+  pool.ParallelFor(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t index, int thread) {
+    const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];
+    float* rows = packing[static_cast<std::size_t>(thread)].rows.data();
+    source.read(index, rows);
+    const Int8Chunk int8 = QuantizeChunk(kernels, rows, chunk.width, in_);
+    kernels_.pack(int8.values.data(), chunk.width, in_,
+                  packed_.data() + chunk.first_output * padded_in_);
+    std::ranges::copy(int8.scales, scales_.begin() + chunk.first_output);
+    std::ranges::copy(int8.offsets, offsets_.begin() + chunk.first_output);
+  });
+}
+
+void Int8PanelWeight::Multiply(const Activations& x, std::int64_t first_row, std::int64_t rows,
+                               std::int64_t index, proto::Range columns, float* y,
+                               int thread) const {
+  const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];
+  kernels_.multiply(
+      {.x = reinterpret_cast<const std::uint8_t*>(x.Row(first_row)),
+       .row_scales = x.scales + first_row,
+       .rows = rows,
+       .in = in_,
+       .packed = packed_.data() + chunk.first_output * padded_in_,
+       .scales = scales_.data() + chunk.first_output,
+       .offsets = offsets_.data() + chunk.first_output,
+       .width = chunk.width,
+       .begin = columns.begin,
+       .columns = columns.size(),
+       .y = y,
+       .scratch = reinterpret_cast<std::byte*>(scratch_[static_cast<std::size_t>(thread)].data())});
+}
+
+}  // namespace scorecast::shard
