@@ -10,13 +10,10 @@
 #include "shard/kernels/kernels.h"
 // The vectors come before the bodies that need them.
 #include "shard/kernels/vectors_body.h"
-// The products need them too.
+// The kernels below need all of these.
+#include "shard/kernels/attention_body.h"
 #include "shard/kernels/int8_product_body.h"
 #include "shard/kernels/product_body.h"
-// The attention still has vectors of its own.
-#include "shard/kernels/attention_vectors_body.h"
-// It needs them here.
-#include "shard/kernels/attention_body.h"
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
@@ -358,8 +355,8 @@ constexpr Kernels MakeKernels() {
           &Rotate,
           &Quantize,
           &Dequantize,
-          wide::MakeAttention<wide::Float32>(),
-          wide::MakeAttention<wide::Bfloat16>(),
+          MakeAttention<Float32>(),
+          MakeAttention<Bfloat16>(),
           MakeProducts(),
           MakeInt8Products()};
 }
