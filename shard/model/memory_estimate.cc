@@ -1,6 +1,5 @@
 #include "shard/model/memory_estimate.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
@@ -42,13 +41,12 @@ std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
 
 /// Bytes of the buffers, besides K/V, that plans of these limits use.
 std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& partition,
-                             const proto::PlanLimits& limits, Precision layers) {
+                             const proto::PlanLimits& limits, ProductPrecisions precisions) {
   const bool is_alone = partition.heads.size() == config.num_attention_heads;
   const std::int64_t h = config.hidden_size;
   const int exchanged = 1 + (UsesSummands(config, is_alone) ? 1 : 0) + (is_alone ? 0 : 1);
-  return Workspace::Bytes(config, partition, limits, layers) +
-         kFloat * std::min<std::int64_t>(limits.max_reads, LmHead::kRowsAtOnce) *
-             (h + partition.vocabulary.size()) +
+  return Workspace::Bytes(config, partition, limits, precisions.layers) +
+         LmHead::Bytes(h, partition.vocabulary.size(), limits.max_reads, precisions.lm_head) +
          static_cast<std::int64_t>(config.rope_tables.size()) *
              RopeTable::Bytes(config.head_dim, limits.max_rows) +
          // Rows that the ranks share; summands, if they are used; other ranks' summands.
@@ -84,17 +82,17 @@ HeldWeights HoldWeights(const ArithmeticChoice& choice, const Checkpoint& checkp
 
 MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition& partition,
                               const proto::PlanLimits& limits, const HeldWeights& weights) {
-  const Precision layers = weights.precisions.layers;
   MemoryEstimate estimate;
   for (const TensorSpec& tensor : AllTensors(config)) {
     if (tensor.is_required()) {
       estimate.weights += StoredBytes(tensor, config, partition, weights);
     }
   }
-  estimate.activations = ActivationBytes(config, partition, limits, layers);
+  const Precision layers = weights.precisions.layers;
+  estimate.activations = ActivationBytes(config, partition, limits, weights.precisions);
   estimate.kv = KvBytes(config, partition, limits, layers);
   const proto::PlanLimits touched = proto::TouchedLimits(limits);
-  estimate.touched = ActivationBytes(config, partition, touched, layers) +
+  estimate.touched = ActivationBytes(config, partition, touched, weights.precisions) +
                      KvBytes(config, partition, touched, layers);
   return estimate;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -11,12 +11,18 @@ namespace scorecast::shard {
 
 /// Returns the token with the largest sum of logit and proto::GumbelNoise, and that sum. Of equal
 /// sums, the one with the smallest id wins. `logits` belong to the ids from `first_id` on; there is
-/// at least one, and all are finite.
+/// at least one, and all are finite. If all sums are below `least`, returns any of them, or the id
+/// -1 with the sum -∞.
 ///
 /// Noise takes two logarithms. They are computed only for tokens whose u is close enough to 1 for
 /// the token to win.
 std::pair<proto::TokenId, double> BestDraw(const Kernels& kernels, const proto::Draw& draw,
-                                           std::span<const float> logits, proto::TokenId first_id);
+                                           std::span<const float> logits, proto::TokenId first_id,
+                                           float least = std::numeric_limits<float>::lowest());
+
+/// A bound for further draws if there is one with this sum: the sum less the rounding errors of a
+/// sum and of the noise.
+float LeastSum(double sum);
 
 /// Whether draw `a` wins over draw `b`: the larger sum wins and, of equal sums, the smaller id. NaN
 /// wins over every number, so that it is noticed.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,21 +14,19 @@
 #include "shard/linear/linear.h"
 #include "shard/linear/packing.h"
 #include "shard/readout/partial_logits.h"
+#include "shard/readout/read_accumulator.h"
 #include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
 /// This rank's vocabulary slice of the lm-head. It computes the logits of the rows that are read,
-/// and returns only what each read asks for. The head of a classifier is an lm-head whose tokens
-/// are the classes.
+/// and keeps only what each read asks for, so that no buffer holds the logits of a whole row. The
+/// head of a classifier is an lm-head whose tokens are the classes.
 class LmHead {
  public:
-  /// Rows whose logits of the whole slice are in memory at the same time.
-  static constexpr std::int64_t kRowsAtOnce = 64;
-  /// Columns of a row that one task searches. Fixed, and merged in column order, so that the bits
-  /// do not depend on the number of threads.
-  static constexpr std::int64_t kColumnsAtOnce = 8192;
+  /// Reads that are computed together: the weights are read from memory once for so many.
+  static constexpr std::int64_t kReadsAtOnce = 1024;
 
   /// `weight`: [output_size, hidden_size], must outlive this object. `bias`:
   /// [vocabulary], or empty. If there is a `softcap` c, logits x become c·tanh(x / c) before
@@ -40,6 +39,10 @@ class LmHead {
   std::vector<std::byte> ReadOut(const proto::ForwardPlan& plan,
                                  std::span<const std::int32_t> row_of, Rows<const float> rows);
 
+  /// Bytes of the buffers that plans of up to `reads` reads use, for a slice of `vocabulary`
+  /// tokens.
+  static std::int64_t Bytes(std::int64_t hidden_size, std::int64_t vocabulary, std::int64_t reads,
+                            Precision precision);
   /// Touches the buffers that `reads` reads or fewer use.
   void Touch(std::int64_t reads);
 
@@ -52,12 +55,16 @@ class LmHead {
     const float* RowOf(std::size_t read) const { return rows[row_of[read]]; }
   };
 
-  /// The reads with a normalizer: logits of the whole slice. Read i is written to out + offsets[i].
+  /// By the index of the list.
+  using Labels = std::map<std::int32_t, std::vector<LabelColumn>>;
+
+  /// The reads with a normalizer: logits of the whole slice, which are read tile by tile while the
+  /// product is computed. Read i is written to out + offsets[i].
   void ReadWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
                           std::byte* out);
-  /// Computes the part of a read's result, except its labels, that follows from some columns of its
-  /// row. Divides these logits by the read's temperature.
-  PartialLogits ReadColumns(const proto::PlanRead& read, proto::Range columns, float* row) const;
+  /// At most kReadsAtOnce of these reads; those of one row stand together.
+  void ReadTogether(const Input& input, std::span<const std::size_t> reads, const Labels& labels,
+                    const std::vector<std::size_t>& offsets, std::byte* out);
   /// Applies the soft-cap, if there is one.
   void SoftCap(std::int64_t n, float* logits) const;
   /// The reads without a normalizer: label columns only, read from the file.
@@ -72,8 +79,8 @@ class LmHead {
   Linear slice_;             // [vocabulary, hidden_size]
   std::vector<float> bias_;  // [vocabulary], or empty
   AlignedBuffer<std::byte> input_data_;
-  Activations input_;                           // [kRowsAtOnce, hidden_size], in input_data_
-  AlignedBuffer<float> logits_;                 // [kRowsAtOnce, vocabulary]
+  Activations input_;                           // [kReadsAtOnce, hidden_size], in input_data_
+  AlignedBuffer<RangeNormalizer> ranges_;       // [ranges of the slice][reads computed together]
   std::vector<std::vector<float>> thread_row_;  // [threads][hidden_size]
 };
 

@@ -50,6 +50,9 @@ void Watchdog::Heard(int number, const RankReport& report) {
       report.is_in_pass() != last.is_in_pass()) {
     advanced_ = time_;
   }
+  if (report.cpu_seconds != last.cpu_seconds) {
+    rank.ran = time_;
+  }
   rank.report = report;
   rank.heard = time_;
   MeasureCpu(rank);
@@ -161,6 +164,24 @@ void Watchdog::CountLoneTicks() {
   }
 }
 
+std::optional<std::size_t> Watchdog::StoppedThread() const {
+  std::optional<std::size_t> stopped;
+  int running = 0;
+  int still = 0;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    if (ranks_[r].report.state != RankState::kWaiting) {
+      continue;  // It is done with the pass, and sleeps.
+    }
+    if (time_ - ranks_[r].ran > kSilence) {
+      stopped = r;
+      ++still;
+    } else {
+      ++running;
+    }
+  }
+  return still == 1 && running > 0 ? stopped : std::nullopt;
+}
+
 std::string Watchdog::Obstacle() const {
   const auto step = [](const Rank& rank) {
     return "step " + std::to_string(rank.report.step) + " of pass " +
@@ -190,6 +211,11 @@ std::string Watchdog::Obstacle() const {
                                ranks_.begin());
   const bool all_wait = std::none_of(ranks_.begin(), ranks_.end(),
                                      [this](const Rank& rank) { return IsAwaited(rank); });
+  if (const std::optional<std::size_t> stopped = all_wait ? StoppedThread() : std::nullopt) {
+    return NameOf(*stopped) + " does not run: its computing thread has had no CPU time for " +
+           Text(time_ - ranks_[*stopped].ran) + " (" + step(ranks_[*stopped]) +
+           "), and the others wait";
+  }
   return (all_wait ? "all ranks wait for each other, and the furthest behind is "
                    : "no rank is waited for by all others; the furthest behind is ") +
          NameOf(last) + ", at " + step(ranks_[last]);

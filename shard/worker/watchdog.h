@@ -64,6 +64,7 @@ class Watchdog {
     std::string host;
     RankReport report;
     Seconds heard{0};
+    Seconds ran{0};  ///< When the computing thread's CPU time last grew.
     bool is_silence_logged = false;
     /// Of the pass in flight: the ticks at which this rank computed and all others waited.
     int lone_ticks = 0;
@@ -86,6 +87,9 @@ class Watchdog {
   void CountLoneTicks();
   /// Whether other ranks may be waiting for this one in the pass in flight.
   bool IsAwaited(const Rank& rank) const;
+  /// All ranks wait for each other: the only one whose computing thread gets no CPU time, if there
+  /// is one. A thread that waits looks for messages at least every millisecond.
+  std::optional<std::size_t> StoppedThread() const;
   /// What holds up the pass in flight: "rank 1 (host b) computes while the others wait, …".
   std::string Obstacle() const;
 

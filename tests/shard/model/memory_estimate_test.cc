@@ -14,6 +14,7 @@
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/model/layer.h"
+#include "shard/model/rope_table.h"
 #include "shard/model/workspace.h"
 #include "shard/readout/lm_head.h"
 #include "tests/reference/golden_families.h"
@@ -122,10 +123,15 @@ TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 2);
   for (const Precision precision : kPrecisions) {
     const MemoryEstimate estimate = EstimateMemory(config_, partition, kLimits, Weights(precision));
-    // The workspace, the lm-head's rows and logits, and three buffers of exchanged rows.
-    EXPECT_GE(estimate.activations, Workspace::Bytes(config_, partition, kLimits, precision) +
-                                        4 * LmHead::kRowsAtOnce * partition.vocabulary.size() +
-                                        3 * 1000 * config_.hidden_size * 4);
+    // The workspace, the lm-head's rows and normalizers, RoPE tables, and three buffers of
+    // exchanged rows.
+    EXPECT_EQ(estimate.activations,
+              Workspace::Bytes(config_, partition, kLimits, precision) +
+                  LmHead::Bytes(config_.hidden_size, partition.vocabulary.size(), 300,
+                                Weights(precision).precisions.lm_head) +
+                  static_cast<std::int64_t>(config_.rope_tables.size()) *
+                      RopeTable::Bytes(config_.head_dim, 1000) +
+                  3 * 1000 * config_.hidden_size * 4);
     EXPECT_EQ(estimate.kv,
               KvStore::Bytes(precision == Precision::kFloat32 ? 4 : 2, config_.num_hidden_layers(),
                              partition.kv_heads.size(), config_.head_dim, 500, 2000));

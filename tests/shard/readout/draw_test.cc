@@ -55,6 +55,10 @@ TEST(BestDraw, IsTheBestOfAll) {
           const Draw draw = {random() * 0x100000001U, step};
           const Drawn expected = DrawOfAll(draw, logits, first_id);
           ASSERT_EQ(BestDraw(kernels, draw, logits, first_id), expected) << size << " " << shift;
+          // A bound that other tokens set hides no better token.
+          const float least = LeastSum(expected.second);
+          ASSERT_LE(least, expected.second);
+          ASSERT_EQ(BestDraw(kernels, draw, logits, first_id, least), expected) << size;
         }
       }
     }

@@ -54,10 +54,21 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     std::vector<std::int32_t> row_of(rows.size());
     std::iota(row_of.begin(), row_of.end(), 0);
     std::shuffle(row_of.begin(), row_of.end(), random_);
+    std::vector<std::vector<float>> shuffled(rows.size());
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      shuffled[static_cast<std::size_t>(row_of[row])] = rows[row];
+    }
+    return ReadOut(plan, row_of, shuffled, vocabularies, threads);
+  }
+
+  /// The same with `row_of` [reads], the index of each read's row in `rows`.
+  std::vector<RowLogits> ReadOut(const ForwardPlan& plan, const std::vector<std::int32_t>& row_of,
+                                 const std::vector<std::vector<float>>& rows,
+                                 const std::vector<Range>& vocabularies, int threads) {
     const std::int64_t stride = GetParam().hidden_size + 3;
     std::vector<float> input(rows.size() * static_cast<std::size_t>(stride));
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      std::ranges::copy(rows[row], input.begin() + row_of[row] * stride);
+      std::ranges::copy(rows[row], input.begin() + static_cast<std::ptrdiff_t>(row) * stride);
     }
     ThreadPool pool(threads);
     TileScratch scratch(threads);
@@ -136,7 +147,7 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
   std::vector<float> bias_;  ///< [vocab_size], or empty
 };
 
-// More reads than kRowsAtOnce, with and without the normaliser, in any order.
+// With and without the normaliser, in any order.
 TEST_P(LmHeadTest, AgreesWithFloat64) { ExpectFloat64(); }
 
 // All results follow from the soft-capped logits: labels of both paths, normaliser, best tokens.
@@ -212,6 +223,37 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
     EXPECT_EQ(found[0].top, together[i].top);
     EXPECT_EQ(found[0].drawn, together[i].drawn);
   }
+}
+
+// Several reads of one row, as of many completions of one prompt, and more than are computed
+// together.
+TEST_P(LmHeadTest, ReadsOfOneRowAreAsAlone) {
+  const std::int32_t vocab_size = GetParam().vocab_size;
+  const std::vector<Range> split = testing::RandomSplit(random_, vocab_size, 3);
+  const ForwardPlan plan = testing::RandomReads(random_, LmHead::kReadsAtOnce * 8 / 5, vocab_size);
+  const auto rows = RandomRows(7);
+  std::vector<std::int32_t> row_of;
+  for (std::size_t i = 0; i < plan.reads.size(); ++i) {
+    row_of.push_back(RandomInt(random_, 0, 6));
+  }
+  const std::vector<RowLogits> together = ReadOut(plan, row_of, rows, split, 2);
+  for (std::size_t i = 0; i < plan.reads.size(); i += 97) {
+    ForwardPlan alone = plan;
+    alone.reads = {plan.reads[i]};
+    const RowLogits found =
+        ReadOut(alone, {rows[static_cast<std::size_t>(row_of[i])]}, split, 1)[0];
+    EXPECT_TRUE(testing::SameBits(found.label_logits, together[i].label_logits));
+    EXPECT_EQ(found.max, together[i].max);
+    EXPECT_EQ(found.sum_exp, together[i].sum_exp);
+    EXPECT_EQ(found.top, together[i].top);
+    EXPECT_EQ(found.drawn, together[i].drawn);
+  }
+}
+
+TEST(LmHeadMemory, IsTheInputAndTheNormalizers) {
+  EXPECT_EQ(LmHead::Bytes(10, 513, 4, Precision::kFloat32), 4 * (10 * 4 + 3 * 8));
+  EXPECT_EQ(LmHead::Bytes(10, 512, 4, Precision::kBfloat16), 4 * (10 * 2 + 2 * 8));
+  EXPECT_EQ(LmHead::Bytes(10, 0, 1 << 20, Precision::kBfloat16), LmHead::kReadsAtOnce * 20);
 }
 
 /// A plan that reads so many rows, each with every token as a label.
@@ -355,7 +397,7 @@ TEST_P(LmHeadTest, TiesAreByIdAcrossRanks) {
 std::vector<Size> Sizes() {
   std::vector<Size> sizes;
   for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
-    // 513 leaves one token more than whole chunks; 20000 are searched in several parts.
+    // 513 leaves one token more than whole chunks; 20000 are many ranges.
     for (const Size& size :
          {Size{1, 8}, Size{3, 16}, Size{320, 48}, Size{513, 20}, Size{700, 33}, Size{20000, 5}}) {
       sizes.push_back({size.vocab_size, size.hidden_size, precision});

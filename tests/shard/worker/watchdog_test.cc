@@ -52,6 +52,8 @@ class Job {
       if (report.state == RankState::kComputing) {
         report.computed_seconds += Period();
         report.cpu_seconds += Period() * cpu_share.at(r);
+      } else if (report.state == RankState::kWaiting && polls) {
+        report.cpu_seconds += 0.001 * cpu_share.at(r);
       }
       // On another rank, only rank 0's reports arrive.
       if (!is_silent[r] && (own_ == 0 || r == 0 || static_cast<int>(r) == own_)) {
@@ -86,6 +88,7 @@ class Job {
   std::vector<RankReport> reports;
   std::vector<bool> is_silent;
   std::vector<double> cpu_share = std::vector<double>(8, 1.0);
+  bool polls = false;  ///< Whether ranks that wait use CPU time.
   std::vector<std::string> warnings;
   std::string end;
 
@@ -202,6 +205,59 @@ TEST(Watchdog, EndsAPassInWhichAllWait) {
   job.Run(31);
   EXPECT_THAT(job.end, HasSubstr("all ranks wait for each other, and the furthest behind is rank "
                                  "1 (host b), at step 2 of pass 1"));
+}
+
+// A thread that is stopped while it waits looks like one that waits, but uses no CPU time.
+TEST(Watchdog, NamesARankWhoseThreadWasStoppedWhileItWaited) {
+  for (const std::size_t stopped : {0U, 1U, 2U}) {
+    Job job(3, Timeout(30));
+    job.polls = true;
+    job.BeginPass(0);
+    job.Run(1);
+    for (RankReport& report : job.reports) {
+      report.state = RankState::kWaiting;
+      report.step = 4;
+    }
+    job.Run(0.5);
+    job.cpu_share[stopped] = 0;
+    job.Run(31);
+    EXPECT_THAT(job.end, HasSubstr("rank " + std::to_string(stopped)));
+    EXPECT_THAT(job.end, HasSubstr("does not run: its computing thread has had no CPU time for 30 "
+                                   "s (step 4 of pass 1), and the others wait"));
+  }
+}
+
+// Either none of them is stopped, or it is not known which holds up the others.
+TEST(Watchdog, NamesNoStoppedThreadIfThereIsNotExactlyOne) {
+  for (const bool two_are_stopped : {false, true}) {
+    Job job(3, Timeout(30));
+    job.polls = true;
+    job.BeginPass(0);
+    job.Run(1);
+    for (RankReport& report : job.reports) {
+      report.state = RankState::kWaiting;
+    }
+    if (two_are_stopped) {
+      job.cpu_share[1] = job.cpu_share[2] = 0;
+    }
+    job.Run(31);
+    EXPECT_THAT(job.end, HasSubstr("all ranks wait for each other"));
+  }
+}
+
+// A rank that is done with the pass sleeps.
+TEST(Watchdog, DoesNotNameARankThatIsDone) {
+  Job job(3, Timeout(30));
+  job.polls = true;
+  job.BeginPass(0);
+  job.Run(1);
+  job.reports[0].state = job.reports[1].state = RankState::kWaiting;
+  job.reports[2].state = RankState::kIdle;
+  job.reports[2].step = 9;
+  job.reports[0].step = 8;
+  job.reports[1].step = 7;
+  job.Run(31);
+  EXPECT_THAT(job.end, HasSubstr("the furthest behind is rank 1"));
 }
 
 TEST(Watchdog, NamesARankThatDidNotGetThePlan) {

@@ -1,0 +1,130 @@
+#include "shard/readout/read_accumulator.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "proto/base/check.h"
+#include "shard/readout/draw.h"
+
+namespace scorecast::shard {
+
+using proto::Range;
+using proto::TokenId;
+
+std::vector<LabelColumn> LabelColumns(const proto::LabelList& labels, Range vocabulary) {
+  std::vector<LabelColumn> columns;
+  for (const TokenId id : labels) {
+    if (vocabulary.Contains(id)) {
+      columns.push_back({id - vocabulary.begin, columns.size()});
+    }
+  }
+  std::ranges::sort(columns, {}, &LabelColumn::column);
+  return columns;
+}
+
+ReadAccumulator::ReadAccumulator(const Kernels& kernels, const proto::PlanRead& read,
+                                 Range vocabulary, std::span<const LabelColumn> labels,
+                                 RangeNormalizer* ranges, std::int64_t stride)
+    : kernels_(kernels),
+      read_(read),
+      vocabulary_(vocabulary),
+      labels_(labels),
+      ranges_(ranges),
+      stride_(stride),
+      top_k_(static_cast<std::size_t>(std::min<std::int64_t>(read.top_k, vocabulary.size()))) {
+  part_.label_logits.resize(labels.size());
+}
+
+void ReadAccumulator::Add(Range columns, const float* logits) {
+  proto::Check(columns.begin % kRangeColumns == 0, "a tile begins where a range begins");
+  std::array<float, kRangeColumns> divided;
+  for (std::int64_t begin = columns.begin; begin < columns.end; begin += kRangeColumns) {
+    const Range range = {begin, std::min(begin + kRangeColumns, columns.end)};
+    const float* of_range = logits + (begin - columns.begin);
+    if (read_.temperature != 1) {
+      std::transform(of_range, of_range + range.size(), divided.begin(),
+                     [temperature = read_.temperature](float x) { return x / temperature; });
+      of_range = divided.data();
+    }
+    AddRange(range, of_range);
+  }
+}
+
+void ReadAccumulator::AddRange(Range columns, const float* logits) {
+  float max = kNoScore;
+  double sum_exp = 0;
+  kernels_.max_and_sum_exp(logits, columns.size(), &max, &sum_exp);
+  // The sum of so few numbers is computed in float32.
+  ranges_[columns.begin / kRangeColumns * stride_] = {max, static_cast<float>(sum_exp)};
+  for (auto label = std::ranges::lower_bound(labels_, columns.begin, {}, &LabelColumn::column);
+       label != labels_.end() && label->column < columns.end; ++label) {
+    part_.label_logits[label->index] = logits[label->column - columns.begin];
+  }
+  if (top_k_ > 0) {
+    FindTop(columns, logits, max);
+  }
+  if (read_.draw) {
+    FindDraw(columns, logits, static_cast<float>(sum_exp));
+  }
+}
+
+void ReadAccumulator::FindTop(Range columns, const float* logits, float max) {
+  const float least = least_top_.load(std::memory_order_relaxed);
+  if (max < least) {
+    return;  // The common case.
+  }
+  std::array<std::pair<TokenId, float>, kRangeColumns> found;
+  auto end = found.begin();
+  for (std::int64_t i = 0; i < columns.size(); ++i) {
+    if (!(logits[i] < least)) {  // NaN is found, too: it counts if there are too few numbers.
+      *end++ = {static_cast<TokenId>(vocabulary_.begin + columns.begin + i), logits[i]};
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<TokenId, float>>& top = part_.top;
+  top.insert(top.end(), found.begin(), end);
+  // Only when there are twice as many as wanted, so that the work per token is bounded.
+  if (top.size() > 2 * top_k_) {
+    const auto worst = top.begin() + static_cast<std::ptrdiff_t>(top_k_ - 1);
+    std::nth_element(top.begin(), worst, top.end(), &IsBetter);
+    top.resize(top_k_);
+    least_top_.store(top.back().second, std::memory_order_relaxed);
+  }
+}
+
+void ReadAccumulator::FindDraw(Range columns, const float* logits, float sum_exp) {
+  const auto first_id = static_cast<TokenId>(vocabulary_.begin + columns.begin);
+  const std::pair<TokenId, double> drawn =
+      std::isfinite(sum_exp) ? BestDraw(kernels_, *read_.draw,
+                                        std::span(logits, static_cast<std::size_t>(columns.size())),
+                                        first_id, least_drawn_.load(std::memory_order_relaxed))
+                             : std::pair(first_id, std::numeric_limits<double>::quiet_NaN());
+  if (drawn.first < 0) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (IsDrawnBefore(drawn, part_.drawn)) {
+    part_.drawn = drawn;
+    if (std::isfinite(drawn.second)) {
+      least_drawn_.store(LeastSum(drawn.second), std::memory_order_relaxed);
+    }
+  }
+}
+
+PartialLogits ReadAccumulator::Finish() {
+  const std::int64_t ranges = Ranges(vocabulary_.size());
+  for (std::int64_t i = 0; i < ranges; ++i) {
+    part_.max = std::max(part_.max, ranges_[i * stride_].max);
+  }
+  for (std::int64_t i = 0; i < ranges; ++i) {
+    const RangeNormalizer& range = ranges_[i * stride_];
+    part_.sum_exp += double{range.sum_exp} * std::exp(static_cast<double>(range.max) - part_.max);
+  }
+  KeepBest(top_k_, part_.top);
+  return std::move(part_);
+}
+
+}  // namespace scorecast::shard

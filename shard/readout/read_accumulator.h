@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "proto/model/partition.h"
+#include "proto/plan/forward_plan.h"
+#include "shard/kernels/kernels.h"
+#include "shard/readout/partial_logits.h"
+
+namespace scorecast::shard {
+
+/// Columns of a slice whose exponentials are added up in float32. The ranges are counted from the
+/// slice's start, so that the bits do not depend on how a product is cut.
+inline constexpr std::int64_t kRangeColumns = 256;
+
+/// Ranges of a slice of so many columns; the last one may be narrower.
+constexpr std::int64_t Ranges(std::int64_t columns) {
+  return (columns + kRangeColumns - 1) / kRangeColumns;
+}
+
+/// The logits of one range: their maximum, and the sum of exp(logit - max).
+struct RangeNormalizer {
+  float max = kNoScore;
+  float sum_exp = 0;
+};
+
+/// A label in this rank's slice.
+struct LabelColumn {
+  std::int64_t column = 0;  ///< Counted from the slice's start.
+  std::size_t index = 0;    ///< Among the labels of its list that are in the slice.
+};
+
+/// The labels of a list that are in a slice of the vocabulary, by column.
+std::vector<LabelColumn> LabelColumns(const proto::LabelList& labels, proto::Range vocabulary);
+
+/// Collects the partial logits of one read that has a normalizer while the logits of its row are
+/// computed. The result does not depend on the order in which the ranges arrive.
+class ReadAccumulator {
+ public:
+  /// `labels` are LabelColumns of the read's list. The normalizer of range i is kept in
+  /// ranges[i · stride]. All arguments must outlive this object.
+  ReadAccumulator(const Kernels& kernels, const proto::PlanRead& read, proto::Range vocabulary,
+                  std::span<const LabelColumn> labels, RangeNormalizer* ranges,
+                  std::int64_t stride);
+
+  /// Takes the logits of some columns of the slice, which are whole ranges: before the temperature,
+  /// but with bias and soft-cap. Any thread may call this at any time.
+  void Add(proto::Range columns, const float* logits);
+  /// Called once, after all columns were added.
+  PartialLogits Finish();
+
+ private:
+  void AddRange(proto::Range columns, const float* logits);
+  void FindTop(proto::Range columns, const float* logits, float max);
+  void FindDraw(proto::Range columns, const float* logits, float sum_exp);
+
+  const Kernels& kernels_;
+  const proto::PlanRead& read_;
+  const proto::Range vocabulary_;
+  const std::span<const LabelColumn> labels_;
+  RangeNormalizer* const ranges_;
+  const std::int64_t stride_;
+  const std::size_t top_k_;  ///< At most the slice.
+
+  /// A logit below this is not among the best. It may lag behind, and is NaN or the lowest number
+  /// while nothing is known.
+  std::atomic<float> least_top_ = -std::numeric_limits<float>::infinity();
+  /// A sum of logit and noise below this cannot be drawn. It may lag behind.
+  std::atomic<float> least_drawn_ = std::numeric_limits<float>::lowest();
+  std::mutex mutex_;  ///< Guards part_.top and part_.drawn.
+  PartialLogits part_;
+};
+
+}  // namespace scorecast::shard

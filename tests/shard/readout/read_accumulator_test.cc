@@ -1,0 +1,221 @@
+// Partial logits collected range by range, in any order and on any thread, compared with plain
+// loops over the whole slice.
+
+#include "shard/readout/read_accumulator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "proto/plan/gumbel.h"
+#include "shard/runtime/thread_pool.h"
+#include "tests/shard/kernels/kernel_sets.h"
+#include "tests/shard/random_floats.h"
+#include "tests/shard/rounding.h"
+
+namespace scorecast::shard {
+namespace {
+
+using proto::Range;
+using proto::TokenId;
+using testing::RandomInt;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// A slice may be empty, narrower than a range, or end anywhere in one. Of a narrow end, `Chunks`
+// makes a part of the chunk before it.
+constexpr std::int64_t kSlices[] = {0, 1, 15, 16, 255, 256, 257, 271, 512, 700, 5003};
+
+/// A slice's tiles: whole ranges, in any order.
+std::vector<Range> RandomTiles(std::mt19937& random, std::int64_t columns) {
+  std::vector<Range> tiles;
+  for (std::int64_t begin = 0; begin < columns;) {
+    const std::int64_t end = std::min(begin + kRangeColumns * RandomInt(random, 1, 3), columns);
+    tiles.push_back({begin, end});
+    begin = end;
+  }
+  std::ranges::shuffle(tiles, random);
+  return tiles;
+}
+
+PartialLogits Collect(std::mt19937& random, const Kernels& kernels, const proto::PlanRead& read,
+                      const proto::LabelList& labels, Range vocabulary,
+                      const std::vector<float>& logits, ThreadPool& pool) {
+  const std::vector<LabelColumn> columns = LabelColumns(labels, vocabulary);
+  constexpr std::int64_t kStride = 3;
+  std::vector<RangeNormalizer> ranges(
+      static_cast<std::size_t>(Ranges(vocabulary.size()) * kStride + 1));
+  ReadAccumulator accumulator(kernels, read, vocabulary, columns, ranges.data(), kStride);
+  const std::vector<Range> tiles = RandomTiles(random, vocabulary.size());
+  pool.ParallelFor(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t i, int) {
+    const Range tile = tiles[static_cast<std::size_t>(i)];
+    accumulator.Add(tile, logits.data() + tile.begin);
+  });
+  return accumulator.Finish();
+}
+
+/// The k best, by a stable sort of all.
+std::vector<std::pair<TokenId, float>> TopOf(const std::vector<float>& logits, TokenId first_id,
+                                             std::int32_t k) {
+  std::vector<std::pair<TokenId, float>> top;
+  for (const float logit : logits) {
+    top.emplace_back(first_id + static_cast<TokenId>(top.size()), logit);
+  }
+  std::ranges::stable_sort(top, [](const auto& a, const auto& b) {
+    return std::isnan(b.second) ? !std::isnan(a.second) : a.second > b.second;
+  });
+  top.resize(std::min(top.size(), static_cast<std::size_t>(k)));
+  return top;
+}
+
+bool SameTop(const std::vector<std::pair<TokenId, float>>& a,
+             const std::vector<std::pair<TokenId, float>>& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    return x.first == y.first && (x.second == y.second || std::isnan(x.second + y.second));
+  });
+}
+
+class ReadAccumulatorTest : public KernelsTest {
+ protected:
+  proto::PlanRead RandomRead(std::int64_t columns) {
+    proto::PlanRead read = {.normalizer = true};
+    const int most = static_cast<int>(columns) + 20;
+    read.top_k = RandomInt(random_, 0, 1) * RandomInt(random_, 1, RandomInt(random_, 1, most));
+    if (RandomInt(random_, 0, 1) == 0) {
+      read.draw = {random_(), static_cast<std::uint32_t>(random_())};
+    }
+    if (RandomInt(random_, 0, 1) == 0) {
+      read.temperature = static_cast<float>(RandomInt(random_, 1, 30)) / 10;
+    }
+    return read;
+  }
+
+  void Expect(const PartialLogits& found, const proto::PlanRead& read,
+              const proto::LabelList& labels, Range vocabulary, std::vector<float> logits) const {
+    if (read.temperature != 1) {
+      std::ranges::transform(logits, logits.begin(),
+                             [&](float logit) { return logit / read.temperature; });
+    }
+    const auto first_id = static_cast<TokenId>(vocabulary.begin);
+    std::vector<float> label_logits;
+    for (const TokenId id : labels) {
+      if (vocabulary.Contains(id)) {
+        label_logits.push_back(logits[static_cast<std::size_t>(id - first_id)]);
+      }
+    }
+    EXPECT_TRUE(testing::SameBits(found.label_logits, label_logits));
+    float max = kNoScore;
+    std::pair<TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      max = std::max(max, logits[i]);
+      const auto id = first_id + static_cast<TokenId>(i);
+      if (read.draw) {
+        const double sum = logits[i] + proto::GumbelNoise(read.draw->seed, read.draw->step, id);
+        drawn = sum > drawn.second ? std::pair(id, sum) : drawn;
+      }
+    }
+    EXPECT_EQ(found.max, max);
+    double sum = 0;
+    for (const float logit : logits) {
+      sum += std::exp(static_cast<double>(logit) - max);
+    }
+    // Float32 rounds the argument of each exponential, which is at most 60, and each range's sum.
+    EXPECT_NEAR(found.sum_exp, sum,
+                sum * (60 * testing::kUnitRoundoff + testing::kExpError +
+                       testing::Gamma(testing::LaneSumDepth(kRangeColumns))));
+    EXPECT_TRUE(SameTop(found.top, TopOf(logits, first_id, read.top_k)));
+    EXPECT_EQ(found.drawn, drawn);
+  }
+
+  std::mt19937 random_{11};
+};
+
+TEST_P(ReadAccumulatorTest, AgreesWithPlainLoops) {
+  ThreadPool pool(3);
+  for (const std::int64_t columns : kSlices) {
+    for (int round = 0; round < 30; ++round) {
+      const std::int64_t first = RandomInt(random_, 0, 3) * 16;
+      const Range vocabulary = {first, first + columns};
+      std::vector<float> logits = testing::RandomFloats(random_, columns, 15);
+      if (round % 3 == 0) {  // Few different values: ties across ranges.
+        std::ranges::transform(logits, logits.begin(), [](float x) { return std::round(x / 10); });
+      }
+      std::vector<TokenId> labels;
+      for (int i = 0; i < 20; ++i) {
+        labels.push_back(RandomInt(random_, 0, static_cast<int>(columns) + 64));
+      }
+      const proto::PlanRead read = RandomRead(columns);
+      Expect(Collect(random_, kernels_, read, labels, vocabulary, logits, pool), read, labels,
+             vocabulary, logits);
+    }
+  }
+}
+
+// Tiles of any width, in any order, on any number of threads.
+TEST_P(ReadAccumulatorTest, TilesChangeNoBits) {
+  ThreadPool one(1);
+  ThreadPool three(3);
+  for (const std::int64_t columns : kSlices) {
+    const Range vocabulary = {32, 32 + columns};
+    const std::vector<float> logits = testing::RandomFloats(random_, columns, 5);
+    proto::PlanRead read = RandomRead(columns);
+    read.top_k = 9;
+    read.draw = {random_(), 1};
+    const PartialLogits alone = Collect(random_, kernels_, read, {40}, vocabulary, logits, one);
+    for (int round = 0; round < 20; ++round) {
+      const PartialLogits found = Collect(random_, kernels_, read, {40}, vocabulary, logits, three);
+      EXPECT_TRUE(testing::SameBits(found.label_logits, alone.label_logits));
+      EXPECT_EQ(found.max, alone.max);
+      EXPECT_EQ(found.sum_exp, alone.sum_exp);
+      EXPECT_EQ(found.top, alone.top);
+      EXPECT_EQ(found.drawn, alone.drawn);
+    }
+  }
+}
+
+TEST_P(ReadAccumulatorTest, NonFiniteLogitsShow) {
+  ThreadPool pool(2);
+  for (const float bad : {kNan, kInfinity, -kInfinity}) {
+    for (const std::int64_t columns : {1, 256, 300, 2000}) {
+      for (int round = 0; round < 10; ++round) {
+        std::vector<float> logits = testing::RandomFloats(random_, columns, 5);
+        for (int n = RandomInt(random_, 1, round < 5 ? 1 : 2000); n > 0; --n) {
+          logits[static_cast<std::size_t>(RandomInt(random_, 0, static_cast<int>(columns) - 1))] =
+              bad;
+        }
+        const proto::PlanRead read = {
+            .normalizer = true, .top_k = RandomInt(random_, 1, 400), .draw = {{random_(), 2}}};
+        const PartialLogits found =
+            Collect(random_, kernels_, read, {}, {0, columns}, logits, pool);
+        EXPECT_FALSE(std::isfinite(found.sum_exp));
+        EXPECT_TRUE(std::isnan(found.drawn.second));
+        EXPECT_TRUE(SameTop(found.top, TopOf(logits, 0, read.top_k)));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ReadAccumulatorTest, ::testing::ValuesIn(UsableKernelSets()),
+                         KernelSetName);
+
+TEST(LabelColumns, AreSortedByColumn) {
+  const std::vector<LabelColumn> columns = LabelColumns({30, 7, 20, 99, 25, 20}, {20, 40});
+  std::vector<std::pair<std::int64_t, std::size_t>> found;
+  for (const LabelColumn& label : columns) {
+    found.emplace_back(label.column, label.index);
+  }
+  std::ranges::sort(found);
+  EXPECT_EQ(found,
+            (std::vector<std::pair<std::int64_t, std::size_t>>{{0, 1}, {0, 3}, {5, 2}, {10, 0}}));
+  EXPECT_TRUE(std::ranges::is_sorted(columns, {}, &LabelColumn::column));
+}
+
+}  // namespace
+}  // namespace scorecast::shard
