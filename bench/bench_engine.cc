@@ -4,7 +4,7 @@
 
 #include "launcher/engine_flags.h"
 #include "proto/base/error.h"
-#include "shard/kernels/kernels.h"
+#include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/precision.h"
 
 namespace scorecast::bench {
@@ -22,10 +22,11 @@ BenchEngine::BenchEngine(const EngineOptions& options)
     throw proto::StartupError("the engine does not compute in " + options.dtype);
   }
   shard::RankEngineOptions rank;
-  rank.arithmetic = shard::AgreeOnArithmetic(
-      group_, launcher::FeaturesFromFlag(options.kernel), precision);
+  rank.arithmetic =
+      shard::AgreeOnArithmetic(group_, launcher::FeaturesFromFlag(options.kernel), precision);
   features_ = rank.arithmetic.features;
   products_ = rank.arithmetic.products;
+  weights_ = shard::HoldWeights(products_, shard::Checkpoint::Open(options.model_dir), config_);
   rank.threads = options.threads;
   rank.limits = options.limits;
   rank_ = std::make_unique<shard::RankEngine>(group_, options.model_dir, config_, rank);

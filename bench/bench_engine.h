@@ -11,6 +11,7 @@
 #include "proto/model/partition.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
+#include "shard/model/memory_estimate.h"
 #include "shard/model/transformer.h"
 #include "shard/runtime/thread_pool.h"
 #include "shard/worker/rank_engine.h"
@@ -63,6 +64,8 @@ class BenchEngine {
 
   /// Precisions of the products with weights.
   const shard::ArithmeticChoice& products() const { return products_; }
+  /// How the weights are held.
+  const shard::HeldWeights& weights() const { return weights_; }
   /// The log's description of the libraries and kernels.
   std::string BackendDescription() const { return rank_->Description(); }
 
@@ -72,6 +75,7 @@ class BenchEngine {
   proto::PlanLimits limits_;
   shard::CpuFeatures features_;
   shard::ArithmeticChoice products_;
+  shard::HeldWeights weights_;
   std::unique_ptr<shard::RankEngine> rank_;
 };
 

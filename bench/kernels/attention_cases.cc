@@ -76,8 +76,8 @@ class StoredText {
   double Operations() const {
     double keys = 0;
     for (const shard::RowPlace& row : rows_.rows()) {
-      keys += static_cast<double>(
-          std::min<std::int64_t>(row.position + 1, window_.value_or(kTokens)));
+      keys +=
+          static_cast<double>(std::min<std::int64_t>(row.position + 1, window_.value_or(kTokens)));
     }
     return keys * 4 * static_cast<double>(width_);
   }
@@ -119,12 +119,11 @@ std::vector<KernelCase> AttentionCases(const shard::AttentionKernels& kernels,
   for (const std::int64_t head_dim : {64, 128, 256}) {
     const auto add = [&](const std::string& kind, std::optional<std::int64_t> window,
                          bool has_softcap) {
-      cases.push_back({"attention, heads of " + std::to_string(head_dim) + kind, [=, &pool] {
-                         auto text = std::make_shared<StoredText>(kernels, head_dim, window,
-                                                                  has_softcap, pool);
-                         return KernelRun{.operations = text->Operations(),
-                                          .run = [text] { text->Forward(); }};
-                       }});
+      cases.push_back(
+          {"attention, heads of " + std::to_string(head_dim) + kind, [=, &pool] {
+             auto text = std::make_shared<StoredText>(kernels, head_dim, window, has_softcap, pool);
+             return KernelRun{.operations = text->Operations(), .run = [text] { text->Forward(); }};
+           }});
     };
     add("", std::nullopt, false);
     add(", window", kWindow, false);

@@ -76,7 +76,9 @@ std::vector<KernelCase> ElementCases(const shard::Kernels& kernels) {
            [k](Arrays& x, std::int64_t at) { k->add_bf16(&x.bits[at], kWidth, &x.out[at]); }),
       Case("rotate", [k](Arrays& x, std::int64_t at) { k->rotate(&x.a[at], kWidth); }),
       Case("quantize",
-           [k](Arrays& x, std::int64_t at) { x.out[at] = k->quantize(&x.a[at], kWidth, &x.bytes[at]); }),
+           [k](Arrays& x, std::int64_t at) {
+             x.out[at] = k->quantize(&x.a[at], kWidth, &x.bytes[at]);
+           }),
   };
 }
 

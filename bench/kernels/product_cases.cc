@@ -1,5 +1,6 @@
 #include "bench/kernels/product_cases.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,8 +24,9 @@ constexpr std::int64_t kWeightBytes = std::int64_t{256} << 20;  // Of all weight
 class Products {
  public:
   Products(const shard::Kernels& kernels, const shard::ArithmeticChoice& choice,
-           shard::ThreadPool& pool)
-      : pool_(pool),
+           shard::Dtype stored, shard::ThreadPool& pool)
+      : weight_bytes_(BytesOf(choice, stored)),
+        pool_(pool),
         arithmetic_(kernels, choice, pool.threads()),
         scratch_(pool.threads()),
         input_(kMostRows * kIn * sizeof(float)),
@@ -33,13 +35,15 @@ class Products {
     shard::WeightSource source;
     source.widths = shard::Chunks(kOut, shard::kChunkOutputs);
     source.in = kIn;
+    source.stored = stored;
     source.read = [&](std::int64_t chunk, float* rows) {
       const std::int64_t count = source.widths[static_cast<std::size_t>(chunk)] * kIn;
       for (std::int64_t i = 0; i < count; ++i) {
-        rows[i] = random.Next();
+        // The upper half of a float is a bfloat16, so that any stored type holds it exactly.
+        rows[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(random.Next()) & 0xFFFF0000U);
       }
     };
-    while (static_cast<std::int64_t>(weights_.size()) * weight_bytes() < kWeightBytes) {
+    while (static_cast<std::int64_t>(weights_.size()) * weight_bytes_ < kWeightBytes) {
       weights_.emplace_back(arithmetic_.layer_backend(), choice.layers, source, pool, scratch_);
     }
     x_ = {choice.layers, kIn, input_.data(), scales_.data()};
@@ -52,13 +56,18 @@ class Products {
     }
   }
 
-  std::int64_t weight_bytes() const { return kOut * kIn * ElementSize(arithmetic_.layers()); }
+  /// Of one weight.
+  static std::int64_t BytesOf(const shard::ArithmeticChoice& choice, shard::Dtype stored) {
+    return kOut * kIn * choice.layer_backend->WeightSize(choice.layers, stored);
+  }
+  std::int64_t weight_bytes() const { return weight_bytes_; }
 
   void Multiply(std::int64_t rows) {
     weights_[next_++ % weights_.size()].Forward(x_, rows, pool_, [](const shard::ProductTile&) {});
   }
 
  private:
+  std::int64_t weight_bytes_;
   shard::ThreadPool& pool_;
   shard::Arithmetic arithmetic_;
   shard::TileScratch scratch_;
@@ -75,14 +84,22 @@ std::vector<KernelCase> ProductCases(const shard::Kernels& kernels,
                                      const shard::ArithmeticChoice& choice,
                                      shard::ThreadPool& pool) {
   std::vector<KernelCase> cases;
-  for (const std::int64_t rows : {1, 4, 16, 128}) {
-    cases.push_back(
-        {"product, " + std::to_string(rows) + (rows == 1 ? " row" : " rows"), [=, &kernels, &pool] {
-           auto products = std::make_shared<Products>(kernels, choice, pool);
-           return KernelRun{.operations = 2.0 * static_cast<double>(rows * kOut * kIn),
-                            .bytes = static_cast<double>(products->weight_bytes()),
-                            .run = [products, rows] { products->Multiply(rows); }};
-         }});
+  const auto add = [&](shard::Dtype stored, const std::string& of_weights) {
+    for (const std::int64_t rows : {1, 4, 16, 128}) {
+      cases.push_back(
+          {"product, " + std::to_string(rows) + (rows == 1 ? " row" : " rows") + of_weights,
+           [=, &kernels, &pool] {
+             auto products = std::make_shared<Products>(kernels, choice, stored, pool);
+             return KernelRun{.operations = 2.0 * static_cast<double>(rows * kOut * kIn),
+                              .bytes = static_cast<double>(products->weight_bytes()),
+                              .run = [products, rows] { products->Multiply(rows); }};
+           }});
+    }
+  };
+  add(shard::Dtype::kF32, "");
+  if (Products::BytesOf(choice, shard::Dtype::kBF16) <
+      Products::BytesOf(choice, shard::Dtype::kF32)) {
+    add(shard::Dtype::kBF16, ", weights held in bf16");
   }
   return cases;
 }

@@ -36,7 +36,8 @@ const std::array kEntries = {
     Entry{"f32", {kAvx2}, false, {"vfmadd231ps ymm", kChains * 16.0, &Avx2Fma}},
     Entry{"f32", {kAvx512}, false, {"vfmadd231ps zmm", kChains * 32.0, &Avx512Fma}},
     Entry{"bf16", {kAvx512Bf16}, false, {"vdpbf16ps zmm", kChains * 64.0, &Avx512DotBf16}},
-    Entry{"bf16", {kAmxBf16}, true, {"tdpbf16ps", kTileProducts * 16.0 * 16 * 32 * 2, &AmxTileBf16}},
+    Entry{
+        "bf16", {kAmxBf16}, true, {"tdpbf16ps", kTileProducts * 16.0 * 16 * 32 * 2, &AmxTileBf16}},
     Entry{"int8", {kAvx2}, false, {"vpmaddwd ymm", kChains * 32.0, &Avx2DotInt16}},
     Entry{"int8", {kAvxVnni}, false, {"vpdpbusd ymm", kChains * 64.0, &AvxVnniDotInt8}},
     Entry{"int8", {kAvx512}, false, {"vpmaddwd zmm", kChains * 64.0, &Avx512DotInt16}},
@@ -54,8 +55,8 @@ double Seconds(shard::ThreadPool& pool, const InstructionLoop& loop, std::int64_
 
 }  // namespace
 
-std::vector<InstructionLoop> InstructionLoops(
-    [[maybe_unused]] const std::string& dtype, [[maybe_unused]] shard::CpuFeatures features) {
+std::vector<InstructionLoop> InstructionLoops([[maybe_unused]] const std::string& dtype,
+                                              [[maybe_unused]] shard::CpuFeatures features) {
   std::vector<InstructionLoop> loops;
 #ifdef SCORECAST_X86_LOOPS
   for (const Entry& entry : kEntries) {

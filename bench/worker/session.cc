@@ -88,8 +88,8 @@ json Session::Hello() {
     const proto::Partition partition =
         proto::MakePartition(engine_.config(), rank, engine_.group().size());
     elements += WeightElements(engine_.config(), partition);
-    bytes += WeightBytes(engine_.config(), partition, ElementSize(engine_.products().layers),
-                         ElementSize(engine_.products().lm_head));
+    bytes += WeightBytes(engine_.config(), partition, engine_.weights().layer_size,
+                         engine_.weights().lm_head_size);
   }
   return {{"engine", "scorecast"},
           {"version", engine_.BackendDescription()},
@@ -199,7 +199,8 @@ json Session::Gemms(const std::string& library, const std::string& dtype,
     }
   }
   if (entry->second == nullptr) {
-    return {{"err", library + " has no fast kernels for " + dtype + " with this CPU's instructions, or those of --kernel"}};
+    return {{"err", library + " has no fast kernels for " + dtype +
+                        " with this CPU's instructions, or those of --kernel"}};
   }
   const std::vector<Product> products = ProductsOf(PlanOf(workload));
   return {{"t", entry->second->Run(products)},

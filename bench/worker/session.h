@@ -29,7 +29,8 @@ namespace scorecast::bench {
 ///   instructions D     rates of dtype D's instructions on registers only, on the engine's threads
 ///   reads              bytes per second that the engine's threads can read from memory
 ///   kernels            names of the kernels that the next command measures
-///   kernel K           rates of the kernel of this name (KernelRates); needs one rank of one thread
+///   kernel K           rates of the kernel of this name (KernelRates); needs one rank of one
+///   thread
 ///
 /// For rank 0. The other ranks run FollowSession at the same time.
 class Session {

@@ -1,0 +1,55 @@
+"""Figures that the benches in Python compute from their samples."""
+import unittest
+
+from bench import kernel_sets
+from bench.kernels.tables import KernelFigures, markdown
+from bench.passes.jobs import Layout
+from bench.passes.pass_bench import PassFigures
+from bench.samples import percentile
+
+
+class Percentiles(unittest.TestCase):
+    def test_a_share_of_the_values_does_not_exceed_them(self):
+        self.assertEqual(percentile(range(1, 101), 99), 99)
+        self.assertEqual(percentile(range(1, 101), 100), 100)
+        self.assertEqual(percentile([3.0, 1.0, 2.0], 50), 2.0)
+        self.assertEqual(percentile([3.0, 1.0, 2.0], 99), 3.0)
+        self.assertEqual(percentile([7.0], 1), 7.0)
+
+
+class Passes(unittest.TestCase):
+    def test_are_compared_with_the_fastest_instruction(self):
+        figures = PassFigures("f32", "300+10x10", Layout(1, 2), operations=100.0, seconds=[2.0, 3.0],
+                              instructions={"ymm": [100.0, 50.0], "zmm": [200.0, 100.0]})
+        self.assertEqual(figures.over_bare(), [4.0, 3.0])
+
+    def test_have_no_ratio_without_an_instruction(self):
+        self.assertEqual(PassFigures("f32", "300+10x10", Layout(1, 2), operations=100.0, seconds=[2.0]).over_bare(), [])
+
+
+class KernelSets(unittest.TestCase):
+    def test_libraries_are_held_to_older_sets_only(self):
+        self.assertEqual(kernel_sets.environment("auto"), {})
+        self.assertEqual(kernel_sets.environment("avx512_bf16"), {})
+        self.assertEqual(kernel_sets.environment("avx2")["ONEDNN_MAX_CPU_ISA"], "AVX2")
+        self.assertEqual(kernel_sets.environment("avx2")["OPENBLAS_CORETYPE"], "Haswell")
+
+
+class Kernels(unittest.TestCase):
+    ATTENTION = {"t": 2.0, "operations": 8e9, "elements": 0, "bytes": 0, "share_of_bare": 0.5, "operations_per_second": 1e9}
+
+    def test_are_compared_with_another_workers_relative_to_the_bare_instruction(self):
+        other = self.ATTENTION | {"t": 2.0, "operations_per_second": 2e9}
+        figures = KernelFigures("f32", "attention", "engine", ours=[self.ATTENTION], other=[other])
+        self.assertEqual(figures.speed_over_other(), [2.0])
+
+    def test_stand_in_the_table_of_their_kind(self):
+        product = {"t": 1.0, "operations": 1e9, "elements": 0, "bytes": 4e9}  # Of a CPU without an instruction loop.
+        text = markdown([KernelFigures("f32", "attention", "engine", [self.ATTENTION]),
+                         KernelFigures("f32", "product", "engine", [product])], "avx2", [])
+        self.assertIn("| attention | f32 | 4.0 (4.0-4.0) | 0.50 (0.50-0.50) |", text)
+        self.assertIn("| product | f32 | 1.0 (1.0-1.0) |  | 4.0 (4.0-4.0) |  |", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
