@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "launcher/engine_flags.h"
 #include "proto/base/error.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/precision.h"
@@ -21,7 +22,9 @@ BenchEngine::BenchEngine(const EngineOptions& options)
     throw proto::StartupError("the engine does not compute in " + options.dtype);
   }
   shard::RankEngineOptions rank;
-  rank.arithmetic = shard::AgreeOnArithmetic(group_, shard::DetectCpuFeatures(), precision);
+  rank.arithmetic = shard::AgreeOnArithmetic(
+      group_, launcher::FeaturesFromFlag(options.kernel), precision);
+  features_ = rank.arithmetic.features;
   products_ = rank.arithmetic.products;
   rank.threads = options.threads;
   rank.limits = options.limits;

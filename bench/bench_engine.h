@@ -26,8 +26,9 @@ inline constexpr proto::PlanLimits kBenchLimits = {
 
 struct EngineOptions {
   std::filesystem::path model_dir;
-  std::string dtype = "f32";  ///< One of EngineDtypes().
-  int threads = 1;            ///< Of each rank.
+  std::string dtype = "f32";    ///< One of EngineDtypes().
+  std::string kernel = "auto";  ///< As the executable's --kernel.
+  int threads = 1;              ///< Of each rank.
   proto::PlanLimits limits = kBenchLimits;
 };
 
@@ -46,6 +47,9 @@ class BenchEngine {
   const proto::PlanLimits& limits() const { return limits_; }
   /// This rank's partition.
   proto::Partition partition() const;
+  /// The CPU features that kernels and libraries may use.
+  shard::CpuFeatures features() const { return features_; }
+  const shard::Kernels& kernels() const { return shard::KernelsFor(features_); }
   shard::ThreadPool& pool() { return rank_->pool(); }
   const shard::Transformer& transformer() const { return rank_->transformer(); }
   shard::PlanRunner& runner() { return rank_->runner(); }
@@ -66,6 +70,7 @@ class BenchEngine {
   proto::Communicator group_;
   proto::ModelConfig config_;
   proto::PlanLimits limits_;
+  shard::CpuFeatures features_;
   shard::ArithmeticChoice products_;
   std::unique_ptr<shard::RankEngine> rank_;
 };

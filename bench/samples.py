@@ -1,8 +1,14 @@
 """Statistics of repeated measurements, the same as in samples.h."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import median
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The smallest value that at least `percent` of all values do not exceed."""
+    return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 
 def spread(values: Sequence[float], digits: int) -> str:

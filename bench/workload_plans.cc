@@ -17,10 +17,21 @@ using proto::ForwardPlan;
 using proto::PackedSequence;
 using proto::TokenId;
 
+/// Tokens spread over every shape's vocabulary, so that the log-probabilities of a pass are enough
+/// for a percentile.
+std::vector<TokenId> Labels() {
+  constexpr TokenId kLabels = 64;
+  std::vector<TokenId> labels;
+  for (TokenId i = 0; i < kLabels; ++i) {
+    labels.push_back(5 + i * 499);
+  }
+  return labels;
+}
+
 PackedSequence Sequence(const std::vector<TokenId>& prefix,
                         const std::vector<std::vector<TokenId>>& items) {
   PackedSequence sequence = coordinator::PackItems(prefix, items);
-  sequence.label_lists = {{5, 7}};
+  sequence.label_lists = {Labels()};
   const auto prefix_length = static_cast<std::int32_t>(prefix.size());
   for (const std::int32_t row : coordinator::LastRowOfEachItem(prefix_length, items)) {
     sequence.reads.push_back({row, 0, true, 0});

@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from bench.documents.requests import FreshTokens, chunked, score
-from bench.documents.scorecast import Responses, Scorecast
+from bench.documents.scorecast import Responses, Scorecast, batch_command
 from bench.passes.jobs import Jobs, Layout
 from bench.progress import progress
 from bench.worker_process import WorkerProcess
@@ -106,6 +106,13 @@ def kv_cache_mb(config: dict[str, Any], dtype: str) -> int:
     return math.ceil(3 * (DOCUMENTS_TOKENS + QUESTION_TOKENS) * token_bytes / 2**20)
 
 
+def complete(scorecast: Scorecast, tokens: FreshTokens, figures: DecodingFigures) -> None:
+    """Generates the completions once with one token each, and once whole."""
+    for samples, new_tokens in [(figures.first, 1), (figures.whole, COMPLETION_TOKENS)]:
+        prompts = tokens.lists(figures.completions, PROMPT_TOKENS)
+        samples.add(scorecast.ask([chunked([], prompt, new_tokens) for prompt in prompts], 0))
+
+
 class _Rounds:
     """Measures rounds of one dtype."""
 
@@ -129,9 +136,7 @@ class _Rounds:
             samples.add(self._scorecast.ask([score(query, self._tokens.lists(ITEMS, ITEM_TOKENS))], cached))
 
     def decoding(self, figures: DecodingFigures) -> None:
-        for samples, new_tokens in [(figures.first, 1), (figures.whole, COMPLETION_TOKENS)]:
-            prompts = self._tokens.lists(figures.completions, PROMPT_TOKENS)
-            samples.add(self._scorecast.ask([chunked([], prompt, new_tokens) for prompt in prompts], 0))
+        complete(self._scorecast, self._tokens, figures)
         figures.bytes_per_second.append(self._worker.run("reads")["bytes_per_second"])
 
     def all(self, figures: DocumentsFigures) -> None:
@@ -162,9 +167,8 @@ class DocumentsBench:
 
     def _run(self, dtype: str, layout: Layout, rounds: int, worker: WorkerProcess, stack: ExitStack) -> DocumentsFigures:
         tokens = FreshTokens(self._config["vocab_size"])
-        command = [str(self._scorecast.resolve()), "batch", "--model", str(self._model), "--input", "-", "--output", "-",
-                   "--dtype", dtype, "--threads", str(layout.threads),
-                   "--kv-cache-mb", str(kv_cache_mb(self._config, dtype))]
+        command = batch_command(self._scorecast, self._model, dtype, self._jobs.kernel, layout.threads,
+                                kv_cache_mb(self._config, dtype))
         scorecast = stack.enter_context(Scorecast(f"scorecast {dtype}", command, self._jobs.logs / f"scorecast-{dtype}.txt",
                                                   self._jobs.environment))
         measured = _Rounds(scorecast, worker, tokens)

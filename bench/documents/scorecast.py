@@ -11,6 +11,11 @@ from bench.documents.requests import Request
 from bench.worker_process import LineProcess, WorkerFailed
 
 
+def batch_command(scorecast: Path, model: Path, dtype: str, kernel: str, threads: int, kv_cache_mb: int) -> list[str]:
+    return [str(scorecast.resolve()), "batch", "--model", str(model), "--input", "-", "--output", "-", "--dtype", dtype,
+            "--kernel", kernel, "--threads", str(threads), "--kv-cache-mb", str(kv_cache_mb)]
+
+
 @dataclass
 class Responses:
     """Responses to requests that were sent together."""

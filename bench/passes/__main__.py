@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.documents.documents_bench import DocumentsBench
+from bench.kernel_sets import add_kernel_flag
 from bench.passes.jobs import DTYPES, Jobs, Refused
 from bench.passes.memory import run_memory
 from bench.passes.pass_bench import PassBench
@@ -40,6 +41,7 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--shape", default="0.5b", help="the model's shape; its weights are random (%(default)s)")
     parser.add_argument("--dtype", nargs="+", choices=DTYPES, default=DTYPES, metavar="DTYPE",
                         help=f"one or more of: {' '.join(DTYPES)} (all)")
+    add_kernel_flag(parser)
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2],
                         help="numbers of ranks for scaling, with all --threads for which there are CPUs (1 2)")
     parser.add_argument("--threads", nargs="+", type=int, default=sorted({1, cpus}),
@@ -62,7 +64,7 @@ def run(flags: argparse.Namespace, figures: Figures) -> None:
         return flags.bench == bench or flags.bench == "all" and bench != "start"
 
     def jobs(stack: ExitStack) -> Jobs:
-        return Jobs(flags.scorecast_worker, flags.models, flags.shape, flags.work / "logs", refused, stack)
+        return Jobs(flags.scorecast_worker, flags.models, flags.shape, flags.kernel, flags.work / "logs", refused, stack)
 
     refused = Refused()
     one_rank = max((each for each in flags.layouts if each.ranks == 1), key=lambda each: each.threads,
@@ -92,7 +94,7 @@ def run(flags: argparse.Namespace, figures: Figures) -> None:
 def main() -> int:
     flags = parse_flags()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # SystemExit ends all processes.
-    figures = Figures(flags.shape, flags.rounds)
+    figures = Figures(flags.shape, flags.kernel, flags.rounds)
     try:
         run(flags, figures)
     except WorkerFailed as fault:

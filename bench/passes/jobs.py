@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import kernel_sets
 from bench.network.jobs import on_this_host
 from bench.progress import progress
 from bench.worker_process import WorkerFailed, WorkerProcess
@@ -62,7 +63,7 @@ class Refused:
 class Jobs:
     """Starts workers. They end with `stack`."""
 
-    def __init__(self, worker: Path, models: Path, shape: str, logs: Path, refused: Refused,
+    def __init__(self, worker: Path, models: Path, shape: str, kernel: str, logs: Path, refused: Refused,
                  stack: ExitStack) -> None:
         self._worker = [str(worker.resolve()), "--models", str(models.resolve()), "--shape", shape]
         self.logs = logs
@@ -70,7 +71,8 @@ class Jobs:
         self.refused = refused
         self._session_dir = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         self._shared_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
-        self.environment = dict(os.environ)
+        self.kernel = kernel
+        self.environment = os.environ | kernel_sets.environment(kernel)
         if os.geteuid() == 0:
             self.environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -86,7 +88,7 @@ class Jobs:
         name = f"{dtype}, {layout}"
         progress(f"starting {name}")
         command = on_this_host(layout.ranks, self._session_dir, self._shared_dir,
-                               [*self._worker, "--dtype", dtype, "--threads", str(layout.threads), *flags])
+                               [*self._worker, "--dtype", dtype, "--kernel", self.kernel, "--threads", str(layout.threads), *flags])
         log = self.logs / f"{dtype}-{layout.ranks}x{layout.threads}.txt"
         job = (stack or self._stack).enter_context(WorkerProcess(name, command, log, self.environment))
         job.wait_until_ready()

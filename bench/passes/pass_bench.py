@@ -19,6 +19,7 @@ class PassFigures:
     dtype: str
     workload: str
     layout: Layout
+    engine: str = ""  # Library and kernel set.
     tokens: int = 0
     seconds: list[float] = field(default_factory=list)  # Seconds of the pass with all items.
     ranks: list[list[dict[str, Any]]] = field(default_factory=list)  # [passes][ranks]: reports.
@@ -41,10 +42,10 @@ class PassFigures:
     def over_raw(self) -> list[float]:
         return [a / b for a, b in zip(self.seconds, self.raw_seconds())]
 
-    def share_of_bare(self) -> list[float]:
-        """The pass's rate over the fastest instruction's rate."""
+    def over_bare(self) -> list[float]:
+        """Seconds of the pass over those of its products at the rate of the fastest instruction."""
         bare = max(self.instructions.values(), key=median, default=[])
-        return [self.operations / seconds / rate for seconds, rate in zip(self.seconds, bare)]
+        return [seconds * rate / self.operations for seconds, rate in zip(self.seconds, bare)]
 
     def one_by_one_seconds(self) -> list[float]:
         return [seconds * self.items / self.prompts for seconds in self.prompts_seconds]
@@ -79,6 +80,7 @@ class PassBench:
         """Touches every buffer, and finds out which dtypes and libraries this machine does not have."""
         engine = self.engines.get(figures.dtype)
         if engine:
+            figures.engine = engine.info["version"]
             reply = engine.run(figures.workload)
             figures.tokens, figures.operations = reply["tokens"], reply["operations"]
         for library in FAST_LIBRARIES[figures.dtype]:

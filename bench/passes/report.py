@@ -30,6 +30,7 @@ def _load() -> list[float]:
 @dataclass
 class Figures:
     shape: str
+    kernel: str  # The value of --kernel.
     rounds: int
     cpu: str = field(default_factory=_cpu)
     cpus: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
@@ -42,13 +43,13 @@ class Figures:
     not_run: list[str] = field(default_factory=list)
 
     def markdown(self) -> str:
-        parts = [f"Shape {self.shape}, {self.cpus} CPUs of {self.cpu}, {self.rounds} round{'s' if self.rounds != 1 else ''}; "
+        parts = [f"Shape {self.shape}, --kernel {self.kernel}, {self.cpus} CPUs of {self.cpu}, {self.rounds} round{'s' if self.rounds != 1 else ''}; "
                  f"median (min-max)"]
         if self.passes:
             threads = self.passes[0].layout.threads
             parts += ["## Roofline",
                       f"One rank of {threads} thread{'s' if threads != 1 else ''}; 10^12 operations per second and thread.",
-                      tables.roofline(self.passes)]
+                      tables.roofline(self.passes), tables.engines(self.passes)]
             phases = tables.phases(self.passes)
             parts += ["Phases of the pass:", phases] if phases else []
             parts += ["## Multi-item against one by one", tables.multi_item(self.passes)]

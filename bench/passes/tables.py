@@ -36,9 +36,14 @@ def roofline(all_figures: Sequence[PassFigures]) -> str:
         instructions = [f"{spread([rate / unit for rate in rate_list], 3)} {name}" for name, rate_list in f.instructions.items()]
         gemms = [f"{spread(rates(seconds), 3)} {f.gemm_versions[library]}" for library, seconds in f.gemm_seconds.items()]
         rows.append([f.dtype, title(f.workload), str(f.tokens or ""), "<br>".join(instructions), "<br>".join(gemms),
-                     _or_blank(rates(f.seconds), 3), _or_blank(f.seconds, 3), _or_blank(f.over_raw(), 2), _or_blank(f.share_of_bare(), 2)])
+                     _or_blank(rates(f.seconds), 3), _or_blank(f.seconds, 3), _or_blank(f.over_raw(), 2), _or_blank(f.over_bare(), 2)])
     return table(["dtype", "query + items", "tokens", "bare instruction", "raw GEMMs", "whole pass", "seconds",
-                   "pass / raw", "pass's share of the bare rate"], rows)
+                   "pass / raw", "pass / bare"], rows)
+
+
+def engines(all_figures: Sequence[PassFigures]) -> str:
+    """Library and kernel set of each dtype."""
+    return "\n".join(f"- {dtype}: {engine}" for dtype, engine in {f.dtype: f.engine for f in all_figures}.items() if engine)
 
 
 def _phase_seconds(report: dict[str, Any]) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """Compares scorecast with PyTorch and transformers, OpenVINO and llama.cpp, on the same weights, tokens and threads.
 
 Each engine is a process of its own. In every round each engine runs every workload in one pass, in random
-order, so that the machine's drift affects all alike. Run by `bench/run peers`.
+order, so that the machine's drift affects all alike. With --decode, scorecast and llama.cpp generate completions
+instead. Run by `bench/run peers`.
 """
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.kernel_sets import add_kernel_flag
+from bench.peers import decoding
 from bench.peers.engines import ALL, DEFAULT, REFERENCE, Bench, ConversionFailed
 from bench.peers.report import EngineFigures, Figures, document, table
 from bench.peers.workload import Workload
@@ -27,19 +30,25 @@ SETTLE_SECONDS = 0.05  # Pause before each pass, because threads of the engine b
 def parse_flags() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run peers", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scorecast", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--scorecast-worker", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--models", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--shape", default="0.5b", help="the model's shape (%(default)s)")
+    add_kernel_flag(parser, list(DEFAULT))
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each engine (%(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
     parser.add_argument("--workloads", nargs="+", default=["300+10x10", "300+100x10"], metavar="Q+NxT",
                         help="a query of Q tokens and N items of T (%(default)s)")
-    parser.add_argument("--engines", nargs="+", choices=ALL, default=DEFAULT, metavar="ENGINE",
-                        help=f"one or more of: {' '.join(ALL)} (all, but of f32 only scorecast's)")
+    parser.add_argument("--engines", nargs="+", choices=ALL, metavar="ENGINE",
+                        help=f"one or more of: {' '.join(ALL)} (all, but of f32 only scorecast's; with --kernel avx2 all "
+                             "but torch:bf16)")
+    parser.add_argument("--decode", action="store_true",
+                        help="tokens per second of 1, 4 and 16 completions, by scorecast and llama.cpp")
     add_json_flag(parser)
     parser.add_argument("--seed", type=int, help="seed of the random order")
     flags = parser.parse_args()
+    flags.engines = flags.engines or DEFAULT[flags.kernel]
     for workload in flags.workloads:
         try:
             Workload.parse(workload)
@@ -63,15 +72,13 @@ def measure(worker: WorkerProcess, workload: str, expected: list[float], engine:
     engine.memory = reply["memory"]
     if len(reply["r"]) != len(expected):
         raise WorkerFailed(f"{worker.name}: {workload}: {len(reply['r'])} values, not {len(expected)}")
-    difference = max(abs(a - b) for a, b in zip(reply["r"], expected))
-    engine.difference[workload] = max(difference, engine.difference.get(workload, 0.0))
+    engine.differences.setdefault(workload, []).extend(abs(a - b) for a, b in zip(reply["r"], expected))
 
 
-def run(flags: argparse.Namespace, bench: Bench) -> Figures:
-    order = random.Random(flags.seed)
+def run(flags: argparse.Namespace, bench: Bench, order: random.Random) -> Figures:
     bench.write_model()
     expected = reference(bench, flags.workloads)
-    figures = Figures(flags.shape, flags.threads, flags.rounds, flags.workloads, [], [])
+    figures = Figures(flags.shape, flags.kernel, flags.threads, flags.rounds, flags.workloads, [], [])
     with ExitStack() as stack:
         workers: list[tuple[WorkerProcess, EngineFigures]] = []
         for name in flags.engines:
@@ -99,9 +106,14 @@ def run(flags: argparse.Namespace, bench: Bench) -> Figures:
 def main() -> int:
     flags = parse_flags()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # SystemExit ends all processes.
-    bench = Bench(flags.scorecast_worker, flags.shape, flags.models, flags.work, flags.threads)
+    bench = Bench(flags.scorecast, flags.scorecast_worker, flags.shape, flags.kernel, flags.models, flags.work, flags.threads)
+    order = random.Random(flags.seed)
     try:
-        figures = run(flags, bench)
+        if flags.decode:
+            decoded = decoding.run(bench, flags.engines, flags.rounds, order)
+            print_result(decoding.table_of(bench, *decoded), decoding.document_of(bench, *decoded), flags.json)
+            return 0
+        figures = run(flags, bench, order)
     except (WorkerFailed, ConversionFailed) as fault:
         print(f"bench/run peers: {fault}", file=sys.stderr)
         return 1

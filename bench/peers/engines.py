@@ -7,13 +7,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import kernel_sets
 from bench.progress import progress
 from bench.worker_process import WorkerProcess
 
-# Engines are compared within a dtype; llama.cpp's int8 is Q8_0. By default f32 is run for scorecast only.
-ALL = [f"{tool}:{dtype}" for tool in ("scorecast", "openvino", "llama.cpp") for dtype in ("f32", "bf16", "int8")]
-ALL += ["torch:f32", "torch:bf16"]
-DEFAULT = [name for name in ALL if not name.endswith(":f32") or name.startswith("scorecast")]
+# Engines are compared within a dtype. llama.cpp's int8 is Q8_0, PyTorch's is dynamic quantization, and OpenVINO's is
+# post-training quantization; int8-weights has activations that are not quantized.
+ALL = [f"{tool}:{dtype}" for tool in ("scorecast", "openvino", "llama.cpp", "torch") for dtype in ("f32", "bf16", "int8")]
+ALL += ["openvino:int8-weights"]
+# Without instructions for bf16, PyTorch computes it without a library, many times slower than f32.
+DEFAULT = {
+    "auto": [name for name in ALL if not name.endswith(":f32") or name.startswith("scorecast")],
+    "avx2": [name for name in ALL if name != "torch:bf16"],
+}
 REFERENCE = "torch:f32"
 
 
@@ -21,8 +27,10 @@ REFERENCE = "torch:f32"
 class Bench:
     """Options that all engines share."""
 
+    scorecast: Path
     scorecast_worker: Path
     shape: str
+    kernel: str  # A key of DEFAULT.
     models: Path  # Directory of the bench's random models.
     work: Path  # Directory for converted models and logs.
     threads: int
@@ -36,16 +44,27 @@ class Bench:
         subprocess.run([self.scorecast_worker, "--models", self.models, "--shape", self.shape, "--only-write-model"],
                        check=True, stdout=subprocess.DEVNULL)
 
-    def start(self, name: str) -> WorkerProcess:
+    def start(self, name: str, *flags: str) -> WorkerProcess:
         """Converts the model if necessary, and starts the engine's worker."""
         tool, dtype = name.split(":")
+        command = [*self._command(tool, dtype), *flags]
+        return WorkerProcess(name, command, self.work / "logs" / f"{name}.txt", self.environment(tool))
+
+    def environment(self, tool: str) -> dict[str, str]:
         environment = os.environ | {"OMP_NUM_THREADS": str(self.threads), "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
-        return WorkerProcess(name, self._command(tool, dtype), self.work / "logs" / f"{name}.txt", environment)
+        environment |= kernel_sets.environment(self.kernel)
+        if tool == "llama.cpp" and self.kernel != kernel_sets.AUTO:
+            # A build with these instructions only: see make_environment.
+            packages = Path(sys.prefix) / self.kernel
+            if not packages.is_dir():
+                raise ConversionFailed(f"llama.cpp was not built for {self.kernel}: there is no {packages}")
+            environment["PYTHONPATH"] = str(packages)
+        return environment
 
     def _command(self, tool: str, dtype: str) -> list[str]:
         if tool == "scorecast":
             return [str(self.scorecast_worker), "--models", str(self.models), "--shape", self.shape,
-                    "--dtype", dtype, "--threads", str(self.threads)]
+                    "--dtype", dtype, "--kernel", self.kernel, "--threads", str(self.threads)]
         worker = {"torch": "torch_worker", "openvino": "openvino_worker", "llama.cpp": "llama_worker"}[tool]
         return [sys.executable, "-m", f"bench.peers.{worker}", "--model", str(self._converted(tool, dtype)),
                 "--config", str(self.model), "--dtype", dtype, "--threads", str(self.threads)]
@@ -56,9 +75,8 @@ class Bench:
             return self.model
         if tool == "openvino":
             # f32 and bf16 share a file, because the precision is an option of the run.
-            quantized = dtype == "int8"
-            return self._convert("openvino_model", ["--int8"] if quantized else [],
-                                 self.work / self.shape / ("int8.xml" if quantized else "float.xml"))
+            kind = "float" if dtype in ("f32", "bf16") else dtype
+            return self._convert("openvino_model", ["--type", kind], self.work / self.shape / f"{kind}.xml")
         kind = {"f32": "F32", "bf16": "BF16", "int8": "Q8_0"}[dtype]
         return self._convert("gguf_model", ["--type", kind], self.work / self.shape / f"{kind}.gguf")
 

@@ -1,6 +1,7 @@
-"""Converts a Hugging Face directory to an OpenVINO model, unchanged or in int8 by post-training quantization.
+"""Converts a Hugging Face directory to an OpenVINO model, unchanged or in int8.
 
-Weights and activations of the int8 model have 8 bits. The quantization is calibrated on a workload.
+Weights and activations of "int8" have 8 bits, by post-training quantization that is calibrated on a workload. Of
+"int8-weights" only the weights have.
 """
 from __future__ import annotations
 
@@ -38,12 +39,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path, help="Hugging Face directory")
     parser.add_argument("output", type=Path, help="the .xml to write")
-    parser.add_argument("--int8", action="store_true")
+    parser.add_argument("--type", choices=["float", "int8", "int8-weights"], default="float")
     parser.add_argument("--workload", default="300+10x10", help="workload for tracing and calibration")
     flags = parser.parse_args()
     example = model_inputs(pack(Workload.parse(flags.workload), load_config(flags.model)["vocab_size"]))
     model = convert(flags.model, example)
-    ov.save_model(quantize(model, example) if flags.int8 else model, flags.output, compress_to_fp16=False)
+    if flags.type == "int8":
+        model = quantize(model, example)
+    elif flags.type == "int8-weights":
+        model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
+    ov.save_model(model, flags.output, compress_to_fp16=False)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""PyTorch with Hugging Face transformers: one forward pass with a mask, positions and the rows to read."""
+"""PyTorch with Hugging Face transformers: one forward pass with a mask, positions and the rows to read.
+
+int8 is dynamic quantization of all linear layers of the float32 model.
+"""
 from __future__ import annotations
 
 from pathlib import Path
@@ -10,7 +13,7 @@ import transformers
 from bench.peers.worker_loop import Pass, serve, worker_flags
 from bench.peers.workload import LABELS, Workload, pack
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "int8": torch.float32}
 
 
 class TorchEngine:
@@ -18,6 +21,8 @@ class TorchEngine:
         self.dtype = DTYPES[dtype]
         self.model = transformers.AutoModelForCausalLM.from_pretrained(
             model, dtype=self.dtype, attn_implementation="sdpa").eval()
+        if dtype == "int8":
+            self.model = torch.ao.quantization.quantize_dynamic(self.model, {torch.nn.Linear}, dtype=torch.qint8)
 
     def prepare(self, workload: Workload) -> Pass:
         packed = pack(workload, self.model.config.vocab_size)

@@ -24,7 +24,7 @@ def worker_flags(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--model", type=Path, required=True, help="the model in the engine's format")
     parser.add_argument("--config", type=Path, required=True, help="the Hugging Face directory of the model")
-    parser.add_argument("--dtype", required=True, choices=["f32", "bf16", "int8"])
+    parser.add_argument("--dtype", required=True, choices=["f32", "bf16", "int8", "int8-weights"])
     parser.add_argument("--threads", type=int, required=True)
     return parser
 

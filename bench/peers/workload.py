@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-LABELS = [5, 7]  # The same as in workload_plans.cc.
+LABELS = [5 + i * 499 for i in range(64)]  # The same as in workload_plans.cc.
 
 
 def load_config(model: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 #include "bench/roofline/instruction_loops.h"
 
-#include <algorithm>
+#include <array>
 #include <chrono>
 
 #ifdef SCORECAST_X86_LOOPS
@@ -22,6 +22,29 @@ bool HasTiles() {
 }
 #endif
 
+#ifdef SCORECAST_X86_LOOPS
+using enum shard::CpuFeature;
+
+struct Entry {
+  const char* dtype;
+  shard::CpuFeatures needs;
+  bool uses_tiles;
+  InstructionLoop loop;
+};
+
+const std::array kEntries = {
+    Entry{"f32", {kAvx2}, false, {"vfmadd231ps ymm", kChains * 16.0, &Avx2Fma}},
+    Entry{"f32", {kAvx512}, false, {"vfmadd231ps zmm", kChains * 32.0, &Avx512Fma}},
+    Entry{"bf16", {kAvx512Bf16}, false, {"vdpbf16ps zmm", kChains * 64.0, &Avx512DotBf16}},
+    Entry{"bf16", {kAmxBf16}, true, {"tdpbf16ps", kTileProducts * 16.0 * 16 * 32 * 2, &AmxTileBf16}},
+    Entry{"int8", {kAvx2}, false, {"vpmaddwd ymm", kChains * 32.0, &Avx2DotInt16}},
+    Entry{"int8", {kAvxVnni}, false, {"vpdpbusd ymm", kChains * 64.0, &AvxVnniDotInt8}},
+    Entry{"int8", {kAvx512}, false, {"vpmaddwd zmm", kChains * 64.0, &Avx512DotInt16}},
+    Entry{"int8", {kAvx512Vnni}, false, {"vpdpbusd zmm", kChains * 128.0, &Avx512DotInt8}},
+    Entry{"int8", {kAmxInt8}, true, {"tdpbusd", kTileProducts * 16.0 * 16 * 64 * 2, &AmxTileInt8}},
+};
+#endif
+
 double Seconds(shard::ThreadPool& pool, const InstructionLoop& loop, std::int64_t tasks,
                std::int64_t iterations) {
   const auto begin = std::chrono::steady_clock::now();
@@ -31,31 +54,18 @@ double Seconds(shard::ThreadPool& pool, const InstructionLoop& loop, std::int64_
 
 }  // namespace
 
-std::vector<InstructionLoop> InstructionLoops([[maybe_unused]] const std::string& dtype) {
+std::vector<InstructionLoop> InstructionLoops(
+    [[maybe_unused]] const std::string& dtype, [[maybe_unused]] shard::CpuFeatures features) {
   std::vector<InstructionLoop> loops;
 #ifdef SCORECAST_X86_LOOPS
-  const bool has_avx512 = __builtin_cpu_supports("avx512f") != 0;
-  if (dtype == "f32") {
-    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
-      loops.push_back({"vfmadd231ps ymm", kChains * 16.0, &Avx2Fma});
+  for (const Entry& entry : kEntries) {
+    if (dtype == entry.dtype && features.Contain(entry.needs) &&
+        (!entry.uses_tiles || HasTiles())) {
+      loops.push_back(entry.loop);
     }
-    if (has_avx512) {
-      loops.push_back({"vfmadd231ps zmm", kChains * 32.0, &Avx512Fma});
-    }
-  } else if (dtype == "bf16") {
-    if (has_avx512 && __builtin_cpu_supports("avx512bf16") != 0) {
-      loops.push_back({"vdpbf16ps zmm", kChains * 64.0, &Avx512DotBf16});
-    }
-    if (__builtin_cpu_supports("amx-bf16") != 0 && HasTiles()) {
-      loops.push_back({"tdpbf16ps", kTileProducts * 16.0 * 16 * 32 * 2, &AmxTileBf16});
-    }
-  } else if (dtype == "int8") {
-    if (has_avx512 && __builtin_cpu_supports("avx512vnni") != 0) {
-      loops.push_back({"vpdpbusd zmm", kChains * 128.0, &Avx512DotInt8});
-    }
-    if (__builtin_cpu_supports("amx-int8") != 0 && HasTiles()) {
-      loops.push_back({"tdpbusd", kTileProducts * 16.0 * 16 * 64 * 2, &AmxTileInt8});
-    }
+  }
+  if (dtype == "bf16" && loops.empty()) {
+    return InstructionLoops("f32", features);
   }
 #endif
   return loops;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "shard/kernels/cpu_features.h"
 #include "shard/runtime/thread_pool.h"
 
 namespace scorecast::bench {
@@ -16,9 +17,11 @@ struct InstructionLoop {
   void (*run)(std::int64_t iterations) = nullptr;
 };
 
-/// The loops for a dtype ("f32", "bf16", "int8") that this CPU and operating system support, the
-/// widest last. Empty if there are none.
-std::vector<InstructionLoop> InstructionLoops(const std::string& dtype);
+/// The loops for a dtype ("f32", "bf16", "int8") on a CPU with these features, the widest last.
+/// Without instructions for bf16, they are those of f32, because factors are then widened. Empty if
+/// there are none.
+std::vector<InstructionLoop> InstructionLoops(const std::string& dtype,
+                                              shard::CpuFeatures features);
 
 /// Operations per second of all threads of the pool together, measured for about 50 ms.
 double OperationsPerSecond(const InstructionLoop& loop, shard::ThreadPool& pool);

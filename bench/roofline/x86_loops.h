@@ -11,7 +11,10 @@ namespace scorecast::bench {
 inline constexpr int kChains = 12;
 
 void Avx2Fma(std::int64_t iterations);        ///< vfmadd231ps ymm: 16 operations each.
+void Avx2DotInt16(std::int64_t iterations);   ///< vpmaddwd and vpaddd ymm: 32 together.
+void AvxVnniDotInt8(std::int64_t iterations); ///< vpdpbusd ymm: 64.
 void Avx512Fma(std::int64_t iterations);      ///< vfmadd231ps zmm: 32.
+void Avx512DotInt16(std::int64_t iterations); ///< vpmaddwd and vpaddd zmm: 64 together.
 void Avx512DotBf16(std::int64_t iterations);  ///< vdpbf16ps zmm: 64.
 void Avx512DotInt8(std::int64_t iterations);  ///< vpdpbusd zmm: 128.
 

@@ -30,6 +30,7 @@ using nlohmann::json;
 struct Flags {
   bench::ModelFlags model{.shape_name = "0.5b"};
   std::string dtype = "f32";
+  std::string kernel = "auto";
   int threads = static_cast<int>(std::thread::hardware_concurrency());
   double latency_us = 0;
   bool sample_memory = false;
@@ -41,6 +42,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--dtype", flags.dtype, "Precision of the products")
       ->check(CLI::IsMember(bench::EngineDtypes()))
       ->capture_default_str();
+  app.add_option("--kernel", flags.kernel, "As the executable's --kernel")->capture_default_str();
   app.add_option("--threads", flags.threads, "Threads of each rank")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -93,8 +95,10 @@ int main(int argc, char** argv) {
     if (flags.sample_memory) {
       peak.emplace();
     }
-    bench::BenchEngine engine(
-        {.model_dir = flags.model.dir(), .dtype = flags.dtype, .threads = flags.threads});
+    bench::BenchEngine engine({.model_dir = flags.model.dir(),
+                               .dtype = flags.dtype,
+                               .kernel = flags.kernel,
+                               .threads = flags.threads});
     bench::AddMpiLatency(flags.latency_us * 1e-6);
     if (engine.is_root()) {
       Serve(engine, flags, peak ? &*peak : nullptr);

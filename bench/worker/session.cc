@@ -113,6 +113,10 @@ json Session::Reply(const std::string& line) {
     reply = Instructions(what);
   } else if (command == "reads") {
     reply = Reads();
+  } else if (command == "kernels") {
+    reply = KernelNames();
+  } else if (command == "kernel" && std::getline(words >> std::ws, name)) {
+    reply = Kernel(name);
   } else if (command == "gemms" && words >> what >> name) {
     const std::size_t colon = what.find(':');
     const std::optional<Workload> workload = ParseWorkload(name);
@@ -195,7 +199,7 @@ json Session::Gemms(const std::string& library, const std::string& dtype,
     }
   }
   if (entry->second == nullptr) {
-    return {{"err", library + " has no fast kernels for " + dtype + " on this CPU"}};
+    return {{"err", library + " has no fast kernels for " + dtype + " with this CPU's instructions, or those of --kernel"}};
   }
   const std::vector<Product> products = ProductsOf(PlanOf(workload));
   return {{"t", entry->second->Run(products)},
@@ -205,7 +209,7 @@ json Session::Gemms(const std::string& library, const std::string& dtype,
 
 json Session::Instructions(const std::string& dtype) {
   json rates = json::object();
-  for (const InstructionLoop& loop : InstructionLoops(dtype)) {
+  for (const InstructionLoop& loop : InstructionLoops(dtype, engine_.features())) {
     rates[loop.instruction] = OperationsPerSecond(loop, engine_.pool());
   }
   return {{"operations_per_second", rates}};
@@ -216,6 +220,41 @@ json Session::Reads() {
     reads_.emplace(BytesBeyondCaches(), engine_.pool());
   }
   return {{"bytes_per_second", reads_->BytesPerSecond()}};
+}
+
+json Session::KernelNames() {
+  if (engine_.group().size() > 1 || engine_.pool().threads() > 1) {
+    return {{"err", "kernels are measured with one rank of one thread"}};
+  }
+  if (!kernels_) {
+    kernels_.emplace(engine_, dtype_);
+  }
+  return {{"kernels", kernels_->names()}};
+}
+
+json Session::Kernel(const std::string& name) {
+  if (json reply = KernelNames(); reply.contains("err")) {
+    return reply;
+  }
+  const std::optional<KernelRates> rates = kernels_->Measure(name);
+  if (!rates) {
+    return {{"err", "there is no kernel of this name"}};
+  }
+  json reply = {{"t", rates->seconds},
+                {"operations", rates->counts.operations},
+                {"elements", rates->counts.elements},
+                {"bytes", rates->counts.bytes}};
+  const auto add = [&](const char* figure, std::optional<double> value) {
+    if (value) {
+      reply[figure] = *value;
+    }
+  };
+  add("operations_per_second", rates->operations_per_second);
+  add("bytes_per_second", rates->bytes_per_second);
+  add("share_of_bare", rates->share_of_bare);
+  add("operations_an_element", rates->operations_an_element);
+  add("share_of_reads", rates->share_of_reads);
+  return reply;
 }
 
 json Session::TakeReports() {

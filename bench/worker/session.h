@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/bench_engine.h"
+#include "bench/kernels/kernel_bench.h"
 #include "bench/roofline/memory_reads.h"
 #include "bench/roofline/pass_products.h"
 #include "bench/roofline/raw_gemms.h"
@@ -27,6 +28,8 @@ namespace scorecast::bench {
 ///                      "openblas") in dtype D, on the engine's threads
 ///   instructions D     rates of dtype D's instructions on registers only, on the engine's threads
 ///   reads              bytes per second that the engine's threads can read from memory
+///   kernels            names of the kernels that the next command measures
+///   kernel K           rates of the kernel of this name (KernelRates); needs one rank of one thread
 ///
 /// For rank 0. The other ranks run FollowSession at the same time.
 class Session {
@@ -45,6 +48,8 @@ class Session {
                        const Workload& workload);
   nlohmann::json Instructions(const std::string& dtype);
   nlohmann::json Reads();
+  nlohmann::json KernelNames();
+  nlohmann::json Kernel(const std::string& name);
   const proto::ForwardPlan& PlanOf(const Workload& workload);
   /// The products of rank 0.
   std::vector<Product> ProductsOf(const proto::ForwardPlan& plan);
@@ -57,6 +62,7 @@ class Session {
   std::map<std::string, proto::ForwardPlan> plans_;
   std::map<std::string, std::unique_ptr<RawGemms>> gemms_;
   std::optional<MemoryReads> reads_;
+  std::optional<KernelBench> kernels_;
   std::vector<RankReport> reports_;  // [ranks]: of the last call of TakeReports.
 };
 

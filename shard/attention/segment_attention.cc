@@ -9,27 +9,11 @@
 namespace scorecast::shard {
 namespace {
 
-/// The number of keys of segment `s` that the row would see without a window. They are the
-/// segment's first ones.
-std::int32_t VisibleKeys(const RowPlace& row, const std::vector<proto::PlanSegment>& segments,
-                         std::int32_t s) {
-  const proto::PlanSegment& segment = segments[static_cast<std::size_t>(s)];
-  if (row.segment == s) {
-    return row.row_in_segment + 1;
-  }
-  const bool sees =
-      s < row.segment &&
-      (s >= row.chain_begin ||
-       proto::Sees(segments[static_cast<std::size_t>(row.segment)].kind, segment.kind));
-  return sees ? segment.compute_end : 0;
-}
-
-/// The first of these keys that the window shows, or their number if it shows none.
-std::int32_t FirstInWindow(const RowPlace& row, const proto::PlanSegment& segment,
-                           std::int32_t keys, std::int64_t window) {
-  const std::int64_t first = row.position - window + 1 - segment.first_position;
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(first, 0, keys));
-}
+// If there are fewer tiles than this for each thread, spans may be distributed instead.
+constexpr int kTilesPerThread = 2;
+// Sets of sums that there is room for if a thread has that many tiles of the largest size: those of
+// the two reductions, and of two spans.
+constexpr int kSumSets = 4;
 
 float SumOfState(const float* state) { return std::accumulate(state + 1, state + kRowState, 0.0F); }
 
@@ -41,45 +25,49 @@ SegmentAttention::SegmentAttention(const proto::ModelConfig& config,
       kv_heads_(partition.kv_heads),
       group_size_(config.num_query_groups()),
       head_dim_(config.head_dim),
+      value_stride_((config.head_dim + kKeyLanes - 1) / kKeyLanes * kKeyLanes),
       scale_(config.query_scale != 0 ? static_cast<float>(config.query_scale)
                                      : 1.0F / std::sqrt(static_cast<float>(config.head_dim))),
       softcap_(static_cast<float>(config.attn_logit_softcapping.value_or(0))),
       scratch_(static_cast<std::size_t>(threads)) {
   const auto rows = static_cast<std::size_t>(RowMap::kTileRowLimit * group_size_);
-  const auto value_stride =
-      static_cast<std::size_t>((head_dim_ + kKeyLanes - 1) / kKeyLanes * kKeyLanes);
+  const auto row_sums = static_cast<std::size_t>(value_stride_ + kRowState);
   for (Scratch& scratch : scratch_) {
-    for (Reduction* reduction : {&scratch.keys, &scratch.block_keys}) {
-      reduction->query =
-          AlignedBuffer<std::byte>(rows * static_cast<std::size_t>(head_dim_) * sizeof(float));
-      reduction->output = AlignedBuffer<float>(rows * value_stride);
-      reduction->state = AlignedBuffer<float>(rows * kRowState);
-    }
+    scratch.query =
+        AlignedBuffer<std::byte>(rows * static_cast<std::size_t>(head_dim_) * sizeof(float));
+    scratch.sums = AlignedBuffer<float>(3 * rows * row_sums);
     for (std::vector<int>* keys :
          {&scratch.begin, &scratch.end, &scratch.hidden, &scratch.visible}) {
       keys->resize(rows);
     }
   }
+  if (threads > 1) {
+    span_sums_ =
+        AlignedBuffer<float>(kSumSets * kTilesPerThread * scratch_.size() * rows * row_sums);
+  }
 }
 
 void SegmentAttention::Touch(ThreadPool& pool) {
   for (Scratch& scratch : scratch_) {
-    for (Reduction* reduction : {&scratch.keys, &scratch.block_keys}) {
-      TouchPages(reduction->query.span(), pool);
-      TouchPages(std::as_writable_bytes(reduction->output.span()), pool);
-      TouchPages(std::as_writable_bytes(reduction->state.span()), pool);
-    }
+    TouchPages(scratch.query.span(), pool);
+    TouchPages(std::as_writable_bytes(scratch.sums.span()), pool);
   }
+  TouchPages(std::as_writable_bytes(span_sums_.span()), pool);
 }
 
 void SegmentAttention::Forward(const proto::ForwardPlan& plan, const RowMap& map,
                                std::int64_t layer, std::optional<std::int64_t> window,
                                KvStore& store, Rows<const float> queries, Rows<float> output,
                                ThreadPool& pool) {
+  const LayerPass pass = {layer, store, queries, output};
+  if (ShouldDistributeSpans(plan, map, window, pool.threads())) {
+    ForwardInSpans(plan, map, window, pass, pool);
+    return;
+  }
   const auto tiles = static_cast<std::int64_t>(map.tiles().size());
   pool.ParallelFor(tiles * kv_heads_.size(), [&](std::int64_t task, int thread) {
-    const RowTile& tile = map.tiles()[static_cast<std::size_t>(task % tiles)];
-    AttendTile(RowsOf(plan, map, tile, window, task / tiles), layer, store, queries, output,
+    const auto row_tile = static_cast<std::int32_t>(task % tiles);
+    AttendTile(RowsOf(plan, map, row_tile, window, task / tiles), pass,
                scratch_[static_cast<std::size_t>(thread)]);
   });
 }
@@ -93,9 +81,10 @@ SegmentAttention::HeadGroup SegmentAttention::GroupOf(std::int64_t kv_head) cons
 }
 
 SegmentAttention::TileRows SegmentAttention::RowsOf(const proto::ForwardPlan& plan,
-                                                    const RowMap& map, const RowTile& tile,
+                                                    const RowMap& map, std::int32_t row_tile,
                                                     std::optional<std::int64_t> window,
                                                     std::int64_t kv_head) const {
+  const RowTile& tile = map.tiles()[static_cast<std::size_t>(row_tile)];
   const auto places = map.rows().subspan(static_cast<std::size_t>(tile.first_row),
                                          static_cast<std::size_t>(tile.rows));
   const proto::PlanSequence& sequence =
@@ -110,111 +99,257 @@ SegmentAttention::TileRows SegmentAttention::RowsOf(const proto::ForwardPlan& pl
     first_weighted =
         static_cast<std::int32_t>(std::ranges::find_if(places, is_suffix) - places.begin());
   }
-  return {sequence, places, window, GroupOf(kv_head), kv_head, tile.first_row, first_weighted};
+  return {{sequence, places, window, first_weighted}, GroupOf(kv_head), kv_head, tile.first_row};
 }
 
-void SegmentAttention::AttendTile(const TileRows& tile, std::int64_t layer, KvStore& store,
-                                  Rows<const float> queries, Rows<float> output,
+void SegmentAttention::FindAllSpans(const TileRows& tile, std::vector<KeySpan>& spans) {
+  FindSpans(tile, /*weighted=*/false, spans);
+  if (tile.has_weighted()) {
+    FindSpans(tile, /*weighted=*/true, spans);
+  }
+}
+
+bool SegmentAttention::ShouldDistributeSpans(const proto::ForwardPlan& plan, const RowMap& map,
+                                             std::optional<std::int64_t> window, int threads) {
+  const auto row_tiles = static_cast<std::int32_t>(map.tiles().size());
+  const std::int64_t tiles = row_tiles * kv_heads_.size();
+  if (threads == 1 || tiles == 0 || tiles > std::int64_t{kTilesPerThread} * threads) {
+    return false;
+  }
+  spanned_tiles_.clear();
+  spans_.clear();
+  std::int64_t sums = 0;
+  // Rows times tiles of keys: of all, of the largest tile of rows, of the largest span.
+  std::int64_t work = 0;
+  std::int64_t most = 0;
+  std::int64_t most_of_span = 0;
+  for (std::int32_t row_tile = 0; row_tile < row_tiles; ++row_tile) {
+    const std::size_t first = spans_.size();
+    FindAllSpans(RowsOf(plan, map, row_tile, window, 0), spans_);
+    std::int64_t tile_work = 0;
+    for (std::size_t i = first; i < spans_.size(); ++i) {
+      const std::int64_t span_work =
+          std::int64_t{spans_[i].tiles} * (spans_[i].end_row - spans_[i].first_row);
+      tile_work += span_work;
+      most_of_span = std::max(most_of_span, span_work);
+    }
+    work += tile_work * kv_heads_.size();
+    most = std::max(most, tile_work);
+    for (std::int64_t kv_head = 0; kv_head < kv_heads_.size(); ++kv_head) {
+      spanned_tiles_.push_back({row_tile, kv_head, first, spans_.size(), sums});
+      sums += RowsOf(plan, map, row_tile, window, kv_head).query_rows();
+    }
+  }
+  // The threads would take whole tiles in rounds. Spans are worth it if they save a fifth of that
+  // time, and more than it takes to wake the threads once more.
+  const std::int64_t in_tiles = (tiles + threads - 1) / threads * most;
+  const std::int64_t in_spans = std::max(most_of_span, (work + threads - 1) / threads);
+  const std::int64_t saved = in_tiles - in_spans;
+  return 5 * saved >= in_tiles && saved >= kSpanTiles;
+}
+
+void SegmentAttention::ForwardInSpans(const proto::ForwardPlan& plan, const RowMap& map,
+                                      std::optional<std::int64_t> window, const LayerPass& pass,
+                                      ThreadPool& pool) {
+  const auto tiles = static_cast<std::int64_t>(spanned_tiles_.size());
+  std::int64_t set_rows = 0;  // Query rows of all tiles.
+  std::int64_t most_spans = 0;
+  for (const SpannedTile& spanned : spanned_tiles_) {
+    const TileRows tile = RowsOf(plan, map, spanned.row_tile, window, spanned.kv_head);
+    set_rows = spanned.first_sums + tile.query_rows();
+    most_spans =
+        std::max(most_spans, static_cast<std::int64_t>(spanned.end_span - spanned.first_span));
+  }
+  const std::int64_t set_size = set_rows * (value_stride_ + kRowState);
+  // The first two sets are the totals, with and without the blocks weighed separately.
+  const std::int64_t spans_at_once =
+      static_cast<std::int64_t>(span_sums_.span().size()) / set_size - 2;
+  const auto sums_of = [&](const SpannedTile& spanned, const TileRows& tile, std::int64_t set) {
+    return SumsAt(
+        span_sums_.data() + set * set_size + spanned.first_sums * (value_stride_ + kRowState),
+        tile.query_rows());
+  };
+  for (std::int64_t first = 0; first < most_spans; first += spans_at_once) {
+    const std::int64_t count = std::min(spans_at_once, most_spans - first);
+    pool.ParallelFor(tiles * count, [&](std::int64_t task, int thread) {
+      const SpannedTile& spanned = spanned_tiles_[static_cast<std::size_t>(task % tiles)];
+      const std::size_t at = spanned.first_span + static_cast<std::size_t>(first + task / tiles);
+      if (at >= spanned.end_span) {
+        return;
+      }
+      const TileRows tile = RowsOf(plan, map, spanned.row_tile, window, spanned.kv_head);
+      const KeySpan& span = spans_[at];
+      Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
+      const AttentionSums sums = sums_of(spanned, tile, 2 + task / tiles);
+      Clear(RowsOfSums(sums, span.first_row * tile.group.size, span.end_row * tile.group.size));
+      StoreQueries(tile, span.first_row, span.end_row, span.weighted, pass, scratch);
+      ReduceSpan(tile, span, {}, pass, scratch, sums);
+    });
+    pool.ParallelFor(tiles, [&](std::int64_t task, int /*thread*/) {
+      const SpannedTile& spanned = spanned_tiles_[static_cast<std::size_t>(task)];
+      const TileRows tile = RowsOf(plan, map, spanned.row_tile, window, spanned.kv_head);
+      const AttentionSums totals[2] = {sums_of(spanned, tile, 0), sums_of(spanned, tile, 1)};
+      if (first == 0) {
+        Clear(totals[0]);
+        Clear(totals[1]);
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::size_t at = spanned.first_span + static_cast<std::size_t>(first + i);
+        if (at >= spanned.end_span) {
+          break;
+        }
+        const KeySpan& span = spans_[at];
+        const int begin = span.first_row * tile.group.size;
+        const int end = span.end_row * tile.group.size;
+        pass.store.kernels().fold(RowsOfSums(sums_of(spanned, tile, 2 + i), begin, end),
+                                  RowsOfSums(totals[span.weighted ? 1 : 0], begin, end));
+      }
+      if (first + count == most_spans) {
+        Finish(tile, totals[0], totals[1], pass);
+      }
+    });
+  }
+}
+
+void SegmentAttention::AttendTile(const TileRows& tile, const LayerPass& pass,
                                   Scratch& scratch) const {
-  Begin(tile, 0, /*temperature=*/1, store, queries, scratch.keys);
-  AttendSegments(tile, /*weighted=*/false, layer, store, scratch, scratch.keys);
-  const bool has_weighted = tile.first_weighted < tile.rows();
-  const proto::BlockWeighting& weighting = tile.sequence.block_weighting;
-  if (has_weighted) {
-    Begin(tile, tile.first_weighted, weighting.temperature, store, queries, scratch.block_keys);
-    AttendSegments(tile, /*weighted=*/true, layer, store, scratch, scratch.block_keys);
-  }
-  for (int r = 0; r < tile.rows() * tile.group.size; ++r) {
-    const int row = r / tile.group.size;
-    float* out =
-        output[tile.first_row + row] + (tile.group.first + r % tile.group.size) * head_dim_;
-    if (row < tile.first_weighted) {
-      Finish(scratch.keys, r, store.value_stride(), out);
-    } else {
-      FinishWeighted(scratch, weighting, r, store.value_stride(), out);
+  const int rows = tile.query_rows();
+  const std::int64_t size = rows * (value_stride_ + kRowState);
+  const AttentionSums totals[2] = {SumsAt(scratch.sums.data(), rows),
+                                   SumsAt(scratch.sums.data() + size, rows)};
+  const AttentionSums part = SumsAt(scratch.sums.data() + 2 * size, rows);
+  scratch.spans.clear();
+  FindAllSpans(tile, scratch.spans);
+  for (std::size_t i = 0; i < scratch.spans.size(); ++i) {
+    const KeySpan& span = scratch.spans[i];
+    const AttentionSums& total = totals[span.weighted ? 1 : 0];
+    const bool is_first = i == 0 || scratch.spans[i - 1].weighted != span.weighted;
+    if (is_first) {
+      StoreQueries(tile, span.weighted ? tile.first_weighted : 0, tile.rows(), span.weighted, pass,
+                   scratch);
+      Clear(total);
     }
-  }
-}
-
-void SegmentAttention::Begin(const TileRows& tile, std::int32_t first_row, float temperature,
-                             const KvStore& store, Rows<const float> queries,
-                             Reduction& reduction) const {
-  // The kernel multiplies by the soft-cap behind tanh, which therefore takes up the temperature.
-  const bool has_softcap = softcap_ != 0;
-  const float query_factor = scale_ / (has_softcap ? softcap_ : temperature);
-  reduction.softcap = has_softcap ? softcap_ / temperature : 0;
-  const std::int64_t query_bytes = head_dim_ * store.kernels().element_size;
-  const int first = first_row * tile.group.size;
-  const int end = tile.rows() * tile.group.size;
-  for (int r = first; r < end; ++r) {
-    const float* query = queries[tile.first_row + r / tile.group.size] +
-                         (tile.group.first + r % tile.group.size) * head_dim_;
-    store.kernels().store_query(query, query_factor, head_dim_,
-                                reduction.query.data() + r * query_bytes);
-    float* state = reduction.state.data() + r * kRowState;
-    std::fill_n(state, kRowState, 0.0F);
-    state[0] = kNoScore;
-  }
-  std::fill_n(reduction.output.data() + first * store.value_stride(),
-              (end - first) * store.value_stride(), 0.0F);
-}
-
-void SegmentAttention::AttendSegments(const TileRows& tile, bool weighted, std::int64_t layer,
-                                      KvStore& store, Scratch& scratch,
-                                      Reduction& reduction) const {
-  const std::vector<proto::PlanSegment>& segments = tile.sequence.segments;
-  // Segment kinds come in the order prefix, block, suffix. The last row's kind therefore sees
-  // everything that any row of the tile sees, except the rows' own chains; of these, the first
-  // row's begins earliest.
-  const std::int32_t last_segment = tile.places.back().segment;
-  const std::int32_t first_chain = tile.places.front().chain_begin;
-  const proto::SegmentKind last_kind = segments[static_cast<std::size_t>(last_segment)].kind;
-  for (std::int32_t s = 0; s <= last_segment; ++s) {
-    const proto::PlanSegment& segment = segments[static_cast<std::size_t>(s)];
-    if (s < first_chain && !proto::Sees(last_kind, segment.kind)) {
-      continue;  // Other items: there may be many, and no row of this tile sees them.
-    }
-    const bool is_block = segment.kind == proto::SegmentKind::kBlock;
-    if (weighted && !is_block) {
+    const KvStore::View next = i + 1 < scratch.spans.size()
+                                   ? FirstTile(tile, scratch.spans[i + 1], pass)
+                                   : KvStore::View();
+    if (is_first) {
+      ReduceSpan(tile, span, next, pass, scratch, total);  // As fold does for such a total.
       continue;
     }
-    const std::int32_t first_row = weighted ? tile.first_weighted : 0;
-    const std::int32_t end_row = is_block && !weighted ? tile.first_weighted : tile.rows();
-    int first = tile.rows() * tile.group.size;
-    int end = 0;
-    for (std::int32_t row = first_row; row < end_row; ++row) {
-      const RowPlace& place = tile.places[static_cast<std::size_t>(row)];
-      int keys = VisibleKeys(place, segments, s);
-      if (tile.window) {
-        const int begin = FirstInWindow(place, segment, keys, *tile.window);
-        std::fill_n(scratch.begin.begin() + row * tile.group.size, tile.group.size, begin);
-        keys = begin < keys ? keys : 0;
-      }
-      std::fill_n(scratch.end.begin() + row * tile.group.size, tile.group.size, keys);
-      if (keys > 0) {
-        first = std::min(first, row * tile.group.size);
-        end = (row + 1) * tile.group.size;
-      }
-    }
-    if (first < end) {
-      AttendSegment(store, store.At(layer, tile.kv_head, segment.kv), tile.window.has_value(),
-                    first, end, scratch, reduction);
-    }
+    const int begin = span.first_row * tile.group.size;
+    const int end = span.end_row * tile.group.size;
+    Clear(RowsOfSums(part, begin, end));
+    ReduceSpan(tile, span, next, pass, scratch, part);
+    pass.store.kernels().fold(RowsOfSums(part, begin, end), RowsOfSums(total, begin, end));
+  }
+  if (scratch.spans.empty() || !scratch.spans.back().weighted) {
+    Clear(totals[1]);
+  }
+  Finish(tile, totals[0], totals[1], pass);
+}
+
+AttentionSums SegmentAttention::SumsAt(float* memory, int query_rows) const {
+  return {query_rows, value_stride_, memory, memory + query_rows * value_stride_};
+}
+
+AttentionSums SegmentAttention::RowsOfSums(const AttentionSums& sums, int begin, int end) {
+  return {end - begin, sums.value_stride, sums.outputs + begin * sums.value_stride,
+          sums.states + static_cast<std::int64_t>(begin) * kRowState};
+}
+
+void SegmentAttention::Clear(const AttentionSums& sums) {
+  std::fill_n(sums.outputs, sums.rows * sums.value_stride, 0.0F);
+  std::fill_n(sums.states, sums.rows * kRowState, 0.0F);
+  for (std::int64_t r = 0; r < sums.rows; ++r) {
+    sums.states[r * kRowState] = kNoScore;
   }
 }
 
-void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment, bool has_window,
-                                     int first, int end, Scratch& scratch,
-                                     Reduction& reduction) const {
+void SegmentAttention::StoreQueries(const TileRows& tile, std::int32_t first_row,
+                                    std::int32_t end_row, bool weighted, const LayerPass& pass,
+                                    Scratch& scratch) const {
+  // The kernel multiplies by the soft-cap behind tanh, which therefore takes up the temperature.
+  const float temperature = weighted ? tile.sequence.block_weighting.temperature : 1.0F;
+  const float factor = scale_ / (softcap_ != 0 ? softcap_ : temperature);
+  const AttentionKernels& kernels = pass.store.kernels();
+  for (int r = first_row * tile.group.size; r < end_row * tile.group.size; ++r) {
+    const float* query = pass.queries[tile.first_row + r / tile.group.size] +
+                         (tile.group.first + r % tile.group.size) * head_dim_;
+    kernels.store_query(query, factor, head_dim_,
+                        scratch.query.data() + r * head_dim_ * kernels.query_size);
+  }
+}
+
+KvStore::View SegmentAttention::FirstTile(const TileRows& tile, const KeySpan& span,
+                                          const LayerPass& pass) {
+  const proto::PlanSegment& segment =
+      tile.sequence.segments[static_cast<std::size_t>(span.segment)];
+  return pass.store.From(pass.store.At(pass.layer, tile.kv_head, segment.kv), span.first_key);
+}
+
+void SegmentAttention::ReduceSpan(const TileRows& tile, const KeySpan& span, KvStore::View next,
+                                  const LayerPass& pass, Scratch& scratch,
+                                  const AttentionSums& sums) const {
+  const std::vector<proto::PlanSegment>& segments = tile.sequence.segments;
+  const int group = tile.group.size;
+  AttentionTile attended;
+  attended.head_dim = head_dim_;
+  attended.value_stride = value_stride_;
+  if (softcap_ != 0) {
+    attended.softcap =
+        span.weighted ? softcap_ / tile.sequence.block_weighting.temperature : softcap_;
+  }
+  std::int32_t first_key = span.first_key;
+  std::int32_t tiles = span.tiles;
+  for (std::int32_t s = span.segment; tiles > 0; ++s, first_key = 0) {
+    const proto::PlanSegment& segment = segments[static_cast<std::size_t>(s)];
+    const std::int32_t taken =
+        std::min(tiles, KeyTiles(segment.compute_end) - first_key / kTileKeys);
+    tiles -= taken;
+    const std::int32_t end_key = first_key + taken * kTileKeys;
+    int first = tile.query_rows();
+    int end = 0;
+    for (std::int32_t row = span.first_row; row < span.end_row; ++row) {
+      KeyRange keys =
+          SeenKeys(tile.places[static_cast<std::size_t>(row)], segments, s, tile.window);
+      keys.begin = std::max(keys.begin, first_key);
+      keys.end = std::min(keys.end, end_key);
+      if (keys.begin >= keys.end) {
+        keys = {};
+      } else {
+        first = std::min(first, row * group);
+        end = (row + 1) * group;
+      }
+      std::fill_n(scratch.begin.begin() + row * group, group, keys.begin);
+      std::fill_n(scratch.end.begin() + row * group, group, keys.end);
+    }
+    if (end == 0) {
+      continue;
+    }
+    const KvStore::View behind =
+        tiles > 0
+            ? pass.store.At(pass.layer, tile.kv_head, segments[static_cast<std::size_t>(s) + 1].kv)
+            : next;
+    ReduceKeys(pass.store.At(pass.layer, tile.kv_head, segment.kv), behind, first, end,
+               tile.window.has_value(), pass, scratch, attended, sums);
+  }
+}
+
+void SegmentAttention::ReduceKeys(KvStore::View segment, KvStore::View next, int first, int end,
+                                  bool has_window, const LayerPass& pass, Scratch& scratch,
+                                  AttentionTile& tile, const AttentionSums& sums) const {
+  const KvStore& store = pass.store;
   const int* begins = scratch.begin.data();
   const int* ends = scratch.end.data();
-  const int keys = *std::max_element(ends + first, ends + end);
-  const int first_key = has_window ? *std::min_element(begins + first, begins + end) : 0;
-  AttentionTile tile;
-  tile.head_dim = head_dim_;
-  tile.value_stride = store.value_stride();
-  tile.softcap = reduction.softcap;
-  for (int key = first_key / kTileKeys * kTileKeys; key < keys; key += kTileKeys) {
+  int first_key = 0;
+  int end_key = 0;
+  for (int r = first; r < end; ++r) {
+    if (ends[r] > 0) {
+      first_key = end_key == 0 ? begins[r] : std::min(first_key, begins[r]);
+      end_key = std::max(end_key, ends[r]);
+    }
+  }
+  for (int key = first_key / kTileKeys * kTileKeys; key < end_key; key += kTileKeys) {
     // Within its own segment a row sees no key of a later row, so the first rows drop out as `key`
     // advances.
     while (ends[first] <= key) {
@@ -223,43 +358,64 @@ void SegmentAttention::AttendSegment(const KvStore& store, KvStore::View segment
     for (int r = first; r < end; ++r) {
       scratch.visible[static_cast<std::size_t>(r)] = std::clamp(ends[r] - key, 0, kTileKeys);
     }
+    tile.hidden = nullptr;
     if (has_window) {
       for (int r = first; r < end; ++r) {
         int& hidden = scratch.hidden[static_cast<std::size_t>(r)];
         int& visible = scratch.visible[static_cast<std::size_t>(r)];
         hidden = std::clamp(begins[r] - key, 0, kTileKeys);
         visible = hidden < visible ? visible : 0;
+        if (hidden > 0) {
+          tile.hidden = scratch.hidden.data() + first;
+        }
       }
-      tile.hidden = scratch.hidden.data() + first;
     }
     const KvStore::View view = store.From(segment, key);
+    const KvStore::View behind =
+        key + kTileKeys < end_key ? store.From(segment, key + kTileKeys) : next;
+    const AttentionSums rows = RowsOfSums(sums, first, end);
     tile.keys = view.keys;
     tile.values = view.values;
-    tile.rows = end - first;
-    tile.queries = reduction.query.data() + first * head_dim_ * store.kernels().element_size;
+    tile.next_keys = behind.keys;
+    tile.next_values = behind.values;
+    tile.rows = rows.rows;
+    tile.queries = scratch.query.data() + first * head_dim_ * store.kernels().query_size;
     tile.visible = scratch.visible.data() + first;
-    tile.outputs = reduction.output.data() + first * tile.value_stride;
-    tile.states = reduction.state.data() + first * kRowState;
+    tile.outputs = rows.outputs;
+    tile.states = rows.states;
     store.kernels().attend(tile);
   }
 }
 
-void SegmentAttention::Finish(const Reduction& reduction, int query_row, std::int64_t value_stride,
-                              float* out) const {
-  const float* sum = reduction.output.data() + query_row * value_stride;
-  const float factor = 1.0F / SumOfState(reduction.state.data() + query_row * kRowState);
+void SegmentAttention::Finish(const TileRows& tile, const AttentionSums& sums,
+                              const AttentionSums& block_sums, const LayerPass& pass) const {
+  for (int r = 0; r < tile.query_rows(); ++r) {
+    const int row = r / tile.group.size;
+    float* out =
+        pass.output[tile.first_row + row] + (tile.group.first + r % tile.group.size) * head_dim_;
+    if (row < tile.first_weighted) {
+      FinishRow(sums, r, out);
+    } else {
+      FinishWeighted(sums, block_sums, tile.sequence.block_weighting, r, out);
+    }
+  }
+}
+
+void SegmentAttention::FinishRow(const AttentionSums& sums, int query_row, float* out) const {
+  const float* sum = sums.outputs + query_row * value_stride_;
+  const float factor = 1.0F / SumOfState(sums.states + query_row * kRowState);
   std::transform(sum, sum + head_dim_, out, [factor](float x) { return factor * x; });
 }
 
-void SegmentAttention::FinishWeighted(const Scratch& scratch,
+void SegmentAttention::FinishWeighted(const AttentionSums& sums, const AttentionSums& block_sums,
                                       const proto::BlockWeighting& weighting, int query_row,
-                                      std::int64_t value_stride, float* out) const {
-  const float* state = scratch.keys.state.data() + query_row * kRowState;
-  const float* block_state = scratch.block_keys.state.data() + query_row * kRowState;
+                                      float* out) const {
+  const float* state = sums.states + query_row * kRowState;
+  const float* block_state = block_sums.states + query_row * kRowState;
   const double sum = SumOfState(state);
   const double block_sum = SumOfState(block_state);
   if (block_sum == 0) {
-    Finish(scratch.keys, query_row, value_stride, out);  // The row sees no blocks.
+    FinishRow(sums, query_row, out);  // The row sees no blocks.
     return;
   }
   const double weight = state[0] + std::log(sum);
@@ -272,8 +428,8 @@ void SegmentAttention::FinishWeighted(const Scratch& scratch,
   const double block_part = std::exp(block_weight - largest);
   const auto factor = static_cast<float>(part / (part + block_part) / sum);
   const auto block_factor = static_cast<float>(block_part / (part + block_part) / block_sum);
-  const float* values = scratch.keys.output.data() + query_row * value_stride;
-  const float* block_values = scratch.block_keys.output.data() + query_row * value_stride;
+  const float* values = sums.outputs + query_row * value_stride_;
+  const float* block_values = block_sums.outputs + query_row * value_stride_;
   for (std::int64_t d = 0; d < head_dim_; ++d) {
     out[d] = factor * values[d] + block_factor * block_values[d];
   }

@@ -21,8 +21,11 @@ struct AttentionTile {
   const std::byte* keys = nullptr;    ///< T [tile keys / 16][head_dim / pair][16][pair]
   const std::byte* values = nullptr;  ///< T [tile keys / pair][value_stride][pair]
   std::int64_t value_stride = 0;      ///< head_dim rounded up to 16; the padding is zero.
+  /// The keys and values that are attended next, which the kernel prefetches; may be null.
+  const std::byte* next_keys = nullptr;
+  const std::byte* next_values = nullptr;
   std::int64_t rows = 0;
-  const std::byte* queries = nullptr;  ///< T [rows][head_dim], scaled already.
+  const std::byte* queries = nullptr;  ///< [rows][head_dim] as store_query wrote them.
   float softcap = 0;                   ///< If not 0, scores are softcap · tanh(query · key).
   const int* visible = nullptr;        ///< [rows]: a row sees keys [hidden, visible) of the tile.
   /// [rows]: less than `visible` unless that is 0. Null if no row has hidden keys.
@@ -31,18 +34,34 @@ struct AttentionTile {
   float* states = nullptr;   ///< [rows][kRowState]; see there.
 };
 
-/// A row's state: the maximum so far, and the sum of exponentials so far in 16 parts.
+/// A row's state: the maximum so far, to within kMaximumSlack, and the sum of exponentials relative
+/// to it so far in 16 parts.
 inline constexpr int kRowState = 1 + kKeyLanes;
+
+/// A row's maximum is raised only by scores that are above it by more than this, so that its sums
+/// are rarely rescaled. The weight of a key is then at most exp(kMaximumSlack).
+inline constexpr float kMaximumSlack = 4;
 
 /// Initial maximum of a row's state (the initial sums are 0). No score is below it, and it is
 /// finite, so that differences to it are never NaN.
 inline constexpr float kNoScore = std::numeric_limits<float>::lowest();
 
+/// Sums of rows over some of their keys.
+struct AttentionSums {
+  std::int64_t rows = 0;
+  std::int64_t value_stride = 0;
+  float* outputs = nullptr;  ///< [rows][value_stride]
+  float* states = nullptr;   ///< [rows][kRowState]
+};
+
 /// Attention over keys and values of one type T.
 struct AttentionKernels {
   std::int64_t element_size;  ///< sizeof(T)
+  /// Bytes of a query's element. A set that cannot multiply pairs of bfloat16 has queries of
+  /// float32, whose values are rounded to bfloat16 nevertheless.
+  std::int64_t query_size;
 
-  /// out[i] = factor · x[i] as T: a scaled query. `n` is head_dim, which is even.
+  /// out[i] = factor · x[i], rounded to T: a scaled query. `n` is head_dim, which is even.
   void (*store_query)(const float* x, float factor, std::int64_t n, std::byte* out);
   /// Writes `key` [n] into lane `row` % 16 of the group of 16 keys at `group`.
   void (*store_key)(const float* key, std::int64_t n, std::int64_t row, std::byte* group);
@@ -55,6 +74,9 @@ struct AttentionKernels {
   /// and the last pair that a row of the call sees; they must then be finite. Other values have no
   /// effect.
   void (*attend)(const AttentionTile& tile);
+  /// Adds the sums of a span of keys, which began at the initial state, to the sums so far. A row
+  /// that saw no key of the span keeps its bits; a row that had seen no key before gets the span's.
+  void (*fold)(const AttentionSums& span, const AttentionSums& total);
 };
 
 }  // namespace scorecast::shard

@@ -1,7 +1,7 @@
 // The one body of the kernels, written with the vectors of vectors_body.h, which are as wide as the
 // instruction set at hand has them. Each kernels_*.cc includes it once and sets
-// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`. The bodies call no
-// templates and no inline functions of other headers, except those that are always inlined
+// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`. The bodies call
+// no templates and no inline functions of other headers, except those that are always inlined
 // (HWY_INLINE): see tests/weak_symbols.sh.
 
 #include <cmath>
@@ -10,13 +10,10 @@
 #include "shard/kernels/kernels.h"
 // The vectors come before the bodies that need them.
 #include "shard/kernels/vectors_body.h"
-// The products need them too.
+// The kernels below need all of these.
+#include "shard/kernels/attention_body.h"
 #include "shard/kernels/int8_product_body.h"
 #include "shard/kernels/product_body.h"
-// The attention still has vectors of its own.
-#include "shard/kernels/attention_vectors_body.h"
-// It needs them here.
-#include "shard/kernels/attention_body.h"
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
@@ -303,9 +300,9 @@ void Rotate(float* x, std::int64_t n) {
   }
 }
 
-HWY_INLINE void StoreQuantized(Floats scaled, std::uint8_t* out) {
+HWY_INLINE void StoreQuantized(Floats x, Floats to_int, std::uint8_t* out) {
   // Adding 1.5 · 2²³ rounds to an integer, ties to even, and leaves it in the low bits.
-  const Floats shifted = hn::Add(scaled, Broadcast(12582912.0F + 128.0F));
+  const Floats shifted = hn::MulAdd(x, to_int, Broadcast(12582912.0F + 128.0F));
   const Bits byte = hn::And(hn::BitCast(BitTag(), shifted), hn::Set(BitTag(), 0xFF));
   hn::StoreU(hn::U8FromU32(byte), ByteTag(), out);
 }
@@ -324,11 +321,11 @@ float Quantize(const float* x, std::int64_t n, std::uint8_t* out) {
   const Floats to_int = Broadcast(quotient <= kLargest ? quotient : 0.0F);
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    StoreQuantized(hn::Mul(Load(x + i), to_int), out + i);
+    StoreQuantized(Load(x + i), to_int, out + i);
   }
   if (i < n) {
     std::uint8_t last[kLanes];
-    StoreQuantized(hn::Mul(LoadPart(x + i, n - i), to_int), last);
+    StoreQuantized(LoadPart(x + i, n - i), to_int, last);
     std::memcpy(out + i, last, static_cast<std::size_t>(n - i));
   }
   return most / 127.0F + most * 0.0F;  // NaN if `most` is not finite.
@@ -358,8 +355,8 @@ constexpr Kernels MakeKernels() {
           &Rotate,
           &Quantize,
           &Dequantize,
-          wide::MakeAttention<wide::Float32>(),
-          wide::MakeAttention<wide::Bfloat16>(),
+          MakeAttention<Float32>(),
+          MakeAttention<Bfloat16>(),
           MakeProducts(),
           MakeInt8Products()};
 }

@@ -59,7 +59,7 @@ HWY_INLINE void StorePart(Floats v, std::int64_t n, float* p) {
 #endif
 }
 
-/// 0, 1, 2, …
+/// 0, 1, 2, … (Highway's Iota is a weak symbol for AVX-512.)
 HWY_INLINE Bits LaneNumbers() {
   static constexpr std::uint32_t kNumbers[] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                8, 9, 10, 11, 12, 13, 14, 15};

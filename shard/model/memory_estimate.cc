@@ -82,13 +82,13 @@ HeldWeights HoldWeights(const ArithmeticChoice& choice, const Checkpoint& checkp
 
 MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition& partition,
                               const proto::PlanLimits& limits, const HeldWeights& weights) {
+  const Precision layers = weights.precisions.layers;
   MemoryEstimate estimate;
   for (const TensorSpec& tensor : AllTensors(config)) {
     if (tensor.is_required()) {
       estimate.weights += StoredBytes(tensor, config, partition, weights);
     }
   }
-  const Precision layers = weights.precisions.layers;
   estimate.activations = ActivationBytes(config, partition, limits, weights.precisions);
   estimate.kv = KvBytes(config, partition, limits, layers);
   const proto::PlanLimits touched = proto::TouchedLimits(limits);

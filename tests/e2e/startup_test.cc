@@ -236,7 +236,7 @@ std::string LogOf(const ProcessResult& result) {
 TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
   for (const char* dtype : {"f32", "bf16", "int8"}) {
     EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", dtype})),
-                ContainsRegex(std::string("^dtype ") + dtype + " by (oneDNN [0-9.]+ |OpenBLAS )"));
+                ContainsRegex(std::string("^dtype ") + dtype + " by (oneDNN [0-9.]+ |scorecast |OpenBLAS )"));
   }
   // The kernels' instruction set decides which dtype `auto` is.
   EXPECT_THAT(LogOf(RunWith(model_, {})),

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "shard/kernels/attention_kernels.h"
 #include "tests/shard/rounding.h"
 
 namespace scorecast::testing {
@@ -70,10 +71,13 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
   for (std::size_t i = 0; i < keys.size(); ++i) {
     weight[i] /= sum;
     // A weight is exp(score - maximum so far) times one exp for each later increase of the maximum.
-    // The arguments add up to top - score, so their roundings add up to at most u times that.
-    weight_error[i] = weight[i] * (score_error[i] + (top - score[i]) * kUnitRoundoff +
-                                   static_cast<double>(tiles + 1) * kExpError) +
-                      kExpFloor;
+    // The arguments add up to last maximum - score. The first may be above 0 by kMaximumSlack, and
+    // the last maximum may be below `top` by as much, so the roundings add up to at most u times
+    // top - score + 2 · kMaximumSlack.
+    weight_error[i] =
+        weight[i] * (score_error[i] + (top - score[i] + 2 * shard::kMaximumSlack) * kUnitRoundoff +
+                     static_cast<double>(tiles + 1) * kExpError) +
+        kExpFloor;
     weights_error += weight_error[i];
   }
   for (std::size_t d = 0; d < head_dim; ++d) {

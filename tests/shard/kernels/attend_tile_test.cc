@@ -126,13 +126,14 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
   void Attend(const Tile& tile, std::span<Row> rows, std::span<const int> visible,
               std::span<const int> hidden = {}) {
     const std::int64_t head_dim = tile.head_dim;
-    std::vector<std::byte> queries(rows.size() * static_cast<std::size_t>(head_dim * type_.size()));
+    std::vector<std::byte> queries(rows.size() *
+                                   static_cast<std::size_t>(head_dim * kernels_.query_size));
     std::vector<float> outputs;
     std::vector<float> states;
     std::int64_t at = 0;
     for (const Row& row : rows) {
       for (const float x : row.query) {
-        type_.Put(x, at++, queries.data());
+        query_type_.Put(x, at++, queries.data());
       }
       outputs.insert(outputs.end(), row.output.begin(), row.output.end());
       states.insert(states.end(), row.state.begin(), row.state.end());
@@ -165,6 +166,28 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
     Attend(tile, {&row, 1}, {&visible, 1});
   }
 
+  /// Folds the spans' sums into those of `rows` in one call, in arrays of exactly their size.
+  void Fold(std::span<Row> spans, std::span<Row> rows) const {
+    std::vector<float> outputs[2];
+    std::vector<float> states[2];
+    for (const std::size_t i : {0U, 1U}) {
+      for (const Row& row : i == 0 ? spans : rows) {
+        outputs[i].insert(outputs[i].end(), row.output.begin(), row.output.end());
+        states[i].insert(states[i].end(), row.state.begin(), row.state.end());
+      }
+    }
+    const auto count = static_cast<std::int64_t>(rows.size());
+    const auto stride = static_cast<std::int64_t>(rows[0].output.size());
+    kernels_.fold({count, stride, outputs[0].data(), states[0].data()},
+                  {count, stride, outputs[1].data(), states[1].data()});
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      std::copy_n(outputs[1].begin() + static_cast<std::ptrdiff_t>(r) * stride, stride,
+                  rows[r].output.begin());
+      std::copy_n(states[1].begin() + static_cast<std::ptrdiff_t>(r) * kRowState, kRowState,
+                  rows[r].state.begin());
+    }
+  }
+
   void ExpectSoftmax(const Row& row, std::span<const testing::VisibleKey> keys,
                      std::int64_t tiles) const {
     const testing::SoftmaxRow expected =
@@ -187,6 +210,8 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
 
   const ElementType type_ = GetParam().type;
   const AttentionKernels& kernels_ = type_.KernelsOf(*GetParam().set.kernels);
+  /// Queries of float32 are rounded to bfloat16 nevertheless if the keys are.
+  const ElementType query_type_ = {kernels_.query_size == 2};
   std::mt19937 random_{2};
   float softcap_ = 0;
 };
@@ -197,11 +222,11 @@ TEST_P(AttendTile, StoresQueries) {
   for (std::int64_t n = 2; n <= 130; n += 2) {
     const std::vector<float> x = RandomFloats(random_, n, 3);
     constexpr float kFactor = 0.0883883461F;
-    std::vector<std::byte> out(static_cast<std::size_t>(n * type_.size()));
+    std::vector<std::byte> out(static_cast<std::size_t>(n * kernels_.query_size));
     kernels_.store_query(x.data(), kFactor, n, out.data());
     for (std::int64_t i = 0; i < n; ++i) {
       const float product = kFactor * x[static_cast<std::size_t>(i)];
-      ASSERT_EQ(type_.At(out.data(), i), type_.Round(product)) << "n " << n << ", i " << i;
+      ASSERT_EQ(query_type_.At(out.data(), i), type_.Round(product)) << "n " << n << ", i " << i;
     }
   }
 }
@@ -522,6 +547,72 @@ TEST_P(AttendTile, NonFiniteScoreShowsInTheOutput) {
       AttendAlone(tile, row, visible);
       AttendAlone(RandomTile(head_dim), row, kTileKeys);
       EXPECT_FALSE(std::isfinite(row.output[0] / row.sum())) << bad << ", " << visible;
+    }
+  }
+}
+
+// Tiles in spans, each from the initial state. A row that saw nothing in a span keeps its bits, and
+// one that had seen nothing gets the span's. A row alone has the bits that it has among others.
+TEST_P(AttendTile, FoldedSpansAreSoftmax) {
+  for (const std::int64_t head_dim : kHeadDims) {
+    for (const float size : {1.0F, 8.0F, 40.0F}) {
+      constexpr int kSpans = 4;
+      const std::vector<Row> start = RandomRows(13, head_dim, size);
+      std::vector<Row> rows = start;
+      std::vector<Row> alone = start;
+      std::vector<std::vector<testing::VisibleKey>> seen(rows.size());
+      std::vector<Tile> tiles;  // Must outlive `seen`.
+      tiles.reserve(2 * kSpans);
+      for (int s = 0; s < kSpans; ++s) {
+        std::vector<Row> span = start;
+        for (int t = 0; t < 2; ++t) {
+          const Tile& tile = tiles.emplace_back(RandomTile(head_dim));
+          const std::vector<int> visible = RandomVisible(rows.size(), kTileKeys);
+          Attend(tile, span, visible);
+          for (std::size_t r = 0; r < rows.size(); ++r) {
+            Append(tile, visible[r], seen[r]);
+          }
+        }
+        const std::vector<Row> before = rows;
+        Fold(span, rows);
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+          if (span[r].sum() == 0) {
+            ASSERT_TRUE(rows[r].SameSums(before[r])) << "row " << r;
+          } else if (before[r].sum() == 0) {
+            ASSERT_TRUE(rows[r].SameSums(span[r])) << "row " << r;
+          }
+          Fold(std::span(span).subspan(r, 1), std::span(alone).subspan(r, 1));
+          ASSERT_TRUE(rows[r].SameSums(alone[r])) << "row " << r;
+        }
+      }
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        if (!seen[r].empty()) {
+          SCOPED_TRACE("row " + std::to_string(r) + ", size " + std::to_string(size));
+          // A span's sums and those so far are rescaled and added as a tile's are.
+          ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(rows[r], seen[r], 2 * kSpans + 2 * kSpans));
+        }
+      }
+    }
+  }
+}
+
+// A score that is not finite shows in the output, whether it is in the span or was before it.
+TEST_P(AttendTile, FoldKeepsNonFiniteScores) {
+  const std::int64_t head_dim = 16;
+  for (const float bad : {kNan, kInfinity, -kInfinity}) {
+    Tile tile = RandomTile(head_dim);
+    tile.plain_keys[0][3] = bad;
+    tile.Pack();
+    std::vector<Row> broken = RandomRows(1, head_dim);
+    broken[0].query[3] = 1;
+    std::vector<Row> whole = broken;
+    AttendAlone(tile, broken[0], kTileKeys);
+    AttendAlone(RandomTile(head_dim), whole[0], kTileKeys);
+    for (const bool is_first : {false, true}) {
+      std::vector<Row> span = is_first ? whole : broken;
+      std::vector<Row> rows = is_first ? broken : whole;
+      Fold(span, rows);
+      EXPECT_FALSE(std::isfinite(rows[0].output[0] / rows[0].sum())) << bad << ", " << is_first;
     }
   }
 }

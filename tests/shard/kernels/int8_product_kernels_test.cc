@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "shard/kernels/kernels.h"
-#include "shard/runtime/aligned_buffer.h"
 #include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 
@@ -62,7 +61,7 @@ class Int8ProductTest : public KernelsTest {
                                      .begin = begin,
                                      .columns = columns,
                                      .y = y.data(),
-                                     .scratch = scratch_.data()});
+                                     .scratch = scratch_});
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t column = 0; column < columns; ++column) {
         const std::int64_t output = begin + column;
@@ -125,7 +124,7 @@ class Int8ProductTest : public KernelsTest {
   std::vector<float> scales_;
   std::vector<std::int32_t> offsets_;
   std::vector<std::int64_t> sums_;
-  AlignedBuffer<std::byte> scratch_{Size(kInt8Scratch)};
+  alignas(64) std::byte scratch_[kInt8Scratch];
 };
 
 TEST_P(Int8ProductTest, EqualsAPlainComputation) {

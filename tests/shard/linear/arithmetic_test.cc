@@ -77,14 +77,14 @@ TEST(ChooseArithmetic, TakesWhatIsFastOnTheCpu) {
     EXPECT_EQ(Chosen(kBf16, features), "scorecast, lm-head bf16 scorecast");
     EXPECT_EQ(Chosen(kInt8, features), "scorecast, lm-head bf16 scorecast");
   }
-  EXPECT_EQ(Chosen(kF32, kSkylakeX), "oneDNN, lm-head f32 oneDNN");
+  EXPECT_EQ(Chosen(kF32, kSkylakeX), "scorecast, lm-head f32 scorecast");
   EXPECT_EQ(Chosen(kBf16, kSkylakeX), "scorecast, lm-head bf16 scorecast");
   EXPECT_EQ(Chosen(kInt8, kSkylakeX), "scorecast, lm-head bf16 scorecast");
-  EXPECT_EQ(Chosen(kF32, kCascadeLake), "oneDNN, lm-head f32 oneDNN");
+  EXPECT_EQ(Chosen(kF32, kCascadeLake), "scorecast, lm-head f32 scorecast");
   EXPECT_EQ(Chosen(kBf16, kCascadeLake), "scorecast, lm-head bf16 scorecast");
   EXPECT_EQ(Chosen(kInt8, kCascadeLake), "oneDNN, lm-head bf16 scorecast");
   for (const CpuFeatures features : {kZen4, kSapphireRapids}) {
-    EXPECT_EQ(Chosen(kF32, features), "oneDNN, lm-head f32 oneDNN");
+    EXPECT_EQ(Chosen(kF32, features), "scorecast, lm-head f32 scorecast");
     EXPECT_EQ(Chosen(kBf16, features), "oneDNN, lm-head bf16 oneDNN");
     EXPECT_EQ(Chosen(kInt8, features), "oneDNN, lm-head bf16 oneDNN");
   }

@@ -482,8 +482,10 @@ TEST_P(LinearTest, NamesItsKernel) {
 std::vector<Kind> AllKinds(const std::vector<Precision>& precisions) {
   std::vector<Kind> kinds;
   for (const BackendEntry& backend : Backends()) {
-    for (const Precision precision : precisions) {
-      kinds.push_back({precision, &backend});
+    for (const ProductNeeds& product : backend.products) {
+      if (std::ranges::count(precisions, product.precision) > 0) {
+        kinds.push_back({product.precision, &backend});
+      }
     }
   }
   return kinds;

@@ -122,13 +122,14 @@ constexpr proto::PlanLimits kLimits = {
 TEST_P(MemoryEstimateTest, BuffersAreCounted) {
   const proto::Partition partition = proto::MakePartition(config_, 0, 2);
   for (const Precision precision : kPrecisions) {
-    const MemoryEstimate estimate = EstimateMemory(config_, partition, kLimits, Weights(precision));
+    const HeldWeights weights = Weights(precision);
+    const MemoryEstimate estimate = EstimateMemory(config_, partition, kLimits, weights);
     // The workspace, the lm-head's rows and normalizers, RoPE tables, and three buffers of
     // exchanged rows.
     EXPECT_EQ(estimate.activations,
               Workspace::Bytes(config_, partition, kLimits, precision) +
                   LmHead::Bytes(config_.hidden_size, partition.vocabulary.size(), 300,
-                                Weights(precision).precisions.lm_head) +
+                                weights.precisions.lm_head) +
                   static_cast<std::int64_t>(config_.rope_tables.size()) *
                       RopeTable::Bytes(config_.head_dim, 1000) +
                   3 * 1000 * config_.hidden_size * 4);

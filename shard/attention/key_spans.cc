@@ -1,0 +1,142 @@
+#include "shard/attention/key_spans.h"
+
+#include <algorithm>
+
+#include "shard/kernels/attention_kernels.h"
+
+namespace scorecast::shard {
+namespace {
+
+using proto::PlanSegment;
+using proto::SegmentKind;
+
+/// Segments [begin, end) that follow each other, as one text.
+struct Chain {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+};
+
+/// The chain that begins with segment `begin`, without segments after `last`.
+Chain ChainFrom(const std::vector<PlanSegment>& segments, std::int32_t begin, std::int32_t last) {
+  Chain chain = {begin, begin + 1};
+  const auto is_part = [&](const PlanSegment& segment) {
+    return segment.continues || segment.kind == SegmentKind::kPrefix;
+  };
+  while (chain.end <= last && is_part(segments[static_cast<std::size_t>(chain.end)])) {
+    ++chain.end;
+  }
+  return chain;
+}
+
+/// Whether a row sees any of the chain, if it has no window.
+bool SeesChain(const RowPlace& row, const std::vector<PlanSegment>& segments, Chain chain) {
+  return row.segment >= chain.begin &&
+         (row.chain_begin < chain.end ||
+          proto::Sees(segments[static_cast<std::size_t>(row.segment)].kind,
+                      segments[static_cast<std::size_t>(chain.begin)].kind));
+}
+
+/// Adds a chain's spans for the rows [first_row, end_row) of `rows`.
+void AddSpans(const AttendedRows& rows, Chain chain, KeySpan span, std::vector<KeySpan>& spans) {
+  std::int64_t first_position = 0;  // The first that a window shows.
+  if (rows.window) {
+    const auto by_position = [](const RowPlace& a, const RowPlace& b) {
+      return a.position < b.position;
+    };
+    first_position =
+        std::ranges::min_element(rows.places, by_position)->position - *rows.window + 1;
+  }
+  const RowPlace& last_row = rows.places.back();
+  std::int32_t tile = 0;  // Of the chain.
+  for (std::int32_t s = chain.begin; s < chain.end; ++s) {
+    const PlanSegment& segment = rows.sequence.segments[static_cast<std::size_t>(s)];
+    const std::int32_t keys =
+        s == last_row.segment ? last_row.row_in_segment + 1 : segment.compute_end;
+    const std::int32_t tiles = KeyTiles(keys);
+    std::int32_t first = 0;
+    if (rows.window) {
+      const std::int64_t hidden =
+          std::clamp<std::int64_t>(first_position - segment.first_position, 0, keys);
+      // A span that has begun contains all of its later tiles.
+      const bool has_begun = span.tiles > 0 && tile % kSpanTiles != 0;
+      if (!has_begun) {
+        first = hidden == keys ? tiles : static_cast<std::int32_t>(hidden) / kTileKeys;
+      }
+    }
+    if (first > 0) {
+      span.tiles = 0;  // The tiles in front of `first` are left out.
+      tile += first;
+    }
+    while (first < tiles) {
+      if (span.tiles == 0 || tile % kSpanTiles == 0) {
+        span.segment = s;
+        span.first_key = first * kTileKeys;
+        span.tiles = 0;
+        spans.push_back(span);
+      }
+      const std::int32_t taken = std::min(tiles - first, kSpanTiles - tile % kSpanTiles);
+      span.tiles += taken;
+      spans.back().tiles = span.tiles;
+      first += taken;
+      tile += taken;
+    }
+  }
+}
+
+}  // namespace
+
+KeyRange SeenKeys(const RowPlace& row, const std::vector<PlanSegment>& segments, std::int32_t s,
+                  std::optional<std::int64_t> window) {
+  const PlanSegment& segment = segments[static_cast<std::size_t>(s)];
+  KeyRange keys;
+  if (row.segment == s) {
+    keys.end = row.row_in_segment + 1;
+  } else if (s < row.segment &&
+             (s >= row.chain_begin ||
+              proto::Sees(segments[static_cast<std::size_t>(row.segment)].kind, segment.kind))) {
+    keys.end = segment.compute_end;
+  }
+  if (window) {
+    const std::int64_t first = row.position - *window + 1 - segment.first_position;
+    keys.begin = static_cast<std::int32_t>(std::clamp<std::int64_t>(first, 0, keys.end));
+  }
+  return keys;
+}
+
+std::int32_t KeyTiles(std::int32_t keys) { return (keys + kTileKeys - 1) / kTileKeys; }
+
+void FindSpans(const AttendedRows& rows, bool weighted, std::vector<KeySpan>& spans) {
+  const std::vector<PlanSegment>& segments = rows.sequence.segments;
+  // Segment kinds come in the order prefix, block, suffix. The last row's kind therefore sees
+  // everything that any of the rows sees, except the rows' own chains; of these, the first row's
+  // begins earliest.
+  const std::int32_t last = rows.places.back().segment;
+  const std::int32_t first_chain = rows.places.front().chain_begin;
+  const SegmentKind last_kind = segments[static_cast<std::size_t>(last)].kind;
+  for (Chain chain = {0, 0}; chain.end <= last;) {
+    chain = ChainFrom(segments, chain.end, last);
+    const SegmentKind kind = segments[static_cast<std::size_t>(chain.begin)].kind;
+    if (chain.begin < first_chain && !proto::Sees(last_kind, kind)) {
+      continue;  // Other items: there may be many, and none of these rows sees them.
+    }
+    const bool is_block = kind == SegmentKind::kBlock;
+    if (weighted && !is_block) {
+      continue;
+    }
+    KeySpan span;
+    span.weighted = weighted;
+    span.first_row = rows.rows();
+    const std::int32_t end_row = is_block && !weighted ? rows.first_weighted : rows.rows();
+    for (std::int32_t row = weighted ? rows.first_weighted : 0; row < end_row; ++row) {
+      if (SeesChain(rows.places[static_cast<std::size_t>(row)], segments, chain)) {
+        span.first_row = std::min(span.first_row, row);
+        span.end_row = row + 1;
+      }
+    }
+    if (span.first_row < span.end_row) {
+      AddSpans(rows, chain, span, spans);
+    }
+  }
+}
+
+}  // namespace scorecast::shard
