@@ -82,6 +82,7 @@ HeldWeights HoldWeights(const ArithmeticChoice& choice, const Checkpoint& checkp
 
 MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition& partition,
                               const proto::PlanLimits& limits, const HeldWeights& weights) {
+  const Precision layers = weights.precisions.layers;
   MemoryEstimate estimate;
   for (const TensorSpec& tensor : AllTensors(config)) {
     if (tensor.is_required()) {
