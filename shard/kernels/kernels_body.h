@@ -38,7 +38,7 @@ void Add(const float* x, std::int64_t n, float* sum) {
 
 /// x / (1 + exp(minus_u)) · up
 HWY_INLINE Floats SigmoidTimes(Floats x, Floats minus_u, Floats up) {
-  return hn::Mul(hn::Div(x, hn::Add(Exp(minus_u), Broadcast(1.0F))), up);
+  return hn::Mul(hn::Div(x, ExpPlus(minus_u, Broadcast(1.0F))), up);
 }
 
 void SwiGlu(const float* gate, const float* up, std::int64_t n, float* out) {
@@ -102,8 +102,8 @@ void MaxAndSumExp(const float* x, std::int64_t n, float* maximum, double* sum_ex
     const std::int64_t count = begin + kRun < n ? kRun : n - begin;
     total += static_cast<double>(SumOver(count, [&](Floats sum, std::int64_t i, auto lanes) {
       const Floats v = Load(x + begin + i, lanes);
-      const Floats term = Only(lanes, Exp(hn::Sub(v, Broadcast(top))));
-      return NanUnlessFinite(hn::Add(sum, term), v);
+      const Floats more = ExpPlus(hn::Sub(v, Broadcast(top)), sum);
+      return NanUnlessFinite(Select(lanes, more, sum), v);
     }));
   }
   *maximum = top;

@@ -111,11 +111,11 @@ HWY_INLINE Ints LoadInts(const std::int32_t* p, Part part) {
 HWY_INLINE void Store(Floats v, Whole, float* p) { Store(v, p); }
 HWY_INLINE void Store(Floats v, Part part, float* p) { StorePart(v, part.lanes, p); }
 
-/// The lanes that the step is about; the others are zero.
-HWY_INLINE Floats Only(Whole, Floats v) { return v; }
-HWY_INLINE Floats Only(Part part, Floats v) {
+/// v in the lanes that the step is about, and `other` in the others.
+HWY_INLINE Floats Select(Whole, Floats v, Floats /*other*/) { return v; }
+HWY_INLINE Floats Select(Part part, Floats v, Floats other) {
   const auto first = hn::FirstN(FloatTag(), static_cast<std::size_t>(part.lanes));
-  return hn::IfThenElseZero(first, v);
+  return hn::IfThenElse(first, v, other);
 }
 
 /// Calls step(i, Whole()) for each whole vector of n numbers, and step(i, Part()) for the rest.
@@ -169,10 +169,13 @@ HWY_INLINE float SumOver(std::int64_t n, const Step& step) {
   return Sum(Fold(n, Zero(), step, [](Floats a, Floats b) { return hn::Add(a, b); }));
 }
 
-/// exp(x) to about one unit in the last place, after Cephes' expf: x = n·ln 2 + r, a polynomial in
-/// r, and n added to the exponent. Exactly 1 at 0; NaN stays NaN; about 1e-38 for x below -87 and
-/// about 1e38 above 88.
-HWY_INLINE Floats Exp(Floats x) {
+/// exp(x) as a product of two numbers; see Exp.
+struct ExpFactors {
+  Floats near_one;
+  Floats power_of_two;
+};
+
+HWY_INLINE ExpFactors FactorsOfExp(Floats x) {
   x = Larger(Broadcast(-87.0F), x);
   x = Smaller(Broadcast(88.0F), x);
   // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
@@ -188,7 +191,21 @@ HWY_INLINE Floats Exp(Floats x) {
   p = hn::MulAdd(p, r, Broadcast(5.0000001201e-1F));
   p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), Broadcast(1.0F));
   const Ints exponent = hn::Add(hn::BitCast(IntTag(), shifted), hn::Set(IntTag(), 127));
-  return hn::Mul(p, hn::BitCast(FloatTag(), hn::ShiftLeft<23>(exponent)));
+  return {p, hn::BitCast(FloatTag(), hn::ShiftLeft<23>(exponent))};
+}
+
+/// exp(x) to about one unit in the last place, after Cephes' expf: x = n·ln 2 + r, a polynomial in
+/// r, and n added to the exponent. Exactly 1 at 0; NaN stays NaN; about 1e-38 for x below -87 and
+/// about 1e38 above 88.
+HWY_INLINE Floats Exp(Floats x) {
+  const ExpFactors factors = FactorsOfExp(x);
+  return hn::Mul(factors.near_one, factors.power_of_two);
+}
+
+/// exp(x) + y: the bits of Exp(x) added to y, because a product by a power of two is exact.
+HWY_INLINE Floats ExpPlus(Floats x, Floats y) {
+  const ExpFactors factors = FactorsOfExp(x);
+  return hn::MulAdd(factors.near_one, factors.power_of_two, y);
 }
 
 /// tanh(x) to a few units in the last place, after Cephes' tanhf: an odd polynomial near 0, and
@@ -196,7 +213,7 @@ HWY_INLINE Floats Exp(Floats x) {
 HWY_INLINE Floats Tanh(Floats x) {
   const Floats one = Broadcast(1.0F);
   const Floats size = hn::Abs(x);
-  const Floats quotient = hn::Div(Broadcast(2.0F), hn::Add(Exp(hn::Add(size, size)), one));
+  const Floats quotient = hn::Div(Broadcast(2.0F), ExpPlus(hn::Add(size, size), one));
   const Floats far = hn::CopySign(hn::Sub(one, quotient), x);
   const Floats z = hn::Mul(x, x);
   Floats p = hn::MulAdd(z, Broadcast(-5.70498872745e-3F), Broadcast(2.06390887954e-2F));
