@@ -23,8 +23,8 @@ std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBacke
 }
 
 /// With less, oneDNN 2 has no `brgemm` kernel for float32, emulates bfloat16, and adds pairs of
-/// int8 products in 16 bits, which may overflow. The rows of oneDNN 3's `brgemm:avx2` differ
-/// between 64 and 128 rows.
+/// int8 products in 16 bits, which may overflow. Those of oneDNN 3 for AVX2 are not faster than
+/// ours, and in 3.2 a row's bits differ between 64 and 128 rows.
 constexpr ProductNeeds kOneDnnProducts[] = {
     {kFloat32, {kAvx512}}, {kBfloat16, {kAvx512Bf16}}, {kInt8, {kAvx512Vnni}}};
 /// Our own. With AVX2 they are as fast as those of oneDNN 3 and LIBXSMM at every number of rows,
