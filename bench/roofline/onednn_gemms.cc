@@ -61,12 +61,13 @@ dnnl::inner_product_forward::primitive_desc Describe(const dnnl::engine& engine,
                                                      const dnnl::memory::desc& weights) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return {{dnnl::prop_kind::forward_inference,
-           {{task.rows, task.in}, types.x, dnnl::memory::dims{task.in, 1}},
-           weights,
-           {{task.rows, task.width}, types.y, dnnl::memory::dims{task.width, 1}}},
-          attributes,
-          engine};
+  const dnnl::memory::desc x({task.rows, task.in}, types.x, dnnl::memory::dims{task.in, 1});
+  const dnnl::memory::desc y({task.rows, task.width}, types.y, dnnl::memory::dims{task.width, 1});
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, dnnl::prop_kind::forward_inference, x, weights, y, attributes};
+#else
+  return {{dnnl::prop_kind::forward_inference, x, weights, y}, attributes, engine};
+#endif
 }
 
 /// Weights [width, in] in the layout that the library chooses for the task.

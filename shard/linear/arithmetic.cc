@@ -141,24 +141,28 @@ std::string Arithmetic::Heights() const {
 }
 
 std::string Arithmetic::Warning() const {
-  if (choice_.layer_backend != &Backends().back()) {
-    return "";
-  }
-  const std::string begin =
-      std::string(Name(choice_.layers)) +
-      " products have no kernel on this CPU: " + std::string(choice_.layer_backend->name);
-  if (choice_.layers != Precision::kFloat32) {
-    return begin +
-           " widens weights and activations to float32 for each product, which takes longer "
-           "than --dtype f32";
-  }
-  const std::vector<std::int64_t> heights =
-      BackendOf(choice_.layer_backend).Heights(choice_.layers);
-  if (heights.empty() || heights.back() == kMostTileRows) {
-    return "";
-  }
-  return begin + " computes " + std::to_string(heights.back()) +
-         " rows at a time and packs the weights again each time, which is slow";
+  const auto warning = [&](const char* of_what, Precision precision, const BackendEntry* entry) {
+    if (entry != &Backends().back()) {
+      return std::string();
+    }
+    const std::string begin =
+        std::string(Name(precision)) + " products" + of_what +
+        " have no kernel with these instructions: " + std::string(entry->name);
+    if (precision != Precision::kFloat32) {
+      return begin +
+             " widens weights and activations to float32 for each product, which takes "
+             "longer than --dtype f32";
+    }
+    const std::vector<std::int64_t> heights = BackendOf(entry).Heights(precision);
+    if (heights.empty() || heights.back() == kMostTileRows) {
+      return std::string();
+    }
+    return begin + " computes " + std::to_string(heights.back()) +
+           " rows at a time and packs the weights again each time, which is slow";
+  };
+  const std::string of_layers = warning("", choice_.layers, choice_.layer_backend);
+  return of_layers.empty() ? warning(" of the lm-head", choice_.lm_head, choice_.lm_head_backend)
+                           : of_layers;
 }
 
 }  // namespace scorecast::shard

@@ -22,11 +22,12 @@ std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBacke
   }
 }
 
-/// Without these features, oneDNN has either no `brgemm` kernel or one that emulates the products,
-/// which is slow. Its float32 is not used: our own is as fast for many rows, faster for few, and
-/// keeps weights of 16 bits as they are.
+/// With less, oneDNN 2 emulates bfloat16 and adds pairs of int8 products in 16 bits, which may
+/// overflow. Its float32 is not used: our own is as fast for many rows, faster for few, and keeps
+/// weights of 16 bits as they are. The products of oneDNN 3 for AVX2 are not faster than ours, and
+/// in 3.2 a row's bits differ between 64 and 128 rows.
 constexpr ProductNeeds kOneDnnProducts[] = {{kBfloat16, {kAvx512Bf16}}, {kInt8, {kAvx512Vnni}}};
-/// Our own.
+/// Our own. With AVX2 they are as fast as those of oneDNN 3 and LIBXSMM at every number of rows.
 constexpr ProductNeeds kScorecastProducts[] = {
     {kFloat32, {kAvx2}}, {kBfloat16, {kAvx2}}, {kInt8, {}}};
 constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}, {kInt8, {}}};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <unordered_map>
 
 #include <omp.h>
@@ -90,14 +89,19 @@ OneDnnProduct::OfRows OneDnnProduct::Make(std::int64_t rows, int threads) {
       made_.empty()
           ? dnnl::memory::desc({width_, in_}, WeightType(precision_), dnnl::memory::format_tag::any)
           : weight_desc_;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::inner_product_forward::primitive_desc description(
+      Engine(), dnnl::prop_kind::forward_inference, x, weight, y, attributes);
+#else
   const dnnl::inner_product_forward::primitive_desc description(
       {dnnl::prop_kind::forward_inference, x, weight, y}, attributes, Engine());
+#endif
   const std::string kernel = description.impl_info_str();
   if (made_.empty()) {
     kernel_ = kernel;
     weight_desc_ = description.weights_desc();
   }
-  if (std::string_view(kernel).substr(0, 6) != "brgemm") {
+  if (!kernel.starts_with("brg")) {  // "brgemm:" or, since oneDNN 3.3, "brg_matmul:".
     throw dnnl::error(dnnl_unimplemented, "no kernel whose rows keep their bits");
   }
   OfRows made = {.rows = rows, .primitive = dnnl::inner_product_forward(description), .slots = {}};

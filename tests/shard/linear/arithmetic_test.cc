@@ -193,6 +193,9 @@ TEST(Arithmetic, WarnsIfProductsHaveNoKernel) {
   // Nothing is packed yet, so that no panel is known to be low.
   choice.layers = Precision::kFloat32;
   EXPECT_EQ(Arithmetic(kernels, choice, 1).Warning(), "");
+  choice.lm_head = Precision::kBfloat16;
+  EXPECT_THAT(Arithmetic(kernels, choice, 1).Warning(),
+              StartsWith("bf16 products of the lm-head have no kernel"));
 }
 
 // Each runs in a new process in which oneDNN has not been called yet.
