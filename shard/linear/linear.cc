@@ -51,18 +51,20 @@ Linear::Cut Linear::CutProduct(std::int64_t rows, proto::Range chunks, int threa
   constexpr std::int64_t kSmallestTask = 1 << 15;
   const auto first = static_cast<std::size_t>(chunks.begin);
   const auto end = static_cast<std::size_t>(chunks.end);
-  const std::int64_t outputs = starts_[end] - starts_[first];
+  const std::int64_t size = rows * (starts_[end] - starts_[first]) * in_;
+  const std::int64_t wanted =
+      std::clamp<std::int64_t>(size / kSmallestTask, 1, kTasksAThread * threads);
   Cut cut;
   cut.groups = {first_groups_[first], first_groups_[end]};
   const std::int64_t granules = DivideUp(rows, kRowGranule);
   const std::int64_t least_panels = DivideUp(granules * kRowGranule, kMostTileRows);
-  const std::int64_t wanted =
-      std::clamp<std::int64_t>(rows * outputs * in_ / kSmallestTask, 1,
-                               std::max(kTasksAThread * threads, least_panels * chunks.size()));
-  // Parts of almost as many groups each, so that no thread waits for a larger part.
-  const std::int64_t groups_a_part =
-      std::max<std::int64_t>(cut.groups.size() * least_panels / wanted, 1);
-  cut.parts = DivideUp(cut.groups.size(), groups_a_part);
+  // A part is at most as wide as a chunk, unless that is not worth a task.
+  const std::int64_t of_chunk = DivideUp(cut.groups.size(), chunks.size());
+  const std::int64_t of_wanted = cut.groups.size() * least_panels / wanted;
+  const std::int64_t of_smallest =
+      DivideUp(cut.groups.size() * least_panels * kSmallestTask, std::max<std::int64_t>(size, 1));
+  cut.part_groups = std::max({std::min(of_chunk, of_wanted), of_smallest, std::int64_t{1}});
+  cut.parts = DivideUp(cut.groups.size(), cut.part_groups);
   const std::int64_t panels = std::max(least_panels, DivideUp(wanted, cut.parts));
   const std::int64_t height = DivideUp(granules, std::min(panels, granules));
   cut.panels = DivideUp(granules, height);

@@ -78,11 +78,12 @@ class Linear {
     std::int64_t panels = 0;
     std::int64_t height = 0;  ///< Rows of a panel; the last one may be lower.
     std::int64_t parts = 0;
-    proto::Range groups;  ///< All groups of the product.
+    std::int64_t part_groups = 0;  ///< Groups of a part; the last one may be narrower.
+    proto::Range groups;           ///< All groups of the product.
 
     proto::Range Part(std::int64_t part) const {
-      return {groups.begin + groups.size() * part / parts,
-              groups.begin + groups.size() * (part + 1) / parts};
+      const std::int64_t begin = groups.begin + part * part_groups;
+      return {begin, std::min(begin + part_groups, groups.end)};
     }
   };
   struct Panel {

@@ -12,7 +12,7 @@
 namespace scorecast::shard {
 
 /// Rows of gate that stand together in Layer::gate_up. The last block of a chunk may be narrower.
-inline constexpr std::int64_t kGateBlock = 32;
+inline constexpr std::int64_t kGateBlock = 64;
 
 /// This rank's part of one decoder layer. q, kv and i are the widths of the rank's query heads, its
 /// K/V heads and its intermediate range; h is hidden_size. A vector is empty if the layer does not
