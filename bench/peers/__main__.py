@@ -42,7 +42,7 @@ def parse_flags() -> argparse.Namespace:
                         help="a query of Q tokens and N items of T (%(default)s)")
     parser.add_argument("--engines", nargs="+", choices=ALL, metavar="ENGINE",
                         help=f"one or more of: {' '.join(ALL)} (all, but of f32 only scorecast's; with --kernel avx2 all "
-                             "but torch:bf16)")
+                             "but openvino:bf16, which is f32 there, and torch:bf16)")
     parser.add_argument("--decode", action="store_true",
                         help="tokens per second of 1, 4 and 16 completions, by scorecast and llama.cpp")
     add_json_flag(parser)
