@@ -44,7 +44,11 @@ Precision DefaultPrecision(CpuFeatures features) {
       ->second;
 }
 
-ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, Precision precision,
+ProductPrecisions PrecisionsFor(Precision layers, CpuFeatures features) {
+  return {layers, layers == Precision::kInt8 ? DefaultPrecision(features) : layers};
+}
+
+ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, ProductPrecisions precisions,
                                   const BackendSupport& uncached_supports) {
   std::map<std::pair<const BackendEntry*, Precision>, bool> known;
   const auto supports = [&](const BackendEntry& entry, Precision of_products) {
@@ -61,19 +65,10 @@ ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, Precision
     return &*found;
   };
   ArithmeticChoice choice;
-  choice.layers = precision;
-  choice.layer_backend = first(precision);
-  choice.lm_head = precision;
-  choice.lm_head_backend = choice.layer_backend;
-  if (precision == Precision::kInt8) {
-    choice.lm_head = Precision::kBfloat16;
-    choice.lm_head_backend = first(Precision::kBfloat16);
-    // The last backend would widen bfloat16 to float32 in each product.
-    if (choice.lm_head_backend == &table.back()) {
-      choice.lm_head = Precision::kFloat32;
-      choice.lm_head_backend = first(Precision::kFloat32);
-    }
-  }
+  choice.layers = precisions.layers;
+  choice.layer_backend = first(choice.layers);
+  choice.lm_head = precisions.lm_head;
+  choice.lm_head_backend = first(choice.lm_head);
   choice.fallbacks.clear();
   for (const BackendEntry& entry : table) {
     if (supports(entry, choice.layers) && supports(entry, choice.lm_head)) {
@@ -83,19 +78,20 @@ ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, Precision
   return choice;
 }
 
-ArithmeticChoice ChooseArithmetic(Precision precision, CpuFeatures features) {
-  return ChooseArithmetic(Backends(), precision,
+ArithmeticChoice ChooseArithmetic(Precision layers, CpuFeatures features) {
+  return ChooseArithmetic(Backends(), PrecisionsFor(layers, features),
                           [&](const BackendEntry& backend, Precision of_products) {
                             return backend.supports(of_products, features);
                           });
 }
 
-ArithmeticChoice ChooseArithmeticOfEngine(CpuFeatures features, std::optional<Precision> precision,
+ArithmeticChoice ChooseArithmeticOfEngine(CpuFeatures features, std::optional<Precision> layers,
                                           const std::function<bool(bool here)>& on_every_rank) {
   if (features != DetectCpuFeatures()) {
     LimitOneDnn(features);
   }
-  return ChooseArithmetic(Backends(), precision.value_or(DefaultPrecision(features)),
+  return ChooseArithmetic(Backends(),
+                          PrecisionsFor(layers.value_or(DefaultPrecision(features)), features),
                           [&](const BackendEntry& backend, Precision of_products) {
                             return on_every_rank(backend.supports(of_products, features));
                           });

@@ -33,23 +33,27 @@ struct ArithmeticChoice {
 /// for it.
 Precision DefaultPrecision(CpuFeatures features);
 
+/// The precisions of an engine whose layers are `layers`. The lm-head of int8 layers has the
+/// default precision: without products of bfloat16, float32 is as fast and rounds nothing.
+ProductPrecisions PrecisionsFor(Precision layers, CpuFeatures features);
+
 /// Whether a backend can be used for products of a precision.
 using BackendSupport = std::function<bool(const BackendEntry& backend, Precision precision)>;
 
-/// The best choice from `table` for layers of `precision`: for each precision the first backend
-/// that `supports` accepts, which must accept the last one for all of them. Which questions
-/// `supports` is asked depends only on `table`, `precision` and its own earlier results.
-ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, Precision precision,
+/// The best choice from `table`: for each precision the first backend that `supports` accepts,
+/// which must accept the last one for all of them. Which questions `supports` is asked depends only
+/// on `table`, `precisions` and its own earlier results.
+ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, ProductPrecisions precisions,
                                   const BackendSupport& supports);
 
 /// The best choice from Backends() on this CPU if only `features` may be used.
-ArithmeticChoice ChooseArithmetic(Precision precision, CpuFeatures features);
+ArithmeticChoice ChooseArithmetic(Precision layers, CpuFeatures features);
 
 /// The choice of an engine whose ranks all use `features` and no others, to which it limits oneDNN.
-/// If `precision` is absent, it is DefaultPrecision. `on_every_rank` says whether something that
+/// If `layers` is absent, it is DefaultPrecision. `on_every_rank` says whether something that
 /// holds on this rank or not holds on all of them. Must be called before oneDNN is first used.
 ArithmeticChoice ChooseArithmeticOfEngine(
-    CpuFeatures features, std::optional<Precision> precision,
+    CpuFeatures features, std::optional<Precision> layers,
     const std::function<bool(bool here)>& on_every_rank = std::identity());
 
 /// The chosen backends. Keys and values are bfloat16 unless the layers are float32.

@@ -59,7 +59,8 @@ TEST(Backends, TheLastOneSupportsEverything) {
 /// their checks.
 std::string Chosen(Precision precision, CpuFeatures features) {
   const ArithmeticChoice choice = ChooseArithmetic(
-      Backends(), precision, [&](const BackendEntry& entry, Precision of_products) {
+      Backends(), PrecisionsFor(precision, features),
+      [&](const BackendEntry& entry, Precision of_products) {
         return std::ranges::any_of(entry.products, [&](const ProductNeeds& product) {
           return product.precision == of_products && features.Contain(product.needs);
         });
@@ -75,14 +76,14 @@ TEST(ChooseArithmetic, TakesWhatIsFastOnTheCpu) {
   for (const CpuFeatures features : {kHaswell, kAlderLake}) {
     EXPECT_EQ(Chosen(kF32, features), "scorecast, lm-head f32 scorecast");
     EXPECT_EQ(Chosen(kBf16, features), "scorecast, lm-head bf16 scorecast");
-    EXPECT_EQ(Chosen(kInt8, features), "scorecast, lm-head bf16 scorecast");
+    EXPECT_EQ(Chosen(kInt8, features), "scorecast, lm-head f32 scorecast");
   }
   EXPECT_EQ(Chosen(kF32, kSkylakeX), "scorecast, lm-head f32 scorecast");
   EXPECT_EQ(Chosen(kBf16, kSkylakeX), "scorecast, lm-head bf16 scorecast");
-  EXPECT_EQ(Chosen(kInt8, kSkylakeX), "scorecast, lm-head bf16 scorecast");
+  EXPECT_EQ(Chosen(kInt8, kSkylakeX), "scorecast, lm-head f32 scorecast");
   EXPECT_EQ(Chosen(kF32, kCascadeLake), "scorecast, lm-head f32 scorecast");
   EXPECT_EQ(Chosen(kBf16, kCascadeLake), "scorecast, lm-head bf16 scorecast");
-  EXPECT_EQ(Chosen(kInt8, kCascadeLake), "oneDNN, lm-head bf16 scorecast");
+  EXPECT_EQ(Chosen(kInt8, kCascadeLake), "oneDNN, lm-head f32 scorecast");
   for (const CpuFeatures features : {kZen4, kSapphireRapids}) {
     EXPECT_EQ(Chosen(kF32, features), "scorecast, lm-head f32 scorecast");
     EXPECT_EQ(Chosen(kBf16, features), "oneDNN, lm-head bf16 oneDNN");
@@ -116,16 +117,15 @@ TEST(ChooseArithmetic, TakesTheFirstThatSupportsThePrecision) {
   const BackendEntry* slower = &table[1];
   const BackendEntry* any = &table[2];
   using Supported = std::set<std::pair<const BackendEntry*, Precision>>;
-  const auto expect = [&](const Supported& supported, Precision layers,
-                          const BackendEntry* layer_backend, Precision lm_head,
-                          const BackendEntry* lm_head_backend) {
+  const auto expect = [&](const Supported& supported, ProductPrecisions precisions,
+                          const BackendEntry* layer_backend, const BackendEntry* lm_head_backend) {
     const ArithmeticChoice choice =
-        ChooseArithmetic(table, layers, [&](const BackendEntry& backend, Precision precision) {
+        ChooseArithmetic(table, precisions, [&](const BackendEntry& backend, Precision precision) {
           return &backend == any || supported.contains({&backend, precision});
         });
-    EXPECT_EQ(choice.layers, layers);
+    EXPECT_EQ(choice.layers, precisions.layers);
     EXPECT_EQ(choice.layer_backend, layer_backend);
-    EXPECT_EQ(choice.lm_head, lm_head);
+    EXPECT_EQ(choice.lm_head, precisions.lm_head);
     EXPECT_EQ(choice.lm_head_backend, lm_head_backend);
   };
   constexpr Precision kF32 = Precision::kFloat32;
@@ -133,17 +133,17 @@ TEST(ChooseArithmetic, TakesTheFirstThatSupportsThePrecision) {
   constexpr Precision kInt8 = Precision::kInt8;
   const Supported all = {{fast, kF32},    {slower, kF32}, {fast, kBf16},
                          {slower, kBf16}, {fast, kInt8},  {slower, kInt8}};
-  expect(all, kF32, fast, kF32, fast);
-  expect(all, kBf16, fast, kBf16, fast);
-  expect(all, kInt8, fast, kBf16, fast);
+  expect(all, {kF32, kF32}, fast, fast);
+  expect(all, {kBf16, kBf16}, fast, fast);
+  expect(all, {kInt8, kBf16}, fast, fast);
   const Supported some = {{slower, kF32}, {fast, kInt8}, {slower, kInt8}};
-  expect(some, kF32, slower, kF32, slower);
-  expect(some, kBf16, any, kBf16, any);
-  expect(some, kInt8, fast, kF32, slower);
-  expect({{slower, kBf16}, {fast, kF32}}, kInt8, any, kBf16, slower);
-  expect({}, kF32, any, kF32, any);
-  expect({}, kBf16, any, kBf16, any);
-  expect({}, kInt8, any, kF32, any);
+  expect(some, {kF32, kF32}, slower, slower);
+  expect(some, {kBf16, kBf16}, any, any);
+  expect(some, {kInt8, kF32}, fast, slower);
+  expect({{slower, kBf16}, {fast, kF32}}, {kInt8, kBf16}, any, slower);
+  expect({}, {kF32, kF32}, any, any);
+  expect({}, {kBf16, kBf16}, any, any);
+  expect({}, {kInt8, kF32}, any, any);
 }
 
 TEST(DefaultPrecision, IsBfloat16IfThereAreInstructionsForIt) {
