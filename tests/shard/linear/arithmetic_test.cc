@@ -206,7 +206,9 @@ TEST(LimitOneDnnDeath, TakesInstructionsAway) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto ends_with_none = [&](CpuFeatures features) {
     LimitOneDnn(features);
-    std::exit(std::ranges::any_of(kPrecisions, &OneDnnBackend::PassesCheck) ? 1 : 0);
+    const bool has_any = OneDnnBackend::PassesCheck(Precision::kBfloat16) ||
+                         OneDnnBackend::PassesCheck(Precision::kInt8);
+    std::exit(has_any ? 1 : 0);
   };
   EXPECT_EXIT(ends_with_none({}), ::testing::ExitedWithCode(0), "");
   EXPECT_EXIT(ends_with_none(kHaswell), ::testing::ExitedWithCode(0), "");
