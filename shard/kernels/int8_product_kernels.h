@@ -7,9 +7,10 @@ namespace scorecast::shard {
 
 /// Largest number of rows in one Int8Product.
 inline constexpr std::int64_t kMostInt8Rows = 128;
-/// Largest number of products of a byte and an int8 value whose sum always fits into int32.
-inline constexpr std::int64_t kDeepestInt8 = std::int64_t{1} << 16;
-static_assert(kDeepestInt8 * 255 * 128 < std::int64_t{1} << 31);
+/// Largest number of inputs. Σ (x - 128) · w always fits into int32, because x - 128 and w are at
+/// most 127. Σ x · w may wrap around, and wraps back when the offset 128 · Σ w is subtracted.
+inline constexpr std::int64_t kDeepestInt8 = std::int64_t{1} << 17;
+static_assert(kDeepestInt8 * 127 * 128 < std::int64_t{1} << 31);
 /// Bytes that a product may use while it runs.
 inline constexpr std::int64_t kInt8Scratch = 160 * 1024;
 

@@ -144,7 +144,7 @@ std::string Arithmetic::Warning() const {
     const std::string begin =
         std::string(Name(precision)) + " products" + of_what +
         " have no kernel with these instructions: " + std::string(entry->name);
-    if (precision != Precision::kFloat32) {
+    if (precision == Precision::kBfloat16) {
       return begin +
              " widens weights and activations to float32 for each product, which takes "
              "longer than --dtype f32";

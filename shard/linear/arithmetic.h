@@ -22,8 +22,8 @@ struct ArithmeticChoice {
   Precision lm_head = Precision::kFloat32;
   const BackendEntry* layer_backend = &Backends().back();
   const BackendEntry* lm_head_backend = &Backends().back();
-  /// Backends that support both precisions, in the order of their table. Weights of a shape for
-  /// which a backend has no kernel go to the next one of these.
+  /// Backends that support both precisions, in the order of their table; there may be none. Weights
+  /// of a shape for which a backend has no kernel go to the next one of these.
   std::vector<const BackendEntry*> fallbacks = {&Backends().back()};
 
   ProductPrecisions precisions() const { return {layers, lm_head}; }
@@ -40,9 +40,9 @@ ProductPrecisions PrecisionsFor(Precision layers, CpuFeatures features);
 /// Whether a backend can be used for products of a precision.
 using BackendSupport = std::function<bool(const BackendEntry& backend, Precision precision)>;
 
-/// The best choice from `table`: for each precision the first backend that `supports` accepts,
-/// which must accept the last one for all of them. Which questions `supports` is asked depends only
-/// on `table`, `precisions` and its own earlier results.
+/// The best choice from `table`: for each precision the first backend that `supports` accepts, of
+/// which there must be one. Which questions `supports` is asked depends only on `table`,
+/// `precisions` and its own earlier results.
 ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, ProductPrecisions precisions,
                                   const BackendSupport& supports);
 
@@ -80,7 +80,7 @@ class Arithmetic {
   GemmBackend* Make(const BackendEntry* entry, const Kernels& kernels, int threads);
 
   ArithmeticChoice choice_;
-  /// The chosen ones and their fallback.
+  /// The chosen ones and their fallbacks.
   std::map<const BackendEntry*, std::unique_ptr<GemmBackend>> backends_;
   const AttentionKernels& attention_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "proto/base/check.h"
 #include "shard/linear/onednn_backend.h"
 #include "shard/linear/openblas_backend.h"
 #include "shard/linear/packed_backend.h"
@@ -16,6 +17,7 @@ using enum Precision;
 template <typename Backend>
 std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBackend* fallback) {
   if constexpr (std::is_constructible_v<Backend, const Kernels&, int, GemmBackend&>) {
+    proto::Check(fallback != nullptr, "a later backend has the engine's precisions");
     return std::make_unique<Backend>(kernels, threads, *fallback);
   } else {
     return std::make_unique<Backend>(kernels, threads);
@@ -30,7 +32,7 @@ constexpr ProductNeeds kOneDnnProducts[] = {{kBfloat16, {kAvx512Bf16}}, {kInt8, 
 /// Our own. With AVX2 they are as fast as those of oneDNN 3 and LIBXSMM at every number of rows.
 constexpr ProductNeeds kScorecastProducts[] = {
     {kFloat32, {kAvx2}}, {kBfloat16, {kAvx2}}, {kInt8, {}}};
-constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}, {kInt8, {}}};
+constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}};
 
 constexpr BackendEntry kBackends[] = {
     {"oneDNN", kOneDnnProducts, &OneDnnBackend::PassesCheck, &Make<OneDnnBackend>},

@@ -26,7 +26,8 @@ struct BackendEntry {
   bool (*passes_check)(Precision precision);
 
   /// `threads` is the size of the pool that calls it. Weights of a shape for which it has no kernel
-  /// go to `fallback`, which must outlive it. `fallback` is null for the last entry of a table.
+  /// go to `fallback`, which must outlive it. `fallback` is null if no later entry has the engine's
+  /// precisions.
   std::unique_ptr<GemmBackend> (*make)(const Kernels& kernels, int threads, GemmBackend* fallback);
 
   /// The type in which it keeps the weights of a precision that have a type in the checkpoint; not
@@ -40,8 +41,8 @@ struct BackendEntry {
   std::int64_t WeightSize(Precision precision, Dtype stored) const;
 };
 
-/// All libraries, the preferred ones first. The last one supports every precision and shape on any
-/// CPU, and is the fallback of the others.
+/// All libraries, the preferred ones first. For each precision there is one that supports every
+/// shape on any CPU. The last one is slow.
 std::span<const BackendEntry> Backends();
 
 }  // namespace scorecast::shard

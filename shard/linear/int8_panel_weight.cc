@@ -1,8 +1,9 @@
 #include "shard/linear/int8_panel_weight.h"
 
 #include <algorithm>
+#include <string>
 
-#include "proto/base/check.h"
+#include "proto/base/error.h"
 #include "shard/linear/int8_weights.h"
 #include "shard/linear/precision.h"
 
@@ -23,7 +24,10 @@ Int8PanelWeight::Int8PanelWeight(const Kernels& kernels, const WeightSource& sou
       in_(source.in),
       padded_in_(RoundUp(source.in, kernels_.step)),
       scratch_(scratch) {
-  proto::Check(in_ <= kDeepestInt8, "the sums of an int8 weight fit into 32 bits");
+  if (in_ > kDeepestInt8) {
+    throw proto::StartupError("--dtype int8: a weight has too many inputs: " + std::to_string(in_) +
+                              " > " + std::to_string(kDeepestInt8));
+  }
   std::int64_t outputs = 0;
   for (const std::int64_t width : source.widths) {
     chunks_.push_back({.width = width, .first_output = outputs});
@@ -35,7 +39,7 @@ Int8PanelWeight::Int8PanelWeight(const Kernels& kernels, const WeightSource& sou
   packed_.PreferHugePages();
   std::vector<PackScratch> packing;
   for (int thread = 0; thread < pool.threads(); ++thread) {
-    packing.emplace_back(source, Precision::kInt8);
+    packing.emplace_back(source, false);
   }
   pool.ParallelFor(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t index, int thread) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];

@@ -6,6 +6,7 @@
 
 #include <omp.h>
 
+#include "proto/base/check.h"
 #include "shard/linear/gemm_backend.h"
 #include "shard/linear/sample_numbers.h"
 
@@ -24,19 +25,11 @@ const dnnl::engine& Engine() {
 void WorkAlone() { omp_set_num_threads(1); }
 
 DataType InputType(Precision precision) {
-  switch (precision) {
-    case Precision::kFloat32:
-      return DataType::f32;
-    case Precision::kBfloat16:
-      return DataType::bf16;
-    case Precision::kInt8:
-      return DataType::u8;
-  }
-  return DataType::undef;
+  return precision == Precision::kInt8 ? DataType::u8 : DataType::bf16;
 }
 
 DataType WeightType(Precision precision) {
-  return precision == Precision::kInt8 ? DataType::s8 : InputType(precision);
+  return precision == Precision::kInt8 ? DataType::s8 : DataType::bf16;
 }
 
 /// Sample numbers in a precision, as raw bytes.
@@ -57,6 +50,7 @@ std::vector<std::byte> Samples(Precision precision, std::int64_t count) {
 
 OneDnnProduct::OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads)
     : precision_(precision), width_(width), in_(in) {
+  proto::Check(precision != Precision::kFloat32, "oneDNN computes no float32 products");
   WorkAlone();
   try {
     MakeAll(threads);

@@ -6,7 +6,7 @@
 
 #include <cblas.h>
 
-#include "shard/linear/int8_weights.h"
+#include "proto/base/check.h"
 
 namespace scorecast::shard {
 namespace {
@@ -17,7 +17,6 @@ struct Chunk {
   std::int64_t width = 0;
   Heights heights;
   std::byte* rows = nullptr;  // [width, in] in the precision, in the buffer of all chunks.
-  std::vector<float> scales;  // [width]; int8 only
 };
 
 float Widen(std::uint16_t x) { return std::bit_cast<float>(std::uint32_t{x} << 16U); }
@@ -45,27 +44,10 @@ class OpenBlasWeight : public PackedWeight {
     }
     float* wide_x = scratch_[static_cast<std::size_t>(thread)].x.data();
     float* wide_w = scratch_[static_cast<std::size_t>(thread)].w.data();
-    if (precision_ == Precision::kBfloat16) {
-      const auto* from = reinterpret_cast<const std::uint16_t*>(x.Row(first_row));
-      std::transform(from, from + rows * in_, wide_x, &Widen);
-      const auto* weight = reinterpret_cast<const std::uint16_t*>(chunk.rows);
-      std::transform(weight, weight + chunk.width * in_, wide_w, &Widen);
-    } else {
-      const auto* from = reinterpret_cast<const std::uint8_t*>(x.Row(first_row));
-      for (std::int64_t row = 0; row < rows; ++row) {
-        const float scale = x.scales[first_row + row];
-        for (std::int64_t i = row * in_; i < (row + 1) * in_; ++i) {
-          wide_x[i] = static_cast<float>(int{from[i]} - 128) * scale;
-        }
-      }
-      const auto* weight = reinterpret_cast<const std::int8_t*>(chunk.rows);
-      for (std::int64_t o = 0; o < chunk.width; ++o) {
-        const float scale = chunk.scales[static_cast<std::size_t>(o)];
-        for (std::int64_t i = o * in_; i < (o + 1) * in_; ++i) {
-          wide_w[i] = static_cast<float>(weight[i]) * scale;
-        }
-      }
-    }
+    const auto* from = reinterpret_cast<const std::uint16_t*>(x.Row(first_row));
+    std::transform(from, from + rows * in_, wide_x, &Widen);
+    const auto* weight = reinterpret_cast<const std::uint16_t*>(chunk.rows);
+    std::transform(weight, weight + chunk.width * in_, wide_w, &Widen);
     SgemmPanels::Multiply(chunk.heights, wide_x, rows, wide_w, chunk.width, in_, y);
   }
 
@@ -95,6 +77,7 @@ std::vector<std::int64_t> OpenBlasBackend::Heights(Precision /*precision*/) cons
 
 std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const WeightSource& source,
                                                     ThreadPool& pool) {
+  proto::Check(precision != Precision::kInt8, "OpenBLAS computes no int8 products");
   const std::int64_t in = source.in;
   std::vector<Chunk> chunks(source.widths.size());
   const std::int64_t row_bytes = in * ElementSize(precision);
@@ -125,23 +108,17 @@ std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const W
   }
   std::vector<PackScratch> packing;
   for (int thread = 0; thread < pool.threads() && precision != Precision::kFloat32; ++thread) {
-    packing.emplace_back(source, precision);
+    packing.emplace_back(source, false);
   }
   pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
-    Chunk& chunk = chunks[static_cast<std::size_t>(index)];
+    const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
     if (precision == Precision::kFloat32) {
       source.read(index, reinterpret_cast<float*>(chunk.rows));
       return;
     }
     float* rows = packing[static_cast<std::size_t>(thread)].rows.data();
     source.read(index, rows);
-    if (precision == Precision::kBfloat16) {
-      kernels_.to_bf16(rows, chunk.width * in, reinterpret_cast<std::uint16_t*>(chunk.rows));
-    } else {
-      Int8Chunk int8 = QuantizeChunk(kernels_, rows, chunk.width, in);
-      std::ranges::copy(int8.values, reinterpret_cast<std::int8_t*>(chunk.rows));
-      chunk.scales = std::move(int8.scales);
-    }
+    kernels_.to_bf16(rows, chunk.width * in, reinterpret_cast<std::uint16_t*>(chunk.rows));
   });
   return std::make_unique<OpenBlasWeight>(precision, in, std::move(packed), std::move(chunks),
                                           scratch_);

@@ -10,8 +10,8 @@
 
 namespace scorecast::shard {
 
-/// Products by OpenBLAS, on any CPU. OpenBLAS computes in float32 only: weights of other precisions
-/// are stored in them and widened for each call.
+/// Products of float32 and bfloat16 by OpenBLAS, on any CPU. OpenBLAS computes in float32 only:
+/// weights of bfloat16 are widened for each call.
 class OpenBlasBackend : public GemmBackend {
  public:
   OpenBlasBackend(const Kernels& kernels, int threads);

@@ -6,8 +6,7 @@
 
 namespace scorecast::shard {
 
-PackedBackend::PackedBackend(const Kernels& kernels, int threads, GemmBackend& other)
-    : kernels_(kernels), other_(other) {
+PackedBackend::PackedBackend(const Kernels& kernels, int threads) : kernels_(kernels) {
   static_assert(kInt8Scratch <= kProductScratch * std::int64_t{sizeof(float)});
   for (int thread = 0; thread < threads; ++thread) {
     scratch_.emplace_back(static_cast<std::size_t>(kProductScratch));
@@ -16,9 +15,6 @@ PackedBackend::PackedBackend(const Kernels& kernels, int threads, GemmBackend& o
 
 std::unique_ptr<PackedWeight> PackedBackend::Pack(Precision precision, const WeightSource& source,
                                                   ThreadPool& pool) {
-  if (precision == Precision::kInt8 && source.in > kDeepestInt8) {
-    return other_.Pack(precision, source, pool);
-  }
   if (precision == Precision::kInt8) {
     return std::make_unique<Int8PanelWeight>(kernels_, source, pool, scratch_);
   }

@@ -11,11 +11,10 @@
 namespace scorecast::shard {
 
 /// Our own products, of ProductKernels and Int8ProductKernels. Rows keep their bits by
-/// construction, so nothing is checked at start-up. Int8 weights whose sums would not fit into 32
-/// bits go to `other`.
+/// construction, so nothing is checked at start-up.
 class PackedBackend : public GemmBackend {
  public:
-  PackedBackend(const Kernels& kernels, int threads, GemmBackend& other);
+  PackedBackend(const Kernels& kernels, int threads);
 
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
@@ -24,7 +23,6 @@ class PackedBackend : public GemmBackend {
 
  private:
   const Kernels& kernels_;
-  GemmBackend& other_;
   std::vector<PanelWeight::Scratch> scratch_;
 };
 

@@ -127,6 +127,18 @@ TEST_P(RandomLayouts, AgreeForOtherSizes) {
   ExpectTheOracle(config);
 }
 
+// A chunk of gates and ups has whole blocks of them and a narrow one, and each has biases.
+TEST_P(RandomLayouts, AgreeForBlocksOfGates) {
+  proto::ModelConfig config = reference::TinyConfig(GetParam());
+  config.layers.resize(1);
+  config.mlp_bias = true;
+  for (const std::int64_t intermediate : {143, 335}) {
+    SCOPED_TRACE("intermediate " + std::to_string(intermediate));
+    config.intermediate_size = intermediate;
+    ExpectTheOracle(config);
+  }
+}
+
 void RandomLayouts::ExpectTheOracle(const proto::ModelConfig& config) {
   const reference::TempDirectory dir;  // Each rank has its own, with the same weights.
   reference::RandomCheckpoint checkpoint;

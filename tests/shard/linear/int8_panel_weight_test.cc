@@ -14,9 +14,9 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/base/error.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/int8_weights.h"
-#include "shard/linear/openblas_backend.h"
 #include "shard/linear/packed_backend.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/shard/kernels/kernel_sets.h"
@@ -74,8 +74,7 @@ class Int8PanelWeightTest : public KernelsTest {
 
   std::mt19937 random_{7};
   ThreadPool pool_{kThreads};
-  OpenBlasBackend other_{kernels_, kThreads};
-  PackedBackend backend_{kernels_, kThreads, other_};
+  PackedBackend backend_{kernels_, kThreads};
 };
 
 TEST_P(Int8PanelWeightTest, AnyPartHasTheBitsOfAPlainComputation) {
@@ -119,13 +118,17 @@ TEST_P(Int8PanelWeightTest, AnyPartHasTheBitsOfAPlainComputation) {
   }
 }
 
-TEST_P(Int8PanelWeightTest, AWeightTooDeepForItsSumsGoesToTheOtherBackend) {
-  const auto granule = [&](std::int64_t in) {
-    return Pack({2}, in, std::vector<float>(static_cast<std::size_t>(2 * in), 1.0F))
-        ->column_granule();
+TEST_P(Int8PanelWeightTest, AWeightTooDeepForItsSumsIsAStartupFault) {
+  const auto pack = [&](std::int64_t in) {
+    return Pack({2}, in, std::vector<float>(static_cast<std::size_t>(2 * in), 1.0F));
   };
-  EXPECT_EQ(granule(kDeepestInt8), kernels_.int8_products.panel);
-  EXPECT_EQ(granule(kDeepestInt8 + 1), kWholeChunk);
+  EXPECT_NE(pack(kDeepestInt8), nullptr);
+  try {
+    pack(kDeepestInt8 + 1);
+    FAIL() << "no fault";
+  } catch (const proto::StartupError& fault) {
+    EXPECT_STREQ(fault.what(), "--dtype int8: a weight has too many inputs: 131073 > 131072");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Int8PanelWeightTest, ::testing::ValuesIn(UsableKernelSets()),

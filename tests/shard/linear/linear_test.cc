@@ -44,9 +44,6 @@ constexpr int kMostThreads = 4;
 struct Kind {
   Precision precision = Precision::kFloat32;
   const BackendEntry* backend = nullptr;
-
-  /// The last backend widens to float32 what is narrower.
-  bool widens() const { return backend == &Backends().back(); }
 };
 
 std::ostream& operator<<(std::ostream& out, const Kind& kind) {
@@ -213,15 +210,14 @@ std::vector<RoundedRow> Rounded(Precision precision, const Matrix& rows) {
 }
 
 /// Tolerance of a product whose terms' absolute values add up to `sizes`.
-double Tolerance(Kind kind, std::int64_t in, double result, double sizes) {
-  if (kind.precision == Precision::kInt8 && !kind.widens()) {
+double Tolerance(Precision precision, std::int64_t in, double result, double sizes) {
+  if (precision == Precision::kInt8) {
     return std::abs(result) * Gamma(3);  // A sum of integers is exact; its conversion to float32
                                          // and two scales are not.
   }
   // A product, then additions in any order: each term goes through at most `in` of them, then the
-  // sum through a factor and one more. Int8 values times their scales are rounded before.
-  const std::int64_t before = kind.precision == Precision::kInt8 ? 2 : 0;
-  return sizes * Gamma(in + 2 + before) + static_cast<double>(in) * testing::kSmallestNormal;
+  // sum through a factor and one more.
+  return sizes * Gamma(in + 2) + static_cast<double>(in) * testing::kSmallestNormal;
 }
 
 class LinearTest : public ::testing::TestWithParam<Kind> {
@@ -264,7 +260,7 @@ TEST_P(LinearTest, AgreesWithFloat64) {
           }
           const double scale = rounded_x[row].scale * weights[o].scale;
           ASSERT_NEAR(y[row][o], expected * scale,
-                      Tolerance(kind, in, expected * scale, sizes * scale))
+                      Tolerance(kind.precision, in, expected * scale, sizes * scale))
               << "row " << row << ", output " << o;
         }
       }

@@ -16,7 +16,6 @@
 #include <gtest/gtest.h>
 
 #include "shard/kernels/kernels.h"
-#include "shard/linear/openblas_backend.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/shard/bf16.h"
 #include "tests/shard/kernels/kernel_sets.h"
@@ -62,8 +61,7 @@ class PackedBackendTest : public KernelsTest {
 
   std::mt19937 random_{11};
   ThreadPool pool_{kThreads};
-  OpenBlasBackend other_{kernels_, kThreads};
-  PackedBackend backend_{kernels_, kThreads, other_};
+  PackedBackend backend_{kernels_, kThreads};
 };
 
 /// Numbers that bfloat16 and float16 both have: k / 2⁹ with |k| < 2⁷.

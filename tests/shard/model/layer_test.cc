@@ -345,6 +345,32 @@ TEST_P(LoadLayerTest, ReadsTheRanksSlices) {
   }
 }
 
+/// A bfloat16 tensor as float32, with numbers that bfloat16 does not have.
+StoredTensor Wider(const StoredTensor& tensor) {
+  StoredTensor wider = {"F32", tensor.shape, {}};
+  for (std::size_t i = 0; i < tensor.bytes.size(); i += 2) {
+    wider.bytes += "\x34\x12" + tensor.bytes.substr(i, 2);
+  }
+  return wider;
+}
+
+// The parts of one product may have different types in the checkpoint: no number is rounded.
+TEST(LoadLayer, TensorsOfSeveralTypesAreHeldExactly) {
+  for (const char* wide : {"self_attn.q_proj", "self_attn.v_proj", "self_attn.o_proj",
+                           "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
+    const Model model(BiasedConfig());
+    model.Edit([&](StoredTensors& tensors) {
+      StoredTensor& tensor = tensors.at("model.layers.1." + std::string(wide) + ".weight");
+      tensor = Wider(tensor);
+    });
+    Packer packer(Precision::kFloat32);
+    for (int rank = 0; rank < 3; ++rank) {
+      SCOPED_TRACE(std::string(wide) + ", rank " + std::to_string(rank));
+      ExpectSlices(model, rank, 3, packer);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, LoadLayerTest,
                          ::testing::Values(Precision::kFloat32, Precision::kBfloat16,
                                            Precision::kInt8),
