@@ -131,7 +131,7 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
     constexpr std::int64_t kLine = 64;
     chunks[i].width = source.widths[i];
     chunks[i].product = Product(precision, chunks[i].width, in);
-    if (chunks[i].product == nullptr || in > kDeepestInt8) {
+    if (chunks[i].product == nullptr || (precision == Precision::kInt8 && in > kDeepestInt8)) {
       return other_.Pack(precision, source, pool);
     }
     chunks[i].offset = bytes;
