@@ -14,8 +14,7 @@ namespace scorecast::shard {
 /// Bytes that one rank needs to compute the largest plan.
 ///
 /// Not counted: optional tensors, padding of packed weights, and each thread's scratch (tiles of
-/// products; rows and weights that OpenBLAS widens to float32 if oneDNN lacks a kernel for the
-/// precision).
+/// products; rows and weights that a backend widens).
 struct MemoryEstimate {
   std::int64_t weights = 0;      ///< The rank's slices, as packed, and vectors.
   std::int64_t activations = 0;  ///< Buffers for the largest plan.

@@ -238,7 +238,7 @@ TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
     EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", dtype})),
                 ContainsRegex(std::string("^dtype ") + dtype + " by (oneDNN [0-9.]+ |scorecast |OpenBLAS )"));
   }
-  // The kernels' instruction set decides which dtype `auto` is.
+  // The kernels' instructions decide which dtype `auto` is.
   EXPECT_THAT(LogOf(RunWith(model_, {})),
               ::testing::AnyOf(
                   ContainsRegex(
