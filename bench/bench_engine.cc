@@ -21,9 +21,10 @@ BenchEngine::BenchEngine(const EngineOptions& options)
   if (!precision) {
     throw proto::StartupError("the engine does not compute in " + options.dtype);
   }
+  shard::CpuFeatures features;
+  proto::StartupPhase(group_, [&] { features = launcher::FeaturesFromFlag(options.kernel); });
   shard::RankEngineOptions rank;
-  rank.arithmetic =
-      shard::AgreeOnArithmetic(group_, launcher::FeaturesFromFlag(options.kernel), precision);
+  rank.arithmetic = shard::AgreeOnArithmetic(group_, features, precision);
   features_ = rank.arithmetic.features;
   products_ = rank.arithmetic.products;
   weights_ = shard::HoldWeights(products_, shard::Checkpoint::Open(options.model_dir), config_);

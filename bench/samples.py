@@ -1,4 +1,4 @@
-"""Statistics of repeated measurements, the same as in samples.h."""
+"""Statistics of repeated measurements; the medians are the same as in samples.h."""
 from __future__ import annotations
 
 import math

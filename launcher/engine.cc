@@ -43,9 +43,11 @@ void LogMissingFeatures(const proto::Communicator& group, shard::CpuFeatures min
     return;
   }
   const auto lacking = std::ranges::find_if(ranks, [&](int bits) { return bits != all.bits(); });
-  spdlog::info("all ranks compute with {}, because rank {} has no {}",
-               shard::BestKernelSet(agreed).name, lacking - ranks.begin(),
-               shard::Names(all - shard::CpuFeatures::FromBits(*lacking)));
+  // The kernels may be the same with these features, but libraries do not use them either.
+  spdlog::info("all ranks compute with {} and without {}, because rank {} has none",
+               shard::BestKernelSet(agreed).name,
+               shard::Names(all - shard::CpuFeatures::FromBits(*lacking)),
+               lacking - ranks.begin());
 }
 
 void LogReranker(const coordinator::ServerOptions& options) {

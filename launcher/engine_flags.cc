@@ -34,14 +34,6 @@ std::string RankTimeoutFault(const std::string& text) {
   return is_off ? "" : CLI::Range(1.0, 86400.0)(text);
 }
 
-std::vector<std::string> KernelNames() {
-  std::vector<std::string> names = {"auto"};
-  for (const KernelSet& set : shard::KernelSets()) {
-    names.emplace_back(set.name);
-  }
-  return names;
-}
-
 void AddWatchFlags(CLI::App& app, shard::WatchLimits& watch) {
   app.add_option_function<double>(
          "--rank-timeout",
@@ -81,6 +73,14 @@ void AddChunkFlags(CLI::App& app, coordinator::ChunkOptions& chunks) {
 }
 
 }  // namespace
+
+std::vector<std::string> KernelNames() {
+  std::vector<std::string> names = {"auto"};
+  for (const KernelSet& set : shard::KernelSets()) {
+    names.emplace_back(set.name);
+  }
+  return names;
+}
 
 void AddSpecialTokensFlag(CLI::App& app, coordinator::SpecialTokensInText& special_tokens) {
   app.add_option_function<std::string>(

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "coordinator/request/server_options.h"
 #include "shard/kernels/kernels.h"
@@ -46,6 +47,9 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags);
 
 /// Throws StartupError if flags contradict each other.
 void CheckEngineFlags(const EngineFlags& flags);
+
+/// Values of --kernel: "auto" and the names of the kernel sets.
+std::vector<std::string> KernelNames();
 
 /// The features of this CPU that kernels and libraries may use: those that the kernel set named by
 /// --kernel needs, or all of them for "auto" and for the first set of the table. Throws

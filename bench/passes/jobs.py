@@ -15,7 +15,6 @@ from bench.progress import progress
 from bench.worker_process import WorkerFailed, WorkerProcess
 
 DTYPES = ["f32", "bf16", "int8"]
-BYTES = {"f32": 4, "bf16": 2, "int8": 1}  # Per weight.
 FAST_LIBRARIES = {"f32": ["onednn", "openblas"], "bf16": ["onednn"], "int8": ["onednn"]}
 
 

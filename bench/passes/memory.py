@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.passes.jobs import BYTES, Jobs, Layout
+from bench.passes.jobs import Jobs, Layout
 from bench.progress import progress
 
 ONE_ITEM, HUNDRED_ITEMS = "300+1x10", "300+100x10"
@@ -28,7 +28,7 @@ class MemoryStep:
 class MemoryFigures:
     dtype: str
     layout: Layout
-    packed_weights: float  # Bytes of all ranks' product weights in that dtype.
+    packed_weights: float  # Bytes of all ranks' product weights, as the engine holds them.
     steps: list[MemoryStep] = field(default_factory=list)
 
     def added_by_items(self) -> float:
@@ -52,7 +52,7 @@ def run_memory(jobs: Jobs, dtypes: list[str], layouts: list[Layout]) -> list[Mem
                 job = jobs.start_if_any(dtype, layout, "--sample-memory", stack=stack)
                 if not job:
                     break
-                figures = MemoryFigures(dtype, layout, job.info["weight_elements"] * BYTES[dtype])
+                figures = MemoryFigures(dtype, layout, job.info["weight_bytes"])
                 figures.steps.append(_step("start-up", job.info["start"]))
                 for workload in [ONE_ITEM, HUNDRED_ITEMS, *WORKLOADS] + [LONG_REQUEST] * LONG_REQUESTS:
                     progress(f"memory: {job.name}, {workload}")

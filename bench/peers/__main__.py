@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.kernel_sets import add_kernel_flag
 from bench.peers import decoding
-from bench.peers.engines import ALL, DEFAULT, REFERENCE, Bench, ConversionFailed
+from bench.peers.engines import ALL, DEFAULT, REFERENCE, Bench, ConversionFailed, EnvironmentIncomplete
 from bench.peers.report import EngineFigures, Figures, document, table
 from bench.peers.workload import Workload
 from bench.progress import progress
@@ -109,12 +109,13 @@ def main() -> int:
     bench = Bench(flags.scorecast, flags.scorecast_worker, flags.shape, flags.kernel, flags.models, flags.work, flags.threads)
     order = random.Random(flags.seed)
     try:
+        bench.check(flags.engines)
         if flags.decode:
             decoded = decoding.run(bench, flags.engines, flags.rounds, order)
             print_result(decoding.table_of(bench, *decoded), decoding.document_of(bench, *decoded), flags.json)
             return 0
         figures = run(flags, bench, order)
-    except (WorkerFailed, ConversionFailed) as fault:
+    except (WorkerFailed, ConversionFailed, EnvironmentIncomplete) as fault:
         print(f"bench/run peers: {fault}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -54,12 +54,21 @@ class Bench:
         environment = os.environ | {"OMP_NUM_THREADS": str(self.threads), "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
         environment |= kernel_sets.environment(self.kernel)
         if tool == "llama.cpp" and self.kernel != kernel_sets.AUTO:
-            # A build with these instructions only: see make_environment.
-            packages = Path(sys.prefix) / self.kernel
-            if not packages.is_dir():
-                raise ConversionFailed(f"llama.cpp was not built for {self.kernel}: there is no {packages}")
-            environment["PYTHONPATH"] = str(packages)
+            environment["PYTHONPATH"] = str(self._llama_packages())
         return environment
+
+    def check(self, names: list[str]) -> None:
+        """Raises EnvironmentIncomplete if a build is missing that one of these engines needs."""
+        if self.kernel != kernel_sets.AUTO and any(name.startswith("llama.cpp:") for name in names):
+            self._llama_packages()
+
+    def _llama_packages(self) -> Path:
+        """The packages of a build for the kernel set. Without them, Python would take the build for this CPU."""
+        packages = Path(sys.prefix) / self.kernel
+        if not (packages / "llama_cpp").is_dir():
+            raise EnvironmentIncomplete(f"llama.cpp was not built for {self.kernel}: there is no {packages}/llama_cpp, "
+                                        "which bench/peers/make_environment makes")
+        return packages
 
     def _command(self, tool: str, dtype: str) -> list[str]:
         if tool == "scorecast":
@@ -98,3 +107,7 @@ class Bench:
 
 class ConversionFailed(Exception):
     """The message names the output and its log, in one line."""
+
+
+class EnvironmentIncomplete(Exception):
+    """The message names what is missing, in one line."""

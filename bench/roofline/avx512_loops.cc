@@ -1,6 +1,3 @@
-#include <iterator>
-#include <numeric>
-
 #include <immintrin.h>
 
 #include "bench/roofline/chains.h"
@@ -43,7 +40,11 @@ std::uint64_t Avx512Sum(const std::uint64_t* words, std::int64_t count) {
   }
   alignas(64) std::uint64_t lanes[kLane];
   _mm512_store_si512(lanes, sums[0]);
-  return std::accumulate(std::begin(lanes), std::end(lanes), std::uint64_t{0});
+  std::uint64_t sum = 0;  // Without std::accumulate: see tests/weak_symbols.sh.
+  for (const std::uint64_t lane : lanes) {
+    sum += lane;
+  }
+  return sum;
 }
 
 }  // namespace scorecast::bench

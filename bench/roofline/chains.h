@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -18,7 +18,7 @@ void RunChains(std::int64_t iterations, Vector zero, Step step) {
     return sum;
   };
   [&]<std::size_t... kI>(std::index_sequence<kI...>) {
-    std::array<Vector, kChains> sums = {((void)kI, zero)...};
+    Vector sums[kChains] = {((void)kI, zero)...};
     for (std::int64_t i = 0; i < iterations; ++i) {
       ((sums[kI] = next(sums[kI])), ...);
     }

@@ -19,14 +19,10 @@ std::vector<Product> ProductsOfPass(const proto::ModelConfig& config,
   return products;
 }
 
-double WeightElements(const proto::ModelConfig& config, const proto::Partition& partition) {
-  return OperationsOf(ProductsOfPass(config, partition, 1, 1)) / 2;
-}
-
 double WeightBytes(const proto::ModelConfig& config, const proto::Partition& partition,
                    std::int64_t layer_element, std::int64_t lm_head_element) {
   const double layers = OperationsOf(ProductsOfPass(config, partition, 1, 0)) / 2;
-  const double lm_head = WeightElements(config, partition) - layers;
+  const double lm_head = OperationsOf(ProductsOfPass(config, partition, 1, 1)) / 2 - layers;
   return layers * static_cast<double>(layer_element) +
          lm_head * static_cast<double>(lm_head_element);
 }

@@ -24,11 +24,8 @@ std::vector<Product> ProductsOfPass(const proto::ModelConfig& config,
                                     const proto::Partition& partition, std::int64_t rows,
                                     std::int64_t reads);
 
-/// Elements of the weights of a rank's products, including the lm-head.
-double WeightElements(const proto::ModelConfig& config, const proto::Partition& partition);
-
-/// Bytes of those weights, if an element takes `layer_element` bytes in layers and
-/// `lm_head_element` bytes in the lm-head.
+/// Bytes of the weights of a rank's products, if an element takes `layer_element` bytes in layers
+/// and `lm_head_element` bytes in the lm-head.
 double WeightBytes(const proto::ModelConfig& config, const proto::Partition& partition,
                    std::int64_t layer_element, std::int64_t lm_head_element);
 

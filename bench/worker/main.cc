@@ -18,6 +18,7 @@
 #include "bench/worker/memory_peak.h"
 #include "bench/worker/mpi_meter.h"
 #include "bench/worker/session.h"
+#include "launcher/engine_flags.h"
 #include "proto/mpi/communicator.h"
 #include "proto/mpi/mpi_environment.h"
 
@@ -42,7 +43,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--dtype", flags.dtype, "Precision of the products")
       ->check(CLI::IsMember(bench::EngineDtypes()))
       ->capture_default_str();
-  app.add_option("--kernel", flags.kernel, "As the executable's --kernel")->capture_default_str();
+  app.add_option("--kernel", flags.kernel, "As the executable's --kernel")
+      ->check(CLI::IsMember(launcher::KernelNames()))
+      ->capture_default_str();
   app.add_option("--threads", flags.threads, "Threads of each rank")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

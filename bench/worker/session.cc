@@ -82,12 +82,10 @@ Session::Session(BenchEngine& engine, std::string dtype, MemoryPeak* peak)
     : engine_(engine), dtype_(std::move(dtype)), peak_(peak) {}
 
 json Session::Hello() {
-  double elements = 0;
   double bytes = 0;
   for (int rank = 0; rank < engine_.group().size(); ++rank) {
     const proto::Partition partition =
         proto::MakePartition(engine_.config(), rank, engine_.group().size());
-    elements += WeightElements(engine_.config(), partition);
     bytes += WeightBytes(engine_.config(), partition, engine_.weights().layer_size,
                          engine_.weights().lm_head_size);
   }
@@ -97,7 +95,6 @@ json Session::Hello() {
           {"layers", engine_.config().num_hidden_layers()},
           {"ranks", engine_.group().size()},
           {"threads", engine_.pool().threads()},
-          {"weight_elements", elements},
           {"weight_bytes", bytes},
           {"start", TakeReports()}};
 }

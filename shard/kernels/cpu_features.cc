@@ -24,6 +24,7 @@ constexpr std::pair<CpuFeature, std::string_view> kNames[] = {
 
 /// Registers that CPUID gives for a leaf; zeros if the CPU does not have it.
 struct CpuId {
+  CpuId() = default;
   CpuId(unsigned leaf, unsigned subleaf) {
     __get_cpuid_count(leaf, subleaf, &eax, &ebx, &ecx, &edx);
   }
@@ -66,9 +67,9 @@ CpuFeatures DetectCpuFeatures() {
   CpuFeatures features;
 #if defined(__x86_64__)
   // GCC 12 does not know AVX-VNNI and AMX by name. For all others, it also asks whether the
-  // operating system keeps their registers.
+  // operating system keeps their registers. AVX-VNNI has those of AVX2.
   const CpuId basic(7, 0);
-  const CpuId extended(7, 1);
+  const CpuId extended = basic.eax >= 1 ? CpuId(7, 1) : CpuId();  // EAX: the last subleaf.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
       !__builtin_cpu_supports("f16c") || !__builtin_cpu_supports("bmi") ||
       !__builtin_cpu_supports("bmi2")) {

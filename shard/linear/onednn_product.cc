@@ -1,7 +1,7 @@
 #include "shard/linear/onednn_product.h"
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 #include <unordered_map>
 
 #include <omp.h>
@@ -46,6 +46,21 @@ std::vector<std::byte> Samples(Precision precision, std::int64_t count) {
   return bytes;
 }
 
+/// The products of a row of bytes with `width` rows of signed bytes, as the bits of the sums.
+std::vector<std::uint32_t> ExactSums(const std::byte* x, const std::byte* weights,
+                                     std::int64_t width, std::int64_t in) {
+  std::vector<std::uint32_t> sums;
+  for (std::int64_t output = 0; output < width; ++output, weights += in) {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = 0; i < in; ++i) {
+      sum += static_cast<std::uint32_t>(std::to_integer<std::int32_t>(x[i]) *
+                                        static_cast<std::int8_t>(weights[i]));
+    }
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
 }  // namespace
 
 OneDnnProduct::OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads)
@@ -54,7 +69,7 @@ OneDnnProduct::OneDnnProduct(Precision precision, std::int64_t width, std::int64
   WorkAlone();
   try {
     MakeAll(threads);
-    is_usable_ = RowsKeepTheirBits();
+    is_usable_ = PassesSelfCheck();
   } catch (const dnnl::error&) {
     // oneDNN has no kernel for this shape: is_usable_ stays false.
   }
@@ -110,7 +125,7 @@ OneDnnProduct::OfRows OneDnnProduct::Make(std::int64_t rows, int threads) {
   return made;
 }
 
-bool OneDnnProduct::RowsKeepTheirBits() {
+bool OneDnnProduct::PassesSelfCheck() {
   // Sixteen different rows, computed at different places in products of every height.
   const auto row_bytes = static_cast<std::size_t>(in_ * ElementSize(precision_));
   const std::vector<std::byte> rows = Samples(precision_, kRowGranule * in_);
@@ -135,6 +150,12 @@ bool OneDnnProduct::RowsKeepTheirBits() {
   for (std::int64_t place = 0; place < kRowGranule; ++place) {
     std::copy_n(y.data() + static_cast<std::size_t>(place) * width, width,
                 expected.data() + row_at(place, 0) * width);
+  }
+  // All rows have the same kernel, so one of them shows whether it saturates.
+  if (precision_ == Precision::kInt8 &&
+      !std::ranges::equal(std::span(expected).first(width),
+                          ExactSums(rows.data(), weight_rows.data(), width_, in_))) {
+    return false;
   }
   const auto keeps_bits = [&](std::int64_t height, std::int64_t turn) {
     compute(height, turn);

@@ -24,7 +24,7 @@ class OneDnnProduct {
   OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads);
 
   /// Whether oneDNN has a kernel for this shape on this CPU, and the self-check found that a row's
-  /// bits do not depend on its place or on the number of rows.
+  /// bits do not depend on its place or on the number of rows, and that sums of int8 are exact.
   bool is_usable() const { return is_usable_; }
 
   std::int64_t packed_bytes() const { return static_cast<std::int64_t>(weight_desc_.get_size()); }
@@ -63,8 +63,9 @@ class OneDnnProduct {
   OfRows Make(std::int64_t rows, int threads);
   void MakeAll(int threads);
   /// Removes the primitives of less than a granule of rows that give a row other bits than the
-  /// larger primitives do. Returns false if the larger ones do not agree with each other.
-  bool RowsKeepTheirBits();
+  /// larger primitives do. Returns false if the larger ones do not agree with each other, or if
+  /// their sums of int8 are not exact.
+  bool PassesSelfCheck();
 
   Precision precision_;
   std::int64_t width_;

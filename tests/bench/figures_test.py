@@ -1,10 +1,14 @@
-"""Figures that the benches in Python compute from their samples."""
+"""Figures that the benches in Python compute from their samples, and what holds engines to a kernel set."""
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
 from bench import kernel_sets
 from bench.kernels.tables import KernelFigures, markdown
 from bench.passes.jobs import Layout
 from bench.passes.pass_bench import PassFigures
+from bench.peers.engines import ALL, Bench, EnvironmentIncomplete
 from bench.samples import percentile
 
 
@@ -33,6 +37,24 @@ class KernelSets(unittest.TestCase):
         self.assertEqual(kernel_sets.environment("avx512_bf16"), {})
         self.assertEqual(kernel_sets.environment("avx2")["ONEDNN_MAX_CPU_ISA"], "AVX2")
         self.assertEqual(kernel_sets.environment("avx2")["OPENBLAS_CORETYPE"], "Haswell")
+
+
+class Peers(unittest.TestCase):
+    def bench(self, kernel):
+        return Bench(Path("scorecast"), Path("worker"), "0.5b", kernel, Path("models"), Path("work"), 2)
+
+    def test_llama_is_never_that_of_this_cpu_if_held_to_avx2(self):
+        with tempfile.TemporaryDirectory() as prefix, mock.patch("sys.prefix", prefix):
+            bench = self.bench("avx2")
+            (Path(prefix) / "avx2").mkdir()  # Of a build that failed.
+            self.assertRaises(EnvironmentIncomplete, bench.check, ALL)
+            self.assertRaises(EnvironmentIncomplete, bench.environment, "llama.cpp")
+            bench.check(["scorecast:f32", "torch:f32"])
+            self.bench("auto").check(ALL)
+            (Path(prefix) / "avx2" / "llama_cpp").mkdir()
+            bench.check(ALL)
+            self.assertEqual(bench.environment("llama.cpp")["PYTHONPATH"], f"{prefix}/avx2")
+            self.assertEqual(bench.environment("torch")["ATEN_CPU_CAPABILITY"], "avx2")
 
 
 class Kernels(unittest.TestCase):

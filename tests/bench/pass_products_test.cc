@@ -36,7 +36,7 @@ TEST(PassProducts, MultiplyEveryRowByEveryWeightIfAllRowsAreRead) {
   const std::int64_t weights = 3 * (kOtherWeights + 2 * kKeys * kHidden) + kVocabulary * kHidden;
   EXPECT_EQ(Operations(7, 7), 2.0 * 7 * weights);
   const proto::ModelConfig config = Config();
-  EXPECT_EQ(WeightElements(config, proto::MakePartition(config, 0, 1)), weights);
+  EXPECT_EQ(WeightBytes(config, proto::MakePartition(config, 0, 1), 1, 1), weights);
 }
 
 TEST(PassProducts, RowsThatAreNotReadNeedNoLogits) {

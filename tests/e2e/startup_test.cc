@@ -238,7 +238,7 @@ TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
     EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", dtype})),
                 ContainsRegex(std::string("^dtype ") + dtype + " by (oneDNN [0-9.]+ |scorecast |OpenBLAS )"));
   }
-  // The kernels' instruction set decides which dtype `auto` is.
+  // The kernels' instructions decide which dtype `auto` is.
   EXPECT_THAT(LogOf(RunWith(model_, {})),
               ::testing::AnyOf(
                   ContainsRegex(
@@ -273,6 +273,31 @@ TEST_F(Startup, KernelSets) {
       }
     }
   }
+}
+
+// As on two hosts, of which one has an older CPU.
+TEST_F(Startup, RanksUseTheKernelsThatAllOfThemHave) {
+  const std::vector<std::string> arguments = {"batch",     "--model",  model_,  "--input",
+                                              input_,      "--output", output_, "--dtype",
+                                              "int8"};
+  Command command = ScorecastCommand(arguments, 1);
+  command.arguments.insert(command.arguments.end(), {":", "-n", "1"});
+  std::vector<std::string> of_older = ScorecastCommand(arguments).arguments;
+  of_older.insert(of_older.end(), {"--kernel", "generic"});
+  command.arguments.insert(command.arguments.end(), of_older.begin(), of_older.end());
+  const ProcessResult result = testing::Run(command);
+  EXPECT_THAT(LogOf(result), ContainsRegex("^dtype int8 by scorecast .*, kernels generic[,;]"));
+  if (LogOf(RunWith(model_, {})).find("kernels generic") == std::string::npos) {
+    EXPECT_THAT(result.err, ContainsRegex("all ranks compute with generic and without AVX2[A-Z0-9, "
+                                          "-]*, because rank 1 has none"));
+  }
+}
+
+TEST_F(Startup, WarnsOfProductsWithoutAKernel) {
+  EXPECT_THAT(RunWith(model_, {"--kernel", "generic", "--dtype", "bf16"}).err,
+              HasSubstr("bf16 products have no kernel with these instructions: OpenBLAS widens"));
+  EXPECT_THAT(RunWith(model_, {"--dtype", "int8", "--kernel", "auto"}).err,
+              ::testing::Not(HasSubstr("int8 products have no kernel")));
 }
 
 TEST_F(Startup, TheLogNamesTheHeightsOfProducts) {

@@ -1,5 +1,5 @@
-// Compares the engine with itself in cases that need not give the same bits: results differ only in
-// the last digits of float32.
+// What the ranks agree on. Compares the engine with itself in cases that need not give the same bits:
+// results differ only in the last digits of float32.
 
 #include <cmath>
 #include <cstdint>
@@ -28,6 +28,18 @@ const std::vector<TokenId> kLabels = {3, 7, 300};
 
 std::vector<TokenId> Tokens(std::uint64_t seed, std::size_t count) {
   return reference::RandomTokens(seed, count, kVocabSize);
+}
+
+// Ranks use the features that all of them have. This limits oneDNN for the whole process, whose other
+// tests do not use it.
+TEST(AgreeOnArithmetic, IntersectsTheFeatures) {
+  using enum shard::CpuFeature;
+  const auto group = proto::Communicator::World();
+  const shard::CpuFeatures of_ranks[] = {{kAvx2, kAvxVnni}, {kAvx2, kAvx512}};
+  const auto agreed = shard::AgreeOnArithmetic(
+      group, of_ranks[group.rank() % 2] & shard::DetectCpuFeatures(), shard::Precision::kFloat32);
+  const shard::CpuFeatures all = group.size() == 1 ? of_ranks[0] : shard::CpuFeatures{kAvx2};
+  EXPECT_EQ(agreed.features, all & shard::DetectCpuFeatures()) << shard::Names(agreed.features);
 }
 
 class EngineAgreement : public ::testing::Test {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <stdexcept>
@@ -23,6 +24,19 @@ proto::PlanLimits TestLimits(std::int32_t max_rows) {
           .max_reads = max_rows + 256,
           .pass_kv_rows = 16 * (max_rows + 256),
           .kept_kv_rows = 8192};
+}
+
+shard::CpuFeatures FeaturesOfTests() {
+  const shard::CpuFeatures features = shard::DetectCpuFeatures();
+  const char* name = std::getenv("SCORECAST_TEST_KERNEL");
+  if (name == nullptr) {
+    return features;
+  }
+  const auto set = std::ranges::find(shard::KernelSets(), name, &shard::KernelSet::name);
+  if (set == shard::KernelSets().end()) {
+    throw std::invalid_argument(std::string("no kernel set is called ") + name);
+  }
+  return set->needs & features;  // Without some of them, the tests run with the next set.
 }
 
 Engine::Engine(const std::filesystem::path& model_dir, Options options)

@@ -21,6 +21,10 @@ namespace scorecast::testing {
 /// Limits of the tests' plans, small enough that sequences need several passes.
 proto::PlanLimits TestLimits(std::int32_t max_rows);
 
+/// The features of this CPU, or those that the kernel set needs which SCORECAST_TEST_KERNEL in the
+/// environment names.
+shard::CpuFeatures FeaturesOfTests();
+
 /// The engine of a model directory on all ranks of the job. Every rank calls the same methods with
 /// the same arguments.
 class Engine {
@@ -29,7 +33,7 @@ class Engine {
     int threads = 2;
     std::int32_t max_rows = 512;
     /// For scorecast's own kernels. oneDNN is limited by the first engine of the process.
-    shard::CpuFeatures features = shard::DetectCpuFeatures();
+    shard::CpuFeatures features = FeaturesOfTests();
     shard::Precision precision = shard::Precision::kFloat32;
     shard::RowExchange::Transport transport = shard::RowExchange::Transport::kFastest;
     std::int64_t max_logit_bytes = proto::kMaxLogitBytes;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -32,6 +34,8 @@ using proto::PackedSequence;
 using proto::RowLogits;
 using proto::TokenId;
 using shard::Precision;
+
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
 
 std::filesystem::path Family(const std::string& name) {
   return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
@@ -148,22 +152,11 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precis
                          reference::ReadReferenceConfig(model), precision);
 }
 
-// Ranks use the features that all of them have.
-TEST(AgreeOnArithmetic, IntersectsTheFeatures) {
-  using enum shard::CpuFeature;
-  const auto group = proto::Communicator::World();
-  const shard::CpuFeatures of_ranks[] = {{kAvx2, kAvxVnni}, {kAvx2, kAvx512}};
-  const auto agreed = shard::AgreeOnArithmetic(
-      group, of_ranks[group.rank() % 2] & shard::DetectCpuFeatures(), Precision::kFloat32);
-  const shard::CpuFeatures all = group.size() == 1 ? of_ranks[0] : shard::CpuFeatures{kAvx2};
-  EXPECT_EQ(agreed.features, all & shard::DetectCpuFeatures()) << shard::Names(agreed.features);
-}
-
 TEST(AgreeOnArithmetic, ChoosesTheSameOnEveryRank) {
   const auto group = proto::Communicator::World();
-  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+  for (const Precision precision : kPrecisions) {
     const auto [features, products] =
-        shard::AgreeOnArithmetic(group, shard::DetectCpuFeatures(), precision);
+        shard::AgreeOnArithmetic(group, FeaturesOfTests(), precision);
     EXPECT_EQ(products.layers, precision);
     EXPECT_TRUE(products.layer_backend->supports(products.layers, features));
     EXPECT_TRUE(products.lm_head_backend->supports(products.lm_head, features));
@@ -192,6 +185,19 @@ INSTANTIATE_TEST_SUITE_P(All, EnginePrecision,
                                                      std::get<1>(test.param));
                          });
 
+/// Cells of a row: of float32 the largest error, else the mean, the 99th percentile and the largest.
+std::string CellsOf(Precision precision, const Errors& errors) {
+  char cells[64];
+  if (precision == Precision::kFloat32) {
+    EXPECT_LE(errors.largest, 1e-4);
+    std::snprintf(cells, sizeof(cells), " | %.0e", errors.largest);
+  } else {
+    std::snprintf(cells, sizeof(cells), " | %.3f | %.2f | %.2f", errors.mean, errors.most,
+                  errors.largest);
+  }
+  return cells;
+}
+
 class EngineFigures : public ::testing::TestWithParam<const char*> {};
 
 // Prints the rows of a table in docs/numerics.md:
@@ -204,22 +210,13 @@ TEST_P(EngineFigures, Errors) {
   }
   const PackedSequence sequence = EveryRow(oracle.config().vocab_size);
   std::string row = std::string("| ") + GetParam();
-  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+  for (const Precision precision : kPrecisions) {
     Engine engine(model, {.precision = precision});
     const std::vector<double> found = LogProbsOf(engine, sequence);
     if (!engine.is_root()) {
       continue;
     }
-    const Errors errors = ErrorsOf(found, LogProbsOf(oracle, sequence));
-    char cells[64];
-    if (precision == Precision::kFloat32) {
-      EXPECT_LE(errors.largest, 1e-4);
-      std::snprintf(cells, sizeof(cells), " | %.0e", errors.largest);
-    } else {
-      std::snprintf(cells, sizeof(cells), " | %.3f | %.2f | %.2f", errors.mean, errors.most,
-                    errors.largest);
-    }
-    row += cells;
+    row += CellsOf(precision, ErrorsOf(found, LogProbsOf(oracle, sequence)));
   }
   if (proto::Communicator::World().is_root()) {
     std::printf("%s |\n", row.c_str());
@@ -227,6 +224,41 @@ TEST_P(EngineFigures, Errors) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EngineFigures, ::testing::ValuesIn(reference::kGoldenFamilies));
+
+class KernelSetFigures : public ::testing::TestWithParam<shard::KernelSet> {};
+
+// Prints the rows of another table in docs/numerics.md, with the errors of all families together:
+//   engine_precision_test --gtest_filter='*KernelSetFigures*' | grep '^|'
+TEST_P(KernelSetFigures, Errors) {
+  const shard::CpuFeatures features = GetParam().needs;
+  if (!shard::DetectCpuFeatures().Contain(features)) {
+    GTEST_SKIP() << "this CPU has no " << shard::Names(features - shard::DetectCpuFeatures());
+  }
+  if (proto::Communicator::World().size() > 1) {
+    GTEST_SKIP() << "the table is that of one rank";
+  }
+  std::vector<double> exact;
+  std::map<Precision, std::vector<double>> found;
+  for (const char* family : reference::kGoldenFamilies) {
+    const std::filesystem::path model = Family(family);
+    const reference::ReferenceModel oracle(model);
+    const PackedSequence sequence = EveryRow(oracle.config().vocab_size);
+    std::ranges::copy(LogProbsOf(oracle, sequence), std::back_inserter(exact));
+    for (const Precision precision : kPrecisions) {
+      Engine engine(model, {.features = features, .precision = precision});
+      std::ranges::copy(LogProbsOf(engine, sequence), std::back_inserter(found[precision]));
+    }
+  }
+  std::string row = "| `" + std::string(GetParam().name) + "`";
+  for (const Precision precision : kPrecisions) {
+    row += CellsOf(precision, ErrorsOf(found[precision], exact));
+  }
+  std::printf("%s |\n", row.c_str());
+}
+
+// After the other suites, because the first engine limits oneDNN for all.
+INSTANTIATE_TEST_SUITE_P(All, KernelSetFigures, ::testing::ValuesIn(shard::KernelSets()),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 // Real models have channels a hundred times as large as the others.
 TEST(EngineOutliers, DoNotReduceThePrecisionOfOtherChannels) {

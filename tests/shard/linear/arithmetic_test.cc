@@ -6,11 +6,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "shard/linear/onednn_backend.h"
+#include "shard/runtime/thread_pool.h"
 #include "tests/shard/kernels/made_up_cpus.h"
 
 namespace scorecast::shard {
@@ -201,6 +203,28 @@ TEST(Arithmetic, WarnsIfProductsHaveNoKernel) {
   choice.lm_head = Precision::kBfloat16;
   EXPECT_THAT(Arithmetic(kernels, choice, 1).Warning(),
               StartsWith("bf16 products of the lm-head have no kernel"));
+}
+
+// The run with OpenBLAS's AVX2 kernels has low panels only, that with those of AVX-512 has not.
+TEST(Arithmetic, WarnsIfOpenBlasHasLowPanelsOnly) {
+  Arithmetic arithmetic(KernelsFor(DetectCpuFeatures()), ArithmeticChoice(), 1);
+  ThreadPool pool(1);
+  WeightSource source;
+  source.widths = {64};
+  source.in = 256;
+  source.read = [](std::int64_t, float* rows) { std::fill_n(rows, 64 * 256, 1.0F); };
+  arithmetic.layer_backend().Pack(Precision::kFloat32, source, pool);
+  const std::vector<std::int64_t> heights =
+      arithmetic.layer_backend().Heights(Precision::kFloat32);
+  ASSERT_FALSE(heights.empty());
+  EXPECT_THAT(arithmetic.Heights(), HasSubstr(" " + std::to_string(heights.back()) + ", lm-head"));
+  if (heights.back() == kMostTileRows) {
+    EXPECT_EQ(arithmetic.Warning(), "");
+  } else {
+    EXPECT_THAT(arithmetic.Warning(),
+                ::testing::AllOf(StartsWith("f32 products have no kernel"),
+                                 HasSubstr("computes " + std::to_string(heights.back()) + " rows")));
+  }
 }
 
 // Each runs in a new process in which oneDNN has not been called yet.

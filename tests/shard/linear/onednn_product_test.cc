@@ -31,6 +31,9 @@ TEST(OneDnnProduct, IsNotUsableWithoutAvx512) {
   if (!IsHeldToAvx2()) {
     GTEST_SKIP() << "oneDNN is not held to AVX2 by ONEDNN_MAX_CPU_ISA";
   }
+  if (dnnl_version()->major > 2) {
+    GTEST_SKIP() << "newer versions have other kernels, and check them like those for AVX-512";
+  }
   for (const Precision precision : kPrecisions) {
     EXPECT_FALSE(OneDnnProduct(precision, 64, 256, 1).is_usable()) << Name(precision);
     EXPECT_FALSE(Supports(precision)) << Name(precision);
