@@ -5,7 +5,6 @@
 
 #include <dnnl.hpp>
 
-#include "shard/kernels/int8_product_kernels.h"
 #include "shard/linear/int8_weights.h"
 #include "shard/linear/onednn_product.h"
 #include "shard/runtime/aligned_buffer.h"
@@ -24,13 +23,15 @@ struct Chunk {
   std::vector<std::int32_t> offsets;  // [width]; int8 only
 };
 
-/// Limits of oneDNN's instructions, the highest first, and the features that each needs. The last
-/// one leaves no product that passes the check.
+/// Limits of oneDNN's instructions, the highest first, and the features that each needs.
 constexpr std::pair<CpuFeatures, dnnl::cpu_isa> kOneDnnLimits[] = {
     {{kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16, kAmxInt8, kAmxBf16},
      dnnl::cpu_isa::avx512_core_amx},
     {{kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16}, dnnl::cpu_isa::avx512_core_bf16},
     {{kAvx2, kAvx512, kAvx512Vnni}, dnnl::cpu_isa::avx512_core_vnni},
+    {{kAvx2, kAvx512}, dnnl::cpu_isa::avx512_core},
+    {{kAvx2, kAvxVnni}, dnnl::cpu_isa::avx2_vnni},
+    {{kAvx2}, dnnl::cpu_isa::avx2},
     {{}, dnnl::cpu_isa::sse41},
 };
 
@@ -130,7 +131,7 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
     constexpr std::int64_t kLine = 64;
     chunks[i].width = source.widths[i];
     chunks[i].product = Product(precision, chunks[i].width, in);
-    if (chunks[i].product == nullptr || (precision == Precision::kInt8 && in > kDeepestInt8)) {
+    if (chunks[i].product == nullptr || in > kDeepestInt8) {
       return other_.Pack(precision, source, pool);
     }
     chunks[i].offset = bytes;
@@ -140,22 +141,29 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
   packed.PreferHugePages();
   std::vector<PackScratch> scratch;
   for (int thread = 0; thread < pool.threads(); ++thread) {
-    scratch.emplace_back(source, precision == Precision::kBfloat16);
+    scratch.emplace_back(source, precision);
   }
   pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
     Chunk& chunk = chunks[static_cast<std::size_t>(index)];
-    auto& [rows, narrow] = scratch[static_cast<std::size_t>(thread)];
+    auto& [rows, rounded] = scratch[static_cast<std::size_t>(thread)];
     std::byte* to = packed.data() + chunk.offset;
     source.read(index, rows.data());
-    if (precision == Precision::kBfloat16) {
-      kernels_.to_bf16(rows.data(), chunk.width * in, narrow.data());
-      chunk.weight = chunk.product->Pack(narrow.data(), to);
-      return;
+    switch (precision) {
+      case Precision::kFloat32:
+        chunk.weight = chunk.product->Pack(rows.data(), to);
+        return;
+      case Precision::kBfloat16:
+        kernels_.to_bf16(rows.data(), chunk.width * in, rounded.data());
+        chunk.weight = chunk.product->Pack(rounded.data(), to);
+        return;
+      case Precision::kInt8: {
+        Int8Chunk int8 = QuantizeChunk(kernels_, rows.data(), chunk.width, in);
+        chunk.weight = chunk.product->Pack(int8.values.data(), to);
+        chunk.scales = std::move(int8.scales);
+        chunk.offsets = std::move(int8.offsets);
+        return;
+      }
     }
-    Int8Chunk int8 = QuantizeChunk(kernels_, rows.data(), chunk.width, in);
-    chunk.weight = chunk.product->Pack(int8.values.data(), to);
-    chunk.scales = std::move(int8.scales);
-    chunk.offsets = std::move(int8.offsets);
   });
   return std::make_unique<OneDnnWeight>(kernels_, std::move(packed), std::move(chunks));
 }

@@ -17,7 +17,7 @@ class OneDnnProduct;
 /// Does nothing if ONEDNN_MAX_CPU_ISA is set, which takes precedence.
 void LimitOneDnn(CpuFeatures features);
 
-/// Products of bfloat16 and int8 by oneDNN. Weights of a shape for which oneDNN has no suitable kernel go to `other`.
+/// Products by oneDNN. Weights of a shape for which oneDNN has no suitable kernel go to `other`.
 class OneDnnBackend : public GemmBackend {
  public:
   OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& other);

@@ -6,7 +6,6 @@
 
 #include <omp.h>
 
-#include "proto/base/check.h"
 #include "shard/linear/gemm_backend.h"
 #include "shard/linear/sample_numbers.h"
 
@@ -25,11 +24,19 @@ const dnnl::engine& Engine() {
 void WorkAlone() { omp_set_num_threads(1); }
 
 DataType InputType(Precision precision) {
-  return precision == Precision::kInt8 ? DataType::u8 : DataType::bf16;
+  switch (precision) {
+    case Precision::kFloat32:
+      return DataType::f32;
+    case Precision::kBfloat16:
+      return DataType::bf16;
+    case Precision::kInt8:
+      return DataType::u8;
+  }
+  return DataType::undef;
 }
 
 DataType WeightType(Precision precision) {
-  return precision == Precision::kInt8 ? DataType::s8 : DataType::bf16;
+  return precision == Precision::kInt8 ? DataType::s8 : InputType(precision);
 }
 
 /// Sample numbers in a precision, as raw bytes.
@@ -65,7 +72,6 @@ std::vector<std::uint32_t> ExactSums(const std::byte* x, const std::byte* weight
 
 OneDnnProduct::OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads)
     : precision_(precision), width_(width), in_(in) {
-  proto::Check(precision != Precision::kFloat32, "oneDNN computes no float32 products");
   WorkAlone();
   try {
     MakeAll(threads);

@@ -12,15 +12,15 @@
 
 namespace scorecast::shard {
 
-/// oneDNN's products of one width and depth, of bfloat16 or int8: one primitive for each multiple of kRowGranule rows
+/// oneDNN's products of one width and depth: one primitive for each multiple of kRowGranule rows
 /// and for a few smaller numbers of rows, all made in advance, and one packed weight layout that
 /// all of them use. The primitives are inner products: their `brgemm` kernels give a row the same
 /// bits for every number of rows. Other kernels of oneDNN do not, and are rejected.
 class OneDnnProduct {
  public:
-  /// y [rows, width] = x [rows, in] · Wᵀ. Bfloat16 gives float32; int8 (bytes times signed bytes)
-  /// gives int32. `precision` is not kFloat32. `threads` is the number of threads that may call
-  /// Multiply at the same time.
+  /// y [rows, width] = x [rows, in] · Wᵀ. Float32 and bfloat16 give float32; int8 (bytes times
+  /// signed bytes) gives int32. `threads` is the number of threads that may call Multiply at the
+  /// same time.
   OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads);
 
   /// Whether oneDNN has a kernel for this shape on this CPU, and the self-check found that a row's
@@ -29,9 +29,9 @@ class OneDnnProduct {
 
   std::int64_t packed_bytes() const { return static_cast<std::int64_t>(weight_desc_.get_size()); }
 
-  /// Packs `rows`, dense [width, in] of bfloat16 or int8 values according to the precision, into
-  /// `to` for Multiply. `to` is [packed_bytes()] and must outlive the returned memory object. Any
-  /// thread may call it.
+  /// Packs `rows`, dense [width, in] of float32, bfloat16 or int8 values according to the
+  /// precision, into `to` for Multiply. `to` is [packed_bytes()] and must outlive the returned
+  /// memory object. Any thread may call it.
   dnnl::memory Pack(const void* rows, std::byte* to) const;
 
   /// `rows` is 1 … kMostTileRows; x and y have room for RoundUpRows(rows) rows. `thread` is below
