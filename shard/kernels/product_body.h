@@ -124,8 +124,9 @@ struct Tile {
   float* y = nullptr;
   std::int64_t y_stride = 0;
   bool first = false;  ///< Whether the sums start at 0, else at y.
-  /// What is fetched into the cache meanwhile: `next_step` bytes for each pair of inputs and, if the
-  /// tile has several panels, for each of them, `next_bytes` apart. May lie behind the weight's end.
+  /// What is fetched into the cache meanwhile: `next_step` bytes for each pair of inputs and, if
+  /// the tile has several panels, for each of them, `next_bytes` apart. May lie behind the weight's
+  /// end.
   const std::byte* next = nullptr;
   std::int64_t next_bytes = 0;
   std::int64_t next_step = 0;

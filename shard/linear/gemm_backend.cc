@@ -4,11 +4,11 @@
 
 namespace scorecast::shard {
 
-PackScratch::PackScratch(const WeightSource& source, Precision precision) {
+PackScratch::PackScratch(const WeightSource& source, bool narrows) {
   const std::int64_t widest = *std::ranges::max_element(source.widths);
   const auto size = static_cast<std::size_t>(widest * source.in);
   rows = AlignedBuffer<float>(size);
-  rounded = AlignedBuffer<std::uint16_t>(precision == Precision::kBfloat16 ? size : 0);
+  narrow = AlignedBuffer<std::uint16_t>(narrows ? size : 0);
 }
 
 }  // namespace scorecast::shard

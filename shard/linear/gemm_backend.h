@@ -52,13 +52,13 @@ class PackedWeight {
                         std::int64_t chunk, proto::Range columns, float* y, int thread) const = 0;
 };
 
-/// Buffers with which one thread packs a weight: its rows as read, and rounded. They are reused
+/// Buffers with which one thread packs a weight: its rows as read, and in 16 bits. They are reused
 /// from chunk to chunk, because fresh memory pages for each chunk would cost more.
 struct PackScratch {
-  PackScratch(const WeightSource& source, Precision precision);
+  PackScratch(const WeightSource& source, bool narrows);
 
-  AlignedBuffer<float> rows;             // [widest chunk, in]
-  AlignedBuffer<std::uint16_t> rounded;  // [widest chunk, in]; bfloat16 only
+  AlignedBuffer<float> rows;            // [widest chunk, in]
+  AlignedBuffer<std::uint16_t> narrow;  // [widest chunk, in]; empty unless `narrows`
 };
 
 /// A library that multiplies matrices.

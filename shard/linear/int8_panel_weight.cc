@@ -39,7 +39,7 @@ Int8PanelWeight::Int8PanelWeight(const Kernels& kernels, const WeightSource& sou
   packed_.PreferHugePages();
   std::vector<PackScratch> packing;
   for (int thread = 0; thread < pool.threads(); ++thread) {
-    packing.emplace_back(source, Precision::kInt8);
+    packing.emplace_back(source, false);
   }
   pool.ParallelFor(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t index, int thread) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];

@@ -13,8 +13,9 @@ namespace scorecast::shard {
 /// A weight of int8 numbers in the layout of Int8ProductKernels. Its sums are exact.
 class Int8PanelWeight : public PackedWeight {
  public:
-  /// Reads, rounds and packs `source` on all threads of the pool. `scratch` has a buffer of at least
-  /// kInt8Scratch bytes for each thread. StartupError if `source` has more than kDeepestInt8 inputs.
+  /// Reads, rounds and packs `source` on all threads of the pool. `scratch` has a buffer of at
+  /// least kInt8Scratch bytes for each thread. StartupError if `source` has more than kDeepestInt8
+  /// inputs.
   Int8PanelWeight(const Kernels& kernels, const WeightSource& source, ThreadPool& pool,
                   std::vector<AlignedBuffer<float>>& scratch);
 

@@ -131,7 +131,7 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
     constexpr std::int64_t kLine = 64;
     chunks[i].width = source.widths[i];
     chunks[i].product = Product(precision, chunks[i].width, in);
-    if (chunks[i].product == nullptr || in > kDeepestInt8) {
+    if (chunks[i].product == nullptr || (precision == Precision::kInt8 && in > kDeepestInt8)) {
       return other_.Pack(precision, source, pool);
     }
     chunks[i].offset = bytes;
@@ -141,11 +141,11 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
   packed.PreferHugePages();
   std::vector<PackScratch> scratch;
   for (int thread = 0; thread < pool.threads(); ++thread) {
-    scratch.emplace_back(source, precision);
+    scratch.emplace_back(source, precision == Precision::kBfloat16);
   }
   pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
     Chunk& chunk = chunks[static_cast<std::size_t>(index)];
-    auto& [rows, rounded] = scratch[static_cast<std::size_t>(thread)];
+    auto& [rows, narrow] = scratch[static_cast<std::size_t>(thread)];
     std::byte* to = packed.data() + chunk.offset;
     source.read(index, rows.data());
     switch (precision) {
@@ -153,8 +153,8 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
         chunk.weight = chunk.product->Pack(rows.data(), to);
         return;
       case Precision::kBfloat16:
-        kernels_.to_bf16(rows.data(), chunk.width * in, rounded.data());
-        chunk.weight = chunk.product->Pack(rounded.data(), to);
+        kernels_.to_bf16(rows.data(), chunk.width * in, narrow.data());
+        chunk.weight = chunk.product->Pack(narrow.data(), to);
         return;
       case Precision::kInt8: {
         Int8Chunk int8 = QuantizeChunk(kernels_, rows.data(), chunk.width, in);

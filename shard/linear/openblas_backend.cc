@@ -108,7 +108,7 @@ std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const W
   }
   std::vector<PackScratch> packing;
   for (int thread = 0; thread < pool.threads() && precision != Precision::kFloat32; ++thread) {
-    packing.emplace_back(source, precision);
+    packing.emplace_back(source, false);
   }
   pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
     const Chunk& chunk = chunks[static_cast<std::size_t>(index)];

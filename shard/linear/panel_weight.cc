@@ -100,8 +100,7 @@ PanelWeight::PanelWeight(const Kernels& kernels, Precision precision, const Weig
   panels_.PreferHugePages();
   std::vector<PackScratch> packing;
   for (int thread = 0; thread < pool.threads(); ++thread) {
-    // The second buffer is for every type of 16 bits.
-    packing.emplace_back(source, type == Dtype::kF32 ? Precision::kFloat32 : Precision::kBfloat16);
+    packing.emplace_back(source, type != Dtype::kF32);
   }
   const auto chunks = static_cast<std::int64_t>(source.widths.size());
   pool.ParallelFor(chunks, [&](std::int64_t chunk, int thread) {

@@ -189,9 +189,9 @@ TEST(Arithmetic, WarnsIfProductsHaveNoKernel) {
   const Kernels& kernels = KernelsFor(DetectCpuFeatures());
   ArithmeticChoice choice;  // By OpenBLAS.
   choice.layers = Precision::kBfloat16;
-  EXPECT_THAT(Arithmetic(kernels, choice, 1).Warning(),
-              ::testing::AllOf(StartsWith("bf16 products have no kernel"),
-                               HasSubstr("OpenBLAS widens")));
+  EXPECT_THAT(
+      Arithmetic(kernels, choice, 1).Warning(),
+      ::testing::AllOf(StartsWith("bf16 products have no kernel"), HasSubstr("OpenBLAS widens")));
   for (const Precision precision : {Precision::kBfloat16, Precision::kInt8}) {
     const BackendEntry* one_dnn = Entry("oneDNN");
     EXPECT_EQ(Arithmetic(kernels, {.layers = precision, .layer_backend = one_dnn}, 1).Warning(),
@@ -214,16 +214,16 @@ TEST(Arithmetic, WarnsIfOpenBlasHasLowPanelsOnly) {
   source.in = 256;
   source.read = [](std::int64_t, float* rows) { std::fill_n(rows, 64 * 256, 1.0F); };
   arithmetic.layer_backend().Pack(Precision::kFloat32, source, pool);
-  const std::vector<std::int64_t> heights =
-      arithmetic.layer_backend().Heights(Precision::kFloat32);
+  const std::vector<std::int64_t> heights = arithmetic.layer_backend().Heights(Precision::kFloat32);
   ASSERT_FALSE(heights.empty());
   EXPECT_THAT(arithmetic.Heights(), HasSubstr(" " + std::to_string(heights.back()) + ", lm-head"));
   if (heights.back() == kMostTileRows) {
     EXPECT_EQ(arithmetic.Warning(), "");
   } else {
-    EXPECT_THAT(arithmetic.Warning(),
-                ::testing::AllOf(StartsWith("f32 products have no kernel"),
-                                 HasSubstr("computes " + std::to_string(heights.back()) + " rows")));
+    EXPECT_THAT(
+        arithmetic.Warning(),
+        ::testing::AllOf(StartsWith("f32 products have no kernel"),
+                         HasSubstr("computes " + std::to_string(heights.back()) + " rows")));
   }
 }
 

@@ -66,8 +66,8 @@ TEST(OneDnnProduct, Int8IsExact) {
   if (!Supports(Precision::kInt8)) {
     GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no int8 by oneDNN";
   }
-  for (const std::int64_t in : {std::int64_t{2}, std::int64_t{17}, std::int64_t{100},
-                                std::int64_t{1000}, kDeepestInt8}) {
+  for (const std::int64_t in :
+       {std::int64_t{2}, std::int64_t{17}, std::int64_t{100}, std::int64_t{1000}, kDeepestInt8}) {
     constexpr std::int64_t kWidth = 33;
     const OneDnnProduct product(Precision::kInt8, kWidth, in, 1);
     ASSERT_TRUE(product.is_usable());
