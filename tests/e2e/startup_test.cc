@@ -210,7 +210,7 @@ TEST_F(Startup, FaultsOfTheCommandLine) {
 TEST_F(Startup, LimitsThatCannotBeHeldInMemory) {
   // 128 layers of 2 x 16384 numbers of two bytes are 8 MiB of K/V for a token: 128 TiB for the
   // longest sequence that the flag allows, and 128 GiB in one layer for the largest pass. The
-  // program sees this from config.json alone.
+  // program sees this before it reads a weight.
   json config = json::parse(ReadFile(model_ / "config.json"));
   config["num_hidden_layers"] = 128;
   config["num_attention_heads"] = 64;
