@@ -588,8 +588,7 @@ TEST_P(AttendTile, FoldedSpansAreSoftmax) {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         if (!seen[r].empty()) {
           SCOPED_TRACE("row " + std::to_string(r) + ", size " + std::to_string(size));
-          // A span's sums and those so far are rescaled and added as a tile's are.
-          ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(rows[r], seen[r], 2 * kSpans + 2 * kSpans));
+          ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(rows[r], seen[r], 2 * kSpans));
         }
       }
     }
@@ -614,6 +613,48 @@ TEST_P(AttendTile, FoldKeepsNonFiniteScores) {
       Fold(span, rows);
       EXPECT_FALSE(std::isfinite(rows[0].output[0] / rows[0].sum())) << bad << ", " << is_first;
     }
+  }
+}
+
+// A row's maximum follows only scores that are above it by more than the slack, and the first tile
+// that it sees sets it. The decision is the row's own: rows beside it need theirs raised, or not.
+TEST_P(AttendTile, MaximumIsRaisedBeyondTheSlack) {
+  const std::int64_t head_dim = 16;
+  constexpr std::array<float, 6> kScores = {-1000, -996, -995.5F, -991.75F, -991.5F, 3};
+  constexpr std::array<float, 6> kMaxima = {-1000, -1000, -995.5F, -995.5F, -995.5F, 3};
+  std::vector<Row> rows = RandomRows(7, head_dim);
+  for (Row& row : rows) {
+    row.query.assign(row.query.size(), 0.0F);
+  }
+  rows[3].query[0] = 1;  // The others have the score 0, or half of that of row 3.
+  rows[5].query[0] = 0.5F;
+  Row alone = rows[3];
+  std::vector<testing::VisibleKey> seen;
+  std::vector<Tile> tiles;  // Must outlive `seen`.
+  tiles.reserve(kScores.size());
+  for (std::size_t t = 0; t < kScores.size(); ++t) {
+    Tile& tile = tiles.emplace_back(RandomTile(head_dim));
+    for (std::size_t i = 0; i < kTileKeys; ++i) {
+      const float score = kScores[t] - static_cast<float>(i == 40 ? 0 : i % 8);
+      tile.plain_keys[i].assign(static_cast<std::size_t>(head_dim), 0.0F);
+      // Two elements, because bfloat16 does not have all of these numbers.
+      tile.plain_keys[i][0] = type_.Round(score);
+      tile.plain_keys[i][1] = score - tile.plain_keys[i][0];
+    }
+    tile.Pack();
+  }
+  rows[3].query[1] = 1;
+  alone.query[1] = 1;
+  for (std::size_t t = 0; t < kScores.size(); ++t) {
+    const int visible = t % 2 == 0 ? kTileKeys : 41;
+    std::vector<int> all(rows.size(), kTileKeys);
+    all[3] = visible;
+    Attend(tiles[t], rows, all);
+    AttendAlone(tiles[t], alone, visible);
+    Append(tiles[t], visible, seen);
+    EXPECT_EQ(rows[3].maximum(), kMaxima[t]) << "tile " << t;
+    ASSERT_TRUE(rows[3].SameSums(alone)) << "tile " << t;
+    ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(alone, seen, static_cast<std::int64_t>(t) + 1));
   }
 }
 
