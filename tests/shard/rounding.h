@@ -25,8 +25,8 @@ inline constexpr double kExpError = 3 * kUnitRoundoff;
 inline constexpr double kExpFloor = 2e-38;
 
 /// Relative error of the kernels' tanh, which is e / (e + 2) with e = exp(2 |x|) - 1: at most that
-/// of e, and those of the sum and of the quotient. Found: 2.97 · 2⁻²⁴ over float32 numbers, with
-/// fused operations and without.
+/// of e, and those of the sum and of the quotient. Found: 3.02 · 2⁻²⁴ over all float32 numbers from
+/// 0.001 to 12, and less below and above, with fused operations and without.
 inline constexpr double kTanhError = 4 * kUnitRoundoff;
 
 /// Length of the longest chain of additions when a kernel sums `n` numbers: first lane by lane in
