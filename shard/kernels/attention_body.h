@@ -188,7 +188,8 @@ HWY_INLINE float RaiseMaximum(Floats best, float* state) {
 }
 
 /// Turns a row's scores into weights relative to the new maximum, and rescales the row's sums to
-/// that maximum. Returns the factor for the weighted values so far. The row sees all 64 keys.
+/// that maximum. Returns the factor for the weighted values so far. The row sees all 64 keys. No
+/// score is far above the maximum, so ExpUpTo88 is enough.
 template <typename E>
 HWY_INLINE float WeighAll(const float* scores, float* state, typename E::Factor* weights) {
   constexpr int kVectors = kTileKeys / kLanes;
@@ -210,7 +211,7 @@ HWY_INLINE float WeighAll(const float* scores, float* state, typename E::Factor*
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) {
     const Floats score = Load(scores + v * kLanes);
-    const Floats weight = Exp(hn::Sub(score, maximum));
+    const Floats weight = ExpUpTo88(hn::Sub(score, maximum));
     nothing[v % kGroupVectors] = hn::MulAdd(score, Zero(), nothing[v % kGroupVectors]);
     E::StoreFactor(weight, weights + v * kLanes);
     sum[v % kGroupVectors] = hn::Add(sum[v % kGroupVectors], weight);
@@ -246,7 +247,7 @@ HWY_INLINE float WeighSome(const float* scores, int first_group, int groups, int
   HWY_ALIGN float nothings[kGroup] = {};
   for (int first = first_group * kGroup; first < groups * kGroup; first += kLanes) {
     const Floats score = seen_score(first);
-    const Floats weight = hn::IfThenElseZero(seen(first), Exp(hn::Sub(score, maximum)));
+    const Floats weight = hn::IfThenElseZero(seen(first), ExpUpTo88(hn::Sub(score, maximum)));
     float* sum = sums + first % kGroup;
     float* nothing = nothings + first % kGroup;
     Store(hn::MulAdd(score, Zero(), Load(nothing)), nothing);

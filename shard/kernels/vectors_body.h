@@ -169,17 +169,18 @@ HWY_INLINE float SumOver(std::int64_t n, const Step& step) {
   return Sum(Fold(n, Zero(), step, [](Floats a, Floats b) { return hn::Add(a, b); }));
 }
 
-/// exp(x) as a product of two numbers; see Exp.
-struct ExpFactors {
-  Floats near_one;
+/// exp(x) = (1 + less_one) · power_of_two
+struct ExpParts {
+  Floats less_one;
   Floats power_of_two;
 };
 
-HWY_INLINE ExpFactors FactorsOfExp(Floats x) {
-  x = Larger(Broadcast(-87.0F), x);
-  x = Smaller(Broadcast(88.0F), x);
-  // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
-  const Floats magic = Broadcast(12582912.0F);
+/// The parts of exp(x) for x from -87 to 88, after Cephes' expf: x = n·ln 2 + r, a polynomial in r,
+/// and n added to the exponent. n is 0 for |x| < 0.34. NaN stays NaN.
+HWY_INLINE ExpParts PartsOfExp(Floats x) {
+  // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits; 127 more make it the bits
+  // of a power of two.
+  const Floats magic = Broadcast(12582912.0F + 127.0F);
   const Floats shifted = hn::MulAdd(x, Broadcast(1.44269504088896341F), magic);
   const Floats n = hn::Sub(shifted, magic);
   Floats r = hn::NegMulAdd(n, Broadcast(0.693359375F), x);
@@ -189,39 +190,39 @@ HWY_INLINE ExpFactors FactorsOfExp(Floats x) {
   p = hn::MulAdd(p, r, Broadcast(4.1665795894e-2F));
   p = hn::MulAdd(p, r, Broadcast(1.6666665459e-1F));
   p = hn::MulAdd(p, r, Broadcast(5.0000001201e-1F));
-  p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), Broadcast(1.0F));
-  const Ints exponent = hn::Add(hn::BitCast(IntTag(), shifted), hn::Set(IntTag(), 127));
-  return {p, hn::BitCast(FloatTag(), hn::ShiftLeft<23>(exponent))};
+  p = hn::MulAdd(p, hn::Mul(r, r), r);
+  const Ints power = hn::ShiftLeft<23>(hn::BitCast(IntTag(), shifted));
+  return {p, hn::BitCast(FloatTag(), power)};
 }
 
-/// exp(x) to about one unit in the last place, after Cephes' expf: x = n·ln 2 + r, a polynomial in
-/// r, and n added to the exponent. Exactly 1 at 0; NaN stays NaN; about 1e-38 for x below -87 and
-/// about 1e38 above 88.
-HWY_INLINE Floats Exp(Floats x) {
-  const ExpFactors factors = FactorsOfExp(x);
-  return hn::Mul(factors.near_one, factors.power_of_two);
+// NaN stays NaN in both.
+HWY_INLINE Floats AtLeastMinus87(Floats x) { return Larger(Broadcast(-87.0F), x); }
+HWY_INLINE Floats AtMost88(Floats x) { return Smaller(Broadcast(88.0F), x); }
+
+/// Exp(x) for x that is not above 88.
+HWY_INLINE Floats ExpUpTo88(Floats x) {
+  const ExpParts parts = PartsOfExp(AtLeastMinus87(x));
+  return hn::Mul(hn::Add(parts.less_one, Broadcast(1.0F)), parts.power_of_two);
 }
+
+/// exp(x) to about one unit in the last place. Exactly 1 at 0; NaN stays NaN; about 1e-38 for x
+/// below -87 and about 1e38 above 88.
+HWY_INLINE Floats Exp(Floats x) { return ExpUpTo88(AtMost88(x)); }
 
 /// exp(x) + y: the bits of Exp(x) added to y, because a product by a power of two is exact.
 HWY_INLINE Floats ExpPlus(Floats x, Floats y) {
-  const ExpFactors factors = FactorsOfExp(x);
-  return hn::MulAdd(factors.near_one, factors.power_of_two, y);
+  const ExpParts parts = PartsOfExp(AtLeastMinus87(AtMost88(x)));
+  return hn::MulAdd(hn::Add(parts.less_one, Broadcast(1.0F)), parts.power_of_two, y);
 }
 
-/// tanh(x) to a few units in the last place, after Cephes' tanhf: an odd polynomial near 0, and
-/// 1 - 2 / (exp(2 x) + 1) elsewhere. NaN stays NaN.
+/// tanh(x) = e / (e + 2) with e = exp(2 |x|) - 1, and the sign of x; to a few units in the last
+/// place. Near 0, e is the polynomial alone, so nothing cancels. NaN stays NaN.
 HWY_INLINE Floats Tanh(Floats x) {
-  const Floats one = Broadcast(1.0F);
   const Floats size = hn::Abs(x);
-  const Floats quotient = hn::Div(Broadcast(2.0F), ExpPlus(hn::Add(size, size), one));
-  const Floats far = hn::CopySign(hn::Sub(one, quotient), x);
-  const Floats z = hn::Mul(x, x);
-  Floats p = hn::MulAdd(z, Broadcast(-5.70498872745e-3F), Broadcast(2.06390887954e-2F));
-  p = hn::MulAdd(p, z, Broadcast(-5.37397155531e-2F));
-  p = hn::MulAdd(p, z, Broadcast(1.33314422036e-1F));
-  p = hn::MulAdd(p, z, Broadcast(-3.33332819422e-1F));
-  const Floats near = hn::MulAdd(hn::Mul(p, z), x, x);
-  return hn::IfThenElse(hn::Lt(size, Broadcast(0.625F)), near, far);
+  const ExpParts parts = PartsOfExp(AtMost88(hn::Add(size, size)));
+  const Floats rest = hn::Sub(parts.power_of_two, Broadcast(1.0F));
+  const Floats e = hn::MulAdd(parts.less_one, parts.power_of_two, rest);
+  return hn::CopySign(hn::Div(e, hn::Add(e, Broadcast(2.0F))), x);
 }
 
 /// cap · tanh(x); NaN if x is not finite, so that an infinity does not pass for ±cap.

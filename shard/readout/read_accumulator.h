@@ -67,8 +67,8 @@ class ReadAccumulator {
   const std::int64_t stride_;
   const std::size_t top_k_;  ///< At most the slice.
 
-  /// A logit below this is not among the best. It may lag behind, and is NaN or the lowest number
-  /// while nothing is known.
+  /// A logit below this is not among the best. It may lag behind. It is NaN, which no number is
+  /// below, while the best include a NaN.
   std::atomic<float> least_top_ = -std::numeric_limits<float>::infinity();
   /// A sum of logit and noise below this cannot be drawn. It may lag behind.
   std::atomic<float> least_drawn_ = std::numeric_limits<float>::lowest();

@@ -24,10 +24,10 @@ inline constexpr double kExpError = 3 * kUnitRoundoff;
 /// The kernels' exp never falls below about this value, so it may be wrong by as much.
 inline constexpr double kExpFloor = 2e-38;
 
-/// Relative error of the kernels' tanh. Near 0 it is Cephes' tanhf, which states a largest error of
-/// 1.3e-7. Elsewhere it is 1 - q with q = 2 / (exp + 1) ≤ 0.45: the errors of q are those of exp
-/// (times at most 1), of the sum and of the quotient, and the difference is at least 0.55.
-inline constexpr double kTanhError = 0.45 / 0.55 * (kExpError + 2 * kUnitRoundoff) + kUnitRoundoff;
+/// Relative error of the kernels' tanh, which is e / (e + 2) with e = exp(2 |x|) - 1: at most that
+/// of e, and those of the sum and of the quotient. Found: 3.02 · 2⁻²⁴ over all float32 numbers from
+/// 0.001 to 12, and less below and above, with fused operations and without.
+inline constexpr double kTanhError = 4 * kUnitRoundoff;
 
 /// Length of the longest chain of additions when a kernel sums `n` numbers: first lane by lane in
 /// vectors of 16, then the lanes as a tree.

@@ -28,9 +28,9 @@ struct SoftmaxRow {
 };
 
 /// `query` is already scaled; it and the keys and values are rounded as the kernel sees them.
-/// `tiles` is the number of tiles of keys in the row's reduction. `weight_roundoff` is the relative
-/// rounding error of the weights that multiply the values; their sum does not have it. `softcap`:
-/// see AttentionTile.
+/// `tiles` is the number of tiles of keys in the row's reduction, in any number of spans.
+/// `weight_roundoff` is the relative rounding error of the weights that multiply the values; their
+/// sum does not have it. `softcap`: see AttentionTile.
 inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const VisibleKey> keys,
                             std::int64_t tiles, double weight_roundoff, float softcap = 0) {
   const std::size_t head_dim = query.size();
@@ -63,17 +63,20 @@ inline SoftmaxRow SoftmaxOf(std::span<const float> query, std::span<const Visibl
     sum += weight[i];
   }
   // One multiplication and one addition for each key, a factor for each tile, and the final
-  // quotient.
+  // quotient. A span is added to the spans before it by a multiplication and an addition, too. For
+  // the sums before it they take the place of the operations of its own keys, and for its own sums
+  // of those of the keys before it.
   const double sum_error = Gamma(2 * static_cast<std::int64_t>(keys.size()) + tiles + 2);
   SoftmaxRow row{std::vector<double>(head_dim), std::vector<double>(head_dim)};
   double weights_error = 0;  // Relative error of the denominator.
   std::vector<double> weight_error(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     weight[i] /= sum;
-    // A weight is exp(score - maximum so far) times one exp for each later increase of the maximum.
-    // The arguments add up to last maximum - score. The first may be above 0 by kMaximumSlack, and
-    // the last maximum may be below `top` by as much, so the roundings add up to at most u times
-    // top - score + 2 · kMaximumSlack.
+    // A weight is exp(score - maximum so far) times one exp for each later increase of the maximum:
+    // at most one for each later tile or span, and one when its own span is added. The arguments
+    // add up to last maximum - score, which is at most top - score. The first may be above 0 by
+    // kMaximumSlack, which the later ones, all below 0, make up for. So the sizes of the arguments
+    // add up to at most top - score + 2 · kMaximumSlack, and each is rounded.
     weight_error[i] =
         weight[i] * (score_error[i] + (top - score[i] + 2 * shard::kMaximumSlack) * kUnitRoundoff +
                      static_cast<double>(tiles + 1) * kExpError) +

@@ -15,7 +15,6 @@
 
 #include "proto/model/model_config.h"
 #include "proto/plan/forward_plan.h"
-#include "shard/attention/key_spans.h"
 #include "shard/attention/kv_store.h"
 #include "shard/attention/row_map.h"
 #include "shard/attention/segment_attention.h"
@@ -321,10 +320,8 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     for (const proto::Segment& segment : sequence.segments) {
       kinds.insert(kinds.end(), static_cast<std::size_t>(segment.length), segment.kind);
     }
-    const auto segments = static_cast<std::int64_t>(sequence.segments.size());
-    const std::int64_t tiles = sequence.rows() / kTileKeys + segments;
-    // A span's sums and those so far are rescaled and added as a tile's are.
-    const std::int64_t most_tiles = tiles + 2 * (tiles / kSpanTiles + segments);
+    const auto most_tiles =
+        static_cast<std::int64_t>(sequence.rows() / kTileKeys + sequence.segments.size());
     // In float32, because a query is rounded after it has been scaled.
     const float scale = query_scale_ != 0 ? static_cast<float>(query_scale_)
                                           : 1.0F / std::sqrt(static_cast<float>(heads.head_dim));

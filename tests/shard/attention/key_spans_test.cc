@@ -1,18 +1,23 @@
 #include "shard/attention/key_spans.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <random>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "shard/attention/row_map.h"
+#include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
 namespace {
 
 using proto::PlanSegment;
 using proto::SegmentKind;
+using testing::RandomInt;
 
 constexpr std::int32_t kSpanKeys = kSpanTiles * 64;
 
@@ -49,6 +54,81 @@ class KeySpansTest : public ::testing::Test {
     EXPECT_EQ(span.tiles, tiles);
   }
 
+  /// Prefixes, blocks and suffixes that end anywhere in a page. Some continue the one before; some
+  /// go back in position, or leave a gap.
+  void AddRandom() {
+    for (const SegmentKind kind :
+         {SegmentKind::kPrefix, SegmentKind::kBlock, SegmentKind::kSuffix}) {
+      const int count = RandomInt(random_, kind == SegmentKind::kPrefix ? 1 : 0, 12);
+      for (int i = 0; i < count; ++i) {
+        const int longest = RandomInt(random_, 0, 3) == 0 ? 1500 : 130;
+        const bool is_page = RandomInt(random_, 0, 1) == 0;
+        Add(kind, is_page ? 64 : RandomInt(random_, 1, longest),
+            i > 0 && RandomInt(random_, 0, 1) == 0);
+        std::int32_t& position = plan_.sequences[0].segments.back().first_position;
+        position = std::max(0, position + RandomInt(random_, -200, 200));
+      }
+    }
+  }
+
+  /// A tile that a row sees, and the number of its span, counted from the first row of its chain.
+  struct SeenTile {
+    std::int32_t segment = 0;
+    std::int32_t first_key = 0;
+    std::int32_t span = 0;
+  };
+
+  std::vector<SeenTile> SeenTiles(const RowPlace& row, std::optional<std::int64_t> window) const {
+    const std::vector<PlanSegment>& segments = plan_.sequences[0].segments;
+    std::vector<SeenTile> seen;
+    std::int32_t first_span = 0;  // Of the chain; a thousand more than that of the one before.
+    std::int32_t tiles = 0;       // Of the chain so far.
+    for (std::int32_t s = 0; s <= row.segment; ++s) {
+      const PlanSegment& segment = segments[static_cast<std::size_t>(s)];
+      if (!segment.continues && segment.kind != SegmentKind::kPrefix) {
+        first_span += 1000;
+        tiles = 0;
+      }
+      const KeyRange keys = SeenKeys(row, segments, s, window);
+      for (std::int32_t key = 0; key < segment.compute_end; key += 64, ++tiles) {
+        if (std::max(key, keys.begin) < std::min(key + 64, keys.end)) {
+          seen.push_back({s, key, first_span + tiles / 16});
+        }
+      }
+    }
+    return seen;
+  }
+
+  /// Checks that the spans in which a row takes part have the tiles that it sees, in order, and
+  /// divide them as SeenTiles does.
+  void ExpectSeenTiles(const std::vector<KeySpan>& spans, std::int32_t row,
+                       const std::vector<SeenTile>& seen) const {
+    const std::vector<PlanSegment>& segments = plan_.sequences[0].segments;
+    std::size_t found = 0;
+    const KeySpan* last_span = nullptr;
+    for (const KeySpan& span : spans) {
+      ASSERT_LE(span.tiles, kSpanTiles);
+      std::int32_t s = span.segment;
+      std::int32_t key = span.first_key;
+      for (std::int32_t t = 0; t < span.tiles; ++t, key += 64) {
+        for (; key >= segments[static_cast<std::size_t>(s)].compute_end; key = 0) {
+          ++s;
+        }
+        if (row < span.first_row || row >= span.end_row || found == seen.size() ||
+            seen[found].segment != s || seen[found].first_key != key) {
+          continue;
+        }
+        if (found > 0) {
+          ASSERT_EQ(last_span == &span, seen[found - 1].span == seen[found].span);
+        }
+        last_span = &span;
+        ++found;
+      }
+    }
+    ASSERT_EQ(found, seen.size());
+  }
+
+  std::mt19937 random_{5};
   proto::ForwardPlan plan_ = {.sequences = {proto::PlanSequence()}};
   std::int32_t rows_ = 0;
 };
@@ -102,6 +182,30 @@ TEST_F(KeySpansTest, NameTheRowsThatSeeThem) {
   spans = SpansOf(120, 124);
   ASSERT_EQ(spans.size(), 4U);
   EXPECT_EQ(spans[3].segment, 3);
+}
+
+// Whatever rows are attended together, the tiles that one of them sees are divided into the same
+// spans.
+TEST_F(KeySpansTest, CompanyMovesNoSpan) {
+  for (int round = 0; round < 60; ++round) {
+    plan_ = {.sequences = {proto::PlanSequence()}};
+    rows_ = 0;
+    AddRandom();
+    RowMap map(rows_);
+    map.Assign(plan_);
+    const std::optional<std::int64_t> window =
+        round % 2 == 0 ? std::nullopt : std::optional<std::int64_t>(RandomInt(random_, 1, 3000));
+    for (int tile = 0; tile < 20; ++tile) {
+      const std::int32_t first = RandomInt(random_, 0, rows_ - 1);
+      const std::int32_t end = std::min(rows_, first + RandomInt(random_, 1, 24));
+      const std::vector<KeySpan> spans = SpansOf(first, end, false, window);
+      for (std::int32_t row = first; row < end; ++row) {
+        SCOPED_TRACE("row " + std::to_string(row) + " in round " + std::to_string(round));
+        const RowPlace& place = map.rows()[static_cast<std::size_t>(row)];
+        ASSERT_NO_FATAL_FAILURE(ExpectSeenTiles(spans, row - first, SeenTiles(place, window)));
+      }
+    }
+  }
 }
 
 // A window leaves out tiles in front of it, and moves no limit.

@@ -88,6 +88,49 @@ TEST_P(SpanCompany, ThreadsAndCompanyChangeNoBits) {
   }
 }
 
+// Chains of several segments that end anywhere in a page, and so many rows that the threads' room
+// for sums takes only some spans at a time.
+TEST_P(SpanCompany, ChainsInSeveralRounds) {
+  for (int round = 0; round < 3; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    window_ =
+        round == 1 ? std::optional<std::int64_t>(RandomInt(random_, 1000, 3000)) : std::nullopt;
+    const std::int32_t prefixes[] = {RandomInt(random_, 1, 900), RandomInt(random_, 2200, 2500)};
+    const std::int32_t prefix = prefixes[0] + prefixes[1];
+    const std::int32_t chunks[] = {RandomInt(random_, 900, 1000), RandomInt(random_, 100, 300)};
+    const std::int32_t rest = prefix + chunks[0] + chunks[1];
+    Sequence sequence = SequenceOf({{SegmentKind::kPrefix, prefixes[0], 0},
+                                    {SegmentKind::kPrefix, prefixes[1], prefixes[0]},
+                                    {SegmentKind::kBlock, chunks[0], prefix},
+                                    {SegmentKind::kBlock, chunks[1], prefix + chunks[0], true},
+                                    {SegmentKind::kBlock, 70, prefix},
+                                    {SegmentKind::kSuffix, 20, rest},
+                                    {SegmentKind::kSuffix, 30, rest + 20, true}});
+    if (round == 2) {
+      sequence.weighting = {0.6F, 1.7F};
+    }
+    const Sequence in_pages = InPages(sequence);
+    const Sequence small = SequenceOf({{SegmentKind::kPrefix, 24, 0}});
+    const std::int32_t rows = sequence.rows();
+    const std::int32_t begin = rows - 130;
+    const Outputs expected = Forward(1, 1, std::vector<Part>{{&sequence, begin, rows}});
+    ASSERT_NO_FATAL_FAILURE(ExpectDense({&sequence, rows - 1, rows}, 129, expected));
+    for (const int threads : {2, 3, 5}) {
+      SCOPED_TRACE("threads " + std::to_string(threads));
+      for (const std::int32_t first : {begin, rows - 24, rows - 7}) {
+        const std::int32_t end = std::min(rows, first + 24);
+        Outputs outputs =
+            Forward((threads + 1) / 2, threads,
+                    std::vector<Part>{{&small, 0, 24},
+                                      {first == begin ? &sequence : &in_pages, first, end}});
+        outputs.erase(outputs.begin(), outputs.begin() + 24);
+        ExpectSameBits(
+            outputs, Outputs(expected.begin() + (first - begin), expected.begin() + (end - begin)));
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Heads, SpanCompany,
                          ::testing::Values(Heads{6, 2, 8, {false}}, Heads{6, 2, 8, {true}},
                                            Heads{8, 1, 80, {true}}, Heads{4, 4, 24, {false}}),

@@ -1,10 +1,10 @@
 // The attention kernel, tile by tile, compared with softmax(q · Kᵀ) · V in float64.
 
+#include "tests/shard/kernels/attend_tile.h"
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -15,206 +15,14 @@
 
 #include <gtest/gtest.h>
 
-#include "shard/kernels/kernels.h"
-#include "tests/shard/element_type.h"
-#include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/softmax_oracle.h"
 
 namespace scorecast::shard {
 namespace {
 
-using testing::ElementType;
 using testing::RandomFloats;
 using testing::RandomInt;
-using testing::SameBits;
-
-// A head's dimension is even.
-constexpr std::array<std::int64_t, 9> kHeadDims = {8, 10, 16, 24, 32, 64, 72, 80, 128};
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::int64_t RoundUp(std::int64_t n) { return (n + kKeyLanes - 1) / kKeyLanes * kKeyLanes; }
-
-/// Keys and values of one tile, as plain rows and in the kernel's layout.
-struct Tile {
-  /// `key_count` keys; the arrays are no larger than what the kernel may touch.
-  Tile(ElementType element_type, std::mt19937& random, std::int64_t dim, std::int64_t key_count)
-      : type(element_type), head_dim(dim), count(key_count) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      plain_keys.push_back(type.Round(RandomFloats(random, head_dim, 2)));
-      plain_values.push_back(type.Round(RandomFloats(random, head_dim)));
-    }
-    Pack();
-  }
-
-  void Pack() {
-    keys.resize(static_cast<std::size_t>(RoundUp(count) * head_dim * type.size()));
-    // The kernel reads the unused lanes of the last group of keys, but they must have no effect.
-    for (std::int64_t i = 0; i < RoundUp(count) * head_dim; ++i) {
-      type.Put(kNan, i, keys.data());
-    }
-    const std::int64_t pairs = (count + type.pair() - 1) / type.pair();
-    values.assign(static_cast<std::size_t>(pairs * RoundUp(head_dim) * type.pair() * type.size()),
-                  std::byte{0});
-    for (std::int64_t i = 0; i < count; ++i) {
-      for (std::int64_t d = 0; d < head_dim; ++d) {
-        const auto row = static_cast<std::size_t>(i);
-        type.Put(plain_keys[row][static_cast<std::size_t>(d)], type.KeyIndex(i, d, head_dim),
-                 keys.data());
-        type.Put(plain_values[row][static_cast<std::size_t>(d)],
-                 type.ValueIndex(i, d, RoundUp(head_dim)), values.data());
-      }
-    }
-  }
-
-  ElementType type;
-  std::int64_t head_dim;
-  std::int64_t count;
-  std::vector<std::vector<float>> plain_keys;
-  std::vector<std::vector<float>> plain_values;
-  std::vector<std::byte> keys;
-  std::vector<std::byte> values;
-};
-
-/// A query row and its sums so far.
-struct Row {
-  bool SameSums(const Row& other) const {
-    return SameBits(output, other.output) && SameBits(state, other.state);
-  }
-  float maximum() const { return state[0]; }
-  float sum() const { return std::accumulate(state.begin() + 1, state.end(), 0.0F); }
-
-  std::vector<float> query;
-  std::vector<float> output;
-  std::vector<float> state;
-};
-
-struct Kind {
-  KernelSet set;
-  ElementType type;
-};
-
-class AttendTile : public ::testing::TestWithParam<Kind> {
- protected:
-  Row RandomRow(std::int64_t head_dim, float size = 1) {
-    Row row = {type_.Round(RandomFloats(random_, head_dim, size)),
-               std::vector<float>(static_cast<std::size_t>(RoundUp(head_dim)), 0.0F),
-               std::vector<float>(kRowState, 0.0F)};
-    row.state[0] = kNoScore;
-    return row;
-  }
-  std::vector<Row> RandomRows(std::int64_t rows, std::int64_t head_dim, float size = 1) {
-    std::vector<Row> random;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      random.push_back(RandomRow(head_dim, size));
-    }
-    return random;
-  }
-  Tile RandomTile(std::int64_t head_dim, std::int64_t count = kTileKeys) {
-    return Tile(type_, random_, head_dim, count);
-  }
-  std::vector<int> RandomVisible(std::size_t rows, int most) {
-    std::vector<int> visible;
-    for (std::size_t r = 0; r < rows; ++r) {
-      visible.push_back(RandomInt(random_, 0, 3) == 0 ? 0 : RandomInt(random_, 1, most));
-    }
-    return visible;
-  }
-
-  /// Attends `rows` in one call of the kernel, in arrays of exactly their size.
-  void Attend(const Tile& tile, std::span<Row> rows, std::span<const int> visible,
-              std::span<const int> hidden = {}) {
-    const std::int64_t head_dim = tile.head_dim;
-    std::vector<std::byte> queries(rows.size() *
-                                   static_cast<std::size_t>(head_dim * kernels_.query_size));
-    std::vector<float> outputs;
-    std::vector<float> states;
-    std::int64_t at = 0;
-    for (const Row& row : rows) {
-      for (const float x : row.query) {
-        query_type_.Put(x, at++, queries.data());
-      }
-      outputs.insert(outputs.end(), row.output.begin(), row.output.end());
-      states.insert(states.end(), row.state.begin(), row.state.end());
-    }
-    const std::vector<int> seen(visible.begin(), visible.end());
-    AttentionTile attended;
-    attended.head_dim = head_dim;
-    attended.keys = tile.keys.data();
-    attended.values = tile.values.data();
-    attended.value_stride = RoundUp(head_dim);
-    attended.rows = static_cast<std::int64_t>(rows.size());
-    attended.queries = queries.data();
-    attended.visible = seen.data();
-    const std::vector<int> unseen(hidden.begin(), hidden.end());
-    attended.hidden = unseen.empty() ? nullptr : unseen.data();
-    attended.softcap = softcap_;
-    attended.outputs = outputs.data();
-    attended.states = states.data();
-    kernels_.attend(attended);
-    auto output = outputs.begin();
-    auto state = states.begin();
-    for (Row& row : rows) {
-      std::copy_n(output, row.output.size(), row.output.begin());
-      std::copy_n(state, row.state.size(), row.state.begin());
-      output += static_cast<std::ptrdiff_t>(row.output.size());
-      state += kRowState;
-    }
-  }
-  void AttendAlone(const Tile& tile, Row& row, int visible) {
-    Attend(tile, {&row, 1}, {&visible, 1});
-  }
-
-  /// Folds the spans' sums into those of `rows` in one call, in arrays of exactly their size.
-  void Fold(std::span<Row> spans, std::span<Row> rows) const {
-    std::vector<float> outputs[2];
-    std::vector<float> states[2];
-    for (const std::size_t i : {0U, 1U}) {
-      for (const Row& row : i == 0 ? spans : rows) {
-        outputs[i].insert(outputs[i].end(), row.output.begin(), row.output.end());
-        states[i].insert(states[i].end(), row.state.begin(), row.state.end());
-      }
-    }
-    const auto count = static_cast<std::int64_t>(rows.size());
-    const auto stride = static_cast<std::int64_t>(rows[0].output.size());
-    kernels_.fold({count, stride, outputs[0].data(), states[0].data()},
-                  {count, stride, outputs[1].data(), states[1].data()});
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      std::copy_n(outputs[1].begin() + static_cast<std::ptrdiff_t>(r) * stride, stride,
-                  rows[r].output.begin());
-      std::copy_n(states[1].begin() + static_cast<std::ptrdiff_t>(r) * kRowState, kRowState,
-                  rows[r].state.begin());
-    }
-  }
-
-  void ExpectSoftmax(const Row& row, std::span<const testing::VisibleKey> keys,
-                     std::int64_t tiles) const {
-    const testing::SoftmaxRow expected =
-        testing::SoftmaxOf(row.query, keys, tiles, type_.roundoff(), softcap_);
-    for (std::size_t d = 0; d < expected.output.size(); ++d) {
-      ASSERT_NEAR(row.output[d] / row.sum(), expected.output[d], expected.tolerance[d])
-          << "head_dim " << row.query.size() << ", keys " << keys.size() << ", d " << d;
-    }
-    for (std::size_t d = expected.output.size(); d < row.output.size(); ++d) {
-      ASSERT_EQ(row.output[d], 0) << "the padding of a row";
-    }
-  }
-
-  static void Append(const Tile& tile, int visible, std::vector<testing::VisibleKey>& keys,
-                     int hidden = 0) {
-    for (auto i = static_cast<std::size_t>(hidden); i < static_cast<std::size_t>(visible); ++i) {
-      keys.push_back({tile.plain_keys[i].data(), tile.plain_values[i].data()});
-    }
-  }
-
-  const ElementType type_ = GetParam().type;
-  const AttentionKernels& kernels_ = type_.KernelsOf(*GetParam().set.kernels);
-  /// Queries of float32 are rounded to bfloat16 nevertheless if the keys are.
-  const ElementType query_type_ = {kernels_.query_size == 2};
-  std::mt19937 random_{2};
-  float softcap_ = 0;
-};
 
 TEST_P(AttendTile, SaysItsElementSize) { EXPECT_EQ(kernels_.element_size, type_.size()); }
 
@@ -551,72 +359,6 @@ TEST_P(AttendTile, NonFiniteScoreShowsInTheOutput) {
   }
 }
 
-// Tiles in spans, each from the initial state. A row that saw nothing in a span keeps its bits, and
-// one that had seen nothing gets the span's. A row alone has the bits that it has among others.
-TEST_P(AttendTile, FoldedSpansAreSoftmax) {
-  for (const std::int64_t head_dim : kHeadDims) {
-    for (const float size : {1.0F, 8.0F, 40.0F}) {
-      constexpr int kSpans = 4;
-      const std::vector<Row> start = RandomRows(13, head_dim, size);
-      std::vector<Row> rows = start;
-      std::vector<Row> alone = start;
-      std::vector<std::vector<testing::VisibleKey>> seen(rows.size());
-      std::vector<Tile> tiles;  // Must outlive `seen`.
-      tiles.reserve(2 * kSpans);
-      for (int s = 0; s < kSpans; ++s) {
-        std::vector<Row> span = start;
-        for (int t = 0; t < 2; ++t) {
-          const Tile& tile = tiles.emplace_back(RandomTile(head_dim));
-          const std::vector<int> visible = RandomVisible(rows.size(), kTileKeys);
-          Attend(tile, span, visible);
-          for (std::size_t r = 0; r < rows.size(); ++r) {
-            Append(tile, visible[r], seen[r]);
-          }
-        }
-        const std::vector<Row> before = rows;
-        Fold(span, rows);
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-          if (span[r].sum() == 0) {
-            ASSERT_TRUE(rows[r].SameSums(before[r])) << "row " << r;
-          } else if (before[r].sum() == 0) {
-            ASSERT_TRUE(rows[r].SameSums(span[r])) << "row " << r;
-          }
-          Fold(std::span(span).subspan(r, 1), std::span(alone).subspan(r, 1));
-          ASSERT_TRUE(rows[r].SameSums(alone[r])) << "row " << r;
-        }
-      }
-      for (std::size_t r = 0; r < rows.size(); ++r) {
-        if (!seen[r].empty()) {
-          SCOPED_TRACE("row " + std::to_string(r) + ", size " + std::to_string(size));
-          // A span's sums and those so far are rescaled and added as a tile's are.
-          ASSERT_NO_FATAL_FAILURE(ExpectSoftmax(rows[r], seen[r], 2 * kSpans + 2 * kSpans));
-        }
-      }
-    }
-  }
-}
-
-// A score that is not finite shows in the output, whether it is in the span or was before it.
-TEST_P(AttendTile, FoldKeepsNonFiniteScores) {
-  const std::int64_t head_dim = 16;
-  for (const float bad : {kNan, kInfinity, -kInfinity}) {
-    Tile tile = RandomTile(head_dim);
-    tile.plain_keys[0][3] = bad;
-    tile.Pack();
-    std::vector<Row> broken = RandomRows(1, head_dim);
-    broken[0].query[3] = 1;
-    std::vector<Row> whole = broken;
-    AttendAlone(tile, broken[0], kTileKeys);
-    AttendAlone(RandomTile(head_dim), whole[0], kTileKeys);
-    for (const bool is_first : {false, true}) {
-      std::vector<Row> span = is_first ? whole : broken;
-      std::vector<Row> rows = is_first ? broken : whole;
-      Fold(span, rows);
-      EXPECT_FALSE(std::isfinite(rows[0].output[0] / rows[0].sum())) << bad << ", " << is_first;
-    }
-  }
-}
-
 // Scores far below and far above each other, in either order.
 TEST_P(AttendTile, LargeScores) {
   const std::int64_t head_dim = 8;
@@ -638,18 +380,7 @@ TEST_P(AttendTile, LargeScores) {
   }
 }
 
-std::vector<Kind> Kinds() {
-  std::vector<Kind> kinds;
-  for (const KernelSet& set : UsableKernelSets()) {
-    kinds.push_back({set, {false}});
-    kinds.push_back({set, {true}});
-  }
-  return kinds;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, AttendTile, ::testing::ValuesIn(Kinds()), [](const auto& kind) {
-  return std::string(kind.param.set.name) + "_over_" + kind.param.type.name();
-});
+INSTANTIATE_TEST_SUITE_P(All, AttendTile, ::testing::ValuesIn(Kinds()), KindName);
 
 }  // namespace
 }  // namespace scorecast::shard
