@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <dnnl.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -189,9 +191,9 @@ TEST(Arithmetic, WarnsIfProductsHaveNoKernel) {
   const Kernels& kernels = KernelsFor(DetectCpuFeatures());
   ArithmeticChoice choice;  // By OpenBLAS.
   choice.layers = Precision::kBfloat16;
-  EXPECT_THAT(Arithmetic(kernels, choice, 1).Warning(),
-              ::testing::AllOf(StartsWith("bf16 products have no kernel"),
-                               HasSubstr("OpenBLAS widens")));
+  EXPECT_THAT(
+      Arithmetic(kernels, choice, 1).Warning(),
+      ::testing::AllOf(StartsWith("bf16 products have no kernel"), HasSubstr("OpenBLAS widens")));
   for (const Precision precision : {Precision::kBfloat16, Precision::kInt8}) {
     const BackendEntry* one_dnn = Entry("oneDNN");
     EXPECT_EQ(Arithmetic(kernels, {.layers = precision, .layer_backend = one_dnn}, 1).Warning(),
@@ -214,16 +216,16 @@ TEST(Arithmetic, WarnsIfOpenBlasHasLowPanelsOnly) {
   source.in = 256;
   source.read = [](std::int64_t, float* rows) { std::fill_n(rows, 64 * 256, 1.0F); };
   arithmetic.layer_backend().Pack(Precision::kFloat32, source, pool);
-  const std::vector<std::int64_t> heights =
-      arithmetic.layer_backend().Heights(Precision::kFloat32);
+  const std::vector<std::int64_t> heights = arithmetic.layer_backend().Heights(Precision::kFloat32);
   ASSERT_FALSE(heights.empty());
   EXPECT_THAT(arithmetic.Heights(), HasSubstr(" " + std::to_string(heights.back()) + ", lm-head"));
   if (heights.back() == kMostTileRows) {
     EXPECT_EQ(arithmetic.Warning(), "");
   } else {
-    EXPECT_THAT(arithmetic.Warning(),
-                ::testing::AllOf(StartsWith("f32 products have no kernel"),
-                                 HasSubstr("computes " + std::to_string(heights.back()) + " rows")));
+    EXPECT_THAT(
+        arithmetic.Warning(),
+        ::testing::AllOf(StartsWith("f32 products have no kernel"),
+                         HasSubstr("computes " + std::to_string(heights.back()) + " rows")));
   }
 }
 
@@ -233,12 +235,15 @@ TEST(LimitOneDnnDeath, TakesInstructionsAway) {
     GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA takes precedence";
   }
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto ends_with_none = [&](CpuFeatures features) {
+  const auto ends_with_none_of = [&](std::span<const Precision> precisions, CpuFeatures features) {
     LimitOneDnn(features);
-    std::exit(std::ranges::any_of(kPrecisions, &OneDnnBackend::PassesCheck) ? 1 : 0);
+    std::exit(std::ranges::any_of(precisions, &OneDnnBackend::PassesCheck) ? 1 : 0);
   };
-  EXPECT_EXIT(ends_with_none({}), ::testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(ends_with_none(kHaswell), ::testing::ExitedWithCode(0), "");
+  // oneDNN 3 has float32 products for AVX2 that keep the bits of a row in some shapes.
+  const std::span precisions(kPrecisions);
+  const std::span without_f32 = precisions.subspan(dnnl_version()->major > 2 ? 1 : 0);
+  EXPECT_EXIT(ends_with_none_of(precisions, {}), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ends_with_none_of(without_f32, kHaswell), ::testing::ExitedWithCode(0), "");
   const auto ends_without_bf16 = [&](CpuFeatures features) {
     LimitOneDnn(features);
     std::exit(OneDnnBackend::PassesCheck(Precision::kBfloat16) ? 1 : 0);
