@@ -46,8 +46,7 @@ void LogMissingFeatures(const proto::Communicator& group, shard::CpuFeatures min
   // The kernels may be the same with these features, but libraries do not use them either.
   spdlog::info("all ranks compute with {} and without {}, because rank {} has none",
                shard::BestKernelSet(agreed).name,
-               shard::Names(all - shard::CpuFeatures::FromBits(*lacking)),
-               lacking - ranks.begin());
+               shard::Names(all - shard::CpuFeatures::FromBits(*lacking)), lacking - ranks.begin());
 }
 
 void LogReranker(const coordinator::ServerOptions& options) {

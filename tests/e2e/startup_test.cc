@@ -236,7 +236,8 @@ std::string LogOf(const ProcessResult& result) {
 TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
   for (const char* dtype : {"f32", "bf16", "int8"}) {
     EXPECT_THAT(LogOf(RunWith(model_, {"--dtype", dtype})),
-                ContainsRegex(std::string("^dtype ") + dtype + " by (oneDNN [0-9.]+ |scorecast |OpenBLAS )"));
+                ContainsRegex(std::string("^dtype ") + dtype +
+                              " by (oneDNN [0-9.]+ |scorecast |OpenBLAS )"));
   }
   // The kernels' instructions decide which dtype `auto` is.
   EXPECT_THAT(LogOf(RunWith(model_, {})),
@@ -277,9 +278,8 @@ TEST_F(Startup, KernelSets) {
 
 // As on two hosts, of which one has an older CPU.
 TEST_F(Startup, RanksUseTheKernelsThatAllOfThemHave) {
-  const std::vector<std::string> arguments = {"batch",     "--model",  model_,  "--input",
-                                              input_,      "--output", output_, "--dtype",
-                                              "int8"};
+  const std::vector<std::string> arguments = {"batch",    "--model", model_,    "--input", input_,
+                                              "--output", output_,   "--dtype", "int8"};
   Command command = ScorecastCommand(arguments, 1);
   command.arguments.insert(command.arguments.end(), {":", "-n", "1"});
   std::vector<std::string> of_older = ScorecastCommand(arguments).arguments;

@@ -1,5 +1,5 @@
-// What the ranks agree on. Compares the engine with itself in cases that need not give the same bits:
-// results differ only in the last digits of float32.
+// What the ranks agree on. Compares the engine with itself in cases that need not give the same
+// bits: results differ only in the last digits of float32.
 
 #include <cmath>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/plan/gumbel.h"
+#include "shard/linear/onednn_backend.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
 
@@ -30,10 +31,11 @@ std::vector<TokenId> Tokens(std::uint64_t seed, std::size_t count) {
   return reference::RandomTokens(seed, count, kVocabSize);
 }
 
-// Ranks use the features that all of them have. This limits oneDNN for the whole process, whose other
-// tests do not use it.
+// Ranks use the features that all of them have.
 TEST(AgreeOnArithmetic, IntersectsTheFeatures) {
   using enum shard::CpuFeature;
+  // Nothing limits oneDNN after its first use, so the other tests may use all of it.
+  shard::OneDnnBackend::PassesCheck(shard::Precision::kFloat32);
   const auto group = proto::Communicator::World();
   const shard::CpuFeatures of_ranks[] = {{kAvx2, kAvxVnni}, {kAvx2, kAvx512}};
   const auto agreed = shard::AgreeOnArithmetic(

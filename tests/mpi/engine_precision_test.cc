@@ -155,8 +155,7 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precis
 TEST(AgreeOnArithmetic, ChoosesTheSameOnEveryRank) {
   const auto group = proto::Communicator::World();
   for (const Precision precision : kPrecisions) {
-    const auto [features, products] =
-        shard::AgreeOnArithmetic(group, FeaturesOfTests(), precision);
+    const auto [features, products] = shard::AgreeOnArithmetic(group, FeaturesOfTests(), precision);
     EXPECT_EQ(products.layers, precision);
     EXPECT_TRUE(products.layer_backend->supports(products.layers, features));
     EXPECT_TRUE(products.lm_head_backend->supports(products.lm_head, features));
@@ -185,7 +184,8 @@ INSTANTIATE_TEST_SUITE_P(All, EnginePrecision,
                                                      std::get<1>(test.param));
                          });
 
-/// Cells of a row: of float32 the largest error, else the mean, the 99th percentile and the largest.
+/// Cells of a row: of float32 the largest error, else the mean, the 99th percentile and the
+/// largest.
 std::string CellsOf(Precision precision, const Errors& errors) {
   char cells[64];
   if (precision == Precision::kFloat32) {
@@ -201,7 +201,7 @@ std::string CellsOf(Precision precision, const Errors& errors) {
 class EngineFigures : public ::testing::TestWithParam<const char*> {};
 
 // Prints the rows of a table in docs/numerics.md:
-//   engine_precision_test --gtest_filter='*EngineFigures*' | grep '^|'
+//   engine_precision_test --gtest_filter='*Figures*' | grep '^|'
 TEST_P(EngineFigures, Errors) {
   const std::filesystem::path model = Family(GetParam());
   const reference::ReferenceModel oracle(model);
@@ -228,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(All, EngineFigures, ::testing::ValuesIn(reference::kGol
 class KernelSetFigures : public ::testing::TestWithParam<shard::KernelSet> {};
 
 // Prints the rows of another table in docs/numerics.md, with the errors of all families together:
-//   engine_precision_test --gtest_filter='*KernelSetFigures*' | grep '^|'
+//   engine_precision_test --gtest_filter='*Figures*' | grep '^|'
 TEST_P(KernelSetFigures, Errors) {
   const shard::CpuFeatures features = GetParam().needs;
   if (!shard::DetectCpuFeatures().Contain(features)) {

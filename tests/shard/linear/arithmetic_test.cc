@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <dnnl.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -233,12 +235,15 @@ TEST(LimitOneDnnDeath, TakesInstructionsAway) {
     GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA takes precedence";
   }
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto ends_with_none = [&](CpuFeatures features) {
+  const auto ends_with_none_of = [&](std::span<const Precision> precisions, CpuFeatures features) {
     LimitOneDnn(features);
-    std::exit(std::ranges::any_of(kPrecisions, &OneDnnBackend::PassesCheck) ? 1 : 0);
+    std::exit(std::ranges::any_of(precisions, &OneDnnBackend::PassesCheck) ? 1 : 0);
   };
-  EXPECT_EXIT(ends_with_none({}), ::testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(ends_with_none(kHaswell), ::testing::ExitedWithCode(0), "");
+  // oneDNN 3 has float32 products for AVX2 that keep the bits of a row in some shapes.
+  const std::span precisions(kPrecisions);
+  const std::span without_f32 = precisions.subspan(dnnl_version()->major > 2 ? 1 : 0);
+  EXPECT_EXIT(ends_with_none_of(precisions, {}), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ends_with_none_of(without_f32, kHaswell), ::testing::ExitedWithCode(0), "");
   const auto ends_without_bf16 = [&](CpuFeatures features) {
     LimitOneDnn(features);
     std::exit(OneDnnBackend::PassesCheck(Precision::kBfloat16) ? 1 : 0);
