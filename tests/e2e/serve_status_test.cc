@@ -44,7 +44,7 @@ TEST(ServeStatus, IsLoggedOnASignal) {
   EXPECT_GE(passes, 2);
   EXPECT_THAT(service.process().ErrorLineWith("info status: rank 0"),
               HasSubstr(": idle, pass " + std::to_string(passes + 1) + ","));
-  EXPECT_THAT(service.process().ErrorLineWith("rows/s, "), HasSubstr("bound 200 ms"));
+  EXPECT_THAT(service.process().ErrorLineWith("predictions are off by"), HasSubstr("bound 200 ms"));
   EXPECT_NE(service.process().ErrorLineWith("info status: rank 1"), "");
   client->Send(NumberedRequest(1));
   client->Receive();
