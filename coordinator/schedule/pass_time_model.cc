@@ -20,8 +20,8 @@ constexpr PassWork kTypicalWork = {.rows = 512, .keys = 1 << 17, .reads = 8};
 constexpr double kLeastSeconds = 1e-9;
 constexpr double kMostSeconds = 1e6;
 
-/// A pass counts half as much after 64 others, and never less than 1/64.
-constexpr double kAgeing = 0.98922801319397548;  // 2 ^ (-1 / 64)
+/// A pass counts half as much after 32 others, and never less than 1/64.
+constexpr double kAgeing = 0.97857206208770009;  // 2 ^ (-1 / 32)
 constexpr double kLeastWeight = 1.0 / 64;
 
 /// The prior counts as much as a hundredth of a pass for each coefficient: passes vary by about
@@ -194,7 +194,8 @@ double PassTimeModel::BoundedSeconds(double max_pass_seconds, std::int64_t max_r
 
 double PassTimeModel::error() const {
   std::array<double, std::tuple_size_v<decltype(errors_)>> sorted = errors_;
-  const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(std::min(predictions_, sorted.size()));
+  const auto end =
+      sorted.begin() + static_cast<std::ptrdiff_t>(std::min(predictions_, sorted.size()));
   if (end == sorted.begin()) {
     return 0;
   }

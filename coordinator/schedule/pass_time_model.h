@@ -14,10 +14,11 @@ namespace scorecast::coordinator {
 ///
 /// A pass takes `base + few * min(rows, 32) + row * max(rows - 32, 0) + key * keys + read * reads`.
 /// (The first rows of a pass cost little, because the weights are read from memory once for all of
-/// them.) The coefficients are at least 0. They are fitted by least squares to relative errors, with
-/// Huber weights, so that a machine that was stopped for a while changes little. The last passes of
-/// each size are kept, so that many passes of one size do not push out what is known of the others.
-/// Older ones count less. A coefficient that these passes do not determine stays at the prior's.
+/// them.) The coefficients are at least 0. They are fitted by least squares to relative errors,
+/// with Huber weights, so that a machine that was stopped for a while changes little. The last
+/// passes of each size are kept, so that many passes of one size do not push out what is known of
+/// the others. Older ones count less. A coefficient that these passes do not determine stays at the
+/// prior's.
 ///
 /// A relative error is `|predicted - seconds| / max(predicted, seconds)`, so it is between 0 and 1.
 ///
@@ -58,7 +59,7 @@ class PassTimeModel {
   };
   /// The last passes of one size.
   struct Samples {
-    static constexpr std::size_t kKept = 32;
+    static constexpr std::size_t kKept = 24;
     std::array<Sample, kKept> last;
     std::size_t next = 0;
   };
