@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bench.fairness.bodies import Body, BodyMaker
 
-DIFFERENT_BODIES = 8  # Each is sent with a new salt, so the cache helps none of them.
+DIFFERENT_BODIES = 4  # Each is sent with a new salt, so the cache helps none of them.
 OPEN_LOOP_CONNECTIONS = 16  # Of the socket, from each of which the service reads up to 256 requests.
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -66,6 +66,7 @@ class Side:
         self.address = service.http_address if http else service.address
         self.connection = http_wire.Connection if http else wire.Connection
         self.maker = BodyMaker(http, settings.vocab_size)
+        self._bodies: dict[Callable[[BodyMaker], Body], list[Body]] = {}  # Of loads that have been started.
 
     @property
     def transport(self) -> str:
@@ -98,8 +99,9 @@ class Side:
         return median(self.seconds_of(body, salt) for _ in range(_TIMES_ALONE))
 
     def start(self, load: Load) -> HeavyClients:
-        bodies = [load.body(self.maker) for _ in range(1 if load.once and load.in_flight == 1 else DIFFERENT_BODIES)]
-        return HeavyClients(self.address, load, bodies, http=self.http)
+        if load.body not in self._bodies:
+            self._bodies[load.body] = [load.body(self.maker) for _ in range(DIFFERENT_BODIES)]
+        return HeavyClients(self.address, load, self._bodies[load.body], http=self.http)
 
     def bound_seconds(self) -> float:
         return pass_bound_seconds(self.service, self.settings.max_pass_seconds)
