@@ -228,7 +228,7 @@ void RequestService::Prepare(const Request& request) {
     return;
   }
   Job job;
-  job.client = request->client();
+  job.client = {.address = request->client()};
   job.cache_salt = parsed.cache_salt.value_or("");
   job.sequences = std::move(prepared->sequences);
   job.generations = std::move(prepared->generations);

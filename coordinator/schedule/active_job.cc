@@ -23,12 +23,15 @@ std::vector<Generation> GenerationsOf(const std::vector<Generation>& generations
 
 }  // namespace
 
-ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits)
+ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point now)
     : done(std::move(job.done)),
+      submitted(now),
       size(SizeOf(job.sequences)),
       sequences(job.sequences.size()),
       generations(std::move(job.generations)),
       client(std::move(job.client)),
+      priority(job.priority),
+      deadline(job.deadline),
       cache_salt(std::move(job.cache_salt)),
       rows(job.sequences.size()),
       unfinished_sequences(job.sequences.size()) {

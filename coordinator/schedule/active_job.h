@@ -37,7 +37,7 @@ struct ActiveSequence {
 /// that has left the planner belongs to the thread that calls it back.
 struct ActiveJob {
   /// The limits never change, so the constructor needs no lock.
-  ActiveJob(Job job, const proto::PlanLimits& limits);
+  ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point now);
 
   /// The run of a sequence that is not done, which is made by the first call. The cache and the
   /// limits must outlive it.
@@ -53,12 +53,14 @@ struct ActiveJob {
 
   std::function<void(JobResult)> done;
   JobTicket ticket = 0;
-  const Clock::time_point submitted = Clock::now();
+  const Clock::time_point submitted;
   JobSize size;
   PassCost cost;  ///< What a single pass needs to compute the whole job.
   std::vector<ActiveSequence> sequences;
   std::vector<Generation> generations;
-  std::string client;
+  ClientId client;
+  std::int32_t priority = 0;
+  std::optional<Clock::time_point> deadline;
   std::string cache_salt;
   std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads], of those that are done.
   std::int64_t rows_bytes = 0;                      ///< RowsBytes of `rows`.

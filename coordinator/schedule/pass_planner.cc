@@ -40,7 +40,7 @@ PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pa
 
 void PassPlanner::Add(const JobPointer& job) {
   waiting_since_.emplace(job->ticket, job->submitted);
-  Waiting& of_client = waiting_clients_[job->client];
+  Waiting& of_client = waiting_clients_[job->client.address];
   ++of_client.jobs;
   of_client.size.tokens += job->size.tokens;
   of_client.size.bytes += job->size.bytes;
@@ -72,14 +72,14 @@ void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) cons
   status.cache = cache_.counters();
 }
 
-PassPlanner::Waiting PassPlanner::WaitingOf(const std::string& client) const {
-  const auto found = waiting_clients_.find(client);
+PassPlanner::Waiting PassPlanner::WaitingOf(const std::string& address) const {
+  const auto found = waiting_clients_.find(address);
   return found == waiting_clients_.end() ? Waiting() : found->second;
 }
 
 void PassPlanner::EndWaiting(const ActiveJob& job) {
   waiting_since_.erase(job.ticket);
-  const auto of_client = waiting_clients_.find(job.client);
+  const auto of_client = waiting_clients_.find(job.client.address);
   of_client->second.size.tokens -= job.size.tokens;
   of_client->second.size.bytes -= job.size.bytes;
   if (--of_client->second.jobs == 0) {

@@ -59,12 +59,12 @@ class PassPlanner {
   void AddStatus(SchedulerStatus& status, Clock::time_point now) const;
   std::int64_t waiting_rows() const { return waiting_rows_; }
   std::size_t waiting_jobs() const { return waiting_since_.size(); }
-  /// The jobs of one client that have no row in any pass yet.
+  /// The jobs of one address that have no row in any pass yet.
   struct Waiting {
     std::size_t jobs = 0;
     JobSize size;
   };
-  Waiting WaitingOf(const std::string& client) const;
+  Waiting WaitingOf(const std::string& address) const;
   /// What the jobs hold that have no row in any pass yet.
   const JobSize& waiting_size() const { return waiting_size_; }
   /// Bytes of all unfinished jobs and of those of their results that are computed.
@@ -121,7 +121,7 @@ class PassPlanner {
   /// When jobs without a row in any pass yet were submitted.
   std::map<JobTicket, Clock::time_point> waiting_since_;
   JobSize waiting_size_;                                      ///< What these hold.
-  std::unordered_map<std::string, Waiting> waiting_clients_;  ///< Those of each client.
+  std::unordered_map<std::string, Waiting> waiting_clients_;  ///< Those of each address.
   std::int64_t bytes_ = 0;
 };
 

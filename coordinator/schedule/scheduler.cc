@@ -57,7 +57,7 @@ BlockCacheCounters Scheduler::cache_counters() const {
 SchedulerStatus Scheduler::status() const {
   const std::lock_guard lock(mutex_);
   SchedulerStatus status;
-  planner_->AddStatus(status, Clock::now());
+  planner_->AddStatus(status, options_.now());
   status.passes = passes_;
   status.last_pass_rows = pass_rows_;
   status.seconds_per_row = seconds_per_row_;
@@ -73,7 +73,7 @@ std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job) const {
     return std::to_string(before) + " + " + std::to_string(more) + " > " + std::to_string(limit) +
            ".";
   };
-  const PassPlanner::Waiting own = planner_->WaitingOf(job.client);
+  const PassPlanner::Waiting own = planner_->WaitingOf(job.client.address);
   const std::int64_t small_tokens = options_.max_queue_tokens / kSmallShare;
   const bool has_small_share =
       own.jobs == 0 || (own.jobs < options_.max_queue / kSmallShare &&
@@ -98,9 +98,9 @@ std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job) const {
 }
 
 Scheduler::Ticket Scheduler::Submit(Job job) {
-  const auto active = std::make_shared<ActiveJob>(std::move(job), limits());
+  const auto active = std::make_shared<ActiveJob>(std::move(job), limits(), options_.now());
   if (active->sequences.empty()) {
-    active->finished = Clock::now();
+    active->finished = options_.now();
     active->CallDone();
     return kNoTicket;
   }
@@ -111,7 +111,7 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
     active->error = QueueFault(*active);
     if (active->error) {
       lock.unlock();
-      active->finished = Clock::now();
+      active->finished = options_.now();
       active->CallDone();
       return kNoTicket;
     }
@@ -149,14 +149,14 @@ void Scheduler::DropIf(const std::function<bool(const ActiveJob&)>& condition,
         job.error = error;
       }
     });
-    step.done = planner_->TakeDropped(Clock::now());
+    step.done = planner_->TakeDropped(options_.now());
     ++running_steps_;
   }
   Run(std::move(step));
 }
 
 void Scheduler::FormPass(Step& step) {
-  const Clock::time_point now = Clock::now();
+  const Clock::time_point now = options_.now();
   for (JobPointer& job : planner_->TakeDropped(now)) {
     step.done.push_back(std::move(job));
   }
@@ -190,7 +190,7 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
   Step step;
   {
     const std::lock_guard lock(mutex_);
-    const Clock::time_point now = Clock::now();
+    const Clock::time_point now = options_.now();
     const std::chrono::duration<double> took = now - pass_began_;
     MeasureSpeed(took.count());
     step.ended = {pass_rows_, pass_sequences_, took.count()};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "coordinator/schedule/job.h"
+#include "coordinator/schedule/pass_work.h"
 #include "proto/base/error.h"
 #include "proto/plan/cluster.h"
 
@@ -52,6 +53,12 @@ struct SchedulerOptions {
       std::numeric_limits<std::int64_t>::max() / (2 * kQueueBytesPerToken);
   /// Upper bound on the pages of K/V that stay cached while no sequence uses them.
   std::int32_t cached_pages = 0;
+  /// Upper bound on the predicted time of a pass, in seconds. It is soft: see Scheduler.
+  double max_pass_seconds = std::numeric_limits<double>::infinity();
+  /// What passes are expected to take before the first of them are measured.
+  PassRates rates = {.overhead = 1e-3, .row = 1e-4, .key = 1e-8, .read = 1e-5};
+  /// The current time, of jobs and passes. May be called on any thread.
+  std::function<Clock::time_point()> now = [] { return Clock::now(); };
   /// Called after each pass, on the computing thread and without a lock. Must return soon.
   std::function<void(const PassSummary&)> on_pass = [](const PassSummary&) {};
 };

@@ -44,6 +44,8 @@ Job Request::MakeJob(std::function<void(JobResult)> done) const {
   return {.sequences = sequences,
           .generations = generations,
           .client = client,
+          .priority = priority,
+          .deadline = deadline,
           .cache_salt = salt,
           .done = std::move(done)};
 }

@@ -175,7 +175,7 @@ TEST(SchedulerQueue, AClientThatFillsItDoesNotKeepOthersOut) {
   Pending& in_flight = bench.Score("in flight", {20});
   const auto of = [&](const std::string& client, int rows) {
     Request request{.sequences = {ScoredPrompt(rows, 9)}};
-    request.client = client;
+    request.client = {.address = client};
     return request;
   };
   Pending greedy(bench.scheduler, of("greedy", 300));
