@@ -10,7 +10,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <optional>
+#include <ostream>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -95,7 +95,7 @@ class Schedule {
                      .rates = rates_,
                      .noise = random_.From(std::array{0.0, 0.1, 0.9}),
                      .seed = random_.Seed(),
-                     .on_pass = [this](const Simulation::Pass&) { CheckStatus(); }}) {}
+                     .on_pass = [this](const Simulation::Pass& pass) { CheckPass(pass); }}) {}
 
   void Compute() {
     AddClients();
@@ -104,9 +104,36 @@ class Schedule {
     CheckAllPagesAreFree();
   }
 
-  std::size_t jobs() const { return jobs_.size(); }
-  std::int64_t computed() const { return computed_; }
-  std::int64_t passes() const { return passes_; }
+  /// What happened.
+  struct Counts {
+    std::int64_t jobs = 0;
+    std::int64_t computed = 0;  ///< Jobs that were computed to their end.
+    std::int64_t cancelled = 0;
+    std::int64_t refused = 0;
+    std::int64_t passes = 0;
+    std::int64_t cached_tokens = 0;  ///< Of the jobs that were computed.
+    std::int64_t copies = 0;         ///< Of pages.
+    std::int64_t evicted = 0;        ///< Pages.
+
+    Counts& operator+=(const Counts& other) {
+      jobs += other.jobs;
+      computed += other.computed;
+      cancelled += other.cancelled;
+      refused += other.refused;
+      passes += other.passes;
+      cached_tokens += other.cached_tokens;
+      copies += other.copies;
+      evicted += other.evicted;
+      return *this;
+    }
+    friend std::ostream& operator<<(std::ostream& out, const Counts& counts) {
+      return out << counts.jobs << " jobs: " << counts.computed << " computed, " << counts.cancelled
+                 << " cancelled, " << counts.refused << " refused; " << counts.passes << " passes; "
+                 << counts.cached_tokens << " cached tokens, " << counts.copies << " copies, "
+                 << counts.evicted << " pages evicted";
+    }
+  };
+  const Counts& counts() const { return counts_; }
 
  private:
   /// Keeps jobs in flight, or submits them at random times, until none is left.
@@ -135,7 +162,7 @@ class Schedule {
   void Submit(Client& client);
   void Reply(Client& client, Submitted& submitted, const JobResult& result);
   void Cancel(Submitted& submitted);
-  void CheckStatus();
+  void CheckPass(const Simulation::Pass& pass);
   void CheckIdle();
   void CheckAllPagesAreFree();
 
@@ -144,9 +171,7 @@ class Schedule {
   const PassRates rates_;
   std::deque<Client> clients_;
   std::deque<Submitted> jobs_;
-  std::int64_t computed_ = 0;  ///< Jobs that were computed to their end.
-  std::int64_t cached_tokens_ = 0;
-  std::int64_t passes_ = 0;
+  Counts counts_;
   Simulation simulation_;
 };
 
@@ -187,6 +212,7 @@ void Schedule::Submit(Client& client) {
     return;
   }
   --client.jobs_left;
+  ++counts_.jobs;
   Submitted& submitted =
       jobs_.emplace_back(Submitted{.job = client.maker.Make(), .submitted = simulation_.now()});
   Job job = submitted.job.MakeJob(
@@ -217,12 +243,13 @@ void Schedule::Reply(Client& client, Submitted& submitted, const JobResult& resu
   EXPECT_LE(result.started, result.finished);
   EXPECT_EQ(result.finished, simulation_.TimePoint(simulation_.now()));
   if (result.rows.has_value()) {
-    ++computed_;
-    cached_tokens_ += result.cached_tokens;
+    ++counts_.computed;
+    counts_.cached_tokens += result.cached_tokens;
     ExpectAsIfAlone(submitted.job, result);
   } else {
     const int code = result.rows.error().code;
     EXPECT_TRUE((code == 499 && submitted.is_cancelled) || code == 429) << code;
+    ++(code == 499 ? counts_.cancelled : counts_.refused);
     ExpectTokensAsIfAlone(submitted.job, /*is_dropped=*/true);
   }
   if (!client.waits_for_results) {
@@ -240,7 +267,8 @@ void Schedule::Cancel(Submitted& submitted) {
   simulation_.scheduler().Cancel({submitted.ticket});
 }
 
-void Schedule::CheckStatus() {
+void Schedule::CheckPass(const Simulation::Pass& pass) {
+  counts_.copies += static_cast<std::int64_t>(pass.plan.copies.size());
   const auto unfinished = std::ranges::count(jobs_, 0, &Submitted::replies);
   const SchedulerStatus status = simulation_.scheduler().status();
   EXPECT_LE(status.waiting_jobs, unfinished);
@@ -249,8 +277,8 @@ void Schedule::CheckStatus() {
   EXPECT_LE(status.waiting_bytes, status.bytes);
   EXPECT_LE(status.oldest_wait_seconds, simulation_.now() + 1e-9) << "the clock's unit";
   EXPECT_LE(status.cache.cached_pages, limits_.kept_kv_rows / proto::kKvPageRows);
-  if (++passes_ > 200'000) {
-    ADD_FAILURE() << "no end after " << passes_ << " passes";
+  if (++counts_.passes > 200'000) {
+    ADD_FAILURE() << "no end after " << counts_.passes << " passes";
     throw std::runtime_error("a schedule without end");
   }
 }
@@ -270,9 +298,10 @@ void Schedule::CheckIdle() {
   EXPECT_EQ(status.bytes, 0);
   EXPECT_EQ(status.running_completions, 0);
   EXPECT_EQ(status.predicted_seconds, 0);
-  EXPECT_EQ(status.passes, passes_);
-  EXPECT_GE(status.cache.hit_tokens, cached_tokens_);
+  EXPECT_EQ(status.passes, counts_.passes);
+  EXPECT_GE(status.cache.hit_tokens, counts_.cached_tokens);
   EXPECT_GE(status.cache.asked_tokens, status.cache.hit_tokens);
+  counts_.evicted += status.cache.evicted_pages;
 }
 
 /// Computes a prompt and a completion that need every page.
@@ -303,22 +332,24 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
 TEST(RandomSchedule, EveryJobIsComputedAsIfAloneAndRepliedToOnce) {
   const std::uint64_t only = FromEnvironment("SCORECAST_SCHEDULE_SEED", 0);
   const std::uint64_t runs = FromEnvironment("SCORECAST_SCHEDULE_RUNS", 200);
-  std::size_t jobs = 0;
-  std::int64_t computed = 0;
-  std::int64_t passes = 0;
+  Schedule::Counts counts;
   for (std::uint64_t seed = 1; seed <= runs; ++seed) {
     if (only != 0 && seed != only) {
       continue;
     }
     SCOPED_TRACE("SCORECAST_SCHEDULE_SEED=" + std::to_string(seed));
+    std::cout << (seed == 1 ? "Seeds: " : " ") << seed << std::flush;
     Schedule schedule(seed);
     schedule.Compute();
-    jobs += schedule.jobs();
-    computed += schedule.computed();
-    passes += schedule.passes();
+    counts += schedule.counts();
   }
-  std::cout << jobs << " jobs, of which " << computed << " were computed, in " << passes
-            << " passes\n";
+  std::cout << "\n" << counts << "\n";
+  if (only == 0) {  // All kinds of events happened.
+    for (const std::int64_t count : {counts.computed, counts.cancelled, counts.refused,
+                                     counts.cached_tokens, counts.copies, counts.evicted}) {
+      EXPECT_GT(count, static_cast<std::int64_t>(runs));
+    }
+  }
 }
 
 /// For ThreadSanitizer: the order of events is that of the threads.

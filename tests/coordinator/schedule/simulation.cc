@@ -11,49 +11,25 @@
 namespace scorecast::coordinator {
 
 using proto::ForwardPlan;
-using proto::PackedSequence;
 using proto::PlanSegment;
-using proto::Segment;
-
-namespace {
-
-std::int64_t End(const PlanSegment& segment) { return segment.compute_end; }
-std::int64_t End(const Segment& segment) { return segment.length; }
-std::int64_t Computed(const PlanSegment& segment) { return segment.computed(); }
-std::int64_t Computed(const Segment& segment) { return segment.length; }
-
-/// Rows and keys of a sequence's segments.
-template <typename Segments>
-PassWork WorkOfSegments(const Segments& segments) {
-  PassWork work;
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    const std::int64_t computed = Computed(segments[i]);
-    const std::size_t chain = proto::ChainBegin(segments, i);
-    std::int64_t before = End(segments[i]) - computed;  // Keys of every row of the segment.
-    for (std::size_t j = 0; j < i; ++j) {
-      before +=
-          j >= chain || proto::Sees(segments[i].kind, segments[j].kind) ? End(segments[j]) : 0;
-    }
-    work.rows += computed;
-    work.keys += computed * before + computed * (computed + 1) / 2;
-  }
-  return work;
-}
-
-}  // namespace
 
 PassWork WorkOf(const ForwardPlan& plan) {
   PassWork work;
-  for (const proto::PlanSequence& sequence : plan.sequences) {
-    work += WorkOfSegments(sequence.segments);
-  }
   work.reads = static_cast<std::int64_t>(plan.reads.size());
-  return work;
-}
-
-PassWork WorkOf(const PackedSequence& sequence) {
-  PassWork work = WorkOfSegments(sequence.segments);
-  work.reads = static_cast<std::int64_t>(sequence.reads.size());
+  for (const proto::PlanSequence& sequence : plan.sequences) {
+    for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
+      const PlanSegment& segment = sequence.segments[i];
+      const std::size_t chain = proto::ChainBegin(sequence.segments, i);
+      std::int64_t before = segment.compute_begin;  // Keys of its first row, without its own.
+      for (std::size_t j = 0; j < i; ++j) {
+        const PlanSegment& earlier = sequence.segments[j];
+        before += j >= chain || proto::Sees(segment.kind, earlier.kind) ? earlier.compute_end : 0;
+      }
+      const std::int64_t rows = segment.computed();
+      work.rows += rows;
+      work.keys += rows * before + rows * (rows + 1) / 2;
+    }
+  }
   return work;
 }
 

@@ -8,15 +8,12 @@
 #include "coordinator/schedule/pass_work.h"
 #include "coordinator/schedule/scheduler.h"
 #include "proto/plan/forward_plan.h"
-#include "proto/plan/packed_sequence.h"
 #include "tests/coordinator/fake_cluster.h"
 
 namespace scorecast::coordinator {
 
 /// What a plan computes.
 PassWork WorkOf(const proto::ForwardPlan& plan);
-/// What computing a whole sequence in one pass takes if nothing is cached.
-PassWork WorkOf(const proto::PackedSequence& sequence);
 
 /// A scheduler on a FakeCluster, both on a virtual clock. Passes, and what the test does meanwhile,
 /// are events of the calling thread, so the same options give the same run.
