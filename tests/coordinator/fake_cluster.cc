@@ -178,17 +178,6 @@ void FakeCluster::ComputeNext() {
   ComputeFirst(lock);
 }
 
-void FakeCluster::Loop() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [&] { return stopping_ || (!held_ && !queue_.empty()); });
-    if (stopping_) {
-      return;
-    }
-    ComputeFirst(lock);
-  }
-}
-
 void FakeCluster::ComputeFirst(std::unique_lock<std::mutex>& lock) {
   auto [plan, done] = std::move(queue_.front());
   queue_.pop_front();
@@ -205,6 +194,17 @@ void FakeCluster::ComputeFirst(std::unique_lock<std::mutex>& lock) {
   done(std::move(rows));
   lock.lock();
   ++plans_done_;
+}
+
+void FakeCluster::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || (!held_ && !queue_.empty()); });
+    if (stopping_) {
+      return;
+    }
+    ComputeFirst(lock);
+  }
 }
 
 void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
