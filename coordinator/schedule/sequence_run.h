@@ -122,7 +122,7 @@ class SequenceRun {
   };
 
   /// Looks the sequence up if it is waiting, and places the next reads of completions.
-  void Begin();
+  void Begin(std::int64_t spare_pages);
   void PlaceReads();
   /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
   /// that are read, and rows between a read one and the end of its page.

@@ -59,9 +59,9 @@ void KvStore::WriteValue(View segment, std::int64_t row, const float* value, boo
 
 void KvStore::Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool) {
   for (const proto::KvCopy& copy : copies) {
-    proto::Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0 &&
+    proto::Check(copy.from % proto::kKvGranule == 0 && copy.to % proto::kKvGranule == 0 &&
                      copy.from != copy.to && 0 < copy.rows && copy.rows <= proto::kKvPageRows,
-                 "a K/V copy goes from the start of one page to the start of another");
+                 "a K/V copy goes from one granule of the kept rows to another");
     proto::Check(std::max(copy.from, copy.to) + RoundUp(copy.rows) <= kept_.rows,
                  "the places of a K/V copy exist");
   }

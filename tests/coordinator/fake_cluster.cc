@@ -207,6 +207,12 @@ void FakeCluster::Loop() {
   }
 }
 
+void FakeCluster::CheckKept(std::int32_t first, std::int32_t rows) const {
+  Check(first % proto::kKvGranule == 0, "kept rows begin with a granule");
+  Check(0 <= first && first + KvRows(rows) <= limits_.kept_kv_rows, "kept rows exist");
+  Check(first % proto::kKvPageRows + rows <= proto::kKvPageRows, "kept rows lie in one page");
+}
+
 void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
   const auto rows = static_cast<std::int64_t>(plan.tokens.size());
   const auto reads = static_cast<std::int64_t>(plan.reads.size());
@@ -230,15 +236,18 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
   std::vector<bool> kept_written(static_cast<std::size_t>(limits_.kept_kv_rows));
   std::vector<bool> pass_written(static_cast<std::size_t>(limits_.pass_kv_rows));
   for (const proto::KvCopy& copy : plan.copies) {
-    Check(0 < copy.rows && copy.rows <= proto::kKvPageRows, "a copy is of a page's rows");
-    Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0, "pages");
-    for (const std::int32_t page : {copy.from, copy.to}) {
-      Check(0 <= page && page + proto::kKvPageRows <= limits_.kept_kv_rows,
-            "a copy lies in the kept rows");
+    Check(0 < copy.rows, "rows of a copy");
+    for (const std::int32_t first : {copy.from, copy.to}) {
+      CheckKept(first, copy.rows);
     }
     for (std::int32_t row = 0; row < copy.rows; ++row) {
       Check(!kept_written[static_cast<std::size_t>(copy.to + row)], "copies overlap");
       kept_written[static_cast<std::size_t>(copy.to + row)] = true;
+    }
+  }
+  for (const proto::KvCopy& copy : plan.copies) {
+    for (std::int32_t row = 0; row < KvRows(copy.rows); ++row) {
+      Check(!kept_written[static_cast<std::size_t>(copy.from + row)], "copies of copies");
     }
   }
   std::int64_t computed = 0;
@@ -249,9 +258,10 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
             "rows");
       Check(segment.compute_end > 0, "no empty segment");
       Check(segment.kv.kept || segment.stored == 0, "only kept rows are stored by earlier passes");
-      Check(segment.kv.first % (segment.kv.kept ? proto::kKvPageRows : proto::kKvGranule) == 0,
-            "place");
-      Check(!segment.kv.kept || segment.compute_end <= proto::kKvPageRows, "a page's rows");
+      Check(segment.kv.first % proto::kKvGranule == 0, "place");
+      if (segment.kv.kept) {
+        CheckKept(segment.kv.first, segment.compute_end);
+      }
       computed += segment.computed();
       std::vector<bool>& written = segment.kv.kept ? kept_written : pass_written;
       const std::int32_t end = segment.kv.first + KvRows(segment.compute_end);

@@ -65,6 +65,8 @@ class FakeCluster : public proto::Cluster {
   void ComputeFirst(std::unique_lock<std::mutex>& lock);
   std::vector<proto::RowLogits> Compute(const proto::ForwardPlan& plan);
   void CheckPlan(const proto::ForwardPlan& plan) const;
+  /// Checks that `rows` kept rows from `first` on lie in whole granules of one page.
+  void CheckKept(std::int32_t first, std::int32_t rows) const;
 
   const proto::PlanLimits limits_;
   const std::int64_t vocab_size_;

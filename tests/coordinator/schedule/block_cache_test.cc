@@ -1,8 +1,11 @@
 #include "coordinator/schedule/block_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <memory>
 #include <random>
+#include <set>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -11,21 +14,35 @@
 namespace scorecast::coordinator {
 namespace {
 
+using proto::kKvGranule;
+using proto::kKvPageRows;
 using proto::TokenId;
 
 using Node = BlockCache::Node;
 using Tokens = std::vector<TokenId>;
+using ::testing::ElementsAre;
+using ::testing::Optional;
+
+/// Takes a whole page. Returns its number.
+std::optional<std::int32_t> TakePage(BlockCache& cache) {
+  const auto extent = cache.Take(kKvPageRows);
+  return extent ? std::optional(extent->page()) : std::nullopt;
+}
+
+std::int32_t PageOf(const Node& node) { return BlockCache::ExtentOf(node).page(); }
 
 /// Stores a page as a child of `parent`, as a pass does. The caller holds it.
-Node* Store(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
-  Node* node = cache.Insert(parent, position, tokens, cache.TakePage().value());
+Node* Store(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens,
+            std::int32_t rows = kKvPageRows) {
+  Node* node = cache.Insert(parent, position, tokens, cache.Take(rows).value());
   cache.PassDone();
   return node;
 }
 
 /// The same, but nothing holds it afterwards.
-void StoreIdle(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
-  cache.Release(*Store(cache, parent, position, tokens));
+void StoreIdle(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens,
+               std::int32_t rows = kKvPageRows) {
+  cache.Release(*Store(cache, parent, position, tokens, rows));
 }
 
 bool IsCached(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
@@ -45,7 +62,7 @@ TEST(BlockCache, AHitNeedsTheSameTokensPositionParentAndSalt) {
 
   Node* found = cache.HoldChild(*root, 0, Tokens{1, 2, 3});
   EXPECT_EQ(found, query);
-  EXPECT_EQ(BlockCache::PageOf(*found), BlockCache::PageOf(*query));
+  EXPECT_EQ(PageOf(*found), PageOf(*query));
   EXPECT_TRUE(IsCached(cache, *query, 3, {7, 8}));
   EXPECT_FALSE(IsCached(cache, *root, 0, {1, 2}));
   EXPECT_FALSE(IsCached(cache, *root, 0, {1, 2, 3, 4}));
@@ -69,7 +86,7 @@ TEST(BlockCache, FindsTheLongestOverlapAmongNeighbours) {
     if (found.node != nullptr) {
       cache.Release(*found.node);
     }
-    return std::pair(found.rows, found.node == nullptr ? -1 : BlockCache::PageOf(*found.node));
+    return std::pair(found.rows, found.node == nullptr ? -1 : PageOf(*found.node));
   };
   EXPECT_EQ(overlap(0, {1, 2, 3, 4}), std::pair(3, 0)) << "the neighbour below";
   EXPECT_EQ(overlap(0, {1, 2, 5, 1}), std::pair(3, 1)) << "the one above";
@@ -83,7 +100,7 @@ TEST(BlockCache, FindsTheLongestOverlapAmongNeighbours) {
 TEST(BlockCache, PagesOfThePassBeingFormedAreFoundButNotCopied) {
   BlockCache cache(8, 8);
   Node* root = cache.HoldRoot("");
-  Node* node = cache.Insert(*root, 0, Tokens{1, 2, 3}, cache.TakePage().value());
+  Node* node = cache.Insert(*root, 0, Tokens{1, 2, 3}, cache.Take(kKvPageRows).value());
   EXPECT_TRUE(IsCached(cache, *root, 0, {1, 2, 3}));
   EXPECT_EQ(cache.HoldLongestOverlap(*root, 0, Tokens{1, 2}).node, nullptr);
   cache.PassDone();
@@ -96,7 +113,7 @@ TEST(BlockCache, LooksForOverlapPastPagesOfThePassBeingFormed) {
   Node* low = Store(cache, *root, 0, {1, 2, 1});
   Node* high = Store(cache, *root, 0, {1, 2, 9, 9});
   for (TokenId token = 3; token < 8; ++token) {
-    cache.Insert(*root, 0, Tokens{1, 2, token}, cache.TakePage().value());
+    cache.Insert(*root, 0, Tokens{1, 2, token}, cache.Take(kKvPageRows).value());
   }
   const BlockCache::Overlap found = cache.HoldLongestOverlap(*root, 0, Tokens{1, 2, 5, 5});
   EXPECT_TRUE(found.node == low || found.node == high);
@@ -113,11 +130,11 @@ TEST(BlockCache, TheLeastRecentlyUsedIsEvictedFirst) {
     StoreIdle(cache, *root, 0, {token});
   }
   EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This is a use of the page.
-  EXPECT_EQ(cache.TakePage(), 1);
+  EXPECT_EQ(TakePage(cache), 1);
   EXPECT_FALSE(IsCached(cache, *root, 0, {2}));
-  EXPECT_EQ(cache.TakePage(), 2);
-  EXPECT_EQ(cache.TakePage(), 0);
-  EXPECT_EQ(cache.TakePage(), std::nullopt);
+  EXPECT_EQ(TakePage(cache), 2);
+  EXPECT_EQ(TakePage(cache), 0);
+  EXPECT_EQ(TakePage(cache), std::nullopt);
   EXPECT_EQ(cache.counters().evicted_pages, 3);
   EXPECT_EQ(cache.counters().cached_pages, 0);
 }
@@ -134,13 +151,13 @@ TEST(BlockCache, NoNodeIsEvictedBeforeItsChildrenNorWhileItIsHeld) {
   cache.Release(*first);
   cache.Release(*query);
   EXPECT_EQ(cache.available_pages(), 3);
-  EXPECT_EQ(cache.TakePage(), 2);
-  EXPECT_EQ(cache.TakePage(), 1);
+  EXPECT_EQ(TakePage(cache), 2);
+  EXPECT_EQ(TakePage(cache), 1);
   EXPECT_TRUE(IsCached(cache, *root, 0, {1}));
-  EXPECT_EQ(cache.TakePage(), 0) << "the older ones are gone";
-  EXPECT_EQ(cache.TakePage(), std::nullopt) << "the last one is held";
+  EXPECT_EQ(TakePage(cache), 0) << "the older ones are gone";
+  EXPECT_EQ(TakePage(cache), std::nullopt) << "the last one is held";
   cache.Release(*other);
-  EXPECT_EQ(cache.TakePage(), 3);
+  EXPECT_EQ(TakePage(cache), 3);
 }
 
 TEST(BlockCache, KeepsItsBudgetOfUnreferencedPages) {
@@ -163,22 +180,22 @@ TEST(BlockCache, KeepsItsBudgetOfUnreferencedPages) {
 TEST(BlockCache, WithABudgetOfZeroItOnlyAllocatesPages) {
   BlockCache cache(2, 0);
   EXPECT_FALSE(cache.is_enabled());
-  EXPECT_EQ(cache.TakePage(), 0);
-  EXPECT_EQ(cache.TakePage(), 1);
-  EXPECT_EQ(cache.TakePage(), std::nullopt);
-  cache.ReturnPage(0);
+  EXPECT_EQ(TakePage(cache), 0);
+  EXPECT_EQ(TakePage(cache), 1);
+  EXPECT_EQ(TakePage(cache), std::nullopt);
+  cache.Return({0, kKvPageRows});
   EXPECT_EQ(cache.available_pages(), 1);
-  EXPECT_EQ(cache.TakePage(), 0);
+  EXPECT_EQ(TakePage(cache), 0);
 }
 
 TEST(BlockCache, TakesNoPageToCacheWhileAJobWaitsForPages) {
   BlockCache cache(2, 2);
   cache.SetAwaited(true);
-  EXPECT_EQ(cache.TakePageToCache(), std::nullopt);
-  EXPECT_TRUE(cache.TakePage());
+  EXPECT_EQ(cache.TakeToCache(kKvGranule), std::nullopt);
+  EXPECT_TRUE(TakePage(cache));
   cache.SetAwaited(false);
-  EXPECT_TRUE(cache.TakePageToCache());
-  EXPECT_FALSE(cache.TakePageToCache());
+  EXPECT_TRUE(cache.TakeToCache(kKvPageRows));
+  EXPECT_FALSE(cache.TakeToCache(kKvPageRows));
 }
 
 TEST(BlockCache, ASaltIsForgottenWithItsLastPage) {
@@ -193,11 +210,330 @@ TEST(BlockCache, ASaltIsForgottenWithItsLastPage) {
       root = cache.HoldRoot("tenant");
       EXPECT_TRUE(IsCached(cache, *root, 0, {1})) << "kept by its page";
       cache.Release(*root);
-      EXPECT_EQ(cache.TakePage(), 0);
+      EXPECT_EQ(TakePage(cache), 0);
     }
     root = cache.HoldRoot("tenant");
     EXPECT_FALSE(IsCached(cache, *root, 0, {1}));
     cache.Release(*root);
+  }
+}
+
+TEST(BlockCache, NodesWithFewTokensShareAPage) {
+  BlockCache cache(4, 4);
+  Node* root = cache.HoldRoot("");
+  std::vector<Extent> extents;
+  for (const std::int32_t rows : {48, 32, 16, 32, 16, 16}) {
+    const auto token = static_cast<TokenId>(extents.size());
+    extents.push_back(BlockCache::ExtentOf(*Store(cache, *root, 0, {token}, rows)));
+  }
+  EXPECT_THAT(extents, ElementsAre(Extent{0, 48}, Extent{64, 32}, Extent{48, 16}, Extent{96, 32},
+                                   Extent{128, 16}, Extent{144, 16}));
+  EXPECT_EQ(cache.available_pages(), 1);
+  EXPECT_EQ(cache.counters().cached_pages, 3) << "160 rows, rounded up";
+  EXPECT_THAT(cache.Take(32), Optional(Extent{160, 32}));
+  EXPECT_THAT(cache.Take(64), Optional(Extent{192, 64}));
+  EXPECT_EQ(cache.Take(16), std::nullopt);
+}
+
+TEST(BlockCache, APageIsTakenWholeWhenNothingInItIsHeld) {
+  BlockCache cache(3, 3);
+  Node* root = cache.HoldRoot("");
+  std::vector<Node*> nodes;
+  for (TokenId token = 0; token < 12; ++token) {
+    nodes.push_back(Store(cache, *root, 0, {token}, 16));
+  }
+  EXPECT_EQ(cache.available_pages(), 0);
+  for (const std::size_t i : {8, 5, 4, 1, 2, 3, 6, 9, 10, 11}) {
+    cache.Release(*nodes[i]);
+  }
+  EXPECT_EQ(cache.available_pages(), 1) << "a node is held in each of the other pages";
+  EXPECT_THAT(TakePage(cache), Optional(2)) << "although its last use was the last of all";
+  for (TokenId token = 0; token < 8; ++token) {
+    EXPECT_TRUE(IsCached(cache, *root, 0, {token})) << token;
+  }
+  cache.Release(*nodes[0]);
+  cache.Release(*nodes[7]);
+  EXPECT_EQ(cache.available_pages(), 2);
+  EXPECT_THAT(TakePage(cache), Optional(0)) << "page 1 was used later";
+}
+
+TEST(BlockCache, ASmallExtentIsTakenFromTheOldestPageUntilItIsUsedUp) {
+  BlockCache cache(2, 2);
+  Node* root = cache.HoldRoot("");
+  std::vector<Node*> nodes;
+  for (TokenId token = 0; token < 8; ++token) {
+    nodes.push_back(Store(cache, *root, 0, {token}, 16));
+  }
+  for (const std::size_t i : {0, 1, 2, 4, 5, 6, 7}) {
+    cache.Release(*nodes[i]);
+  }
+  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This is a use of it.
+  // Granule 3 is held. Granules 2, and then 0 and 1, were not used for the longest time.
+  EXPECT_THAT(cache.Take(16), Optional(Extent{32, 16}));
+  EXPECT_THAT(cache.Take(48), Optional(Extent{64, 48}));
+  EXPECT_TRUE(IsCached(cache, *root, 0, {0}));
+  EXPECT_TRUE(IsCached(cache, *root, 0, {7}));
+  EXPECT_THAT(cache.Take(32), Optional(Extent{0, 32}));
+  EXPECT_EQ(cache.Take(32), std::nullopt);
+  EXPECT_THAT(cache.Take(16), Optional(Extent{112, 16}));
+  EXPECT_EQ(cache.counters().cached_pages, 1);
+}
+
+TEST(BlockCache, ANodeIsEvictedWithTheNodesThatContinueIt) {
+  BlockCache cache(3, 3);
+  Node* root = cache.HoldRoot("");
+  Node* query = Store(cache, *root, 0, {1}, 16);
+  Node* other = Store(cache, *root, 0, {2}, 16);
+  Node* page = Store(cache, *query, 1, {3});
+  Node* last = Store(cache, *page, 2, {4}, 32);
+  for (Node* node : {last, page, query, other}) {
+    cache.Release(*node);
+  }
+  EXPECT_EQ(cache.available_pages(), 3);
+  EXPECT_TRUE(IsCached(cache, *root, 0, {2}));
+  // The only page that was never used comes first, then that of the query's second page.
+  EXPECT_THAT(TakePage(cache), Optional(2));
+  EXPECT_THAT(TakePage(cache), Optional(1));
+  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));
+  EXPECT_THAT(TakePage(cache), Optional(0));
+  EXPECT_EQ(cache.counters().cached_pages, 0);
+  EXPECT_EQ(cache.counters().evicted_pages, 2) << "128 rows";
+}
+
+TEST(BlockCache, KeepsItsBudgetOfRows) {
+  BlockCache cache(10, 1);
+  Node* root = cache.HoldRoot("");
+  for (TokenId token = 0; token < 9; ++token) {
+    StoreIdle(cache, *root, 0, {token}, token == 8 ? 32 : 16);
+    EXPECT_EQ(cache.counters().cached_pages, 1);
+  }
+  for (TokenId token = 0; token < 9; ++token) {
+    EXPECT_EQ(IsCached(cache, *root, 0, {token}), token >= 6) << token;
+  }
+}
+
+/// Extents of random sizes, compared with what a search of all granules finds.
+class RandomExtents {
+ public:
+  explicit RandomExtents(std::uint32_t seed) : random_(seed) {}
+
+  void Run() {
+    for (int step = 0; step < 400 && !::testing::Test::HasFatalFailure(); ++step) {
+      if (holders_.size() < 5 && Pick(0, 2) > 0) {
+        Begin();
+      } else if (!holders_.empty()) {
+        const auto victim = holders_.begin() + Pick(0, static_cast<int>(holders_.size()) - 1);
+        End(*victim);
+        holders_.erase(victim);
+      }
+      Check();
+      if (Pick(0, 9) == 0) {
+        Drain();
+      }
+    }
+    for (Holder& holder : holders_) {
+      End(holder);
+    }
+    holders_.clear();
+    Check();
+    EXPECT_EQ(cache_.available_pages(), pages_);
+  }
+
+ private:
+  /// A node that was cached when it was last looked for.
+  struct Entry {
+    Entry* parent = nullptr;  ///< Null if that is the root.
+    std::pair<std::int32_t, Tokens> key;
+    Extent extent;
+    Node* node = nullptr;
+    int holders = 0;
+    bool is_cached = true;
+  };
+  /// Entries from the root on, and extents that are its own.
+  struct Holder {
+    std::vector<Entry*> entries;
+    std::vector<Extent> own;
+  };
+
+  int Pick(int low, int high) { return std::uniform_int_distribution(low, high)(random_); }
+  std::size_t granules() const { return static_cast<std::size_t>(pages_) * 4; }
+  Node& NodeOf(const Entry* entry) { return entry == nullptr ? *root_ : *entry->node; }
+
+  /// [granules]: whether an extent contains it that is taken or whose node is held.
+  std::vector<bool> Held() const {
+    std::vector<bool> held(granules());
+    const auto mark = [&](const Extent& extent) {
+      for (std::int32_t row = 0; row < extent.rows; row += kKvGranule) {
+        auto granule = held[static_cast<std::size_t>((extent.first + row) / kKvGranule)];
+        EXPECT_FALSE(granule) << "two extents share a granule";
+        granule = true;
+      }
+    };
+    for (const auto& entry : entries_) {
+      if (entry->is_cached && entry->holders > 0) {
+        mark(entry->extent);
+      }
+    }
+    for (const Holder& holder : holders_) {
+      std::ranges::for_each(holder.own, mark);
+    }
+    return held;
+  }
+  /// Number of blocks of `size` granules, aligned to their size, without held granules.
+  std::int64_t Unheld(std::size_t size) const {
+    const std::vector<bool> held = Held();
+    std::int64_t blocks = 0;
+    for (auto block = held.begin(); block != held.end();
+         block += static_cast<std::ptrdiff_t>(size)) {
+      const auto end = block + static_cast<std::ptrdiff_t>(size);
+      blocks += std::find(block, end, true) == end ? 1 : 0;
+    }
+    return blocks;
+  }
+
+  std::optional<Extent> Take() {
+    const int size = Pick(1, 4);
+    const bool is_possible = Unheld(size == 3 ? 4 : static_cast<std::size_t>(size)) > 0;
+    const std::vector<bool> held = Held();
+    const auto extent = cache_.Take(size * kKvGranule);
+    EXPECT_EQ(extent.has_value(), is_possible);
+    if (extent) {
+      EXPECT_EQ(extent->rows, size * kKvGranule);
+      EXPECT_EQ(extent->page(), (extent->first + extent->rows - 1) / kKvPageRows);
+      for (std::int32_t row = 0; row < extent->rows; row += kKvGranule) {
+        EXPECT_FALSE(held[static_cast<std::size_t>((extent->first + row) / kKvGranule)]);
+      }
+    }
+    return extent;
+  }
+
+  /// Holds a random chain, of which some nodes may be cached, and takes extents.
+  void Begin() {
+    Holder holder;
+    Entry* parent = nullptr;
+    for (int depth = Pick(0, 4); depth > 0; --depth) {
+      const std::pair<std::int32_t, Tokens> key = {depth, {Pick(0, 3)}};
+      LookUpAll();
+      const auto known = std::ranges::find_if(entries_, [&](const auto& entry) {
+        return entry->is_cached && entry->parent == parent && entry->key == key;
+      });
+      Entry* entry = known == entries_.end() ? nullptr : known->get();
+      if (entry != nullptr) {
+        ASSERT_EQ(cache_.HoldChild(NodeOf(parent), key.first, key.second), entry->node);
+      } else {
+        const auto extent = Take();
+        if (!extent) {
+          break;
+        }
+        Node* node = cache_.Insert(NodeOf(parent), key.first, key.second, *extent);
+        entries_.push_back(std::make_unique<Entry>(Entry{parent, key, *extent, node}));
+        entry = entries_.back().get();
+      }
+      ++entry->holders;
+      holder.entries.push_back(entry);
+      parent = entry;
+    }
+    // Of those that it takes now, it returns parts at once.
+    holders_.push_back(holder);
+    for (int count = Pick(0, 2); count > 0; --count) {
+      if (const auto extent = Take()) {
+        const std::int32_t kept = Pick(0, extent->rows / kKvGranule) * kKvGranule;
+        if (kept < extent->rows) {
+          cache_.Return({extent->first + kept, extent->rows - kept});
+        }
+        if (kept > 0) {
+          holders_.back().own.push_back({extent->first, kept});
+        }
+      }
+    }
+    cache_.PassDone();
+  }
+  /// Releases in any order: ancestors may come before their descendants.
+  void End(Holder& holder) {
+    std::shuffle(holder.entries.begin(), holder.entries.end(), random_);
+    for (Entry* entry : holder.entries) {
+      cache_.Release(*entry->node);
+    }
+    for (Entry* entry : holder.entries) {
+      --entry->holders;
+    }
+    for (const Extent& extent : holder.own) {
+      cache_.Return(extent);
+    }
+    holder.own.clear();
+  }
+
+  /// Finds out which entries were evicted.
+  void LookUpAll() {
+    LookUpEach();
+    LookUpEach();  // To look an entry up is to release it: the cache then keeps its budget.
+  }
+  /// Parents were made before their children.
+  void LookUpEach() {
+    for (const auto& entry : entries_) {
+      if (!entry->is_cached) {
+        continue;
+      }
+      Node* node = nullptr;
+      if (entry->parent == nullptr || entry->parent->is_cached) {
+        node = cache_.HoldChild(NodeOf(entry->parent), entry->key.first, entry->key.second);
+      }
+      entry->is_cached = node != nullptr;
+      ASSERT_TRUE(node != nullptr || entry->holders == 0) << "a held node was evicted";
+      if (node != nullptr) {
+        ASSERT_EQ(node, entry->node);
+        cache_.Release(*node);
+      }
+    }
+  }
+
+  void Check() {
+    LookUpAll();
+    ASSERT_EQ(cache_.available_pages(), Unheld(4));
+    std::vector<Extent> cached;
+    std::int64_t rows = 0;
+    bool is_any_idle = false;
+    for (const auto& entry : entries_) {
+      if (entry->is_cached) {
+        cached.push_back(entry->extent);
+        rows += entry->extent.rows;
+        is_any_idle = is_any_idle || entry->holders == 0;
+      }
+    }
+    std::ranges::sort(cached, {}, &Extent::first);
+    for (std::size_t i = 1; i < cached.size(); ++i) {
+      ASSERT_LE(cached[i - 1].first + cached[i - 1].rows, cached[i].first);
+    }
+    ASSERT_EQ(cache_.counters().cached_pages, (rows + kKvPageRows - 1) / kKvPageRows);
+    ASSERT_TRUE(rows <= budget_ * kKvPageRows || !is_any_idle);
+  }
+
+  /// Takes all extents of one size, of which there must be as many as Unheld finds.
+  void Drain() {
+    const int size = std::array{1, 2, 4}[static_cast<std::size_t>(Pick(0, 2))];
+    const std::int64_t expected = Unheld(static_cast<std::size_t>(size));
+    Holder all;
+    while (const auto extent = cache_.Take(size * kKvGranule)) {
+      all.own.push_back(*extent);
+    }
+    ASSERT_EQ(static_cast<std::int64_t>(all.own.size()), expected);
+    End(all);
+    Check();
+  }
+
+  std::mt19937 random_;
+  const std::int32_t pages_ = Pick(1, 8);
+  const std::int32_t budget_ = Pick(1, pages_);
+  BlockCache cache_{pages_, budget_};
+  Node* root_ = cache_.HoldRoot("");
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<Holder> holders_;
+};
+
+TEST(BlockCache, TakesExactlyWhatIsNotHeld) {
+  for (std::uint32_t seed = 0; seed < 100 && !HasFatalFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    RandomExtents(seed).Run();
   }
 }
 
@@ -240,7 +576,7 @@ class Model {
     const std::int32_t page = oldest == entries_.end() ? -1 : oldest->second.page;
     if (oldest != entries_.end()) {
       entries_.erase(oldest);
-      free_.push_back(page);
+      free_.insert(page);
     }
     return page;
   }
@@ -254,7 +590,7 @@ class Model {
   }
 
   std::map<Chain, Entry> entries_;
-  std::vector<std::int32_t> free_;
+  std::set<std::int32_t> free_;  // The lowest is taken first.
   std::size_t budget_;
   std::uint64_t clock_ = 0;
 };
@@ -270,7 +606,7 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
     BlockCache cache(pages, budget);
     Model model(static_cast<std::size_t>(budget));
     for (int page = pages; page-- > 0;) {
-      model.free_.push_back(page);
+      model.free_.insert(page);
     }
     /// The nodes that a sequence holds, from the root on, and pages of its own.
     struct Holder {
@@ -294,28 +630,28 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
             if (model.free_.empty()) {
               model.Evict();
             }
-            const auto page = cache.TakePage();
+            const auto page = TakePage(cache);
             ASSERT_EQ(page.has_value(), !model.free_.empty());
             if (!page) {
               break;
             }
-            ASSERT_EQ(*page, model.free_.back());
-            model.free_.pop_back();
-            node = cache.Insert(*parent, key.first, key.second, *page);
+            ASSERT_EQ(*page, *model.free_.begin());
+            model.free_.erase(*page);
+            node = cache.Insert(*parent, key.first, key.second, {*page * kKvPageRows, kKvPageRows});
             model.entries_[chain] = {*page, 1};
           } else {
-            ASSERT_EQ(BlockCache::PageOf(*node), known->second.page);
+            ASSERT_EQ(PageOf(*node), known->second.page);
             ++known->second.holders;
           }
           holder.nodes.emplace_back(node, chain);
           parent = node;
         }
         if (pick(0, 3) == 0) {
-          if (const auto page = cache.TakePage()) {
+          if (const auto page = TakePage(cache)) {
             if (model.free_.empty()) {
               ASSERT_EQ(model.Evict(), *page);
             }
-            model.free_.erase(std::find(model.free_.begin(), model.free_.end(), *page));
+            model.free_.erase(*page);
             holder.own.push_back(*page);
           }
         }
@@ -328,8 +664,8 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
           model.Release(node->second);
         }
         for (const std::int32_t page : victim->own) {
-          cache.ReturnPage(page);
-          model.free_.push_back(page);
+          cache.Return({page * kKvPageRows, kKvPageRows});
+          model.free_.insert(page);
         }
         cache.Release(*victim->root);
         holders.erase(victim);
@@ -341,18 +677,18 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
       if (pick(0, 9) == 0) {  // Checks the number of available pages.
         std::vector<std::int32_t> taken;
         const std::int64_t available = cache.available_pages();
-        while (const auto page = cache.TakePage()) {
+        while (const auto page = TakePage(cache)) {
           if (model.free_.empty()) {
             model.Evict();
           }
-          ASSERT_EQ(*page, model.free_.back());
-          model.free_.pop_back();
+          ASSERT_EQ(*page, *model.free_.begin());
+          model.free_.erase(*page);
           taken.push_back(*page);
         }
         ASSERT_EQ(static_cast<std::int64_t>(taken.size()), available);
         for (const std::int32_t page : taken) {
-          cache.ReturnPage(page);
-          model.free_.push_back(page);
+          cache.Return({page * kKvPageRows, kKvPageRows});
+          model.free_.insert(page);
         }
       }
     }

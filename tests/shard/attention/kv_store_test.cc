@@ -155,7 +155,8 @@ TEST_P(KvStoreTest, CopiesPages) {
       }
     }
     ThreadPool pool(threads);
-    const std::vector<proto::KvCopy> copies = {{64, 256, 17}, {128, 0, 64}};
+    // The last copy is of one granule in the middle of a page.
+    const std::vector<proto::KvCopy> copies = {{64, 256, 17}, {128, 0, 64}, {208, 304, 7}};
     store.Copy(copies, pool);
     std::size_t next = 0;
     for (std::int64_t layer = 0; layer < kLayers; ++layer) {
@@ -164,6 +165,7 @@ TEST_P(KvStoreTest, CopiesPages) {
         for (std::int64_t row = 0; row < rows; ++row) {
           const std::int64_t origin = row < 64                       ? row + 128
                                       : row >= 256 && row < 256 + 32 ? row - 256 + 64
+                                      : row >= 304                   ? row - 304 + 208
                                                                      : row;
           const auto& expected = old[next + static_cast<std::size_t>(origin)];
           ASSERT_EQ(KeyOf(view, row), expected.first) << row;
