@@ -362,7 +362,8 @@ void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, doubl
                                  Clock::time_point now) {
   const double end = pass.seconds() + max_seconds;
   for (const SequenceRef& ref : running_.InTurn()) {
-    if (max_rows <= 0 || pass.full() || pass.seconds() >= end) {
+    // The first one is added even if there is no time at all, so that there is progress.
+    if (max_rows <= 0 || pass.full() || (!pass.empty() && pass.seconds() >= end)) {
       return;
     }
     SequenceRun& run = ref.run();
