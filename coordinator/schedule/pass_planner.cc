@@ -321,7 +321,7 @@ SequenceRun::Part PassPlanner::Grow(const PassBuilder& pass, const Turns& turns)
   const double seconds = std::min(seconds_before + turn, pass.seconds_left());
   std::int64_t more = run.RowsWithin(seconds, budget_.rates) - rows_before;
   if (more < kLeastTurnRows) {
-    more = is_last_turn && !pass.empty() ? 0 : kLeastTurnRows;
+    more = is_last_turn && (!pass.empty() || rows_before > 0) ? 0 : kLeastTurnRows;
   }
   more = std::min(more, (std::int64_t{limits_.max_rows} + kTurnShare - 1) / kTurnShare);
   SequenceRun::Part part;
