@@ -315,22 +315,23 @@ SequenceRun::Part PassPlanner::Grow(const PassBuilder& pass, const Turns& turns)
   if (rows_before > 0 && rows_before == run.WorkLeft().rows) {
     return {};
   }
-  const double seconds_before = budget_.rates.Seconds(turns.part.work);
   const double turn = budget_.seconds / static_cast<double>(kTurnShare);
-  const bool is_last_turn = pass.seconds_left() - seconds_before < turn;
-  const double seconds = std::min(seconds_before + turn, pass.seconds_left());
-  std::int64_t more = run.RowsWithin(seconds, budget_.rates) - rows_before;
-  if (more < kLeastTurnRows) {
-    more = is_last_turn && (!pass.empty() || rows_before > 0) ? 0 : kLeastTurnRows;
+  const double seconds = budget_.rates.Seconds(turns.part.work) + turn;
+  const auto rows_within = [&](double time) {
+    return run.RowsWithin(time, budget_.rates) - rows_before;
+  };
+  const std::int64_t fitting = rows_within(pass.seconds_left());
+  std::int64_t more = std::min(std::max(rows_within(seconds), kLeastTurnRows), fitting);
+  if (rows_before == 0 && more < kLeastTurnRows) {
+    more = pass.empty() ? kLeastTurnRows : 0;
   }
   more = std::min(more, (std::int64_t{limits_.max_rows} + kTurnShare - 1) / kTurnShare);
-  SequenceRun::Part part;
-  if (more > 0) {
-    part = run.NextPart(room, rows_before + more);
+  if (more <= 0) {
+    return {};
   }
+  SequenceRun::Part part = run.NextPart(room, rows_before + more);
   // A chain that is not cut may be longer than a turn.
-  for (std::int64_t rows = rows_before + std::max<std::int64_t>(more, 1);
-       part.cost.rows <= rows_before && rows < room.rows;) {
+  for (std::int64_t rows = rows_before + more; part.cost.rows <= rows_before && rows < room.rows;) {
     rows = std::min(2 * rows, room.rows);
     part = run.NextPart(room, rows);
     const bool has_time = rows_before == 0
