@@ -14,7 +14,7 @@ namespace scorecast::coordinator {
 ///
 /// A pass takes `base + few * min(rows, 32) + row * max(rows - 32, 0) + key * keys + read * reads`.
 /// (The first rows of a pass cost little, because the weights are read from memory once for all of
-/// them.) The coefficients are at least 0. They are fitted by least squares to relative errors,
+/// them.) The coefficients are positive. They are fitted by least squares to relative errors,
 /// with Huber weights, so that a machine that was stopped for a while changes little. The last
 /// passes of each size are kept, so that many passes of one size do not push out what is known of
 /// the others. Older ones count less. A coefficient that these passes do not determine stays at the
@@ -76,7 +76,6 @@ class PassTimeModel {
   bool has_scale_ = false;
   // In the order of FeaturesOf.
   UnknownsVector prior_{};
-  UnknownsVector least_unit_{};
   UnknownsVector coefficients_{};
   std::array<Samples, kSizes> samples_;
   std::array<double, 32> errors_{};  ///< Relative errors of the last predictions.
