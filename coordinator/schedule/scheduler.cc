@@ -23,12 +23,6 @@ namespace {
 constexpr std::int64_t kPassesAhead = 4;
 constexpr std::int64_t kBytesAhead = std::int64_t{256} << 20;
 
-/// Weight of the newest pass in the average time of a row.
-constexpr double kNewestShare = 0.2;
-/// A pass of fewer rows, such as a step of a few completions, says little about the time of a
-/// prompt's row.
-constexpr std::int64_t kRowsToMeasure = 32;
-
 }  // namespace
 
 proto::Error Draining() { return {503, "draining", "The server is shutting down.", ""}; }
@@ -42,7 +36,10 @@ struct Scheduler::Step {
 Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
     : cluster_(cluster),
       options_(std::move(options)),
-      planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)) {}
+      planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)),
+      model_(options_.rates) {
+  BoundPasses();
+}
 
 Scheduler::~Scheduler() {
   const std::lock_guard lock(mutex_);
@@ -59,21 +56,20 @@ SchedulerStatus Scheduler::status() const {
   SchedulerStatus status;
   planner_->AddStatus(status, options_.now());
   status.passes = passes_;
-  status.last_pass_rows = pass_rows_;
-  status.seconds_per_row = seconds_per_row_;
-  status.predicted_seconds = PredictedSeconds();
+  status.last_pass_rows = planner_->pass_work().rows;
+  status.pass_times = {model_.rates(), bound_seconds_, model_.error()};
   return status;
 }
 
 std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job) const {
   const std::size_t waiting_jobs = planner_->waiting_jobs();
-  const JobSize& waiting = planner_->waiting_size();
+  const JobSize& waiting = planner_->waiting_clients().all().size;
   std::string message;
   const auto exceeds = [](std::int64_t before, std::int64_t more, std::int64_t limit) {
     return std::to_string(before) + " + " + std::to_string(more) + " > " + std::to_string(limit) +
            ".";
   };
-  const PassPlanner::Waiting own = planner_->WaitingOf(job.client.address);
+  const WaitingJobs own = planner_->waiting_clients().OfAddress(job.path.client);
   const std::int64_t small_tokens = options_.max_queue_tokens / kSmallShare;
   const bool has_small_share =
       own.jobs == 0 || (own.jobs < options_.max_queue / kSmallShare &&
@@ -163,7 +159,6 @@ void Scheduler::FormPass(Step& step) {
   step.plan = planner_->FormPass(now);
   if (step.plan) {
     pass_began_ = now;
-    pass_rows_ = static_cast<std::int64_t>(step.plan->tokens.size());
     pass_sequences_ = static_cast<std::int64_t>(planner_->sequences_in_pass());
   }
 }
@@ -192,8 +187,9 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = options_.now();
     const std::chrono::duration<double> took = now - pass_began_;
-    MeasureSpeed(took.count());
-    step.ended = {pass_rows_, pass_sequences_, took.count()};
+    model_.Observe(planner_->pass_work(), took.count());
+    BoundPasses();
+    step.ended = {planner_->pass_work().rows, pass_sequences_, took.count()};
     ++passes_;
     step.done = planner_->PassDone(rows, now);
     FormPass(step);
@@ -202,23 +198,15 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
   Run(std::move(step));
 }
 
-void Scheduler::MeasureSpeed(double seconds) {
-  if (pass_rows_ < kRowsToMeasure && seconds_per_row_ != 0) {
-    return;
-  }
-  const double seconds_per_row =
-      seconds / static_cast<double>(std::max<std::int64_t>(pass_rows_, 1));
-  seconds_per_row_ = seconds_per_row_ == 0
-                         ? seconds_per_row
-                         : seconds_per_row_ * (1 - kNewestShare) + seconds_per_row * kNewestShare;
-}
-
-double Scheduler::PredictedSeconds() const {
-  return static_cast<double>(planner_->waiting_rows()) * seconds_per_row_;
+void Scheduler::BoundPasses() {
+  const PassRates rates = model_.rates();
+  bound_seconds_ = model_.BoundedSeconds(options_.max_pass_seconds, limits().max_rows);
+  planner_->SetBudget({rates, std::max(bound_seconds_ - rates.overhead, 0.0)});
 }
 
 std::int64_t Scheduler::RetryAfterSeconds() const {
-  return static_cast<std::int64_t>(std::clamp(std::ceil(PredictedSeconds()), 1.0, 60.0));
+  const double seconds = model_.rates().Seconds(planner_->work_left());
+  return static_cast<std::int64_t>(std::clamp(std::ceil(seconds), 1.0, 60.0));
 }
 
 bool Scheduler::IsIdle() const {

@@ -31,7 +31,6 @@ struct SchedulerStatus {
   std::int64_t running_completions = 0;  ///< Sequences that generate completions.
   std::int64_t passes = 0;               ///< Passes that are done.
   std::int64_t last_pass_rows = 0;       ///< Rows of the pass in flight, or of the last one.
-  double seconds_per_row = 0;            ///< Average of recent passes; 0 before the first.
   /// Predicted time of what is left to compute of all jobs that wait.
   double predicted_seconds = 0;
   PassTimes pass_times;
