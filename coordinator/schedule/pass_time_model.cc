@@ -63,9 +63,9 @@ double RelativeError(double predicted, double seconds) {
 
 }  // namespace
 
-PassTimeModel::PassTimeModel(std::optional<PassRates> prior) {
-  has_scale_ = prior && prior->overhead + prior->Seconds(kTypicalWork) > 0;
-  SetPrior(has_scale_ ? *prior : kTypical);
+PassTimeModel::PassTimeModel(const PassRates& prior)
+    : has_scale_(prior.overhead + prior.Seconds(kTypicalWork) > 0) {
+  SetPrior(has_scale_ ? prior : kTypical);
 }
 
 void PassTimeModel::SetPrior(const PassRates& rates) {

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "coordinator/schedule/nonnegative_minimum.h"
 #include "coordinator/schedule/pass_work.h"
@@ -30,9 +29,11 @@ class PassTimeModel {
   /// The first rows of a pass have a rate of their own.
   static constexpr std::int64_t kFewRows = 32;
 
-  /// Without a prior, or if all its rates are 0, the prior is that of a typical model. It is scaled
-  /// so that it predicts the first observation.
-  explicit PassTimeModel(std::optional<PassRates> prior = std::nullopt);
+  /// Without a prior, that of a typical model is used. It is scaled so that it predicts the first
+  /// observation.
+  PassTimeModel() : PassTimeModel(PassRates()) {}
+  /// If all rates are 0, as without a prior.
+  explicit PassTimeModel(const PassRates& prior);
 
   /// `seconds` is the time of a whole pass. A pass without rows, or a time that is not positive and
   /// finite, is ignored.

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <random>
 #include <vector>
 
@@ -226,9 +225,7 @@ TEST_F(PassTimeModelTest, PredictsByItsPriorAtFirst) {
 }
 
 TEST_F(PassTimeModelTest, WithoutAPriorTheFirstPassGivesTheScale) {
-  for (const std::optional<PassRates> none :
-       {std::optional<PassRates>(), std::optional(PassRates())}) {
-    PassTimeModel model(none);
+  for (PassTimeModel model : {PassTimeModel(), PassTimeModel(PassRates())}) {
     EXPECT_GT(model.Seconds({.rows = 1}), 0);
     const PassWork work{.rows = 64, .keys = 64 * 65 / 2, .reads = 1};
     model.Observe(work, 123);
