@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <random>
 #include <vector>
 
@@ -202,6 +201,19 @@ TEST_F(PassTimeModelTest, WhatThePassesDoNotDetermineStaysAtThePriors) {
   EXPECT_NEAR(model.Seconds({.rows = 4}), 0.02, 0.02 * kFittedError);
 }
 
+TEST_F(PassTimeModelTest, NoWorkIsFree) {
+  PassTimeModel model;
+  for (int i = 0; i < 1000; ++i) {
+    model.Observe(Any(), 0.01);
+  }
+  const PassRates rates = model.rates();
+  EXPECT_GT(rates.row, 0);
+  EXPECT_GT(rates.key, 0);
+  EXPECT_GT(rates.read, 0);
+  // Row, key and read each keep at most a twentieth of the time of a pass.
+  EXPECT_NEAR(model.Seconds({.rows = 1}), 0.01, 0.01 * 0.05);
+}
+
 TEST_F(PassTimeModelTest, PredictsByItsPriorAtFirst) {
   const PassTimeModel model(PassRates{.overhead = 1, .row = 2, .key = 3, .read = 5});
   EXPECT_DOUBLE_EQ(model.Seconds({.rows = 7, .keys = 11, .reads = 13}), 1 + 14 + 33 + 65);
@@ -213,9 +225,7 @@ TEST_F(PassTimeModelTest, PredictsByItsPriorAtFirst) {
 }
 
 TEST_F(PassTimeModelTest, WithoutAPriorTheFirstPassGivesTheScale) {
-  for (const std::optional<PassRates> none :
-       {std::optional<PassRates>(), std::optional(PassRates())}) {
-    PassTimeModel model(none);
+  for (PassTimeModel model : {PassTimeModel(), PassTimeModel(PassRates())}) {
     EXPECT_GT(model.Seconds({.rows = 1}), 0);
     const PassWork work{.rows = 64, .keys = 64 * 65 / 2, .reads = 1};
     model.Observe(work, 123);
