@@ -12,6 +12,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "coordinator/schedule/job.h"
 #include "launcher/client/client_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
@@ -149,6 +150,11 @@ void AddClientFlags(CLI::App& app, ClientFlags& flags) {
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");
+  app.add_option("--priority", flags.priority,
+                 "Share of the server's time: from -10, the largest, to 10, the smallest")
+      ->check(CLI::Range(std::int64_t{scorecast::coordinator::kMinPriority},
+                         std::int64_t{scorecast::coordinator::kMaxPriority}))
+      ->capture_default_str();
   app.add_option_function<double>(
          "--timeout",
          [&flags](double seconds) {

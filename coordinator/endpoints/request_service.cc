@@ -229,6 +229,7 @@ void RequestService::Prepare(const Request& request) {
   }
   Job job;
   job.client = request->client();
+  job.priority = static_cast<std::int32_t>(parsed.priority);
   job.deadline = request->deadline();
   job.cache_salt = parsed.cache_salt.value_or("");
   job.sequences = std::move(prepared->sequences);
