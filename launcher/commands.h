@@ -38,6 +38,7 @@ struct ServeFlags {
   coordinator::SocketOptions socket;  ///< The server takes `max_request_bytes` from `engine`.
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
+  std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
   int io_threads = 2;
   /// How long requests that were accepted may still be computed after a signal to end.
   std::chrono::seconds drain_time{10};

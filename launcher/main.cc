@@ -90,6 +90,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "once; a further request is refused with 429, unless no other waits")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
+  app.add_option("--max-wait-ms", flags.max_wait_ms,
+                 "Milliseconds that a request may be predicted to wait; one that would wait longer "
+                 "is refused with 429. 0: without limit")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}))
+      ->capture_default_str();
   app.add_option("--max-connections", flags.socket.max_connections,
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))

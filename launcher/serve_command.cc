@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -135,6 +136,11 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
   requests.RefuseAll();
 }
 
+double MaxWaitSeconds(const ServeFlags& flags) {
+  return flags.max_wait_ms > 0 ? static_cast<double>(flags.max_wait_ms) * 1e-3
+                               : std::numeric_limits<double>::infinity();
+}
+
 /// The objects with which rank 0 serves clients.
 struct Service {
   Service(const ServeFlags& flags, Engine& engine)
@@ -142,6 +148,7 @@ struct Service {
         cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
+                            .max_wait_seconds = MaxWaitSeconds(flags),
                             .cached_pages = engine.cached_pages(),
                             .on_pass =
                                 [this](const coordinator::PassSummary& pass) {

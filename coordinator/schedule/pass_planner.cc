@@ -40,12 +40,7 @@ PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pa
 
 void PassPlanner::Add(const JobPointer& job) {
   waiting_since_.emplace(job->ticket, job->submitted);
-  Waiting& of_client = waiting_clients_[job->client.address];
-  ++of_client.jobs;
-  of_client.size.tokens += job->size.tokens;
-  of_client.size.bytes += job->size.bytes;
-  waiting_size_.tokens += job->size.tokens;
-  waiting_size_.bytes += job->size.bytes;
+  waiting_clients_.Add(job->client, job->size);
   bytes_ += job->size.bytes;
   waiting_rows_ += job->cost.rows;
   const std::size_t sequences = job->sequences.size();
@@ -64,29 +59,17 @@ void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) cons
     const std::chrono::duration<double> wait = now - waiting_since_.begin()->second;
     status.oldest_wait_seconds = wait.count();
   }
-  status.waiting_tokens = waiting_size_.tokens;
-  status.waiting_bytes = waiting_size_.bytes;
+  status.waiting_tokens = waiting_clients_.all().size.tokens;
+  status.waiting_bytes = waiting_clients_.all().size.bytes;
   status.waiting_rows = waiting_rows_;
   status.bytes = bytes_;
   status.running_completions = static_cast<std::int64_t>(running_.size());
   status.cache = cache_.counters();
 }
 
-PassPlanner::Waiting PassPlanner::WaitingOf(const std::string& address) const {
-  const auto found = waiting_clients_.find(address);
-  return found == waiting_clients_.end() ? Waiting() : found->second;
-}
-
 void PassPlanner::EndWaiting(const ActiveJob& job) {
   waiting_since_.erase(job.ticket);
-  const auto of_client = waiting_clients_.find(job.client.address);
-  of_client->second.size.tokens -= job.size.tokens;
-  of_client->second.size.bytes -= job.size.bytes;
-  if (--of_client->second.jobs == 0) {
-    waiting_clients_.erase(of_client);
-  }
-  waiting_size_.tokens -= job.size.tokens;
-  waiting_size_.bytes -= job.size.bytes;
+  waiting_clients_.Remove(job.client, job.size);
 }
 
 void PassPlanner::ForEachUnfinished(const std::function<void(ActiveJob&)>& visit) const {

@@ -7,16 +7,14 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "coordinator/schedule/active_job.h"
 #include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/job.h"
-#include "coordinator/schedule/job_size.h"
 #include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/schedule/sequence_run.h"
+#include "coordinator/schedule/waiting_jobs.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/row_logits.h"
 
@@ -59,14 +57,8 @@ class PassPlanner {
   void AddStatus(SchedulerStatus& status, Clock::time_point now) const;
   std::int64_t waiting_rows() const { return waiting_rows_; }
   std::size_t waiting_jobs() const { return waiting_since_.size(); }
-  /// The jobs of one address that have no row in any pass yet.
-  struct Waiting {
-    std::size_t jobs = 0;
-    JobSize size;
-  };
-  Waiting WaitingOf(const std::string& address) const;
-  /// What the jobs hold that have no row in any pass yet.
-  const JobSize& waiting_size() const { return waiting_size_; }
+  /// The jobs that have no row in any pass yet.
+  const WaitingClients& waiting_clients() const { return waiting_clients_; }
   /// Bytes of all unfinished jobs and of those of their results that are computed.
   std::int64_t bytes() const { return bytes_; }
 
@@ -120,8 +112,7 @@ class PassPlanner {
   std::int64_t waiting_rows_ = 0;      ///< Prompt rows that were in no pass yet.
   /// When jobs without a row in any pass yet were submitted.
   std::map<JobTicket, Clock::time_point> waiting_since_;
-  JobSize waiting_size_;                                      ///< What these hold.
-  std::unordered_map<std::string, Waiting> waiting_clients_;  ///< Those of each address.
+  WaitingClients waiting_clients_;  ///< What these hold.
   std::int64_t bytes_ = 0;
 };
 

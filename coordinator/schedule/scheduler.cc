@@ -1,9 +1,7 @@
 #include "coordinator/schedule/scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "coordinator/schedule/active_job.h"
@@ -42,7 +40,10 @@ struct Scheduler::Step {
 Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
     : cluster_(cluster),
       options_(std::move(options)),
-      planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)) {}
+      planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)),
+      admission_({.max_jobs = options_.max_queue,
+                  .max_tokens = options_.max_queue_tokens,
+                  .max_wait_seconds = options_.max_wait_seconds}) {}
 
 Scheduler::~Scheduler() {
   const std::lock_guard lock(mutex_);
@@ -65,39 +66,23 @@ SchedulerStatus Scheduler::status() const {
   return status;
 }
 
-std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job) const {
-  const std::size_t waiting_jobs = planner_->waiting_jobs();
-  const JobSize& waiting = planner_->waiting_size();
-  std::string message;
-  const auto exceeds = [](std::int64_t before, std::int64_t more, std::int64_t limit) {
-    return std::to_string(before) + " + " + std::to_string(more) + " > " + std::to_string(limit) +
-           ".";
-  };
-  const PassPlanner::Waiting own = planner_->WaitingOf(job.client.address);
-  const std::int64_t small_tokens = options_.max_queue_tokens / kSmallShare;
-  const bool has_small_share =
-      own.jobs == 0 || (own.jobs < options_.max_queue / kSmallShare &&
-                        own.size.tokens + job.size.tokens <= small_tokens &&
-                        own.size.bytes + job.size.bytes <= small_tokens * kQueueBytesPerToken);
-  const int times = has_small_share ? 2 : 1;
-  const std::int64_t max_tokens = times * options_.max_queue_tokens;
-  const std::int64_t max_bytes = max_tokens * kQueueBytesPerToken;
-  if (waiting_jobs / static_cast<std::size_t>(times) >= options_.max_queue) {
-    message = "Too many requests wait: " + std::to_string(waiting_jobs) + " of at most " +
-              std::to_string(static_cast<std::size_t>(times) * options_.max_queue) + ".";
-  } else if (waiting_jobs == 0) {
-    return std::nullopt;
-  } else if (waiting.tokens + job.size.tokens > max_tokens) {
-    message = "Too many tokens wait: " + exceeds(waiting.tokens, job.size.tokens, max_tokens);
-  } else if (waiting.bytes + job.size.bytes > max_bytes) {
-    message = "Too many bytes wait: " + exceeds(waiting.bytes, job.size.bytes, max_bytes);
-  } else {
-    return std::nullopt;
-  }
-  return proto::Error{429, "queue_full", std::move(message), "", RetryAfterSeconds()};
+std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, std::uint64_t digest) {
+  const WaitingClients& waiting = planner_->waiting_clients();
+  const QueueState queue = {.all = waiting.all(),
+                            .of_address = waiting.OfAddress(job.client),
+                            .of_connection = waiting.OfConnection(job.client),
+                            .forecast = {.own_seconds = PredictedSeconds()}};
+  const double seconds = static_cast<double>(job.waiting_rows()) * seconds_per_row_;
+  const NewJob new_job = {.client = job.client,
+                          .digest = digest,
+                          .size = job.size,
+                          .forecast = {.seconds = seconds, .first_seconds = seconds},
+                          .deadline = job.deadline};
+  return admission_.Fault(new_job, queue, options_.now());
 }
 
 Scheduler::Ticket Scheduler::Submit(Job job) {
+  const std::uint64_t digest = DigestOf(job.sequences);
   const auto active = std::make_shared<ActiveJob>(std::move(job), limits(), options_.now());
   if (active->sequences.empty()) {
     active->finished = options_.now();
@@ -108,7 +93,7 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
   Step step;
   {
     std::unique_lock lock(mutex_);
-    active->error = QueueFault(*active);
+    active->error = QueueFault(*active, digest);
     if (active->error) {
       lock.unlock();
       active->finished = options_.now();
@@ -215,10 +200,6 @@ void Scheduler::MeasureSpeed(double seconds) {
 
 double Scheduler::PredictedSeconds() const {
   return static_cast<double>(planner_->waiting_rows()) * seconds_per_row_;
-}
-
-std::int64_t Scheduler::RetryAfterSeconds() const {
-  return static_cast<std::int64_t>(std::clamp(std::ceil(PredictedSeconds()), 1.0, 60.0));
 }
 
 bool Scheduler::IsIdle() const {
