@@ -57,6 +57,17 @@ BlockCache::~BlockCache() = default;
 
 std::int32_t BlockCache::PageOf(const Node& node) { return node.page; }
 
+const BlockCache::Node* BlockCache::FindRoot(const std::string& salt) const {
+  const auto found = roots_.find(salt);
+  return found == roots_.end() ? nullptr : found->second.get();
+}
+
+const BlockCache::Node* BlockCache::FindChild(const Node& parent, std::int32_t first_position,
+                                              std::span<const TokenId> tokens) const {
+  const auto found = parent.children.find(Key(first_position, tokens));
+  return found == parent.children.end() ? nullptr : found->second.get();
+}
+
 BlockCache::Node* BlockCache::HoldRoot(const std::string& salt) {
   const auto [found, is_new] = roots_.try_emplace(salt);
   if (is_new) {

@@ -52,6 +52,12 @@ class BlockCache {
 
   bool is_enabled() const { return budget_ > 0; }
 
+  /// The root of a salt's chains, and the child of a node with exactly these tokens; null if there
+  /// is none. Neither is held.
+  const Node* FindRoot(const std::string& salt) const;
+  const Node* FindChild(const Node& parent, std::int32_t first_position,
+                        std::span<const proto::TokenId> tokens) const;
+
   /// Holds and returns the root of a salt's chains. It has no page.
   Node* HoldRoot(const std::string& salt);
   /// Holds and returns the child of `parent` with exactly these tokens, at most kKvPageRows of

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <span>
+#include <string_view>
 
 namespace scorecast::coordinator {
 namespace {
@@ -44,6 +46,13 @@ double SecondsOf(std::span<const Rival> rivals) {
   return seconds;
 }
 
+/// Adds a flow to the node that it belongs to.
+void Add(const FlowBacklog& flow, double ahead, Rival& node) {
+  node.seconds += flow.seconds;
+  node.weighted_seconds += flow.seconds / flow.weight;
+  node.ahead = ahead;
+}
+
 double FirstSeconds(const JobForecast& job) { return std::min(job.first_seconds, job.seconds); }
 
 /// Seconds after which `own` seconds of a job are served within `longest` seconds.
@@ -65,6 +74,33 @@ double SecondsUntilServedWithin(const QueueForecast& queue, double weight, doubl
 }
 
 }  // namespace
+
+QueueForecast ForecastOf(const FairPath& path, const FairTags& tags,
+                         std::span<const FlowBacklog> backlogs) {
+  const auto [address_tag, connection_tag, flow_tag] = tags;
+  QueueForecast forecast;
+  std::map<std::string_view, Rival> addresses;
+  std::map<std::uint64_t, Rival> connections;
+  for (const FlowBacklog& flow : backlogs) {
+    const ClientId& client = flow.path.client;
+    if (client.address != path.client.address) {
+      Add(flow, flow.tags[0] - address_tag, addresses[client.address]);
+    } else if (client.connection != path.client.connection) {
+      Add(flow, flow.tags[1] - connection_tag, connections[client.connection]);
+    } else if (flow.path != path) {
+      Add(flow, flow.tags[2] - flow_tag, forecast.flows.emplace_back());
+    } else {
+      forecast.own_seconds = flow.seconds;
+    }
+  }
+  for (const auto& [address, rival] : addresses) {
+    forecast.addresses.push_back(rival);
+  }
+  for (const auto& [connection, rival] : connections) {
+    forecast.connections.push_back(rival);
+  }
+  return forecast;
+}
 
 double SecondsUntilServed(const QueueForecast& queue, double weight, double own, Rivals rivals) {
   return WithRivals(queue, weight, own, rivals, {queue.flows, queue.connections, queue.addresses});

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
 #include <vector>
+
+#include "coordinator/schedule/fair_queue.h"
 
 namespace scorecast::coordinator {
 
@@ -26,6 +29,11 @@ struct QueueForecast {
   /// also takes time that no row accounts for, and running completions have a share of it.
   double speed = 1;
 };
+
+/// From what waits in each flow. `path` and `tags` are those of a new job. The speed and the time
+/// of the pass in flight are not set.
+QueueForecast ForecastOf(const FairPath& path, const FairTags& tags,
+                         std::span<const FlowBacklog> backlogs);
 
 /// The work of a new job.
 struct JobForecast {

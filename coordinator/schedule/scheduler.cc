@@ -21,12 +21,6 @@ namespace {
 constexpr std::int64_t kPassesAhead = 4;
 constexpr std::int64_t kBytesAhead = std::int64_t{256} << 20;
 
-/// Weight of the newest pass in the average time of a row.
-constexpr double kNewestShare = 0.2;
-/// A pass of fewer rows, such as a step of a few completions, says little about the time of a
-/// prompt's row.
-constexpr std::int64_t kRowsToMeasure = 32;
-
 }  // namespace
 
 proto::Error Draining() { return {503, "draining", "The server is shutting down.", ""}; }
@@ -43,7 +37,10 @@ Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
       planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)),
       admission_({.max_jobs = options_.max_queue,
                   .max_tokens = options_.max_queue_tokens,
-                  .max_wait_seconds = options_.max_wait_seconds}) {}
+                  .max_wait_seconds = options_.max_wait_seconds}),
+      model_(options_.rates) {
+  BoundPasses();
+}
 
 Scheduler::~Scheduler() {
   const std::lock_guard lock(mutex_);
@@ -60,25 +57,31 @@ SchedulerStatus Scheduler::status() const {
   SchedulerStatus status;
   planner_->AddStatus(status, options_.now());
   status.passes = passes_;
-  status.last_pass_rows = pass_rows_;
-  status.seconds_per_row = seconds_per_row_;
-  status.predicted_seconds = PredictedSeconds();
+  status.last_pass_rows = planner_->pass_work().rows;
+  status.pass_times = {model_.rates(), bound_seconds_, model_.error()};
   return status;
 }
 
-std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, std::uint64_t digest) {
+std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, const JobWork& work,
+                                                  std::uint64_t digest) {
+  const Clock::time_point now = options_.now();
+  const ClientId& client = job.path.client;
   const WaitingClients& waiting = planner_->waiting_clients();
-  const QueueState queue = {.all = waiting.all(),
-                            .of_address = waiting.OfAddress(job.client),
-                            .of_connection = waiting.OfConnection(job.client),
-                            .forecast = {.own_seconds = PredictedSeconds()}};
-  const double seconds = static_cast<double>(job.waiting_rows()) * seconds_per_row_;
-  const NewJob new_job = {.client = job.client,
-                          .digest = digest,
-                          .size = job.size,
-                          .forecast = {.seconds = seconds, .first_seconds = seconds},
-                          .deadline = job.deadline};
-  return admission_.Fault(new_job, queue, options_.now());
+  QueueState queue = {.all = waiting.all(),
+                      .of_address = waiting.OfAddress(client),
+                      .of_connection = waiting.OfConnection(client),
+                      .forecast = planner_->ForecastFor(job.path)};
+  if (planner_->is_pass_in_flight()) {
+    const std::chrono::duration<double> elapsed = now - pass_began_;
+    queue.forecast.pass_seconds =
+        std::max(model_.Seconds(planner_->pass_work()) - elapsed.count(), 0.0);
+  }
+  return admission_.Fault({.client = client,
+                           .digest = digest,
+                           .size = job.size,
+                           .forecast = planner_->ForecastFor(job.path, work),
+                           .deadline = job.deadline},
+                          queue, now);
 }
 
 Scheduler::Ticket Scheduler::Submit(Job job) {
@@ -93,7 +96,8 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
   Step step;
   {
     std::unique_lock lock(mutex_);
-    active->error = QueueFault(*active, digest);
+    const JobWork work = planner_->Measure(active);
+    active->error = QueueFault(*active, work, digest);
     if (active->error) {
       lock.unlock();
       active->finished = options_.now();
@@ -101,7 +105,7 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
       return kNoTicket;
     }
     active->ticket = next_ticket_++;
-    planner_->Add(active);
+    planner_->Add(active, work);
     if (planner_->is_pass_in_flight()) {
       return active->ticket;
     }
@@ -148,7 +152,6 @@ void Scheduler::FormPass(Step& step) {
   step.plan = planner_->FormPass(now);
   if (step.plan) {
     pass_began_ = now;
-    pass_rows_ = static_cast<std::int64_t>(step.plan->tokens.size());
     pass_sequences_ = static_cast<std::int64_t>(planner_->sequences_in_pass());
   }
 }
@@ -177,8 +180,9 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = options_.now();
     const std::chrono::duration<double> took = now - pass_began_;
-    MeasureSpeed(took.count());
-    step.ended = {pass_rows_, pass_sequences_, took.count()};
+    model_.Observe(planner_->pass_work(), took.count());
+    BoundPasses();
+    step.ended = {planner_->pass_work().rows, pass_sequences_, took.count()};
     ++passes_;
     step.done = planner_->PassDone(rows, now);
     FormPass(step);
@@ -187,19 +191,10 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
   Run(std::move(step));
 }
 
-void Scheduler::MeasureSpeed(double seconds) {
-  if (pass_rows_ < kRowsToMeasure && seconds_per_row_ != 0) {
-    return;
-  }
-  const double seconds_per_row =
-      seconds / static_cast<double>(std::max<std::int64_t>(pass_rows_, 1));
-  seconds_per_row_ = seconds_per_row_ == 0
-                         ? seconds_per_row
-                         : seconds_per_row_ * (1 - kNewestShare) + seconds_per_row * kNewestShare;
-}
-
-double Scheduler::PredictedSeconds() const {
-  return static_cast<double>(planner_->waiting_rows()) * seconds_per_row_;
+void Scheduler::BoundPasses() {
+  const PassRates rates = model_.rates();
+  bound_seconds_ = model_.BoundedSeconds(options_.max_pass_seconds, limits().max_rows);
+  planner_->SetBudget({rates, std::max(bound_seconds_ - rates.overhead, 0.0)});
 }
 
 bool Scheduler::IsIdle() const {

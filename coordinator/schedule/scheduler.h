@@ -12,6 +12,7 @@
 
 #include "coordinator/schedule/admission.h"
 #include "coordinator/schedule/job.h"
+#include "coordinator/schedule/pass_time_model.h"
 #include "coordinator/schedule/pass_work.h"
 #include "proto/base/error.h"
 #include "proto/plan/cluster.h"
@@ -20,6 +21,7 @@ namespace scorecast::coordinator {
 
 struct ActiveJob;
 struct BlockCacheCounters;
+struct JobWork;
 struct SchedulerStatus;
 class PassPlanner;
 
@@ -60,20 +62,26 @@ struct SchedulerOptions {
 /// Packs waiting sequences into passes, one pass in flight. It has no thread of its own: a pass is
 /// formed when a job arrives while none is in flight, and when one ends.
 ///
-/// Order: first come, first served, sequence by sequence. A sequence that does not fit into the
-/// rest of a pass waits for the next one, and later ones may fill that rest. (This is first fit: no
-/// sequence is computed later than in a strict queue.) Jobs that need several passes have a queue
-/// of their own, and are computed one at a time. Passes alternate between the two queues; each
-/// queue fills what the other leaves free. A sequence longer than a pass is computed in parts.
+/// Order: clients share the predicted time of passes, by FairQueue. Within a flow, which is jobs of
+/// one connection with one priority and about one size, it is first come, first served. A sequence
+/// that does not fit into the rest of a pass is among the first in the next one, and others may
+/// fill that rest. Neither kind of limit of a pass is exceeded by what fills it: PlanLimits, and
+/// the time of SchedulerOptions::max_pass_seconds. Only the first sequence of a pass may exceed its
+/// time.
+///
+/// A sequence that takes longer than a pass may is computed in parts. Those that are computed in
+/// parts take turns, of a quarter of a pass, with everything else that waits. One that is alone has
+/// all turns, that is the whole pass.
 ///
 /// Running completions get a row each in every pass. While other rows wait, completions take at
-/// most half of its rows. If the next sequence in line does not fit beside the running completions,
-/// it goes first in the following pass. Completions therefore never give way twice in a row.
+/// most half of its rows and time. If the next sequence in line does not fit beside the running
+/// completions, it goes first in the following pass. Completions therefore never give way twice in
+/// a row. If not all of them fit, clients and their completions take turns.
 ///
-/// A sequence that needs pages of its own (because it has completions, or is longer than a pass)
-/// begins when enough are free, in order of arrival. Sequences that need none do not wait for it.
-/// If a running completion finds no free page, the youngest one is preempted: it gives its pages
-/// back, and its rows are computed again when its turn comes.
+/// A sequence that needs pages of its own (because it has completions, or is computed in parts)
+/// begins when enough are free: see PageQueue. Sequences that need none do not wait for it. If a
+/// running completion finds no free page, one is preempted: the youngest of the client that was
+/// served most. It gives its pages back, and its rows are computed again when its turn comes.
 ///
 /// None of this changes a score.
 ///
@@ -121,11 +129,12 @@ class Scheduler {
 
   // These are called with `mutex_` held.
   /// The 429 of a job that is not admitted.
-  std::optional<proto::Error> QueueFault(const ActiveJob& job, std::uint64_t digest);
+  std::optional<proto::Error> QueueFault(const ActiveJob& job, const JobWork& work,
+                                         std::uint64_t digest);
   void FormPass(Step& step);
-  void MeasureSpeed(double seconds);
+  /// Bounds the passes that are formed from now on by what the model predicts.
+  void BoundPasses();
   bool IsIdle() const;
-  double PredictedSeconds() const;
 
   // These are called without it.
   /// Sets the error of unfinished jobs that meet the condition, and drops those with no rows in the
@@ -144,10 +153,10 @@ class Scheduler {
   Ticket next_ticket_ = kNoTicket + 1;
   int running_steps_ = 0;  ///< Steps that have left the lock and are not finished.
   Clock::time_point pass_began_;
-  std::int64_t pass_rows_ = 0;
   std::int64_t pass_sequences_ = 0;
-  std::int64_t passes_ = 0;     ///< Passes that are done.
-  double seconds_per_row_ = 0;  ///< Of recent passes; 0 before the first.
+  std::int64_t passes_ = 0;  ///< Passes that are done.
+  PassTimeModel model_;
+  double bound_seconds_ = 0;  ///< Upper bound on the predicted time of a pass.
 };
 
 }  // namespace scorecast::coordinator
