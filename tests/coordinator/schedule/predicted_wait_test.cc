@@ -3,8 +3,10 @@
 #include "coordinator/schedule/predicted_wait.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -72,6 +74,37 @@ TEST(PredictWait, ALongJobBeginsAfterItsFirstPartAndEndsAfterAll) {
   QueueForecast queue;
   queue.connections = {{.seconds = 100, .weighted_seconds = 100, .ahead = 0}};
   ExpectWait(queue, {.seconds = 20, .first_seconds = 0.25, .weight = 1}, 0.25, 40);
+}
+
+TEST(ForecastOf, FlowsAreThoseOfRivalsAtTheirLevel) {
+  const auto flow = [](const ClientId& client, std::int32_t priority, std::int32_t size_class,
+                       double seconds, const FairTags& tags) {
+    return FlowBacklog{{client, priority, size_class}, WeightOf(priority), seconds, tags};
+  };
+  const FairPath path = {{"a", 1}, 0, 0};
+  const QueueForecast queue = ForecastOf(path, {10, 20, 30},
+                                         std::vector<FlowBacklog>{
+                                             flow({"a", 1}, 0, 0, 7, {10, 20, 30}),
+                                             flow({"a", 1}, 0, 2, 6, {10, 20, 31}),
+                                             flow({"a", 1}, -1, 0, 5, {10, 20, 32}),
+                                             flow({"a", 2}, 0, 0, 4, {10, 24, 40}),
+                                             flow({"a", 2}, -1, 0, 2.5, {10, 24, 50}),
+                                             flow({"b", 1}, 0, 0, 3, {9, 1, 2}),
+                                             flow({"b", 3}, 0, 0, 2, {9, 1, 2}),
+                                         });
+  EXPECT_EQ(queue.own_seconds, 7);
+  ASSERT_EQ(queue.flows.size(), 2U);
+  EXPECT_EQ(queue.flows[0].seconds, 6);
+  EXPECT_EQ(queue.flows[0].ahead, 1);
+  EXPECT_DOUBLE_EQ(queue.flows[1].weighted_seconds, 4);
+  EXPECT_EQ(queue.flows[1].ahead, 2);
+  ASSERT_EQ(queue.connections.size(), 1U);
+  EXPECT_EQ(queue.connections[0].seconds, 6.5);
+  EXPECT_DOUBLE_EQ(queue.connections[0].weighted_seconds, 6);
+  EXPECT_EQ(queue.connections[0].ahead, 4);
+  ASSERT_EQ(queue.addresses.size(), 1U);
+  EXPECT_EQ(queue.addresses[0].seconds, 5);
+  EXPECT_EQ(queue.addresses[0].ahead, -1);
 }
 
 TEST(SecondsUntilServed, RivalsMayGoOn) {
