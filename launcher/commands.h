@@ -39,6 +39,7 @@ struct ServeFlags {
   std::int64_t max_pass_ms = 200;  ///< 0: without bound.
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
+  std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
   int io_threads = 2;
   /// How long requests that were accepted may still be computed after a signal to end.
   std::chrono::seconds drain_time{10};

@@ -12,6 +12,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "coordinator/schedule/job.h"
 #include "launcher/client/client_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
@@ -96,6 +97,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "once; a further request is refused with 429, unless no other waits")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
+  app.add_option("--max-wait-ms", flags.max_wait_ms,
+                 "Milliseconds that a request may be predicted to wait; one that would wait longer "
+                 "is refused with 429. 0: without limit")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}))
+      ->capture_default_str();
   app.add_option("--max-connections", flags.socket.max_connections,
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
@@ -156,6 +162,11 @@ void AddClientFlags(CLI::App& app, ClientFlags& flags) {
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");
+  app.add_option("--priority", flags.priority,
+                 "Share of the server's time: from -10, the largest, to 10, the smallest")
+      ->check(CLI::Range(std::int64_t{scorecast::coordinator::kMinPriority},
+                         std::int64_t{scorecast::coordinator::kMaxPriority}))
+      ->capture_default_str();
   app.add_option_function<double>(
          "--timeout",
          [&flags](double seconds) {

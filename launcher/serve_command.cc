@@ -137,9 +137,9 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
   requests.RefuseAll();
 }
 
-double MaxPassSeconds(const ServeFlags& flags) {
-  return flags.max_pass_ms > 0 ? static_cast<double>(flags.max_pass_ms) * 1e-3
-                               : std::numeric_limits<double>::infinity();
+/// 0 means that there is no limit.
+double SecondsOf(std::int64_t max_ms) {
+  return max_ms > 0 ? static_cast<double>(max_ms) * 1e-3 : std::numeric_limits<double>::infinity();
 }
 
 /// The objects with which rank 0 serves clients.
@@ -149,8 +149,9 @@ struct Service {
         cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
+                            .max_wait_seconds = SecondsOf(flags.max_wait_ms),
                             .cached_pages = engine.cached_pages(),
-                            .max_pass_seconds = MaxPassSeconds(flags),
+                            .max_pass_seconds = SecondsOf(flags.max_pass_ms),
                             .time_model = time_model,
                             .on_pass =
                                 [this](const coordinator::PassSummary& pass) {
@@ -282,7 +283,7 @@ int RunServeCommand(const ServeFlags& flags) {
       sockets->Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
     }
   });
-  const coordinator::PassTimeModel time_model = Calibrate(engine, MaxPassSeconds(flags));
+  const coordinator::PassTimeModel time_model = Calibrate(engine, SecondsOf(flags.max_pass_ms));
   std::optional<Service> service;
   std::string addresses;
   engine.StartupPhase([&] {

@@ -59,21 +59,44 @@ double PassPlanner::LongestSeconds() const {
                                                           .reads = limits_.max_reads}));
 }
 
-void PassPlanner::Add(const JobPointer& job) {
+JobWork PassPlanner::Measure(const JobPointer& job) const {
+  JobWork work;
+  for (std::size_t i = 0; i < job->sequences.size(); ++i) {
+    work.sequences.push_back(Size({job, i}));
+    work.all += work.sequences.back();
+  }
+  job->path.size_class = SizeClassOf(budget_.rates.Seconds(work.all) / LongestSeconds());
+  return work;
+}
+
+void PassPlanner::Add(const JobPointer& job, const JobWork& work) {
   waiting_since_.emplace(job->ticket, job->submitted);
   waiting_clients_.Add(job->path.client, job->size);
   bytes_ += job->size.bytes;
-  std::vector<PassWork> left;
-  PassWork left_in_all;
   for (std::size_t i = 0; i < job->sequences.size(); ++i) {
     waiting_rows_ += job->sequences[i].waiting_rows;
-    left.push_back(Size({job, i}));
-    left_in_all += left.back();
+    Enqueue({job, i}, work.sequences[i]);
   }
-  job->path.size_class = SizeClassOf(budget_.rates.Seconds(left_in_all) / LongestSeconds());
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    Enqueue({job, i}, left[i]);
+}
+
+JobForecast PassPlanner::ForecastFor(const FairPath& path, const JobWork& work) const {
+  const double seconds = budget_.rates.Seconds(work.all);
+  return {.seconds = seconds,
+          .first_seconds = std::min(seconds, LongestSeconds()),
+          .weight = WeightOf(path.priority)};
+}
+
+QueueForecast PassPlanner::ForecastFor(const FairPath& path) const {
+  QueueForecast forecast = ForecastOf(path, queue_.TagsOf(path), queue_.Backlogs(budget_.rates));
+  const double longest = LongestSeconds();
+  const auto completions = static_cast<std::int64_t>(running_.size());
+  const double of_completions =
+      std::min(budget_.rates.Seconds({.rows = completions, .keys = 0, .reads = completions}),
+               longest / static_cast<double>(kCompletionsShare));
+  if (longest > 0) {
+    forecast.speed = (longest - of_completions) / (longest + budget_.rates.overhead);
   }
+  return forecast;
 }
 
 PassWork PassPlanner::Size(const SequenceRef& ref) const {

@@ -14,6 +14,7 @@
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/page_queue.h"
 #include "coordinator/schedule/pass_work.h"
+#include "coordinator/schedule/predicted_wait.h"
 #include "coordinator/schedule/running_completions.h"
 #include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/schedule/sequence_run.h"
@@ -24,6 +25,12 @@
 namespace scorecast::coordinator {
 
 class PassBuilder;
+
+/// What a job has left to compute, without what was found in the cache.
+struct JobWork {
+  std::vector<PassWork> sequences;
+  PassWork all;
+};
 
 /// Decides what goes into each pass: holds the queues of jobs and the page cache, forms one pass at
 /// a time, and hands what it returns to the jobs. The order is described at Scheduler.
@@ -40,8 +47,16 @@ class PassPlanner {
   /// Bounds the passes that are formed from now on.
   void SetBudget(const PassBudget& budget) { budget_ = budget; }
 
-  /// Queues a job, which has sequences and the largest ticket so far.
-  void Add(const JobPointer& job);
+  /// Decides in which flow a job belongs and whether its sequences are to be cut. Returns what it
+  /// has left to compute.
+  JobWork Measure(const JobPointer& job) const;
+  /// Queues a job, which has sequences and the largest ticket so far. `work` is that of Measure.
+  void Add(const JobPointer& job, const JobWork& work);
+
+  // For Admission, of a job with this path and work. The scheduler sets the time of the pass in
+  // flight.
+  JobForecast ForecastFor(const FairPath& path, const JobWork& work) const;
+  QueueForecast ForecastFor(const FairPath& path) const;
 
   /// Removes jobs that have an error from the queues, and returns them. A job with rows
   /// in the pass in flight stays until that pass is over.
@@ -67,8 +82,6 @@ class PassPlanner {
   std::int64_t waiting_rows() const { return waiting_rows_; }
   /// What the queue has left to compute, without what was found in the cache when it was submitted.
   const PassWork& work_left() const { return queue_.left(); }
-  /// The same, for each flow.
-  std::vector<FlowBacklog> Backlogs() const { return queue_.Backlogs(budget_.rates); }
   /// The jobs that have no row in any pass yet.
   const WaitingClients& waiting_clients() const { return waiting_clients_; }
   std::size_t waiting_jobs() const { return waiting_since_.size(); }

@@ -1,9 +1,7 @@
 #include "coordinator/schedule/scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "coordinator/schedule/active_job.h"
@@ -37,6 +35,9 @@ Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
     : cluster_(cluster),
       options_(std::move(options)),
       planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)),
+      admission_({.max_jobs = options_.max_queue,
+                  .max_tokens = options_.max_queue_tokens,
+                  .max_wait_seconds = options_.max_wait_seconds}),
       model_(options_.time_model) {
   BoundPasses();
 }
@@ -61,39 +62,30 @@ SchedulerStatus Scheduler::status() const {
   return status;
 }
 
-std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job) const {
-  const std::size_t waiting_jobs = planner_->waiting_jobs();
-  const JobSize& waiting = planner_->waiting_clients().all().size;
-  std::string message;
-  const auto exceeds = [](std::int64_t before, std::int64_t more, std::int64_t limit) {
-    return std::to_string(before) + " + " + std::to_string(more) + " > " + std::to_string(limit) +
-           ".";
-  };
-  const WaitingJobs own = planner_->waiting_clients().OfAddress(job.path.client);
-  const std::int64_t small_tokens = options_.max_queue_tokens / kSmallShare;
-  const bool has_small_share =
-      own.jobs == 0 || (own.jobs < options_.max_queue / kSmallShare &&
-                        own.size.tokens + job.size.tokens <= small_tokens &&
-                        own.size.bytes + job.size.bytes <= small_tokens * kQueueBytesPerToken);
-  const int times = has_small_share ? 2 : 1;
-  const std::int64_t max_tokens = times * options_.max_queue_tokens;
-  const std::int64_t max_bytes = max_tokens * kQueueBytesPerToken;
-  if (waiting_jobs / static_cast<std::size_t>(times) >= options_.max_queue) {
-    message = "Too many requests wait: " + std::to_string(waiting_jobs) + " of at most " +
-              std::to_string(static_cast<std::size_t>(times) * options_.max_queue) + ".";
-  } else if (waiting_jobs == 0) {
-    return std::nullopt;
-  } else if (waiting.tokens + job.size.tokens > max_tokens) {
-    message = "Too many tokens wait: " + exceeds(waiting.tokens, job.size.tokens, max_tokens);
-  } else if (waiting.bytes + job.size.bytes > max_bytes) {
-    message = "Too many bytes wait: " + exceeds(waiting.bytes, job.size.bytes, max_bytes);
-  } else {
-    return std::nullopt;
+std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, const JobWork& work,
+                                                  std::uint64_t digest) {
+  const Clock::time_point now = options_.now();
+  const ClientId& client = job.path.client;
+  const WaitingClients& waiting = planner_->waiting_clients();
+  QueueState queue = {.all = waiting.all(),
+                      .of_address = waiting.OfAddress(client),
+                      .of_connection = waiting.OfConnection(client),
+                      .forecast = planner_->ForecastFor(job.path)};
+  if (planner_->is_pass_in_flight()) {
+    const std::chrono::duration<double> elapsed = now - pass_began_;
+    queue.forecast.pass_seconds =
+        std::max(model_.Seconds(planner_->pass_work()) - elapsed.count(), 0.0);
   }
-  return proto::Error{429, "queue_full", std::move(message), "", RetryAfterSeconds()};
+  return admission_.Fault({.client = client,
+                           .digest = digest,
+                           .size = job.size,
+                           .forecast = planner_->ForecastFor(job.path, work),
+                           .deadline = job.deadline},
+                          queue, now);
 }
 
 Scheduler::Ticket Scheduler::Submit(Job job) {
+  const std::uint64_t digest = DigestOf(job.sequences);
   const auto active = std::make_shared<ActiveJob>(std::move(job), limits(), options_.now());
   if (active->sequences.empty()) {
     active->finished = options_.now();
@@ -104,7 +96,8 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
   Step step;
   {
     std::unique_lock lock(mutex_);
-    active->error = QueueFault(*active);
+    const JobWork work = planner_->Measure(active);
+    active->error = QueueFault(*active, work, digest);
     if (active->error) {
       lock.unlock();
       active->finished = options_.now();
@@ -112,7 +105,7 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
       return kNoTicket;
     }
     active->ticket = next_ticket_++;
-    planner_->Add(active);
+    planner_->Add(active, work);
     if (planner_->is_pass_in_flight()) {
       return active->ticket;
     }
@@ -202,11 +195,6 @@ void Scheduler::BoundPasses() {
   const PassRates rates = model_.rates();
   bound_seconds_ = model_.BoundedSeconds(options_.max_pass_seconds, limits().max_rows);
   planner_->SetBudget({rates, std::max(bound_seconds_ - rates.overhead, 0.0)});
-}
-
-std::int64_t Scheduler::RetryAfterSeconds() const {
-  const double seconds = model_.rates().Seconds(planner_->work_left());
-  return static_cast<std::int64_t>(std::clamp(std::ceil(seconds), 1.0, 60.0));
 }
 
 bool Scheduler::IsIdle() const {

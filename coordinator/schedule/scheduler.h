@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "coordinator/schedule/admission.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/pass_time_model.h"
 #include "proto/base/error.h"
@@ -19,20 +20,12 @@ namespace scorecast::coordinator {
 
 struct ActiveJob;
 struct BlockCacheCounters;
+struct JobWork;
 struct SchedulerStatus;
 class PassPlanner;
 
 /// The 503 of a request that arrives, or still waits, while the server shuts down.
 proto::Error Draining();
-
-/// SchedulerOptions::max_queue_tokens, times this, is the upper bound on the bytes of the jobs that
-/// wait for their first pass. Only jobs with many labels, or with items of very few tokens, reach
-/// it first.
-inline constexpr std::int64_t kQueueBytesPerToken = 256;
-
-/// A client has few of the waiting jobs if, with a further one, it has at most this part of all
-/// bounds of the queue, or if it has no other.
-inline constexpr int kSmallShare = 16;
 
 /// A pass that has ended.
 struct PassSummary {
@@ -47,10 +40,12 @@ struct SchedulerOptions {
   /// Upper bound on the tokens of these jobs. What the sequences of a job share counts once. A
   /// further job gets a 429, unless no other waits. Also bounds their bytes: see
   /// kQueueBytesPerToken.
-  /// For a client that has few of the waiting jobs (see kSmallShare), these bounds are twice as
-  /// large, so that a client that fills the queue does not keep the others out of it.
+  /// For clients that have few of the waiting jobs, these bounds are larger: see Admission.
   std::int64_t max_queue_tokens =
       std::numeric_limits<std::int64_t>::max() / (2 * kQueueBytesPerToken);
+  /// A job that is predicted to wait longer, or beyond its deadline, gets a 429. If it is not set,
+  /// no job is refused because of a prediction.
+  std::optional<double> max_wait_seconds = std::nullopt;
   /// Upper bound on the pages of K/V that stay cached while no sequence uses them.
   std::int32_t cached_pages = 0;
   /// Upper bound on the predicted time of a pass, in seconds. It is soft: see Scheduler.
@@ -133,13 +128,13 @@ class Scheduler {
   struct Step;
 
   // These are called with `mutex_` held.
-  /// The 429 of a job for which the queue has no room.
-  std::optional<proto::Error> QueueFault(const ActiveJob& job) const;
+  /// The 429 of a job that is not admitted.
+  std::optional<proto::Error> QueueFault(const ActiveJob& job, const JobWork& work,
+                                         std::uint64_t digest);
   void FormPass(Step& step);
   /// Bounds the passes that are formed from now on by what the model predicts.
   void BoundPasses();
   bool IsIdle() const;
-  std::int64_t RetryAfterSeconds() const;
 
   // These are called without it.
   /// Sets the error of unfinished jobs that meet the condition, and drops those with no rows in the
@@ -154,6 +149,7 @@ class Scheduler {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<PassPlanner> planner_;
+  Admission admission_;
   Ticket next_ticket_ = kNoTicket + 1;
   int running_steps_ = 0;  ///< Steps that have left the lock and are not finished.
   Clock::time_point pass_began_;

@@ -78,7 +78,7 @@ class RequestHandler::ReplySink : public ResponseSink {
   }
 
   HeldBytes& held_bytes() override { return client_.pending->replies(); }
-  std::string client() const override { return client_.pending->client().address; }
+  ClientId client() const override { return client_.pending->client(); }
   std::string request_id() const override { return client_.request_id; }
   std::int64_t bytes_per_message_byte() const override {
     return client_.format->bytes_per_message_byte();

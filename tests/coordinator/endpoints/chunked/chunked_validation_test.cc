@@ -92,7 +92,7 @@ TEST_F(ChunkedValidation, WrongTypes) {
        {"chunk_temperature", "chunk_scale", "label_temperature", "temperature", "top_p"}) {
     ExpectRefused({}, Generated("\"" + std::string(field) + "\":\"1\""), "wrong_type", field);
   }
-  for (const char* field : {"top_logprobs", "top_k", "timeout_ms"}) {
+  for (const char* field : {"top_logprobs", "top_k", "timeout_ms", "priority"}) {
     ExpectRefused({}, Generated("\"" + std::string(field) + "\":1.5"), "wrong_type", field);
   }
   for (const char* field : {"chunk_position_strategy", "model", "cache_salt", "activation"}) {
@@ -361,6 +361,11 @@ TEST_F(ChunkedValidation, Positions) {
 TEST_F(ChunkedValidation, Timeout) {
   ExpectRefused({}, Generated(R"("timeout_ms":0)"), "timeout_out_of_range", "timeout_ms");
   ExpectAccepted({}, Generated(R"("timeout_ms":9223372036854775807)"));
+}
+
+TEST_F(ChunkedValidation, Priority) {
+  ExpectAccepted({}, Generated(R"("priority":-10)"));
+  ExpectRefused({}, Generated(R"("priority":11)"), "priority_out_of_range", "priority");
 }
 
 TEST_F(ChunkedValidation, Capacity) {
