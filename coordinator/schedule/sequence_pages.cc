@@ -57,10 +57,11 @@ void SequencePages::Open(bool look_up, std::int64_t spare_pages) {
   // A read of a stored row computes that row, and those after it in its page, once more. A sequence
   // that takes several passes cannot count on a pass with room for all of these, so it then uses no
   // hits. Nor does it if they lie in so many pages that there are not enough others.
-  if (ReadsStoredRows() || UnneededPages() < 0 || !AreAvailable(Missing(), spare_pages)) {
+  if (ReadsStoredRows() || CountNeededPages() > cache_.pages() ||
+      !AreAvailable(Missing(), spare_pages)) {
     Release();
   }
-  unneeded_pages_ = UnneededPages();
+  needed_pages_ = CountNeededPages();
 }
 
 void SequencePages::Match(std::size_t index) {
@@ -132,7 +133,7 @@ ExtentCounts SequencePages::Missing() const {
   return missing;
 }
 
-std::int64_t SequencePages::UnneededPages() const {
+std::int64_t SequencePages::CountNeededPages() const {
   ExtentCounts needed;
   std::int64_t longest_unseen = 0;
   std::vector<std::int32_t> found;  // The pages of the extents found in the cache.
@@ -160,7 +161,7 @@ std::int64_t SequencePages::UnneededPages() const {
   }
   std::sort(found.begin(), found.end());
   const auto found_pages = std::unique(found.begin(), found.end()) - found.begin();
-  return cache_.pages() - found_pages - needed.pages() - longest_unseen;
+  return found_pages + needed.pages() + longest_unseen;
 }
 
 bool SequencePages::AreAvailable(const ExtentCounts& missing, std::int64_t spare_pages) const {
@@ -169,6 +170,9 @@ bool SequencePages::AreAvailable(const ExtentCounts& missing, std::int64_t spare
 }
 
 bool SequencePages::Reserve(std::int64_t spare_pages) {
+  if (!takes_several_passes_) {
+    return true;
+  }
   const ExtentCounts missing = Missing();
   if (!AreAvailable(missing, spare_pages)) {
     return false;
@@ -289,11 +293,11 @@ bool SequencePages::MayReplace(const Page& page) {
   if (!takes_several_passes_ || page.extent.rows == kKvPageRows) {
     return true;
   }
-  // The other extent may lie in a page in which this sequence holds nothing yet.
-  if (unneeded_pages_ <= 0) {
+  // The other extent may lie in one page more, while others keep the page of this one.
+  if (needed_pages_ >= cache_.pages()) {
     return false;
   }
-  --unneeded_pages_;
+  ++needed_pages_;
   return true;
 }
 
@@ -348,6 +352,7 @@ void SequencePages::ReleaseCopied() {
 }
 
 void SequencePages::Release() {
+  needed_pages_ = 0;
   ReleaseOverlaps();
   // Children are released before their parents. No unreferenced page then has a referenced child,
   // and all of them can be evicted.

@@ -19,10 +19,10 @@ class PassBuilder;
 /// extent that holds the part's rows. Other parts have whole pages: they may grow, or give their
 /// pages to the next part.
 ///
-/// A sequence that takes several passes must never wait for its own extents: it could always have
-/// its next page if it ran alone. Its new extents lie together in as few pages as possible. Those
-/// that it finds in the cache may be spread over more pages, so it uses them only if there are
-/// enough pages in all.
+/// A sequence that takes several passes never waits for pages that it holds itself: if it ran
+/// alone, it would always get its next page. Its new extents lie together in as few pages as
+/// possible. Those that it finds in the cache may be spread over more pages, so they are used only
+/// if there are enough pages in all.
 ///
 /// Parts are named by their index.
 class SequencePages {
@@ -41,8 +41,9 @@ class SequencePages {
   /// `look_up` false nothing is looked up, but the sequence's pages are still put into the cache.
   /// Nothing is used of what is found if Reserve(spare_pages) would then find too few pages.
   void Open(bool look_up, std::int64_t spare_pages);
-  /// Takes the pages that the sequence will need for the tokens that it has so far. Takes none and
-  /// returns false unless these and `spare_pages` more are available.
+  /// Takes the pages that the sequence will need for the tokens that it has so far, if it takes
+  /// several passes. Takes none and returns false unless these and `spare_pages` more are
+  /// available.
   bool Reserve(std::int64_t spare_pages);
   /// Adds copies to the pass: the first rows of cached pages that begin with the right tokens and
   /// then differ.
@@ -60,6 +61,9 @@ class SequencePages {
   /// The pass is over. Releases the pages that it copied from, returns duplicates of cached pages,
   /// and puts the pages of finished chains that no other row sees back into the reserve.
   void PassDone();
+  /// Upper bound on the pages in which the sequence holds extents at any time until it is released.
+  /// 0 if it does not take several passes.
+  std::int64_t needed_pages() const { return needed_pages_; }
   /// Gives all pages back. Their rows count as not stored, except those that no row needs any more.
   void Release();
 
@@ -93,13 +97,12 @@ class SequencePages {
   /// The extents that the sequence needs for the tokens that it has so far and does not hold yet.
   ExtentCounts Missing() const;
   bool AreAvailable(const ExtentCounts& missing, std::int64_t spare_pages) const;
-  /// How many of all pages would be left if the sequence held all that it may ever need, what it
-  /// found in the cache included. It must hold nothing else.
-  std::int64_t UnneededPages() const;
+  /// See needed_pages. Nothing may be held yet but what was found in the cache.
+  std::int64_t CountNeededPages() const;
   /// Rows of the extent for page `index` of a part.
   std::int32_t ExtentRows(std::size_t part, std::size_t index) const;
   std::optional<Extent> NewExtent(std::size_t part);
-  /// Whether a page may be replaced by the same rows that another sequence has cached.
+  /// Whether a page may be replaced by the same rows that another sequence has cached. Counts it.
   bool MayReplace(const Page& page);
   void CachePages(std::size_t part);
   void ReturnDuplicates();
@@ -121,7 +124,7 @@ class SequencePages {
   ExtentPool reserve_;                     // Taken and not used yet.
   std::vector<BlockCache::Node*> copied_;  // Held until the pass that copies from them is over.
   bool has_duplicates_ = false;            // Some own extents duplicate that of their node.
-  std::int64_t unneeded_pages_ = 0;        // See UnneededPages.
+  std::int64_t needed_pages_ = 0;
 };
 
 }  // namespace scorecast::coordinator

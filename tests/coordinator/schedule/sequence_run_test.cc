@@ -432,6 +432,7 @@ TEST(SequenceRun, HitsThatLeaveTooFewPagesAreNotUsed) {
     const auto run = bench.Begin(request);
     while (!run->is_done()) {
       bench.ComputePart(*run);
+      EXPECT_EQ(run->needed_pages(), pages == 4 ? 1 + 2 : 4 + 2);
     }
     Bench::ExpectResults(request, *run);
     EXPECT_EQ(run->cached_rows(), pages == 4 ? 0 : 28);

@@ -239,11 +239,17 @@ TEST(KvStoreDeath, PlacesOutsideAreABrokenInvariant) {
   EXPECT_DEATH(store.At(0, 0, {true, -16}), "K/V place");
 }
 
-TEST(KvStoreDeath, CopiesThatAreNotOfPagesAreABrokenInvariant) {
+TEST(KvStoreDeath, CopiesThatAreNotOfGranulesOfAPageAreABrokenInvariant) {
   KvStore store(Float32Kernels(), 1, 1, 8, 128, 16);
   ThreadPool pool(1);
-  for (const proto::KvCopy& copy :
-       {proto::KvCopy{0, 64, 0}, {0, 64, 65}, {0, 32, 5}, {16, 64, 5}, {0, 128, 5}, {64, 64, 5}}) {
+  for (const proto::KvCopy& copy : {proto::KvCopy{0, 64, 0},
+                                    {0, 64, 65},
+                                    {0, 24, 5},
+                                    {8, 64, 5},
+                                    {48, 64, 17},
+                                    {64, 32, 33},
+                                    {0, 128, 5},
+                                    {64, 64, 5}}) {
     EXPECT_DEATH(store.Copy(std::vector{copy}, pool), "copy");
   }
 }
