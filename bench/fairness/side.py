@@ -55,6 +55,10 @@ class Unanswered(Exception):
     """The reason of an error reply, or why there is none."""
 
 
+class NoReply(Unanswered):
+    """The request was given up."""
+
+
 class Side:
     """One build's service, on one transport."""
 
@@ -88,7 +92,7 @@ class Side:
                 raise Unanswered(response.reason)
             return time.monotonic() - begin
         except TimeoutError:
-            raise Unanswered(f"no reply in {self.settings.limit:.0f} s") from None
+            raise NoReply(f"no reply in {self.settings.limit:.0f} s") from None
         except OSError as fault:
             raise Unanswered(type(fault).__name__) from None
         finally:
