@@ -4,7 +4,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -52,7 +52,7 @@ class _Subject:
         self.figures = ProbeFigures(probe.name, probe.title, side.transport, side.build.name, 1000 * side.bound_seconds())
 
     def measure(self) -> None:
-        """A round: the request alone, then beside the others until the time is over, at least once."""
+        """A round: the request alone, then beside the others until the time is over."""
         figures = self.figures
         try:
             if self._probe.is_cached:
@@ -60,7 +60,7 @@ class _Subject:
             alone = self._largest_gap() if self._probe.is_stream else self._side.seconds_alone(self._body, self._salt)
             figures.alone_ms.append(1000 * alone)
             end = time.monotonic() + self._side.settings.seconds
-            while not figures.beside_ms or time.monotonic() < end:
+            while time.monotonic() < end:
                 beside = self._largest_gap if self._probe.is_stream else self._beside
                 figures.beside_ms.append(1000 * beside(self._probe.background))
         except NoReply as reason:
@@ -95,9 +95,13 @@ class _Subject:
         return max(traffic.gaps)
 
     def _end(self, heavy: HeavyClients) -> None:
-        """Ends the background and waits until the pass in flight has ended."""
-        heavy.kill()
-        self._side.seconds_of(self._tiny)
+        """Ends the background and waits until the pass in flight has ended. Notes errors that the background got, because
+        the request then was not beside all of it."""
+        for outcome in heavy.stop().outcomes:
+            if outcome != "ok":
+                self.figures.failures[f"{outcome} of the others"] += 1
+        with suppress(Unanswered):
+            self._side.seconds_of(self._tiny)
 
 
 def probe(settings: Settings, what: Probe, *, http: bool) -> list[ProbeFigures]:
