@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import select
 import threading
 import time
@@ -206,17 +207,17 @@ def _run(pipe: Any, state: _State, kinds: Sequence[str]) -> None:
 
 def _kept(state: _State, kind: str) -> None:
     """Sends at fixed times, whether earlier requests have got their replies or not. A stall of the service is therefore
-    seen by every request that is due while it lasts."""
+    seen by every request that is due while it lasts. The first is at a random time, so that clients do not send together."""
     interval = state.intervals[kind]
     connection: Any = None
     waiting = state.waiting[kind]
     number = 0
-    next_due = time.monotonic()
+    next_due = _first_due(interval)
     while not state.is_over() or (waiting and time.monotonic() < (state.gives_up_at or 0)):
         try:
             connection = connection or state.connect()
             if state.is_paused():
-                next_due = time.monotonic() + _PAUSE_SECONDS
+                next_due = _first_due(interval)
             if time.monotonic() >= next_due and not state.is_over():
                 waiting[number] = next_due
                 next_due += interval
@@ -242,6 +243,10 @@ def _kept(state: _State, kind: str) -> None:
             next_due = time.monotonic()
         for late in [n for n, due in waiting.items() if time.monotonic() - due > state.patience]:
             state.add(kind, waiting.pop(late), NO_REPLY)
+
+
+def _first_due(interval: float) -> float:
+    return time.monotonic() + random.uniform(0, interval)
 
 
 def _fresh(state: _State, kind: str) -> None:

@@ -1,6 +1,7 @@
 """A polite client beside heavy ones."""
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from bench.abuse.abuse import ALONE, BESIDE, wait_until_served
 from bench.abuse.polite import KEPT, PAUSED, REQUESTS, PoliteClients, Sample, latencies
+from bench.fairness.bodies import Body
 from bench.fairness.cases import Case
 from bench.fairness.heavy import MOST_REQUESTS
 from bench.fairness.load import Load, Traffic
@@ -22,9 +24,9 @@ _PASS_SECONDS = 10.0  # For which a pass is waited for.
 _WANTED_TIMES = 3
 
 
-def wanted_ms(own_ms: float, bound_ms: float) -> float:
+def wanted(own: float, bound: float) -> float:
     """A request's time should be at most three times the sum of its own time and one bounded pass."""
-    return _WANTED_TIMES * (own_ms + bound_ms)
+    return _WANTED_TIMES * (own + bound)
 
 
 @dataclass
@@ -58,7 +60,7 @@ class Round:
     def over_wanted(self) -> float | None:
         if self.polite.p99_ms is None or self.alone.p50_ms is None:
             return None
-        return self.polite.p99_ms / wanted_ms(self.alone.p50_ms, self.bound_ms)
+        return self.polite.p99_ms / wanted(self.alone.p50_ms, self.bound_ms)
 
     def goodput(self) -> float | None:
         return self.beside.rows_per_second / self.peak.rows_per_second if self.peak.rows_per_second else None
@@ -76,12 +78,16 @@ class Figures:
     notes: list[str] = field(default_factory=list)
 
 
+def _polite_body(side: Side) -> Body:
+    return side.maker.score(side.settings.polite_tokens - 2, 2, 1)
+
+
 class _PoliteRequests:
     """Requests that are never in the cache. Those with the same number have the same bits."""
 
     def __init__(self, side: Side) -> None:
         self.connection = side.connection
-        self._bodies = [side.maker.score(side.settings.polite_tokens - 2, 2, 1) for _ in range(REQUESTS)]
+        self._bodies = [_polite_body(side) for _ in range(REQUESTS)]
 
     def message(self, request_id: int, number: int, is_long: bool) -> object:
         return self._bodies[number].message(request_id, f"polite-{request_id}")
@@ -90,16 +96,18 @@ class _PoliteRequests:
 class _Subject:
     """A side, its polite client and its figures."""
 
-    def __init__(self, stack: ExitStack, side: Side, case: Case) -> None:
+    def __init__(self, stack: ExitStack, side: Side, case: Case, own: float) -> None:
+        """`own`: seconds of a polite request alone, which say how often it is sent."""
         self._side = side
         self._settings = side.settings
         self._case = case
         self.figures = Figures(case.name, case.title, side.transport, side.build.name)
-        body = side.maker.score(self._settings.polite_tokens - 2, 2, 1)
-        own = side.seconds_alone(body)
         interval = min(_MOST_INTERVAL, max(_LEAST_INTERVAL, _INTERVAL_TIMES * own))
-        self._polite = stack.enter_context(PoliteClients(side.address, (KEPT,), http=side.http, patience=self._settings.limit,
-                                                         requests=_PoliteRequests(side), interval=interval))
+        # HTTP computes the requests of a connection one after another, so there are enough connections for the time wanted.
+        connections = math.ceil(wanted(own, side.bound_seconds()) / interval) if side.http else 1
+        self._kinds = [f"{KEPT} {n}" for n in range(connections)]
+        self._polite = stack.enter_context(PoliteClients(side.address, self._kinds, http=side.http, patience=self._settings.limit,
+                                                         requests=_PoliteRequests(side), interval=interval * connections))
         self._polite.phase(PAUSED)
         self.figures.begin_mib = side.service.resident_mib()
         side.service.reset_peak()
@@ -122,9 +130,14 @@ class _Subject:
         self.figures.peak_mib = self._side.service.peak_mib()
         samples = self._polite.stop()
         for number, measured in enumerate(self.figures.rounds):
-            measured.alone = _polite(samples, f"{ALONE} {number}")
-            measured.polite = _polite(samples, f"{BESIDE} {number}")
+            measured.alone = self._seen(samples, f"{ALONE} {number}")
+            measured.polite = self._seen(samples, f"{BESIDE} {number}")
         return self.figures
+
+    def _seen(self, samples: Sequence[Sample], phase: str) -> Polite:
+        seen = latencies(samples, phase, self._kinds)
+        p50, p99 = (seen.percentile(share) for share in (0.5, 0.99))
+        return Polite(p50 and p50.milliseconds, p99 and p99.milliseconds, seen.failures, seen.count)
 
     def _beside(self, load: Load, phase: str, after: str) -> Heavy:
         """The polite client is in `phase` while the heavy ones send, then in `after` until it is served again."""
@@ -150,19 +163,15 @@ class _Subject:
                      1000 * (end.seconds - begin.seconds) / passes if passes else 0.0)
 
 
-def _polite(samples: Sequence[Sample], phase: str) -> Polite:
-    seen = latencies(samples, phase, (KEPT,))
-    p50, p99 = (seen.percentile(share) for share in (0.5, 0.99))
-    return Polite(p50 and p50.milliseconds, p99 and p99.milliseconds, seen.failures, seen.count)
-
-
 def measure(settings: Settings, case: Case, *, http: bool) -> list[Figures]:
     """The figures of each build. Their rounds take turns."""
     with ExitStack() as stack:
         sides = [stack.enter_context(started(settings, build, case.name, http)) for build in settings.builds]
         if case.uses_long_requests:
             case = case.with_long_requests(min(side.accepted_tokens() for side in sides))
-        subjects = [_Subject(stack, side, case) for side in sides]
+        # The same for all builds.
+        own = max(side.seconds_alone(_polite_body(side)) for side in sides)
+        subjects = [_Subject(stack, side, case, own) for side in sides]
         for number in range(settings.rounds):
             for subject in subjects[::-1] if number % 2 else subjects:
                 subject.measure(number)

@@ -4,16 +4,16 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from statistics import median
 
 from bench.abuse.polite import SOURCE
 from bench.fairness.heavy import HeavyClients
 from bench.fairness.load import Load
-from bench.fairness.measure import wanted_ms
+from bench.fairness.measure import wanted
 from bench.fairness.probes import Probe
-from bench.fairness.side import Settings, Side, Unanswered, started
+from bench.fairness.side import NoReply, Settings, Side, Unanswered, started
 
 # From the background's start to the request, which should come at any time of a pass.
 _FIRST_SECONDS, _LAST_SECONDS = 0.5, 1.0
@@ -29,11 +29,11 @@ class ProbeFigures:
     build: str
     bound_ms: float
     alone_ms: list[float] = field(default_factory=list)  # One of each round.
-    beside_ms: list[float] = field(default_factory=list)  # All.
+    beside_ms: list[float] = field(default_factory=list)  # All; that of a request without a reply is the limit.
     failures: Counter[str] = field(default_factory=Counter)
 
     def over_wanted(self) -> list[float]:
-        return [ms / wanted_ms(median(self.alone_ms), self.bound_ms) for ms in self.beside_ms]
+        return [ms / wanted(median(self.alone_ms), self.bound_ms) for ms in self.beside_ms]
 
     def over_bound(self) -> list[float]:
         return [ms / self.bound_ms for ms in self.beside_ms]
@@ -52,7 +52,7 @@ class _Subject:
         self.figures = ProbeFigures(probe.name, probe.title, side.transport, side.build.name, 1000 * side.bound_seconds())
 
     def measure(self) -> None:
-        """A round: the request alone, then beside the others until the time is over, at least once."""
+        """A round: the request alone, then beside the others until the time is over."""
         figures = self.figures
         try:
             if self._probe.is_cached:
@@ -60,9 +60,12 @@ class _Subject:
             alone = self._largest_gap() if self._probe.is_stream else self._side.seconds_alone(self._body, self._salt)
             figures.alone_ms.append(1000 * alone)
             end = time.monotonic() + self._side.settings.seconds
-            while not figures.beside_ms or time.monotonic() < end:
+            while time.monotonic() < end:
                 beside = self._largest_gap if self._probe.is_stream else self._beside
                 figures.beside_ms.append(1000 * beside(self._probe.background))
+        except NoReply as reason:
+            figures.beside_ms.append(1000 * self._side.settings.limit)
+            figures.failures[str(reason)] += 1
         except Unanswered as reason:
             figures.failures[str(reason)] += 1
 
@@ -92,17 +95,21 @@ class _Subject:
         return max(traffic.gaps)
 
     def _end(self, heavy: HeavyClients) -> None:
-        """Ends the background and waits until the pass in flight has ended."""
-        heavy.kill()
-        self._side.seconds_of(self._tiny)
+        """Ends the background and waits until the pass in flight has ended. Notes errors that the background got, because
+        the request then was not beside all of it."""
+        for outcome in heavy.stop().outcomes:
+            if outcome != "ok":
+                self.figures.failures[f"{outcome} of the others"] += 1
+        with suppress(Unanswered):
+            self._side.seconds_of(self._tiny)
 
 
-def probe(settings: Settings, wanted: Probe, *, http: bool) -> list[ProbeFigures]:
+def probe(settings: Settings, what: Probe, *, http: bool) -> list[ProbeFigures]:
     """The figures of each build. Their rounds take turns."""
     with ExitStack() as stack:
-        sides = [stack.enter_context(started(settings, build, wanted.name, http)) for build in settings.builds]
-        wanted = wanted.with_long_requests(min(side.accepted_tokens() for side in sides))
-        subjects = [_Subject(side, wanted) for side in sides]
+        sides = [stack.enter_context(started(settings, build, what.name, http)) for build in settings.builds]
+        what = what.with_long_requests(min(side.accepted_tokens() for side in sides))
+        subjects = [_Subject(side, what) for side in sides]
         for number in range(settings.rounds):
             for subject in subjects[::-1] if number % 2 else subjects:
                 subject.measure()
