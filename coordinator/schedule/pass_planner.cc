@@ -29,8 +29,10 @@ constexpr std::int64_t kLeastTurnRows = 16;
 /// A bound lets a pass have this many rows, however long they take.
 constexpr std::int32_t kLeastBoundedRows = 32;
 
-/// Upper bound on the time that a client may save up, in bounded passes.
+/// Upper bound on the time that a client may save up: in bounded passes, and in seconds if passes
+/// have no bound.
 constexpr double kCreditPasses = 4;
+constexpr double kUnboundedCredit = 0.8;
 
 /// Upper bound on the sequences that are looked up in the cache for one pass and then do not fit
 /// it.
@@ -198,7 +200,8 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
     return std::nullopt;
   }
   cache_.SetAwaited(pages_.has_waiting());
-  queue_.BeginPass(kCreditPasses * LongestSeconds());
+  queue_.BeginPass(std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds
+                                                  : kUnboundedCredit);
   PassBuilder pass(limits_, budget_);
   if (!completions_give_way_) {
     const std::int64_t share = queue_.empty() ? 1 : kCompletionsShare;
@@ -380,7 +383,7 @@ void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, doubl
     const double before = pass.seconds();
     Outcome outcome = run.AddPart(pass, max_rows, pages_.SpareToGrow());
     while (outcome == Outcome::kNoPages && Preempt() && is_left()) {
-      outcome = run.AddPart(pass, max_rows, pages_.SpareToGrow());
+      outcome = run.AddPart(pass, max_rows);
     }
     if (outcome == Outcome::kAdded) {
       max_rows -= run.added_rows();
