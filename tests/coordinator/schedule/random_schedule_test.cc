@@ -272,6 +272,14 @@ void Schedule::CheckPass(const Simulation::Pass& pass) {
   const auto unfinished = std::ranges::count(jobs_, 0, &Submitted::replies);
   const SchedulerStatus status = simulation_.scheduler().status();
   EXPECT_LE(status.waiting_jobs, unfinished);
+  const PassTimes& times = status.pass_times;
+  double seconds = times.rates.overhead;
+  double longest = 0;
+  for (const PassWork& work : pass.work) {
+    seconds += times.rates.Seconds(work);
+    longest = std::max(longest, times.rates.Seconds(work));
+  }
+  EXPECT_LE(seconds - longest, times.bound_seconds * (1 + 1e-6)) << "without one sequence";
   EXPECT_GE(status.waiting_rows, 0);
   EXPECT_GE(status.waiting_tokens, 0);
   EXPECT_LE(status.waiting_bytes, status.bytes);

@@ -13,10 +13,12 @@ namespace scorecast::coordinator {
 using proto::ForwardPlan;
 using proto::PlanSegment;
 
-PassWork WorkOf(const ForwardPlan& plan) {
-  PassWork work;
-  work.reads = static_cast<std::int64_t>(plan.reads.size());
+std::vector<PassWork> WorkOf(const ForwardPlan& plan) {
+  std::vector<PassWork> work_of_sequences;
+  auto read = plan.reads.begin();  // Reads are in the order of the sequences.
+  std::int64_t rows_before = 0;
   for (const proto::PlanSequence& sequence : plan.sequences) {
+    PassWork& work = work_of_sequences.emplace_back();
     for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
       const PlanSegment& segment = sequence.segments[i];
       const std::size_t chain = proto::ChainBegin(sequence.segments, i);
@@ -29,8 +31,12 @@ PassWork WorkOf(const ForwardPlan& plan) {
       work.rows += rows;
       work.keys += rows * before + rows * (rows + 1) / 2;
     }
+    rows_before += work.rows;
+    for (; read != plan.reads.end() && read->row < rows_before; ++read) {
+      ++work.reads;
+    }
   }
-  return work;
+  return work_of_sequences;
 }
 
 Simulation::Simulation(Options options)
@@ -73,11 +79,15 @@ void Simulation::Run() {
 }
 
 void Simulation::BeginPass(ForwardPlan plan) {
-  const PassWork work = WorkOf(plan);
+  std::vector<PassWork> work = WorkOf(plan);
+  double seconds = options_.rates.overhead;
+  for (const PassWork& of_sequence : work) {
+    seconds += options_.rates.Seconds(of_sequence);
+  }
   const double factor = 1 + options_.noise * std::uniform_real_distribution(-1.0, 1.0)(random_);
-  const double end = now_ + factor * (options_.rates.overhead + options_.rates.Seconds(work));
+  const double end = now_ + factor * seconds;
   is_pass_in_flight_ = true;
-  At(end, [this, pass = Pass{now_, end, work, std::move(plan)}] {
+  At(end, [this, pass = Pass{now_, end, std::move(work), std::move(plan)}] {
     options_.on_pass(pass);
     is_pass_in_flight_ = false;
     cluster_.ForgetPlans();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <vector>
 
 #include "coordinator/schedule/pass_work.h"
 #include "coordinator/schedule/scheduler.h"
@@ -12,8 +13,8 @@
 
 namespace scorecast::coordinator {
 
-/// What a plan computes.
-PassWork WorkOf(const proto::ForwardPlan& plan);
+/// What a plan computes: [sequences].
+std::vector<PassWork> WorkOf(const proto::ForwardPlan& plan);
 
 /// A scheduler on a FakeCluster, both on a virtual clock. Passes, and what the test does meanwhile,
 /// are events of the calling thread, so the same options give the same run.
@@ -23,7 +24,7 @@ class Simulation {
   struct Pass {
     double begin = 0;
     double end = 0;
-    PassWork work;
+    std::vector<PassWork> work;  ///< [sequences]
     proto::ForwardPlan plan;
   };
 
