@@ -101,7 +101,7 @@ class PassPlanner {
     SequenceRun::Part part;
   };
 
-  /// Predicted seconds of the longest pass: the unit of size classes and credits.
+  /// Predicted seconds of the longest pass: the unit of size classes.
   double LongestSeconds() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);

@@ -135,7 +135,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
     }
     refusal = Refusal(client);
     if (refusal && refused_ == kMaxRefused) {
-      context_.count_refusal({client, 0}, *refusal);
+      context_.count_refusal({client.to_string(), 0}, *refusal);
       return;  // The socket is closed without a reply.
     }
     if (refusal) {

@@ -43,8 +43,8 @@ struct Machine {
           rows.push_back(plan.tokens.size());
           sequences.push_back(plan.sequences.size());
           const double seconds = pass + row * static_cast<double>(plan.tokens.size());
-          time += std::chrono::duration_cast<Clock::duration>(
-              std::chrono::duration<double>(seconds));
+          time +=
+              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
           std::promise<void> done;
           checks.Submit(plan, [&](const auto&) { done.set_value(); });
           done.get_future().wait();

@@ -204,7 +204,8 @@ TEST_F(PassTimeModelTest, PredictsByItsPriorAtFirst) {
 }
 
 TEST_F(PassTimeModelTest, WithoutAPriorTheFirstPassGivesTheScale) {
-  for (const std::optional<PassRates> none : {std::optional<PassRates>(), std::optional(PassRates())}) {
+  for (const std::optional<PassRates> none :
+       {std::optional<PassRates>(), std::optional(PassRates())}) {
     PassTimeModel model(none);
     EXPECT_GT(model.Seconds({.rows = 1}), 0);
     const PassWork work{.rows = 64, .keys = 64 * 65 / 2, .reads = 1};
@@ -265,7 +266,8 @@ PassTimeModel ExactModel(const Machine& machine, std::int64_t keys) {
   return model;
 }
 
-/// By search, the time of the smallest pass that reaches 95 % of the rows/s of a pass of `max_rows`.
+/// By search, the time of the smallest pass that reaches 95 % of the rows/s of a pass of
+/// `max_rows`.
 double EfficientSeconds(const PassTimeModel& model, std::int64_t keys, std::int64_t max_rows) {
   const auto seconds = [&](std::int64_t rows) {
     return model.Seconds({.rows = rows, .keys = keys * rows, .reads = rows / 32});
