@@ -151,7 +151,7 @@ struct Service {
                             .max_queue_tokens = flags.max_queue_tokens,
                             .cached_pages = engine.cached_pages(),
                             .max_pass_seconds = MaxPassSeconds(flags),
-                            .rates = time_model.rates(),
+                            .time_model = time_model,
                             .on_pass =
                                 [this](const coordinator::PassSummary& pass) {
                                   metrics.passes.OnPass(pass);

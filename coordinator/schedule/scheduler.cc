@@ -37,7 +37,7 @@ Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
     : cluster_(cluster),
       options_(std::move(options)),
       planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)),
-      model_(options_.rates) {
+      model_(options_.time_model) {
   BoundPasses();
 }
 
