@@ -211,6 +211,11 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
   const bool has_completions_first = !pass.empty();
   const bool found_room = AddWaiting(pass, now);
   AddCompletions(pass, pass.rows(), pass.seconds_left(), now);
+  // Without a page for any sequence: completions have just given theirs back, or must do so now.
+  for (bool is_left = true; pass.empty() && is_left; is_left = PreemptQueued()) {
+    queue_.BeginPass(kCreditPasses * LongestSeconds());
+    AddWaiting(pass, now);
+  }
   completions_give_way_ = has_completions_first && !found_room;
   running_.NoteSteps(++passes_);
   pass_work_ = pass.work();
@@ -366,7 +371,8 @@ void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, doubl
                                  Clock::time_point now) {
   const double end = pass.seconds() + max_seconds;
   for (const SequenceRef& ref : running_.InTurn()) {
-    if (max_rows <= 0 || pass.full() || pass.seconds() >= end) {
+    // The first one is added even if there is no time at all, so that there is progress.
+    if (max_rows <= 0 || pass.full() || (!pass.empty() && pass.seconds() >= end)) {
       return;
     }
     SequenceRun& run = ref.run();
@@ -395,6 +401,23 @@ bool PassPlanner::Preempt() {
   running_.Remove(*ref);
   ref->run().ReleasePages();
   Enqueue(*ref, ref->run().WorkLeft());
+  return true;
+}
+
+bool PassPlanner::PreemptQueued() {
+  std::optional<SequenceRef> most;
+  for (const auto& [entry, ref] : waiting_) {
+    const ActiveSequence& state = ref.state();
+    if (state.run != nullptr && state.run->is_under_way() && state.run->has_active_completions() &&
+        (!most || TagOf(ref) >= TagOf(*most))) {  // Later ones are younger.
+      most = ref;
+    }
+  }
+  if (!most) {
+    return false;
+  }
+  most->run().ReleasePages();
+  queue_.SetLeft(most->job->path, most->entry(), most->run().WorkLeft());
   return true;
 }
 

@@ -124,6 +124,9 @@ class PassPlanner {
   /// Preempts a running sequence that is not in the pass, which may be the one that needs the
   /// pages. False if there is none.
   bool Preempt();
+  /// The same for a sequence that has begun, is in the queue, and has completions: it may need more
+  /// pages than it took when it began.
+  bool PreemptQueued();
 
   const proto::PlanLimits& limits_;
   PassBudget budget_;
