@@ -23,6 +23,7 @@
 
 namespace scorecast::coordinator {
 
+class PartTurns;
 class PassBuilder;
 
 /// Decides what goes into each pass: holds the queues of jobs and the page cache, forms one pass at
@@ -81,13 +82,6 @@ class PassPlanner {
  private:
   using Outcome = SequenceRun::Outcome;
 
-  /// Rows of a sequence that is computed in parts, which are reserved in the pass that is being
-  /// formed. The part grows with each turn of the sequence.
-  struct Turns {
-    SequenceRef ref;
-    SequenceRun::Part part;
-  };
-
   /// Predicted seconds of the longest pass: the unit of size classes.
   double LongestSeconds() const;
   /// Upper bound on the time that a client may save up.
@@ -104,14 +98,12 @@ class PassPlanner {
   /// no room.
   bool AddWaiting(PassBuilder& pass, Clock::time_point now);
   /// Adds the sequence that is next, or gives it a turn.
-  Outcome AddNext(PassBuilder& pass, const SequenceRef& ref, std::vector<Turns>& turns,
+  Outcome AddNext(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns,
                   Clock::time_point now);
   Outcome AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
-  Outcome AddTurn(PassBuilder& pass, const SequenceRef& ref, std::vector<Turns>& turns);
-  /// The part of the sequence after one more turn.
-  SequenceRun::Part Grow(const PassBuilder& pass, const Turns& turns) const;
-  /// Adds the parts for which the pass has room reserved.
-  void AddParts(PassBuilder& pass, const std::vector<Turns>& turns, Clock::time_point now);
+  Outcome AddTurn(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns);
+  /// Adds the parts to the pass.
+  void AddParts(PartTurns& turns, Clock::time_point now);
   /// Adds the next rows of running completions, at most `max_rows` and about `max_seconds`.
   void AddCompletions(PassBuilder& pass, std::int64_t max_rows, double max_seconds,
                       Clock::time_point now);
