@@ -26,13 +26,15 @@ constexpr double kMostSeconds = 1e6;
 constexpr double kAgeing = 0.97857206208770009;  // 2 ^ (-1 / 32)
 constexpr double kLeastWeight = 1.0 / 64;
 
-/// The prior counts as much as a hundredth of a pass for each coefficient: passes vary by about
-/// 10 %, and a coefficient may well differ from its prior by 100 %. (0.1 / 1)^2.
-constexpr double kPriorWeight = 0.01;
+/// For a normal distribution, the standard deviation over the median of absolute errors.
+constexpr double kDeviationOfMedian = 1.4826;
 
-/// Errors that exceed 1.345 standard deviations count less (Huber). For a normal distribution the
-/// deviation is 1.4826 times the median of absolute errors.
-constexpr double kHuber = 1.345 * 1.4826;
+/// A coefficient may well differ from its prior by 100 %. So the prior weighs as much as the
+/// variance of relative errors says, which is at least this of a pass.
+constexpr double kLeastPriorWeight = 0.01;
+
+/// Errors that exceed this many standard deviations count less.
+constexpr double kHuber = 1.345;
 /// Errors below this are always normal, because the clock and the model itself are not more exact.
 constexpr double kLeastHuberError = 0.02;
 
@@ -128,15 +130,17 @@ void PassTimeModel::Fit() {
   // far off.
   const double median_error = error();
   const double scale = 1 / (1 - median_error + kLeastAgreement);
+  const double deviation = kDeviationOfMedian * median_error;
+  const double prior_weight = std::max(deviation * deviation, kLeastPriorWeight);
   UnknownsVector unit{};
   UnknownsMatrix a{};
   UnknownsVector b{};
   for (std::size_t i = 0; i < kUnknowns; ++i) {
     unit[i] = scale * std::max(prior_[i], coefficients_[i]);
-    a[i][i] = kPriorWeight;
-    b[i] = kPriorWeight * prior_[i] / unit[i];
+    a[i][i] = prior_weight;
+    b[i] = prior_weight * prior_[i] / unit[i];
   }
-  const double most_error = std::max(kHuber * median_error, kLeastHuberError);
+  const double most_error = std::max(kHuber * deviation, kLeastHuberError);
   double least_part_of_prior = std::numeric_limits<double>::infinity();
   for (const Samples& of_size : samples_) {
     for (const Sample& sample : of_size.last) {
