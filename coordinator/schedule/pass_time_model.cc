@@ -29,9 +29,9 @@ constexpr double kLeastWeight = 1.0 / 64;
 /// For a normal distribution, the standard deviation over the median of absolute errors.
 constexpr double kDeviationOfMedian = 1.4826;
 
-/// A coefficient may well differ from its prior by 100 %. So the prior weighs as much as the
-/// variance of relative errors says, which is at least this of a pass.
-constexpr double kLeastPriorWeight = 0.01;
+/// A coefficient may well differ from its prior by 100 %. So the weight of the prior, relative to
+/// that of a pass, is the variance of relative errors, but at least that of errors of 1 %.
+constexpr double kLeastPriorWeight = 0.01 * 0.01;
 
 /// Errors that exceed this many standard deviations count less.
 constexpr double kHuber = 1.345;
@@ -51,6 +51,12 @@ constexpr double kLeastAgreement = 1e-9;
 
 /// The weights of a fit follow from the errors of the fit before.
 constexpr int kFits = 2;
+
+/// The overhead of larger passes is the product of this and the coefficients: their first kFewRows
+/// rows count with the rate of the others, and the difference is overhead.
+constexpr UnknownsVector kOverhead = {1, PassTimeModel::kFewRows, -PassTimeModel::kFewRows, 0, 0};
+/// A value is certain if it is this many standard deviations below its estimate.
+constexpr double kCertain = 2;
 
 /// A smaller pass is less efficient than this.
 constexpr double kEnoughRowsPerSecond = 0.95;
@@ -180,16 +186,20 @@ void PassTimeModel::Fit() {
     b[i] -= Product(a[i], least);
   }
   const UnknownsVector x = NonnegativeMinimum(a, b);
+  UnknownsVector overhead{};
   for (std::size_t i = 0; i < kUnknowns; ++i) {
     coefficients_[i] = (least[i] + x[i]) * unit[i];
+    overhead[i] = kOverhead[i] * unit[i];
   }
+  // The covariance of the unknowns is the inverse of A, times the variance of relative errors.
+  overhead_deviation_ =
+      deviation * std::sqrt(std::max(Product(overhead, Minimum(a, overhead)), 0.0));
 }
 
+double PassTimeModel::Overhead() const { return std::max(Product(kOverhead, coefficients_), 0.0); }
+
 PassRates PassTimeModel::rates() const {
-  // The first kFewRows rows count with the rate of the others; the difference is overhead.
-  const double overhead = coefficients_[kBase] + static_cast<double>(kFewRows) *
-                                                     (coefficients_[kFew] - coefficients_[kRow]);
-  return {.overhead = std::max(overhead, 0.0),
+  return {.overhead = Overhead(),
           .row = coefficients_[kRow],
           .key = coefficients_[kKey],
           .read = coefficients_[kRead]};
@@ -206,7 +216,8 @@ double PassTimeModel::BoundedSeconds(double max_pass_seconds, std::int64_t max_r
       kept += sample.work;
     }
   }
-  const PassRates rates = this->rates();
+  PassRates rates = this->rates();
+  rates.overhead = std::max(rates.overhead - kCertain * overhead_deviation_, 0.0);
   const double row =
       kept.rows == 0 ? rates.row : rates.Seconds(kept) / static_cast<double>(kept.rows);
   // A pass of n rows takes overhead + n * row. The part of it that is not overhead is its rows/s
