@@ -39,6 +39,17 @@ std::vector<std::int32_t> CachedRows(const proto::PackedSequence& sequence, cons
     }
     prefix_end = is_prefix ? end : prefix_end;
   }
+  std::vector<std::int32_t> first_rows;  // [segments], within the sequence
+  std::int32_t first_row = 0;
+  for (const proto::Segment& segment : sequence.segments) {
+    first_rows.push_back(first_row);
+    first_row += segment.length;
+  }
+  for (const proto::RowRead& read : sequence.reads) {
+    const auto own = static_cast<std::size_t>(
+        std::upper_bound(first_rows.begin(), first_rows.end(), read.row) - first_rows.begin() - 1);
+    rows[own] = std::min(rows[own], read.row - first_rows[own]);
+  }
   return rows;
 }
 

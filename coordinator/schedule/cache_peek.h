@@ -10,9 +10,9 @@ namespace scorecast::coordinator {
 
 class BlockCache;
 
-/// [segments]: the number of first rows whose K/V is cached now. Nothing is held, so it may be
-/// evicted before the sequence is computed. Pages of which only the beginning is cached do not
-/// count.
+/// [segments]: the number of first rows that need not be computed because their K/V is cached now.
+/// Nothing is held, so it may be evicted before the sequence is computed. Pages of which only the
+/// beginning is cached do not count, and neither do rows from the first one on that is read.
 std::vector<std::int32_t> CachedRows(const proto::PackedSequence& sequence, const std::string& salt,
                                      const BlockCache& cache);
 

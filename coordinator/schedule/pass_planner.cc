@@ -29,8 +29,10 @@ constexpr std::int64_t kLeastTurnRows = 16;
 /// A bound lets a pass have this many rows, however long they take.
 constexpr std::int32_t kLeastBoundedRows = 32;
 
-/// Upper bound on the time that a client may save up, in bounded passes.
+/// Upper bound on the time that a client may save up: in bounded passes, and in seconds if passes
+/// have no bound.
 constexpr double kCreditPasses = 4;
+constexpr double kUnboundedCredit = 0.8;
 
 /// Upper bound on the sequences that are looked up in the cache for one pass and then do not fit
 /// it.
@@ -57,6 +59,10 @@ double PassPlanner::LongestSeconds() const {
   return std::min(budget_.seconds, budget_.rates.Seconds({.rows = rows,
                                                           .keys = KeyCount::Keys(0, 0, rows),
                                                           .reads = limits_.max_reads}));
+}
+
+double PassPlanner::Credit() const {
+  return std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds : kUnboundedCredit;
 }
 
 void PassPlanner::Add(const JobPointer& job) {
@@ -198,7 +204,7 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
     return std::nullopt;
   }
   cache_.SetAwaited(pages_.has_waiting());
-  queue_.BeginPass(kCreditPasses * LongestSeconds());
+  queue_.BeginPass(Credit());
   PassBuilder pass(limits_, budget_);
   if (!completions_give_way_) {
     const std::int64_t share = queue_.empty() ? 1 : kCompletionsShare;
@@ -208,6 +214,11 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
   const bool has_completions_first = !pass.empty();
   const bool found_room = AddWaiting(pass, now);
   AddCompletions(pass, pass.rows(), pass.seconds_left(), now);
+  // Without a page for any sequence: completions have just given theirs back, or must do so now.
+  for (bool is_left = true; pass.empty() && is_left; is_left = PreemptQueued()) {
+    queue_.BeginPass(Credit());
+    AddWaiting(pass, now);
+  }
   completions_give_way_ = has_completions_first && !found_room;
   running_.NoteSteps(++passes_);
   pass_work_ = pass.work();
@@ -310,22 +321,23 @@ SequenceRun::Part PassPlanner::Grow(const PassBuilder& pass, const Turns& turns)
   if (rows_before > 0 && rows_before == run.WorkLeft().rows) {
     return {};
   }
-  const double seconds_before = budget_.rates.Seconds(turns.part.work);
   const double turn = budget_.seconds / static_cast<double>(kTurnShare);
-  const bool is_last_turn = pass.seconds_left() - seconds_before < turn;
-  const double seconds = std::min(seconds_before + turn, pass.seconds_left());
-  std::int64_t more = run.RowsWithin(seconds, budget_.rates) - rows_before;
-  if (more < kLeastTurnRows) {
-    more = is_last_turn && !pass.empty() ? 0 : kLeastTurnRows;
+  const double seconds = budget_.rates.Seconds(turns.part.work) + turn;
+  const auto rows_within = [&](double time) {
+    return run.RowsWithin(time, budget_.rates) - rows_before;
+  };
+  const std::int64_t fitting = rows_within(pass.seconds_left());
+  std::int64_t more = std::min(std::max(rows_within(seconds), kLeastTurnRows), fitting);
+  if (rows_before == 0 && more < kLeastTurnRows) {
+    more = pass.empty() ? kLeastTurnRows : 0;
   }
   more = std::min(more, (std::int64_t{limits_.max_rows} + kTurnShare - 1) / kTurnShare);
-  SequenceRun::Part part;
-  if (more > 0) {
-    part = run.NextPart(room, rows_before + more);
+  if (more <= 0) {
+    return {};
   }
+  SequenceRun::Part part = run.NextPart(room, rows_before + more);
   // A chain that is not cut may be longer than a turn.
-  for (std::int64_t rows = rows_before + std::max<std::int64_t>(more, 1);
-       part.cost.rows <= rows_before && rows < room.rows;) {
+  for (std::int64_t rows = rows_before + more; part.cost.rows <= rows_before && rows < room.rows;) {
     rows = std::min(2 * rows, room.rows);
     part = run.NextPart(room, rows);
     const bool has_time = rows_before == 0
@@ -362,7 +374,8 @@ void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, doubl
                                  Clock::time_point now) {
   const double end = pass.seconds() + max_seconds;
   for (const SequenceRef& ref : running_.InTurn()) {
-    if (max_rows <= 0 || pass.full() || pass.seconds() >= end) {
+    // The first one is added even if there is no time at all, so that there is progress.
+    if (max_rows <= 0 || pass.full() || (!pass.empty() && pass.seconds() >= end)) {
       return;
     }
     SequenceRun& run = ref.run();
@@ -373,7 +386,7 @@ void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, doubl
     const double before = pass.seconds();
     Outcome outcome = run.AddPart(pass, max_rows, pages_.SpareToGrow());
     while (outcome == Outcome::kNoPages && Preempt() && is_left()) {
-      outcome = run.AddPart(pass, max_rows, pages_.SpareToGrow());
+      outcome = run.AddPart(pass, max_rows);
     }
     if (outcome == Outcome::kAdded) {
       max_rows -= run.added_rows();
@@ -391,6 +404,23 @@ bool PassPlanner::Preempt() {
   running_.Remove(*ref);
   ref->run().ReleasePages();
   Enqueue(*ref, ref->run().WorkLeft());
+  return true;
+}
+
+bool PassPlanner::PreemptQueued() {
+  std::optional<SequenceRef> most;
+  for (const auto& [entry, ref] : waiting_) {
+    const ActiveSequence& state = ref.state();
+    if (state.run != nullptr && state.run->is_under_way() && state.run->has_active_completions() &&
+        (!most || TagOf(ref) >= TagOf(*most))) {  // Later ones are younger.
+      most = ref;
+    }
+  }
+  if (!most) {
+    return false;
+  }
+  most->run().ReleasePages();
+  queue_.SetLeft(most->job->path, most->entry(), most->run().WorkLeft());
   return true;
 }
 

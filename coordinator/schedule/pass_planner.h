@@ -88,8 +88,10 @@ class PassPlanner {
     SequenceRun::Part part;
   };
 
-  /// Predicted seconds of the longest pass: the unit of size classes and credits.
+  /// Predicted seconds of the longest pass: the unit of size classes.
   double LongestSeconds() const;
+  /// Upper bound on the time that a client may save up.
+  double Credit() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
   /// Decides whether a sequence that has not begun is to be cut. Returns what it has left to
@@ -124,6 +126,9 @@ class PassPlanner {
   /// Preempts a running sequence that is not in the pass, which may be the one that needs the
   /// pages. False if there is none.
   bool Preempt();
+  /// The same for a sequence that has begun, is in the queue, and has completions: it may need more
+  /// pages than it took when it began.
+  bool PreemptQueued();
 
   const proto::PlanLimits& limits_;
   PassBudget budget_;
