@@ -10,7 +10,7 @@ from bench.progress import progress
 PART_ROWS = 32  # Rows of a query, and of each item after it. So each row of a pass attends to about as many keys.
 SIZES = [32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192]
 BOUND_SECONDS = 0.2  # Default of --max-pass-ms.
-ENOUGH = 0.95  # Of the rows per second of the largest pass.
+ENOUGH = 0.95  # Of the best size's rows per second.
 
 
 @dataclass
@@ -24,9 +24,13 @@ class CurveFigures:
     def rows_per_second(self, rows: int) -> list[float]:
         return [rows / seconds for seconds in self.seconds[rows]]
 
+    def best_rows(self) -> int:
+        """The size with the most rows per second."""
+        return max(self.seconds, key=lambda rows: median(self.rows_per_second(rows)))
+
     def share(self, rows: int) -> list[float]:
-        """Rows per second relative to those of the largest pass, round by round."""
-        return [a / b for a, b in zip(self.rows_per_second(rows), self.rows_per_second(max(self.seconds)))]
+        """Rows per second relative to those of the best size, round by round."""
+        return [a / b for a, b in zip(self.rows_per_second(rows), self.rows_per_second(self.best_rows()))]
 
     def bounded_rows(self, bound_seconds: float) -> int:
         """Rows of the largest pass that takes at most this time; interpolated, and at least those of the smallest pass."""
@@ -39,14 +43,14 @@ class CurveFigures:
         return sizes[-1]
 
     def bounded_share(self, bound_seconds: float) -> float:
-        """Rows per second of that pass relative to those of the largest pass."""
+        """Rows per second of that pass relative to those of the best size."""
         sizes = sorted(self.seconds)
         rows = self.bounded_rows(bound_seconds)
         below = max(size for size in sizes if size <= rows)
         above = min(size for size in sizes if size >= rows)
         part = (rows - below) / (above - below) if above > below else 0.0
         seconds = (1 - part) * median(self.seconds[below]) + part * median(self.seconds[above])
-        return rows / seconds / median(self.rows_per_second(sizes[-1]))
+        return rows / seconds / median(self.rows_per_second(self.best_rows()))
 
     def efficient_rows(self) -> int:
         """Rows of the smallest pass that reaches ENOUGH."""

@@ -136,7 +136,7 @@ def curve(all_figures: Sequence[CurveFigures]) -> str:
         for size, seconds in f.seconds.items():
             rows.append([f.dtype, str(size), spread([1000 * each for each in seconds], 1), spread(f.rows_per_second(size), 0),
                          spread([100 * share for share in f.share(size)], 1)])
-    return table(["dtype", "rows", "ms", "rows/s", "% of the largest pass"], rows)
+    return table(["dtype", "rows", "ms", "rows/s", "% of the best size"], rows)
 
 
 def bounds(all_figures: Sequence[CurveFigures]) -> str:

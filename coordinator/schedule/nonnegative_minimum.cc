@@ -50,8 +50,12 @@ bool IsNonnegative(const UnknownsVector& x) {
 
 }  // namespace
 
+UnknownsVector Minimum(const UnknownsMatrix& a, const UnknownsVector& b) {
+  return FreeMinimum(a, b, kAllFree);
+}
+
 UnknownsVector NonnegativeMinimum(const UnknownsMatrix& a, const UnknownsVector& b) {
-  UnknownsVector best = FreeMinimum(a, b, kAllFree);
+  UnknownsVector best = Minimum(a, b);
   if (IsNonnegative(best)) {
     return best;
   }

@@ -26,13 +26,15 @@ constexpr double kMostSeconds = 1e6;
 constexpr double kAgeing = 0.97857206208770009;  // 2 ^ (-1 / 32)
 constexpr double kLeastWeight = 1.0 / 64;
 
-/// The prior counts as much as a hundredth of a pass for each coefficient: passes vary by about
-/// 10 %, and a coefficient may well differ from its prior by 100 %. (0.1 / 1)^2.
-constexpr double kPriorWeight = 0.01;
+/// For a normal distribution, the standard deviation over the median of absolute errors.
+constexpr double kDeviationOfMedian = 1.4826;
 
-/// Errors that exceed 1.345 standard deviations count less (Huber). For a normal distribution the
-/// deviation is 1.4826 times the median of absolute errors.
-constexpr double kHuber = 1.345 * 1.4826;
+/// A coefficient may well differ from its prior by 100 %. So the weight of the prior, relative to
+/// that of a pass, is the variance of relative errors, but at least that of errors of 1 %.
+constexpr double kLeastPriorWeight = 0.01 * 0.01;
+
+/// Errors that exceed this many standard deviations count less.
+constexpr double kHuber = 1.345;
 /// Errors below this are always normal, because the clock and the model itself are not more exact.
 constexpr double kLeastHuberError = 0.02;
 
@@ -49,6 +51,12 @@ constexpr double kLeastAgreement = 1e-9;
 
 /// The weights of a fit follow from the errors of the fit before.
 constexpr int kFits = 2;
+
+/// The overhead of larger passes is the product of this and the coefficients: their first kFewRows
+/// rows count with the rate of the others, and the difference is overhead.
+constexpr UnknownsVector kOverhead = {1, PassTimeModel::kFewRows, -PassTimeModel::kFewRows, 0, 0};
+/// A value is certain if it is this many standard deviations below its estimate.
+constexpr double kCertain = 2;
 
 /// A smaller pass is less efficient than this.
 constexpr double kEnoughRowsPerSecond = 0.95;
@@ -128,15 +136,17 @@ void PassTimeModel::Fit() {
   // far off.
   const double median_error = error();
   const double scale = 1 / (1 - median_error + kLeastAgreement);
+  const double deviation = kDeviationOfMedian * median_error;
+  const double prior_weight = std::max(deviation * deviation, kLeastPriorWeight);
   UnknownsVector unit{};
   UnknownsMatrix a{};
   UnknownsVector b{};
   for (std::size_t i = 0; i < kUnknowns; ++i) {
     unit[i] = scale * std::max(prior_[i], coefficients_[i]);
-    a[i][i] = kPriorWeight;
-    b[i] = kPriorWeight * prior_[i] / unit[i];
+    a[i][i] = prior_weight;
+    b[i] = prior_weight * prior_[i] / unit[i];
   }
-  const double most_error = std::max(kHuber * median_error, kLeastHuberError);
+  const double most_error = std::max(kHuber * deviation, kLeastHuberError);
   double least_part_of_prior = std::numeric_limits<double>::infinity();
   for (const Samples& of_size : samples_) {
     for (const Sample& sample : of_size.last) {
@@ -176,16 +186,20 @@ void PassTimeModel::Fit() {
     b[i] -= Product(a[i], least);
   }
   const UnknownsVector x = NonnegativeMinimum(a, b);
+  UnknownsVector overhead{};
   for (std::size_t i = 0; i < kUnknowns; ++i) {
     coefficients_[i] = (least[i] + x[i]) * unit[i];
+    overhead[i] = kOverhead[i] * unit[i];
   }
+  // The covariance of the unknowns is the inverse of A, times the variance of relative errors.
+  overhead_deviation_ =
+      deviation * std::sqrt(std::max(Product(overhead, Minimum(a, overhead)), 0.0));
 }
 
+double PassTimeModel::Overhead() const { return std::max(Product(kOverhead, coefficients_), 0.0); }
+
 PassRates PassTimeModel::rates() const {
-  // The first kFewRows rows count with the rate of the others; the difference is overhead.
-  const double overhead = coefficients_[kBase] + static_cast<double>(kFewRows) *
-                                                     (coefficients_[kFew] - coefficients_[kRow]);
-  return {.overhead = std::max(overhead, 0.0),
+  return {.overhead = Overhead(),
           .row = coefficients_[kRow],
           .key = coefficients_[kKey],
           .read = coefficients_[kRead]};
@@ -202,7 +216,8 @@ double PassTimeModel::BoundedSeconds(double max_pass_seconds, std::int64_t max_r
       kept += sample.work;
     }
   }
-  const PassRates rates = this->rates();
+  PassRates rates = this->rates();
+  rates.overhead = std::max(rates.overhead - kCertain * overhead_deviation_, 0.0);
   const double row =
       kept.rows == 0 ? rates.row : rates.Seconds(kept) / static_cast<double>(kept.rows);
   // A pass of n rows takes overhead + n * row. The part of it that is not overhead is its rows/s

@@ -45,7 +45,8 @@ class PassTimeModel {
   double Seconds(const PassWork& work) const;
   /// Upper bound on the time of a pass: `max_pass_seconds`, or the time of the smallest pass that
   /// reaches 95 % of the rows/s of a pass of `max_rows` if that is longer. The keys and reads of a
-  /// row are those of the kept passes of more than kFewRows rows.
+  /// row are those of the kept passes of more than kFewRows rows. Counts only as much overhead as
+  /// is certain, because the second time is about 20 times the overhead, and so are its errors.
   double BoundedSeconds(double max_pass_seconds, std::int64_t max_rows) const;
   /// Median of the relative errors of the last passes' predictions, each made before the pass. 0 at
   /// first.
@@ -71,6 +72,7 @@ class PassTimeModel {
   static UnknownsVector FeaturesOf(const PassWork& work);
 
   double Predicted(const UnknownsVector& features) const;
+  double Overhead() const;
   void SetPrior(const PassRates& rates);
   void Fit();
 
@@ -78,6 +80,7 @@ class PassTimeModel {
   // In the order of FeaturesOf.
   UnknownsVector prior_{};
   UnknownsVector coefficients_{};
+  double overhead_deviation_ = 0;  ///< Standard deviation of rates().overhead.
   std::array<Samples, kSizes> samples_;
   std::array<double, 32> errors_{};  ///< Relative errors of the last predictions.
   std::size_t predictions_ = 0;

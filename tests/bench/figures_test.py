@@ -34,7 +34,7 @@ class Passes(unittest.TestCase):
 
 class Curves(unittest.TestCase):
     def figures(self):
-        """Passes of 10 ms and 1 ms a row: the largest has 1000 / 1.01 rows/s."""
+        """Passes of 10 ms and 1 ms a row: the largest is the best, with 1000 / 1.01 rows/s."""
         return CurveFigures("f32", Layout(1, 2), {rows: [0.01 + 0.001 * rows] * 3 for rows in (32, 128, 256, 1000)})
 
     def test_a_bounded_pass_is_interpolated(self):

@@ -65,7 +65,8 @@ TEST(PassCalibration, MeasuresPassesOfRisingSizes) {
   EXPECT_EQ(calibration.passes, 8);
   const double seconds = 8 * machine.pass + 1346 * machine.row;
   EXPECT_NEAR(calibration.seconds, seconds, 1e-6);
-  // The passes are exact, and the prior weighs little: 0.01 of a pass for each coefficient.
+  // The passes are exact. The prior is far from them, so that the first predictions are off by up
+  // to 100 % and the prior weighs about as much as a few of the eight passes at first.
   for (const std::int64_t rows : {1, 32, 512}) {
     const double expected = machine.pass + machine.row * static_cast<double>(rows);
     EXPECT_NEAR(calibration.time_model.Seconds({.rows = rows}), expected, 0.05 * expected) << rows;
