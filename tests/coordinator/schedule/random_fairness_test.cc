@@ -121,10 +121,11 @@ class Hogs {
   const double end_;
   const proto::PlanLimits limits_;
   std::vector<Hog> hogs_;
-  Simulation simulation_{{.limits = limits_,
-                          .scheduler = {.max_pass_seconds = kMaxPassSeconds, .rates = kRates},
-                          .rates = kRates,
-                          .on_pass = [this](const Simulation::Pass& pass) { Charge(pass); }}};
+  Simulation simulation_{
+      {.limits = limits_,
+       .scheduler = {.max_pass_seconds = kMaxPassSeconds, .time_model = PassTimeModel(kRates)},
+       .rates = kRates,
+       .on_pass = [this](const Simulation::Pass& pass) { Charge(pass); }}};
 };
 
 /// What the connections of an address were charged, and the largest charge of one.

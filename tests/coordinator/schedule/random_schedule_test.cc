@@ -71,7 +71,7 @@ SchedulerOptions RandomOptions(Random& random, const PlanLimits& limits, const P
       random.From(std::array{kInfinity, 1e-12, 20 * rates.overhead, 200 * rates.row,
                              rates.Seconds({.rows = limits.max_rows}) / 3, 1.0});
   if (random.OneIn(2)) {
-    options.rates = rates;
+    options.time_model = PassTimeModel(rates);
   }
   return options;
 }
