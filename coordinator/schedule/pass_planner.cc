@@ -61,6 +61,10 @@ double PassPlanner::LongestSeconds() const {
                                                           .reads = limits_.max_reads}));
 }
 
+double PassPlanner::Credit() const {
+  return std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds : kUnboundedCredit;
+}
+
 void PassPlanner::Add(const JobPointer& job) {
   waiting_since_.emplace(job->ticket, job->submitted);
   waiting_clients_.Add(job->path.client, job->size);
@@ -200,8 +204,7 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
     return std::nullopt;
   }
   cache_.SetAwaited(pages_.has_waiting());
-  queue_.BeginPass(std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds
-                                                  : kUnboundedCredit);
+  queue_.BeginPass(Credit());
   PassBuilder pass(limits_, budget_);
   if (!completions_give_way_) {
     const std::int64_t share = queue_.empty() ? 1 : kCompletionsShare;
@@ -213,7 +216,7 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
   AddCompletions(pass, pass.rows(), pass.seconds_left(), now);
   // Without a page for any sequence: completions have just given theirs back, or must do so now.
   for (bool is_left = true; pass.empty() && is_left; is_left = PreemptQueued()) {
-    queue_.BeginPass(kCreditPasses * LongestSeconds());
+    queue_.BeginPass(Credit());
     AddWaiting(pass, now);
   }
   completions_give_way_ = has_completions_first && !found_room;

@@ -90,6 +90,8 @@ class PassPlanner {
 
   /// Predicted seconds of the longest pass: the unit of size classes.
   double LongestSeconds() const;
+  /// Upper bound on the time that a client may save up.
+  double Credit() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
   /// Decides whether a sequence that has not begun is to be cut. Returns what it has left to
