@@ -113,8 +113,8 @@ class EngineSchedule : public ::testing::TestWithParam<std::tuple<Precision, con
   SchedulerOptions RandomOptions(const proto::PlanLimits& limits) {
     SchedulerOptions options;
     options.cached_pages = Pick(0, 2) * limits.kept_kv_rows / proto::kKvPageRows / 2;
-    options.time_model =
-        coordinator::PassTimeModel({.overhead = 0, .row = 1, .key = Pick(0, 1) == 0 ? 0 : 0.05, .read = 0});
+    options.time_model = coordinator::PassTimeModel(
+        coordinator::PassRates{.row = 1, .key = Pick(0, 1) == 0 ? 0 : 0.05});
     options.max_pass_seconds = Pick(0, 4) == 0 ? 1e-9 : Pick(33, 150);
     return WithoutClock(options);
   }
