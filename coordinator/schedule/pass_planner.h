@@ -57,6 +57,8 @@ class PassPlanner {
   // flight.
   JobForecast ForecastFor(const FairPath& path, const JobWork& work) const;
   QueueForecast ForecastFor(const FairPath& path) const;
+  /// As if all that waits came before the job. Takes less time.
+  QueueForecast LongestForecast() const;
 
   /// Removes jobs that have an error from the queues, and returns them. A job with rows
   /// in the pass in flight stays until that pass is over.
@@ -103,6 +105,8 @@ class PassPlanner {
 
   /// Predicted seconds of the longest pass: the unit of size classes.
   double LongestSeconds() const;
+  /// See QueueForecast::speed.
+  double Speed() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
   /// Decides whether a sequence that has not begun is to be cut. Returns what it has left to
