@@ -63,6 +63,10 @@ class Admission {
  public:
   explicit Admission(const AdmissionLimits& limits);
 
+  /// Whether a job is admitted, whatever it was told before. For a forecast that is too long.
+  bool IsAdmitted(const NewJob& job, const QueueState& queue, Clock::time_point now) {
+    return !RefusalOf(job, queue, now, /*is_promised=*/false);
+  }
   /// The 429 of a job, or nothing if it is admitted.
   std::optional<proto::Error> Fault(const NewJob& job, const QueueState& queue,
                                     Clock::time_point now);

@@ -90,15 +90,24 @@ JobForecast PassPlanner::ForecastFor(const FairPath& path, const JobWork& work) 
 
 QueueForecast PassPlanner::ForecastFor(const FairPath& path) const {
   QueueForecast forecast = ForecastOf(path, queue_.TagsOf(path), queue_.Backlogs(budget_.rates));
+  forecast.speed = Speed();
+  return forecast;
+}
+
+QueueForecast PassPlanner::LongestForecast() const {
+  return {.own_seconds = budget_.rates.Seconds(queue_.left()), .speed = Speed()};
+}
+
+double PassPlanner::Speed() const {
   const double longest = LongestSeconds();
+  if (longest <= 0) {
+    return 1;
+  }
   const auto completions = static_cast<std::int64_t>(running_.size());
   const double of_completions =
       std::min(budget_.rates.Seconds({.rows = completions, .keys = 0, .reads = completions}),
                longest / static_cast<double>(kCompletionsShare));
-  if (longest > 0) {
-    forecast.speed = (longest - of_completions) / (longest + budget_.rates.overhead);
-  }
-  return forecast;
+  return (longest - of_completions) / (longest + budget_.rates.overhead);
 }
 
 PassWork PassPlanner::Size(const SequenceRef& ref) const {

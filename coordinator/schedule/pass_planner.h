@@ -58,6 +58,8 @@ class PassPlanner {
   // flight.
   JobForecast ForecastFor(const FairPath& path, const JobWork& work) const;
   QueueForecast ForecastFor(const FairPath& path) const;
+  /// As if all that waits came before the job. Takes less time.
+  QueueForecast LongestForecast() const;
 
   /// Removes jobs that have an error from the queues, and returns them. A job with rows
   /// in the pass in flight stays until that pass is over.
@@ -99,6 +101,8 @@ class PassPlanner {
   double LongestSeconds() const;
   /// Upper bound on the time that a client may save up.
   double Credit() const;
+  /// See QueueForecast::speed.
+  double Speed() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
   /// Decides whether a sequence that has not begun is to be cut. Returns what it has left to

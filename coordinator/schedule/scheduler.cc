@@ -67,21 +67,27 @@ std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, const Jo
   const Clock::time_point now = options_.now();
   const ClientId& client = job.path.client;
   const WaitingClients& waiting = planner_->waiting_clients();
+  const NewJob new_job = {.client = client,
+                          .digest = digest,
+                          .size = job.size,
+                          .forecast = planner_->ForecastFor(job.path, work),
+                          .deadline = job.deadline};
+  double pass_seconds = 0;
+  if (planner_->is_pass_in_flight()) {
+    const std::chrono::duration<double> elapsed = now - pass_began_;
+    pass_seconds = std::max(model_.Seconds(planner_->pass_work()) - elapsed.count(), 0.0);
+  }
   QueueState queue = {.all = waiting.all(),
                       .of_address = waiting.OfAddress(client),
                       .of_connection = waiting.OfConnection(client),
-                      .forecast = planner_->ForecastFor(job.path)};
-  if (planner_->is_pass_in_flight()) {
-    const std::chrono::duration<double> elapsed = now - pass_began_;
-    queue.forecast.pass_seconds =
-        std::max(model_.Seconds(planner_->pass_work()) - elapsed.count(), 0.0);
+                      .forecast = planner_->LongestForecast()};
+  queue.forecast.pass_seconds = pass_seconds;
+  if (admission_.IsAdmitted(new_job, queue, now)) {
+    return std::nullopt;
   }
-  return admission_.Fault({.client = client,
-                           .digest = digest,
-                           .size = job.size,
-                           .forecast = planner_->ForecastFor(job.path, work),
-                           .deadline = job.deadline},
-                          queue, now);
+  queue.forecast = planner_->ForecastFor(job.path);
+  queue.forecast.pass_seconds = pass_seconds;
+  return admission_.Fault(new_job, queue, now);
 }
 
 Scheduler::Ticket Scheduler::Submit(Job job) {
