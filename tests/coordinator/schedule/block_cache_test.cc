@@ -235,6 +235,19 @@ TEST(BlockCache, NodesWithFewTokensShareAPage) {
   EXPECT_EQ(cache.Take(16), std::nullopt);
 }
 
+TEST(BlockCache, TakesWhatIsFreeInAPage) {
+  BlockCache cache(2, 2);
+  Node* root = cache.HoldRoot("");
+  Store(cache, *root, 0, {1}, 16);
+  StoreIdle(cache, *root, 0, {2}, 16);
+  EXPECT_EQ(cache.TakeFree(0, 48), std::nullopt);
+  EXPECT_THAT(cache.TakeFree(0, 32), Optional(Extent{32, 32}));
+  EXPECT_EQ(cache.TakeFree(0, 16), std::nullopt) << "nothing is evicted";
+  cache.Return({48, 16});
+  EXPECT_THAT(cache.TakeFree(0, 16), Optional(Extent{48, 16}));
+  EXPECT_EQ(cache.available_pages(), 1);
+}
+
 TEST(BlockCache, APageIsTakenWholeWhenNothingInItIsHeld) {
   BlockCache cache(3, 3);
   Node* root = cache.HoldRoot("");
