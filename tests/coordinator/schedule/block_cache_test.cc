@@ -476,13 +476,10 @@ class RandomExtents {
     holder.own.clear();
   }
 
-  /// Finds out which entries were evicted.
+  /// Finds out which entries were evicted. Parents were made before their children.
   void LookUpAll() {
-    LookUpEach();
-    LookUpEach();  // To look an entry up is to release it: the cache then keeps its budget.
-  }
-  /// Parents were made before their children.
-  void LookUpEach() {
+    // The cache then keeps its budget, and evicts nothing when an entry is released below.
+    cache_.Release(*cache_.HoldRoot("other"));
     for (const auto& entry : entries_) {
       if (!entry->is_cached) {
         continue;
