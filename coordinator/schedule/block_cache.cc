@@ -240,6 +240,14 @@ std::optional<Extent> BlockCache::Take(std::int32_t rows) {
   return extent;
 }
 
+std::optional<Extent> BlockCache::TakeFree(std::int32_t page, std::int32_t rows) {
+  const std::optional<Extent> extent = index_.FreeIn(page, rows);
+  if (extent) {
+    index_.Set(*extent, ExtentIndex::kHeld);
+  }
+  return extent;
+}
+
 void BlockCache::Return(const Extent& extent) { index_.Set(extent, ExtentIndex::kFree); }
 
 std::optional<Extent> BlockCache::TakeToCache(std::int32_t rows) {

@@ -97,6 +97,8 @@ class BlockCache {
   /// Takes an extent of `rows` rows, a multiple of kKvGranule, and evicts nodes for it if none is
   /// free. Returns nothing if none is left; see available_pages for whole pages.
   std::optional<Extent> Take(std::int32_t rows);
+  /// Takes an extent of this page. Returns nothing if no free one is large enough.
+  std::optional<Extent> TakeFree(std::int32_t page, std::int32_t rows);
   /// Returns an extent that was taken, or a part of it.
   void Return(const Extent& extent);
   /// Like Take, for K/V that is stored only to be cached. Returns nothing while a job waits for

@@ -35,7 +35,7 @@ std::uint64_t ExtentIndex::LastUsed(std::int32_t first, std::int32_t granules) c
 }
 
 template <typename Visit>
-void ExtentIndex::VisitBlocks(std::int32_t page, const Visit& visit) {
+void ExtentIndex::VisitBlocks(std::int32_t page, const Visit& visit) const {
   const std::int32_t end = (page + 1) * kPageGranules;
   for (std::int32_t first = page * kPageGranules; first < end;) {
     // From the largest block that is aligned here to the smallest.
@@ -45,7 +45,7 @@ void ExtentIndex::VisitBlocks(std::int32_t page, const Visit& visit) {
     }
     const std::uint64_t last_used = LastUsed(first, granules);
     if (last_used != kHeld) {
-      visit(blocks_[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(granules)))],
+      visit(static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(granules))),
             Blocks::value_type(last_used, first));
     }
     first += granules;
@@ -58,9 +58,22 @@ void ExtentIndex::Set(const Extent& extent, std::uint64_t last_used) {
   const std::int32_t granules = extent.rows / kKvGranule;
   proto::Check(granules > 0 && first + granules <= (page + 1) * kPageGranules,
                "an extent lies in one page");
-  VisitBlocks(page, [](Blocks& blocks, const auto& block) { blocks.erase(block); });
+  VisitBlocks(page, [&](std::size_t size, const auto& block) { blocks_[size].erase(block); });
   std::fill_n(last_used_.begin() + first, granules, last_used);
-  VisitBlocks(page, [](Blocks& blocks, const auto& block) { blocks.insert(block); });
+  VisitBlocks(page, [&](std::size_t size, const auto& block) { blocks_[size].insert(block); });
+}
+
+std::optional<Extent> ExtentIndex::FreeIn(std::int32_t page, std::int32_t rows) const {
+  std::optional<Extent> found;
+  std::int32_t smallest = kPageGranules + 1;
+  VisitBlocks(page, [&](std::size_t size, const Blocks::value_type& block) {
+    const std::int32_t granules = std::int32_t{1} << size;
+    if (block.first == kFree && rows <= granules * kKvGranule && granules < smallest) {
+      smallest = granules;
+      found = Extent{block.second * kKvGranule, rows};
+    }
+  });
+  return found;
 }
 
 std::optional<Extent> ExtentIndex::Oldest(std::int32_t rows) const {

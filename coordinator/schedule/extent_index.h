@@ -34,6 +34,8 @@ class ExtentIndex {
   /// time; of several free blocks, in the smallest. Nothing if no block is large enough. Three
   /// granules need a block of four.
   std::optional<Extent> Oldest(std::int32_t rows) const;
+  /// An extent of `rows` rows of a page that are free, in the smallest block that is free.
+  std::optional<Extent> FreeIn(std::int32_t page, std::int32_t rows) const;
   /// The block with idle granules that was not used for the longest time.
   std::optional<Extent> OldestIdle() const;
 
@@ -46,9 +48,9 @@ class ExtentIndex {
 
   /// When the last used of these granules was used.
   std::uint64_t LastUsed(std::int32_t first, std::int32_t granules) const;
-  /// Calls visit(blocks_ of its size, block) for each block of a page.
+  /// Calls visit(log2 of its granules, block) for each block of a page.
   template <typename Visit>
-  void VisitBlocks(std::int32_t page, const Visit& visit);
+  void VisitBlocks(std::int32_t page, const Visit& visit) const;
 
   std::vector<std::uint64_t> last_used_;  // [granules]
   std::array<Blocks, 3> blocks_;          // [log2 of their granules]

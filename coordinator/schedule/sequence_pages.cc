@@ -1,6 +1,7 @@
 #include "coordinator/schedule/sequence_pages.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -136,7 +137,6 @@ ExtentCounts SequencePages::Missing() const {
 std::int64_t SequencePages::CountNeededPages() const {
   ExtentCounts needed;
   std::int64_t longest_unseen = 0;
-  std::vector<std::int32_t> found;  // The pages of the extents found in the cache.
   for (std::size_t begin = 0; begin < parts_.size(); begin = ChainEnd(parts_, begin)) {
     std::int64_t pages = 0;
     for (std::size_t i = begin; i < ChainEnd(parts_, begin); ++i) {
@@ -145,9 +145,6 @@ std::int64_t SequencePages::CountNeededPages() const {
         continue;
       }
       if (part.is_shared) {
-        for (const Page& page : held_[i].pages) {
-          found.push_back(page.extent.page());
-        }
         needed.AddRows(part.rows() - held_[i].stored);
       } else {
         pages += KvPages(part.max_rows);
@@ -159,9 +156,21 @@ std::int64_t SequencePages::CountNeededPages() const {
       longest_unseen = std::max(longest_unseen, pages);
     }
   }
-  std::sort(found.begin(), found.end());
-  const auto found_pages = std::unique(found.begin(), found.end()) - found.begin();
-  return found_pages + needed.pages() + longest_unseen;
+  return static_cast<std::int64_t>(PagesOfNodes().size()) + needed.pages() + longest_unseen;
+}
+
+std::vector<std::int32_t> SequencePages::PagesOfNodes() const {
+  std::vector<std::int32_t> pages;
+  for (const Held& held : held_) {
+    for (const Page& page : held.pages) {
+      if (page.node != nullptr) {
+        pages.push_back(page.extent.page());
+      }
+    }
+  }
+  std::ranges::sort(pages);
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  return pages;
 }
 
 bool SequencePages::AreAvailable(const ExtentCounts& missing, std::int64_t spare_pages) const {
@@ -173,10 +182,11 @@ bool SequencePages::Reserve(std::int64_t spare_pages) {
   if (!takes_several_passes_) {
     return true;
   }
-  const ExtentCounts missing = Missing();
+  ExtentCounts missing = Missing();
   if (!AreAvailable(missing, spare_pages)) {
     return false;
   }
+  TakeBesideNodes(missing);
   std::vector<Extent> pages(static_cast<std::size_t>(missing.pages()));
   std::ranges::generate(pages, [&] { return cache_.Take(kKvPageRows).value(); });
   ExtentPool taken;
@@ -190,6 +200,25 @@ bool SequencePages::Reserve(std::int64_t spare_pages) {
     cache_.Return(extent);
   }
   return true;
+}
+
+void SequencePages::TakeBesideNodes(ExtentCounts& missing) {
+  constexpr std::array kRows = {2 * kKvGranule, kKvGranule};
+  if (std::ranges::all_of(kRows, [&](std::int32_t rows) { return missing.of(rows) == 0; })) {
+    return;
+  }
+  for (const std::int32_t page : PagesOfNodes()) {
+    for (const std::int32_t rows : kRows) {
+      while (missing.of(rows) > 0) {
+        const auto extent = cache_.TakeFree(page, rows);
+        if (!extent) {
+          break;
+        }
+        reserve_.Add(*extent);
+        missing.Remove(rows, 1);
+      }
+    }
+  }
 }
 
 std::int32_t SequencePages::ExtentRows(std::size_t part, std::size_t index) const {

@@ -20,9 +20,9 @@ class PassBuilder;
 /// pages to the next part.
 ///
 /// A sequence that takes several passes never waits for pages that it holds itself: if it ran
-/// alone, it would always get its next page. Its new extents lie together in as few pages as
-/// possible. Those that it finds in the cache may be spread over more pages, so they are used only
-/// if there are enough pages in all.
+/// alone, it would always get its next page. Its new extents lie beside those that it finds in the
+/// cache, and else together in as few pages as possible. Those that it finds may be spread over
+/// more pages, so they are used only if there are enough pages in all.
 ///
 /// Parts are named by their index.
 class SequencePages {
@@ -99,6 +99,10 @@ class SequencePages {
   bool AreAvailable(const ExtentCounts& missing, std::int64_t spare_pages) const;
   /// See needed_pages. Nothing may be held yet but what was found in the cache.
   std::int64_t CountNeededPages() const;
+  /// The pages of the extents that were found in the cache, or put into it, each once.
+  std::vector<std::int32_t> PagesOfNodes() const;
+  /// Takes what is free in pages of which the sequence holds nodes, and is missing.
+  void TakeBesideNodes(ExtentCounts& missing);
   /// Rows of the extent for page `index` of a part.
   std::int32_t ExtentRows(std::size_t part, std::size_t index) const;
   std::optional<Extent> NewExtent(std::size_t part);

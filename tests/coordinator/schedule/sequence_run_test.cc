@@ -418,6 +418,28 @@ TEST(SequenceRun, ManyShortChunksTakeFewPages) {
   }
 }
 
+TEST(SequenceRun, NewChunksLieBesideThoseThatAreCached) {
+  Bench bench(kLarge, 20);
+  const std::vector<Tokens> chunks = ShortTexts(9, 7);
+  const auto compute = [&](int count) {
+    const Request request = ChunksRequest(Text(1, 64), {chunks.begin(), chunks.begin() + count},
+                                          {Text(5, 5)}, /*completion_tokens=*/2);
+    const auto run = bench.Begin(request);
+    bench.ComputePart(*run);
+    const std::int64_t held = 40 - bench.cache.available_pages();
+    while (!run->is_done()) {
+      bench.ComputePart(*run);
+    }
+    Bench::ExpectResults(request, *run);
+    return held;
+  };
+  EXPECT_EQ(compute(5), 1 + 2 + 1);
+  EXPECT_EQ(compute(7), 1 + 2 + 1) << "three granules of the second page were free";
+  EXPECT_EQ(compute(9), 1 + 3 + 1);
+  EXPECT_EQ(compute(9), 1 + 3 + 1);
+  EXPECT_EQ(bench.cache.counters().cached_pages, 1 + 3) << "64 rows and 9 times 16";
+}
+
 TEST(SequenceRun, HitsThatLeaveTooFewPagesAreNotUsed) {
   for (const std::int32_t pages : {4, 6}) {
     PlanLimits limits = kLarge;
