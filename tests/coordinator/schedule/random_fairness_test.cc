@@ -171,7 +171,7 @@ TEST(RandomFairness, SiblingsWithEnoughToComputeAreServedByTheirWeights) {
 }
 
 TEST(RandomFairness, AClientThatAsksForLittleIsComputedInTheNextPass) {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 18; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     constexpr double kEnd = 10;
     proto::PlanLimits limits = kLimits;
