@@ -24,10 +24,11 @@ bool BroadcastMore(const proto::Communicator& group, bool value) {
 
 void Log(const PassCalibration& calibration, double max_pass_seconds, std::int64_t max_rows) {
   const coordinator::PassTimeModel& model = calibration.time_model;
-  spdlog::info("calibration: {} passes in {:.2f} s: {}", calibration.passes, calibration.seconds,
-               coordinator::TextOf({.rates = model.rates(),
-                                    .bound_seconds = model.BoundedSeconds(max_pass_seconds, max_rows),
-                                    .error = model.error()}));
+  spdlog::info(
+      "calibration: {} passes in {:.2f} s: {}", calibration.passes, calibration.seconds,
+      coordinator::TextOf({.rates = model.rates(),
+                           .bound_seconds = model.BoundedSeconds(max_pass_seconds, max_rows),
+                           .error = model.error()}));
 }
 
 }  // namespace

@@ -81,10 +81,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->default_str("none");
-  app.add_option("--max-pass-ms", flags.max_pass_ms,
-                 "Milliseconds that a forward pass is predicted to take, at most, so that a request "
-                 "never waits long for the pass in flight. The bound is longer if passes must be "
-                 "longer to reach 95 % of the throughput. 0: without bound")
+  app.add_option(
+         "--max-pass-ms", flags.max_pass_ms,
+         "Milliseconds that a forward pass is predicted to take, at most, so that a request "
+         "never waits long for the pass in flight. The bound is longer if passes must be "
+         "longer to reach 95 % of the throughput. 0: without bound")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}))
       ->capture_default_str();
   app.add_option("--max-queue", flags.max_queue,

@@ -152,7 +152,7 @@ struct Service {
                             .max_wait_seconds = SecondsOf(flags.max_wait_ms),
                             .cached_pages = engine.cached_pages(),
                             .max_pass_seconds = SecondsOf(flags.max_pass_ms),
-                            .rates = time_model.rates(),
+                            .time_model = time_model,
                             .on_pass =
                                 [this](const coordinator::PassSummary& pass) {
                                   metrics.passes.OnPass(pass);

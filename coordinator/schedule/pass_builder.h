@@ -27,7 +27,7 @@ class PassBuilder {
   double seconds_left() const { return budget_.seconds - seconds(); }
   /// Whether the budget allows for this work as well. An empty pass has time for anything.
   bool HasTimeFor(const PassWork& work) const;
-  const PassRates& rates() const { return budget_.rates; }
+  const PassBudget& budget() const { return budget_; }
 
   /// Keeps room and time for what is added later.
   void Reserve(const PassCost& cost, const PassWork& work);

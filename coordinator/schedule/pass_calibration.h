@@ -18,7 +18,8 @@ struct PassCalibration {
 
 /// Measures passes of up to 512 rows of random tokens: of one sequence and of short ones, whose K/V
 /// is pass-local. The sizes rise until the next pass would end later than about a second after the
-/// begin; the first one is always computed. `compute` computes a plan and returns when that is done.
+/// begin; the first one is always computed. `compute` computes a plan and returns when that is
+/// done.
 PassCalibration CalibratePassTime(
     const proto::ModelConfig& config, const proto::PlanLimits& limits,
     const std::function<void(proto::ForwardPlan)>& compute,

@@ -8,6 +8,7 @@
 #include "coordinator/schedule/cache_peek.h"
 #include "coordinator/schedule/capacity.h"
 #include "coordinator/schedule/kept_segments.h"
+#include "coordinator/schedule/part_turns.h"
 #include "coordinator/schedule/pass_builder.h"
 #include "coordinator/schedule/sequence_work.h"
 #include "proto/base/check.h"
@@ -20,11 +21,6 @@ namespace {
 
 /// While other rows wait, running completions first get 1/kCompletionsShare of a pass.
 constexpr std::int64_t kCompletionsShare = 2;
-
-/// A sequence that is cut gets 1/kTurnShare of a pass at each of its turns.
-constexpr std::int64_t kTurnShare = 4;
-/// But no fewer rows, unless the pass has no room for them.
-constexpr std::int64_t kLeastTurnRows = 16;
 
 /// A bound lets a pass have this many rows, however long they take.
 constexpr std::int32_t kLeastBoundedRows = 32;
@@ -59,6 +55,10 @@ double PassPlanner::LongestSeconds() const {
   return std::min(budget_.seconds, budget_.rates.Seconds({.rows = rows,
                                                           .keys = KeyCount::Keys(0, 0, rows),
                                                           .reads = limits_.max_reads}));
+}
+
+double PassPlanner::Credit() const {
+  return std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds : kUnboundedCredit;
 }
 
 JobWork PassPlanner::Measure(const JobPointer& job) const {
@@ -232,8 +232,7 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
     return std::nullopt;
   }
   cache_.SetAwaited(pages_.has_waiting());
-  queue_.BeginPass(std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds
-                                                  : kUnboundedCredit);
+  queue_.BeginPass(Credit());
   PassBuilder pass(limits_, budget_);
   if (!completions_give_way_) {
     const std::int64_t share = queue_.empty() ? 1 : kCompletionsShare;
@@ -243,6 +242,11 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
   const bool has_completions_first = !pass.empty();
   const bool found_room = AddWaiting(pass, now);
   AddCompletions(pass, pass.rows(), pass.seconds_left(), now);
+  // Without a page for any sequence: completions have just given theirs back, or must do so now.
+  for (bool is_left = true; pass.empty() && is_left; is_left = PreemptQueued()) {
+    queue_.BeginPass(Credit());
+    AddWaiting(pass, now);
+  }
   completions_give_way_ = has_completions_first && !found_room;
   running_.NoteSteps(++passes_);
   pass_work_ = pass.work();
@@ -251,7 +255,7 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
 }
 
 bool PassPlanner::AddWaiting(PassBuilder& pass, Clock::time_point now) {
-  std::vector<Turns> turns;
+  PartTurns turns(pass, limits_.max_rows);
   std::optional<bool> first_found_room;
   int failed_lookups = 0;
   while (const auto entry = queue_.Next()) {
@@ -273,12 +277,12 @@ bool PassPlanner::AddWaiting(PassBuilder& pass, Clock::time_point now) {
       queue_.Skip();
     }
   }
-  AddParts(pass, turns, now);
+  AddParts(turns, now);
   return first_found_room.value_or(true);
 }
 
 SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& ref,
-                                          std::vector<Turns>& turns, Clock::time_point now) {
+                                          PartTurns& turns, Clock::time_point now) {
   ActiveSequence& state = ref.state();
   const bool may_be_cut = state.max_rows < limits_.max_rows || !budget_.HasTimeFor(state.work);
   if (state.run == nullptr && may_be_cut) {
@@ -318,87 +322,37 @@ SequenceRun::Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef&
 }
 
 SequenceRun::Outcome PassPlanner::AddTurn(PassBuilder& pass, const SequenceRef& ref,
-                                          std::vector<Turns>& turns) {
-  auto own = std::find_if(turns.begin(), turns.end(),
-                          [&](const Turns& other) { return other.ref == ref; });
-  if (own == turns.end()) {
-    if (!ref.run().TakePages(pass, ref.run().is_under_way() ? 0 : SparePages(ref))) {
-      return Outcome::kNoPages;
-    }
-    own = turns.insert(turns.end(), {ref, {}});
+                                          PartTurns& turns) {
+  SequenceRun& run = ref.run();
+  if (!turns.Has(ref) && !run.TakePages(pass, run.is_under_way() ? 0 : SparePages(ref))) {
+    return Outcome::kNoPages;
   }
-  pass.Unreserve(own->part.cost, own->part.work);
-  SequenceRun::Part part = Grow(pass, *own);
-  const bool has_grown = part.cost.rows > own->part.cost.rows;
-  if (has_grown) {
-    queue_.ChargeNext(budget_.rates.Seconds(part.work) - budget_.rates.Seconds(own->part.work));
-    own->part = std::move(part);
+  const std::optional<double> seconds = turns.Add(ref);
+  if (!seconds) {
+    return Outcome::kNoRoom;
   }
-  pass.Reserve(own->part.cost, own->part.work);
-  return has_grown ? Outcome::kAdded : Outcome::kNoRoom;
+  queue_.ChargeNext(*seconds);
+  return Outcome::kAdded;
 }
 
-SequenceRun::Part PassPlanner::Grow(const PassBuilder& pass, const Turns& turns) const {
-  const SequenceRun& run = turns.ref.run();
-  const PassCost room = pass.room();
-  const std::int64_t rows_before = turns.part.cost.rows;
-  if (rows_before > 0 && rows_before == run.WorkLeft().rows) {
-    return {};
-  }
-  const double turn = budget_.seconds / static_cast<double>(kTurnShare);
-  const double seconds = budget_.rates.Seconds(turns.part.work) + turn;
-  const auto rows_within = [&](double time) {
-    return run.RowsWithin(time, budget_.rates) - rows_before;
-  };
-  const std::int64_t fitting = rows_within(pass.seconds_left());
-  std::int64_t more = std::min(std::max(rows_within(seconds), kLeastTurnRows), fitting);
-  if (rows_before == 0 && more < kLeastTurnRows) {
-    more = pass.empty() ? kLeastTurnRows : 0;
-  }
-  more = std::min(more, (std::int64_t{limits_.max_rows} + kTurnShare - 1) / kTurnShare);
-  if (more <= 0) {
-    return {};
-  }
-  SequenceRun::Part part = run.NextPart(room, rows_before + more);
-  // A chain that is not cut may be longer than a turn.
-  for (std::int64_t rows = rows_before + more; part.cost.rows <= rows_before && rows < room.rows;) {
-    rows = std::min(2 * rows, room.rows);
-    part = run.NextPart(room, rows);
-    const bool has_time = rows_before == 0
-                              ? pass.HasTimeFor(part.work)
-                              : budget_.rates.Seconds(part.work) <= pass.seconds_left();
-    if (part.cost.rows > rows_before && !has_time) {
-      return {};
-    }
-  }
-  return part;
-}
-
-void PassPlanner::AddParts(PassBuilder& pass, const std::vector<Turns>& turns,
-                           Clock::time_point now) {
-  for (const auto& [ref, part] : turns) {
-    pass.Unreserve(part.cost, part.work);
-    if (part.cost.rows == 0) {
-      continue;  // It has begun, and found no room.
-    }
-    const double before = pass.seconds();
-    ref.run().AddPart(pass, part);
-    const double seconds = pass.seconds() - before;
-    queue_.Charge(ref.job->path, seconds - budget_.rates.Seconds(part.work));
+void PassPlanner::AddParts(PartTurns& turns, Clock::time_point now) {
+  turns.AddParts([&](const SequenceRef& ref, double seconds) {
+    queue_.Charge(ref.job->path, seconds);
     RecordAdded(ref, now);
     if (ref.run().is_prompt_added()) {
       Dequeue(ref);
     } else {
       queue_.SetLeft(ref.job->path, ref.entry(), ref.run().WorkLeft());
     }
-  }
+  });
 }
 
 void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, double max_seconds,
                                  Clock::time_point now) {
   const double end = pass.seconds() + max_seconds;
   for (const SequenceRef& ref : running_.InTurn()) {
-    if (max_rows <= 0 || pass.full() || pass.seconds() >= end) {
+    // The first one is added even if there is no time at all, so that there is progress.
+    if (max_rows <= 0 || pass.full() || (!pass.empty() && pass.seconds() >= end)) {
       return;
     }
     SequenceRun& run = ref.run();
@@ -427,6 +381,23 @@ bool PassPlanner::Preempt() {
   running_.Remove(*ref);
   ref->run().ReleasePages();
   Enqueue(*ref, ref->run().WorkLeft());
+  return true;
+}
+
+bool PassPlanner::PreemptQueued() {
+  std::optional<SequenceRef> most;
+  for (const auto& [entry, ref] : waiting_) {
+    const ActiveSequence& state = ref.state();
+    if (state.run != nullptr && state.run->is_under_way() && state.run->has_active_completions() &&
+        (!most || TagOf(ref) >= TagOf(*most))) {  // Later ones are younger.
+      most = ref;
+    }
+  }
+  if (!most) {
+    return false;
+  }
+  most->run().ReleasePages();
+  queue_.SetLeft(most->job->path, most->entry(), most->run().WorkLeft());
   return true;
 }
 

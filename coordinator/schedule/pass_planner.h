@@ -24,6 +24,7 @@
 
 namespace scorecast::coordinator {
 
+class PartTurns;
 class PassBuilder;
 
 /// What a job has left to compute, without what was found in the cache.
@@ -96,17 +97,12 @@ class PassPlanner {
  private:
   using Outcome = SequenceRun::Outcome;
 
-  /// Rows of a sequence that is computed in parts, which are reserved in the pass that is being
-  /// formed. The part grows with each turn of the sequence.
-  struct Turns {
-    SequenceRef ref;
-    SequenceRun::Part part;
-  };
-
   /// Predicted seconds of the longest pass: the unit of size classes.
   double LongestSeconds() const;
   /// See QueueForecast::speed.
   double Speed() const;
+  /// Upper bound on the time that a client may save up.
+  double Credit() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
   /// Decides whether a sequence that has not begun is to be cut. Returns what it has left to
@@ -119,14 +115,12 @@ class PassPlanner {
   /// no room.
   bool AddWaiting(PassBuilder& pass, Clock::time_point now);
   /// Adds the sequence that is next, or gives it a turn.
-  Outcome AddNext(PassBuilder& pass, const SequenceRef& ref, std::vector<Turns>& turns,
+  Outcome AddNext(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns,
                   Clock::time_point now);
   Outcome AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
-  Outcome AddTurn(PassBuilder& pass, const SequenceRef& ref, std::vector<Turns>& turns);
-  /// The part of the sequence after one more turn.
-  SequenceRun::Part Grow(const PassBuilder& pass, const Turns& turns) const;
-  /// Adds the parts for which the pass has room reserved.
-  void AddParts(PassBuilder& pass, const std::vector<Turns>& turns, Clock::time_point now);
+  Outcome AddTurn(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns);
+  /// Adds the parts to the pass.
+  void AddParts(PartTurns& turns, Clock::time_point now);
   /// Adds the next rows of running completions, at most `max_rows` and about `max_seconds`.
   void AddCompletions(PassBuilder& pass, std::int64_t max_rows, double max_seconds,
                       Clock::time_point now);
@@ -141,6 +135,9 @@ class PassPlanner {
   /// Preempts a running sequence that is not in the pass, which may be the one that needs the
   /// pages. False if there is none.
   bool Preempt();
+  /// The same for a sequence that has begun, is in the queue, and has completions: it may need more
+  /// pages than it took when it began.
+  bool PreemptQueued();
 
   const proto::PlanLimits& limits_;
   PassBudget budget_;

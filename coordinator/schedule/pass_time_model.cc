@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <span>
 
 namespace scorecast::coordinator {
@@ -20,8 +22,8 @@ constexpr PassWork kTypicalWork = {.rows = 512, .keys = 1 << 17, .reads = 8};
 constexpr double kLeastSeconds = 1e-9;
 constexpr double kMostSeconds = 1e6;
 
-/// A pass counts half as much after 64 others, and never less than 1/64.
-constexpr double kAgeing = 0.98922801319397548;  // 2 ^ (-1 / 64)
+/// A pass counts half as much after 32 others, and never less than 1/64.
+constexpr double kAgeing = 0.97857206208770009;  // 2 ^ (-1 / 32)
 constexpr double kLeastWeight = 1.0 / 64;
 
 /// The prior counts as much as a hundredth of a pass for each coefficient: passes vary by about
@@ -34,6 +36,14 @@ constexpr double kHuber = 1.345 * 1.4826;
 /// Errors below this are always normal, because the clock and the model itself are not more exact.
 constexpr double kLeastHuberError = 0.02;
 
+/// A prior that is 0, or much less than typical, is replaced by this part of a typical one.
+constexpr double kLeastPrior = 1e-3;
+
+/// A coefficient never falls below this part of the prior, as far as the prior is scaled down so
+/// that it exceeds no kept pass. So work is never free, and at most this part of the time of a kept
+/// pass is not fitted.
+constexpr double kLeastPart = 0.05;
+
 /// So that nothing is divided by 0 if the relative error is 1.
 constexpr double kLeastAgreement = 1e-9;
 
@@ -43,25 +53,28 @@ constexpr int kFits = 2;
 /// A smaller pass is less efficient than this.
 constexpr double kEnoughRowsPerSecond = 0.95;
 
+double Product(const UnknownsVector& a, const UnknownsVector& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
 double RelativeError(double predicted, double seconds) {
   return std::abs(predicted - seconds) / std::max(predicted, seconds);
 }
 
 }  // namespace
 
-PassTimeModel::PassTimeModel(std::optional<PassRates> prior) {
-  has_scale_ = prior && prior->overhead + prior->Seconds(kTypicalWork) > 0;
-  SetPrior(has_scale_ ? *prior : kTypical);
+PassTimeModel::PassTimeModel(const PassRates& prior)
+    : has_scale_(prior.overhead + prior.Seconds(kTypicalWork) > 0) {
+  SetPrior(has_scale_ ? prior : kTypical);
 }
 
 void PassTimeModel::SetPrior(const PassRates& rates) {
-  prior_ = {rates.overhead, rates.row, rates.row, rates.key, rates.read};
-  coefficients_ = prior_;
+  coefficients_ = {rates.overhead, rates.row, rates.row, rates.key, rates.read};
   const double scale = (rates.overhead + rates.Seconds(kTypicalWork)) /
                        (kTypical.overhead + kTypical.Seconds(kTypicalWork));
-  least_unit_ = {kTypical.overhead, kTypical.row, kTypical.row, kTypical.key, kTypical.read};
-  for (double& unit : least_unit_) {
-    unit *= 1e-3 * scale;
+  prior_ = {kTypical.overhead, kTypical.row, kTypical.row, kTypical.key, kTypical.read};
+  for (std::size_t i = 0; i < kUnknowns; ++i) {
+    prior_[i] = std::max(coefficients_[i], kLeastPrior * scale * prior_[i]);
   }
 }
 
@@ -76,11 +89,7 @@ UnknownsVector PassTimeModel::FeaturesOf(const PassWork& work) {
 }
 
 double PassTimeModel::Predicted(const UnknownsVector& features) const {
-  double seconds = 0;
-  for (std::size_t i = 0; i < kUnknowns; ++i) {
-    seconds += coefficients_[i] * features[i];
-  }
-  return seconds;
+  return Product(coefficients_, features);
 }
 
 void PassTimeModel::Observe(const PassWork& work, double seconds) {
@@ -117,21 +126,25 @@ void PassTimeModel::Fit() {
   // The unknowns are multiples of `unit`, of which the prior is at most one. So the prior weighs
   // the same whatever the scale, and little if a coefficient is far above it, or if predictions are
   // far off.
-  const double scale = 1 / (1 - error() + kLeastAgreement);
+  const double median_error = error();
+  const double scale = 1 / (1 - median_error + kLeastAgreement);
   UnknownsVector unit{};
   UnknownsMatrix a{};
   UnknownsVector b{};
   for (std::size_t i = 0; i < kUnknowns; ++i) {
-    unit[i] = scale * std::max({prior_[i], coefficients_[i], least_unit_[i]});
+    unit[i] = scale * std::max(prior_[i], coefficients_[i]);
     a[i][i] = kPriorWeight;
     b[i] = kPriorWeight * prior_[i] / unit[i];
   }
-  const double most_error = std::max(kHuber * error(), kLeastHuberError);
+  const double most_error = std::max(kHuber * median_error, kLeastHuberError);
+  double least_part_of_prior = std::numeric_limits<double>::infinity();
   for (const Samples& of_size : samples_) {
     for (const Sample& sample : of_size.last) {
       if (sample.weight == 0) {
         continue;
       }
+      least_part_of_prior =
+          std::min(least_part_of_prior, sample.seconds / Product(prior_, sample.features));
       const double predicted = Predicted(sample.features);
       const double relative_to = std::max(predicted, sample.seconds);
       const double error = RelativeError(predicted, sample.seconds);
@@ -142,7 +155,7 @@ void PassTimeModel::Fit() {
       }
       const double seconds = sample.seconds / relative_to;
       for (std::size_t i = 0; i < kUnknowns; ++i) {
-        for (std::size_t j = 0; j < kUnknowns; ++j) {
+        for (std::size_t j = 0; j <= i; ++j) {
           a[i][j] += weight * row[i] * row[j];
         }
         b[i] += weight * row[i] * seconds;
@@ -151,10 +164,20 @@ void PassTimeModel::Fit() {
   }
   for (std::size_t i = 0; i < kUnknowns; ++i) {
     a[i][i] *= 1 + 1e-9;  // Positive definite also after rounding.
+    for (std::size_t j = 0; j < i; ++j) {
+      a[j][i] = a[i][j];
+    }
+  }
+  UnknownsVector least{};
+  for (std::size_t i = 0; i < kUnknowns; ++i) {
+    least[i] = kLeastPart * least_part_of_prior * prior_[i] / unit[i];
+  }
+  for (std::size_t i = 0; i < kUnknowns; ++i) {
+    b[i] -= Product(a[i], least);
   }
   const UnknownsVector x = NonnegativeMinimum(a, b);
   for (std::size_t i = 0; i < kUnknowns; ++i) {
-    coefficients_[i] = x[i] * unit[i];
+    coefficients_[i] = (least[i] + x[i]) * unit[i];
   }
 }
 
@@ -194,7 +217,8 @@ double PassTimeModel::BoundedSeconds(double max_pass_seconds, std::int64_t max_r
 
 double PassTimeModel::error() const {
   std::array<double, std::tuple_size_v<decltype(errors_)>> sorted = errors_;
-  const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(std::min(predictions_, sorted.size()));
+  const auto end =
+      sorted.begin() + static_cast<std::ptrdiff_t>(std::min(predictions_, sorted.size()));
   if (end == sorted.begin()) {
     return 0;
   }

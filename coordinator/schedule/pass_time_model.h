@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "coordinator/schedule/nonnegative_minimum.h"
 #include "coordinator/schedule/pass_work.h"
@@ -14,10 +13,11 @@ namespace scorecast::coordinator {
 ///
 /// A pass takes `base + few * min(rows, 32) + row * max(rows - 32, 0) + key * keys + read * reads`.
 /// (The first rows of a pass cost little, because the weights are read from memory once for all of
-/// them.) The coefficients are at least 0. They are fitted by least squares to relative errors, with
-/// Huber weights, so that a machine that was stopped for a while changes little. The last passes of
-/// each size are kept, so that many passes of one size do not push out what is known of the others.
-/// Older ones count less. A coefficient that these passes do not determine stays at the prior's.
+/// them.) The coefficients are positive. They are fitted by least squares to relative errors,
+/// with Huber weights, so that a machine that was stopped for a while changes little. The last
+/// passes of each size are kept, so that many passes of one size do not push out what is known of
+/// the others. Older ones count less. A coefficient that these passes do not determine stays at the
+/// prior's.
 ///
 /// A relative error is `|predicted - seconds| / max(predicted, seconds)`, so it is between 0 and 1.
 ///
@@ -29,9 +29,11 @@ class PassTimeModel {
   /// The first rows of a pass have a rate of their own.
   static constexpr std::int64_t kFewRows = 32;
 
-  /// Without a prior, or if all its rates are 0, the prior is that of a typical model. It is scaled
-  /// so that it predicts the first observation.
-  explicit PassTimeModel(std::optional<PassRates> prior = std::nullopt);
+  /// Without a prior, that of a typical model is used. It is scaled so that it predicts the first
+  /// observation.
+  PassTimeModel() : PassTimeModel(PassRates()) {}
+  /// If all rates are 0, as without a prior.
+  explicit PassTimeModel(const PassRates& prior);
 
   /// `seconds` is the time of a whole pass. A pass without rows, or a time that is not positive and
   /// finite, is ignored.
@@ -58,7 +60,7 @@ class PassTimeModel {
   };
   /// The last passes of one size.
   struct Samples {
-    static constexpr std::size_t kKept = 32;
+    static constexpr std::size_t kKept = 24;
     std::array<Sample, kKept> last;
     std::size_t next = 0;
   };
@@ -75,7 +77,6 @@ class PassTimeModel {
   bool has_scale_ = false;
   // In the order of FeaturesOf.
   UnknownsVector prior_{};
-  UnknownsVector least_unit_{};
   UnknownsVector coefficients_{};
   std::array<Samples, kSizes> samples_;
   std::array<double, 32> errors_{};  ///< Relative errors of the last predictions.

@@ -38,7 +38,7 @@ Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
       admission_({.max_jobs = options_.max_queue,
                   .max_tokens = options_.max_queue_tokens,
                   .max_wait_seconds = options_.max_wait_seconds}),
-      model_(options_.rates) {
+      model_(options_.time_model) {
   BoundPasses();
 }
 

@@ -13,7 +13,6 @@
 #include "coordinator/schedule/admission.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/pass_time_model.h"
-#include "coordinator/schedule/pass_work.h"
 #include "proto/base/error.h"
 #include "proto/plan/cluster.h"
 
@@ -51,8 +50,9 @@ struct SchedulerOptions {
   std::int32_t cached_pages = 0;
   /// Upper bound on the predicted time of a pass, in seconds. It is soft: see Scheduler.
   double max_pass_seconds = std::numeric_limits<double>::infinity();
-  /// What passes are expected to take before the first of them are measured.
-  PassRates rates = {.overhead = 1e-3, .row = 1e-4, .key = 1e-8, .read = 1e-5};
+  /// Predicts the time of passes, from what calibration passes took. The scheduler goes on from a
+  /// copy.
+  PassTimeModel time_model;
   /// The current time, of jobs and passes. May be called on any thread.
   std::function<Clock::time_point()> now = [] { return Clock::now(); };
   /// Called after each pass, on the computing thread and without a lock. Must return soon.

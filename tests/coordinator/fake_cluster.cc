@@ -105,11 +105,15 @@ std::vector<Owner> Owners(const ForwardPlan& plan) {
 
 }  // namespace
 
-FakeCluster::FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size)
+FakeCluster::FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size,
+                         Computes computes)
     : limits_(limits),
       vocab_size_(vocab_size),
-      kept_(static_cast<std::size_t>(limits.kept_kv_rows)),
-      thread_([this] { Loop(); }) {}
+      kept_(static_cast<std::size_t>(limits.kept_kv_rows)) {
+  if (computes == Computes::kOnOwnThread) {
+    thread_ = std::thread([this] { Loop(); });
+  }
+}
 
 proto::ClusterStatus FakeCluster::Status() const {
   const std::lock_guard lock(mutex_);
@@ -125,7 +129,9 @@ FakeCluster::~FakeCluster() {
     stopping_ = true;
     changed_.notify_all();
   }
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
 }
 
 void FakeCluster::Submit(ForwardPlan plan, PlanDone done) {
@@ -161,6 +167,35 @@ void FakeCluster::ForgetPlans() {
   plans_.clear();
 }
 
+std::optional<ForwardPlan> FakeCluster::next() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty() ? std::nullopt : std::optional(queue_.front().first);
+}
+
+void FakeCluster::ComputeNext() {
+  std::unique_lock lock(mutex_);
+  Check(!queue_.empty(), "a plan was submitted");
+  ComputeFirst(lock);
+}
+
+void FakeCluster::ComputeFirst(std::unique_lock<std::mutex>& lock) {
+  auto [plan, done] = std::move(queue_.front());
+  queue_.pop_front();
+  const auto broken_token = broken_token_;
+  lock.unlock();
+  std::vector<RowLogits> rows = Compute(plan);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (plan.tokens[static_cast<std::size_t>(plan.reads[i].row)] == broken_token) {
+      std::fill(rows[i].label_logits.begin(), rows[i].label_logits.end(),
+                std::numeric_limits<float>::quiet_NaN());
+      rows[i].sum_exp = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  done(std::move(rows));
+  lock.lock();
+  ++plans_done_;
+}
+
 void FakeCluster::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -168,21 +203,7 @@ void FakeCluster::Loop() {
     if (stopping_) {
       return;
     }
-    auto [plan, done] = std::move(queue_.front());
-    queue_.pop_front();
-    const auto broken_token = broken_token_;
-    lock.unlock();
-    std::vector<RowLogits> rows = Compute(plan);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (plan.tokens[static_cast<std::size_t>(plan.reads[i].row)] == broken_token) {
-        std::fill(rows[i].label_logits.begin(), rows[i].label_logits.end(),
-                  std::numeric_limits<float>::quiet_NaN());
-        rows[i].sum_exp = std::numeric_limits<double>::quiet_NaN();
-      }
-    }
-    done(std::move(rows));
-    lock.lock();
-    ++plans_done_;
+    ComputeFirst(lock);
   }
 }
 

@@ -32,7 +32,7 @@ constexpr PlanLimits kLimits{
 SchedulerOptions BoundedTo(int rows, std::int32_t cached_pages = 0) {
   return {.cached_pages = cached_pages,
           .max_pass_seconds = 1e-3 * rows,
-          .rates = {.row = 1e-3},
+          .time_model = PassTimeModel(PassRates{.row = 1e-3}),
           .now = [] { return Clock::time_point(); }};
 }
 
@@ -77,7 +77,7 @@ TEST(SchedulerBounded, ABoundIsAtLeastThirtyTwoRows) {
 TEST(SchedulerBounded, KeysAndReadsTakeTimeToo) {
   SchedulerOptions options = BoundedTo(0);
   // 100 rows take 0.1 s, and their keys 0.05 s.
-  options.rates = {.row = 1e-3, .key = 1e-5, .read = 1e-2};
+  options.time_model = PassTimeModel(PassRates{.row = 1e-3, .key = 1e-5, .read = 1e-2});
   options.max_pass_seconds = 0.1;
   SchedulerBench bench(kLimits, options);
   bench.Score("long", {400}).ExpectComputed();
@@ -337,8 +337,8 @@ TEST(SchedulerBounded, RandomRequestsAreComputedAsIfAlone) {
                             .pass_kv_rows = 16 * pick(1, 60),
                             .kept_kv_rows = 64 * pages};
     SchedulerOptions options = BoundedTo(pick(1, 100), pick(0, 2) == 0 ? 0 : pick(1, pages));
-    options.rates.key = pick(0, 1) * 1e-5;
-    options.rates.read = pick(0, 1) * 1e-3;
+    options.time_model =
+        PassTimeModel(PassRates{.row = 1e-3, .key = pick(0, 1) * 1e-5, .read = pick(0, 1) * 1e-3});
     SchedulerBench bench(limits, options);
     RequestMaker maker(seeds(), limits);
     ManyPending requests;
