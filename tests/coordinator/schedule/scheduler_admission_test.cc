@@ -26,10 +26,11 @@ constexpr PlanLimits kLimits{
 /// is 2 s, is in flight.
 struct StandingClock {
   explicit StandingClock(std::optional<double> max_wait_seconds)
-      : bench(kLimits,
-              {.max_wait_seconds = max_wait_seconds,
-               .time_model = PassTimeModel({.overhead = 0, .row = 0.1, .key = 0, .read = 0}),
-               .now = [this] { return now.load(); }}) {
+      : bench(
+            kLimits,
+            {.max_wait_seconds = max_wait_seconds,
+             .time_model = PassTimeModel(PassRates{.overhead = 0, .row = 0.1, .key = 0, .read = 0}),
+             .now = [this] { return now.load(); }}) {
     bench.cluster.Hold();
     Submit("in flight", 20);
   }

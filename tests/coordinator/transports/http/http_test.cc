@@ -136,9 +136,10 @@ void ExpectRetryAfter(const SchedulerOptions& options, const std::string& reason
 
 TEST(Http, ARetriableErrorSaysWhen) {
   ExpectRetryAfter({.max_queue = 1}, "queue_full");
-  ExpectRetryAfter({.max_wait_seconds = 40,
-                    .time_model = PassTimeModel({.overhead = 0, .row = 1, .key = 0, .read = 0})},
-                   "wait_too_long");
+  ExpectRetryAfter(
+      {.max_wait_seconds = 40,
+       .time_model = PassTimeModel(PassRates{.overhead = 0, .row = 1, .key = 0, .read = 0})},
+      "wait_too_long");
 }
 
 TEST(Http, ResourcesAreReadWithGetAndHead) {

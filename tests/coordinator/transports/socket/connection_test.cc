@@ -140,7 +140,7 @@ TEST(Connection, SaysWhenToRetryIfTheQueueIsFull) {
 TEST(Connection, SaysWhenToRetryIfTheWaitIsTooLong) {
   FakeSocketServer server(
       {}, {.max_wait_seconds = 10,
-           .time_model = PassTimeModel({.overhead = 0, .row = 1, .key = 0, .read = 0})});
+           .time_model = PassTimeModel(PassRates{.overhead = 0, .row = 1, .key = 0, .read = 0})});
   server.cluster().Hold();
   const auto client = server.Connect();
   for (std::uint64_t number = 0; number < 3; ++number) {
