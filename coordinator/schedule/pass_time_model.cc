@@ -196,10 +196,8 @@ void PassTimeModel::Fit() {
       deviation * std::sqrt(std::max(Product(overhead, Minimum(a, overhead)), 0.0));
 }
 
-double PassTimeModel::Overhead() const { return std::max(Product(kOverhead, coefficients_), 0.0); }
-
 PassRates PassTimeModel::rates() const {
-  return {.overhead = Overhead(),
+  return {.overhead = Product(kOverhead, coefficients_),
           .row = coefficients_[kRow],
           .key = coefficients_[kKey],
           .read = coefficients_[kRead]};

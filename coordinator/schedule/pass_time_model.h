@@ -21,9 +21,9 @@ namespace scorecast::coordinator {
 ///
 /// A relative error is `|predicted - seconds| / max(predicted, seconds)`, so it is between 0 and 1.
 ///
-/// All results are finite and at least 0. A copy is independent: a model that has seen calibration
-/// passes is passed on by value. Takes constant memory and a few microseconds a pass. Not safe for
-/// concurrent use.
+/// All results are finite, and all but an overhead are at least 0. A copy is independent: a model
+/// that has seen calibration passes is passed on by value. Takes constant memory and a few
+/// microseconds a pass. Not safe for concurrent use.
 class PassTimeModel {
  public:
   /// The first rows of a pass have a rate of their own.
@@ -40,6 +40,8 @@ class PassTimeModel {
   void Observe(const PassWork& work, double seconds);
 
   /// Rates of passes of at least kFewRows rows. The overhead is what such a pass takes beyond that.
+  /// It is negative if the first rows are cheaper than the others. (Without the sign, passes of
+  /// kFewRows rows could seem so long that no larger one is ever tried.)
   PassRates rates() const;
   /// Time of a whole pass, of any size. 0 for no rows.
   double Seconds(const PassWork& work) const;
@@ -72,7 +74,6 @@ class PassTimeModel {
   static UnknownsVector FeaturesOf(const PassWork& work);
 
   double Predicted(const UnknownsVector& features) const;
-  double Overhead() const;
   void SetPrior(const PassRates& rates);
   void Fit();
 

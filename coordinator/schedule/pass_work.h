@@ -28,7 +28,7 @@ struct PassWork {
 
 /// Seconds that work takes. A pass of more than a few rows takes `overhead + Seconds(work)`.
 struct PassRates {
-  double overhead = 0;  ///< What a pass takes however many rows it has.
+  double overhead = 0;  ///< What a pass takes beyond its rows, keys and reads; may be negative.
   double row = 0;
   double key = 0;
   double read = 0;

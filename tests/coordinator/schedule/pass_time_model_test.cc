@@ -201,6 +201,21 @@ TEST_F(PassTimeModelTest, WhatThePassesDoNotDetermineStaysAtThePriors) {
   EXPECT_NEAR(model.Seconds({.rows = 4}), 0.02, 0.02 * kFittedError);
 }
 
+TEST_F(PassTimeModelTest, APriorWithSlowRowsDoesNotKeepPassesSmall) {
+  const Machine machine{.base = 1e-3, .few = 1e-3, .row = 1e-3, .key = 1e-8, .read = 1e-5};
+  PassTimeModel model(PassRates{.overhead = 1e-3, .row = 10e-3, .key = 1e-8, .read = 1e-5});
+  // Each pass has as many rows as are predicted to take 200 ms, at least 32.
+  std::int64_t rows = 32;
+  for (int i = 0; i < 200; ++i) {
+    const PassWork work{.rows = rows, .keys = 10 * rows, .reads = 1};
+    model.Observe(work, machine.Seconds(work) * Uniform(1 - kNoise, 1 + kNoise));
+    const PassRates rates = model.rates();
+    rows =
+        std::max<std::int64_t>(32, static_cast<std::int64_t>((0.2 - rates.overhead) / rates.row));
+  }
+  EXPECT_NEAR(machine.Seconds({.rows = rows, .keys = 10 * rows, .reads = 1}), 0.2, 0.2 * kNoise);
+}
+
 TEST_F(PassTimeModelTest, NoWorkIsFree) {
   PassTimeModel model;
   for (int i = 0; i < 1000; ++i) {
@@ -263,11 +278,12 @@ TEST_F(PassTimeModelTest, IsFiniteWhateverItSees) {
       model.Observe(work, Uniform(0, 1) < 0.3 ? 0.1 : std::exp(Uniform(-700, 700)));
       const PassRates rates = model.rates();
       for (const double value :
-           {rates.overhead, rates.row, rates.key, rates.read, model.error(), model.Seconds(work),
+           {rates.row, rates.key, rates.read, model.error(), model.Seconds(work),
             model.Seconds({count(14), count(40), count(14)}), model.BoundedSeconds(0.2, 8192)}) {
         ASSERT_TRUE(std::isfinite(value));
         ASSERT_GE(value, 0);
       }
+      ASSERT_TRUE(std::isfinite(rates.overhead));
       ASSERT_LE(model.error(), 1);
     }
   }
