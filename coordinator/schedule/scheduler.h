@@ -66,8 +66,8 @@ struct SchedulerOptions {
 /// one connection with one priority and about one size, it is first come, first served. A sequence
 /// that does not fit into the rest of a pass is among the first in the next one, and others may
 /// fill that rest. Neither kind of limit of a pass is exceeded by what fills it: PlanLimits, and
-/// the time of SchedulerOptions::max_pass_seconds. Only one sequence of a pass may take it beyond its
-/// time.
+/// the time of SchedulerOptions::max_pass_seconds. Only one sequence of a pass may take it beyond
+/// its time.
 ///
 /// A sequence that takes longer than a pass may is computed in parts. Those that are computed in
 /// parts take turns, of a quarter of a pass, with everything else that waits. One that is alone has
