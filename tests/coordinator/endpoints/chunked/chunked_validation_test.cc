@@ -377,7 +377,7 @@ TEST_F(ChunkedValidation, Capacity) {
   ExpectRefused(small, Labelled(R"("chunks":[)" + chunk + "," + chunk + R"(],"question":)" + chunk),
                 "capacity", "chunks");
   // A request with a completion keeps its rows: a page of 64 for each of the four segments.
-  ExpectRefused(small, Generated(R"("temperature":0)"), "capacity", "chunks", "256 rows > 64");
+  ExpectRefused(small, Generated(R"("temperature":0)"), "capacity", "chunks", "128 rows > 64");
   small.limits_.kept_kv_rows = 256;
   ExpectAccepted(small, Generated(R"("temperature":0)"));
 }

@@ -140,6 +140,7 @@ TEST(Connection, SaysWhenToRetryIfTheQueueIsFull) {
 TEST(Connection, SaysWhenToRetryIfTheWaitIsTooLong) {
   FakeSocketServer server(
       {}, {.max_wait_seconds = 10,
+           .max_pass_seconds = 1,
            .time_model = PassTimeModel(PassRates{.overhead = 0, .row = 1, .key = 0, .read = 0})});
   server.cluster().Hold();
   const auto client = server.Connect();
