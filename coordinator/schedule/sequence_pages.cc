@@ -57,9 +57,9 @@ void SequencePages::Open(bool look_up, std::int64_t spare_pages) {
   }
   // A read of a stored row computes that row, and those after it in its page, once more. A sequence
   // that takes several passes cannot count on a pass with room for all of these, so it then uses no
-  // hits. Nor does it if they lie in so many pages that there are not enough others.
-  if (ReadsStoredRows() || CountNeededPages() > cache_.pages() ||
-      !AreAvailable(Missing(), spare_pages)) {
+  // hits. Nor does it if they lie in so many pages that there are not enough others, even when no
+  // other sequence holds any. If others hold them now, it waits, and then uses its hits.
+  if (ReadsStoredRows() || CountNeededPages() + spare_pages > cache_.pages()) {
     Release();
   }
   needed_pages_ = CountNeededPages();
