@@ -1,7 +1,6 @@
 #include "coordinator/schedule/extents.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "proto/base/check.h"
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <random>
 #include <utility>
 #include <vector>

@@ -83,8 +83,6 @@ class PassPlanner {
   void AddStatus(SchedulerStatus& status, Clock::time_point now) const;
   /// Prompt rows that were in no pass yet.
   std::int64_t waiting_rows() const { return waiting_rows_; }
-  /// What the queue has left to compute, without what was found in the cache when it was submitted.
-  const PassWork& work_left() const { return queue_.left(); }
   /// The jobs that have no row in any pass yet.
   const WaitingClients& waiting_clients() const { return waiting_clients_; }
   std::size_t waiting_jobs() const { return waiting_since_.size(); }

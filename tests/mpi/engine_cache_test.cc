@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <random>
-#include <string>
 #include <tuple>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include <random>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -9,12 +9,10 @@
 #include <iostream>
 #include <limits>
 #include <map>
-#include <optional>
 #include <queue>
 #include <random>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 

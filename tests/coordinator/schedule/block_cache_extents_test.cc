@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 #include "coordinator/schedule/fair_queue.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <random>

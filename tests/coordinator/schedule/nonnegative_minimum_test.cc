@@ -1,6 +1,5 @@
 #include "coordinator/schedule/nonnegative_minimum.h"
 
-#include <cmath>
 #include <limits>
 #include <random>
 

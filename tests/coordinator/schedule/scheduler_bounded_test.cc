@@ -1,8 +1,9 @@
 // Scheduler with passes bounded in time, and several clients.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <memory>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
-#include <tuple>
 
 namespace scorecast::coordinator {
 namespace {

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "coordinator/schedule/admission.h"
 #include "coordinator/schedule/client_id.h"
