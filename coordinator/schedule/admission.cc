@@ -9,7 +9,8 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Of these, any job may take two, those of small clients more: see Admission.
+/// Half bounds that the waiting jobs may take when a job is admitted. Jobs of clients that have few
+/// of them are admitted beyond the bounds: see Admission.
 constexpr int kHalvesForAll = 2;
 constexpr int kHalvesForConnections = 3;
 constexpr int kHalvesForAddresses = 4;
@@ -18,7 +19,7 @@ constexpr int kHalvesForAddresses = 4;
 /// other clients may have come.
 constexpr double kPromisedWaits = 2;
 /// Promises take at most this part of the longest wait. The rest is for requests that were never
-/// refused, so that work goes on if nobody comes back.
+/// refused, so that there is work even if no refused request comes back.
 constexpr double kPromisedPart = 0.5;
 
 template <typename Number>

@@ -48,8 +48,8 @@ struct QueueState {
 };
 
 /// Decides which jobs are refused because too much waits, and says when each of them should come
-/// back. Requests that come back when they were told to have room that others of their client have
-/// not: see RetryPromises.
+/// back. A job that comes back when it was told to has room that its client's other jobs do not
+/// have: see RetryPromises.
 ///
 /// - The queue is bounded by its jobs, tokens and bytes. Half as much again is for connections that
 ///   have few of the waiting jobs, and another half for addresses that have few: a client that
@@ -63,7 +63,8 @@ class Admission {
  public:
   explicit Admission(const AdmissionLimits& limits);
 
-  /// Whether a job is admitted, whatever it was told before. For a forecast that is too long.
+  /// Whether a job is admitted even if it was never told to come back. Uses up no promise. If it is
+  /// admitted with a forecast that is too long, Fault need not be asked with an exact one.
   bool IsAdmitted(const NewJob& job, const QueueState& queue, Clock::time_point now) {
     return !RefusalOf(job, queue, now, /*is_promised=*/false);
   }

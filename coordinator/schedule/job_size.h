@@ -17,7 +17,7 @@ struct JobSize {
 
 JobSize SizeOf(std::span<const proto::PackedSequence> sequences);
 
-/// By which a job that comes back is told from others: of the tokens of its sequences.
+/// Digest of the tokens of all sequences, by which a job that comes back is recognised.
 std::uint64_t DigestOf(std::span<const proto::PackedSequence> sequences);
 
 /// Bytes of the results of a sequence.

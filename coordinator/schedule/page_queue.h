@@ -7,7 +7,8 @@
 
 namespace scorecast::coordinator {
 
-/// Decides which of the sequences that need pages may begin, so that each of them does sometime.
+/// Decides which of the sequences that need pages may begin, so that each of them begins in the
+/// end.
 ///
 /// A sequence takes all pages for its prompt when it begins. Some pages are a reserve, which
 /// long-lived sequences leave free: those with completions, and those that need more than a quarter
@@ -15,10 +16,10 @@ namespace scorecast::coordinator {
 /// long-lived sequence that needs a part of the reserve may take that part. A completion that grows
 /// may take any page while no short sequence waits.)
 ///
-/// A sequence that finds no pages holds up those of its own kind, long-lived or short, that come
-/// after it in the fair order of their addresses. It keeps its place while others are served, so
-/// that in the end it holds up all of them. While a long-lived one waits, short ones have no more
-/// than the reserve.
+/// A sequence that finds too few pages holds up those of its own kind (long-lived or short) that
+/// come after it in the fair order of their addresses. It keeps its place while others are served,
+/// so it is the first in the end, and holds up all the others. While a long-lived one waits, short
+/// ones have no more than the reserve.
 class PageQueue {
  public:
   using Entry = FairQueue::Entry;

@@ -58,7 +58,7 @@ class PassPlanner {
   // flight.
   JobForecast ForecastFor(const FairPath& path, const JobWork& work) const;
   QueueForecast ForecastFor(const FairPath& path) const;
-  /// As if all that waits came before the job. Takes less time.
+  /// The same as if all that waits came before the job. Never shorter, and computed faster.
   QueueForecast LongestForecast() const;
 
   /// Removes jobs that have an error from the queues, and returns them. A job with rows

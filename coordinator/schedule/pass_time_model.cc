@@ -38,12 +38,12 @@ constexpr double kHuber = 1.345;
 /// Errors below this are always normal, because the clock and the model itself are not more exact.
 constexpr double kLeastHuberError = 0.02;
 
-/// A prior that is 0, or much less than typical, is replaced by this part of a typical one.
+/// A rate of the prior is at least this part of the typical one, on the same scale.
 constexpr double kLeastPrior = 1e-3;
 
-/// A coefficient never falls below this part of the prior, as far as the prior is scaled down so
-/// that it exceeds no kept pass. So work is never free, and at most this part of the time of a kept
-/// pass is not fitted.
+/// A coefficient never falls below this part of the prior's, so that no work is free. The prior is
+/// first scaled down until it predicts no kept pass to take longer than it did. So at most this
+/// part of the time of a kept pass is not fitted.
 constexpr double kLeastPart = 0.05;
 
 /// So that nothing is divided by 0 if the relative error is 1.

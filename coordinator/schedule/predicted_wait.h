@@ -25,8 +25,8 @@ struct QueueForecast {
   std::vector<Rival> connections;  ///< Other connections of its address.
   std::vector<Rival> addresses;    ///< Other addresses.
   double pass_seconds = 0;         ///< Until the pass in flight ends.
-  /// Predicted seconds of waiting work that are computed in a second: at most 1, because a pass
-  /// also takes time that no row accounts for, and running completions have a share of it.
+  /// Predicted seconds of waiting work that are computed in a second. Less than 1 if passes have an
+  /// overhead, or if running completions have a share of them.
   double speed = 1;
 };
 

@@ -11,7 +11,7 @@
 
 namespace scorecast::coordinator {
 
-/// The sequences that generate completions, and whose turn it is.
+/// The sequences that generate completions, and the order of their turns.
 class RunningCompletions {
  public:
   /// Adds a sequence, unless it is among them.

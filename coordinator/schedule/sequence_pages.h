@@ -39,7 +39,8 @@ class SequencePages {
 
   /// Looks the shared parts up in the cache, and holds what is found. No page may be held yet. With
   /// `look_up` false nothing is looked up, but the sequence's pages are still put into the cache.
-  /// Nothing is used of what is found if Reserve(spare_pages) would then find too few pages.
+  /// What is found is not used if Reserve(spare_pages) could then never succeed, even while no
+  /// other sequence holds pages.
   void Open(bool look_up, std::int64_t spare_pages);
   /// Takes the pages that the sequence will need for the tokens that it has so far, if it takes
   /// several passes. Takes none and returns false unless these and `spare_pages` more are

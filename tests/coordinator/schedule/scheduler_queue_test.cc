@@ -114,7 +114,7 @@ TEST(SchedulerQueue, KnowsTheAgeOfTheOldestJobAndWhenAllAreComputed) {
   EXPECT_GE(status.oldest_wait_seconds, at_least);
   EXPECT_LE(status.oldest_wait_seconds, seconds(Clock::now() - submitted));
   const auto seconds_of = [&](std::int64_t first, std::int64_t second) {
-    // Each row attends to itself and to those before it. The row at the end is read.
+    // Each row attends to itself and to those before it. Reads of completions are not predicted.
     PassWork work = {.rows = first, .keys = first * (first + 1) / 2, .reads = 0};
     work += {.rows = second, .keys = second * (second + 1) / 2, .reads = 0};
     return status.pass_times.rates.Seconds(work);
