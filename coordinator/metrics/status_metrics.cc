@@ -25,8 +25,8 @@ Families QueueFamilies(const SchedulerStatus& status) {
       Gauge("scorecast_queue_oldest_seconds",
             "Time for which the oldest request has waited for its first pass.",
             status.oldest_wait_seconds),
-      Gauge("scorecast_queue_predicted_seconds",
-            "Predicted time of what is left to compute of all requests.", status.predicted_seconds),
+      Gauge("scorecast_queue_predicted_seconds", "Predicted time of all prompt rows that wait.",
+            status.predicted_seconds),
       Gauge("scorecast_running_completions", "Completions that are being generated.",
             Number(status.running_completions)),
   };

@@ -31,7 +31,8 @@ struct SchedulerStatus {
   std::int64_t running_completions = 0;  ///< Sequences that generate completions.
   std::int64_t passes = 0;               ///< Passes that are done.
   std::int64_t last_pass_rows = 0;       ///< Rows of the pass in flight, or of the last one.
-  /// Predicted time of what is left to compute of all jobs that wait.
+  /// Predicted time of the waiting rows, without those that were in the cache when they were
+  /// submitted.
   double predicted_seconds = 0;
   PassTimes pass_times;
   BlockCacheCounters cache;
