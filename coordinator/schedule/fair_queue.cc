@@ -42,9 +42,12 @@ struct FairQueue::Node {
   Key key;
   std::size_t level = 0;  ///< 0: the root; 1: an address; 2: a connection; kFlow.
   double tag = -std::numeric_limits<double>::infinity();
-  double passed = 0;             ///< The tag of the child that was served last; it never falls.
+  double passed = 0;  ///< The tag of the child that was served last; it never falls.
+  double newcomers = -std::numeric_limits<double>::infinity();  ///< The least tag of new children.
+  double served = 0;             ///< Sum of the charges since this node was new.
   std::uint64_t busy_since = 0;  ///< Decides between equal tags.
   std::uint64_t tried_in = 0;    ///< The pass in which no further entry can be served.
+  std::uint64_t turn_in = 0;     ///< The last pass in which a child was served in turn.
   std::size_t size = 0;          ///< Number of entries.
   PassWork left;                 ///< Of all entries.
   std::map<Key, std::unique_ptr<Node>> children;
@@ -69,6 +72,7 @@ FairQueue::Node& FairQueue::NodeOf(const FairPath& path) {
       child->parent = node;
       child->key = key;
       child->level = node->level + 1;
+      child->tag = node->newcomers;
       child->path = child->level == kFlow ? path : FairPath();
       node->idle.emplace(child->tag, key);
     }
@@ -220,9 +224,20 @@ void FairQueue::ChargeNode(Node& flow, double seconds, bool in_turn) {
   for (Node* node = &flow; node->parent != nullptr; node = node->parent) {
     const double start = StartOf(*node);
     SetTag(*node, start + charge);
-    // Time passes with what is served in turn. Without entries there are no turns.
-    if (in_turn || (node->parent->busy.empty() && charge > 0)) {
-      node->parent->passed = std::max(node->parent->passed, start);
+    Node& parent = *node->parent;
+    if (in_turn) {
+      parent.passed = std::max(parent.passed, start);
+      if (node->served < credit_) {
+        // The credits of new children come from all that are busy. So children that are ever new
+        // do not keep one waiting for ever that is not.
+        parent.newcomers = std::max(parent.newcomers, parent.passed - credit_) +
+                           charge / static_cast<double>(parent.busy.size());
+      }
+      node->served += charge;
+      parent.turn_in = pass_;
+    } else if (charge > 0 && (parent.busy.empty() || parent.turn_in + 1 < pass_)) {
+      // Without turns, time passes with what is served out of turn.
+      parent.passed = std::max(parent.passed, start);
     }
   }
 }
@@ -242,7 +257,7 @@ FairTags FairQueue::TagsOf(const FairPath& path) const {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto found = node->children.find(keys[i]);
     if (found == node->children.end()) {
-      tags[i] = node->passed - credit_;
+      tags[i] = std::max(node->passed - credit_, node->newcomers);
       break;
     }
     node = found->second.get();

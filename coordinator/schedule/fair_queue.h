@@ -45,8 +45,10 @@ struct FlowBacklog {
 /// address is the one with the smallest tag, and so on down to a flow, whose entries are served in
 /// order. (Deficit round robin would be as fair, but a newcomer would wait for a round of turns.)
 /// A tag counts as at least that of the sibling served last, minus a credit. A client that was idle
-/// saves up no more than that, and is served at once for as long as its credit lasts. A flow of
-/// jobs longer than a pass has no credit, so that it never delays the short ones of its connection.
+/// saves up no more than that, and is served at once for as long as its credit lasts. What new
+/// clients use of their credits raises the tags of the next new ones, so that a client that makes a
+/// connection for each request does not keep the others waiting. A flow of jobs longer than a pass
+/// has no credit, so that it never delays the short ones of its connection.
 ///
 /// Bound: over any interval in which two siblings have entries that can be served, their times
 /// divided by their weights differ by at most the credit and the largest charge of each.

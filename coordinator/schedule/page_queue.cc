@@ -54,8 +54,20 @@ std::int64_t PageQueue::SpareToGrow() const {
 }
 
 void PageQueue::Wait(const Entry& entry, const Need& need, double tag) {
-  Waiters& waiting = need.is_long_lived ? waiting_long_ : waiting_short_;
-  waiting.try_emplace(entry, Waiter{tag, need});
+  if (!waiting_long_.contains(entry) && !waiting_short_.contains(entry)) {
+    (need.is_long_lived ? waiting_long_ : waiting_short_).emplace(entry, Waiter{tag, need});
+  }
+}
+
+void PageQueue::SetNeed(const Entry& entry, const Need& need) {
+  auto waiter = waiting_long_.extract(entry);
+  if (waiter.empty()) {
+    waiter = waiting_short_.extract(entry);
+  }
+  if (!waiter.empty() && need.pages > 0) {
+    waiter.mapped().need = need;
+    (need.is_long_lived ? waiting_long_ : waiting_short_).insert(std::move(waiter));
+  }
 }
 
 void PageQueue::Begin(const Entry& entry, const Need& need) {

@@ -44,6 +44,8 @@ class PageQueue {
 
   /// There were not enough pages for a sequence to begin.
   void Wait(const Entry& entry, const Need& need, double tag);
+  /// A sequence that may be waiting needs something else now; nothing if `need` has no pages.
+  void SetNeed(const Entry& entry, const Need& need);
   void Begin(const Entry& entry, const Need& need);
   /// The sequence is done or dropped.
   void End(const Entry& entry);

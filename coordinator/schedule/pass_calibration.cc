@@ -130,14 +130,27 @@ PassCalibration CalibratePassTime(const ModelConfig& config, const PlanLimits& l
     model = PassTimeModel(RatesByOperations(config, smallest.work, seconds));
     model.Observe(smallest.work, seconds);
   }
+  const auto observe = [&](RandomPasses::Pass pass) {
+    model.Observe(pass.work, measure(std::move(pass.plan)));
+  };
+  bool has_time = true;
+  std::int64_t most_rows = 0;
   for (const std::int64_t rows : kRows) {
     for (const std::int64_t length : {rows, kShort}) {
       RandomPasses::Pass pass = passes.Make(rows, length);
-      if (rows > limits.max_rows || calibration.seconds + model.Seconds(pass.work) > kSeconds) {
-        return calibration;
+      has_time = has_time && rows <= limits.max_rows &&
+                 calibration.seconds + model.Seconds(pass.work) <= kSeconds;
+      if (has_time) {
+        most_rows = std::max(most_rows, pass.work.rows);
+        observe(std::move(pass));
       }
-      model.Observe(pass.work, measure(std::move(pass.plan)));
     }
+  }
+  // The rate of further rows is only known from passes that have them. If few rows take as long as
+  // a bounded pass, no such pass would be formed later.
+  const auto rows = std::min<std::int64_t>(2 * PassTimeModel::kFewRows, limits.max_rows);
+  if (most_rows < rows) {
+    observe(passes.Make(rows, rows));
   }
   return calibration;
 }

@@ -287,6 +287,7 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
   const bool may_be_cut = state.max_rows < limits_.max_rows || !budget_.HasTimeFor(state.work);
   if (state.run == nullptr && may_be_cut) {
     Size(ref);  // The cache and the bound may have changed.
+    pages_.SetNeed(ref.entry(), state.pages);
     if (MustWaitForPages(ref)) {
       return Outcome::kNoPages;
     }

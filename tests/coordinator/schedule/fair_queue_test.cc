@@ -308,6 +308,56 @@ TEST_F(FairQueueTest, NobodyWaitsForeverWhileNewClientsCome) {
   EXPECT_LE(waited, 20 * (kCredit + 2));
 }
 
+TEST_F(FairQueueTest, NobodyWaitsForeverWhileEachRequestHasAClientOfItsOwn) {
+  // Each has the credit of a client that was never served.
+  constexpr int kOthers = 16;
+  int clients = 0;
+  const auto add_other = [&](bool is_connection) {
+    ++clients;
+    Add(is_connection ? Path("a", static_cast<std::uint64_t>(clients))
+                      : Path("client " + std::to_string(clients)),
+        0.1);
+  };
+  for (const bool is_connection : {false, true}) {
+    const FairPath kept = Path(is_connection ? "a" : "kept");
+    for (int i = 0; i < kOthers; ++i) {
+      add_other(is_connection);
+    }
+    for (int request = 0; request < 5; ++request) {
+      Add(kept, 1);
+      const FairQueue::Entry entry{tickets_, 0};
+      double waited = 0;
+      while (jobs_.contains(entry)) {
+        // As long as each of the others needs to use its credit and as much as is served here.
+        ASSERT_LT(waited, (kOthers + 1) * (kCredit + 1.1));
+        const bool is_kept = Serve() == kept;
+        waited += is_kept ? 0 : 0.1;
+        if (!is_kept) {
+          add_other(is_connection);
+        }
+      }
+    }
+    while (!queue_.empty()) {
+      Serve();
+    }
+  }
+}
+
+TEST_F(FairQueueTest, TimePassesWhileAllTurnsAreOver) {
+  // Only completions of "a" are served, beside an entry that cannot be, for want of pages.
+  Add(Path("waiting"), 1);
+  for (int pass = 0; pass < 100; ++pass) {
+    queue_.BeginPass(kCredit);
+    ASSERT_TRUE(queue_.Next().has_value());
+    queue_.Skip();
+    EXPECT_FALSE(queue_.Next().has_value());
+    queue_.Charge(Path("a"), 1);
+  }
+  // A newcomer is not ahead of "a" by all that these took.
+  const double ahead = queue_.TagsOf(Path("a"))[0] - queue_.TagsOf(Path("newcomer"))[0];
+  EXPECT_LE(ahead, kCredit + 3);
+}
+
 TEST_F(FairQueueTest, IdleClientsAreForgotten) {
   Add(Path("hog"), 0);
   for (int i = 0; i < 5000; ++i) {

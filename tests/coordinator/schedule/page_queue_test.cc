@@ -55,6 +55,22 @@ TEST_F(PageQueueTest, WhoWaitsHoldsUpOnlyLaterOnesOfItsKind) {
   EXPECT_TRUE(queue_.MayBegin(Entry(4), NeedOf(50), 2.5));
 }
 
+TEST_F(PageQueueTest, WhoWaitsMayNeedSomethingElse) {
+  queue_.Wait(Entry(5), NeedOf(99), /*tag=*/2);
+  EXPECT_FALSE(queue_.MayBegin(Entry(5), NeedOf(3), 2)) << "beside 99 pages there is only one";
+  queue_.SetNeed(Entry(5), NeedOf(3));
+  EXPECT_TRUE(queue_.MayBegin(Entry(5), NeedOf(3), 2));
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(50), 9)) << "no long one waits";
+  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(3), 2)) << "it keeps its place";
+  queue_.SetNeed(Entry(5), NeedOf(50));
+  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(50), 2));
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(3), 2));
+  queue_.SetNeed(Entry(5), {});
+  EXPECT_FALSE(queue_.has_waiting());
+  queue_.SetNeed(Entry(7), NeedOf(3));
+  EXPECT_FALSE(queue_.has_waiting()) << "it did not wait";
+}
+
 TEST_F(PageQueueTest, ShortOnesHaveOnlyTheReserveWhileALongOneWaits) {
   for (const std::uint64_t ticket : {1, 2, 3}) {
     queue_.Begin(Entry(ticket), NeedOf(5));
