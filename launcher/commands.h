@@ -36,8 +36,10 @@ struct ServeFlags {
   int http_port = 7480;               ///< 0: any free one; -1: no HTTP.
   coordinator::HttpOptions http;      ///< The resources and refused URLs are added later.
   coordinator::SocketOptions socket;  ///< The server takes `max_request_bytes` from `engine`.
+  std::int64_t max_pass_ms = 200;     ///< 0: without bound.
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
+  std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
   int io_threads = 2;
   /// How long requests that were accepted may still be computed after a signal to end.
   std::chrono::seconds drain_time{10};

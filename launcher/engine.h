@@ -27,6 +27,7 @@ class Engine {
   void StartupPhase(const std::function<void()>& phase) { proto::StartupPhase(group_, phase); }
 
   bool is_root() const { return group_.is_root(); }
+  const proto::Communicator& group() const { return group_; }
   const proto::ModelConfig& config() const { return config_; }
   const proto::PlanLimits& limits() const { return limits_.plan; }
   std::int32_t cached_pages() const { return limits_.cached_pages; }

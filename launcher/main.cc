@@ -12,6 +12,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "coordinator/schedule/job.h"
 #include "launcher/client/client_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
@@ -80,6 +81,13 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->default_str("none");
+  app.add_option(
+         "--max-pass-ms", flags.max_pass_ms,
+         "Milliseconds that a forward pass is predicted to take, at most, so that a request "
+         "never waits long for the pass in flight. The bound is longer if passes must be "
+         "longer to reach 95 % of the throughput. 0: without bound")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}))
+      ->capture_default_str();
   app.add_option("--max-queue", flags.max_queue,
                  "Requests that wait, at most; a further one is refused with 429")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
@@ -88,6 +96,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "Tokens of the requests that wait, at most, where the query of a request counts "
                  "once; a further request is refused with 429, unless no other waits")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--max-wait-ms", flags.max_wait_ms,
+                 "Milliseconds that a request may be predicted to wait; one that would wait longer "
+                 "is refused with 429. 0: without limit")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}))
       ->capture_default_str();
   app.add_option("--max-connections", flags.socket.max_connections,
                  "Clients connected at once, at most; a further one is refused with 503")
@@ -149,6 +162,11 @@ void AddClientFlags(CLI::App& app, ClientFlags& flags) {
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");
+  app.add_option("--priority", flags.priority,
+                 "Share of the server's time: from -10, the largest, to 10, the smallest")
+      ->check(CLI::Range(std::int64_t{scorecast::coordinator::kMinPriority},
+                         std::int64_t{scorecast::coordinator::kMaxPriority}))
+      ->capture_default_str();
   app.add_option_function<double>(
          "--timeout",
          [&flags](double seconds) {

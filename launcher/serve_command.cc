@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@
 #include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "launcher/cache_log.h"
+#include "launcher/calibration.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
 #include "launcher/listening_sockets.h"
@@ -135,14 +137,22 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
   requests.RefuseAll();
 }
 
+/// 0 means that there is no limit.
+double SecondsOf(std::int64_t max_ms) {
+  return max_ms > 0 ? static_cast<double>(max_ms) * 1e-3 : std::numeric_limits<double>::infinity();
+}
+
 /// The objects with which rank 0 serves clients.
 struct Service {
-  Service(const ServeFlags& flags, Engine& engine)
+  Service(const ServeFlags& flags, Engine& engine, const coordinator::PassTimeModel& time_model)
       : metrics(coordinator::Endpoints()),
         cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
+                            .max_wait_seconds = SecondsOf(flags.max_wait_ms),
                             .cached_pages = engine.cached_pages(),
+                            .max_pass_seconds = SecondsOf(flags.max_pass_ms),
+                            .time_model = time_model,
                             .on_pass =
                                 [this](const coordinator::PassSummary& pass) {
                                   metrics.passes.OnPass(pass);
@@ -273,6 +283,7 @@ int RunServeCommand(const ServeFlags& flags) {
       sockets->Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
     }
   });
+  const coordinator::PassTimeModel time_model = Calibrate(engine, SecondsOf(flags.max_pass_ms));
   std::optional<Service> service;
   std::string addresses;
   engine.StartupPhase([&] {
@@ -282,7 +293,7 @@ int RunServeCommand(const ServeFlags& flags) {
       // Before there is a socket, because the supervisor drains every process that has one.
       DrainSignals::Get();
       supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
-      service.emplace(flags, engine);
+      service.emplace(flags, engine, time_model);
       addresses = Listen(flags, engine, *sockets, supervisor.get(), *service);
     } else {
       LeaveSignalsToRankZero();

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import select
 import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from bench.abuse import http_wire, wire
 
@@ -19,9 +20,11 @@ KEPT, FRESH, LONG = "kept", "fresh", "long"
 _INTERVAL_SECONDS = {KEPT: 0.05, FRESH: 0.1, LONG: 0.25}
 NO_REPLY, DEADLINE_PASSED = "no reply", "deadline_passed"
 OTHER_BITS = "other bits"
-_SOURCE = "127.0.0.2"  # Not that of the hostile clients.
+PAUSED = "paused"  # A phase in which nothing is sent.
+SOURCE = "127.0.0.2"  # Not that of the hostile clients.
+REQUESTS = 20  # Different ones.
+_PAUSE_SECONDS = 0.02
 _LONG_BYTES = 100_000
-_REQUESTS = 20  # Different ones.
 
 
 @dataclass
@@ -53,17 +56,30 @@ def latencies(samples: Sequence[Sample], phase: str, kinds: Sequence[str] = (KEP
                      len(chosen))
 
 
+class Requests(Protocol):
+    """What polite clients send."""
+
+    connection: Any  # The class of their connections.
+
+    def message(self, request_id: int, number: int, is_long: bool) -> Any:
+        """The request with this number, which is below REQUESTS."""
+
+
 class PoliteClients:
     """Clients of all kinds. They end with the `with` statement."""
 
     def __init__(self, address: tuple[str, int], kinds: Sequence[str] = (KEPT, FRESH, LONG), *, http: bool = False,
-                 timeout_ms: int | None = None, patience: float = 30.0) -> None:
-        """A request that has no reply after `patience` seconds has failed. `http`: whether the address is that of HTTP."""
+                 timeout_ms: int | None = None, patience: float = 30.0, requests: Requests | None = None,
+                 interval: float | None = None) -> None:
+        """A request that has no reply after `patience` seconds has failed. `http`: whether the address is that of HTTP.
+        `requests`, `interval`: instead of tiny texts, and of the seconds between them."""
         self.kinds = kinds
         context = multiprocessing.get_context("fork")
         self._pipe, other = context.Pipe()
-        requests = _HttpRequests(timeout_ms) if http else _SocketRequests(timeout_ms)
-        self._process = context.Process(target=_run, args=(other, address, kinds, requests, patience), daemon=True)
+        requests = requests or (_HttpRequests(timeout_ms) if http else _SocketRequests(timeout_ms))
+        intervals = _INTERVAL_SECONDS if interval is None else dict.fromkeys(kinds, interval)
+        state = _State(address, intervals, {kind: {} for kind in kinds}, requests, patience)
+        self._process = context.Process(target=_run, args=(other, state, kinds), daemon=True)
         self._process.start()
         other.close()
 
@@ -97,7 +113,7 @@ class _SocketRequests:
     connection = wire.Connection
 
     def __init__(self, timeout_ms: int | None) -> None:
-        self._scores = [wire.score_request(*_question(number), timeout_ms=timeout_ms) for number in range(_REQUESTS)]
+        self._scores = [wire.score_request(*_question(number), timeout_ms=timeout_ms) for number in range(REQUESTS)]
 
     def message(self, request_id: int, number: int, is_long: bool) -> bytes:
         message = wire.request(request_id, score=self._scores[number])
@@ -112,7 +128,7 @@ class _HttpRequests:
     def __init__(self, timeout_ms: int | None) -> None:
         self._posts = {is_long: [http_wire.post(http_wire.body(*_question(number), timeout_ms=timeout_ms,
                                                                padding="x" * (_LONG_BYTES if is_long else 0)))
-                                 for number in range(_REQUESTS)] for is_long in (False, True)}
+                                 for number in range(REQUESTS)] for is_long in (False, True)}
 
     def message(self, request_id: int, number: int, is_long: bool) -> http_wire.Message:
         return http_wire.Message(request_id, self._posts[is_long][number])
@@ -123,22 +139,23 @@ def _question(number: int) -> tuple[str, list[str], list[int]]:
 
 
 class _State:
-    def __init__(self, address: tuple[str, int], kinds: Sequence[str], requests: _SocketRequests | _HttpRequests,
-                 patience: float) -> None:
+    def __init__(self, address: tuple[str, int], intervals: dict[str, float], waiting: dict[str, dict[int, float]],
+                 requests: Requests, patience: float) -> None:
         self.address = address
         self.patience = patience
+        self.intervals = intervals
         self.phases: list[tuple[float, str]] = [(0, "")]  # Each with its beginning.
         self.samples: list[Sample] = []
-        self.waiting: dict[str, dict[int, float]] = {kind: {} for kind in kinds}  # When each request was due, by its number.
+        self.waiting = waiting  # When each request of a kind was due, by its number.
         self.gives_up_at: float | None = None
         self.expected: dict[int, bytes] = {}  # Results by the request's index: the first that came.
         self.requests = requests
 
     def connect(self) -> Any:
-        return self.requests.connection(self.address, _SOURCE, timeout=self.patience)
+        return self.requests.connection(self.address, SOURCE, timeout=self.patience)
 
     def message(self, kind: str, number: int) -> Any:
-        return self.requests.message(number + 1, number % _REQUESTS, kind == LONG)
+        return self.requests.message(number + 1, number % REQUESTS, kind == LONG)
 
     def phase_at(self, when: float) -> str:
         return next(phase for begin, phase in reversed(self.phases) if begin <= when)
@@ -156,13 +173,14 @@ class _State:
             self.add(kind, due, outcome)
         waiting.clear()
 
+    def is_paused(self) -> bool:
+        return self.phases[-1][1] == PAUSED
+
     def is_over(self) -> bool:
         return self.gives_up_at is not None
 
 
-def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], requests: _SocketRequests | _HttpRequests,
-         patience: float) -> None:
-    state = _State(address, kinds, requests, patience)
+def _run(pipe: Any, state: _State, kinds: Sequence[str]) -> None:
     threads = {kind: threading.Thread(target=_fresh if kind == FRESH else _kept, args=(state, kind), daemon=True)
                for kind in kinds}
     for thread in threads.values():
@@ -189,15 +207,17 @@ def _run(pipe: Any, address: tuple[str, int], kinds: Sequence[str], requests: _S
 
 def _kept(state: _State, kind: str) -> None:
     """Sends at fixed times, whether earlier requests have got their replies or not. A stall of the service is therefore
-    seen by every request that is due while it lasts."""
-    interval = _INTERVAL_SECONDS[kind]
+    seen by every request that is due while it lasts. The first is at a random time, so that clients do not send together."""
+    interval = state.intervals[kind]
     connection: Any = None
     waiting = state.waiting[kind]
     number = 0
-    next_due = time.monotonic()
+    next_due = _first_due(interval)
     while not state.is_over() or (waiting and time.monotonic() < (state.gives_up_at or 0)):
         try:
             connection = connection or state.connect()
+            if state.is_paused():
+                next_due = _first_due(interval)
             if time.monotonic() >= next_due and not state.is_over():
                 waiting[number] = next_due
                 next_due += interval
@@ -210,7 +230,7 @@ def _kept(state: _State, kind: str) -> None:
                 if index < 0:  # The connection was refused.
                     state.fail_all(kind, waiting, response.reason)
                 elif index in waiting:
-                    state.add(kind, waiting.pop(index), state.outcome(index % _REQUESTS, response))
+                    state.add(kind, waiting.pop(index), state.outcome(index % REQUESTS, response))
         except OSError as fault:
             outcome = NO_REPLY if isinstance(fault, TimeoutError) else "closed" if connection else "not connected"
             if not waiting:
@@ -225,10 +245,18 @@ def _kept(state: _State, kind: str) -> None:
             state.add(kind, waiting.pop(late), NO_REPLY)
 
 
+def _first_due(interval: float) -> float:
+    return time.monotonic() + random.uniform(0, interval)
+
+
 def _fresh(state: _State, kind: str) -> None:
     number = 0
     due = time.monotonic()
     while not state.is_over():
+        if state.is_paused():
+            time.sleep(_PAUSE_SECONDS)
+            due = time.monotonic()
+            continue
         outcome = "not connected"
         connection = None
         try:
@@ -246,14 +274,14 @@ def _fresh(state: _State, kind: str) -> None:
                 connection.close()
         state.add(kind, due, outcome)
         number += 1
-        due = max(due + _INTERVAL_SECONDS[kind], time.monotonic())
+        due = max(due + state.intervals[kind], time.monotonic())
         time.sleep(max(0.0, due - time.monotonic()))
 
 
 def _outcome_of(state: _State, connection: Any, number: int, due: float) -> str:
     while True:
         try:
-            return state.outcome(number % _REQUESTS, connection.receive())
+            return state.outcome(number % REQUESTS, connection.receive())
         except TimeoutError:
             now = time.monotonic()
             if now > due + state.patience or (state.gives_up_at is not None and now > state.gives_up_at):

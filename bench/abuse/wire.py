@@ -59,6 +59,16 @@ def score_request(query: str | Tokens, items: Iterable[str | Tokens], labels: To
     return b"".join(parts)
 
 
+def chunked_request(chunks: Iterable[str | Tokens], question: str | Tokens, *, label_token_ids: Tokens = (),
+                    max_new_tokens: int = 0, ignore_eos: bool = False, stream: bool = False) -> bytes:
+    parts = [bytes_field(2, text_or_ids(chunk)) for chunk in chunks]
+    parts.append(bytes_field(4, text_or_ids(question)))
+    if label_token_ids:
+        parts.append(bytes_field(10, token_ids(label_token_ids)))
+    parts += [number_field(16, max_new_tokens), number_field(23, int(ignore_eos)), number_field(24, int(stream))]
+    return b"".join(parts)
+
+
 def padding(size: int) -> bytes:
     """A field that no message has, which makes a message long."""
     return bytes_field(2000, bytes(size))
@@ -75,6 +85,7 @@ class Response:
     code: int = 200
     reason: str = ""
     result: bytes = b""  # Encoded scores and log-probabilities, which must be the same every time.
+    retry_after: int | None = None  # Seconds, of a refusal.
 
 
 def parse_response(message: bytes) -> Response:
@@ -92,6 +103,9 @@ def parse_response(message: bytes) -> Response:
                 elif error_number == 2:
                     assert isinstance(error_value, bytes)
                     response.reason = error_value.decode()
+                elif error_number == 5:
+                    assert isinstance(error_value, int)
+                    response.retry_after = error_value
         elif number == 3:
             assert isinstance(value, bytes)
             response.result = b"".join(bytes([n]) + v for n, v in _fields(value) if n <= 4 and isinstance(v, bytes))
@@ -139,7 +153,11 @@ class Connection:
         self.socket.close()
 
     def send(self, message: bytes) -> None:
-        self.socket.sendall(frame(message))
+        self.socket.sendall(self.encoded(message))
+
+    def encoded(self, message: bytes) -> bytes:
+        """The bytes of a message that the caller sends itself."""
+        return frame(message)
 
     def receive(self) -> Response:
         """Waits for a final response, as long as the socket's timeout for each of its bytes."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.documents.documents_bench import DocumentsBench
 from bench.kernel_sets import add_kernel_flag
+from bench.passes.curve import run_curve
 from bench.passes.jobs import DTYPES, Jobs, Refused
 from bench.passes.memory import run_memory
 from bench.passes.pass_bench import PassBench
@@ -26,7 +27,7 @@ from bench.worker_process import WorkerFailed
 
 PASS_WORKLOADS = ["300+10x10", "300+100x10", "300+128x50"]
 SCALING_WORKLOADS = ["300+10x10", "300+100x10"]
-BENCHES = ["all", "pass", "scaling", "memory", "documents", "start"]
+BENCHES = ["all", "pass", "scaling", "memory", "documents", "start", "curve"]
 
 
 def parse_flags() -> argparse.Namespace:
@@ -61,7 +62,7 @@ def parse_flags() -> argparse.Namespace:
 
 def run(flags: argparse.Namespace, figures: Figures) -> None:
     def wanted(bench: str) -> bool:
-        return flags.bench == bench or flags.bench == "all" and bench != "start"
+        return flags.bench == bench or flags.bench == "all" and bench not in ("start", "curve")
 
     def jobs(stack: ExitStack) -> Jobs:
         return Jobs(flags.scorecast_worker, flags.models, flags.shape, flags.kernel, flags.work / "logs", refused, stack)
@@ -88,6 +89,9 @@ def run(flags: argparse.Namespace, figures: Figures) -> None:
         with ExitStack() as stack:
             most_ranks = max(flags.layouts, key=lambda each: (each.ranks, each.threads))
             figures.start = run_start(jobs(stack), flags.dtype, list(dict.fromkeys([one_rank, most_ranks])), flags.rounds)
+    if wanted("curve"):
+        with ExitStack() as stack:
+            figures.curve = run_curve(jobs(stack), flags.dtype, one_rank, flags.rounds)
     figures.not_run = refused.reasons
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from bench.documents import tables as documents_tables
 from bench.documents.documents_bench import DocumentsFigures
 from bench.passes import tables
+from bench.passes.curve import CurveFigures
 from bench.passes.jobs import title
 from bench.passes.memory import MemoryFigures
 from bench.passes.pass_bench import PassFigures
@@ -40,6 +41,7 @@ class Figures:
     memory: list[MemoryFigures] = field(default_factory=list)
     documents: list[DocumentsFigures] = field(default_factory=list)
     start: list[StartFigures] = field(default_factory=list)
+    curve: list[CurveFigures] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
 
     def markdown(self) -> str:
@@ -64,6 +66,9 @@ class Figures:
             parts += documents_tables.sections(self.documents)
         if self.start:
             parts += ["## Start", "A fresh job for each size. Passes in milliseconds; CPU time and page faults of rank 0.", tables.start(self.start)]
+        if self.curve:
+            parts += ["## Rows per second by the size of a pass", f"One rank of {self.curve[0].layout.threads} threads.",
+                      tables.curve(self.curve), tables.bounds(self.curve)]
         if self.not_run:
             parts.append("\n".join(f"- Not run: {reason}" for reason in self.not_run))
         return "\n\n".join(parts)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from bench.passes.curve import BOUND_SECONDS, ENOUGH, CurveFigures
 from bench.passes.jobs import title
 from bench.passes.memory import MemoryFigures
 from bench.passes.pass_bench import PassFigures
@@ -127,3 +128,23 @@ def start(all_figures: Sequence[StartFigures]) -> str:
         rows.append([f.dtype, str(f.layout), str(f.rows), spread(f.start_seconds, 2), *passes,
                      spread(f.first_over_tenth("t"), 2), spread(f.first_over_tenth("cpu"), 2), faults])
     return table(["dtype", "ranks x threads", "rows", "start, s", *PASSES, "first / tenth", "first / tenth, CPU time", "page faults"], rows)
+
+
+def curve(all_figures: Sequence[CurveFigures]) -> str:
+    rows = []
+    for f in all_figures:
+        for size, seconds in f.seconds.items():
+            rows.append([f.dtype, str(size), spread([1000 * each for each in seconds], 1), spread(f.rows_per_second(size), 0),
+                         spread([100 * share for share in f.share(size)], 1)])
+    return table(["dtype", "rows", "ms", "rows/s", "% of the best size"], rows)
+
+
+def bounds(all_figures: Sequence[CurveFigures]) -> str:
+    """What the default bound on the time of a pass costs."""
+    lines = []
+    for f in all_figures:
+        efficient = f.efficient_rows()
+        lines.append(f"- {f.dtype}: {100 * ENOUGH:.0f} % from {efficient} rows on ({1000 * median(f.seconds[efficient]):.0f} ms); "
+                     f"{1000 * BOUND_SECONDS:.0f} ms are {f.bounded_rows(BOUND_SECONDS)} rows, with "
+                     f"{100 * f.bounded_share(BOUND_SECONDS):.1f} %.")
+    return "\n".join(lines)

@@ -11,6 +11,7 @@
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/endpoints/response_sink.h"
+#include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/job.h"
 
 namespace scorecast::coordinator {
@@ -35,7 +36,7 @@ class ActiveRequest {
   const Endpoint& endpoint() const { return endpoint_; }
   Clock::time_point arrived() const { return arrived_; }
   /// See ResponseSink::client.
-  const std::string& client() const { return client_; }
+  const ClientId& client() const { return client_; }
   /// See ResponseSink::request_id.
   const std::string& id() const { return id_; }
   /// Upper bound on the bytes of the reply. Set by Accept.
@@ -66,7 +67,7 @@ class ActiveRequest {
  private:
   const Endpoint& endpoint_;
   const Clock::time_point arrived_;
-  const std::string client_;
+  const ClientId client_;
   const std::string id_;
   std::int64_t reply_bytes_ = 0;
   std::optional<Clock::time_point> deadline_;

@@ -54,7 +54,7 @@ class ComputedEnd {
  public:
   /// `observer` may be null.
   ComputedEnd(RequestObserver* observer, const ActiveRequest& request)
-      : observer_(observer), endpoint_(request.endpoint()), client_(request.client()) {}
+      : observer_(observer), endpoint_(request.endpoint()), address_(request.client().address) {}
   ~ComputedEnd() { Tell(ClientLeft().code, nullptr); }
   ComputedEnd(const ComputedEnd&) = delete;
   ComputedEnd& operator=(const ComputedEnd&) = delete;
@@ -72,13 +72,13 @@ class ComputedEnd {
 
   void Tell(int code, const EndpointResponse* response) {
     if (observer_ != nullptr) {
-      std::exchange(observer_, nullptr)->OnEnd({&endpoint_, client_, code, response});
+      std::exchange(observer_, nullptr)->OnEnd({&endpoint_, address_, code, response});
     }
   }
 
   RequestObserver* observer_;
   const Endpoint& endpoint_;
-  const std::string client_;
+  const std::string address_;
 };
 
 /// A request whose text is too much for the memory must not end the process.
@@ -229,6 +229,8 @@ void RequestService::Prepare(const Request& request) {
   }
   Job job;
   job.client = request->client();
+  job.priority = static_cast<std::int32_t>(parsed.priority);
+  job.deadline = request->deadline();
   job.cache_salt = parsed.cache_salt.value_or("");
   job.sequences = std::move(prepared->sequences);
   job.generations = std::move(prepared->generations);
@@ -256,17 +258,17 @@ void RequestService::Prepare(const Request& request) {
   }
 }
 
-void RequestService::NoteRefusal(const Endpoint* endpoint, std::string_view client,
+void RequestService::NoteRefusal(const Endpoint* endpoint, std::string_view address,
                                  const Error& error) {
   if (observer_ != nullptr) {
-    observer_->OnEnd({endpoint, client, error.code, nullptr});
+    observer_->OnEnd({endpoint, address, error.code, nullptr});
   }
 }
 
 void RequestService::Refuse(const ActiveRequest& request, ActiveRequest::Parts parts, Error error) {
   LogRefusal(request.endpoint().name(), request.id(), error);
   if (observer_ != nullptr) {
-    observer_->OnEnd({&request.endpoint(), request.client(), error.code, nullptr});
+    observer_->OnEnd({&request.endpoint(), request.client().address, error.code, nullptr});
   }
   const std::shared_ptr<ResponseSink> sink = std::move(parts.sink);
   parts = {};

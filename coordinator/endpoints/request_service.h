@@ -73,7 +73,7 @@ class RequestService {
 
   /// A transport has refused a request, or a client, without Admit. `endpoint` is null if it is not
   /// known.
-  void NoteRefusal(const Endpoint* endpoint, std::string_view client, const proto::Error& error);
+  void NoteRefusal(const Endpoint* endpoint, std::string_view address, const proto::Error& error);
 
   /// Ends requests whose clients have left. Their response is a 499. Ignores null pointers.
   void Cancel(const std::vector<Request>& requests);

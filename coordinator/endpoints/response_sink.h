@@ -9,6 +9,7 @@
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/schedule/client_id.h"
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
 
@@ -37,8 +38,8 @@ class ResponseSink {
   /// The count that the response's bytes belong to, from RequestService::Begin on.
   virtual HeldBytes& held_bytes() = 0;
 
-  /// Names the client, so that clients get even shares: see Job::client.
-  virtual std::string client() const = 0;
+  /// The client whose request it is: see Job::client.
+  virtual ClientId client() const = 0;
 
   /// The id by which the client knows the request, for the log; may be empty.
   virtual std::string request_id() const { return {}; }

@@ -24,7 +24,7 @@ proto::Expected<std::vector<TextOrIds>> ValuesOf(
 /// The 400 for a field without a value.
 proto::Error MissingValue(const std::string& field);
 
-/// Reads the fields that the requests of every endpoint have.
+/// Reads the fields that all requests have.
 template <typename Message>
 void ReadOptions(const Message& message, RequestOptions& options) {
   if (message.has_timeout_ms()) {
@@ -36,6 +36,7 @@ void ReadOptions(const Message& message, RequestOptions& options) {
   if (message.has_cache_salt()) {
     options.cache_salt = message.cache_salt();
   }
+  options.priority = message.priority();
 }
 
 std::vector<double> NumbersOf(const v1::Numbers& message);

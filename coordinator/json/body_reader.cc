@@ -306,6 +306,10 @@ void BodyReader::ReadOptions(RequestOptions& options) {
   options.cache_salt = String("cache_salt");
 }
 
+void BodyReader::ReadPriority(RequestOptions& options) {
+  options.priority = Integer("priority").value_or(options.priority);
+}
+
 void BodyReader::Fail(Error error) {
   if (!error_) {
     error_ = std::move(error);

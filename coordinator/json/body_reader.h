@@ -53,6 +53,8 @@ class BodyReader {
 
   /// Reads kOptionFields.
   void ReadOptions(RequestOptions& options);
+  /// Reads kPriorityField.
+  void ReadPriority(RequestOptions& options);
 
   void Fail(proto::Error error);
   std::optional<proto::Error>& error() { return error_; }

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "coordinator/schedule/job.h"
+
 namespace scorecast::coordinator {
 
 /// The JSON that a field may have. BodyReader has a function for each type.
@@ -86,6 +88,17 @@ inline constexpr std::array kOptionFields = std::to_array<Field>({
     {.name = "cache_salt",
      .type = FieldType::kString,
      .description = "Requests share cached pages only if they have the same salt."},
+});
+
+/// The field of requests that are queued: see BodyReader::ReadPriority.
+inline constexpr std::array kPriorityField = std::to_array<Field>({
+    {.name = "priority",
+     .type = FieldType::kInteger,
+     .description = "A lower number is computed sooner. Each step down is a 1.25 times larger "
+                    "share of the server's time.",
+     .default_json = "0",
+     .minimum = kMinPriority,
+     .maximum = kMaxPriority},
 });
 
 }  // namespace scorecast::coordinator

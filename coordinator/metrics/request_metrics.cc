@@ -42,7 +42,7 @@ void RequestMetrics::OnEnd(const RequestEnd& end) {
       found->second.Add(*end.response);
     }
   }
-  Count(endpoint, end.client, end.code);
+  Count(endpoint, end.address, end.code);
 }
 
 void RequestMetrics::Count(std::string_view endpoint, std::string_view client, int code) {

@@ -25,11 +25,26 @@ Families QueueFamilies(const SchedulerStatus& status) {
       Gauge("scorecast_queue_oldest_seconds",
             "Time for which the oldest request has waited for its first pass.",
             status.oldest_wait_seconds),
-      Gauge("scorecast_queue_predicted_seconds",
-            "Expected time of computing all prompt rows that wait, at the speed of recent passes.",
+      Gauge("scorecast_queue_predicted_seconds", "Predicted time of all prompt rows that wait.",
             status.predicted_seconds),
       Gauge("scorecast_running_completions", "Completions that are being generated.",
             Number(status.running_completions)),
+  };
+}
+
+Families PassTimeFamilies(const PassTimes& times) {
+  MetricFamily rates = GaugeFamily("scorecast_predicted_pass_seconds",
+                                   "Predicted time of a pass, and of each row, key and read.");
+  AddValue(rates, {{"of", "pass"}}, times.rates.overhead);
+  AddValue(rates, {{"of", "row"}}, times.rates.row);
+  AddValue(rates, {{"of", "key"}}, times.rates.key);
+  AddValue(rates, {{"of", "read"}}, times.rates.read);
+  return {
+      std::move(rates),
+      Gauge("scorecast_prediction_error",
+            "Median relative error of the predicted times of the last 32 passes.", times.error),
+      Gauge("scorecast_pass_bound_seconds", "Upper bound on the predicted time of a pass.",
+            times.bound_seconds),
   };
 }
 
@@ -107,6 +122,7 @@ Families ClientFamilies(const ClientsStatus& clients) {
 
 Families FamiliesOf(const ServiceStatus& status, std::int64_t page_bytes) {
   Families families = QueueFamilies(status.scheduler);
+  Append(families, PassTimeFamilies(status.scheduler.pass_times));
   Append(families, CacheFamilies(status.scheduler.cache, page_bytes));
   Append(families, RankFamilies(status.cluster));
   if (status.clients) {

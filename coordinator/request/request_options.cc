@@ -32,6 +32,13 @@ std::optional<proto::Error> OptionsFault(const RequestOptions& options) {
                           " bytes.",
                       "cache_salt");
   }
+  if (options.priority < kMinPriority || options.priority > kMaxPriority) {
+    return BadRequest("priority_out_of_range",
+                      "priority must be from " + std::to_string(kMinPriority) + " to " +
+                          std::to_string(kMaxPriority) + ", not " +
+                          std::to_string(options.priority) + ".",
+                      "priority");
+  }
   return std::nullopt;
 }
 

@@ -14,6 +14,8 @@ struct RequestOptions {
   std::optional<std::int64_t> timeout_ms;
   std::optional<std::string> model;
   std::optional<std::string> cache_salt;
+  /// Job::priority, of endpoints that have jobs.
+  std::int64_t priority = 0;
 };
 
 /// No error, or the 400 that names the field.

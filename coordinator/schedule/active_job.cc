@@ -5,56 +5,52 @@
 #include <utility>
 
 #include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/sequence_work.h"
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
 
 using proto::Check;
 
-namespace {
-
-std::vector<Generation> GenerationsOf(const std::vector<Generation>& generations,
-                                      std::size_t sequence) {
-  std::vector<Generation> of_sequence;
-  std::copy_if(generations.begin(), generations.end(), std::back_inserter(of_sequence),
-               [&](const Generation& generation) { return generation.sequence == sequence; });
-  return of_sequence;
-}
-
-}  // namespace
-
-ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits)
+ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point now)
     : done(std::move(job.done)),
+      submitted(now),
       size(SizeOf(job.sequences)),
       sequences(job.sequences.size()),
       generations(std::move(job.generations)),
-      client(std::move(job.client)),
+      path{std::move(job.client), job.priority},
+      deadline(job.deadline),
       cache_salt(std::move(job.cache_salt)),
       rows(job.sequences.size()),
       unfinished_sequences(job.sequences.size()) {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     ActiveSequence& active = sequences[i];
     active.sequence = std::move(job.sequences[i]);
-    const std::vector<Generation> own = GenerationsOf(generations, i);
+    const std::vector<Generation> own = GenerationsOf(i);
     Check(active.sequence.rows() > 0, "a sequence has rows");
     Check(!CapacityFault(active.sequence, limits, own), "a sequence can be computed");
     active.cost = CostOf(active.sequence, limits, own);
-    active.takes_several_passes = TakesSeveralPasses(active.sequence, limits, own);
+    active.work = WorkOf(active.sequence);
     active.waiting_rows = active.sequence.rows();
-    cost += active.cost;
   }
 }
 
-SequenceRun& ActiveJob::RunOf(std::size_t sequence, BlockCache& cache,
-                              const proto::PlanLimits& limits) {
+SequenceRun& ActiveJob::RunOf(std::size_t sequence, BlockCache& cache, proto::PlanLimits limits) {
   ActiveSequence& active = sequences[sequence];
   if (active.run == nullptr) {
     Check(!active.is_done, "a sequence is computed once");
-    active.run = std::make_unique<SequenceRun>(std::exchange(active.sequence, {}),
-                                               GenerationsOf(generations, sequence), cache_salt,
+    limits.max_rows = active.max_rows;
+    active.run = std::make_unique<SequenceRun>(active.sequence, GenerationsOf(sequence), cache_salt,
                                                cache, limits);
   }
   return *active.run;
+}
+
+std::vector<Generation> ActiveJob::GenerationsOf(std::size_t sequence) const {
+  std::vector<Generation> of_sequence;
+  std::copy_if(generations.begin(), generations.end(), std::back_inserter(of_sequence),
+               [&](const Generation& generation) { return generation.sequence == sequence; });
+  return of_sequence;
 }
 
 bool ActiveJob::is_in_pass() const {

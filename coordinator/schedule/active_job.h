@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "coordinator/schedule/capacity.h"
+#include "coordinator/schedule/fair_queue.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/job_size.h"
+#include "coordinator/schedule/page_queue.h"
+#include "coordinator/schedule/pass_work.h"
 #include "coordinator/schedule/sequence_run.h"
 #include "proto/base/error.h"
 #include "proto/plan/forward_plan.h"
@@ -24,24 +27,34 @@ class BlockCache;
 /// One sequence of a job. While it waits for its turn it is kept as it was submitted, because a
 /// run takes more memory and has tokens of its own.
 struct ActiveSequence {
-  proto::PackedSequence sequence;  ///< Empty as soon as there is a run.
+  proto::PackedSequence sequence;  ///< Empty as soon as it has begun: see ActiveJob::KeepRun.
   std::unique_ptr<SequenceRun> run;
   bool is_done = false;
+  PassCost cost;                  ///< What a single pass needs to compute it if nothing is cached.
+  PassWork work;                  ///< The same, as far as time depends on it.
+  std::int64_t waiting_rows = 0;  ///< Prompt rows in no pass yet.
+  /// The most of its rows that fit into a pass: fewer than PlanLimits::max_rows if it is to be cut
+  /// because it would take too long.
+  std::int32_t max_rows = 0;
   /// Whether the sequence must wait for pages of its own before it can begin.
   bool takes_several_passes = false;
-  PassCost cost;                  ///< What a single pass needs to compute it if nothing is cached.
-  std::int64_t waiting_rows = 0;  ///< Prompt rows in no pass yet.
+  PageQueue::Need pages;  ///< If it does.
 };
 
 /// A job from its submission to its result. The fields are guarded by the scheduler's lock; a job
 /// that has left the planner belongs to the thread that calls it back.
 struct ActiveJob {
   /// The limits never change, so the constructor needs no lock.
-  ActiveJob(Job job, const proto::PlanLimits& limits);
+  ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point now);
 
-  /// The run of a sequence that is not done, which is made by the first call. The cache and the
-  /// limits must outlive it.
-  SequenceRun& RunOf(std::size_t sequence, BlockCache& cache, const proto::PlanLimits& limits);
+  /// The run of a sequence that is not done. If there is none, it is made, with the sequence's
+  /// `max_rows` in place of that of the limits. The cache must outlive it.
+  SequenceRun& RunOf(std::size_t sequence, BlockCache& cache, proto::PlanLimits limits);
+  /// A run has begun or not: it stays, or the sequence waits without a run again.
+  void KeepRun(std::size_t sequence) { sequences[sequence].sequence = {}; }
+  void DropRun(std::size_t sequence) { sequences[sequence].run.reset(); }
+  /// Those of one sequence.
+  std::vector<Generation> GenerationsOf(std::size_t sequence) const;
 
   /// Whether some of its rows are in the pass in flight.
   bool is_in_pass() const;
@@ -53,12 +66,12 @@ struct ActiveJob {
 
   std::function<void(JobResult)> done;
   JobTicket ticket = 0;
-  const Clock::time_point submitted = Clock::now();
+  const Clock::time_point submitted;
   JobSize size;
-  PassCost cost;  ///< What a single pass needs to compute the whole job.
   std::vector<ActiveSequence> sequences;
   std::vector<Generation> generations;
-  std::string client;
+  FairPath path;
+  std::optional<Clock::time_point> deadline;
   std::string cache_salt;
   std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads], of those that are done.
   std::int64_t rows_bytes = 0;                      ///< RowsBytes of `rows`.
@@ -78,10 +91,11 @@ struct SequenceRef {
   JobPointer job;
   std::size_t sequence = 0;
 
-  const ActiveSequence& state() const { return job->sequences[sequence]; }
+  ActiveSequence& state() const { return job->sequences[sequence]; }
   /// There is a run: see ActiveJob::RunOf.
   SequenceRun& run() const { return *state().run; }
   JobTicket ticket() const { return job->ticket; }
+  FairQueue::Entry entry() const { return {job->ticket, sequence}; }
   bool operator==(const SequenceRef&) const = default;
 };
 

@@ -1,13 +1,16 @@
 #include "coordinator/schedule/block_cache.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
+#include "coordinator/schedule/capacity.h"
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
 
 using proto::Check;
+using proto::kKvGranule;
+using proto::kKvPageRows;
 using proto::TokenId;
 
 /// Orders children by position, then by tokens, so that the child with the longest common beginning
@@ -28,9 +31,9 @@ class BlockCache::Node {
   const std::string* salt = nullptr;  // Set for a root.
   Children::const_iterator self;      // Its place among the parent's children.
   Children children;
-  std::int32_t page = -1;
+  Extent extent;
   bool is_stored = false;
-  std::int64_t holders = 0;
+  std::int64_t holders = 0;  // Held children count as well.
   std::uint64_t last_held = 0;
 };
 
@@ -48,14 +51,29 @@ std::int32_t CommonBeginning(std::span<const TokenId> a, std::span<const TokenId
 }  // namespace
 
 BlockCache::BlockCache(std::int32_t pages, std::int32_t budget)
-    : budget_(budget), free_(static_cast<std::size_t>(pages)) {
-  // Pages with low numbers are taken first, so the memory of the others may never be touched.
-  std::iota(free_.rbegin(), free_.rend(), 0);
-}
+    : pages_(pages),
+      budget_rows_(std::int64_t{budget} * kKvPageRows),
+      index_(pages),
+      nodes_(static_cast<std::size_t>(pages) * (kKvPageRows / kKvGranule)) {}
 
 BlockCache::~BlockCache() = default;
 
-std::int32_t BlockCache::PageOf(const Node& node) { return node.page; }
+const Extent& BlockCache::ExtentOf(const Node& node) { return node.extent; }
+
+BlockCache::Node*& BlockCache::NodeAt(std::int32_t row) {
+  return nodes_[static_cast<std::size_t>(row / kKvGranule)];
+}
+
+const BlockCache::Node* BlockCache::FindRoot(const std::string& salt) const {
+  const auto found = roots_.find(salt);
+  return found == roots_.end() ? nullptr : found->second.get();
+}
+
+const BlockCache::Node* BlockCache::FindChild(const Node& parent, std::int32_t first_position,
+                                              std::span<const TokenId> tokens) const {
+  const auto found = parent.children.find(Key(first_position, tokens));
+  return found == parent.children.end() ? nullptr : found->second.get();
+}
 
 BlockCache::Node* BlockCache::HoldRoot(const std::string& salt) {
   const auto [found, is_new] = roots_.try_emplace(salt);
@@ -110,93 +128,130 @@ BlockCache::Overlap BlockCache::HoldLongestOverlap(Node& parent, std::int32_t fi
 }
 
 BlockCache::Node* BlockCache::Insert(Node& parent, std::int32_t first_position,
-                                     std::span<const TokenId> tokens, std::int32_t page) {
+                                     std::span<const TokenId> tokens, const Extent& extent) {
   const auto [place, is_new] = parent.children.try_emplace(
       {first_position, std::vector<TokenId>(tokens.begin(), tokens.end())});
-  Check(is_new, "a page is cached once");
+  Check(is_new, "the same rows are cached once");
   place->second = std::make_unique<Node>();
   Node& node = *place->second;
   node.parent = &parent;
   node.self = place;
-  node.page = page;
+  node.extent = extent;
   node.holders = 2;  // The caller, and the pass being formed.
-  ++cached_pages_;
+  Hold(parent);
+  for (std::int32_t row = 0; row < extent.rows; row += kKvGranule) {
+    NodeAt(extent.first + row) = &node;
+  }
+  cached_rows_ += extent.rows;
   pending_.push_back(&node);
   return &node;
 }
 
 void BlockCache::Hold(Node& node) {
-  if (node.holders++ == 0) {
-    NoteUsed(node);
+  for (Node* held = &node; held != nullptr && held->holders++ == 0; held = held->parent) {
+    if (held->parent != nullptr) {
+      index_.Set(held->extent, ExtentIndex::kHeld);
+    }
   }
 }
 
 void BlockCache::Release(Node& node) {
   Check(node.holders > 0, "a node that is released is held");
-  if (--node.holders == 0) {
-    node.last_held = ++clock_;
-    idle_pages_ += node.page < 0 ? 0 : 1;
-    NoteIdle(node);
-    KeepBudget();
-  }
-}
-
-void BlockCache::NoteIdle(Node& node) {
-  if (node.holders > 0 || !node.children.empty()) {
+  if (--node.holders > 0) {
     return;
   }
-  if (node.parent == nullptr) {
-    roots_.erase(roots_.find(*node.salt));  // A salt without pages is forgotten.
-    return;
+  for (Node* idle = &node; idle != nullptr;) {
+    Node* parent = idle->parent;
+    if (parent == nullptr) {
+      ForgetIfUnused(*idle);
+    } else {
+      idle->last_held = ++clock_;
+      index_.Set(idle->extent, idle->last_held);
+    }
+    idle = parent != nullptr && --parent->holders == 0 ? parent : nullptr;
   }
-  idle_leaves_.emplace(node.last_held, &node);
+  KeepBudget();
 }
 
-void BlockCache::NoteUsed(Node& node) {
-  if (node.page < 0) {
-    return;  // A root.
+void BlockCache::ForgetIfUnused(const Node& root) {
+  if (root.holders == 0 && root.children.empty()) {
+    roots_.erase(roots_.find(*root.salt));
   }
-  --idle_pages_;
-  idle_leaves_.erase({node.last_held, &node});
 }
 
 void BlockCache::Evict(Node& node) {
-  idle_leaves_.erase({node.last_held, &node});
-  --idle_pages_;
-  --cached_pages_;
-  ++counters_.evicted_pages;
-  free_.push_back(node.page);
-  Node& parent = *node.parent;
-  parent.children.erase(node.self);
-  NoteIdle(parent);
+  for (Node* next = &node;;) {
+    while (!next->children.empty()) {
+      next = next->children.begin()->second.get();
+    }
+    Node* parent = next->parent;
+    const bool is_last = next == &node;
+    EvictLeaf(*next);
+    if (is_last) {
+      return;
+    }
+    next = parent;
+  }
+}
+
+void BlockCache::EvictLeaf(Node& leaf) {
+  Check(leaf.holders == 0, "a node that is evicted is not held");
+  index_.Set(leaf.extent, ExtentIndex::kFree);
+  for (std::int32_t row = 0; row < leaf.extent.rows; row += kKvGranule) {
+    NodeAt(leaf.extent.first + row) = nullptr;
+  }
+  cached_rows_ -= leaf.extent.rows;
+  evicted_rows_ += leaf.extent.rows;
+  Node& parent = *leaf.parent;
+  parent.children.erase(leaf.self);
+  if (parent.parent == nullptr) {
+    ForgetIfUnused(parent);
+  }
 }
 
 void BlockCache::KeepBudget() {
-  while (cached_pages_ > budget_ && !idle_leaves_.empty()) {
-    Evict(*idle_leaves_.begin()->second);
+  while (cached_rows_ > budget_rows_) {
+    const std::optional<Extent> idle = index_.OldestIdle();
+    if (!idle) {
+      return;
+    }
+    Node* oldest = nullptr;
+    for (std::int32_t row = 0; row < idle->rows; row += kKvGranule) {
+      Node* node = NodeAt(idle->first + row);
+      if (node != nullptr && (oldest == nullptr || node->last_held < oldest->last_held)) {
+        oldest = node;
+      }
+    }
+    Evict(*oldest);
   }
 }
 
-std::optional<std::int32_t> BlockCache::TakePage() {
-  if (free_.empty() && !idle_leaves_.empty()) {
-    Evict(*idle_leaves_.begin()->second);
-  }
-  if (free_.empty()) {
+std::optional<Extent> BlockCache::Take(std::int32_t rows) {
+  const std::optional<Extent> extent = index_.Oldest(rows);
+  if (!extent) {
     return std::nullopt;
   }
-  const std::int32_t page = free_.back();
-  free_.pop_back();
-  return page;
+  for (std::int32_t row = 0; row < rows; row += kKvGranule) {
+    if (Node* node = NodeAt(extent->first + row)) {
+      Evict(*node);
+    }
+  }
+  index_.Set(*extent, ExtentIndex::kHeld);
+  return extent;
 }
 
-std::optional<std::int32_t> BlockCache::TakePageToCache() {
-  return is_awaited_ ? std::nullopt : TakePage();
+std::optional<Extent> BlockCache::TakeFree(std::int32_t page, std::int32_t rows) {
+  const std::optional<Extent> extent = index_.FreeIn(page, rows);
+  if (extent) {
+    index_.Set(*extent, ExtentIndex::kHeld);
+  }
+  return extent;
 }
 
-void BlockCache::ReturnPage(std::int32_t page) { free_.push_back(page); }
+void BlockCache::Return(const Extent& extent) { index_.Set(extent, ExtentIndex::kFree); }
 
-std::int64_t BlockCache::available_pages() const {
-  return static_cast<std::int64_t>(free_.size()) + idle_pages_;
+std::optional<Extent> BlockCache::TakeToCache(std::int32_t rows) {
+  return is_awaited_ ? std::nullopt : Take(rows);
 }
 
 void BlockCache::PassDone() {
@@ -215,7 +270,8 @@ void BlockCache::Count(std::int64_t asked_tokens, std::int64_t hit_tokens) {
 
 BlockCacheCounters BlockCache::counters() const {
   BlockCacheCounters counters = counters_;
-  counters.cached_pages = cached_pages_;
+  counters.evicted_pages = KvPages(evicted_rows_);
+  counters.cached_pages = KvPages(cached_rows_);
   return counters;
 }
 

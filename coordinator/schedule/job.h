@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "coordinator/schedule/client_id.h"
 #include "proto/base/expected.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
@@ -18,6 +20,10 @@ using Clock = std::chrono::steady_clock;
 
 /// Names a job. Jobs that arrive later have larger tickets.
 using JobTicket = std::uint64_t;
+
+/// Bounds of Job::priority.
+inline constexpr std::int32_t kMinPriority = -10;
+inline constexpr std::int32_t kMaxPriority = 10;
 
 /// The outcome of a job.
 struct JobResult {
@@ -68,9 +74,12 @@ struct Job {
   /// Each has passed `CapacityFault`. May be empty.
   std::vector<proto::PackedSequence> sequences;
   std::vector<Generation> generations;
-  /// The client whose job it is, for the bounds of the queue: see SchedulerOptions. Jobs with equal
-  /// names are one client's.
-  std::string client;
+  /// The client whose job it is: see the order described at Scheduler.
+  ClientId client;
+  /// kMinPriority … kMaxPriority. A job of a lower priority is computed sooner.
+  std::int32_t priority = 0;
+  /// When the client stops waiting for the result.
+  std::optional<Clock::time_point> deadline;
   /// Cached K/V is shared only among jobs with the same salt.
   std::string cache_salt;
   /// Called once: on the computing thread, on the thread that drops the job, or, if the job is

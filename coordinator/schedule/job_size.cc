@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <unordered_set>
+#include <utility>
 
 #include "coordinator/schedule/active_job.h"
+#include "proto/base/digest.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -37,6 +39,18 @@ JobSize SizeOf(std::span<const proto::PackedSequence> sequences) {
     }
   }
   return size;
+}
+
+std::uint64_t DigestOf(std::span<const proto::PackedSequence> sequences) {
+  proto::Digest digest;
+  const std::vector<TokenId>* shared = nullptr;
+  for (const proto::PackedSequence& sequence : sequences) {
+    digest.Add(std::as_bytes(std::span(sequence.tokens)));
+    if (std::exchange(shared, sequence.shared.list.get()) != sequence.shared.list.get()) {
+      digest.Add(std::as_bytes(sequence.shared.ids()));
+    }
+  }
+  return digest.value();
 }
 
 std::int64_t RowsBytes(const std::vector<proto::RowLogits>& rows) {

@@ -17,6 +17,9 @@ struct JobSize {
 
 JobSize SizeOf(std::span<const proto::PackedSequence> sequences);
 
+/// Digest of the tokens of all sequences, by which a job that comes back is recognised.
+std::uint64_t DigestOf(std::span<const proto::PackedSequence> sequences);
+
 /// Bytes of the results of a sequence.
 std::int64_t RowsBytes(const std::vector<proto::RowLogits>& rows);
 

@@ -5,22 +5,34 @@
 #include <unordered_map>
 
 #include "coordinator/schedule/capacity.h"
+#include "coordinator/schedule/pass_work.h"
+#include "coordinator/schedule/sequence_work.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
 
-/// Fills one ForwardPlan within the limits of a pass.
+/// Fills one ForwardPlan within the limits of a pass. These are hard; the budget of time is soft.
 class PassBuilder {
  public:
-  explicit PassBuilder(const proto::PlanLimits& limits) : limits_(limits) {}
+  explicit PassBuilder(const proto::PlanLimits& limits, const PassBudget& budget = {})
+      : limits_(limits), budget_(budget) {}
 
-  // Room left in the pass.
+  // Room left in the pass, without what is reserved.
   std::int64_t rows() const;
   std::int64_t reads() const;
-  std::int64_t pass_kv_rows() const { return limits_.pass_kv_rows - pass_kv_rows_; }
-  std::int64_t logit_bytes() const { return limits_.max_logit_bytes - logit_bytes_; }
+  std::int64_t pass_kv_rows() const;
+  std::int64_t logit_bytes() const;
   PassCost room() const { return {rows(), reads(), pass_kv_rows(), logit_bytes()}; }
+  double seconds_left() const { return budget_.seconds - seconds(); }
+  /// Whether the budget allows for this work as well. An empty pass has time for anything.
+  bool HasTimeFor(const PassWork& work) const;
+  const PassBudget& budget() const { return budget_; }
+
+  /// Keeps room and time for what is added later.
+  void Reserve(const PassCost& cost, const PassWork& work);
+  /// Gives back what was reserved with the same cost and work.
+  void Unreserve(const PassCost& cost, const PassWork& work);
 
   /// The segments and reads that follow belong to this sequence.
   void BeginSequence(const proto::BlockWeighting& weighting);
@@ -34,8 +46,13 @@ class PassBuilder {
   void AddCopy(const proto::KvCopy& copy) { plan_.copies.push_back(copy); }
 
   std::int64_t computed_rows() const { return static_cast<std::int64_t>(plan_.tokens.size()); }
-  bool empty() const { return plan_.tokens.empty(); }
-  bool full() const { return rows() == 0; }
+  /// What is in the pass, without what is reserved.
+  const PassWork& work() const { return work_; }
+  /// Predicted seconds of this and of what is reserved, without the overhead.
+  double seconds() const;
+  /// Whether nothing is in the pass or reserved.
+  bool empty() const { return plan_.tokens.empty() && reserved_.rows == 0; }
+  bool full() const { return rows() == 0 || (!empty() && seconds_left() <= 0); }
 
   proto::ForwardPlan Take() &&;
 
@@ -44,7 +61,12 @@ class PassBuilder {
   std::int32_t ListInPlan(const proto::LabelList& labels);
 
   const proto::PlanLimits& limits_;
+  const PassBudget budget_;
   proto::ForwardPlan plan_;
+  PassWork work_;
+  KeyCount keys_;  ///< Of the sequence that was begun last.
+  PassCost reserved_;
+  PassWork reserved_work_;
   std::int32_t pass_kv_rows_ = 0;                               ///< Storage taken, in rows.
   std::int64_t logit_bytes_ = 0;                                ///< proto::ReadBytes of all reads.
   std::unordered_map<const void*, std::int32_t> list_in_plan_;  ///< By LabelList::identity.

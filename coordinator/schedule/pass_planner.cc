@@ -2,60 +2,154 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
+#include <cmath>
 #include <utility>
 
+#include "coordinator/schedule/cache_peek.h"
 #include "coordinator/schedule/capacity.h"
+#include "coordinator/schedule/kept_segments.h"
+#include "coordinator/schedule/part_turns.h"
 #include "coordinator/schedule/pass_builder.h"
+#include "coordinator/schedule/sequence_work.h"
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
 
 using proto::Check;
-using Outcome = SequenceRun::Outcome;
 
 namespace {
 
-/// While other rows wait, running completions first get one row in kCompletionsShare of a pass.
+/// While other rows wait, running completions first get 1/kCompletionsShare of a pass.
 constexpr std::int64_t kCompletionsShare = 2;
+
+/// A bound lets a pass have this many rows, however long they take.
+constexpr std::int32_t kLeastBoundedRows = 32;
+
+/// Upper bound on the time that a client may save up: in bounded passes, and in seconds if passes
+/// have no bound.
+constexpr double kCreditPasses = 4;
+constexpr double kUnboundedCredit = 0.8;
 
 /// Upper bound on the sequences that are looked up in the cache for one pass and then do not fit
 /// it.
 constexpr int kMaxFailedLookups = 32;
 
-/// Inserts after the sequences of the same job and of earlier jobs.
-template <typename Queue>
-void InsertByArrival(const SequenceRef& ref, Queue& queue) {
-  queue.insert(std::upper_bound(queue.begin(), queue.end(), ref,
-                                [](const SequenceRef& a, const SequenceRef& b) {
-                                  return a.ticket() < b.ticket();
-                                }),
-               ref);
+/// How many times 4 fits into the number of bounded passes that a job takes.
+std::int32_t SizeClassOf(double passes) {
+  std::int32_t size_class = 0;
+  for (double most = 1; passes > most && std::isfinite(passes); most *= 4) {
+    ++size_class;
+  }
+  return size_class;
 }
 
 }  // namespace
 
 PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pages)
-    : limits_(limits), cache_(limits.kept_kv_rows / proto::kKvPageRows, cached_pages) {}
+    : limits_(limits),
+      cache_(limits.kept_kv_rows / proto::kKvPageRows, cached_pages),
+      pages_(limits.kept_kv_rows / proto::kKvPageRows, limits.max_rows) {}
 
-void PassPlanner::Add(const JobPointer& job) {
+double PassPlanner::LongestSeconds() const {
+  const std::int64_t rows = limits_.max_rows;
+  return std::min(budget_.seconds, budget_.rates.Seconds({.rows = rows,
+                                                          .keys = KeyCount::Keys(0, 0, rows),
+                                                          .reads = limits_.max_reads}));
+}
+
+double PassPlanner::Credit() const {
+  return std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds : kUnboundedCredit;
+}
+
+JobWork PassPlanner::Measure(const JobPointer& job) const {
+  JobWork work;
+  for (std::size_t i = 0; i < job->sequences.size(); ++i) {
+    work.sequences.push_back(Size({job, i}));
+    work.all += work.sequences.back();
+  }
+  job->path.size_class = SizeClassOf(budget_.rates.Seconds(work.all) / LongestSeconds());
+  return work;
+}
+
+void PassPlanner::Add(const JobPointer& job, const JobWork& work) {
   waiting_since_.emplace(job->ticket, job->submitted);
-  Waiting& of_client = waiting_clients_[job->client];
-  ++of_client.jobs;
-  of_client.size.tokens += job->size.tokens;
-  of_client.size.bytes += job->size.bytes;
-  waiting_size_.tokens += job->size.tokens;
-  waiting_size_.bytes += job->size.bytes;
+  waiting_clients_.Add(job->path.client, job->size);
   bytes_ += job->size.bytes;
-  waiting_rows_ += job->cost.rows;
-  const std::size_t sequences = job->sequences.size();
-  if (!FitsPass(job->cost, limits_)) {
-    long_.push_back({job, 0, sequences});
-    return;
+  for (std::size_t i = 0; i < job->sequences.size(); ++i) {
+    waiting_rows_ += job->sequences[i].waiting_rows;
+    Enqueue({job, i}, work.sequences[i]);
   }
-  for (std::size_t i = 0; i < sequences; ++i) {
-    waiting_.push_back({job, i});
+}
+
+JobForecast PassPlanner::ForecastFor(const FairPath& path, const JobWork& work) const {
+  const double seconds = budget_.rates.Seconds(work.all);
+  return {.seconds = seconds,
+          .first_seconds = std::min(seconds, LongestSeconds()),
+          .weight = WeightOf(path.priority)};
+}
+
+QueueForecast PassPlanner::ForecastFor(const FairPath& path) const {
+  QueueForecast forecast = ForecastOf(path, queue_.TagsOf(path), queue_.Backlogs(budget_.rates));
+  forecast.speed = Speed();
+  return forecast;
+}
+
+QueueForecast PassPlanner::LongestForecast() const {
+  return {.own_seconds = budget_.rates.Seconds(queue_.left()), .speed = Speed()};
+}
+
+double PassPlanner::Speed() const {
+  const double longest = LongestSeconds();
+  if (longest <= 0) {
+    return 1;
   }
+  const auto completions = static_cast<std::int64_t>(running_.size());
+  const double of_completions =
+      std::min(budget_.rates.Seconds({.rows = completions, .keys = 0, .reads = completions}),
+               longest / static_cast<double>(kCompletionsShare));
+  return (longest - of_completions) / (longest + budget_.rates.overhead);
+}
+
+PassWork PassPlanner::Size(const SequenceRef& ref) const {
+  ActiveSequence& state = ref.state();
+  const proto::PackedSequence& sequence = state.sequence;
+  PassWork left = state.work;
+  if (cache_.is_enabled() && !(sequence.reads.empty() && ref.job->generations.empty())) {
+    left = WorkOf(sequence, CachedRows(sequence, ref.job->cache_salt, cache_));
+  }
+  const std::vector<Generation> generations = ref.job->GenerationsOf(ref.sequence);
+  const auto decide = [&](std::int32_t max_rows) {
+    proto::PlanLimits limits = limits_;
+    limits.max_rows = max_rows;
+    state.max_rows = max_rows;
+    state.takes_several_passes = TakesSeveralPasses(sequence, limits, generations);
+    state.pages =
+        state.takes_several_passes
+            ? pages_.NeedOf(KeptPages(sequence, limits, generations), !generations.empty())
+            : PageQueue::Need();
+  };
+  decide(limits_.max_rows);
+  if (!budget_.HasTimeFor(left)) {
+    // As many rows as take the budget on average.
+    const double part = budget_.seconds / budget_.rates.Seconds(state.work);
+    const auto rows = static_cast<std::int32_t>(
+        std::clamp<double>(part * static_cast<double>(state.work.rows), 0, limits_.max_rows));
+    decide(std::min(std::max(rows, kLeastBoundedRows), limits_.max_rows));
+    if (state.pages.pages > limits_.kept_kv_rows / proto::kKvPageRows) {
+      decide(limits_.max_rows);  // There are not enough pages for parts so small.
+    }
+  }
+  return left;
+}
+
+void PassPlanner::Enqueue(const SequenceRef& ref, const PassWork& left) {
+  queue_.Add(ref.job->path, ref.entry(), left);
+  waiting_.emplace(ref.entry(), ref);
+}
+
+void PassPlanner::Dequeue(const SequenceRef& ref) {
+  queue_.Remove(ref.job->path, ref.entry());
+  waiting_.erase(ref.entry());
 }
 
 void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) const {
@@ -64,41 +158,26 @@ void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) cons
     const std::chrono::duration<double> wait = now - waiting_since_.begin()->second;
     status.oldest_wait_seconds = wait.count();
   }
-  status.waiting_tokens = waiting_size_.tokens;
-  status.waiting_bytes = waiting_size_.bytes;
+  status.waiting_tokens = waiting_clients_.all().size.tokens;
+  status.waiting_bytes = waiting_clients_.all().size.bytes;
   status.waiting_rows = waiting_rows_;
+  status.predicted_seconds = budget_.rates.Seconds(queue_.left());
   status.bytes = bytes_;
   status.running_completions = static_cast<std::int64_t>(running_.size());
   status.cache = cache_.counters();
 }
 
-PassPlanner::Waiting PassPlanner::WaitingOf(const std::string& client) const {
-  const auto found = waiting_clients_.find(client);
-  return found == waiting_clients_.end() ? Waiting() : found->second;
-}
-
 void PassPlanner::EndWaiting(const ActiveJob& job) {
   waiting_since_.erase(job.ticket);
-  const auto of_client = waiting_clients_.find(job.client);
-  of_client->second.size.tokens -= job.size.tokens;
-  of_client->second.size.bytes -= job.size.bytes;
-  if (--of_client->second.jobs == 0) {
-    waiting_clients_.erase(of_client);
-  }
-  waiting_size_.tokens -= job.size.tokens;
-  waiting_size_.bytes -= job.size.bytes;
+  waiting_clients_.Remove(job.path.client, job.size);
 }
 
-void PassPlanner::ForEachUnfinished(const std::function<void(ActiveJob&)>& visit) const {
-  for (const SequenceRef& ref : waiting_) {
+void PassPlanner::ForEachUnfinished(const std::function<void(ActiveJob&)>& visit) {
+  may_have_errors_ = true;
+  for (const auto& [entry, ref] : waiting_) {
     visit(*ref.job);
   }
-  for (const LongJob& long_job : long_) {
-    visit(*long_job.job);
-  }
-  for (const SequenceRef& ref : running_) {
-    visit(*ref.job);
-  }
+  running_.ForEach([&](const SequenceRef& ref) { visit(*ref.job); });
   for (const SequenceRef& ref : in_pass_) {
     if (ref.run().has_active_completions()) {
       visit(*ref.job);
@@ -108,8 +187,12 @@ void PassPlanner::ForEachUnfinished(const std::function<void(ActiveJob&)>& visit
 
 std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
   std::vector<JobPointer> dropped;
+  if (!std::exchange(may_have_errors_, false)) {
+    return dropped;
+  }
   const auto drop = [&](const JobPointer& job) {
     if (!job->error || job->is_in_pass()) {
+      may_have_errors_ = may_have_errors_ || job->error;
       return false;
     }
     if (!job->is_dropped) {
@@ -117,202 +200,232 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
       job->finished = now;
       waiting_rows_ -= job->waiting_rows();
       bytes_ -= job->size.bytes + job->rows_bytes;
+      for (std::size_t i = 0; i < job->sequences.size(); ++i) {
+        pages_.End({job->ticket, i});
+      }
       job->sequences.clear();
       job->rows.clear();
       if (!job->started) {
         EndWaiting(*job);
       }
-      if (page_waiter_ == job->ticket) {
-        page_waiter_.reset();
-      }
       dropped.push_back(job);
     }
     return true;
   };
-  std::erase_if(waiting_, [&](const SequenceRef& ref) { return drop(ref.job); });
-  std::erase_if(long_, [&](const LongJob& long_job) { return drop(long_job.job); });
-  std::erase_if(running_, [&](const SequenceRef& ref) { return drop(ref.job); });
+  std::erase_if(waiting_, [&](const auto& waiting) {
+    const SequenceRef& ref = waiting.second;
+    if (!drop(ref.job)) {
+      return false;
+    }
+    queue_.Remove(ref.job->path, ref.entry());
+    return true;
+  });
+  running_.RemoveIf([&](const SequenceRef& ref) { return drop(ref.job); });
+  for (const SequenceRef& ref : in_pass_) {
+    may_have_errors_ = may_have_errors_ || ref.job->error;
+  }
   return dropped;
 }
 
 std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
-  const bool others_wait = !waiting_.empty() || !long_.empty();
-  if (!others_wait && running_.empty()) {
+  if (is_queue_empty()) {
     return std::nullopt;
   }
-  const bool long_leads =
-      !long_.empty() &&
-      (waiting_.empty() ||
-       (long_.front().job->ticket < waiting_.front().ticket() && !long_led_last_pass_));
-  cache_.SetAwaited(page_waiter_.has_value());
-  PassBuilder pass(limits_);
+  cache_.SetAwaited(pages_.has_waiting());
+  queue_.BeginPass(Credit());
+  PassBuilder pass(limits_, budget_);
   if (!completions_give_way_) {
-    const std::int64_t share = std::max<std::int64_t>(pass.rows() / kCompletionsShare, 1);
-    AddCompletions(pass, others_wait ? share : pass.rows(), now);
+    const std::int64_t share = queue_.empty() ? 1 : kCompletionsShare;
+    AddCompletions(pass, std::max<std::int64_t>(pass.rows() / share, 1),
+                   budget_.seconds / static_cast<double>(share), now);
   }
   const bool has_completions_first = !pass.empty();
-  bool found_room = true;
-  if (long_leads) {
-    found_room = AddLong(pass, now);
+  const bool found_room = AddWaiting(pass, now);
+  AddCompletions(pass, pass.rows(), pass.seconds_left(), now);
+  // Without a page for any sequence: completions have just given theirs back, or must do so now.
+  for (bool is_left = true; pass.empty() && is_left; is_left = PreemptQueued()) {
+    queue_.BeginPass(Credit());
     AddWaiting(pass, now);
-  } else {
-    found_room = AddWaiting(pass, now);
-    AddLong(pass, now);
   }
-  AddCompletions(pass, pass.rows(), now);
   completions_give_way_ = has_completions_first && !found_room;
-  if (!completions_give_way_) {
-    long_led_last_pass_ = long_leads;
-  }
+  running_.NoteSteps(++passes_);
+  pass_work_ = pass.work();
   Check(!pass.empty(), "the first rows that wait fit an empty pass");
   return std::move(pass).Take();
 }
 
 bool PassPlanner::AddWaiting(PassBuilder& pass, Clock::time_point now) {
-  std::deque<SequenceRef> still_waiting;
-  std::optional<Outcome> first;
+  PartTurns turns(pass, limits_.max_rows);
+  std::optional<bool> first_found_room;
   int failed_lookups = 0;
-  for (SequenceRef& ref : waiting_) {
+  while (const auto entry = queue_.Next()) {
+    const SequenceRef ref = waiting_.at(*entry);
     auto outcome = Outcome::kNoRoom;
     if (MustWaitForPages(ref)) {
       outcome = Outcome::kNoPages;
-    } else if (IsTooLarge(ref, pass)) {
-      outcome = Outcome::kNoRoom;
-    } else if (!pass.full() && (failed_lookups < kMaxFailedLookups || !cache_.is_enabled())) {
-      outcome = AddWhole(pass, ref, now);
+    } else if (pass.full() || failed_lookups == kMaxFailedLookups) {
+      first_found_room = first_found_room.value_or(false);
+      break;
+    } else if (!IsTooLarge(ref, pass)) {
+      outcome = AddNext(pass, ref, turns, now);
       failed_lookups += outcome == Outcome::kAdded ? 0 : 1;
     }
-    if (!first && outcome != Outcome::kNoPages) {
-      first = outcome;
+    if (!first_found_room && outcome != Outcome::kNoPages) {
+      first_found_room = outcome == Outcome::kAdded;
     }
     if (outcome != Outcome::kAdded) {
-      still_waiting.push_back(std::move(ref));
+      queue_.Skip();
     }
   }
-  waiting_ = std::move(still_waiting);
-  return first != Outcome::kNoRoom;
+  AddParts(turns, now);
+  return first_found_room.value_or(true);
 }
 
-bool PassPlanner::AddLong(PassBuilder& pass, Clock::time_point now) {
-  for (auto long_job = long_.begin(); long_job != long_.end(); ++long_job) {
-    const Outcome outcome = AddInTurn(pass, *long_job, now);
-    if (long_job->next == long_job->end) {
-      long_.erase(long_job);
-      return true;
-    }
-    if (outcome != Outcome::kNoPages) {
-      return outcome == Outcome::kAdded;
+SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& ref,
+                                          PartTurns& turns, Clock::time_point now) {
+  ActiveSequence& state = ref.state();
+  const bool may_be_cut = state.max_rows < limits_.max_rows || !budget_.HasTimeFor(state.work);
+  if (state.run == nullptr && may_be_cut) {
+    Size(ref);  // The cache and the bound may have changed.
+    pages_.SetNeed(ref.entry(), state.pages);
+    if (MustWaitForPages(ref)) {
+      return Outcome::kNoPages;
     }
   }
-  return true;
-}
-
-Outcome PassPlanner::AddInTurn(PassBuilder& pass, LongJob& long_job, Clock::time_point now) {
-  auto first_outcome = Outcome::kNoRoom;
-  const std::size_t first = long_job.next;
-  for (; long_job.next < long_job.end && !pass.full(); ++long_job.next) {
-    const SequenceRef ref{long_job.job, long_job.next};
-    const SequenceRun& run = RunOf(ref);
-    const bool is_whole = !run.is_under_way() && run.FitsEmptyPass();
-    auto outcome = Outcome::kNoPages;
-    if (!MustWaitForPages(ref)) {
-      outcome = is_whole ? AddWhole(pass, ref, now) : AddPart(pass, ref, pass.rows(), now);
-    }
-    if (long_job.next == first) {
-      first_outcome = outcome;
-    }
-    if (outcome != Outcome::kAdded || run.has_rows_left()) {
-      break;
-    }
+  SequenceRun& run = ref.job->RunOf(ref.sequence, cache_, limits_);
+  const bool began_before = run.is_under_way();
+  const bool is_whole = !began_before && run.FitsEmptyPass();
+  const Outcome outcome = is_whole ? AddWhole(pass, ref, now) : AddTurn(pass, ref, turns);
+  if (outcome == Outcome::kNoPages && !began_before) {
+    pages_.Wait(ref.entry(), state.pages, TagOf(ref));
   }
-  return first_outcome;
+  if (!began_before && run.is_under_way()) {
+    ref.job->KeepRun(ref.sequence);
+    if (state.takes_several_passes) {
+      // Hits that lie in many pages hold more of them than the sequence needs by itself.
+      pages_.Begin(ref.entry(),
+                   {std::max(state.pages.pages, run.needed_pages()), state.pages.is_long_lived});
+    }
+  } else if (!began_before && !state.sequence.segments.empty()) {
+    ref.job->DropRun(ref.sequence);
+  }
+  return outcome;
 }
 
-void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, Clock::time_point now) {
-  // By index, because preemption erases elements.
-  for (std::size_t i = 0; i < running_.size() && max_rows > 0 && !pass.full(); ++i) {
-    const SequenceRef ref = running_[i];
-    if (ref.run().is_in_pass()) {
+SequenceRun::Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef& ref,
+                                           Clock::time_point now) {
+  const double before = pass.seconds();
+  const Outcome outcome = ref.run().AddWhole(pass, SparePages(ref));
+  if (outcome == Outcome::kAdded) {
+    queue_.ChargeNext(pass.seconds() - before);
+    Dequeue(ref);
+    RecordAdded(ref, now);
+  }
+  return outcome;
+}
+
+SequenceRun::Outcome PassPlanner::AddTurn(PassBuilder& pass, const SequenceRef& ref,
+                                          PartTurns& turns) {
+  SequenceRun& run = ref.run();
+  if (!turns.Has(ref) && !run.TakePages(pass, run.is_under_way() ? 0 : SparePages(ref))) {
+    return Outcome::kNoPages;
+  }
+  const std::optional<double> seconds = turns.Add(ref);
+  if (!seconds) {
+    return Outcome::kNoRoom;
+  }
+  queue_.ChargeNext(*seconds);
+  return Outcome::kAdded;
+}
+
+void PassPlanner::AddParts(PartTurns& turns, Clock::time_point now) {
+  turns.AddParts([&](const SequenceRef& ref, double seconds) {
+    queue_.Charge(ref.job->path, seconds);
+    RecordAdded(ref, now);
+    if (ref.run().is_prompt_added()) {
+      Dequeue(ref);
+    } else {
+      queue_.SetLeft(ref.job->path, ref.entry(), ref.run().WorkLeft());
+    }
+  });
+}
+
+void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, double max_seconds,
+                                 Clock::time_point now) {
+  const double end = pass.seconds() + max_seconds;
+  for (const SequenceRef& ref : running_.InTurn()) {
+    // The first one is added even if there is no time at all, so that there is progress.
+    if (max_rows <= 0 || pass.full() || (!pass.empty() && pass.seconds() >= end)) {
+      return;
+    }
+    SequenceRun& run = ref.run();
+    const auto is_left = [&] { return run.is_under_way() && !run.is_in_pass(); };
+    if (!is_left()) {  // It may have been preempted for one before it.
       continue;
     }
-    Outcome outcome = AddPart(pass, ref, max_rows, now);
-    while (outcome == Outcome::kNoPages && PreemptYoungest() && ref.run().is_under_way()) {
-      outcome = AddPart(pass, ref, max_rows, now);
+    const double before = pass.seconds();
+    Outcome outcome = run.AddPart(pass, max_rows, pages_.SpareToGrow());
+    while (outcome == Outcome::kNoPages && Preempt() && is_left()) {
+      outcome = run.AddPart(pass, max_rows);
     }
     if (outcome == Outcome::kAdded) {
-      max_rows -= ref.run().added_rows();
+      max_rows -= run.added_rows();
+      queue_.Charge(ref.job->path, pass.seconds() - before);
+      RecordAdded(ref, now);
     }
   }
 }
 
-bool PassPlanner::PreemptYoungest() {
-  const auto youngest =
-      std::find_if(running_.rbegin(), running_.rend(),
-                   [](const SequenceRef& ref) { return !ref.run().is_in_pass(); });
-  if (youngest == running_.rend()) {
+bool PassPlanner::Preempt() {
+  const auto ref = running_.ToPreempt(queue_);
+  if (!ref) {
     return false;
   }
-  const SequenceRef ref = *youngest;
-  running_.erase(std::next(youngest).base());
-  ref.run().ReleasePages();
-  Requeue(ref);
+  running_.Remove(*ref);
+  ref->run().ReleasePages();
+  Enqueue(*ref, ref->run().WorkLeft());
   return true;
 }
 
-void PassPlanner::Requeue(const SequenceRef& ref) {
-  if (ref.run().FitsEmptyPass()) {
-    InsertByArrival(ref, waiting_);
-    return;
+bool PassPlanner::PreemptQueued() {
+  std::optional<SequenceRef> most;
+  for (const auto& [entry, ref] : waiting_) {
+    const ActiveSequence& state = ref.state();
+    if (state.run != nullptr && state.run->is_under_way() && state.run->has_active_completions() &&
+        (!most || TagOf(ref) >= TagOf(*most))) {  // Later ones are younger.
+      most = ref;
+    }
   }
-  // The first long job may have begun, and stays the first.
-  const auto begin = long_.empty() ? long_.end() : std::next(long_.begin());
-  const auto place = std::upper_bound(
-      begin, long_.end(), ref.ticket(),
-      [](JobTicket ticket, const LongJob& other) { return ticket < other.job->ticket; });
-  long_.insert(place, {ref.job, ref.sequence, ref.sequence + 1});
-}
-
-Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now) {
-  // Leaves a page free for each running completion, so that a new sequence does not soon preempt
-  // one.
-  const Outcome outcome = RunOf(ref).AddWhole(pass, static_cast<std::int64_t>(running_.size()));
-  RecordOutcome(ref, outcome, now);
-  return outcome;
-}
-
-Outcome PassPlanner::AddPart(PassBuilder& pass, const SequenceRef& ref, std::int64_t max_rows,
-                             Clock::time_point now) {
-  const Outcome outcome =
-      ref.run().AddPart(pass, max_rows, static_cast<std::int64_t>(running_.size()));
-  RecordOutcome(ref, outcome, now);
-  return outcome;
+  if (!most) {
+    return false;
+  }
+  most->run().ReleasePages();
+  queue_.SetLeft(most->job->path, most->entry(), most->run().WorkLeft());
+  return true;
 }
 
 bool PassPlanner::MustWaitForPages(const SequenceRef& ref) const {
   const ActiveSequence& state = ref.state();
-  return page_waiter_ && *page_waiter_ < ref.ticket() && state.takes_several_passes &&
-         (state.run == nullptr || !state.run->is_under_way());
+  return state.takes_several_passes && (state.run == nullptr || !state.run->is_under_way()) &&
+         !pages_.MayBegin(ref.entry(), state.pages, TagOf(ref));
+}
+
+std::int64_t PassPlanner::SparePages(const SequenceRef& ref) const {
+  const PageQueue::Need& need = ref.state().pages;
+  // Leaves a page free for each running completion, so that a long-lived sequence does not soon
+  // preempt one.
+  return need.is_long_lived ? pages_.SpareToBegin(need) + static_cast<std::int64_t>(running_.size())
+                            : 0;
 }
 
 bool PassPlanner::IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) const {
   const ActiveSequence& state = ref.state();
-  if (cache_.is_enabled() || state.run != nullptr) {
+  if (cache_.is_enabled() || state.run != nullptr || state.takes_several_passes) {
     return false;
   }
   PassCost cost = state.cost;
   cost.kv_rows = 0;  // It may take pages instead.
-  return !cost.FitsInto(pass.room());
-}
-
-void PassPlanner::RecordOutcome(const SequenceRef& ref, Outcome outcome, Clock::time_point now) {
-  if (outcome == Outcome::kNoPages && !ref.run().is_under_way()) {
-    page_waiter_ = std::min(page_waiter_.value_or(ref.ticket()), ref.ticket());
-  } else if (outcome == Outcome::kAdded) {
-    if (page_waiter_ == ref.ticket()) {
-      page_waiter_.reset();
-    }
-    RecordAdded(ref, now);
-  }
+  return !cost.FitsInto(pass.room()) || !pass.HasTimeFor(state.work);
 }
 
 void PassPlanner::RecordAdded(const SequenceRef& ref, Clock::time_point now) {
@@ -322,7 +435,7 @@ void PassPlanner::RecordAdded(const SequenceRef& ref, Clock::time_point now) {
     EndWaiting(job);
   }
   in_pass_.push_back(ref);
-  std::int64_t& waiting = job.sequences[ref.sequence].waiting_rows;
+  std::int64_t& waiting = ref.state().waiting_rows;
   const std::int64_t gone =
       ref.run().is_prompt_added() ? waiting : std::min(waiting, ref.run().added_rows());
   waiting -= gone;
@@ -341,13 +454,15 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
     run.Take(rows.first(reads));
     rows = rows.subspan(reads);
     if (run.is_done()) {
-      ActiveSequence& state = job.sequences[ref.sequence];
+      ActiveSequence& state = ref.state();
       std::vector<proto::RowLogits>& results = job.rows[ref.sequence];
       results = std::move(run.results());
       const std::int64_t results_bytes = RowsBytes(results);
       job.rows_bytes += results_bytes;
       bytes_ += results_bytes;
       job.cached_tokens += run.cached_rows();
+      running_.Remove(ref);
+      pages_.End(ref.entry());
       state.run.reset();
       state.is_done = true;
       if (--job.unfinished_sequences == 0) {
@@ -355,13 +470,11 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
         bytes_ -= job.size.bytes + job.rows_bytes;
         done.push_back(ref.job);
       }
-    } else if (run.is_generating() &&
-               std::find(running_.begin(), running_.end(), ref) == running_.end()) {
-      InsertByArrival(ref, running_);
+    } else if (run.is_generating()) {
+      running_.Add(ref);
     }
   }
   Check(rows.empty(), "a pass returns rows for its reads only");
-  std::erase_if(running_, [](const SequenceRef& ref) { return ref.state().is_done; });
   return done;
 }
 

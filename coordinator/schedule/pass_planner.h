@@ -2,27 +2,36 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "coordinator/schedule/active_job.h"
 #include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/fair_queue.h"
 #include "coordinator/schedule/job.h"
-#include "coordinator/schedule/job_size.h"
+#include "coordinator/schedule/page_queue.h"
+#include "coordinator/schedule/pass_work.h"
+#include "coordinator/schedule/predicted_wait.h"
+#include "coordinator/schedule/running_completions.h"
 #include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/schedule/sequence_run.h"
+#include "coordinator/schedule/waiting_jobs.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 
+class PartTurns;
 class PassBuilder;
+
+/// What a job has left to compute, without what was found in the cache.
+struct JobWork {
+  std::vector<PassWork> sequences;
+  PassWork all;
+};
 
 /// Decides what goes into each pass: holds the queues of jobs and the page cache, forms one pass at
 /// a time, and hands what it returns to the jobs. The order is described at Scheduler.
@@ -36,8 +45,21 @@ class PassPlanner {
   PassPlanner(const PassPlanner&) = delete;
   PassPlanner& operator=(const PassPlanner&) = delete;
 
-  /// Queues a job, which has sequences and the largest ticket so far.
-  void Add(const JobPointer& job);
+  /// Bounds the passes that are formed from now on.
+  void SetBudget(const PassBudget& budget) { budget_ = budget; }
+
+  /// Decides in which flow a job belongs and whether its sequences are to be cut. Returns what it
+  /// has left to compute.
+  JobWork Measure(const JobPointer& job) const;
+  /// Queues a job, which has sequences and the largest ticket so far. `work` is that of Measure.
+  void Add(const JobPointer& job, const JobWork& work);
+
+  // For Admission, of a job with this path and work. The scheduler sets the time of the pass in
+  // flight.
+  JobForecast ForecastFor(const FairPath& path, const JobWork& work) const;
+  QueueForecast ForecastFor(const FairPath& path) const;
+  /// The same as if all that waits came before the job. Never shorter, and computed faster.
+  QueueForecast LongestForecast() const;
 
   /// Removes jobs that have an error from the queues, and returns them. A job with rows
   /// in the pass in flight stays until that pass is over.
@@ -49,24 +71,21 @@ class PassPlanner {
   std::vector<JobPointer> PassDone(std::span<proto::RowLogits> rows, Clock::time_point now);
   bool is_pass_in_flight() const { return !in_pass_.empty(); }
   std::size_t sequences_in_pass() const { return in_pass_.size(); }
+  /// What the pass that was formed last computes.
+  const PassWork& pass_work() const { return pass_work_; }
 
   /// Calls `visit` with every job that has more to compute than what is in the pass in flight. A
-  /// job may be visited more than once.
-  void ForEachUnfinished(const std::function<void(ActiveJob&)>& visit) const;
+  /// job may be visited more than once. It may be given an error: see TakeDropped.
+  void ForEachUnfinished(const std::function<void(ActiveJob&)>& visit);
 
-  bool is_queue_empty() const { return waiting_.empty() && long_.empty() && running_.empty(); }
+  bool is_queue_empty() const { return queue_.empty() && running_.empty(); }
   /// Sets the fields of `status` that the planner knows, which are all but those about passes.
   void AddStatus(SchedulerStatus& status, Clock::time_point now) const;
+  /// Prompt rows that were in no pass yet.
   std::int64_t waiting_rows() const { return waiting_rows_; }
+  /// The jobs that have no row in any pass yet.
+  const WaitingClients& waiting_clients() const { return waiting_clients_; }
   std::size_t waiting_jobs() const { return waiting_since_.size(); }
-  /// The jobs of one client that have no row in any pass yet.
-  struct Waiting {
-    std::size_t jobs = 0;
-    JobSize size;
-  };
-  Waiting WaitingOf(const std::string& client) const;
-  /// What the jobs hold that have no row in any pass yet.
-  const JobSize& waiting_size() const { return waiting_size_; }
   /// Bytes of all unfinished jobs and of those of their results that are computed.
   std::int64_t bytes() const { return bytes_; }
 
@@ -74,54 +93,65 @@ class PassPlanner {
   const BlockCache& cache() const { return cache_; }
 
  private:
-  /// Sequences [next, end) of a job that needs several passes. They are computed one after the
-  /// other.
-  struct LongJob {
-    JobPointer job;
-    std::size_t next = 0;
-    std::size_t end = 0;
-  };
+  using Outcome = SequenceRun::Outcome;
 
-  // AddWaiting and AddLong return false if the first sequence that need not wait for pages found no
-  // room in the pass.
-  bool AddWaiting(PassBuilder& pass, Clock::time_point now);
-  bool AddLong(PassBuilder& pass, Clock::time_point now);
-  /// Adds the next rows of running completions, at most `max_rows`.
-  void AddCompletions(PassBuilder& pass, std::int64_t max_rows, Clock::time_point now);
-  /// Adds sequences of a long job from the next one on. Returns the outcome of the first.
-  SequenceRun::Outcome AddInTurn(PassBuilder& pass, LongJob& long_job, Clock::time_point now);
-  SequenceRun::Outcome AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
-  SequenceRun::Outcome AddPart(PassBuilder& pass, const SequenceRef& ref, std::int64_t max_rows,
-                               Clock::time_point now);
-  SequenceRun& RunOf(const SequenceRef& ref) {
-    return ref.job->RunOf(ref.sequence, cache_, limits_);
-  }
+  /// Predicted seconds of the longest pass: the unit of size classes.
+  double LongestSeconds() const;
+  /// Upper bound on the time that a client may save up.
+  double Credit() const;
+  /// See QueueForecast::speed.
+  double Speed() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
-  void RecordOutcome(const SequenceRef& ref, SequenceRun::Outcome outcome, Clock::time_point now);
+  /// Decides whether a sequence that has not begun is to be cut. Returns what it has left to
+  /// compute.
+  PassWork Size(const SequenceRef& ref) const;
+  void Enqueue(const SequenceRef& ref, const PassWork& left);
+  void Dequeue(const SequenceRef& ref);
+
+  /// Fills the pass in fair order. False if the first sequence that need not wait for pages found
+  /// no room.
+  bool AddWaiting(PassBuilder& pass, Clock::time_point now);
+  /// Adds the sequence that is next, or gives it a turn.
+  Outcome AddNext(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns,
+                  Clock::time_point now);
+  Outcome AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
+  Outcome AddTurn(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns);
+  /// Adds the parts to the pass.
+  void AddParts(PartTurns& turns, Clock::time_point now);
+  /// Adds the next rows of running completions, at most `max_rows` and about `max_seconds`.
+  void AddCompletions(PassBuilder& pass, std::int64_t max_rows, double max_seconds,
+                      Clock::time_point now);
   void RecordAdded(const SequenceRef& ref, Clock::time_point now);
+
+  double TagOf(const SequenceRef& ref) const { return queue_.TagsOf(ref.job->path)[0]; }
   bool MustWaitForPages(const SequenceRef& ref) const;
+  /// Pages that must be left when the sequence begins.
+  std::int64_t SparePages(const SequenceRef& ref) const;
   /// Whether AddWhole certainly finds no room for a sequence that has no run yet.
   bool IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) const;
-  /// Preempts the youngest running sequence that is not in the pass, which may be the one that
-  /// needs the pages. False if there is none.
-  bool PreemptYoungest();
-  void Requeue(const SequenceRef& ref);
+  /// Preempts a running sequence that is not in the pass, which may be the one that needs the
+  /// pages. False if there is none.
+  bool Preempt();
+  /// The same for a sequence that has begun, is in the queue, and has completions: it may need more
+  /// pages than it took when it began.
+  bool PreemptQueued();
 
   const proto::PlanLimits& limits_;
+  PassBudget budget_;
   BlockCache cache_;
-  std::deque<SequenceRef> waiting_;   ///< Sequences of jobs that fit one pass, in arrival order.
-  std::deque<LongJob> long_;          ///< Jobs that do not. The first one may have begun.
-  std::vector<SequenceRef> running_;  ///< Sequences that generate completions, in arrival order.
+  FairQueue queue_;
+  std::map<FairQueue::Entry, SequenceRef> waiting_;  ///< What is in the queue.
+  RunningCompletions running_;
+  PageQueue pages_;
+  WaitingClients waiting_clients_;
+  std::map<JobTicket, Clock::time_point> waiting_since_;  ///< When these jobs were submitted.
   std::vector<SequenceRef> in_pass_;  ///< Sequences in the pass in flight, in order of their reads.
-  std::optional<JobTicket> page_waiter_;  ///< The oldest job that found no pages to begin with.
-  bool long_led_last_pass_ = false;
+  PassWork pass_work_;
+  std::uint64_t passes_ = 0;           ///< Passes that were formed.
   bool completions_give_way_ = false;  ///< The next pass is first filled with other rows.
-  std::int64_t waiting_rows_ = 0;      ///< Prompt rows that were in no pass yet.
-  /// When jobs without a row in any pass yet were submitted.
-  std::map<JobTicket, Clock::time_point> waiting_since_;
-  JobSize waiting_size_;                                      ///< What these hold.
-  std::unordered_map<std::string, Waiting> waiting_clients_;  ///< Those of each client.
+  bool may_have_errors_ = false;       ///< Some jobs in the queues may have an error.
+  std::int64_t waiting_rows_ = 0;
   std::int64_t bytes_ = 0;
 };
 

@@ -1,9 +1,7 @@
 #include "coordinator/schedule/scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "coordinator/schedule/active_job.h"
@@ -23,12 +21,6 @@ namespace {
 constexpr std::int64_t kPassesAhead = 4;
 constexpr std::int64_t kBytesAhead = std::int64_t{256} << 20;
 
-/// Weight of the newest pass in the average time of a row.
-constexpr double kNewestShare = 0.2;
-/// A pass of fewer rows, such as a step of a few completions, says little about the time of a
-/// prompt's row.
-constexpr std::int64_t kRowsToMeasure = 32;
-
 }  // namespace
 
 proto::Error Draining() { return {503, "draining", "The server is shutting down.", ""}; }
@@ -42,7 +34,13 @@ struct Scheduler::Step {
 Scheduler::Scheduler(proto::Cluster& cluster, SchedulerOptions options)
     : cluster_(cluster),
       options_(std::move(options)),
-      planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)) {}
+      planner_(std::make_unique<PassPlanner>(cluster.limits(), options_.cached_pages)),
+      admission_({.max_jobs = options_.max_queue,
+                  .max_tokens = options_.max_queue_tokens,
+                  .max_wait_seconds = options_.max_wait_seconds}),
+      model_(options_.time_model) {
+  BoundPasses();
+}
 
 Scheduler::~Scheduler() {
   const std::lock_guard lock(mutex_);
@@ -57,50 +55,46 @@ BlockCacheCounters Scheduler::cache_counters() const {
 SchedulerStatus Scheduler::status() const {
   const std::lock_guard lock(mutex_);
   SchedulerStatus status;
-  planner_->AddStatus(status, Clock::now());
+  planner_->AddStatus(status, options_.now());
   status.passes = passes_;
-  status.last_pass_rows = pass_rows_;
-  status.seconds_per_row = seconds_per_row_;
-  status.predicted_seconds = PredictedSeconds();
+  status.last_pass_rows = planner_->pass_work().rows;
+  status.pass_times = {model_.rates(), bound_seconds_, model_.error()};
   return status;
 }
 
-std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job) const {
-  const std::size_t waiting_jobs = planner_->waiting_jobs();
-  const JobSize& waiting = planner_->waiting_size();
-  std::string message;
-  const auto exceeds = [](std::int64_t before, std::int64_t more, std::int64_t limit) {
-    return std::to_string(before) + " + " + std::to_string(more) + " > " + std::to_string(limit) +
-           ".";
-  };
-  const PassPlanner::Waiting own = planner_->WaitingOf(job.client);
-  const std::int64_t small_tokens = options_.max_queue_tokens / kSmallShare;
-  const bool has_small_share =
-      own.jobs == 0 || (own.jobs < options_.max_queue / kSmallShare &&
-                        own.size.tokens + job.size.tokens <= small_tokens &&
-                        own.size.bytes + job.size.bytes <= small_tokens * kQueueBytesPerToken);
-  const int times = has_small_share ? 2 : 1;
-  const std::int64_t max_tokens = times * options_.max_queue_tokens;
-  const std::int64_t max_bytes = max_tokens * kQueueBytesPerToken;
-  if (waiting_jobs / static_cast<std::size_t>(times) >= options_.max_queue) {
-    message = "Too many requests wait: " + std::to_string(waiting_jobs) + " of at most " +
-              std::to_string(static_cast<std::size_t>(times) * options_.max_queue) + ".";
-  } else if (waiting_jobs == 0) {
-    return std::nullopt;
-  } else if (waiting.tokens + job.size.tokens > max_tokens) {
-    message = "Too many tokens wait: " + exceeds(waiting.tokens, job.size.tokens, max_tokens);
-  } else if (waiting.bytes + job.size.bytes > max_bytes) {
-    message = "Too many bytes wait: " + exceeds(waiting.bytes, job.size.bytes, max_bytes);
-  } else {
+std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, const JobWork& work,
+                                                  std::uint64_t digest) {
+  const Clock::time_point now = options_.now();
+  const ClientId& client = job.path.client;
+  const WaitingClients& waiting = planner_->waiting_clients();
+  const NewJob new_job = {.client = client,
+                          .digest = digest,
+                          .size = job.size,
+                          .forecast = planner_->ForecastFor(job.path, work),
+                          .deadline = job.deadline};
+  double pass_seconds = 0;
+  if (planner_->is_pass_in_flight()) {
+    const std::chrono::duration<double> elapsed = now - pass_began_;
+    pass_seconds = std::max(model_.Seconds(planner_->pass_work()) - elapsed.count(), 0.0);
+  }
+  QueueState queue = {.all = waiting.all(),
+                      .of_address = waiting.OfAddress(client),
+                      .of_connection = waiting.OfConnection(client),
+                      .forecast = planner_->LongestForecast()};
+  queue.forecast.pass_seconds = pass_seconds;
+  if (admission_.IsAdmitted(new_job, queue, now)) {
     return std::nullopt;
   }
-  return proto::Error{429, "queue_full", std::move(message), "", RetryAfterSeconds()};
+  queue.forecast = planner_->ForecastFor(job.path);
+  queue.forecast.pass_seconds = pass_seconds;
+  return admission_.Fault(new_job, queue, now);
 }
 
 Scheduler::Ticket Scheduler::Submit(Job job) {
-  const auto active = std::make_shared<ActiveJob>(std::move(job), limits());
+  const std::uint64_t digest = DigestOf(job.sequences);
+  const auto active = std::make_shared<ActiveJob>(std::move(job), limits(), options_.now());
   if (active->sequences.empty()) {
-    active->finished = Clock::now();
+    active->finished = options_.now();
     active->CallDone();
     return kNoTicket;
   }
@@ -108,15 +102,16 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
   Step step;
   {
     std::unique_lock lock(mutex_);
-    active->error = QueueFault(*active);
+    const JobWork work = planner_->Measure(active);
+    active->error = QueueFault(*active, work, digest);
     if (active->error) {
       lock.unlock();
-      active->finished = Clock::now();
+      active->finished = options_.now();
       active->CallDone();
       return kNoTicket;
     }
     active->ticket = next_ticket_++;
-    planner_->Add(active);
+    planner_->Add(active, work);
     if (planner_->is_pass_in_flight()) {
       return active->ticket;
     }
@@ -149,21 +144,20 @@ void Scheduler::DropIf(const std::function<bool(const ActiveJob&)>& condition,
         job.error = error;
       }
     });
-    step.done = planner_->TakeDropped(Clock::now());
+    step.done = planner_->TakeDropped(options_.now());
     ++running_steps_;
   }
   Run(std::move(step));
 }
 
 void Scheduler::FormPass(Step& step) {
-  const Clock::time_point now = Clock::now();
+  const Clock::time_point now = options_.now();
   for (JobPointer& job : planner_->TakeDropped(now)) {
     step.done.push_back(std::move(job));
   }
   step.plan = planner_->FormPass(now);
   if (step.plan) {
     pass_began_ = now;
-    pass_rows_ = static_cast<std::int64_t>(step.plan->tokens.size());
     pass_sequences_ = static_cast<std::int64_t>(planner_->sequences_in_pass());
   }
 }
@@ -190,10 +184,11 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
   Step step;
   {
     const std::lock_guard lock(mutex_);
-    const Clock::time_point now = Clock::now();
+    const Clock::time_point now = options_.now();
     const std::chrono::duration<double> took = now - pass_began_;
-    MeasureSpeed(took.count());
-    step.ended = {pass_rows_, pass_sequences_, took.count()};
+    model_.Observe(planner_->pass_work(), took.count());
+    BoundPasses();
+    step.ended = {planner_->pass_work().rows, pass_sequences_, took.count()};
     ++passes_;
     step.done = planner_->PassDone(rows, now);
     FormPass(step);
@@ -202,23 +197,10 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
   Run(std::move(step));
 }
 
-void Scheduler::MeasureSpeed(double seconds) {
-  if (pass_rows_ < kRowsToMeasure && seconds_per_row_ != 0) {
-    return;
-  }
-  const double seconds_per_row =
-      seconds / static_cast<double>(std::max<std::int64_t>(pass_rows_, 1));
-  seconds_per_row_ = seconds_per_row_ == 0
-                         ? seconds_per_row
-                         : seconds_per_row_ * (1 - kNewestShare) + seconds_per_row * kNewestShare;
-}
-
-double Scheduler::PredictedSeconds() const {
-  return static_cast<double>(planner_->waiting_rows()) * seconds_per_row_;
-}
-
-std::int64_t Scheduler::RetryAfterSeconds() const {
-  return static_cast<std::int64_t>(std::clamp(std::ceil(PredictedSeconds()), 1.0, 60.0));
+void Scheduler::BoundPasses() {
+  const PassRates rates = model_.rates();
+  bound_seconds_ = model_.BoundedSeconds(options_.max_pass_seconds, limits().max_rows);
+  planner_->SetBudget({rates, std::max(bound_seconds_ - rates.overhead, 0.0)});
 }
 
 bool Scheduler::IsIdle() const {

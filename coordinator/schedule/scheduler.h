@@ -10,7 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include "coordinator/schedule/admission.h"
 #include "coordinator/schedule/job.h"
+#include "coordinator/schedule/pass_time_model.h"
 #include "proto/base/error.h"
 #include "proto/plan/cluster.h"
 
@@ -18,20 +20,12 @@ namespace scorecast::coordinator {
 
 struct ActiveJob;
 struct BlockCacheCounters;
+struct JobWork;
 struct SchedulerStatus;
 class PassPlanner;
 
 /// The 503 of a request that arrives, or still waits, while the server shuts down.
 proto::Error Draining();
-
-/// SchedulerOptions::max_queue_tokens, times this, is the upper bound on the bytes of the jobs that
-/// wait for their first pass. Only jobs with many labels, or with items of very few tokens, reach
-/// it first.
-inline constexpr std::int64_t kQueueBytesPerToken = 256;
-
-/// A client has few of the waiting jobs if, with a further one, it has at most this part of all
-/// bounds of the queue, or if it has no other.
-inline constexpr int kSmallShare = 16;
 
 /// A pass that has ended.
 struct PassSummary {
@@ -46,12 +40,21 @@ struct SchedulerOptions {
   /// Upper bound on the tokens of these jobs. What the sequences of a job share counts once. A
   /// further job gets a 429, unless no other waits. Also bounds their bytes: see
   /// kQueueBytesPerToken.
-  /// For a client that has few of the waiting jobs (see kSmallShare), these bounds are twice as
-  /// large, so that a client that fills the queue does not keep the others out of it.
+  /// For clients that have few of the waiting jobs, these bounds are larger: see Admission.
   std::int64_t max_queue_tokens =
       std::numeric_limits<std::int64_t>::max() / (2 * kQueueBytesPerToken);
+  /// A job that is predicted to wait longer, or beyond its deadline, gets a 429. If it is not set,
+  /// no job is refused because of a prediction.
+  std::optional<double> max_wait_seconds = std::nullopt;
   /// Upper bound on the pages of K/V that stay cached while no sequence uses them.
   std::int32_t cached_pages = 0;
+  /// Upper bound on the predicted time of a pass, in seconds. It is soft: see Scheduler.
+  double max_pass_seconds = std::numeric_limits<double>::infinity();
+  /// Predicts the time of passes, from what calibration passes took. The scheduler goes on from a
+  /// copy.
+  PassTimeModel time_model;
+  /// The current time, of jobs and passes. May be called on any thread.
+  std::function<Clock::time_point()> now = [] { return Clock::now(); };
   /// Called after each pass, on the computing thread and without a lock. Must return soon.
   std::function<void(const PassSummary&)> on_pass = [](const PassSummary&) {};
 };
@@ -59,20 +62,26 @@ struct SchedulerOptions {
 /// Packs waiting sequences into passes, one pass in flight. It has no thread of its own: a pass is
 /// formed when a job arrives while none is in flight, and when one ends.
 ///
-/// Order: first come, first served, sequence by sequence. A sequence that does not fit into the
-/// rest of a pass waits for the next one, and later ones may fill that rest. (This is first fit: no
-/// sequence is computed later than in a strict queue.) Jobs that need several passes have a queue
-/// of their own, and are computed one at a time. Passes alternate between the two queues; each
-/// queue fills what the other leaves free. A sequence longer than a pass is computed in parts.
+/// Order: clients share the predicted time of passes, by FairQueue. Within a flow, which is jobs of
+/// one connection with one priority and about one size, it is first come, first served. A sequence
+/// that does not fit into the rest of a pass is among the first in the next one, and others may
+/// fill that rest. Neither kind of limit of a pass is exceeded by what fills it: PlanLimits, and
+/// the time of SchedulerOptions::max_pass_seconds. Only one sequence of a pass may take it beyond
+/// its time.
+///
+/// A sequence that takes longer than a pass may is computed in parts. Those that are computed in
+/// parts take turns, of a quarter of a pass, with everything else that waits. One that is alone has
+/// all turns, that is the whole pass.
 ///
 /// Running completions get a row each in every pass. While other rows wait, completions take at
-/// most half of its rows. If the next sequence in line does not fit beside the running completions,
-/// it goes first in the following pass. Completions therefore never give way twice in a row.
+/// most half of its rows and time. If the next sequence in line does not fit beside the running
+/// completions, it goes first in the following pass. Completions therefore never give way twice in
+/// a row. If not all of them fit, clients and their completions take turns.
 ///
-/// A sequence that needs pages of its own (because it has completions, or is longer than a pass)
-/// begins when enough are free, in order of arrival. Sequences that need none do not wait for it.
-/// If a running completion finds no free page, the youngest one is preempted: it gives its pages
-/// back, and its rows are computed again when its turn comes.
+/// A sequence that needs pages of its own (because it has completions, or is computed in parts)
+/// begins when enough are free: see PageQueue. Sequences that need none do not wait for it. If a
+/// running completion finds no free page, one is preempted: the youngest of the client that was
+/// served most. It gives its pages back, and its rows are computed again when its turn comes.
 ///
 /// None of this changes a score.
 ///
@@ -119,13 +128,13 @@ class Scheduler {
   struct Step;
 
   // These are called with `mutex_` held.
-  /// The 429 of a job for which the queue has no room.
-  std::optional<proto::Error> QueueFault(const ActiveJob& job) const;
+  /// The 429 of a job that is not admitted.
+  std::optional<proto::Error> QueueFault(const ActiveJob& job, const JobWork& work,
+                                         std::uint64_t digest);
   void FormPass(Step& step);
-  void MeasureSpeed(double seconds);
+  /// Bounds the passes that are formed from now on by what the model predicts.
+  void BoundPasses();
   bool IsIdle() const;
-  double PredictedSeconds() const;
-  std::int64_t RetryAfterSeconds() const;
 
   // These are called without it.
   /// Sets the error of unfinished jobs that meet the condition, and drops those with no rows in the
@@ -140,13 +149,14 @@ class Scheduler {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<PassPlanner> planner_;
+  Admission admission_;
   Ticket next_ticket_ = kNoTicket + 1;
   int running_steps_ = 0;  ///< Steps that have left the lock and are not finished.
   Clock::time_point pass_began_;
-  std::int64_t pass_rows_ = 0;
   std::int64_t pass_sequences_ = 0;
-  std::int64_t passes_ = 0;     ///< Passes that are done.
-  double seconds_per_row_ = 0;  ///< Of recent passes; 0 before the first.
+  std::int64_t passes_ = 0;  ///< Passes that are done.
+  PassTimeModel model_;
+  double bound_seconds_ = 0;  ///< Upper bound on the predicted time of a pass.
 };
 
 }  // namespace scorecast::coordinator

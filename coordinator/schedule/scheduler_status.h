@@ -1,10 +1,22 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/pass_work.h"
 
 namespace scorecast::coordinator {
+
+/// What passes are expected to take.
+struct PassTimes {
+  PassRates rates;
+  /// Upper bound on the time of a pass: see PassTimeModel::BoundedSeconds. Infinite if there is
+  /// none.
+  double bound_seconds = std::numeric_limits<double>::infinity();
+  /// Median relative error of recent predictions: see PassTimeModel::error.
+  double error = 0;
+};
 
 /// What the scheduler does at one moment.
 struct SchedulerStatus {
@@ -19,9 +31,10 @@ struct SchedulerStatus {
   std::int64_t running_completions = 0;  ///< Sequences that generate completions.
   std::int64_t passes = 0;               ///< Passes that are done.
   std::int64_t last_pass_rows = 0;       ///< Rows of the pass in flight, or of the last one.
-  double seconds_per_row = 0;            ///< Average of recent passes; 0 before the first.
-  /// Expected time of computing `waiting_rows`; 0 before the first pass.
+  /// Predicted time of the waiting rows, without those that were in the cache when they were
+  /// submitted.
   double predicted_seconds = 0;
+  PassTimes pass_times;
   BlockCacheCounters cache;
 };
 

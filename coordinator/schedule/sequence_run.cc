@@ -6,6 +6,7 @@
 #include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/capacity.h"
 #include "coordinator/schedule/pass_builder.h"
+#include "coordinator/schedule/sequence_work.h"
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
@@ -138,11 +139,11 @@ void SequenceRun::PlaceReads() {
   }
 }
 
-void SequenceRun::Begin() {
+void SequenceRun::Begin(std::int64_t spare_pages) {
   if (state_ == State::kWaiting) {
     // A sequence without reads is not looked up. If all of it were cached, a pass would have
     // nothing to compute.
-    pages_.Open(/*look_up=*/!score_reads_.empty() || !completions_.empty());
+    pages_.Open(/*look_up=*/!score_reads_.empty() || !completions_.empty(), spare_pages);
     state_ = State::kPrefill;
   }
   PlaceReads();
@@ -150,19 +151,9 @@ void SequenceRun::Begin() {
 
 SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare_pages) {
   const bool begins = state_ == State::kWaiting;
-  Begin();
-  PassCost cost;
-  std::vector<std::int32_t> ends;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const SequencePart& part = parts_[i];
-    ends.push_back(pages_.is_left(i) ? part.rows() : kUntouched);
-    cost.rows += RowsTo(i, part.rows());
-    cost += ReadsTo(i, part.rows());
-    if (pages_.stored(i) < part.rows() && !(takes_several_passes_ && part.must_be_kept)) {
-      cost.kv_rows += KvRows(part.rows() - PageBegin(pages_.stored(i)));
-    }
-  }
-  const bool fits = cost.FitsInto(pass.room());
+  Begin(spare_pages);
+  const Part part = PartTo(AllEnds());
+  const bool fits = part.cost.FitsInto(pass.room()) && pass.HasTimeFor(part.work);
   if (!fits || (takes_several_passes_ && !pages_.Reserve(begins ? spare_pages : 0))) {
     if (begins) {
       ReleasePages();
@@ -170,7 +161,7 @@ SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare
     return fits ? Outcome::kNoPages : Outcome::kNoRoom;
   }
   pages_.CopyOverlaps(pass);
-  Emit(pass, ends);
+  Emit(pass, part.ends);
   return Outcome::kAdded;
 }
 
@@ -179,23 +170,78 @@ SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t max_ro
   if (std::min(pass.rows(), max_rows) == 0) {
     return Outcome::kNoRoom;
   }
-  const bool begins = state_ == State::kWaiting;
-  Begin();
-  if (!pages_.Reserve(begins ? spare_pages : 0)) {
-    if (begins) {
-      ReleasePages();
-    }
+  if (!TakePages(pass, spare_pages)) {
     return Outcome::kNoPages;
   }
-  pages_.CopyOverlaps(pass);
-  Emit(pass, EndsInPart(pass, max_rows));
+  AddPart(pass, NextPart(pass.room(), max_rows));
   return is_in_pass() ? Outcome::kAdded : Outcome::kNoRoom;
 }
 
-std::vector<std::int32_t> SequenceRun::EndsInPart(const PassBuilder& pass,
-                                                  std::int64_t max_rows) const {
-  PassCost room = pass.room();
-  room.rows = std::min(room.rows, max_rows);
+bool SequenceRun::TakePages(PassBuilder& pass, std::int64_t spare_pages) {
+  const bool begins = state_ == State::kWaiting;
+  Begin(spare_pages);
+  if (!pages_.Reserve(spare_pages)) {
+    if (begins) {
+      ReleasePages();
+    }
+    return false;
+  }
+  pages_.CopyOverlaps(pass);
+  return true;
+}
+
+SequenceRun::Part SequenceRun::NextPart(const PassCost& room, std::int64_t max_rows) const {
+  PassCost within = room;
+  within.rows = std::min(within.rows, max_rows);
+  return PartTo(EndsWithin(within));
+}
+
+void SequenceRun::AddPart(PassBuilder& pass, const Part& part) { Emit(pass, part.ends); }
+
+std::int64_t SequenceRun::RowsWithin(double seconds, const PassRates& rates) const {
+  KeyCount count;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const SequencePart& part = parts_[i];
+    const std::int64_t before = count.Next(part.segment.kind, part.segment.continues, part.rows());
+    if (pages_.is_left(i)) {
+      return scorecast::coordinator::RowsWithin(seconds, rates, before + pages_.stored(i));
+    }
+  }
+  return 0;
+}
+
+PassWork SequenceRun::WorkLeft() const { return PartTo(AllEnds()).work; }
+
+std::vector<std::int32_t> SequenceRun::AllEnds() const {
+  std::vector<std::int32_t> ends;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    ends.push_back(pages_.is_left(i) ? parts_[i].rows() : kUntouched);
+  }
+  return ends;
+}
+
+SequenceRun::Part SequenceRun::PartTo(std::vector<std::int32_t> ends) const {
+  Part to;
+  KeyCount count;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const SequencePart& part = parts_[i];
+    const std::int32_t end = std::max(ends[i], pages_.stored(i));
+    const std::int64_t before = count.Next(part.segment.kind, part.segment.continues, end);
+    const std::int64_t rows = RowsTo(i, ends[i]);
+    to.work.keys += KeyCount::Keys(before, end - rows, end);
+    to.cost.rows += rows;
+    to.cost += ReadsTo(i, ends[i]);
+    if (ends[i] > pages_.stored(i) && !(takes_several_passes_ && part.must_be_kept)) {
+      to.cost.kv_rows += KvRows(part.rows() - PageBegin(pages_.stored(i)));
+    }
+  }
+  to.work.rows = to.cost.rows;
+  to.work.reads = to.cost.reads;
+  to.ends = std::move(ends);
+  return to;
+}
+
+std::vector<std::int32_t> SequenceRun::EndsWithin(PassCost room) const {
   bool has_unseen_chain = false;
   std::vector<std::int32_t> ends(parts_.size(), kUntouched);
   for (std::size_t begin = 0; begin < parts_.size();) {
@@ -264,7 +310,7 @@ void SequenceRun::AddPieces(PassBuilder& pass, std::size_t index, std::int32_t e
     PlanSegment& segment = piece.segment;
     if (const auto page = pages_.PageOf(index, static_cast<std::size_t>(begin / kKvPageRows))) {
       rows = std::min(rows, kKvPageRows);
-      segment.kv = {true, *page * kKvPageRows};
+      segment.kv = {true, *page};
     } else {
       segment.kv = pass.TakePlaces(rows);
     }

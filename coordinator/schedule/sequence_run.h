@@ -9,6 +9,7 @@
 
 #include "coordinator/schedule/capacity.h"
 #include "coordinator/schedule/job.h"
+#include "coordinator/schedule/pass_work.h"
 #include "coordinator/schedule/sequence_pages.h"
 #include "coordinator/schedule/sequence_parts.h"
 #include "proto/plan/forward_plan.h"
@@ -27,8 +28,9 @@ class PassBuilder;
 /// pass also falls back to it when no page is free.
 class SequenceRun {
  public:
-  /// `generations` are those of the sequence. Together they passed CapacityFault. The cache and the
-  /// limits must outlive the run.
+  /// `generations` are those of the sequence. Together they passed CapacityFault. The cache must
+  /// outlive the run. `limits` decide whether the sequence is cut, and which of its K/V must
+  /// outlive a pass; they may be lower than those of passes.
   SequenceRun(proto::PackedSequence sequence, std::vector<Generation> generations, std::string salt,
               BlockCache& cache, const proto::PlanLimits& limits);
 
@@ -40,12 +42,28 @@ class SequenceRun {
     kNoRoom,   ///< The pass has not enough left: nothing was added.
     kNoPages,  ///< No free pages: nothing was added.
   };
-  // A run that begins, or begins again, takes pages only if `spare_pages` more are available.
+  // Pages that a run needs are taken only if `spare_pages` more are available.
 
   /// Adds all rows that are left. They must fit an empty pass.
   Outcome AddWhole(PassBuilder& pass, std::int64_t spare_pages = 0);
   /// Adds the next rows that are left, as many as fit, and at most `max_rows`.
   Outcome AddPart(PassBuilder& pass, std::int64_t max_rows, std::int64_t spare_pages = 0);
+
+  // The same in steps, so that the part can grow while the pass is formed.
+  /// Makes the run ready for parts. False if there are not enough pages.
+  bool TakePages(PassBuilder& pass, std::int64_t spare_pages);
+  /// Rows that a pass may compute, and what they take.
+  struct Part {
+    std::vector<std::int32_t> ends;  ///< [parts]
+    PassCost cost;
+    PassWork work;
+  };
+  /// The next rows that are left, as many as fit, and at most `max_rows`. Perhaps none.
+  Part NextPart(const PassCost& room, std::int64_t max_rows) const;
+  void AddPart(PassBuilder& pass, const Part& part);
+  /// Number of the next rows that take about this long.
+  std::int64_t RowsWithin(double seconds, const PassRates& rates) const;
+
   /// Number of rows that the last Add added.
   std::int64_t added_rows() const { return added_rows_; }
   /// Number of the pass's reads that belong to this run. They follow each other.
@@ -60,6 +78,8 @@ class SequenceRun {
   /// Whether all rows that are left would fit an empty pass if nothing were cached.
   bool FitsEmptyPass() const;
   bool has_rows_left() const;
+  /// What computing all rows that are left takes.
+  PassWork WorkLeft() const;
   /// Whether some completions have not ended.
   bool has_active_completions() const;
   /// Whether all prompt rows were added to passes.
@@ -68,6 +88,8 @@ class SequenceRun {
   bool is_generating() const { return is_prompt_added() && has_rows_left(); }
   /// Whether the run has begun. It then holds the pages that it needs in later passes.
   bool is_under_way() const { return state_ != State::kWaiting; }
+  /// Upper bound on the pages that a run under way holds at any time; 0 if it takes a single pass.
+  std::int64_t needed_pages() const { return pages_.needed_pages(); }
   /// Whether some of its rows are in the pass in flight, or in the one that is being formed.
   bool is_in_pass() const { return added_rows_ > 0; }
   bool is_done() const { return state_ == State::kDone; }
@@ -102,7 +124,7 @@ class SequenceRun {
   };
 
   /// Looks the sequence up if it is waiting, and places the next reads of completions.
-  void Begin();
+  void Begin(std::int64_t spare_pages);
   void PlaceReads();
   /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
   /// that are read, and rows between a read one and the end of its page.
@@ -118,15 +140,18 @@ class SequenceRun {
     const proto::LabelList& labels;
   };
   Wanted WantedOf(const SequencePart::Read& read) const;
-  /// [parts]: the row up to which the pass computes each, or kUntouched.
-  std::vector<std::int32_t> EndsInPart(const PassBuilder& pass, std::int64_t max_rows) const;
+  /// The row up to which the pass computes each part, or kUntouched: for all rows that are left,
+  /// and for as many as fit into `room`.
+  std::vector<std::int32_t> AllEnds() const;
+  std::vector<std::int32_t> EndsWithin(PassCost room) const;
+  Part PartTo(std::vector<std::int32_t> ends) const;
   void Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends);
   void AddPieces(PassBuilder& pass, std::size_t part, std::int32_t end, std::vector<Piece>& pieces);
   void AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t end);
   static std::vector<bool> NeededPieces(const std::vector<Piece>& pieces);
   void TakeToken(Completion& completion, const proto::RowLogits& row);
 
-  const proto::PlanLimits& limits_;
+  const proto::PlanLimits limits_;
   const std::vector<proto::LabelList> label_lists_;
   const proto::BlockWeighting weighting_;
   const std::vector<proto::RowRead> score_reads_;

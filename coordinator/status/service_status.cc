@@ -38,6 +38,13 @@ std::string LineOf(const SchedulerStatus& status) {
          std::to_string(status.cache.asked_tokens) + " tokens found";
 }
 
+std::string PredictionLineOf(const SchedulerStatus& status) {
+  char text[128];
+  std::snprintf(text, sizeof(text), "; predictions are off by %.0f %%; %.2f s of work wait",
+                100 * status.pass_times.error, status.predicted_seconds);
+  return "status: " + TextOf(status.pass_times) + text;
+}
+
 std::string LineOf(const ClientsStatus& status) {
   std::string line = "status: " + std::to_string(status.connections) + " connections from " +
                      std::to_string(status.addresses) + " addresses, " +
@@ -55,8 +62,19 @@ std::string LineOf(const ClientsStatus& status) {
 
 }  // namespace
 
+std::string TextOf(const PassTimes& times) {
+  const std::string bound =
+      std::isfinite(times.bound_seconds)
+          ? "bound " + std::to_string(std::lround(1000 * times.bound_seconds)) + " ms"
+          : "no bound";
+  char text[128];
+  std::snprintf(text, sizeof(text), "%.0f rows/s, %.1f ms of overhead a pass, ",
+                times.rates.row > 0 ? 1 / times.rates.row : 0, 1000 * times.rates.overhead);
+  return text + bound;
+}
+
 std::vector<std::string> LinesOf(const ServiceStatus& status) {
-  std::vector<std::string> lines = {LineOf(status.scheduler)};
+  std::vector<std::string> lines = {LineOf(status.scheduler), PredictionLineOf(status.scheduler)};
   if (status.clients) {
     lines.push_back(LineOf(*status.clients));
   }

@@ -17,7 +17,11 @@ struct ServiceStatus {
   std::optional<ClientsStatus> clients;  ///< nullopt in a batch, which has none.
 };
 
-/// For the log: a line on passes and queue, one on clients if there are any, and one on each rank.
+/// "498 rows/s, 1.2 ms of overhead a pass, bound 200 ms"
+std::string TextOf(const PassTimes& times);
+
+/// For the log: a line on passes and queue, one on the time of passes, one on clients if there are
+/// any, and one on each rank.
 std::vector<std::string> LinesOf(const ServiceStatus& status);
 
 }  // namespace scorecast::coordinator

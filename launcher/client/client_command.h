@@ -13,6 +13,7 @@ namespace scorecast::launcher {
 struct ClientFlags {
   std::string connect;                                          ///< HOST:PORT
   std::optional<std::int64_t> timeout_ms;                       ///< Of the request.
+  std::int64_t priority = 0;                                    ///< Of the request.
   std::chrono::milliseconds timeout = std::chrono::minutes(1);  ///< For the reply.
   bool json = false;                                            ///< Prints the whole response.
 };

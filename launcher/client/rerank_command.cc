@@ -58,6 +58,7 @@ v1::Request ToRequest(const RerankFlags& flags, const std::vector<std::string>& 
   rerank.set_max_tokens_per_doc(flags.max_tokens_per_doc);
   rerank.set_raw_scores(flags.raw_scores);
   rerank.set_return_documents(flags.json);
+  rerank.set_priority(flags.priority);
   if (flags.timeout_ms) {
     rerank.set_timeout_ms(*flags.timeout_ms);
   }

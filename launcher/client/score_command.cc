@@ -34,6 +34,7 @@ v1::Request ToRequest(const ScoreFlags& flags) {
   score.set_temperature(flags.temperature);
   score.set_return_token_logprobs(flags.return_token_logprobs);
   score.set_top_logprobs(flags.top_logprobs);
+  score.set_priority(flags.priority);
   if (flags.timeout_ms) {
     score.set_timeout_ms(*flags.timeout_ms);
   }

@@ -13,8 +13,8 @@ inline constexpr const char* kHttpSocket = "http";
 
 /// The listening sockets that systemd passed to this process (LISTEN_PID, LISTEN_FDS and
 /// LISTEN_FDNAMES, see sd_listen_fds(3)), by name. A single socket is the request socket, unless
-/// its name is kHttpSocket. Removes the variables from the environment. Throws StartupError if a socket is not a
-/// TCP socket that listens, or if a name comes twice.
+/// its name is kHttpSocket. Removes the variables from the environment. Throws StartupError if a
+/// socket is not a TCP socket that listens, or if a name comes twice.
 std::map<std::string, Descriptor> TakeSystemdSockets();
 
 }  // namespace scorecast::launcher

@@ -6,6 +6,7 @@ from unittest import mock
 
 from bench import kernel_sets
 from bench.kernels.tables import KernelFigures, markdown
+from bench.passes.curve import CurveFigures
 from bench.passes.jobs import Layout
 from bench.passes.pass_bench import PassFigures
 from bench.peers.engines import ALL, Bench, EnvironmentIncomplete
@@ -29,6 +30,23 @@ class Passes(unittest.TestCase):
 
     def test_have_no_ratio_without_an_instruction(self):
         self.assertEqual(PassFigures("f32", "300+10x10", Layout(1, 2), operations=100.0, seconds=[2.0]).over_bare(), [])
+
+
+class Curves(unittest.TestCase):
+    def figures(self):
+        """Passes of 10 ms and 1 ms a row: the largest is the best, with 1000 / 1.01 rows/s."""
+        return CurveFigures("f32", Layout(1, 2), {rows: [0.01 + 0.001 * rows] * 3 for rows in (32, 128, 256, 1000)})
+
+    def test_a_bounded_pass_is_interpolated(self):
+        figures = self.figures()
+        self.assertEqual(figures.bounded_rows(0.1001), 90)
+        self.assertAlmostEqual(figures.bounded_share(0.1001), 900 / (1000 / 1.01))
+        self.assertEqual(figures.bounded_rows(0.001), 32)
+        self.assertEqual(figures.bounded_rows(5), 1000)
+        self.assertEqual(figures.bounded_share(5), 1)
+
+    def test_the_smallest_efficient_pass_has_95_percent(self):
+        self.assertEqual(self.figures().efficient_rows(), 256)
 
 
 class KernelSets(unittest.TestCase):

@@ -31,7 +31,7 @@ class ClientV2(RankingTest):
         self.expect_ranking([(result.index, result.relevance_score) for result in response.results], 2)
 
     def test_more_than_there_are(self) -> None:
-        response = self.client.rerank(model="demo", query=QUERY, documents=DOCUMENTS, top_n=100)
+        response = self.client.rerank(model="demo", query=QUERY, documents=DOCUMENTS, top_n=100, priority=999)
         self.expect_ranking([(result.index, result.relevance_score) for result in response.results])
 
     def test_an_error_is_shown(self) -> None:

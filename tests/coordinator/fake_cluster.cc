@@ -105,11 +105,15 @@ std::vector<Owner> Owners(const ForwardPlan& plan) {
 
 }  // namespace
 
-FakeCluster::FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size)
+FakeCluster::FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size,
+                         Computes computes)
     : limits_(limits),
       vocab_size_(vocab_size),
-      kept_(static_cast<std::size_t>(limits.kept_kv_rows)),
-      thread_([this] { Loop(); }) {}
+      kept_(static_cast<std::size_t>(limits.kept_kv_rows)) {
+  if (computes == Computes::kOnOwnThread) {
+    thread_ = std::thread([this] { Loop(); });
+  }
+}
 
 proto::ClusterStatus FakeCluster::Status() const {
   const std::lock_guard lock(mutex_);
@@ -125,7 +129,9 @@ FakeCluster::~FakeCluster() {
     stopping_ = true;
     changed_.notify_all();
   }
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
 }
 
 void FakeCluster::Submit(ForwardPlan plan, PlanDone done) {
@@ -161,6 +167,35 @@ void FakeCluster::ForgetPlans() {
   plans_.clear();
 }
 
+std::optional<ForwardPlan> FakeCluster::next() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty() ? std::nullopt : std::optional(queue_.front().first);
+}
+
+void FakeCluster::ComputeNext() {
+  std::unique_lock lock(mutex_);
+  Check(!queue_.empty(), "a plan was submitted");
+  ComputeFirst(lock);
+}
+
+void FakeCluster::ComputeFirst(std::unique_lock<std::mutex>& lock) {
+  auto [plan, done] = std::move(queue_.front());
+  queue_.pop_front();
+  const auto broken_token = broken_token_;
+  lock.unlock();
+  std::vector<RowLogits> rows = Compute(plan);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (plan.tokens[static_cast<std::size_t>(plan.reads[i].row)] == broken_token) {
+      std::fill(rows[i].label_logits.begin(), rows[i].label_logits.end(),
+                std::numeric_limits<float>::quiet_NaN());
+      rows[i].sum_exp = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  done(std::move(rows));
+  lock.lock();
+  ++plans_done_;
+}
+
 void FakeCluster::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -168,22 +203,14 @@ void FakeCluster::Loop() {
     if (stopping_) {
       return;
     }
-    auto [plan, done] = std::move(queue_.front());
-    queue_.pop_front();
-    const auto broken_token = broken_token_;
-    lock.unlock();
-    std::vector<RowLogits> rows = Compute(plan);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (plan.tokens[static_cast<std::size_t>(plan.reads[i].row)] == broken_token) {
-        std::fill(rows[i].label_logits.begin(), rows[i].label_logits.end(),
-                  std::numeric_limits<float>::quiet_NaN());
-        rows[i].sum_exp = std::numeric_limits<double>::quiet_NaN();
-      }
-    }
-    done(std::move(rows));
-    lock.lock();
-    ++plans_done_;
+    ComputeFirst(lock);
   }
+}
+
+void FakeCluster::CheckKept(std::int32_t first, std::int32_t rows) const {
+  Check(first % proto::kKvGranule == 0, "kept rows begin with a granule");
+  Check(0 <= first && first + KvRows(rows) <= limits_.kept_kv_rows, "kept rows exist");
+  Check(first % proto::kKvPageRows + rows <= proto::kKvPageRows, "kept rows lie in one page");
 }
 
 void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
@@ -209,15 +236,18 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
   std::vector<bool> kept_written(static_cast<std::size_t>(limits_.kept_kv_rows));
   std::vector<bool> pass_written(static_cast<std::size_t>(limits_.pass_kv_rows));
   for (const proto::KvCopy& copy : plan.copies) {
-    Check(0 < copy.rows && copy.rows <= proto::kKvPageRows, "a copy is of a page's rows");
-    Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0, "pages");
-    for (const std::int32_t page : {copy.from, copy.to}) {
-      Check(0 <= page && page + proto::kKvPageRows <= limits_.kept_kv_rows,
-            "a copy lies in the kept rows");
+    Check(0 < copy.rows, "rows of a copy");
+    for (const std::int32_t first : {copy.from, copy.to}) {
+      CheckKept(first, copy.rows);
     }
     for (std::int32_t row = 0; row < copy.rows; ++row) {
       Check(!kept_written[static_cast<std::size_t>(copy.to + row)], "copies overlap");
       kept_written[static_cast<std::size_t>(copy.to + row)] = true;
+    }
+  }
+  for (const proto::KvCopy& copy : plan.copies) {
+    for (std::int32_t row = 0; row < KvRows(copy.rows); ++row) {
+      Check(!kept_written[static_cast<std::size_t>(copy.from + row)], "copies of copies");
     }
   }
   std::int64_t computed = 0;
@@ -228,9 +258,10 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
             "rows");
       Check(segment.compute_end > 0, "no empty segment");
       Check(segment.kv.kept || segment.stored == 0, "only kept rows are stored by earlier passes");
-      Check(segment.kv.first % (segment.kv.kept ? proto::kKvPageRows : proto::kKvGranule) == 0,
-            "place");
-      Check(!segment.kv.kept || segment.compute_end <= proto::kKvPageRows, "a page's rows");
+      Check(segment.kv.first % proto::kKvGranule == 0, "place");
+      if (segment.kv.kept) {
+        CheckKept(segment.kv.first, segment.compute_end);
+      }
       computed += segment.computed();
       std::vector<bool>& written = segment.kv.kept ? kept_written : pass_written;
       const std::int32_t end = segment.kv.first + KvRows(segment.compute_end);

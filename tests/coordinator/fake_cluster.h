@@ -21,7 +21,13 @@ namespace scorecast::coordinator {
 /// wrong numbers.
 class FakeCluster : public proto::Cluster {
  public:
-  FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size);
+  enum class Computes {
+    kOnOwnThread,  ///< Plans are computed on a thread of the cluster, as soon as possible.
+    kWhenTold,     ///< ComputeNext computes them. All calls come from one thread.
+  };
+
+  FakeCluster(const proto::PlanLimits& limits, std::int64_t vocab_size,
+              Computes computes = Computes::kOnOwnThread);
   ~FakeCluster() override;
 
   void Submit(proto::ForwardPlan plan, PlanDone done) override;
@@ -32,6 +38,11 @@ class FakeCluster : public proto::Cluster {
   /// Submitted plans wait until Release is called.
   void Hold();
   void Release();
+
+  /// With kWhenTold: the plan to be computed next, if there is one.
+  std::optional<proto::ForwardPlan> next() const;
+  /// With kWhenTold: computes that plan and calls its `done`.
+  void ComputeNext();
 
   /// From now on rows of this token give NaN.
   void BreakToken(proto::TokenId token);
@@ -49,8 +60,13 @@ class FakeCluster : public proto::Cluster {
   using Store = std::vector<StoredRow>;
 
   void Loop();
+  /// Computes the plan that was submitted first, and calls its `done`. `lock`, which is held, is
+  /// released meanwhile.
+  void ComputeFirst(std::unique_lock<std::mutex>& lock);
   std::vector<proto::RowLogits> Compute(const proto::ForwardPlan& plan);
   void CheckPlan(const proto::ForwardPlan& plan) const;
+  /// Checks that `rows` kept rows from `first` on lie in whole granules of one page.
+  void CheckKept(std::int32_t first, std::int32_t rows) const;
 
   const proto::PlanLimits limits_;
   const std::int64_t vocab_size_;

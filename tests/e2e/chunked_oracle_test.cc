@@ -11,6 +11,7 @@
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/e2e/socket_transport.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/random_checkpoint.h"
@@ -183,24 +184,27 @@ TEST_F(ChunkedOracle, RandomPromptsOnAnyRanksWithAndWithoutACache) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
     // A pass takes 32 tokens, fewer than most of the prompts have.
-    const auto run_with = [&](const std::string& megabytes) {
-      return RunRequests(
-          {dir_, {"--max-batch-tokens", "32", "--kv-cache-mb", megabytes}, ranks, "f32"},
-          requests_);
+    const auto command_with = [&](const std::string& megabytes) {
+      return BatchCommand{
+          dir_, {"--max-batch-tokens", "32", "--kv-cache-mb", megabytes}, ranks, "f32"};
     };
-    const BatchRun fresh = run_with("0");
-    const BatchRun cached = run_with("8");
+    const BatchRun fresh = RunRequests(command_with("0"), requests_);
+    const BatchRun cached = RunRequests(command_with("8"), requests_);
+    // Requests in flight together may be computed in another order than they were sent in.
+    const BatchRun in_turn = RunInTurn(command_with("8"), requests_);
     ASSERT_EQ(fresh.exit_code, 0) << fresh.err;
     ASSERT_EQ(cached.exit_code, 0) << cached.err;
+    ASSERT_EQ(in_turn.exit_code, 0) << in_turn.err;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       SCOPED_TRACE("request " + std::to_string(i));
       const Prompt& prompt = prompts_[i % kPrompts];
       EXPECT_EQ(cached.StableResponse(i), fresh.StableResponse(i));
+      EXPECT_EQ(in_turn.StableResponse(i), fresh.StableResponse(i));
       EXPECT_EQ(fresh.CachedTokens(i), 0);
       if (i < kPrompts) {
         ExpectResponse(cached.Body(i), prompt);
       } else {
-        EXPECT_EQ(cached.CachedTokens(i), prompt.CacheableTokens());
+        EXPECT_EQ(in_turn.CachedTokens(i), prompt.CacheableTokens());
       }
     }
   }

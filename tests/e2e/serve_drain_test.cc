@@ -66,9 +66,14 @@ void SendMany(Client& client) {
 
 // Passes take a few milliseconds, so most requests are still queued when a signal comes. The queue
 // has room for all of them.
-const std::vector<std::string> kShortPasses = {"--max-batch-tokens",       "512",
-                                               "--max-multi-item-seq-len", "20000",
-                                               "--max-queue-tokens",       "5000000"};
+const std::vector<std::string> kShortPasses = {"--max-batch-tokens",
+                                               "512",
+                                               "--max-multi-item-seq-len",
+                                               "20000",
+                                               "--max-queue-tokens",
+                                               "5000000",
+                                               "--max-wait-ms",
+                                               "0"};
 
 void ExpectStopped(const ProcessResult& result) {
   EXPECT_FALSE(result.timed_out);

@@ -66,6 +66,30 @@ TEST(ServeQueue, RefusesMoreThanItsLimitWithARetryTime) {
   EXPECT_EQ(ScoresOf(client->Call(HeavyRequest(0))), expected) << "there is room again";
 }
 
+TEST(ServeQueue, RefusesWhatWouldWaitTooLongUntilTheTimeThatItTells) {
+  const Service service(NumberedCommand(2, {"--max-wait-ms", "300"}));
+  const auto client = service.Connect();
+  const Scores expected = ScoresOf(client->Call(HeavyRequest(0)));
+  constexpr std::uint64_t kRequests = 60;
+  for (std::uint64_t i = 0; i < kRequests; ++i) {
+    client->Send(HeavyRequest(i));
+  }
+  std::uint64_t refused = 0;
+  for (const auto& [id, response] : ReceiveAll(*client, kRequests)) {
+    if (response.has_score()) {
+      EXPECT_EQ(ScoresOf(response), expected);
+      continue;
+    }
+    ++refused;
+    EXPECT_EQ(response.error().code(), 429);
+    EXPECT_EQ(response.error().reason(), "wait_too_long") << response.error().message();
+    EXPECT_GE(response.error().retry_after_seconds(), 1);
+  }
+  EXPECT_GE(refused, 1U);
+  EXPECT_LE(refused, kRequests - 1);
+  EXPECT_EQ(ScoresOf(client->Call(HeavyRequest(0))), expected);
+}
+
 TEST(ServeQueue, RefusesMoreTokensThanItsLimitButNoRequestAlone) {
   const Service service(NumberedCommand(2, {"--max-queue-tokens", "100"}));
   const auto client = service.Connect();
@@ -76,7 +100,7 @@ TEST(ServeQueue, RefusesMoreTokensThanItsLimitButNoRequestAlone) {
   }
 }
 
-TEST(ServeQueue, ADeadlineThatPassesInTheQueueIsA504) {
+TEST(ServeQueue, ADeadlineThatPassesInTheQueueIsAnError) {
   constexpr std::uint64_t kRequests = 10;
   const Service service(NumberedCommand(2));
   const auto client = service.Connect();
@@ -98,8 +122,9 @@ TEST(ServeQueue, ADeadlineThatPassesInTheQueueIsA504) {
     } else if (id >= 200 || response.has_score()) {
       EXPECT_EQ(ScoresOf(response), expected) << response.error().message();
     } else {
-      EXPECT_EQ(response.error().code(), 504);
-      EXPECT_EQ(response.error().reason(), "deadline_passed");
+      const bool is_refused = response.error().code() == 429;
+      EXPECT_EQ(response.error().code(), is_refused ? 429 : 504);
+      EXPECT_EQ(response.error().reason(), is_refused ? "deadline_too_close" : "deadline_passed");
       EXPECT_EQ(response.error().param(), "timeout_ms");
       ++late;
     }

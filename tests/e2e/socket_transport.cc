@@ -98,6 +98,8 @@ void SetField(const std::string& name, const json& value, v1::ScoreRequest& scor
     score.set_max_new_tokens(value.get<std::int64_t>());
   } else if (name == "timeout_ms" && value.is_number_integer()) {
     score.set_timeout_ms(value.get<std::int64_t>());
+  } else if (name == "priority" && value.is_number_integer()) {
+    score.set_priority(value.get<std::int64_t>());
   } else if (name == "model" && value.is_string()) {
     score.set_model(value.get<std::string>());
   } else if (name == "cache_salt" && value.is_string()) {

@@ -25,7 +25,7 @@ const std::vector<json> kOptions = {
     {{"return_token_logprobs", true}},
     {{"top_logprobs", 50}},
     {{"return_token_logprobs", true}, {"top_logprobs", 3}, {"model", "a name"}},
-    {{"item_first", true}, {"timeout_ms", 600000}},
+    {{"item_first", true}, {"timeout_ms", 600000}, {"priority", -3}},
     {{"label_token_ids", {{3}, {42, 500}, {500, 3, 42}}}}};
 
 const std::vector<json> kFaults = {{{"max_new_tokens", 1}},

@@ -152,6 +152,7 @@ std::vector<Fault> FaultsOfIds() {
        "top_logprobs",
        "-1"},
       {"timeout 0", {{"timeout_ms", 0}}, "timeout_out_of_range", "timeout_ms", "0"},
+      {"priority 11", {{"priority", 11}}, "priority_out_of_range", "priority", "11"},
       {"an id past the vocabulary",
        {{"items", {{1}, {720}}}},
        "token_out_of_vocabulary",

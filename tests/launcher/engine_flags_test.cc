@@ -42,8 +42,9 @@ TEST(FeaturesFromFlag, AKernelSetTakesOtherFeaturesAway) {
 
 TEST(FeaturesFromFlag, NamesWhatTheCpuLacks) {
   EXPECT_EQ(Fault("avx2", {}), "--kernel avx2: this CPU has no AVX2; its best kernels are generic");
-  EXPECT_EQ(Fault("avx512_vnni", kHaswell),
-            "--kernel avx512_vnni: this CPU has no AVX-512, AVX512-VNNI; its best kernels are avx2");
+  EXPECT_EQ(
+      Fault("avx512_vnni", kHaswell),
+      "--kernel avx512_vnni: this CPU has no AVX-512, AVX512-VNNI; its best kernels are avx2");
   EXPECT_EQ(Fault("avx512", kAlderLake),
             "--kernel avx512: this CPU has no AVX-512; its best kernels are avx2_vnni");
   EXPECT_EQ(Fault("avx2_vnni", kZen4),

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "coordinator/request/item_packing.h"
-#include "coordinator/schedule/block_cache.h"
 #include "coordinator/schedule/pass_builder.h"
 #include "coordinator/schedule/sequence_run.h"
 
@@ -108,16 +107,22 @@ std::vector<std::vector<RowLogits>> Engine::RunTogether(
 
 std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence) {
   coordinator::BlockCache pages(limits_.kept_kv_rows / proto::kKvPageRows, 0);
-  coordinator::SequenceRun run(sequence, {}, "", pages, limits_);
+  return RunInParts(sequence, pages, limits_);
+}
+
+std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence,
+                                          coordinator::BlockCache& cache,
+                                          const proto::PlanLimits& limits) {
+  coordinator::SequenceRun run(sequence, {}, "", cache, limits);
   while (!run.is_done()) {
-    coordinator::PassBuilder pass(limits_);
-    if (run.AddPart(pass, limits_.max_rows) != coordinator::SequenceRun::Outcome::kAdded) {
+    coordinator::PassBuilder pass(limits);
+    if (run.AddPart(pass, limits.max_rows) != coordinator::SequenceRun::Outcome::kAdded) {
       throw std::logic_error("the test's sequence does not fit the engine");
     }
     std::vector<RowLogits> rows = Run(std::move(pass).Take());
     rows.resize(run.reads_in_pass());  // Ranks other than 0 have no rows.
     run.Take(rows);
-    pages.PassDone();
+    cache.PassDone();
   }
   return is_root() ? std::move(run.results()) : std::vector<RowLogits>();
 }

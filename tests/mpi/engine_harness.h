@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/schedule/block_cache.h"
 #include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
@@ -76,6 +77,10 @@ class Engine {
   /// Computes one sequence in as many passes as the limits require: [reads]; empty on ranks other
   /// than 0.
   std::vector<proto::RowLogits> RunInParts(const proto::PackedSequence& sequence);
+  /// The same with a cache, in passes within `limits`, which are the engine's or lower ones.
+  std::vector<proto::RowLogits> RunInParts(const proto::PackedSequence& sequence,
+                                           coordinator::BlockCache& cache,
+                                           const proto::PlanLimits& limits);
 
  private:
   proto::ModelConfig config_;

@@ -101,8 +101,8 @@ constexpr std::array kCompletionFields = std::to_array<Field>({
      .default_json = "false"},
 });
 
-constexpr std::array kFields =
-    Joined(kPromptFields, kScoringFields, kLabelFields, kCompletionFields, kOptionFields);
+constexpr std::array kFields = Joined(kPromptFields, kScoringFields, kLabelFields,
+                                      kCompletionFields, kOptionFields, kPriorityField);
 
 constexpr std::string_view kLengthHint = "Give max_new_tokens.";
 constexpr std::string_view kChatHint = "Give prompt, or system_prompt, chunks and question.";

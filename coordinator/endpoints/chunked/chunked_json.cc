@@ -63,6 +63,7 @@ Expected<ChunkedRequest> ChunkedRequestFromJson(const nlohmann::json& body) {
   ReadScoring(reader, request);
   ReadGeneration(reader, request);
   reader.ReadOptions(request);
+  reader.ReadPriority(request);
   if (reader.error()) {
     return Unexpected(*std::move(reader.error()));
   }

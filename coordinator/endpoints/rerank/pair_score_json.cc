@@ -49,7 +49,7 @@ constexpr std::array kFields = Joined(
          .description = "Whether documents that are too long are cut. False: they are refused.",
          .default_json = "true"},
     }),
-    kRelevanceFields, kOptionFields);
+    kRelevanceFields, kOptionFields, kPriorityField);
 
 /// Reads the one of the names that is given, and says which.
 std::vector<std::string> ReadOneOf(std::span<const std::string_view> names,
@@ -100,6 +100,7 @@ proto::Expected<PairScoreRequest> PairScoreRequestFromJson(const nlohmann::json&
   request.documents = ReadOneOf(kDocumentNames, body, reader, request.documents_field);
   request.relevance = ReadRelevance(reader, /*truncate_if_absent=*/true);
   reader.ReadOptions(request);
+  reader.ReadPriority(request);
   if (reader.error()) {
     return proto::Unexpected(*std::move(reader.error()));
   }

@@ -1,6 +1,8 @@
 #include "coordinator/endpoints/rerank/rerank_json.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -13,6 +15,10 @@
 
 namespace scorecast::coordinator {
 namespace {
+
+/// Cohere's clients send priorities from 0, the default, to this one. There, too, a lower number is
+/// sooner.
+constexpr std::int64_t kMaxCoherePriority = 999;
 
 constexpr std::array kQuery = std::to_array<Field>({
     {.name = "query",
@@ -45,6 +51,14 @@ constexpr std::array kRerankFields = Joined(
          .type = FieldType::kBoolOrString,
          .description = "Whether documents that are too long are cut. False: they are refused.",
          .default_json = "true"},
+        {.name = "priority",
+         .type = FieldType::kInteger,
+         .description = "A lower number is computed sooner. Each step down is a 1.25 times larger "
+                        "share of the server's time. Cohere's values up to 999 are accepted; "
+                        "those above 10 mean 10.",
+         .default_json = "0",
+         .minimum = kMinPriority,
+         .maximum = kMaxCoherePriority},
     }),
     kRelevanceFields, kOptionFields);
 
@@ -64,7 +78,7 @@ constexpr std::array kTeiFields = Joined(
          .description = "Whether documents that are too long are cut. False: they are refused.",
          .default_json = "false"},
     }),
-    kRelevanceFields, kOptionFields);
+    kRelevanceFields, kOptionFields, kPriorityField);
 
 constexpr std::array kRerankRefused =
     Joined(std::to_array<RefusedField>({
@@ -170,6 +184,10 @@ proto::Expected<RerankRequest> RerankRequestFromJson(const nlohmann::json& body)
     }
   }
   reader.ReadOptions(request);
+  reader.ReadPriority(request);
+  if (!is_tei && request.priority <= kMaxCoherePriority) {
+    request.priority = std::min<std::int64_t>(request.priority, kMaxPriority);
+  }
   if (reader.error()) {
     return proto::Unexpected(*std::move(reader.error()));
   }

@@ -41,7 +41,7 @@ constexpr std::array kFields = Joined(
          .minimum = 0,
          .maximum = 0},
     }),
-    kLabelFields, kOptionFields);
+    kLabelFields, kOptionFields, kPriorityField);
 
 constexpr std::array kOwnRefused = std::to_array<RefusedField>({
     {"return_pooled_hidden_states", "[false]"},

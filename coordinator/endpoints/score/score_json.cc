@@ -56,6 +56,7 @@ Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body) {
   request.score_extraction_token = reader.OptionalTextOrId("score_extraction_token");
   request.max_new_tokens = reader.Integer("max_new_tokens").value_or(request.max_new_tokens);
   reader.ReadOptions(request);
+  reader.ReadPriority(request);
   if (reader.error()) {
     return Unexpected(*std::move(reader.error()));
   }

@@ -188,7 +188,7 @@ class LineSink : public ResponseSink {
         custom_id_(std::move(custom_id)),
         response_(max_response_bytes) {}
 
-  std::string client() const override { return {}; }
+  ClientId client() const override { return {}; }
   HeldBytes& held_bytes() override { return response_; }
 
   std::optional<Error> StreamFault() const override {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include <boost/asio/ip/address.hpp>
 
 namespace scorecast::coordinator {
@@ -10,11 +8,5 @@ namespace scorecast::coordinator {
 /// IPv6, or the first 64 bits of its IPv6 address. One client usually has all addresses that share
 /// these.
 boost::asio::ip::address CountedAddress(const boost::asio::ip::address& address);
-
-/// A connection, and the address that it counts for.
-struct ClientId {
-  boost::asio::ip::address address;
-  std::uint64_t connection = 0;
-};
 
 }  // namespace scorecast::coordinator

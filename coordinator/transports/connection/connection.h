@@ -14,9 +14,9 @@
 
 #include "coordinator/endpoints/active_request.h"
 #include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/transports/connection/byte_stream.h"
-#include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/pending_request.h"

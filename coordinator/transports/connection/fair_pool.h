@@ -7,13 +7,12 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
-#include <boost/asio/ip/address.hpp>
-
-#include "coordinator/transports/connection/client_address.h"
+#include "coordinator/schedule/client_id.h"
 
 namespace scorecast::coordinator {
 
@@ -39,7 +38,7 @@ class FairPool {
   void Join();
 
  private:
-  using Address = boost::asio::ip::address;
+  using Address = std::string;
 
   /// The work of one address.
   struct Client {

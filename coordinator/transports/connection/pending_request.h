@@ -8,8 +8,8 @@
 
 #include "coordinator/endpoints/active_request.h"
 #include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/job.h"
-#include "coordinator/transports/connection/client_address.h"
 
 namespace scorecast::coordinator {
 

@@ -78,7 +78,7 @@ class RequestHandler::ReplySink : public ResponseSink {
   }
 
   HeldBytes& held_bytes() override { return client_.pending->replies(); }
-  std::string client() const override { return client_.pending->client().address.to_string(); }
+  ClientId client() const override { return client_.pending->client(); }
   std::string request_id() const override { return client_.request_id; }
   std::int64_t bytes_per_message_byte() const override {
     return client_.format->bytes_per_message_byte();
@@ -136,7 +136,7 @@ void RequestHandler::Finish() {
 void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& client,
                                   const proto::Error& error) {
   counters_.CountRefusal(error.reason);
-  service_.NoteRefusal(endpoint, client.address.to_string(), error);
+  service_.NoteRefusal(endpoint, client.address, error);
 }
 
 void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
@@ -163,7 +163,7 @@ void RequestHandler::Read(std::size_t bytes, const Parse& parse,
   bytes = std::max(bytes, incoming.inflated_bytes);
   const Client client{incoming.request_id, incoming.format, pending, replied, counters_};
   if (incoming.endpoint == nullptr) {
-    service_.NoteRefusal(nullptr, pending->client().address.to_string(), incoming.parsed.error());
+    service_.NoteRefusal(nullptr, pending->client().address, incoming.parsed.error());
     replied(ErrorReply(client, incoming.parsed.error()));
     begun();
     return;

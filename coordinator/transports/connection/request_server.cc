@@ -135,7 +135,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
     }
     refusal = Refusal(client);
     if (refusal && refused_ == kMaxRefused) {
-      context_.count_refusal({client, 0}, *refusal);
+      context_.count_refusal({client.to_string(), 0}, *refusal);
       return;  // The socket is closed without a reply.
     }
     if (refusal) {
@@ -145,7 +145,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
     }
     const std::uint64_t id = next_id_++;
     connection = std::make_shared<Connection>(
-        ClientId{client, id}, std::make_unique<TcpStream>(std::move(socket)),
+        ClientId{client.to_string(), id}, std::make_unique<TcpStream>(std::move(socket)),
         make_protocol(protocol_context_), context_,
         [this, client, is_refused = refusal.has_value()](std::uint64_t closed_id) {
           Forget(closed_id, client, is_refused);

@@ -27,7 +27,7 @@ class AskingSink : public ResponseSink {
       : on_delta_(std::move(on_delta)), held_bytes_(max_bytes) {}
 
   HeldBytes& held_bytes() override { return held_bytes_; }
-  std::string client() const override { return {}; }
+  ClientId client() const override { return {}; }
   std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
   void OnDelta(std::size_t output, CompletionDelta delta) override {
     if (on_delta_) {

@@ -34,11 +34,11 @@ constexpr const char* kScore = R"({"query":[1],"items":[[2],[3]],"labels":[" no"
 /// A sink of a client with an address.
 class ClientSink : public AskingSink {
  public:
-  explicit ClientSink(std::string client) : client_(std::move(client)) {}
-  std::string client() const override { return client_; }
+  explicit ClientSink(std::string address) : address_(std::move(address)) {}
+  ClientId client() const override { return {address_, 0}; }
 
  private:
-  const std::string client_;
+  const std::string address_;
 };
 
 /// A server whose requests and passes are counted. The clock of its deadlines is ahead by `passed`.

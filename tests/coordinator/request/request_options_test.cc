@@ -36,6 +36,12 @@ TEST(OptionsFault, NamesTheField) {
   EXPECT_FALSE(OptionsFault(salted));
   salted.cache_salt->push_back('s');
   EXPECT_EQ(OptionsFault(salted)->param, "cache_salt");
+  for (const std::int64_t priority : {-10, 10}) {
+    EXPECT_FALSE(OptionsFault({.priority = priority}));
+  }
+  for (const std::int64_t priority : {std::int64_t{-11}, std::int64_t{11}, std::int64_t{1} << 32}) {
+    EXPECT_EQ(OptionsFault({.priority = priority})->param, "priority");
+  }
 }
 
 }  // namespace

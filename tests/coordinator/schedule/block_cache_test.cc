@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -11,21 +12,35 @@
 namespace scorecast::coordinator {
 namespace {
 
+using proto::kKvGranule;
+using proto::kKvPageRows;
 using proto::TokenId;
 
 using Node = BlockCache::Node;
 using Tokens = std::vector<TokenId>;
+using ::testing::ElementsAre;
+using ::testing::Optional;
+
+/// Takes a whole page. Returns its number.
+std::optional<std::int32_t> TakePage(BlockCache& cache) {
+  const auto extent = cache.Take(kKvPageRows);
+  return extent ? std::optional(extent->page()) : std::nullopt;
+}
+
+std::int32_t PageOf(const Node& node) { return BlockCache::ExtentOf(node).page(); }
 
 /// Stores a page as a child of `parent`, as a pass does. The caller holds it.
-Node* Store(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
-  Node* node = cache.Insert(parent, position, tokens, cache.TakePage().value());
+Node* Store(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens,
+            std::int32_t rows = kKvPageRows) {
+  Node* node = cache.Insert(parent, position, tokens, cache.Take(rows).value());
   cache.PassDone();
   return node;
 }
 
 /// The same, but nothing holds it afterwards.
-void StoreIdle(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
-  cache.Release(*Store(cache, parent, position, tokens));
+void StoreIdle(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens,
+               std::int32_t rows = kKvPageRows) {
+  cache.Release(*Store(cache, parent, position, tokens, rows));
 }
 
 bool IsCached(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
@@ -45,7 +60,7 @@ TEST(BlockCache, AHitNeedsTheSameTokensPositionParentAndSalt) {
 
   Node* found = cache.HoldChild(*root, 0, Tokens{1, 2, 3});
   EXPECT_EQ(found, query);
-  EXPECT_EQ(BlockCache::PageOf(*found), BlockCache::PageOf(*query));
+  EXPECT_EQ(PageOf(*found), PageOf(*query));
   EXPECT_TRUE(IsCached(cache, *query, 3, {7, 8}));
   EXPECT_FALSE(IsCached(cache, *root, 0, {1, 2}));
   EXPECT_FALSE(IsCached(cache, *root, 0, {1, 2, 3, 4}));
@@ -69,7 +84,7 @@ TEST(BlockCache, FindsTheLongestOverlapAmongNeighbours) {
     if (found.node != nullptr) {
       cache.Release(*found.node);
     }
-    return std::pair(found.rows, found.node == nullptr ? -1 : BlockCache::PageOf(*found.node));
+    return std::pair(found.rows, found.node == nullptr ? -1 : PageOf(*found.node));
   };
   EXPECT_EQ(overlap(0, {1, 2, 3, 4}), std::pair(3, 0)) << "the neighbour below";
   EXPECT_EQ(overlap(0, {1, 2, 5, 1}), std::pair(3, 1)) << "the one above";
@@ -83,7 +98,7 @@ TEST(BlockCache, FindsTheLongestOverlapAmongNeighbours) {
 TEST(BlockCache, PagesOfThePassBeingFormedAreFoundButNotCopied) {
   BlockCache cache(8, 8);
   Node* root = cache.HoldRoot("");
-  Node* node = cache.Insert(*root, 0, Tokens{1, 2, 3}, cache.TakePage().value());
+  Node* node = cache.Insert(*root, 0, Tokens{1, 2, 3}, cache.Take(kKvPageRows).value());
   EXPECT_TRUE(IsCached(cache, *root, 0, {1, 2, 3}));
   EXPECT_EQ(cache.HoldLongestOverlap(*root, 0, Tokens{1, 2}).node, nullptr);
   cache.PassDone();
@@ -96,7 +111,7 @@ TEST(BlockCache, LooksForOverlapPastPagesOfThePassBeingFormed) {
   Node* low = Store(cache, *root, 0, {1, 2, 1});
   Node* high = Store(cache, *root, 0, {1, 2, 9, 9});
   for (TokenId token = 3; token < 8; ++token) {
-    cache.Insert(*root, 0, Tokens{1, 2, token}, cache.TakePage().value());
+    cache.Insert(*root, 0, Tokens{1, 2, token}, cache.Take(kKvPageRows).value());
   }
   const BlockCache::Overlap found = cache.HoldLongestOverlap(*root, 0, Tokens{1, 2, 5, 5});
   EXPECT_TRUE(found.node == low || found.node == high);
@@ -113,11 +128,11 @@ TEST(BlockCache, TheLeastRecentlyUsedIsEvictedFirst) {
     StoreIdle(cache, *root, 0, {token});
   }
   EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This is a use of the page.
-  EXPECT_EQ(cache.TakePage(), 1);
+  EXPECT_EQ(TakePage(cache), 1);
   EXPECT_FALSE(IsCached(cache, *root, 0, {2}));
-  EXPECT_EQ(cache.TakePage(), 2);
-  EXPECT_EQ(cache.TakePage(), 0);
-  EXPECT_EQ(cache.TakePage(), std::nullopt);
+  EXPECT_EQ(TakePage(cache), 2);
+  EXPECT_EQ(TakePage(cache), 0);
+  EXPECT_EQ(TakePage(cache), std::nullopt);
   EXPECT_EQ(cache.counters().evicted_pages, 3);
   EXPECT_EQ(cache.counters().cached_pages, 0);
 }
@@ -134,13 +149,13 @@ TEST(BlockCache, NoNodeIsEvictedBeforeItsChildrenNorWhileItIsHeld) {
   cache.Release(*first);
   cache.Release(*query);
   EXPECT_EQ(cache.available_pages(), 3);
-  EXPECT_EQ(cache.TakePage(), 2);
-  EXPECT_EQ(cache.TakePage(), 1);
+  EXPECT_EQ(TakePage(cache), 2);
+  EXPECT_EQ(TakePage(cache), 1);
   EXPECT_TRUE(IsCached(cache, *root, 0, {1}));
-  EXPECT_EQ(cache.TakePage(), 0) << "the older ones are gone";
-  EXPECT_EQ(cache.TakePage(), std::nullopt) << "the last one is held";
+  EXPECT_EQ(TakePage(cache), 0) << "the older ones are gone";
+  EXPECT_EQ(TakePage(cache), std::nullopt) << "the last one is held";
   cache.Release(*other);
-  EXPECT_EQ(cache.TakePage(), 3);
+  EXPECT_EQ(TakePage(cache), 3);
 }
 
 TEST(BlockCache, KeepsItsBudgetOfUnreferencedPages) {
@@ -163,22 +178,22 @@ TEST(BlockCache, KeepsItsBudgetOfUnreferencedPages) {
 TEST(BlockCache, WithABudgetOfZeroItOnlyAllocatesPages) {
   BlockCache cache(2, 0);
   EXPECT_FALSE(cache.is_enabled());
-  EXPECT_EQ(cache.TakePage(), 0);
-  EXPECT_EQ(cache.TakePage(), 1);
-  EXPECT_EQ(cache.TakePage(), std::nullopt);
-  cache.ReturnPage(0);
+  EXPECT_EQ(TakePage(cache), 0);
+  EXPECT_EQ(TakePage(cache), 1);
+  EXPECT_EQ(TakePage(cache), std::nullopt);
+  cache.Return({0, kKvPageRows});
   EXPECT_EQ(cache.available_pages(), 1);
-  EXPECT_EQ(cache.TakePage(), 0);
+  EXPECT_EQ(TakePage(cache), 0);
 }
 
 TEST(BlockCache, TakesNoPageToCacheWhileAJobWaitsForPages) {
   BlockCache cache(2, 2);
   cache.SetAwaited(true);
-  EXPECT_EQ(cache.TakePageToCache(), std::nullopt);
-  EXPECT_TRUE(cache.TakePage());
+  EXPECT_EQ(cache.TakeToCache(kKvGranule), std::nullopt);
+  EXPECT_TRUE(TakePage(cache));
   cache.SetAwaited(false);
-  EXPECT_TRUE(cache.TakePageToCache());
-  EXPECT_FALSE(cache.TakePageToCache());
+  EXPECT_TRUE(cache.TakeToCache(kKvPageRows));
+  EXPECT_FALSE(cache.TakeToCache(kKvPageRows));
 }
 
 TEST(BlockCache, ASaltIsForgottenWithItsLastPage) {
@@ -193,11 +208,118 @@ TEST(BlockCache, ASaltIsForgottenWithItsLastPage) {
       root = cache.HoldRoot("tenant");
       EXPECT_TRUE(IsCached(cache, *root, 0, {1})) << "kept by its page";
       cache.Release(*root);
-      EXPECT_EQ(cache.TakePage(), 0);
+      EXPECT_EQ(TakePage(cache), 0);
     }
     root = cache.HoldRoot("tenant");
     EXPECT_FALSE(IsCached(cache, *root, 0, {1}));
     cache.Release(*root);
+  }
+}
+
+TEST(BlockCache, NodesWithFewTokensShareAPage) {
+  BlockCache cache(4, 4);
+  Node* root = cache.HoldRoot("");
+  std::vector<Extent> extents;
+  for (const std::int32_t rows : {48, 32, 16, 32, 16, 16}) {
+    const auto token = static_cast<TokenId>(extents.size());
+    extents.push_back(BlockCache::ExtentOf(*Store(cache, *root, 0, {token}, rows)));
+  }
+  EXPECT_THAT(extents, ElementsAre(Extent{0, 48}, Extent{64, 32}, Extent{48, 16}, Extent{96, 32},
+                                   Extent{128, 16}, Extent{144, 16}));
+  EXPECT_EQ(cache.available_pages(), 1);
+  EXPECT_EQ(cache.counters().cached_pages, 3) << "160 rows, rounded up";
+  EXPECT_THAT(cache.Take(32), Optional(Extent{160, 32}));
+  EXPECT_THAT(cache.Take(64), Optional(Extent{192, 64}));
+  EXPECT_EQ(cache.Take(16), std::nullopt);
+}
+
+TEST(BlockCache, TakesWhatIsFreeInAPage) {
+  BlockCache cache(2, 2);
+  Node* root = cache.HoldRoot("");
+  Store(cache, *root, 0, {1}, 16);
+  StoreIdle(cache, *root, 0, {2}, 16);
+  EXPECT_EQ(cache.TakeFree(0, 48), std::nullopt);
+  EXPECT_THAT(cache.TakeFree(0, 32), Optional(Extent{32, 32}));
+  EXPECT_EQ(cache.TakeFree(0, 16), std::nullopt) << "nothing is evicted";
+  cache.Return({48, 16});
+  EXPECT_THAT(cache.TakeFree(0, 16), Optional(Extent{48, 16}));
+  EXPECT_EQ(cache.available_pages(), 1);
+}
+
+TEST(BlockCache, APageIsTakenWholeWhenNothingInItIsHeld) {
+  BlockCache cache(3, 3);
+  Node* root = cache.HoldRoot("");
+  std::vector<Node*> nodes;
+  for (TokenId token = 0; token < 12; ++token) {
+    nodes.push_back(Store(cache, *root, 0, {token}, 16));
+  }
+  EXPECT_EQ(cache.available_pages(), 0);
+  for (const std::size_t i : {8, 5, 4, 1, 2, 3, 6, 9, 10, 11}) {
+    cache.Release(*nodes[i]);
+  }
+  EXPECT_EQ(cache.available_pages(), 1) << "a node is held in each of the other pages";
+  EXPECT_THAT(TakePage(cache), Optional(2)) << "although its last use was the last of all";
+  for (TokenId token = 0; token < 8; ++token) {
+    EXPECT_TRUE(IsCached(cache, *root, 0, {token})) << token;
+  }
+  cache.Release(*nodes[0]);
+  cache.Release(*nodes[7]);
+  EXPECT_EQ(cache.available_pages(), 2);
+  EXPECT_THAT(TakePage(cache), Optional(0)) << "page 1 was used later";
+}
+
+TEST(BlockCache, ASmallExtentIsTakenFromTheOldestPageUntilItIsUsedUp) {
+  BlockCache cache(2, 2);
+  Node* root = cache.HoldRoot("");
+  std::vector<Node*> nodes;
+  for (TokenId token = 0; token < 8; ++token) {
+    nodes.push_back(Store(cache, *root, 0, {token}, 16));
+  }
+  for (const std::size_t i : {0, 1, 2, 4, 5, 6, 7}) {
+    cache.Release(*nodes[i]);
+  }
+  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This is a use of it.
+  // Granule 3 is held. Granules 2, and then 0 and 1, were not used for the longest time.
+  EXPECT_THAT(cache.Take(16), Optional(Extent{32, 16}));
+  EXPECT_THAT(cache.Take(48), Optional(Extent{64, 48}));
+  EXPECT_TRUE(IsCached(cache, *root, 0, {0}));
+  EXPECT_TRUE(IsCached(cache, *root, 0, {7}));
+  EXPECT_THAT(cache.Take(32), Optional(Extent{0, 32}));
+  EXPECT_EQ(cache.Take(32), std::nullopt);
+  EXPECT_THAT(cache.Take(16), Optional(Extent{112, 16}));
+  EXPECT_EQ(cache.counters().cached_pages, 1);
+}
+
+TEST(BlockCache, ANodeIsEvictedWithTheNodesThatContinueIt) {
+  BlockCache cache(3, 3);
+  Node* root = cache.HoldRoot("");
+  Node* query = Store(cache, *root, 0, {1}, 16);
+  Node* other = Store(cache, *root, 0, {2}, 16);
+  Node* page = Store(cache, *query, 1, {3});
+  Node* last = Store(cache, *page, 2, {4}, 32);
+  for (Node* node : {last, page, query, other}) {
+    cache.Release(*node);
+  }
+  EXPECT_EQ(cache.available_pages(), 3);
+  EXPECT_TRUE(IsCached(cache, *root, 0, {2}));
+  // The only page that was never used comes first, then that of the query's second page.
+  EXPECT_THAT(TakePage(cache), Optional(2));
+  EXPECT_THAT(TakePage(cache), Optional(1));
+  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));
+  EXPECT_THAT(TakePage(cache), Optional(0));
+  EXPECT_EQ(cache.counters().cached_pages, 0);
+  EXPECT_EQ(cache.counters().evicted_pages, 2) << "128 rows";
+}
+
+TEST(BlockCache, KeepsItsBudgetOfRows) {
+  BlockCache cache(10, 1);
+  Node* root = cache.HoldRoot("");
+  for (TokenId token = 0; token < 9; ++token) {
+    StoreIdle(cache, *root, 0, {token}, token == 8 ? 32 : 16);
+    EXPECT_EQ(cache.counters().cached_pages, 1);
+  }
+  for (TokenId token = 0; token < 9; ++token) {
+    EXPECT_EQ(IsCached(cache, *root, 0, {token}), token >= 6) << token;
   }
 }
 
@@ -240,7 +362,7 @@ class Model {
     const std::int32_t page = oldest == entries_.end() ? -1 : oldest->second.page;
     if (oldest != entries_.end()) {
       entries_.erase(oldest);
-      free_.push_back(page);
+      free_.insert(page);
     }
     return page;
   }
@@ -254,7 +376,7 @@ class Model {
   }
 
   std::map<Chain, Entry> entries_;
-  std::vector<std::int32_t> free_;
+  std::set<std::int32_t> free_;  // The lowest is taken first.
   std::size_t budget_;
   std::uint64_t clock_ = 0;
 };
@@ -270,7 +392,7 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
     BlockCache cache(pages, budget);
     Model model(static_cast<std::size_t>(budget));
     for (int page = pages; page-- > 0;) {
-      model.free_.push_back(page);
+      model.free_.insert(page);
     }
     /// The nodes that a sequence holds, from the root on, and pages of its own.
     struct Holder {
@@ -294,28 +416,28 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
             if (model.free_.empty()) {
               model.Evict();
             }
-            const auto page = cache.TakePage();
+            const auto page = TakePage(cache);
             ASSERT_EQ(page.has_value(), !model.free_.empty());
             if (!page) {
               break;
             }
-            ASSERT_EQ(*page, model.free_.back());
-            model.free_.pop_back();
-            node = cache.Insert(*parent, key.first, key.second, *page);
+            ASSERT_EQ(*page, *model.free_.begin());
+            model.free_.erase(*page);
+            node = cache.Insert(*parent, key.first, key.second, {*page * kKvPageRows, kKvPageRows});
             model.entries_[chain] = {*page, 1};
           } else {
-            ASSERT_EQ(BlockCache::PageOf(*node), known->second.page);
+            ASSERT_EQ(PageOf(*node), known->second.page);
             ++known->second.holders;
           }
           holder.nodes.emplace_back(node, chain);
           parent = node;
         }
         if (pick(0, 3) == 0) {
-          if (const auto page = cache.TakePage()) {
+          if (const auto page = TakePage(cache)) {
             if (model.free_.empty()) {
               ASSERT_EQ(model.Evict(), *page);
             }
-            model.free_.erase(std::find(model.free_.begin(), model.free_.end(), *page));
+            model.free_.erase(*page);
             holder.own.push_back(*page);
           }
         }
@@ -328,8 +450,8 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
           model.Release(node->second);
         }
         for (const std::int32_t page : victim->own) {
-          cache.ReturnPage(page);
-          model.free_.push_back(page);
+          cache.Return({page * kKvPageRows, kKvPageRows});
+          model.free_.insert(page);
         }
         cache.Release(*victim->root);
         holders.erase(victim);
@@ -341,18 +463,18 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
       if (pick(0, 9) == 0) {  // Checks the number of available pages.
         std::vector<std::int32_t> taken;
         const std::int64_t available = cache.available_pages();
-        while (const auto page = cache.TakePage()) {
+        while (const auto page = TakePage(cache)) {
           if (model.free_.empty()) {
             model.Evict();
           }
-          ASSERT_EQ(*page, model.free_.back());
-          model.free_.pop_back();
+          ASSERT_EQ(*page, *model.free_.begin());
+          model.free_.erase(*page);
           taken.push_back(*page);
         }
         ASSERT_EQ(static_cast<std::int64_t>(taken.size()), available);
         for (const std::int32_t page : taken) {
-          cache.ReturnPage(page);
-          model.free_.push_back(page);
+          cache.Return({page * kKvPageRows, kKvPageRows});
+          model.free_.insert(page);
         }
       }
     }

@@ -44,6 +44,8 @@ Job Request::MakeJob(std::function<void(JobResult)> done) const {
   return {.sequences = sequences,
           .generations = generations,
           .client = client,
+          .priority = priority,
+          .deadline = deadline,
           .cache_salt = salt,
           .done = std::move(done)};
 }
@@ -220,10 +222,11 @@ Request RequestMaker::ChunkAware() {
   }
   std::int32_t longest = 0;
   std::int32_t physical = prefix;
-  for (int groups = Pick(0, 4); groups > 0; --groups) {
+  const bool is_short = Pick(0, 4) == 0;  // Many short chunks.
+  for (int groups = is_short ? Pick(5, 20) : Pick(0, 4); groups > 0; --groups) {
     std::int32_t end = is_offset ? physical : prefix;
     for (int chunks = Pick(0, 2) == 0 ? 2 : 1, i = 0; i < chunks; ++i) {
-      const std::vector<TokenId> chunk = Piece(150);
+      const std::vector<TokenId> chunk = Piece(is_short ? 40 : 150);
       Append(sequence, SegmentKind::kBlock, chunk, end, i > 0);
       end += static_cast<std::int32_t>(chunk.size());
       physical += static_cast<std::int32_t>(chunk.size());

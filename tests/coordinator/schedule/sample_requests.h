@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -41,7 +42,9 @@ struct Request {
   std::vector<Generation> generations;
   std::vector<std::shared_ptr<Greedy>> choosers;
   std::string salt;
-  std::string client = {};
+  ClientId client = {};
+  std::int32_t priority = 0;
+  std::optional<Clock::time_point> deadline = {};
 
   Job MakeJob(std::function<void(JobResult)> done) const;
 };

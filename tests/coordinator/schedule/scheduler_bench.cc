@@ -1,6 +1,7 @@
 #include "tests/coordinator/schedule/scheduler_bench.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,11 @@ namespace scorecast::coordinator {
 
 Pending::Pending(Scheduler& scheduler, Request request)
     : request_(std::move(request)), result_(promise_.get_future()) {
-  Job job = request_.MakeJob([this](JobResult result) { promise_.set_value(std::move(result)); });
+  Job job = request_.MakeJob([this](JobResult result) {
+    static std::atomic<int> done = 0;
+    order_ = done++;
+    promise_.set_value(std::move(result));
+  });
   ticket_ = scheduler.Submit(std::move(job));
 }
 
@@ -40,8 +45,10 @@ void ExpectAllComputed(std::initializer_list<Pending*> requests) {
   }
 }
 
-Pending& SchedulerBench::Score(const std::string& name, const std::vector<int>& rows) {
+Pending& SchedulerBench::Score(const std::string& name, const std::vector<int>& rows,
+                               const ClientId& client) {
   Request request;
+  request.client = client;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto unused = static_cast<proto::TokenId>(kVocabSize - 2 - tokens_.size());
     const proto::TokenId token = tokens_.try_emplace({name, i}, unused).first->second;

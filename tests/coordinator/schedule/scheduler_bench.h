@@ -34,6 +34,8 @@ class Pending {
   proto::Error Refusal();
   /// When the last pass of a computed request ended. Later passes end later.
   Clock::time_point finished() const { return finished_; }
+  /// Number of requests that were done before it. It is computed.
+  int order() const { return order_; }
 
  private:
   Request request_;
@@ -41,6 +43,7 @@ class Pending {
   std::future<JobResult> result_;
   Scheduler::Ticket ticket_ = Scheduler::kNoTicket;
   Clock::time_point finished_;
+  int order_ = 0;
 };
 
 /// Waits for the results of several requests: see Pending::ExpectComputed.
@@ -67,7 +70,8 @@ class SchedulerBench {
 
   /// Submits a job of one scored prompt for each number of rows. Jobs of the same name have the
   /// same prompts.
-  Pending& Score(const std::string& name, const std::vector<int>& rows);
+  Pending& Score(const std::string& name, const std::vector<int>& rows,
+                 const ClientId& client = {});
 
   /// Every pass so far, as the named rows that it computes. There must be no others.
   std::vector<Pass> Passes() const;

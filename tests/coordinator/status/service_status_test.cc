@@ -16,6 +16,9 @@ TEST(ServiceStatus, HasALineOnEachPart) {
   status.scheduler.waiting_tokens = 1210;
   status.scheduler.running_completions = 2;
   status.scheduler.bytes = 400'000;
+  status.scheduler.predicted_seconds = 3.4;
+  status.scheduler.pass_times = {
+      .rates = {.overhead = 1.2e-3, .row = 2e-3}, .bound_seconds = 0.2, .error = 0.043};
   status.scheduler.cache = {.asked_tokens = 30, .hit_tokens = 20, .cached_pages = 5};
   status.clients = ClientsStatus{.connections = 17,
                                  .addresses = 2,
@@ -31,17 +34,21 @@ TEST(ServiceStatus, HasALineOnEachPart) {
                           {.host = "b", .seconds_since_heard = 0.12}};
   EXPECT_THAT(
       LinesOf(status),
-      ElementsAre("status: 12 passes done, the last of 640 rows; queue: 3 requests, 1210 tokens, 2 "
-                  "running completions; 0.4 MB held; cache: 5 pages, 20 of 30 tokens found",
-                  "status: 17 connections from 2 addresses, 19 requests in flight; 0.1 MB of "
-                  "requests and 0.0 MB of replies held; refused: draining 1 queue_full 4",
-                  "status: rank 0 (host a): computing, pass 13, step 36, 99 % of a CPU, heard 0.0 "
-                  "s ago",
-                  "status: rank 1 (host b): starting, heard 0.1 s ago"));
+      ElementsAre(
+          "status: 12 passes done, the last of 640 rows; queue: 3 requests, 1210 tokens, 2 "
+          "running completions; 0.4 MB held; cache: 5 pages, 20 of 30 tokens found",
+          "status: 500 rows/s, 1.2 ms of overhead a pass, bound 200 ms; predictions are off "
+          "by 4 %; 3.40 s of work wait",
+          "status: 17 connections from 2 addresses, 19 requests in flight; 0.1 MB of "
+          "requests and 0.0 MB of replies held; refused: draining 1 queue_full 4",
+          "status: rank 0 (host a): computing, pass 13, step 36, 99 % of a CPU, heard 0.0 "
+          "s ago",
+          "status: rank 1 (host b): starting, heard 0.1 s ago"));
 }
 
 TEST(ServiceStatus, OfABatchHasNoClients) {
-  EXPECT_THAT(LinesOf({}), ElementsAre(::testing::HasSubstr("status: 0 passes done")));
+  EXPECT_THAT(LinesOf({}), ElementsAre(::testing::HasSubstr("status: 0 passes done"),
+                                       ::testing::HasSubstr("no bound")));
 }
 
 }  // namespace

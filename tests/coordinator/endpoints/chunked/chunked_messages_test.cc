@@ -85,6 +85,7 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   message.set_timeout_ms(10);
   message.set_model("m");
   message.set_cache_salt("tenant");
+  message.set_priority(3);
   const ChunkedRequest request = ValueOrFail(ChunkedRequestFromMessage(message));
   EXPECT_EQ(Text(*request.system_prompt), "s");
   ASSERT_THAT(*request.chunks, SizeIs(2));
@@ -116,6 +117,7 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   EXPECT_EQ(request.timeout_ms, 10);
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.cache_salt, "tenant");
+  EXPECT_EQ(request.priority, 3);
 }
 
 TEST(ChunkedRequestFromMessage, NamesTheFieldThatHasNoValue) {

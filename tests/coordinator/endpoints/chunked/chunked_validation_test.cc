@@ -92,7 +92,7 @@ TEST_F(ChunkedValidation, WrongTypes) {
        {"chunk_temperature", "chunk_scale", "label_temperature", "temperature", "top_p"}) {
     ExpectRefused({}, Generated("\"" + std::string(field) + "\":\"1\""), "wrong_type", field);
   }
-  for (const char* field : {"top_logprobs", "top_k", "timeout_ms"}) {
+  for (const char* field : {"top_logprobs", "top_k", "timeout_ms", "priority"}) {
     ExpectRefused({}, Generated("\"" + std::string(field) + "\":1.5"), "wrong_type", field);
   }
   for (const char* field : {"chunk_position_strategy", "model", "cache_salt", "activation"}) {
@@ -363,6 +363,11 @@ TEST_F(ChunkedValidation, Timeout) {
   ExpectAccepted({}, Generated(R"("timeout_ms":9223372036854775807)"));
 }
 
+TEST_F(ChunkedValidation, Priority) {
+  ExpectAccepted({}, Generated(R"("priority":-10)"));
+  ExpectRefused({}, Generated(R"("priority":11)"), "priority_out_of_range", "priority");
+}
+
 TEST_F(ChunkedValidation, Capacity) {
   Server small;
   small.limits_ = {.max_rows = 8, .max_reads = 8, .pass_kv_rows = 64, .kept_kv_rows = 64};
@@ -371,8 +376,9 @@ TEST_F(ChunkedValidation, Capacity) {
   const std::string chunk = "\"" + Letters(17) + "\"";
   ExpectRefused(small, Labelled(R"("chunks":[)" + chunk + "," + chunk + R"(],"question":)" + chunk),
                 "capacity", "chunks");
-  // A request with a completion keeps its rows: a page of 64 for each of the four segments.
-  ExpectRefused(small, Generated(R"("temperature":0)"), "capacity", "chunks", "256 rows > 64");
+  // A request with a completion keeps its rows. The first three segments have extents of one page,
+  // and the completion has a page of its own.
+  ExpectRefused(small, Generated(R"("temperature":0)"), "capacity", "chunks", "128 rows > 64");
   small.limits_.kept_kv_rows = 256;
   ExpectAccepted(small, Generated(R"("temperature":0)"));
 }

@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/rerank/rerank_json.h"
 
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,6 +52,7 @@ TEST(RerankRequestFromJson, TakesWhatCohereAndJinaSend) {
   EXPECT_FALSE(request.relevance.raw_scores);
   EXPECT_EQ(request.relevance.truncation_direction, "right");
   EXPECT_EQ(request.model, "m");
+  EXPECT_EQ(request.priority, 3);
   EXPECT_FALSE(request.form) << "the server's form";
 }
 
@@ -118,6 +120,20 @@ TEST(RerankRequestFromJson, TextsMakeItTeis) {
   EXPECT_EQ(request.return_documents, true);
   EXPECT_THAT(request.documents, ElementsAre("a", "c"));
   EXPECT_EQ(request.top_n, 1);
+}
+
+TEST(RerankRequestFromJson, TakesCoheresPriorities) {
+  json body = {{"query", "q"}, {"documents", {"a"}}};
+  EXPECT_EQ(Parsed(body).priority, 0);
+  for (const auto& [sent, meant] : {std::pair{-10, -10}, {10, 10}, {11, 10}, {999, 10}}) {
+    body["priority"] = sent;
+    EXPECT_EQ(Parsed(body).priority, meant);
+  }
+  body["priority"] = 1000;
+  EXPECT_EQ(Parsed(body).priority, 1000) << "out of range";
+  body["priority"] = "high";
+  ExpectRefused(body, "wrong_type", "priority");
+  EXPECT_EQ(Parsed({{"query", "q"}, {"texts", {"a"}}, {"priority", 11}}).priority, 11);
 }
 
 TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {

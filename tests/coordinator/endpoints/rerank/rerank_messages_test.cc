@@ -41,6 +41,7 @@ TEST(RerankRequestFromMessage, TakesEveryField) {
   message.set_timeout_ms(6);
   message.set_model("m");
   message.set_cache_salt("s");
+  message.set_priority(11);
   const RerankRequest request = RerankRequestFromMessage(message);
   EXPECT_EQ(request.query, "q");
   EXPECT_THAT(request.documents, ElementsAre("a", ""));
@@ -55,6 +56,7 @@ TEST(RerankRequestFromMessage, TakesEveryField) {
   EXPECT_EQ(request.timeout_ms, 6);
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.cache_salt, "s");
+  EXPECT_EQ(request.priority, 11) << "out of range: messages are not Cohere's";
 }
 
 TEST(RerankResponseMessage, RoundTrips) {

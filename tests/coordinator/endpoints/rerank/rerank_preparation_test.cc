@@ -237,6 +237,8 @@ TEST_F(RerankValidation, OfFields) {
   ExpectRefused({{"truncation_direction", "up"}}, "unknown_truncation_direction",
                 "truncation_direction", "up");
   ExpectRefused({{"timeout_ms", 0}}, "timeout_out_of_range", "timeout_ms");
+  ExpectRefused({{"priority", -11}}, "priority_out_of_range", "priority", "-11");
+  ExpectRefused({{"priority", 1000}}, "priority_out_of_range", "priority", "1000");
 }
 
 TEST_F(RerankValidation, OfTextsThatAreTooLong) {

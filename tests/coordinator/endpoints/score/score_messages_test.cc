@@ -61,6 +61,7 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   message.set_timeout_ms(6);
   message.set_model("");
   message.set_cache_salt("tenant");
+  message.set_priority(-7);
   message.mutable_score_extraction_token()->set_id(0);
   const ScoreRequest request = ValueOrFail(ScoreRequestFromMessage(message));
   EXPECT_THAT(std::get<Ids>(request.query), ElementsAre(1, 2));
@@ -78,6 +79,7 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   EXPECT_EQ(request.timeout_ms, 6);
   EXPECT_EQ(request.model, "");
   EXPECT_EQ(request.cache_salt, "tenant");
+  EXPECT_EQ(request.priority, -7);
   EXPECT_EQ(request.score_extraction_token, TextOrId(TokenId{0}));
   message.mutable_score_extraction_token()->set_text("<e>");
   EXPECT_EQ(ValueOrFail(ScoreRequestFromMessage(message)).score_extraction_token, TextOrId("<e>"));

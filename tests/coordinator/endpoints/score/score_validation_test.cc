@@ -110,7 +110,7 @@ TEST_F(ScoreValidation, WrongTypes) {
     ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":1)"),
                   "wrong_type", field);
   }
-  for (const char* field : {"top_logprobs", "max_new_tokens", "timeout_ms"}) {
+  for (const char* field : {"top_logprobs", "max_new_tokens", "timeout_ms", "priority"}) {
     ExpectRefused({}, Ids(R"("label_token_ids":[5],")" + std::string(field) + R"(":1.5)"),
                   "wrong_type", field);
     ExpectRefused(
@@ -447,6 +447,11 @@ TEST_F(ScoreValidation, Numbers) {
   ExpectRefused({}, with(R"("max_new_tokens":1)"), "max_new_tokens_not_zero", "max_new_tokens");
   ExpectRefused({}, with(R"("timeout_ms":0)"), "timeout_out_of_range", "timeout_ms");
   ExpectRefused({}, with(R"("timeout_ms":-5)"), "timeout_out_of_range", "timeout_ms");
+  ExpectAccepted({}, with(R"("priority":-10)"));
+  ExpectAccepted({}, with(R"("priority":10)"));
+  ExpectRefused({}, with(R"("priority":11)"), "priority_out_of_range", "priority",
+                "priority must be from -10 to 10, not 11.");
+  ExpectRefused({}, with(R"("priority":-11)"), "priority_out_of_range", "priority");
 }
 
 TEST_F(ScoreValidation, TextAndIds) {

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 /// A connection of the address with the number.
 ClientId From(unsigned address, std::uint64_t connection = 0) {
-  return {boost::asio::ip::address_v4(address), connection};
+  return {std::to_string(address), connection};
 }
 
 /// Names of pieces of work, in the order in which they were done.

@@ -111,26 +111,35 @@ TEST(Http, ErrorsAreInTheDialectOfTheEndpointAndKeepTheConnection) {
   EXPECT_EQ(refusals.at("invalid_json"), 2);
 }
 
-TEST(Http, ARetriableErrorSaysWhen) {
-  FakeHttpServer server({}, {}, {.max_queue = 1});
+/// Sends ten requests, on a connection each, of which some are refused with 429 and the reason.
+void ExpectRetryAfter(const SchedulerOptions& options, const std::string& reason) {
+  FakeHttpServer server({}, {}, options);
   server.cluster().Hold();
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (std::uint64_t number = 0; number < 10; ++number) {
     clients.push_back(std::make_unique<HttpClient>(server.port()));
     clients.back()->Send(ScorePost(number));
   }
-  EXPECT_TRUE(Eventually([&] { return server.server().status().refusals.contains("queue_full"); }));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().refusals.contains(reason); }));
   server.cluster().Release();
   bool has_refusal = false;
   for (const auto& client : clients) {
     const HttpReply reply = client->Receive();
     if (reply.status == 429) {
       has_refusal = true;
-      EXPECT_EQ(reply.Reason(), "queue_full");
+      EXPECT_EQ(reply.Reason(), reason);
       EXPECT_THAT(reply.Field("Retry-After"), MatchesRegex("[1-9][0-9]*"));
     }
   }
   EXPECT_TRUE(has_refusal);
+}
+
+TEST(Http, ARetriableErrorSaysWhen) {
+  ExpectRetryAfter({.max_queue = 1}, "queue_full");
+  ExpectRetryAfter(
+      {.max_wait_seconds = 40,
+       .time_model = PassTimeModel(PassRates{.overhead = 0, .row = 1, .key = 0, .read = 0})},
+      "wait_too_long");
 }
 
 TEST(Http, ResourcesAreReadWithGetAndHead) {

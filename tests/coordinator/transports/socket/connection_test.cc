@@ -137,6 +137,29 @@ TEST(Connection, SaysWhenToRetryIfTheQueueIsFull) {
   }
 }
 
+TEST(Connection, SaysWhenToRetryIfTheWaitIsTooLong) {
+  FakeSocketServer server(
+      {}, {.max_wait_seconds = 10,
+           .max_pass_seconds = 1,
+           .time_model = PassTimeModel(PassRates{.overhead = 0, .row = 1, .key = 0, .read = 0})});
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    client->Send(NumberedRequest(number));
+  }
+  const v1::Response refusal = client->Receive();
+  ExpectError(refusal, 2, 429, "wait_too_long");
+  EXPECT_GE(refusal.error().retry_after_seconds(), 1);
+  // Another connection is another client.
+  const auto other = server.Connect();
+  other->Send(NumberedRequest(3));
+  server.cluster().Release();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(client->Receive().has_score());
+  }
+  EXPECT_TRUE(other->Receive().has_score());
+}
+
 TEST(Connection, ReportsADeadlineThatPassed) {
   FakeSocketServer server;
   server.cluster().Hold();
