@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/cache_peek.h"
 #include "coordinator/schedule/sequence_work.h"
 #include "proto/base/check.h"
 
@@ -31,6 +32,7 @@ ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point
     Check(!CapacityFault(active.sequence, limits, own), "a sequence can be computed");
     active.cost = CostOf(active.sequence, limits, own);
     active.work = WorkOf(active.sequence);
+    active.page_digests = PageDigests(active.sequence, cache_salt);
     active.waiting_rows = active.sequence.rows();
   }
 }

@@ -30,8 +30,11 @@ struct ActiveSequence {
   proto::PackedSequence sequence;  ///< Empty as soon as it has begun: see ActiveJob::KeepRun.
   std::unique_ptr<SequenceRun> run;
   bool is_done = false;
-  PassCost cost;                  ///< What a single pass needs to compute it if nothing is cached.
-  PassWork work;                  ///< The same, as far as time depends on it.
+  PassCost cost;  ///< What a single pass needs to compute it if nothing is cached.
+  PassWork work;  ///< The same, as far as time depends on it.
+  /// Digests of the pages that the cache may have, until its last prompt row is in a pass. See
+  /// PageDigests.
+  std::vector<std::uint64_t> page_digests;
   std::int64_t waiting_rows = 0;  ///< Prompt rows in no pass yet.
   /// The most of its rows that fit into a pass: fewer than PlanLimits::max_rows if it is to be cut
   /// because it would take too long.

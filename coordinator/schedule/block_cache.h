@@ -57,6 +57,8 @@ class BlockCache {
   BlockCache& operator=(const BlockCache&) = delete;
 
   bool is_enabled() const { return budget_rows_ > 0; }
+  /// Upper bound on the pages that are cached.
+  std::int64_t budget_pages() const { return budget_rows_ / proto::kKvPageRows; }
   /// Number of all pages.
   std::int64_t pages() const { return pages_; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <unordered_set>
 #include <utility>
 
 #include "coordinator/schedule/cache_peek.h"
@@ -63,9 +64,18 @@ double PassPlanner::Credit() const {
 
 JobWork PassPlanner::Measure(const JobPointer& job) const {
   JobWork work;
+  std::unordered_set<std::uint64_t> of_job;  // Pages of its sequences so far.
   for (std::size_t i = 0; i < job->sequences.size(); ++i) {
-    work.sequences.push_back(Size({job, i}));
-    work.all += work.sequences.back();
+    const SequenceRef ref = {job, i};
+    const PassWork left = WorkLeft(ref, [&](std::uint64_t page) {
+      return of_job.contains(page) || expected_.IsOfAnother(ref.entry(), page);
+    });
+    Size(ref, left);
+    work.sequences.push_back(left);
+    work.all += left;
+    if (job->sequences.size() > 1) {
+      of_job.insert(ref.state().page_digests.begin(), ref.state().page_digests.end());
+    }
   }
   job->path.size_class = SizeClassOf(budget_.rates.Seconds(work.all) / LongestSeconds());
   return work;
@@ -76,8 +86,15 @@ void PassPlanner::Add(const JobPointer& job, const JobWork& work) {
   waiting_clients_.Add(job->path.client, job->size);
   bytes_ += job->size.bytes;
   for (std::size_t i = 0; i < job->sequences.size(); ++i) {
-    waiting_rows_ += job->sequences[i].waiting_rows;
-    Enqueue({job, i}, work.sequences[i]);
+    ActiveSequence& state = job->sequences[i];
+    waiting_rows_ += state.waiting_rows;
+    const SequenceRef ref = {job, i};
+    Enqueue(ref, work.sequences[i]);
+    if (std::cmp_less_equal(state.page_digests.size(), cache_.budget_pages())) {
+      expected_.Add(ref.entry(), state.page_digests);
+    } else {
+      state.page_digests = {};
+    }
   }
 }
 
@@ -107,16 +124,23 @@ double PassPlanner::Speed() const {
   const double of_completions =
       std::min(budget_.rates.Seconds({.rows = completions, .keys = 0, .reads = completions}),
                longest / static_cast<double>(kCompletionsShare));
-  return (longest - of_completions) / (longest + budget_.rates.overhead);
+  const double of_others = longest - of_completions;
+  return of_others / std::max(longest + budget_.rates.overhead, of_others);
 }
 
-PassWork PassPlanner::Size(const SequenceRef& ref) const {
+PassWork PassPlanner::WorkLeft(const SequenceRef& ref, const IsExpected& is_expected) const {
+  const ActiveSequence& state = ref.state();
+  const proto::PackedSequence& sequence = state.sequence;
+  if (!cache_.is_enabled() || (sequence.reads.empty() && ref.job->generations.empty())) {
+    return state.work;
+  }
+  return WorkOf(sequence, CachedRows({sequence, ref.job->cache_salt, state.page_digests}, cache_,
+                                     is_expected));
+}
+
+void PassPlanner::Size(const SequenceRef& ref, const PassWork& left) const {
   ActiveSequence& state = ref.state();
   const proto::PackedSequence& sequence = state.sequence;
-  PassWork left = state.work;
-  if (cache_.is_enabled() && !(sequence.reads.empty() && ref.job->generations.empty())) {
-    left = WorkOf(sequence, CachedRows(sequence, ref.job->cache_salt, cache_));
-  }
   const std::vector<Generation> generations = ref.job->GenerationsOf(ref.sequence);
   const auto decide = [&](std::int32_t max_rows) {
     proto::PlanLimits limits = limits_;
@@ -139,7 +163,6 @@ PassWork PassPlanner::Size(const SequenceRef& ref) const {
       decide(limits_.max_rows);  // There are not enough pages for parts so small.
     }
   }
-  return left;
 }
 
 void PassPlanner::Enqueue(const SequenceRef& ref, const PassWork& left) {
@@ -150,6 +173,20 @@ void PassPlanner::Enqueue(const SequenceRef& ref, const PassWork& left) {
 void PassPlanner::Dequeue(const SequenceRef& ref) {
   queue_.Remove(ref.job->path, ref.entry());
   waiting_.erase(ref.entry());
+  expected_.Remove(ref.entry(), std::exchange(ref.state().page_digests, {}));
+}
+
+void PassPlanner::CountLeftOverWork() {
+  for (auto waiting = waiting_.begin(); waiting != waiting_.end() && expected_.has_left_over();
+       ++waiting) {
+    const SequenceRef& ref = waiting->second;
+    const ActiveSequence& state = ref.state();
+    if (expected_.TakeLeftOver(ref.entry(), state.page_digests) && state.run == nullptr) {
+      queue_.SetLeft(ref.job->path, ref.entry(), WorkLeft(ref, [&](std::uint64_t page) {
+                       return expected_.IsOfAnother(ref.entry(), page);
+                     }));
+    }
+  }
 }
 
 void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) const {
@@ -202,6 +239,7 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
       bytes_ -= job->size.bytes + job->rows_bytes;
       for (std::size_t i = 0; i < job->sequences.size(); ++i) {
         pages_.End({job->ticket, i});
+        expected_.Drop({job->ticket, i}, job->sequences[i].page_digests);
       }
       job->sequences.clear();
       job->rows.clear();
@@ -224,6 +262,7 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
   for (const SequenceRef& ref : in_pass_) {
     may_have_errors_ = may_have_errors_ || ref.job->error;
   }
+  CountLeftOverWork();
   return dropped;
 }
 
@@ -286,7 +325,8 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
   ActiveSequence& state = ref.state();
   const bool may_be_cut = state.max_rows < limits_.max_rows || !budget_.HasTimeFor(state.work);
   if (state.run == nullptr && may_be_cut) {
-    Size(ref);  // The cache and the bound may have changed.
+    // The cache and the bound may have changed. What is expected may not have come.
+    Size(ref, WorkLeft(ref, [](std::uint64_t) { return false; }));
     pages_.SetNeed(ref.entry(), state.pages);
     if (MustWaitForPages(ref)) {
       return Outcome::kNoPages;

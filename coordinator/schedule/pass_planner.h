@@ -10,6 +10,7 @@
 
 #include "coordinator/schedule/active_job.h"
 #include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/expected_pages.h"
 #include "coordinator/schedule/fair_queue.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/page_queue.h"
@@ -27,7 +28,7 @@ namespace scorecast::coordinator {
 class PartTurns;
 class PassBuilder;
 
-/// What a job has left to compute, without what was found in the cache.
+/// What a job has left to compute, without what the cache has or will have.
 struct JobWork {
   std::vector<PassWork> sequences;
   PassWork all;
@@ -49,7 +50,7 @@ class PassPlanner {
   void SetBudget(const PassBudget& budget) { budget_ = budget; }
 
   /// Decides in which flow a job belongs and whether its sequences are to be cut. Returns what it
-  /// has left to compute.
+  /// has left to compute. Work that it shares with sequences that wait is theirs.
   JobWork Measure(const JobPointer& job) const;
   /// Queues a job, which has sequences and the largest ticket so far. `work` is that of Measure.
   void Add(const JobPointer& job, const JobWork& work);
@@ -103,11 +104,16 @@ class PassPlanner {
   double Speed() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
-  /// Decides whether a sequence that has not begun is to be cut. Returns what it has left to
-  /// compute.
-  PassWork Size(const SequenceRef& ref) const;
+  using IsExpected = std::function<bool(std::uint64_t)>;
+
+  /// What a sequence that has not begun has left to compute. For `is_expected` see CachedRows.
+  PassWork WorkLeft(const SequenceRef& ref, const IsExpected& is_expected) const;
+  /// Decides whether a sequence that has not begun is to be cut, if this is left of it.
+  void Size(const SequenceRef& ref, const PassWork& left) const;
   void Enqueue(const SequenceRef& ref, const PassWork& left);
   void Dequeue(const SequenceRef& ref);
+  /// Counts work that dropped sequences shared with others as work of those.
+  void CountLeftOverWork();
 
   /// Fills the pass in fair order. False if the first sequence that need not wait for pages found
   /// no room.
@@ -140,6 +146,7 @@ class PassPlanner {
   const proto::PlanLimits& limits_;
   PassBudget budget_;
   BlockCache cache_;
+  ExpectedPages expected_;  ///< Of what is in the queue, if anything is cached.
   FairQueue queue_;
   std::map<FairQueue::Entry, SequenceRef> waiting_;  ///< What is in the queue.
   RunningCompletions running_;

@@ -58,6 +58,11 @@ constexpr UnknownsVector kOverhead = {1, PassTimeModel::kFewRows, -PassTimeModel
 /// A value is certain if it is this many standard deviations below its estimate.
 constexpr double kCertain = 2;
 
+/// While the kept passes of more than kFewRows rows weigh less than this, a pass may have
+/// kTriedRows.
+constexpr double kEnoughTried = 1;
+constexpr std::int64_t kTriedRows = 2 * PassTimeModel::kFewRows;
+
 /// A smaller pass is less efficient than this.
 constexpr double kEnoughRowsPerSecond = 0.95;
 
@@ -209,15 +214,22 @@ double PassTimeModel::Seconds(const PassWork& work) const {
 
 double PassTimeModel::BoundedSeconds(double max_pass_seconds, std::int64_t max_rows) const {
   PassWork kept;
+  double tried = 0;
   for (const Samples& of_size : std::span(samples_).subspan(SizeOf(kFewRows) + 1)) {
     for (const Sample& sample : of_size.last) {
       kept += sample.work;
+      tried += sample.weight;
     }
   }
   PassRates rates = this->rates();
+  const double overhead = rates.overhead;
   rates.overhead = std::max(rates.overhead - kCertain * overhead_deviation_, 0.0);
   const double row =
       kept.rows == 0 ? rates.row : rates.Seconds(kept) / static_cast<double>(kept.rows);
+  const bool is_observed = kept.rows > 0 || samples_[SizeOf(kFewRows)].last[0].weight > 0;
+  if (is_observed && tried < kEnoughTried) {
+    max_pass_seconds = std::max(max_pass_seconds, overhead + static_cast<double>(kTriedRows) * row);
+  }
   // A pass of n rows takes overhead + n * row. The part of it that is not overhead is its rows/s
   // relative to passes without overhead.
   const double largest = rates.overhead + static_cast<double>(max_rows) * row;

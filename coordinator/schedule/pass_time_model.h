@@ -49,6 +49,8 @@ class PassTimeModel {
   /// reaches 95 % of the rows/s of a pass of `max_rows` if that is longer. The keys and reads of a
   /// row are those of the kept passes of more than kFewRows rows. Counts only as much overhead as
   /// is certain, because the second time is about 20 times the overhead, and so are its errors.
+  /// If nearly all passes have been of up to kFewRows rows, one of twice as many may be formed, so
+  /// that it is seen what more rows cost. That is about every 32nd pass.
   double BoundedSeconds(double max_pass_seconds, std::int64_t max_rows) const;
   /// Median of the relative errors of the last passes' predictions, each made before the pass. 0 at
   /// first.

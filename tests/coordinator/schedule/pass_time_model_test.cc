@@ -373,6 +373,48 @@ TEST_F(PassTimeModelTest, ANoisyOverheadThatIsCertainDoes) {
   EXPECT_GT(model.BoundedSeconds(0.2, 8192), 0.2);
 }
 
+/// Rows of the passes that a scheduler would form, after many of up to 32 rows: every other pass is
+/// one of a few completions, and the rest are as large as the bound of 0.2 s allows, but have at
+/// least 32 rows.
+std::vector<std::int64_t> RowsOfBoundedPasses(const Machine& machine, PassTimeModel& model) {
+  const auto observe = [&](std::int64_t rows) {
+    const PassWork work = {.rows = rows, .keys = 100 * rows};
+    model.Observe(work, machine.Seconds(work));
+  };
+  for (int i = 0; i < 200; ++i) {
+    observe(1 + i % 32);
+  }
+  std::vector<std::int64_t> all;
+  for (int i = 0; i < 960; ++i) {
+    const PassRates rates = model.rates();
+    const double seconds = model.BoundedSeconds(0.2, 8192) - rates.overhead;
+    const double rows = seconds / rates.Seconds({.rows = 1, .keys = 100});
+    all.push_back(static_cast<std::int64_t>(
+        i % 2 == 0 ? 1 + i % 8 : std::clamp(std::floor(rows + 1e-6), 32.0, 8192.0)));
+    observe(all.back());
+  }
+  return all;
+}
+
+TEST_F(PassTimeModelTest, LargerPassesAreTriedIfThirtyTwoRowsTakeLongerThanTheBound) {
+  // The first rows take as long as others, and reading the weights as long as 20 of them.
+  const Machine machine{.base = 0.2, .few = 10e-3, .row = 10e-3, .key = 1e-7};
+  PassTimeModel model;
+  RowsOfBoundedPasses(machine, model);
+  const double efficient = EfficientSeconds(ExactModel(machine, 100), 100, 8192);
+  EXPECT_GT(efficient, 2);
+  EXPECT_NEAR(model.BoundedSeconds(0.2, 8192), efficient, 0.1 * efficient);
+}
+
+TEST_F(PassTimeModelTest, LargerPassesAreTriedRarelyIfTheyBringNothing) {
+  const Machine machine{.base = 1e-3, .few = 8e-3, .row = 8e-3, .key = 1e-7};
+  PassTimeModel model;
+  const std::vector<std::int64_t> rows = RowsOfBoundedPasses(machine, model);
+  const auto larger = std::ranges::count_if(rows, [](std::int64_t of) { return of > 32; });
+  EXPECT_GE(larger, 960 / 64);
+  EXPECT_LE(larger, 960 / 16);
+}
+
 TEST_F(PassTimeModelTest, AnObservationTakesMicroseconds) {
   const Machine machine;
   PassTimeModel model;

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/schedule/scheduler_status.h"
 #include "tests/coordinator/schedule/scheduler_bench.h"
 
 namespace scorecast::coordinator {
@@ -25,10 +26,11 @@ constexpr PlanLimits kLimits{
 /// A scheduler whose clock stands still, and for which a row takes 0.1 s. A pass of 20 rows, which
 /// is 2 s, is in flight.
 struct StandingClock {
-  explicit StandingClock(std::optional<double> max_wait_seconds)
+  explicit StandingClock(std::optional<double> max_wait_seconds, std::int32_t cached_pages = 0)
       : bench(
             kLimits,
             {.max_wait_seconds = max_wait_seconds,
+             .cached_pages = cached_pages,
              .time_model = PassTimeModel(PassRates{.overhead = 0, .row = 0.1, .key = 0, .read = 0}),
              .now = [this] { return now.load(); }}) {
     bench.cluster.Hold();
@@ -44,6 +46,19 @@ struct StandingClock {
     }
     return requests.emplace_back(bench.scheduler, std::move(request));
   }
+
+  /// Prompts of `shared` equal rows, and then one of their own.
+  Pending& SubmitPrompts(int shared, std::initializer_list<proto::TokenId> last) {
+    Request request;
+    for (const proto::TokenId token : last) {
+      proto::PackedSequence prompt = ScoredPrompt(shared + 1, 9);
+      prompt.tokens.back() = token;
+      request.sequences.push_back(std::move(prompt));
+    }
+    return requests.emplace_back(bench.scheduler, std::move(request));
+  }
+
+  double predicted_seconds() const { return bench.scheduler.status().predicted_seconds; }
 
   void ExpectAllComputedBut(const std::initializer_list<const Pending*>& refused) {
     bench.cluster.Release();
@@ -101,6 +116,47 @@ TEST(SchedulerAdmission, ARequestThatComesBackWhenItWasToldToIsAdmitted) {
   clock.now = clock.now.load() + seconds(told);
   clock.Submit("greedy", 10);
   clock.ExpectAllComputedBut({&refused});
+}
+
+constexpr std::int32_t kManyPages = 64;
+
+TEST(SchedulerAdmission, WorkThatRequestsShareIsPredictedOnce) {
+  StandingClock clock(100, kManyPages);
+  for (proto::TokenId last = 10; last < 30; ++last) {
+    clock.SubmitPrompts(640, {last});
+  }
+  EXPECT_NEAR(clock.predicted_seconds(), 0.1 * (640 + 20), 1e-6);
+  clock.ExpectAllComputedBut({});
+}
+
+TEST(SchedulerAdmission, WorkThatPromptsOfARequestShareIsPredictedOnce) {
+  StandingClock clock(100, kManyPages);
+  clock.SubmitPrompts(640, {10, 11, 12, 13, 14});
+  EXPECT_NEAR(clock.predicted_seconds(), 0.1 * (640 + 5), 1e-6);
+  clock.SubmitPrompts(640, {15, 16});
+  EXPECT_NEAR(clock.predicted_seconds(), 0.1 * (640 + 7), 1e-6);
+  clock.ExpectAllComputedBut({});
+}
+
+TEST(SchedulerAdmission, SharedWorkOfARequestThatLeavesIsThatOfTheNext) {
+  StandingClock clock(100, kManyPages);
+  Pending& first = clock.SubmitPrompts(320, {10});
+  Pending& second = clock.SubmitPrompts(640, {11});
+  clock.SubmitPrompts(640, {12});
+  EXPECT_NEAR(clock.predicted_seconds(), 0.1 * (640 + 3), 1e-6);
+  clock.bench.scheduler.Cancel({first.ticket()});
+  EXPECT_NEAR(clock.predicted_seconds(), 0.1 * (640 + 2), 1e-6);
+  clock.bench.scheduler.Cancel({second.ticket()});
+  EXPECT_NEAR(clock.predicted_seconds(), 0.1 * (640 + 1), 1e-6);
+  clock.ExpectAllComputedBut({&first, &second});
+}
+
+TEST(SchedulerAdmission, SharedWorkIsThatOfEachIfTheCacheHasNoRoomForIt) {
+  StandingClock clock(1000, /*cached_pages=*/10);
+  clock.SubmitPrompts(640, {10});
+  clock.SubmitPrompts(640, {11});
+  EXPECT_NEAR(clock.predicted_seconds(), 0.1 * 2 * 641, 1e-6);
+  clock.ExpectAllComputedBut({});
 }
 
 TEST(SchedulerAdmission, WithoutALimitNothingIsPredicted) {

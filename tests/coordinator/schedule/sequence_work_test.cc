@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -115,6 +118,24 @@ TEST(SequenceWork, RowsWithinATime) {
   EXPECT_GT(RowsWithin(std::numeric_limits<double>::infinity(), rates, 5), 1 << 29);
 }
 
+using Digests = std::unordered_set<std::uint64_t>;
+
+std::vector<std::int32_t> Peek(const PackedSequence& sequence, const std::string& salt,
+                               const BlockCache& cache, const Digests& expected = {}) {
+  const std::vector<std::uint64_t> pages = PageDigests(sequence, salt);
+  return CachedRows({sequence, salt, pages}, cache,
+                    [&](std::uint64_t page) { return expected.contains(page); });
+}
+
+void Compute(const Request& request, BlockCache& cache) {
+  SequenceRun run(request.sequences[0], {}, request.salt, cache, kLimits);
+  PassBuilder pass(kLimits);
+  ASSERT_EQ(run.AddWhole(pass), SequenceRun::Outcome::kAdded);
+  std::vector<proto::RowLogits> rows(run.reads_in_pass());
+  run.Take(rows);
+  cache.PassDone();
+}
+
 TEST(CachedRows, AreThoseThatARunFinds) {
   BlockCache cache(200, 100);
   RequestMaker maker(9, kLimits);
@@ -122,7 +143,7 @@ TEST(CachedRows, AreThoseThatARunFinds) {
     const Request request = maker.Make();
     const PackedSequence& sequence = request.sequences[0];
     std::int64_t peeked = 0;
-    for (const std::int32_t rows : CachedRows(sequence, request.salt, cache)) {
+    for (const std::int32_t rows : Peek(sequence, request.salt, cache)) {
       peeked += rows;
     }
     SequenceRun run(sequence, {}, request.salt, cache, kLimits);
@@ -141,18 +162,30 @@ TEST(CachedRows, AreThoseThatARunFinds) {
 TEST(CachedRows, HoldNothing) {
   BlockCache cache(4, 4);
   const Request request = ItemsRequest(Text(1, 130), {Text(2, 4)});
-  {
-    SequenceRun run(request.sequences[0], {}, "", cache, kLimits);
-    PassBuilder pass(kLimits);
-    run.AddWhole(pass);
-    std::vector<proto::RowLogits> rows(run.reads_in_pass());
-    run.Take(rows);
-    cache.PassDone();
-  }
-  EXPECT_EQ(CachedRows(request.sequences[0], "", cache), (std::vector<std::int32_t>{129, 0}));
-  EXPECT_EQ(CachedRows(request.sequences[0], "other salt", cache),
-            (std::vector<std::int32_t>{0, 0}));
+  Compute(request, cache);
+  EXPECT_EQ(Peek(request.sequences[0], "", cache), (std::vector<std::int32_t>{129, 0}));
+  EXPECT_EQ(Peek(request.sequences[0], "other salt", cache), (std::vector<std::int32_t>{0, 0}));
   EXPECT_EQ(cache.available_pages(), 4);
+}
+
+TEST(CachedRows, PagesThatAreExpectedCountAsIfTheyWereCached) {
+  BlockCache with_all(4000, 4000);
+  const BlockCache with_none(8, 8);
+  Digests expected;
+  RequestMaker maker(10, kLimits);
+  std::int64_t found = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Request request = maker.Make();
+    const PackedSequence& sequence = request.sequences[0];
+    const std::vector<std::int32_t> cached = Peek(sequence, request.salt, with_all);
+    EXPECT_EQ(Peek(sequence, request.salt, with_none, expected), cached);
+    found += std::accumulate(cached.begin(), cached.end(), std::int64_t{0});
+    Compute(request, with_all);
+    const std::vector<std::uint64_t> pages = PageDigests(sequence, request.salt);
+    expected.insert(pages.begin(), pages.end());
+  }
+  EXPECT_EQ(with_all.counters().evicted_pages, 0);
+  EXPECT_GT(found, 0);
 }
 
 }  // namespace
