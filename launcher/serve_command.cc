@@ -206,24 +206,18 @@ std::vector<coordinator::Resource> ResourcesOf(const Service& service, std::int6
 
 /// Opens the service to its clients. Returns the addresses for the log.
 std::string Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
-                   SupervisorLink* supervisor, Service& service) {
-  using Listening = ListeningSockets::Listening;
-  Listening requests = sockets.Take(kRequestSocket, supervisor);
-  std::optional<Listening> http;
+                   Service& service) {
+  const ListeningSockets::Address requests = sockets.AddressOf(kRequestSocket);
+  std::string addresses = "requests on " + AddressOf(requests.host, requests.port);
+  service.server->Listen(sockets.Take(kRequestSocket).Release(), coordinator::MakeFrameProtocol);
   if (flags.http_port >= 0) {
-    http = sockets.Take(kHttpSocket, supervisor);
-  }
-  const std::uint16_t port =
-      service.server->Listen(requests.socket.Release(), coordinator::MakeFrameProtocol);
-  std::string addresses = "requests on " + AddressOf(requests.host, port);
-  if (http) {
     coordinator::HttpOptions options = flags.http;
     options.resources = ServiceResources(flags, engine, ResourcesOf(service, engine.page_bytes()));
     options.refused_urls = coordinator::RefusedUrls();
-    const std::uint16_t http_port =
-        service.server->Listen(http->socket.Release(),
-                               coordinator::MakeHttpProtocol(service.requests, std::move(options)));
-    addresses += ", HTTP on " + AddressOf(http->host, http_port);
+    const ListeningSockets::Address http = sockets.AddressOf(kHttpSocket);
+    addresses += ", HTTP on " + AddressOf(http.host, http.port);
+    service.server->Listen(sockets.Take(kHttpSocket).Release(),
+                           coordinator::MakeHttpProtocol(service.requests, std::move(options)));
   }
   return addresses;
 }
@@ -277,7 +271,8 @@ int RunServeCommand(const ServeFlags& flags) {
   std::unique_ptr<SupervisorLink> supervisor;
   std::optional<ListeningSockets> sockets;
   Engine engine(flags.engine, [&] {
-    sockets.emplace(flags.host);
+    supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
+    sockets.emplace(flags.host, supervisor.get());
     sockets->Reserve(kRequestSocket, flags.port);
     if (flags.http_port >= 0) {
       sockets->Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
@@ -290,11 +285,12 @@ int RunServeCommand(const ServeFlags& flags) {
     if (engine.is_root()) {
       // A bad message is reported to its client, not logged.
       google::protobuf::SetLogHandler(nullptr);
-      // Before there is a socket, because the supervisor drains every process that has one.
       DrainSignals::Get();
-      supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
+      if (supervisor) {
+        supervisor->Listening();
+      }
       service.emplace(flags, engine, time_model);
-      addresses = Listen(flags, engine, *sockets, supervisor.get(), *service);
+      addresses = Listen(flags, engine, *sockets, *service);
     } else {
       LeaveSignalsToRankZero();
     }

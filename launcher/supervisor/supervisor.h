@@ -18,8 +18,8 @@ namespace scorecast::launcher {
 /// Runs a job, starts it again when it fails, and holds its listening sockets meanwhile.
 class Supervisor {
  public:
-  /// `sockets`: by name, those that systemd has opened. Others are opened when rank 0 asks for them
-  /// for the first time.
+  /// `sockets`: by name, those that systemd has opened. Others are bound when rank 0 asks for them
+  /// for the first time, and listen when it is ready for the first time.
   Supervisor(std::vector<std::string> command, const RestartLimits& limits,
              std::map<std::string, Descriptor> sockets);
 
@@ -44,7 +44,7 @@ class Supervisor {
   void HandleEvents(TimePoint until);
   void HandleSignals();
   void HandleMessage(const Message& message);
-  void SendSocket(const ListenRequest& request);
+  void SendSocket(const SocketRequest& request);
   void LoseRankZero();
   /// Closes the listening sockets if the last job drains, so that new clients are refused instead
   /// of waiting for nothing.
@@ -66,7 +66,7 @@ class Supervisor {
 
   // These belong to the job that runs.
   std::unique_ptr<Job> job_;
-  bool has_sockets_ = false;  ///< Rank 0 has a socket, and from then on drains on SIGUSR1.
+  bool can_drain_ = false;  ///< Rank 0 drains on SIGUSR1, and its sockets listen.
   bool is_draining_ = false;
   std::chrono::milliseconds drain_time_{0};
   std::deque<LaterSignal> later_signals_;
