@@ -31,7 +31,7 @@ void ListeningSockets::Reserve(const std::string& name, std::uint16_t port) {
                                            : Descriptor(coordinator::OpenBoundSocket(host_, port));
 }
 
-ListeningSockets::Address ListeningSockets::AddressOf(const std::string& name) const {
+IpPort ListeningSockets::AddressOf(const std::string& name) const {
   const int socket = reserved_.at(name).get();
   return {coordinator::BoundHost(socket), coordinator::BoundPort(socket)};
 }

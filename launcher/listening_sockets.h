@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "launcher/address/service_address.h"
 #include "launcher/supervisor/descriptor.h"
 
 namespace scorecast::launcher {
@@ -22,13 +23,8 @@ class ListeningSockets {
   /// listens already, and its clients wait. Throws StartupError.
   void Reserve(const std::string& name, std::uint16_t port);
 
-  struct Address {
-    std::string host;  ///< In digits; 0.0.0.0 or :: for every address of this host.
-    std::uint16_t port = 0;
-  };
-
-  /// The address of a reserved name.
-  Address AddressOf(const std::string& name) const;
+  /// The address of a reserved name. The IP may be 0.0.0.0 or ::, every address of this host.
+  IpPort AddressOf(const std::string& name) const;
 
   /// The socket of a reserved name, which listens. Throws StartupError.
   Descriptor Take(const std::string& name);

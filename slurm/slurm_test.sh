@@ -28,10 +28,11 @@ ended() { scontrol show job "$1" | grep -Eq 'JobState=(COMPLETED|FAILED|CANCELLE
 serve() {
   job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" \
     --port 0 --http-port 0)
-  eventually grep -q 'ready: requests on h1:' "serve.$job.out"
-  port=$(sed -n 's/.*ready: requests on h1:\([0-9]*\), .*/\1/p' "serve.$job.out")
-  http_port=$(sed -n 's/.*ready: .*, HTTP on h1:\([0-9]*\)$/\1/p' "serve.$job.out")
+  eventually grep -q 'ready: .* (host h1)$' "serve.$job.out"
+  port=$(sed -n 's/.*ready: requests on [0-9.]*:\([0-9]*\), .*/\1/p' "serve.$job.out")
+  http_port=$(sed -n 's/.*ready: .*, HTTP on [0-9.]*:\([0-9]*\) .*/\1/p' "serve.$job.out")
   address=$(scontrol -o show node h1 | sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')
+  grep -q "ready: requests on $address:$port, " "serve.$job.out" || fail 'not the address of h1'
 }
 
 # scores FILE: prints the scores of a response.
@@ -77,7 +78,7 @@ grep -q stopped "serve.$job.out" || fail 'no drain'
 echo 'serve: a rank is killed, and the service comes back'
 serve
 starts=1
-ready_again() { test "$(grep -c 'ready: requests on h1:' "serve.$job.out")" -eq "$starts"; }
+ready_again() { test "$(grep -c 'ready: .* (host h1)$' "serve.$job.out")" -eq "$starts"; }
 scored() {
   "$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
     --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json

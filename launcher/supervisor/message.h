@@ -19,6 +19,8 @@ namespace scorecast::launcher {
 ///   rank 0      listening               it drains on SIGUSR1 from now on, and lets the sockets
 ///                                       listen that do not listen yet
 ///   rank 0      ready MILLISECONDS      it serves requests; a drain takes at most this time
+///   rank 0      address-file PATH       it has written this file, which the supervisor removes at
+///                                       its own end if it is still there
 ///   rank 0      draining                it accepts no further requests and will end
 struct Message {
   std::string text;

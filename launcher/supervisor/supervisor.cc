@@ -40,6 +40,13 @@ Supervisor::Supervisor(std::vector<std::string> command, const RestartLimits& li
       policy_(limits),
       signals_{SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD} {}
 
+Supervisor::~Supervisor() {
+  // A rank 0 that was killed has left it.
+  if (address_file_) {
+    address_file_->Remove();
+  }
+}
+
 int Supervisor::Run() {
   for (;;) {
     const int exit_code = RunJob();
@@ -104,11 +111,7 @@ void Supervisor::HandleEvents(TimePoint until) {
     job_->Accept();
   }
   if (fds[2].revents != 0) {
-    if (const std::optional<Message> message = job_->ReceiveFromRankZero()) {
-      HandleMessage(*message);
-    } else {
-      LoseRankZero();
-    }
+    HandleMessages();
   }
   if (fds[0].revents != 0) {
     HandleSignals();
@@ -131,6 +134,18 @@ void Supervisor::HandleSignals() {
   }
 }
 
+void Supervisor::HandleMessages() {
+  // All that there are, because the job's end may be among the signals that are handled next.
+  for (pollfd link = {job_->link(), POLLIN, 0}; link.fd >= 0 && poll(&link, 1, 0) > 0;
+       link.fd = job_->link()) {
+    if (const std::optional<Message> message = job_->ReceiveFromRankZero()) {
+      HandleMessage(*message);
+    } else {
+      LoseRankZero();
+    }
+  }
+}
+
 void Supervisor::HandleMessage(const Message& message) {
   if (const auto request = SocketRequest::FromMessage(message)) {
     SendSocket(*request);
@@ -142,6 +157,8 @@ void Supervisor::HandleMessage(const Message& message) {
     drain_time_ = milliseconds(count);
     policy_.Ready(Clock::now());
     LogReady();
+  } else if (const auto path = message.After("address-file")) {
+    address_file_ = AddressFile::Find(*path);
   } else if (message.After("draining")) {
     // Without a signal to this process, a launcher may be ending the ranks because one has failed.
     is_draining_ = true;

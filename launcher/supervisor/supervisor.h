@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/address/address_file.h"
 #include "launcher/supervisor/job.h"
 #include "launcher/supervisor/job_directory.h"
 #include "launcher/supervisor/restart_policy.h"
@@ -22,6 +23,9 @@ class Supervisor {
   /// for the first time, and listen when it is ready for the first time.
   Supervisor(std::vector<std::string> command, const RestartLimits& limits,
              std::map<std::string, Descriptor> sockets);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
 
   /// Returns when the job has ended and is not to be started again. The exit code: 0 after a drain,
   /// and if the job ended with 0 by itself; else the job's.
@@ -43,6 +47,8 @@ class Supervisor {
   /// Waits until something happens, at most until `until`, and handles it.
   void HandleEvents(TimePoint until);
   void HandleSignals();
+  /// Those that rank 0 has sent.
+  void HandleMessages();
   void HandleMessage(const Message& message);
   void SendSocket(const SocketRequest& request);
   void LoseRankZero();
@@ -57,6 +63,7 @@ class Supervisor {
   const std::vector<std::string> command_;
   const RestartLimits limits_;
   std::map<std::string, Descriptor> sockets_;
+  std::optional<AddressFile> address_file_;  ///< Written last by a rank 0.
   RestartPolicy policy_;
   SupervisorDirectory directory_;
   SignalPipe signals_;

@@ -94,6 +94,10 @@ void SupervisorLink::Ready(std::chrono::milliseconds drain_time) {
   watcher_ = std::thread([this] { Watch(); });
 }
 
+void SupervisorLink::Wrote(const std::filesystem::path& address_file) {
+  Send(socket_.get(), "address-file " + address_file.string());
+}
+
 void SupervisorLink::Draining() {
   {
     const std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -41,6 +42,9 @@ class SupervisorLink {
   void Listening();
   /// Says that this process serves requests, and how long a drain takes at most.
   void Ready(std::chrono::milliseconds drain_time);
+  /// Says that this process has written its AddressFile, so that it is removed even if this process
+  /// is killed and not started again.
+  void Wrote(const std::filesystem::path& address_file);
   void Draining();
 
  private:
