@@ -32,11 +32,12 @@ struct BatchFlags {
 struct ServeFlags {
   EngineFlags engine;
   std::string host = "127.0.0.1";
-  std::uint16_t port = 7400;          ///< Of the request socket; 0: any free one.
-  int http_port = 7480;               ///< 0: any free one; -1: no HTTP.
-  coordinator::HttpOptions http;      ///< The resources and refused URLs are added later.
-  coordinator::SocketOptions socket;  ///< The server takes `max_request_bytes` from `engine`.
-  std::int64_t max_pass_ms = 200;     ///< 0: without bound.
+  std::uint16_t port = 7400;           ///< Of the request socket; 0: any free one.
+  int http_port = 7480;                ///< 0: any free one; -1: no HTTP.
+  std::filesystem::path address_file;  ///< See AddressFile; empty: none.
+  coordinator::HttpOptions http;       ///< The resources and refused URLs are added later.
+  coordinator::SocketOptions socket;   ///< The server takes `max_request_bytes` from `engine`.
+  std::int64_t max_pass_ms = 200;      ///< 0: without bound.
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
   std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.

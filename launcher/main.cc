@@ -75,6 +75,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--http-port", flags.http_port, "Port for HTTP; 0: any free one, -1: no HTTP")
       ->check(CLI::Range(-1, 65535))
       ->capture_default_str();
+  app.add_option("--address-file", flags.address_file,
+                 "File in which the service says where it is, when it is ready, and which it "
+                 "removes when it ends: {\"host\":…,\"ip\":…,\"port\":…,\"http_port\":…,"
+                 "\"pid\":…,\"job_id\":…}. Clients read it with --connect-file")
+      ->type_name("FILE");
   app.add_option("--cors-origin", flags.http.cors_origins,
                  "Origin whose pages may use HTTP from a browser, such as https://example.org, or "
                  "*: all; repeat for each origin")
@@ -156,9 +161,15 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
 
 /// The flags of every command that sends one request to a server.
 void AddClientFlags(CLI::App& app, ClientFlags& flags) {
-  app.add_option("--connect", flags.connect, "Address of the server's request socket")
-      ->required()
+  CLI::Option_group* server = app.add_option_group("Server");
+  server->add_option("--connect", flags.connect, "Address of the server's request socket")
       ->type_name("HOST:PORT");
+  server
+      ->add_option("--connect-file", flags.connect_file,
+                   "Instead of --connect: the file that serve --address-file writes. If there is "
+                   "none, waits for it, for ten seconds at most")
+      ->type_name("FILE");
+  server->require_option(1);
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");

@@ -40,6 +40,9 @@ expect_arguments() {
   ((${#arguments[@]} >= $1)) || fail "arguments are missing: sbatch $2"
 }
 
+# has_flag FLAG: whether the arguments have it. scorecast takes a flag once only.
+has_flag() { [[ " ${arguments[*]} " == *" $1"[\ =]* ]]; }
+
 # times COUNT: prints "once" or "N times".
 times() { (($1 == 1)) && echo once || echo "$1 times"; }
 
@@ -79,8 +82,8 @@ plan() {
   if ((cpus_per_rank < 1)); then
     fail "RANKS_PER_NODE is $per_node, but the job has only $cpus CPUs on a node"
   fi
-  threads=(--threads "$cpus_per_rank")
-  [[ " ${arguments[*]} " != *' --threads'[\ =]* ]] || threads=() # It may be given once only.
+  threads=()
+  has_flag --threads || threads=(--threads "$cpus_per_rank")
 
   local mpi=${MPI:-${SLURM_MPI_TYPE:-pmix}}
   if [[ $mpi != mpirun ]] && ! srun --mpi=list 2>&1 | tr -s ' ,:\t' '\n' | grep -qxF -- "$mpi"; then

@@ -68,20 +68,15 @@ expect_end() {
 # expect_line PATTERN: the job's output has a line that matches.
 expect_line() { grep -Eq -- "$1" "$job.out" || fail "job $job has no line '$1'"; }
 
-# serve [SBATCH_OPTION...]: starts a service, waits until it is ready, and sets job and address.
+# serve: starts a service, and waits until it is ready.
 serve() {
-  submit serve "$@" -- "$model" --port 0 --http-port 0
+  submit serve -- "$model"
   is_ready 1
 }
-# is_ready TIMES: waits until the service has been ready so often.
+# is_ready TIMES: waits until the service has been ready so often, and sets http to its address for HTTP.
 is_ready() {
   eventually ready_times "$1"
-  local ready
-  ready=$(grep 'ready: requests on ' "$job.out" | tail -n 1)
-  port=$(sed -n 's/.*ready: requests on [^:]*:\([0-9]*\), .*/\1/p' <<< "$ready")
-  http_port=$(sed -n 's/.*, HTTP on [^:]*:\([0-9]*\)$/\1/p' <<< "$ready")
-  address=$(scontrol -o show node "$(sed -n 's/.*ready: requests on \([^:]*\):.*/\1/p' <<< "$ready")" |
-    sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')
+  http=$(grep 'ready: requests on ' "$job.out" | sed -n '$s/.*, HTTP on \([^ ]*\) .*/\1/p')
 }
 ready_times() { [[ $(grep -c 'ready: requests on ' "$job.out") -ge $1 ]]; }
 
@@ -91,7 +86,7 @@ loaded_times() { [[ $(grep -c ' of weights a rank read ' "$job.out") -ge $1 ]]; 
 # scores FILE: prints the scores of a response.
 scores() { grep -o '"scores":[^a-z]*' "$1"; }
 score() {
-  "$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
+  "$SCORECAST" score --json --connect-file "scorecast-serve.$job.json" --query 'The capital of France is' \
     --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
 }
 expect_scores() { [[ $(scores response.json) == "$(scores in.out.jsonl)" ]] || fail "$1"; }
@@ -105,7 +100,7 @@ kill_ranks() {
 
 # serve: the time limit comes near
 serve_before_time_limit() {
-  submit serve --time=1 --nodes=1 --nodelist=h3 -- "$model" --port 0 --http-port 0
+  submit serve --time=1 --nodes=1 --nodelist=h3 -- "$model"
   limited=$job
 }
 
@@ -165,11 +160,12 @@ serve_and_drain() {
   score
   expect_scores 'serve and batch differ'
   curl -sS --json '{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}' \
-    "http://$address:$http_port/v1/score" > response.json
+    "http://$http/v1/score" > response.json
   expect_scores 'HTTP and batch differ'
   scancel --batch --signal=USR1 "$job"
   expect_end COMPLETED 0 0 'done: SIGUSR1'
   expect_line ' stopped'
+  test ! -e "scorecast-serve.$job.json" || fail 'the address file is still there'
 }
 
 # serve: scancel also drains the service

@@ -270,7 +270,8 @@ TEST(SystemdSocket, IsServedAloneAndUnderASupervisor) {
     const std::string ready = "ready: requests on ";
     std::string line = process.ErrorLineWith(ready);
     ASSERT_NE(line, "") << process.error_text();
-    const std::string address = line.substr(line.find(ready) + ready.size());
+    const std::size_t begin = line.find(ready) + ready.size();
+    const std::string address = line.substr(begin, line.find(" (host ") - begin);
     EXPECT_THAT(address, HasSubstr("127.0.0.1:"));
     EXPECT_THAT(address, Not(HasSubstr(":7400")));
     EXPECT_TRUE(ScoresWithin(address, 1, kTimeToBeBack));
