@@ -271,7 +271,7 @@ int main(int argc, char** argv) {
   batch
       ->add_option("--seed", batch_flags.seed,
                    "Seed of the run: a completion whose request gives no seed has one that follows "
-                   "from this and the line's custom_id")
+                   "from this and the line's number")
       ->default_str("drawn, and logged");
 
   ServeFlags serve_flags;

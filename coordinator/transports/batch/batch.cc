@@ -308,7 +308,8 @@ class LineTaker {
     ParsedRequest parsed_request = endpoint->FromJson(body == json.end() ? kNoBody : *body);
     Clock::duration waited{0};
     if (parsed_request) {
-      (*parsed_request)->default_seed = DerivedSeed(options_.seed, *custom_id);
+      (*parsed_request)->default_seed =
+          DerivedSeed(options_.seed, static_cast<std::uint64_t>(line_number));
       const Clock::time_point waiting_since = Clock::now();
       window_->AwaitResponseRoom(*slot, service_.ResponseBytesBound(**parsed_request));
       waited = Clock::now() - waiting_since;

@@ -22,7 +22,8 @@ struct BatchOptions {
   /// A request whose response could be larger is refused with a 413, as on the request socket: see
   /// SocketOptions::max_held_bytes.
   std::int64_t max_response_bytes = std::int64_t{1} << 30;
-  /// Completions of a request without a seed get one that follows from this one and `custom_id`.
+  /// Completions of a request without a seed get one that follows from this one and the line's
+  /// number.
   std::uint64_t seed = 0;
 };
 

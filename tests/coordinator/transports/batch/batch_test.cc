@@ -470,14 +470,14 @@ TEST(Batch, ACompletionWithoutASeedHasOneThatFollowsFromTheRunAndTheLine) {
   const auto body = [](const BatchRun& of, std::size_t line) {
     return of.lines.at(line)["response"]["body"];
   };
-  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, "a"));
-  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, "b"));
+  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, 1));
+  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, 2));
   EXPECT_EQ(body(run, 2)["seed"], 7);
   EXPECT_FALSE(body(run, 3).contains("seed")) << "nothing is drawn";
   EXPECT_NE(body(run, 0)["outputs"], body(run, 1)["outputs"]);
-  const BatchRun reversed = RunText(server, chunked("b", sampled) + chunked("a", sampled), options);
-  EXPECT_EQ(body(reversed, 0)["outputs"], body(run, 1)["outputs"]);
-  EXPECT_EQ(body(reversed, 1)["outputs"], body(run, 0)["outputs"]);
+  const BatchRun renamed = RunText(server, chunked("x", sampled) + chunked("x", sampled), options);
+  EXPECT_EQ(body(renamed, 0)["outputs"], body(run, 0)["outputs"]);
+  EXPECT_EQ(body(renamed, 1)["outputs"], body(run, 1)["outputs"]);
 }
 
 TEST(Batch, ALineDoesNotStream) {
