@@ -39,6 +39,7 @@ class InputFile {
   /// be read: see failure().
   bool SkipTo(std::int64_t offset);
 
+  std::int64_t max_line_bytes() const { return max_line_bytes_; }
   /// Number of the line read last, from 1 on. If it was skipped, too.
   std::int64_t line_number() const { return line_number_; }
   /// Number of the file's bytes up to the end of the line read last, with its newline. Bytes of a
