@@ -1,7 +1,5 @@
 #include <exception>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -14,6 +12,8 @@
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/batch/batch.h"
+#include "coordinator/transports/batch/files/input_file.h"
+#include "coordinator/transports/batch/files/record_file.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/engine.h"
@@ -27,50 +27,31 @@ namespace {
 
 /// The files that --input and --output name, opened before any weight is read. An output file is
 /// emptied only when the run begins, so a start-up fault loses nothing.
-class BatchStreams {
+class BatchFiles {
  public:
-  explicit BatchStreams(const BatchFlags& flags) {
-    std::ios::sync_with_stdio(false);
-    // A read of std::cin would flush std::cout, which another thread is writing.
-    std::cin.tie(nullptr);
-    if (flags.input != "-") {
-      in_file_.open(flags.input, std::ios::binary);
-      if (!in_file_) {
-        throw proto::StartupError("cannot read " + flags.input);
-      }
-    }
-    if (flags.output != "-") {
-      std::error_code absent;
-      if (std::filesystem::is_regular_file(flags.output, absent) &&
-          std::filesystem::equivalent(flags.input, flags.output, absent)) {
-        throw proto::StartupError("--output " + flags.output +
-                                  " is also the --input, which would be lost");
-      }
-      out_path_ = flags.output;
-      out_file_.open(flags.output, std::ios::binary | std::ios::app);
-      if (!out_file_) {
-        throw proto::StartupError("cannot write " + flags.output);
-      }
-    }
-  }
+  explicit BatchFiles(const BatchFlags& flags)
+      : in_(flags.input, flags.engine.max_request_bytes), out_(OpenOutput(flags)) {}
 
-  void EmptyOutput() const {
-    if (std::filesystem::is_regular_file(out_path_)) {
-      std::filesystem::resize_file(out_path_, 0);
-    }
-  }
-
-  std::istream& in() { return in_file_.is_open() ? in_file_ : std::cin; }
-  std::ostream& out() { return out_file_.is_open() ? out_file_ : std::cout; }
+  coordinator::InputFile& in() { return in_; }
+  coordinator::RecordFile& out() { return out_; }
 
  private:
-  std::filesystem::path out_path_;  ///< Empty for standard output.
-  std::ifstream in_file_;
-  std::ofstream out_file_;
+  static coordinator::RecordFile OpenOutput(const BatchFlags& flags) {
+    std::error_code absent;
+    if (std::filesystem::is_regular_file(flags.output, absent) &&
+        std::filesystem::equivalent(flags.input, flags.output, absent)) {
+      throw proto::StartupError("--output " + flags.output +
+                                " is also the --input, which would be lost");
+    }
+    return coordinator::RecordFile(flags.output);
+  }
+
+  coordinator::InputFile in_;
+  coordinator::RecordFile out_;
 };
 
 /// Runs on rank 0: reads requests on a thread of their own, and runs plans on this one.
-int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) {
+int RunRankZero(const BatchFlags& flags, Engine& engine, BatchFiles& files) {
   shard::QueuedCluster cluster(engine.runner(), engine.limits());
   coordinator::Scheduler scheduler(cluster, {.cached_pages = engine.cached_pages()});
   coordinator::RequestService service(engine.config(), engine.tokenizer(), engine.server_options(),
@@ -80,11 +61,10 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
   std::thread requests([&] {
     try {
       coordinator::BatchOptions options;
-      options.max_request_bytes = flags.engine.max_request_bytes;
       options.seed = flags.seed ? *flags.seed : coordinator::DrawSeed();
       spdlog::info("--seed {}: the seed of completions whose requests give none", options.seed);
-      streams.EmptyOutput();
-      summary = coordinator::RunBatch(streams.in(), streams.out(), service, options);
+      files.out().BeginAt(0);
+      summary = coordinator::RunBatch(files.in(), files.out(), service, options);
     } catch (...) {
       fault = std::current_exception();
     }
@@ -98,7 +78,6 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
     cluster.Run();
   }
   requests.join();
-  streams.out().flush();
   if (const auto time = flags.engine.watch.rank_timeout; time.count() > 0) {
     LimitTimeOfEnd(time);
   }
@@ -118,13 +97,13 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchStreams& streams) 
 }  // namespace
 
 int RunBatchCommand(const BatchFlags& flags) {
-  std::optional<BatchStreams> streams;
-  Engine engine(flags.engine, [&] { streams.emplace(flags); });
+  std::optional<BatchFiles> files;
+  Engine engine(flags.engine, [&] { files.emplace(flags); });
   if (!engine.is_root()) {
     engine.runner().Follow();
     return kExitOk;
   }
-  return RunRankZero(flags, engine, *streams);
+  return RunRankZero(flags, engine, *files);
 }
 
 }  // namespace scorecast::launcher

@@ -271,18 +271,21 @@ int main(int argc, char** argv) {
   AddEngineFlags(*batch, batch_flags.engine);
   batch
       ->add_option("--input", batch_flags.input,
-                   "Requests, one JSON object per line; -: standard input")
+                   "Requests, one JSON object per line; -: standard input. May be compressed with "
+                   "gzip or zstd")
       ->required()
       ->type_name("FILE");
   batch
-      ->add_option("--output", batch_flags.output,
-                   "Responses, one line each, in the order of the input; -: standard output")
+      ->add_option(
+          "--output", batch_flags.output,
+          "Responses, one line each, in the order of the input; -: standard output. Compressed "
+          "if the name ends in .gz or .zst")
       ->required()
       ->type_name("FILE");
   batch
       ->add_option("--seed", batch_flags.seed,
                    "Seed of the run: a completion whose request gives no seed has one that follows "
-                   "from this and the line's custom_id")
+                   "from this and the line's number")
       ->default_str("drawn, and logged");
 
   ServeFlags serve_flags;

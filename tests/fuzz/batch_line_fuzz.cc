@@ -12,6 +12,7 @@
 #include "coordinator/transports/batch/batch.h"
 #include "proto/base/check.h"
 #include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/transports/batch/stream_files.h"
 
 namespace {
 
@@ -54,9 +55,7 @@ void CheckRecord(const json& record) {
 void RunOn(FakeServer& server, const std::string& bytes) {
   std::istringstream in(bytes);
   std::ostringstream out;
-  scorecast::coordinator::BatchOptions options;
-  options.max_request_bytes = 4096;
-  const auto summary = RunBatch(in, out, server.service, options);
+  const auto summary = scorecast::coordinator::RunBatchOnStreams(in, out, server.service, {}, 4096);
   server.scheduler.WaitIdle();
   server.cluster.ForgetPlans();
   std::istringstream lines(out.str());

@@ -1,6 +1,6 @@
 #include "coordinator/transports/batch/batch.h"
 
-#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -20,7 +20,6 @@
 #include "coordinator/generate/seed.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/transports/batch/line_reader.h"
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
@@ -123,16 +122,22 @@ class Window {
 
   /// Takes the record of the oldest line once it is ready. Returns null when all are taken and the
   /// window is closed. If there is nothing to take yet, `before_waiting` is called, outside the
-  /// lock.
-  FinishRecord Take(const std::function<void()>& before_waiting) {
+  /// lock, and again at the time that it returns, if any.
+  FinishRecord Take(const std::function<std::optional<Clock::time_point>()>& before_waiting) {
     std::unique_lock lock(mutex_);
-    const auto can_take = [&] { return !slots_.empty() && slots_.front()->finish; };
-    if (!can_take()) {
+    const auto can_return = [&] {
+      return slots_.empty() ? closed_ : static_cast<bool>(slots_.front()->finish);
+    };
+    while (!can_return()) {
       lock.unlock();
-      before_waiting();
+      const std::optional<Clock::time_point> again = before_waiting();
       lock.lock();
+      if (!again) {
+        changed_.wait(lock, can_return);
+      } else if (changed_.wait_until(lock, *again, can_return)) {
+        break;
+      }
     }
-    changed_.wait(lock, [&] { return can_take() || (closed_ && slots_.empty()); });
     return slots_.empty() ? nullptr : std::move(slots_.front()->finish);
   }
 
@@ -221,21 +226,28 @@ class LineSink : public ResponseSink {
 /// are taken and dropped, so that nothing is in flight when a run ends.
 class Writer {
  public:
-  Writer(std::ostream& out, Window& window, RequestService& service)
+  Writer(RecordFile& out, Window& window, RequestService& service)
       : out_(out), window_(window), service_(service) {}
 
   BatchSummary Run() {
-    while (const FinishRecord finish = window_.Take([&] { Flush(); })) {
+    while (const FinishRecord finish = window_.Take([&] { return FlushBeforeWaiting(); })) {
       if (summary_.failure.empty()) {
         Write(finish());
       }
       window_.Written();
     }
-    Flush();
+    if (summary_.failure.empty()) {
+      out_.Finish();
+      FailIfOutputHas();
+    }
     return summary_;
   }
 
  private:
+  /// A part of a compressed file that is flushed by itself is compressed by itself, so there should
+  /// not be many.
+  static constexpr auto kCompressedFlushInterval = std::chrono::seconds(1);
+
   void Write(const Record& record) {
     switch (record.kind) {
       case Record::Kind::kSucceeded:
@@ -248,28 +260,37 @@ class Writer {
         ++summary_.error_records;
         break;
     }
-    out_ << ToJsonText(record.json) << '\n';
-    FailUnlessGood();
+    out_.Write(ToJsonText(record.json));
+    FailIfOutputHas();
   }
 
-  void Flush() {
-    if (summary_.failure.empty()) {
-      out_.flush();
-      FailUnlessGood();
+  /// Flushes, or returns when to flush.
+  std::optional<Clock::time_point> FlushBeforeWaiting() {
+    if (!summary_.failure.empty() || out_.unflushed_bytes() == 0) {
+      return std::nullopt;
     }
+    const Clock::time_point now = Clock::now();
+    if (out_.is_compressed() && now < flushed_ + kCompressedFlushInterval) {
+      return flushed_ + kCompressedFlushInterval;
+    }
+    out_.Flush();
+    flushed_ = now;
+    FailIfOutputHas();
+    return std::nullopt;
   }
 
-  void FailUnlessGood() {
-    if (!out_) {
-      summary_.failure = "the output could not be written";
+  void FailIfOutputHas() {
+    if (!out_.failure().empty()) {
+      summary_.failure = out_.failure();
       service_.Cancel(window_.Fail());
     }
   }
 
-  std::ostream& out_;
+  RecordFile& out_;
   Window& window_;
   RequestService& service_;
   BatchSummary summary_;
+  Clock::time_point flushed_ = Clock::now();
 };
 
 /// Begins the request of each line at the endpoint that the line names, or refuses the line.
@@ -308,7 +329,8 @@ class LineTaker {
     ParsedRequest parsed_request = endpoint->FromJson(body == json.end() ? kNoBody : *body);
     Clock::duration waited{0};
     if (parsed_request) {
-      (*parsed_request)->default_seed = DerivedSeed(options_.seed, *custom_id);
+      (*parsed_request)->default_seed =
+          DerivedSeed(options_.seed, static_cast<std::uint64_t>(line_number));
       const Clock::time_point waiting_since = Clock::now();
       window_->AwaitResponseRoom(*slot, service_.ResponseBytesBound(**parsed_request));
       waited = Clock::now() - waiting_since;
@@ -324,12 +346,11 @@ class LineTaker {
     service_.Prepare(request);
   }
 
-  void RefuseTooLong(std::int64_t line_number, Window::Slot& slot) const {
-    Refuse(
-        nullptr,
-        {413, "request_too_large",
-         "The line is longer than " + std::to_string(options_.max_request_bytes) + " bytes.", ""},
-        line_number, slot);
+  void RefuseTooLong(const InputFile& in, Window::Slot& slot) const {
+    Refuse(nullptr,
+           {413, "request_too_large",
+            "The line is longer than " + std::to_string(in.max_line_bytes()) + " bytes.", ""},
+           in.line_number(), slot);
   }
 
  private:
@@ -384,7 +405,7 @@ int BatchSummary::ExitCode() const {
   return refused + error_records > 0 ? 3 : 0;
 }
 
-BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& service,
+BatchSummary RunBatch(InputFile& in, RecordFile& out, RequestService& service,
                       const BatchOptions& options) {
   // Shared with the computing thread, which may not have returned from Ready yet when the last line
   // is written.
@@ -393,11 +414,9 @@ BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& servi
   std::thread writer([&] { summary = Writer(out, *window, service).Run(); });
 
   const LineTaker taker(service, options, window);
-  LineReader reader(in, options.max_request_bytes);
   std::string line;
-  for (auto result = reader.Next(line); result != LineReader::Result::kEnd;
-       result = reader.Next(line)) {
-    if (result == LineReader::Result::kLine && IsBlank(line)) {
+  for (auto result = in.Next(line); result != InputFile::Result::kEnd; result = in.Next(line)) {
+    if (result == InputFile::Result::kLine && IsBlank(line)) {
       continue;
     }
     service.WaitForRoom();
@@ -405,16 +424,16 @@ BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& servi
     if (slot == nullptr) {
       break;
     }
-    if (result == LineReader::Result::kTooLong) {
-      taker.RefuseTooLong(reader.line_number(), *slot);
+    if (result == InputFile::Result::kTooLong) {
+      taker.RefuseTooLong(in, *slot);
     } else {
-      taker.Take(line, reader.line_number(), slot);
+      taker.Take(line, in.line_number(), slot);
     }
   }
   window->Close();
   writer.join();
-  if (in.bad() && summary.failure.empty()) {
-    summary.failure = "the input could not be read";
+  if (summary.failure.empty()) {
+    summary.failure = in.failure();
   }
   return summary;
 }

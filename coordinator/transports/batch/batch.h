@@ -2,17 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <istream>
-#include <ostream>
 #include <string>
 
 #include "coordinator/endpoints/request_service.h"
-#include "coordinator/request/server_options.h"
+#include "coordinator/transports/batch/files/input_file.h"
+#include "coordinator/transports/batch/files/record_file.h"
 
 namespace scorecast::coordinator {
 
 struct BatchOptions {
-  std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Largest line, without its newline.
   // Bounds on the lines that are read and not yet written; a single line is always admitted.
   // Scheduler::WaitForRoom bounds what waits to be computed.
   std::size_t max_lines_in_flight = 1024;
@@ -22,7 +20,8 @@ struct BatchOptions {
   /// A request whose response could be larger is refused with a 413, as on the request socket: see
   /// SocketOptions::max_held_bytes.
   std::int64_t max_response_bytes = std::int64_t{1} << 30;
-  /// Completions of a request without a seed get one that follows from this one and `custom_id`.
+  /// Completions of a request without a seed get one that follows from this one and the line's
+  /// number.
   std::uint64_t seed = 0;
 };
 
@@ -41,9 +40,9 @@ struct BatchSummary {
 /// skipped. A line that is not a request gets an error record with its number. Lines are read,
 /// parsed and tokenized on the calling thread, which waits while the responses of earlier lines
 /// take too much room; responses are formed and written on another thread, and flushed whenever the
-/// next one is not ready. If the output fails, requests that still wait to be computed are
-/// cancelled.
-BatchSummary RunBatch(std::istream& in, std::ostream& out, RequestService& service,
+/// next one is not ready, but a compressed output once a second at most. `out` has begun. If it
+/// fails, requests that still wait to be computed are cancelled.
+BatchSummary RunBatch(InputFile& in, RecordFile& out, RequestService& service,
                       const BatchOptions& options);
 
 }  // namespace scorecast::coordinator

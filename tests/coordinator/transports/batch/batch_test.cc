@@ -20,8 +20,10 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/generate/seed.h"
+#include "coordinator/request/server_options.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/transports/batch/stream_files.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -43,11 +45,12 @@ struct BatchRun {
   std::vector<json> lines;
 };
 
-BatchRun RunText(FakeServer& server, const std::string& input, const BatchOptions& options = {}) {
+BatchRun RunText(FakeServer& server, const std::string& input, const BatchOptions& options = {},
+                 std::int64_t max_line_bytes = kDefaultMaxRequestBytes) {
   std::istringstream in(input);
   std::ostringstream out;
   BatchRun run;
-  run.summary = RunBatch(in, out, server.service, options);
+  run.summary = RunBatchOnStreams(in, out, server.service, options, max_line_bytes);
   server.scheduler.WaitIdle();
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) {
@@ -165,8 +168,6 @@ TEST(Batch, ARefusedRequestIsAResponse) {
 
 TEST(Batch, ALineThatIsNotARequestIsAnErrorRecordAndTheRunGoesOn) {
   FakeServer server;
-  BatchOptions options;
-  options.max_request_bytes = 300;
   const BatchRun run = RunText(
       server,
       "nonsense\n"
@@ -185,7 +186,7 @@ TEST(Batch, ALineThatIsNotARequestIsAnErrorRecordAndTheRunGoesOn) {
           "[1]\n"
           "{\"custom_id\":\"\xff\"}\n" +
           std::string(301, '[') + "\n" + std::string(300, '[') + "\n" + Line("last", Body(2)),
-      options);
+      {}, 300);
   ASSERT_EQ(run.lines.size(), 12u);
   ExpectErrorRecord(run.lines[0], nullptr, 400, "invalid_json", 1);
   EXPECT_EQ(run.lines[1]["response"]["status_code"], 200);
@@ -270,7 +271,7 @@ TEST(Batch, LinesThatWaitTogetherShareAPass) {
   ReleasingInput releasing(input, server.cluster);
   std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).succeeded, 20);
+  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).succeeded, 20);
   server.scheduler.WaitIdle();
   // A line has 5 rows and a pass 64. The first line goes alone; the others have 95 rows.
   EXPECT_EQ(server.cluster.plans().size(), 3u);
@@ -291,7 +292,7 @@ TEST(Batch, KeepsTheOrderOfTheInputWhateverIsReadyFirst) {
   ReleasingInput releasing(input, server.cluster);
   std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).ExitCode(), 3);
+  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).ExitCode(), 3);
   server.scheduler.WaitIdle();
   std::istringstream lines(out.str());
   std::string line;
@@ -402,7 +403,7 @@ TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
     FakeServer server(FakeServer::MultiItem(), {}, endpoints);
     std::istringstream in(Line("1", "{}") + Line("2", "{}") + Line("3", "{}"));
     std::ostringstream out;
-    EXPECT_EQ(RunBatch(in, out, server.service, options).succeeded, 3);
+    EXPECT_EQ(RunBatchOnStreams(in, out, server.service, options).succeeded, 3);
     server.scheduler.WaitIdle();
   }
 }
@@ -470,14 +471,14 @@ TEST(Batch, ACompletionWithoutASeedHasOneThatFollowsFromTheRunAndTheLine) {
   const auto body = [](const BatchRun& of, std::size_t line) {
     return of.lines.at(line)["response"]["body"];
   };
-  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, "a"));
-  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, "b"));
+  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, 1));
+  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, 2));
   EXPECT_EQ(body(run, 2)["seed"], 7);
   EXPECT_FALSE(body(run, 3).contains("seed")) << "nothing is drawn";
   EXPECT_NE(body(run, 0)["outputs"], body(run, 1)["outputs"]);
-  const BatchRun reversed = RunText(server, chunked("b", sampled) + chunked("a", sampled), options);
-  EXPECT_EQ(body(reversed, 0)["outputs"], body(run, 1)["outputs"]);
-  EXPECT_EQ(body(reversed, 1)["outputs"], body(run, 0)["outputs"]);
+  const BatchRun renamed = RunText(server, chunked("x", sampled) + chunked("x", sampled), options);
+  EXPECT_EQ(body(renamed, 0)["outputs"], body(run, 0)["outputs"]);
+  EXPECT_EQ(body(renamed, 1)["outputs"], body(run, 1)["outputs"]);
 }
 
 TEST(Batch, ALineDoesNotStream) {
@@ -515,10 +516,10 @@ TEST(Batch, AnOutputThatCannotBeWrittenEndsTheRun) {
     std::istringstream in(input);
     FullDisk disk(room);
     std::ostream out(&disk);
-    const BatchSummary summary = RunBatch(in, out, server.service, {});
+    const BatchSummary summary = RunBatchOnStreams(in, out, server.service, {});
     server.scheduler.WaitIdle();
     EXPECT_EQ(summary.ExitCode(), 1);
-    EXPECT_EQ(summary.failure, "the output could not be written");
+    EXPECT_EQ(summary.failure, "cannot write out: the stream failed");
   }
 }
 
@@ -577,11 +578,12 @@ TEST(Batch, LinesThatWaitAreCancelledIfTheOutputFails) {
   std::istream in(&reporting);
   LateFullDisk disk(reporting.all_read());
   std::ostream out(&disk);
-  auto run = std::async(std::launch::async, [&] { return RunBatch(in, out, server.service, {}); });
+  auto run = std::async(std::launch::async,
+                        [&] { return RunBatchOnStreams(in, out, server.service, {}); });
   EXPECT_EQ(run.wait_for(std::chrono::seconds(20)), std::future_status::ready)
       << "lines wait for the cluster, although nothing can be written";
   server.cluster.Release();
-  EXPECT_EQ(run.get().failure, "the output could not be written");
+  EXPECT_EQ(run.get().failure, "cannot write out: the stream failed");
   EXPECT_TRUE(other->Wait().form());
   server.scheduler.WaitIdle();
   EXPECT_EQ(server.cluster.plans().size(), 1u) << "that of the other request";
@@ -606,12 +608,12 @@ TEST(Batch, AReadErrorFailsTheRunAfterTheLinesThatWereRead) {
   BrokenInput broken(Line("a", Body(1)) + "{\"custom");
   std::istream in(&broken);
   std::ostringstream out;
-  const BatchSummary summary = RunBatch(in, out, server.service, {});
+  const BatchSummary summary = RunBatchOnStreams(in, out, server.service, {});
   server.scheduler.WaitIdle();
   EXPECT_EQ(summary.ExitCode(), 1);
   EXPECT_EQ(summary.succeeded, 1);
   EXPECT_EQ(summary.error_records, 0);
-  EXPECT_EQ(summary.failure, "the input could not be read");
+  EXPECT_EQ(summary.failure, "cannot read in: the stream failed");
 }
 
 /// Input that gives one line at a time, each after the response to the line before.
@@ -673,7 +675,7 @@ TEST(Batch, ALineIsWrittenBeforeTheNextIsRead) {
   Responses responses(conversation);
   std::istream in(&conversation);
   std::ostream out(&responses);
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).succeeded, 5);
+  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).succeeded, 5);
   server.scheduler.WaitIdle();
 }
 
