@@ -10,6 +10,7 @@
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
+#include "launcher/cpu_use.h"
 #include "launcher/host_resources.h"
 #include "launcher/startup_agreement.h"
 #include "proto/model/partition.h"
@@ -80,7 +81,8 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
       shard::AgreeOnArithmetic(group_, features, shard::PrecisionFromName(flags.dtype));
   LogMissingFeatures(group_, features, options.arithmetic.features);
   dtype_ = shard::Name(options.arithmetic.products.layers);
-  const RankShare share = ShareOfThisRank(group_);
+  const HostResources resources = DetectHostResources();
+  const RankShare share = ShareOfThisRank(group_, resources);
   shard::HeldWeights weights;
   proto::StartupPhase(group_, [&] {
     weights = shard::HoldWeights(options.arithmetic.products, shard::Checkpoint::Open(flags.model),
@@ -101,6 +103,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
                  *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
   options.threads = flags.threads > 0 ? flags.threads : share.threads;
+  LogCpuWarning(group_, resources, share, options.threads, flags.threads);
   options.limits = plan;
   if (is_root()) {
     options.progress = LogProgress();

@@ -18,6 +18,7 @@
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
+#include "launcher/rank_placement.h"
 #include "launcher/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "proto/base/error.h"
@@ -50,9 +51,11 @@ int Guarded(bool prints, const std::function<int()>& command) {
   }
 }
 
-/// Runs a command on all ranks. The ranks agree on what failed, and rank 0 prints it.
-int GuardedOnAllRanks(const std::function<int()>& command) {
+/// Runs a command on all ranks. The ranks agree on what failed, and rank 0 prints it. `threads` is
+/// --threads.
+int GuardedOnAllRanks(int threads, const std::function<int()>& command) {
   scorecast::launcher::CatchStatusSignal();
+  scorecast::launcher::YieldIfCpusAreShared(threads);
   const scorecast::proto::MpiEnvironment mpi;
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }
@@ -64,7 +67,7 @@ int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
     throw scorecast::proto::StartupError(scorecast::proto::OneLine(fault.what(), 400) +
                                          " (see --help)");
   };
-  return on_all_ranks ? GuardedOnAllRanks(fail) : Guarded(true, fail);
+  return on_all_ranks ? GuardedOnAllRanks(/*threads=*/0, fail) : Guarded(true, fail);
 }
 
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
@@ -374,8 +377,10 @@ int main(int argc, char** argv) {
   if (*serve) {
     StartLogging(serve_flags.engine.log_level);
     scorecast::launcher::UseSupervisorsDirectory();
-    return GuardedOnAllRanks([&] { return RunServeCommand(serve_flags); });
+    return GuardedOnAllRanks(serve_flags.engine.threads,
+                             [&] { return RunServeCommand(serve_flags); });
   }
   StartLogging(batch_flags.engine.log_level);
-  return GuardedOnAllRanks([&] { return RunBatchCommand(batch_flags); });
+  return GuardedOnAllRanks(batch_flags.engine.threads,
+                           [&] { return RunBatchCommand(batch_flags); });
 }
