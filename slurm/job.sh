@@ -109,7 +109,10 @@ plan() {
     launcher+=(bash -c 'test "$SLURM_PROCID" != 0 || echo started > "$0"; exec "$@"' "$started")
     mpi="srun --mpi=$mpi"
   fi
-  export OMPI_MCA_mca_base_param_files=$repository/launcher/openmpi-mca-params.conf
+  # The variable replaces Open MPI's list of files, so it names the user's and the system's, too.
+  local user_file=${HOME:-}/.openmpi/mca-params.conf own_file=$repository/launcher/openmpi-mca-params.conf
+  export OMPI_MCA_mca_base_param_files="${OMPI_MCA_mca_base_param_files:-$user_file,$own_file,\
+/etc/openmpi/openmpi-mca-params.conf}"
   local again=
   ((requeues == 0)) || again=" (requeue $requeues of $max_requeues)"
   say "starts$again on $SLURM_JOB_NODELIST: ranks on each node: $per_node, CPUs of each rank: \

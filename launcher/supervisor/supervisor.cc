@@ -27,6 +27,8 @@ constexpr auto kDrainSlack = seconds(20);
 constexpr auto kLauncherTime = seconds(3);
 /// Time between SIGTERM and SIGKILL.
 constexpr auto kTermTime = seconds(2);
+/// Exit code of a job whose launcher ended with 0 without having started the ranks again.
+constexpr int kNoRanks = 70;
 /// Drain time of a job that has not said its own.
 constexpr auto kUnknownDrainTime = seconds(10);
 
@@ -49,10 +51,14 @@ Supervisor::~Supervisor() {
 
 int Supervisor::Run() {
   for (;;) {
-    const int exit_code = RunJob();
+    int exit_code = RunJob();
     if (is_stopping()) {
       // A job that never listened has accepted no request, so it may end in any way.
       return can_drain_ ? exit_code : 0;
+    }
+    if (exit_code == 0 && policy_.was_ever_ready() && !can_drain_) {
+      // srun of Slurm 22.05 may end with 0 if a node does not start its rank.
+      exit_code = kNoRanks;
     }
     if (exit_code == 0) {
       spdlog::info("supervise: the job has ended");
