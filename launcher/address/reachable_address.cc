@@ -24,7 +24,7 @@ enum class Family { kV4, kV6 };
 
 /// Addresses that are reserved for documentation (RFC 5737, RFC 3849), so that only the default
 /// route leads to them.
-constexpr const char* kElsewhereV4 = "192.0.2.1";
+constexpr const char* kElsewhereV4 = "203.0.113.1";
 constexpr const char* kElsewhereV6 = "2001:db8::1";
 
 bool IsOf(Family family, const address& candidate) {
