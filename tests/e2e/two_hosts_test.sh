@@ -7,6 +7,7 @@
 # tests/two_hosts.sh names its requirements. Without them the test is skipped.
 here=$(cd "$(dirname "$0")" && pwd)
 scorecast=$1
+params=$(cd "$here/../../launcher" && pwd)/openmpi-mca-params.conf
 job=
 take_down() {
   test -z "$job" || kill -KILL "$job"
@@ -65,10 +66,29 @@ kill -KILL "$job" # mpirun waits for the lost host.
 ends 2> /dev/null
 "$cluster/netns-up.sh" boot h2
 
+# The shipped file must reach mpirun's daemon on the other host, too.
+export OMPI_MCA_mca_base_param_files=$params,/etc/openmpi/openmpi-mca-params.conf
+
 echo 'power loss: mpirun ends the job if it notices before the doorbell'
-serve fast --mca oob_tcp_keepalive_time 2 --mca oob_tcp_keepalive_intvl 1 \
-  --mca oob_tcp_keepalive_probes 3
+serve fast
 "$cluster/netns-up.sh" crash h2
 eventually none_on h1
 ends
 test $status -ne 0 || fail 'mpirun ended with 0'
+grep -q 'ORTE has lost communication' fast.out || fail 'it was not mpirun that noticed'
+"$cluster/netns-up.sh" boot h2
+
+# With defaults, mpirun and its daemon would wait for minutes.
+for host in h1 h2; do
+  echo "the network of $host is lost: no process stays on either host"
+  serve "$host"
+  "$cluster/netns-up.sh" link "$host" down
+  ends
+  test $status -ne 0 || fail 'mpirun ended with 0'
+  for other in h1 h2; do
+    eventually none_on "$other"
+    eventually sh -c "! '$cluster/netns-up.sh' exec $other pgrep -x orted"
+  done
+  "$cluster/netns-up.sh" link "$host" up
+  eventually ping -c 1 -W 1 "10.77.0.${host#h}"
+done
