@@ -62,8 +62,7 @@ job_field() {
 started=$(mktemp)
 trap 'rm -f "$started"' EXIT
 
-# plan: decides how many ranks run and who starts them. Sets the array `launcher`, and `threads` to the flag
-# of scorecast.
+# plan: decides how many ranks run and who starts them. Sets the array `launcher`.
 plan() {
   if ((requeues > max_requeues)); then
     fail "it was queued again $(times "$requeues"), and MAX_REQUEUES is $max_requeues"
@@ -82,8 +81,6 @@ plan() {
   if ((cpus_per_rank < 1)); then
     fail "RANKS_PER_NODE is $per_node, but the job has only $cpus CPUs on a node"
   fi
-  threads=()
-  has_flag --threads || threads=(--threads "$cpus_per_rank")
 
   local mpi=${MPI:-${SLURM_MPI_TYPE:-pmix}}
   if [[ $mpi != mpirun ]] && ! srun --mpi=list 2>&1 | tr -s ' ,:\t' '\n' | grep -qxF -- "$mpi"; then

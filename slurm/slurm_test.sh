@@ -19,6 +19,7 @@ export HPCSLURM_DIR=$work/slurm
 export SLURM_TASK_PLUGIN=task/affinity
 if [[ ${SCORECAST_SLURM_TIMEOUTS:-short} == default ]]; then
   export SLURMD_TIMEOUT=300 SLURM_KILLWAIT=30
+  patience=600
 fi
 
 # submit SCRIPT [SBATCH_OPTION...] -- ARGUMENT...: sets job. Its output is JOB.out.
