@@ -99,7 +99,7 @@ plan() {
     export SLURM_CPU_BIND=none
   else
     # The ranks of a node get consecutive cores, so that each has a NUMA node of its own.
-    launcher=(srun "--mpi=$mpi" --kill-on-bad-exit=1 "--nodes=$nodes" "--ntasks=$((nodes * per_node))"
+    launcher=(srun "--mpi=$mpi" --kill-on-bad-exit=1 --overlap "--nodes=$nodes" "--ntasks=$((nodes * per_node))"
       "--ntasks-per-node=$per_node" "--cpus-per-task=$cpus_per_rank" --distribution=block:block
       --cpu-bind=cores)
     # shellcheck disable=SC2016
