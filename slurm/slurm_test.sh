@@ -1,5 +1,5 @@
 #!/bin/bash
-# Starts a Slurm cluster of three nodes, runs the job scripts on it, and stops the cluster.
+# Starts a Slurm cluster of four nodes, runs the job scripts on it, and stops the cluster.
 #
 #   slurm_test.sh SCORECAST SHARED_DIR [CASE...]
 #
@@ -11,8 +11,9 @@
 # SIGKILL), and minutes longer.
 scripts=$(cd "$(dirname "$0")" && pwd)
 export SCORECAST=$1
-cases=(serve_before_time_limit batch_anywhere missing_files mpirun_fallback leftovers limited_requeues
-  serve_and_drain serve_cancelled rank_killed serve_node_lost serve_time_limit)
+cases=(before_time_limit batch_anywhere missing_files mpirun_fallback leftovers limited_requeues array
+  one_output batch_requeued serve_and_drain two_services serve_cancelled rank_killed serve_node_lost
+  time_limit)
 take_down() { "$cluster/slurm-up.sh" down; }
 . "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun curl
 export HPCSLURM_DIR=$work/slurm
@@ -22,7 +23,7 @@ if [[ ${SCORECAST_SLURM_TIMEOUTS:-short} == default ]]; then
   patience=600
 fi
 
-# submit SCRIPT [SBATCH_OPTION...] -- ARGUMENT...: sets job. Its output is JOB.out.
+# submit SCRIPT [SBATCH_OPTION...] -- ARGUMENT...: sets job. Its output is JOB.out, or JOB_TASK.out.
 submit() {
   local script=$1 options=()
   shift
@@ -31,7 +32,9 @@ submit() {
     shift
   done
   shift
-  job=$(sbatch --parsable --output=%j.out "${options[@]}" "$scripts/$script.sbatch" "$@")
+  local name=%j
+  test "$script" != array || name=%A_%a
+  job=$(sbatch --parsable "--output=$name.out" "${options[@]}" "$scripts/$script.sbatch" "$@")
 }
 
 # job_state: the job's state, exit code and number of requeues.
@@ -46,12 +49,12 @@ ended() { [[ $(job_state) =~ ^(COMPLETED|FAILED|CANCELLED|NODE_FAIL|TIMEOUT) ]];
 wait_requeue() {
   eventually requeued "$1"
   local host
-  for host in h1 h2 h3; do
+  for host in h1 h2 h3 h4; do
     eventually no_steps_on "$host"
   done
   eventually scontrol update JobId="$job" StartTime=now
 }
-no_steps_on() { ! on "$1" pgrep -x slurmstepd; }
+no_steps_on() { ! on "$1" pgrep -f "^slurmstepd: \\[$job\\."; }
 requeued() { [[ $(job_state) == "PENDING "*" $1" ]]; }
 
 # expect_end STATE EXIT_CODE REQUEUES LAST_LINE: waits for the job's end, compares, and expects that none of
@@ -81,6 +84,35 @@ is_ready() {
 }
 ready_times() { [[ $(grep -c 'ready: requests on ' "$job.out") -ge $1 ]]; }
 
+# has_records FILE COUNT: whether it has more.
+has_records() { [[ -e $1 && $(wc -l < "$1") -gt $2 ]]; }
+
+# stop_rank HOST OUTPUT COUNT: stops the rank of the host when the output has more records.
+stop_rank() {
+  eventually ranks_on "$1"
+  local i rank
+  rank=$(ranks_on "$1")
+  for ((i = 0; i < 100 * patience; ++i)); do
+    ! has_records "$2" "$3" || break
+    sleep 0.01
+  done
+  on "$1" kill -STOP "$rank"
+}
+
+# stable FILE: prints an output without the members that differ between runs.
+stable() { sed -E 's/"timings":\{[^}]*\}//; s/"cached_tokens":[0-9]+//' "$1"; }
+# expect_undisturbed OUTPUT REFERENCE
+expect_undisturbed() {
+  diff <(stable "$1") <(stable "$2") | head -n 5 > diff.out
+  test ! -s diff.out || fail "$1 differs from $2"
+}
+# expect_kept PART OUTPUT: the whole lines of an earlier state of the output are the beginning of the output.
+expect_kept() {
+  local lines
+  lines=$(wc -l < "$1")
+  cmp -s <(head -n "$lines" "$1") <(head -n "$lines" "$2") || fail "records of $2 have changed"
+}
+
 # loaded_times N: the ranks of the batch have loaded the model so often.
 loaded_times() { [[ $(grep -c ' of weights a rank read ' "$job.out") -ge $1 ]]; }
 
@@ -99,10 +131,20 @@ kill_ranks() {
     ! grep -qz ^PMIX_RANK= /proc/$pid/environ || kill -KILL $pid; done'
 }
 
-# serve: the time limit comes near
-serve_before_time_limit() {
+# The time limit comes near. Slurm looks every 30 s, so the jobs run beside the next ones.
+before_time_limit() {
   submit serve --time=1 --nodes=1 --nodelist=h3 -- "$model"
-  limited=$job
+  limited_serve=$job
+  submit batch --time=1 --nodes=1 --nodelist=h4 -- "$model" long.jsonl limited.out.jsonl
+  limited_batch=$job
+  let_limit_strike &
+}
+# let_limit_strike: stops the rank of the batch in the middle, until the job is told to end.
+let_limit_strike() {
+  stop_rank h4 limited.out.jsonl 20
+  eventually grep -q 'the time limit' "$job.out"
+  on h4 kill -CONT "$(ranks_on h4)"
+  wait_requeue 1
 }
 
 # batch: from any directory; a rank has the CPUs of its node; the exit code says whether all lines were scored
@@ -155,6 +197,74 @@ leftovers() {
   test "$(scores leftovers.out.jsonl)" = "$(scores in.out.jsonl)" || fail 'other scores'
 }
 
+# batch: a rank is killed again and again: the requeues are limited
+limited_requeues() {
+  local kill
+  MAX_REQUEUES=1 submit batch --nodelist=h1,h2 -- "$model" long.jsonl killed.out.jsonl
+  for kill in 1 2; do
+    eventually loaded_times $kill
+    kill_ranks h2
+    test $kill = 2 || wait_requeue 1
+  done
+  expect_end FAILED '[0-9]*' 1 'failed: exit code [0-9]*; it was queued again once, and MAX_REQUEUES is 1'
+  expect_line 'interrupted: exit code [0-9]*; requeue 1 of 1$'
+}
+
+# batch: the tasks of an array share the file, and together have the records of a run by one rank
+array() {
+  submit batch --nodes=1 --nodelist=h1 -- "$model" long.jsonl one_rank.out.jsonl
+  local whole=$job
+  submit array --array=0-1 --nodelist=h2 -- "$model" long.jsonl part.out.jsonl
+  local index array=$job
+  for index in 0 1; do
+    job=${array}_$index
+    expect_end COMPLETED 0 0 'done'
+  done
+  job=$whole
+  expect_end COMPLETED 0 0 'done'
+  paste -d '\n' part.out.0-of-2.jsonl part.out.1-of-2.jsonl | sed '/^$/d' > joined.out.jsonl
+  expect_undisturbed joined.out.jsonl one_rank.out.jsonl
+  submit array --array=1 -- "$model" long.jsonl part.out.jsonl
+  job=${job}_1
+  expect_end FAILED 1 0 'failed: the array is not 0-0: set SHARDS to the number of all tasks'
+}
+
+# batch: of two jobs with the same output, one computes, and the other is refused
+one_output() {
+  submit batch --nodes=1 --nodelist=h1 -- "$model" long.jsonl shared.out.jsonl
+  local first=$job
+  stop_rank h1 shared.out.jsonl 20
+  submit batch --nodes=1 --nodelist=h2 -- "$model" long.jsonl shared.out.jsonl
+  expect_end FAILED 1 0 'failed: exit code 1, see the lines above'
+  expect_line '^scorecast: .*/shared.out.jsonl is being written by process [0-9]* on host h1'
+  on h1 kill -CONT "$(ranks_on h1)"
+  job=$first
+  expect_end COMPLETED 0 0 'done'
+  expect_undisturbed shared.out.jsonl one_rank.out.jsonl
+}
+
+# batch: a run that is queued again by scontrol and then loses a node goes on each time
+batch_requeued() {
+  submit batch --nodelist=h1,h2 -- "$model" long.jsonl two_ranks.out.jsonl
+  expect_end COMPLETED 0 0 'done'
+  submit batch --exclude=h3 -- "$model" long.jsonl requeued.out.jsonl
+  stop_rank h2 requeued.out.jsonl 20
+  scontrol requeue "$job" # Its SIGCONT reaches the rank.
+  wait_requeue 1
+  cp requeued.out.jsonl kept1.out.jsonl
+  stop_rank h2 requeued.out.jsonl $(($(wc -l < kept1.out.jsonl) + 20))
+  "$cluster/slurm-up.sh" node-stop h2
+  wait_requeue 2
+  cp requeued.out.jsonl kept2.out.jsonl
+  expect_end COMPLETED 0 2 'done'
+  "$cluster/slurm-up.sh" node-start h2
+  expect_line 'interrupted: exit code 75, because Slurm queues the job again$'
+  expect_line 'scorecast: rank 1 is gone'
+  expect_kept kept1.out.jsonl requeued.out.jsonl
+  expect_kept kept2.out.jsonl requeued.out.jsonl
+  expect_undisturbed requeued.out.jsonl two_ranks.out.jsonl
+}
+
 # serve: the scores are the same over the network, and the service drains
 serve_and_drain() {
   serve
@@ -169,11 +279,28 @@ serve_and_drain() {
   test ! -e "scorecast-serve.$job.json" || fail 'the address file is still there'
 }
 
+# serve: two services at once on a node
+two_services() {
+  local jobs=()
+  for _ in 1 2; do
+    submit serve --nodes=1 --nodelist=h1 --exclusive=user -- "$model"
+    jobs+=("$job")
+  done
+  for job in "${jobs[@]}"; do
+    is_ready 1
+    score
+  done
+  scancel --batch --signal=USR1 "${jobs[@]}"
+  for job in "${jobs[@]}"; do
+    expect_end COMPLETED 0 0 'done: SIGUSR1'
+  done
+}
+
 # serve: scancel also drains the service
 serve_cancelled() {
   serve
   scancel "$job"
-  expect_end CANCELLED 0 0 'done: the job was cancelled'
+  expect_end CANCELLED 0 0 '(done|interrupted): .*the job was cancelled'
   expect_line ' stopped'
 }
 
@@ -195,7 +322,7 @@ rank_killed() {
     fail "rank $rank was not named in $try tries"
   done
   scancel "$job"
-  expect_end CANCELLED 0 0 'done: the job was cancelled'
+  expect_end CANCELLED 0 0 '(done|interrupted): .*the job was cancelled'
 }
 
 # serve: a node is lost: the job is queued again, and serves on the nodes that are left
@@ -211,33 +338,29 @@ serve_node_lost() {
   expect_end COMPLETED 0 1 'done: SIGUSR1'
 }
 
-# serve: the time limit came near
-serve_time_limit() {
-  job=$limited
+# The jobs of before_time_limit: the service has drained, and the batch goes on.
+time_limit() {
+  job=$limited_serve
   expect_end COMPLETED 0 0 'done: the time limit of 00:01:00 is over in [0-9]* s'
+  job=$limited_batch
+  expect_end COMPLETED 0 1 'done'
+  expect_line 'interrupted: exit code 75, because the time limit of 00:01:00 is over in [0-9]* s; requeue 1 of 10$'
+  expect_line 'going on behind record '
+  expect_undisturbed limited.out.jsonl one_rank.out.jsonl
 }
 
-# batch: a rank is killed again and again: the requeues are limited
-limited_requeues() {
-  local kill
-  yes "$(cat in.jsonl)" | head -n 10000 > long.jsonl
-  MAX_REQUEUES=1 submit batch --nodelist=h1,h2 -- "$model" long.jsonl long.out.jsonl
-  for kill in 1 2; do
-    eventually loaded_times $kill
-    kill_ranks h2
-    test $kill = 2 || wait_requeue 1
-  done
-  expect_end FAILED '[0-9]*' 1 'failed: exit code [0-9]*; it was queued again once, and MAX_REQUEUES is 1'
-  expect_line 'interrupted: exit code [0-9]*; requeue 1 of 1$'
-}
-
-"$cluster/slurm-up.sh" up 3 netns > up.out 2>&1
+"$cluster/slurm-up.sh" up 4 netns > up.out 2>&1
 eval "$("$cluster/slurm-up.sh" env)"
 # The jobs are submitted from a directory that is not the repository's.
 cat > in.jsonl << 'LINES'
 {"custom_id":"a","method":"POST","url":"/v1/score","body":{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}}
 LINES
 (cat in.jsonl && echo '{}') > bad.jsonl
+for ((i = 0; i < 800; ++i)); do
+  printf '{"custom_id":"%d","method":"POST","url":"/v1/score","body":{"query":"The number %d is","items":[" %d"," %d"," %d",' \
+    $i $i $((i - 1)) $((i + 1)) $((i + 2))
+  echo '" odd"," even"," a square"],"labels":[" yes"," no"]}}'
+done > long.jsonl
 
 if (($# > 2)); then
   cases=("${@:3}")
