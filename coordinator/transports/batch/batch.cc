@@ -18,7 +18,7 @@ namespace {
 
 /// How long the records of an output that is not prompt may wait, and how many bytes of them. Each
 /// flush takes some milliseconds, and ends a part of a file that is compressed by itself.
-constexpr auto kFlushInterval = std::chrono::seconds(1);
+constexpr auto kFlushInterval = std::chrono::milliseconds(250);
 constexpr std::size_t kFlushBytes = std::size_t{4} << 20;
 
 /// Writes the window's records until it is closed and empty. After the first one that is missing,
