@@ -6,6 +6,7 @@
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
 #include "proto/base/error.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::launcher {
 
@@ -23,8 +24,8 @@ void ListeningSockets::Reserve(const std::string& name, std::uint16_t port) {
   }
   for (const auto& [other, socket] : reserved_) {
     if (port != 0 && coordinator::BoundPort(socket.get()) == port) {
-      throw proto::StartupError("cannot listen on port " + std::to_string(port) + " twice: for \"" +
-                                other + "\" and for \"" + name + "\"");
+      throw proto::StartupError("cannot listen on port " + std::to_string(port) + " twice: for " +
+                                proto::Quoted(other) + " and for " + proto::Quoted(name));
     }
   }
   reserved_[name] = supervisor_ != nullptr ? supervisor_->Socket(name, host_, port)

@@ -83,7 +83,7 @@ std::optional<address> InterfaceAddress(Family family) {
   }
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
   for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    const std::optional<address> candidate = AddressOf(entry->ifa_addr);
+    std::optional<address> candidate = AddressOf(entry->ifa_addr);
     if (candidate && IsOf(family, *candidate) && IsUsable(*candidate) &&
         (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0) {
       return candidate;
