@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/text/steps/encode_options.h"
+#include "coordinator/transports/batch/line_share.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "coordinator/transports/http/http_options.h"
 #include "launcher/engine_flags.h"
@@ -21,22 +22,27 @@ inline constexpr int kExitFailed = 1;
 /// Every request got its response, but the ranks did not come back from the last pass (`serve`), or
 /// did not end, in time.
 inline constexpr int kExitRanksStuck = 72;
+/// The run was ended early, and has left lines (`batch`). The same command goes on.
+inline constexpr int kExitInterrupted = 75;
 
 struct BatchFlags {
   EngineFlags engine;
   std::string input;                  ///< A path, or "-" for standard input.
   std::string output;                 ///< A path, or "-" for standard output.
   std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
+  bool restart = false;               ///< Drops what the output has.
+  coordinator::LineShare share;
 };
 
 struct ServeFlags {
   EngineFlags engine;
   std::string host = "127.0.0.1";
-  std::uint16_t port = 7400;          ///< Of the request socket; 0: any free one.
-  int http_port = 7480;               ///< 0: any free one; -1: no HTTP.
-  coordinator::HttpOptions http;      ///< The resources and refused URLs are added later.
-  coordinator::SocketOptions socket;  ///< The server takes `max_request_bytes` from `engine`.
-  std::int64_t max_pass_ms = 200;     ///< 0: without bound.
+  std::uint16_t port = 7400;           ///< Of the request socket; 0: any free one.
+  int http_port = 7480;                ///< 0: any free one; -1: no HTTP.
+  std::filesystem::path address_file;  ///< See AddressFile; empty: none.
+  coordinator::HttpOptions http;       ///< The resources and refused URLs are added later.
+  coordinator::SocketOptions socket;   ///< The server takes `max_request_bytes` from `engine`.
+  std::int64_t max_pass_ms = 200;      ///< 0: without bound.
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
   std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.

@@ -10,6 +10,7 @@
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
+#include "launcher/cpu_use.h"
 #include "launcher/host_resources.h"
 #include "launcher/startup_agreement.h"
 #include "proto/model/partition.h"
@@ -49,6 +50,13 @@ void LogMissingFeatures(const proto::Communicator& group, shard::CpuFeatures min
                shard::Names(all - shard::CpuFeatures::FromBits(*lacking)), lacking - ranks.begin());
 }
 
+std::string KernelsText(const shard::AgreedArithmetic& arithmetic) {
+  return std::string(shard::BestKernelSet(arithmetic.features).name) + " (" +
+         shard::Names(arithmetic.features) + "; " +
+         std::string(arithmetic.products.layer_backend->name) + ", " +
+         std::string(arithmetic.products.lm_head_backend->name) + ")";
+}
+
 void LogReranker(const coordinator::ServerOptions& options) {
   if (!options.reranker) {
     spdlog::info("rerank requests are refused: {}", options.no_reranker_reason);
@@ -63,7 +71,7 @@ void LogReranker(const coordinator::ServerOptions& options) {
 
 }  // namespace
 
-Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
+Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root)
     : group_(proto::Communicator::World()), server_options_(flags.server) {
   AgreeOnBuild(group_);
   AgreeOnFlags(group_, flags);
@@ -80,7 +88,9 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
       shard::AgreeOnArithmetic(group_, features, shard::PrecisionFromName(flags.dtype));
   LogMissingFeatures(group_, features, options.arithmetic.features);
   dtype_ = shard::Name(options.arithmetic.products.layers);
-  const RankShare share = ShareOfThisRank(group_);
+  kernels_ = KernelsText(options.arithmetic);
+  const HostResources resources = DetectHostResources();
+  const RankShare share = ShareOfThisRank(group_, resources);
   shard::HeldWeights weights;
   proto::StartupPhase(group_, [&] {
     weights = shard::HoldWeights(options.arithmetic.products, shard::Checkpoint::Open(flags.model),
@@ -88,7 +98,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     limits_ = MakeEngineLimits(flags, config_, weights, group_.size(), share.memory);
     if (is_root()) {
       Configure(flags);
-      prepare_root();
+      prepare_root(*this);
     }
   });
   // Hosts may differ in memory, but rank 0 assigns the same pages on all of them.
@@ -101,6 +111,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
                  *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
   options.threads = flags.threads > 0 ? flags.threads : share.threads;
+  LogCpuWarning(group_, resources, share, options.threads, flags.threads);
   options.limits = plan;
   if (is_root()) {
     options.progress = LogProgress();

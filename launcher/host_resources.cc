@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <sstream>
+#include <thread>
 
 #include <sched.h>
 #include <unistd.h>
@@ -51,6 +53,27 @@ std::set<int> AllowedCpus() {
   return {};
 }
 
+/// The CPUs that this process could be bound to. If the system does not say, those that it is bound
+/// to.
+std::set<int> ReachableCpus() {
+  std::set<int> cpus;
+  // A thread may ask for any CPUs, and gets those of them that its cpuset has.
+  std::thread asker([&cpus] {
+    constexpr std::size_t kMostCpus = 1 << 16;
+    const std::vector<std::uint64_t> all(kMostCpus / 64, ~std::uint64_t{0});
+    sched_setaffinity(0, kMostCpus / 8, reinterpret_cast<const cpu_set_t*>(all.data()));
+    cpus = AllowedCpus();
+  });
+  asker.join();
+  return cpus;
+}
+
+std::optional<int> SlurmCpus() {
+  const char* text = std::getenv("SLURM_CPUS_ON_NODE");
+  const int cpus = text == nullptr ? 0 : std::atoi(text);
+  return cpus > 0 ? std::optional(cpus) : std::nullopt;
+}
+
 }  // namespace
 
 HostResources DetectHostResources() {
@@ -61,8 +84,16 @@ HostResources DetectHostResources() {
       resources.cpus.insert(cpu);
     }
   }
+  resources.host_cpus = ReachableCpus();
+  resources.host_cpus.insert(resources.cpus.begin(), resources.cpus.end());
+  resources.slurm_cpus = SlurmCpus();
   resources.memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   resources.limits = ReadControlGroupLimits();
+  return resources;
+}
+
+HostResources Unbound(HostResources resources) {
+  resources.cpus = resources.host_cpus;
   return resources;
 }
 
@@ -97,6 +128,11 @@ RankShare DivideResources(const HostResources& mine,
   }
   RankShare share;
   share.threads_reason = Cpus(static_cast<double>(mine.cpus.size())) + SharedBy(cpu_sharers);
+  const auto all_ranks = static_cast<int>(names_of_ranks.size());
+  if (mine.slurm_cpus && static_cast<double>(*mine.slurm_cpus) / all_ranks < cpus) {
+    cpus = static_cast<double>(*mine.slurm_cpus) / all_ranks;
+    share.threads_reason = Cpus(*mine.slurm_cpus) + " of the Slurm job" + SharedBy(all_ranks);
+  }
   for (const GroupLimit<double>& limit : mine.limits.cpus) {
     const int ranks = sharers(GroupName(limit));
     if (limit.amount / ranks < cpus) {
@@ -106,9 +142,10 @@ RankShare DivideResources(const HostResources& mine,
     }
   }
   constexpr double kRounding = 1e-6;  // Thirds of a CPU need not add up to exactly 1.
+  share.cpus = cpus;
   share.threads = std::max(1, static_cast<int>(std::floor(cpus + kRounding)));
 
-  share.memory = {mine.memory, static_cast<int>(names_of_ranks.size()), ""};
+  share.memory = {mine.memory, all_ranks, ""};
   for (const GroupLimit<std::int64_t>& limit : mine.limits.memory) {
     const int ranks = sharers(GroupName(limit));
     if (limit.amount / ranks < share.memory.bytes / share.memory.ranks) {
@@ -118,8 +155,7 @@ RankShare DivideResources(const HostResources& mine,
   return share;
 }
 
-RankShare ShareOfThisRank(const proto::Communicator& group) {
-  const HostResources mine = DetectHostResources();
+RankShare ShareOfThisRank(const proto::Communicator& group, const HostResources& mine) {
   std::string text;
   for (const std::string& name : NamesOf(mine)) {
     text += name + '\n';

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,8 +14,11 @@ namespace scorecast::launcher {
 
 /// What this process may use, together with all others that may use the same.
 struct HostResources {
-  std::set<int> cpus;       ///< Numbers of the CPUs that the process may run on.
-  std::int64_t memory = 0;  ///< Bytes of the host.
+  std::set<int> cpus;  ///< Numbers of the CPUs that the process may run on.
+  /// Those that it could be bound to: the host's, or those of the cpuset that holds it.
+  std::set<int> host_cpus;
+  std::optional<int> slurm_cpus;  ///< CPUs of this host that Slurm gave to this job step.
+  std::int64_t memory = 0;        ///< Bytes of the host.
   ControlGroupLimits limits;
 };
 
@@ -31,9 +35,13 @@ struct MemoryShare {
 /// What is left for one rank.
 struct RankShare {
   int threads = 1;
+  double cpus = 1;             ///< May be less than one.
   std::string threads_reason;  ///< For the log, e.g. "4 CPUs shared by 2 ranks".
   MemoryShare memory;
 };
+
+/// The same, if no launcher had bound the process to CPUs.
+HostResources Unbound(HostResources resources);
 
 /// Names of everything that ranks can share: CPUs and control groups.
 std::set<std::string> NamesOf(const HostResources& resources);
@@ -44,8 +52,8 @@ std::set<std::string> NamesOf(const HostResources& resources);
 RankShare DivideResources(const HostResources& mine,
                           const std::vector<std::set<std::string>>& names_of_ranks);
 
-/// DivideResources among the ranks of `group` on this host. Collective.
-RankShare ShareOfThisRank(const proto::Communicator& group);
+/// DivideResources of `mine` among the ranks of `group` on this host. Collective.
+RankShare ShareOfThisRank(const proto::Communicator& group, const HostResources& mine);
 
 /// For the log: "3.2 GiB of control group /x" or "15.6 GiB of this host".
 std::string MemoryText(const MemoryShare& memory);

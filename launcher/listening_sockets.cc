@@ -1,50 +1,46 @@
 #include "launcher/listening_sockets.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "coordinator/transports/connection/listening_socket.h"
+#include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
 #include "proto/base/error.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::launcher {
-namespace {
 
-bool IsSupervised() { return std::getenv(kSupervisorVariable) != nullptr; }
-
-}  // namespace
-
-ListeningSockets::ListeningSockets(std::string host) : host_(std::move(host)) {
-  if (!IsSupervised()) {
-    given_ = TakeSystemdSockets();
+ListeningSockets::ListeningSockets(std::string host, SupervisorLink* supervisor)
+    : host_(std::move(host)), supervisor_(supervisor) {
+  if (supervisor_ == nullptr) {
+    of_systemd_ = TakeSystemdSockets();
   }
 }
 
 void ListeningSockets::Reserve(const std::string& name, std::uint16_t port) {
-  if (!IsSupervised() && !given_.contains(name)) {
-    for (const auto& [other, socket] : reserved_) {
-      // Both could be bound, and the fault would show only when the second one listens.
-      if (port != 0 && ports_.at(other) == port) {
-        throw proto::StartupError("cannot listen on port " + std::to_string(port) +
-                                  " twice: for \"" + other + "\" and for \"" + name + "\"");
-      }
-    }
-    reserved_[name] = Descriptor(coordinator::OpenBoundSocket(host_, port));
+  if (const auto found = of_systemd_.find(name); found != of_systemd_.end()) {
+    reserved_[name] = std::move(found->second);
+    return;
   }
-  ports_[name] = port;
+  for (const auto& [other, socket] : reserved_) {
+    if (port != 0 && coordinator::BoundPort(socket.get()) == port) {
+      throw proto::StartupError("cannot listen on port " + std::to_string(port) + " twice: for " +
+                                proto::Quoted(other) + " and for " + proto::Quoted(name));
+    }
+  }
+  reserved_[name] = supervisor_ != nullptr ? supervisor_->Socket(name, host_, port)
+                                           : Descriptor(coordinator::OpenBoundSocket(host_, port));
 }
 
-ListeningSockets::Listening ListeningSockets::Take(const std::string& name,
-                                                   SupervisorLink* supervisor) {
-  if (supervisor == nullptr && !given_.contains(name)) {
-    Descriptor socket = std::move(reserved_.at(name));
-    coordinator::Listen(socket.get());
-    return {std::move(socket), host_};
-  }
-  Descriptor socket = supervisor != nullptr ? supervisor->Listen(name, host_, ports_.at(name))
-                                            : std::move(given_.at(name));
-  std::string host = coordinator::ListeningHost(socket.get());
-  return {std::move(socket), std::move(host)};
+IpPort ListeningSockets::AddressOf(const std::string& name) const {
+  const int socket = reserved_.at(name).get();
+  return {coordinator::BoundHost(socket), coordinator::BoundPort(socket)};
+}
+
+Descriptor ListeningSockets::Take(const std::string& name) {
+  Descriptor socket = std::move(reserved_.at(name));
+  coordinator::Listen(socket.get());
+  return socket;
 }
 
 }  // namespace scorecast::launcher

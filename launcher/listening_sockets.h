@@ -4,36 +4,36 @@
 #include <map>
 #include <string>
 
+#include "launcher/address/service_address.h"
 #include "launcher/supervisor/descriptor.h"
-#include "launcher/supervisor/supervisor_link.h"
 
 namespace scorecast::launcher {
 
-/// The listening sockets of a service, by name (see kRequestSocket). Each is the one that a
-/// supervisor or systemd holds for this process, or is opened if nobody does.
+class SupervisorLink;
+
+/// The sockets of a service, by name (see kRequestSocket). Each is the one that a supervisor or
+/// systemd holds for this process, or is opened if nobody does.
 class ListeningSockets {
  public:
-  /// Takes the sockets of systemd unless there is a supervisor. Throws StartupError.
-  explicit ListeningSockets(std::string host);
+  /// `supervisor` may be null; the sockets of systemd are taken then. Throws StartupError.
+  ListeningSockets(std::string host, SupervisorLink* supervisor);
 
-  /// Reserves the address of a socket that nobody holds, so that a fault is found before the model
-  /// is read. Clients are still refused. Throws StartupError. A supervisor is not asked, because it
-  /// takes a process with a socket for one that can drain.
+  /// Takes the address of a socket, so that a fault is found before the model is read. A new socket
+  /// refuses its clients until it is taken. One that has served before, or that is systemd's,
+  /// listens already, and its clients wait. Throws StartupError.
   void Reserve(const std::string& name, std::uint16_t port);
 
-  struct Listening {
-    Descriptor socket;
-    std::string host;  ///< The address that it listens on.
-  };
+  /// The address of a reserved name. The IP may be 0.0.0.0 or ::, every address of this host.
+  IpPort AddressOf(const std::string& name) const;
 
-  /// The socket of a reserved name, which listens. `supervisor` may be null. Throws StartupError.
-  Listening Take(const std::string& name, SupervisorLink* supervisor);
+  /// The socket of a reserved name, which listens. Throws StartupError.
+  Descriptor Take(const std::string& name);
 
  private:
   const std::string host_;
-  std::map<std::string, std::uint16_t> ports_;
-  std::map<std::string, Descriptor> given_;     ///< They listen.
-  std::map<std::string, Descriptor> reserved_;  ///< They do not listen yet.
+  SupervisorLink* const supervisor_;
+  std::map<std::string, Descriptor> of_systemd_;
+  std::map<std::string, Descriptor> reserved_;
 };
 
 }  // namespace scorecast::launcher

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -6,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +20,7 @@
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
+#include "launcher/rank_placement.h"
 #include "launcher/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "proto/base/error.h"
@@ -50,9 +53,11 @@ int Guarded(bool prints, const std::function<int()>& command) {
   }
 }
 
-/// Runs a command on all ranks. The ranks agree on what failed, and rank 0 prints it.
-int GuardedOnAllRanks(const std::function<int()>& command) {
+/// Runs a command on all ranks. The ranks agree on what failed, and rank 0 prints it. `threads` is
+/// --threads.
+int GuardedOnAllRanks(int threads, const std::function<int()>& command) {
   scorecast::launcher::CatchStatusSignal();
+  scorecast::launcher::YieldIfCpusAreShared(threads);
   const scorecast::proto::MpiEnvironment mpi;
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }
@@ -64,7 +69,27 @@ int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
     throw scorecast::proto::StartupError(scorecast::proto::OneLine(fault.what(), 400) +
                                          " (see --help)");
   };
-  return on_all_ranks ? GuardedOnAllRanks(fail) : Guarded(true, fail);
+  return on_all_ranks ? GuardedOnAllRanks(/*threads=*/0, fail) : Guarded(true, fail);
+}
+
+/// Reads I/N. A share without lines if the text is something else.
+scorecast::coordinator::LineShare ShareFromText(const std::string& text) {
+  scorecast::coordinator::LineShare share{-1, 0};
+  const char* const end = text.data() + text.size();
+  const auto [slash, fault] = std::from_chars(text.data(), end, share.index);
+  if (fault != std::errc() || slash == end || *slash != '/') {
+    return {-1, 0};
+  }
+  const auto [rest, count_fault] = std::from_chars(slash + 1, end, share.count);
+  return count_fault == std::errc() && rest == end ? share
+                                                   : scorecast::coordinator::LineShare{-1, 0};
+}
+
+std::string ShareFault(const std::string& text) {
+  const scorecast::coordinator::LineShare share = ShareFromText(text);
+  return share.index >= 0 && share.index < share.count
+             ? ""
+             : scorecast::proto::Quoted(text) + " is not I/N with 0 <= I < N";
 }
 
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
@@ -75,6 +100,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--http-port", flags.http_port, "Port for HTTP; 0: any free one, -1: no HTTP")
       ->check(CLI::Range(-1, 65535))
       ->capture_default_str();
+  app.add_option("--address-file", flags.address_file,
+                 "File in which the service says where it is, when it is ready, and which it "
+                 "removes when it ends: {\"host\":…,\"ip\":…,\"port\":…,\"http_port\":…,"
+                 "\"pid\":…,\"job_id\":…}. Clients read it with --connect-file")
+      ->type_name("FILE");
   app.add_option("--cors-origin", flags.http.cors_origins,
                  "Origin whose pages may use HTTP from a browser, such as https://example.org, or "
                  "*: all; repeat for each origin")
@@ -156,9 +186,15 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
 
 /// The flags of every command that sends one request to a server.
 void AddClientFlags(CLI::App& app, ClientFlags& flags) {
-  app.add_option("--connect", flags.connect, "Address of the server's request socket")
-      ->required()
+  CLI::Option_group* server = app.add_option_group("Server");
+  server->add_option("--connect", flags.connect, "Address of the server's request socket")
       ->type_name("HOST:PORT");
+  server
+      ->add_option("--connect-file", flags.connect_file,
+                   "Instead of --connect: the file that serve --address-file writes. If there is "
+                   "none, waits for it, for ten seconds at most")
+      ->type_name("FILE");
+  server->require_option(1);
   app.add_option("--timeout-ms", flags.timeout_ms,
                  "Milliseconds after which the request is dropped")
       ->default_str("none");
@@ -255,24 +291,40 @@ int main(int argc, char** argv) {
   BatchFlags batch_flags;
   CLI::App* batch = app.add_subcommand(
       "batch",
-      "Runs a file of requests in OpenAI's batch format, under mpirun or alone. Exit code: "
-      "0 if every line has status 200, 3 if some do not, 1 if the run failed");
+      "Runs a file of requests in OpenAI's batch format, under mpirun or alone. A run that was "
+      "ended early goes on with the same command. On SIGTERM, SIGINT or SIGUSR1 it ends after the "
+      "forward pass in flight. Exit code: 0 if every line has status 200, 3 if some do not, 75 if "
+      "lines are left, 1 if the run failed");
   AddEngineFlags(*batch, batch_flags.engine);
   batch
       ->add_option("--input", batch_flags.input,
-                   "Requests, one JSON object per line; -: standard input")
+                   "Requests, one JSON object per line; -: standard input. May be compressed with "
+                   "gzip or zstd")
       ->required()
       ->type_name("FILE");
   batch
-      ->add_option("--output", batch_flags.output,
-                   "Responses, one line each, in the order of the input; -: standard output")
+      ->add_option(
+          "--output", batch_flags.output,
+          "Responses, one line each, in the order of the input; -: standard output. Compressed "
+          "if the name ends in .gz or .zst")
       ->required()
       ->type_name("FILE");
   batch
       ->add_option("--seed", batch_flags.seed,
                    "Seed of the run: a completion whose request gives no seed has one that follows "
-                   "from this and the line's custom_id")
-      ->default_str("drawn, and logged");
+                   "from this and the line's number")
+      ->default_str("drawn, and logged; that of the run that goes on");
+  batch->add_flag("--restart", batch_flags.restart,
+                  "Drops what the output has, and begins anew. Otherwise an output that is not "
+                  "empty must be that of the same run");
+  batch
+      ->add_option_function<std::string>(
+          "--shard",
+          [&batch_flags](const std::string& text) { batch_flags.share = ShareFromText(text); },
+          "Computes only the lines I, I + N, I + 2N, … of the input, counted from 0 without blank "
+          "lines: one of N runs, with an output of its own. 0 <= I < N")
+      ->check(CLI::Validator(ShareFault, "I/N"))
+      ->default_str("0/1");
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(
@@ -360,8 +412,10 @@ int main(int argc, char** argv) {
   if (*serve) {
     StartLogging(serve_flags.engine.log_level);
     scorecast::launcher::UseSupervisorsDirectory();
-    return GuardedOnAllRanks([&] { return RunServeCommand(serve_flags); });
+    return GuardedOnAllRanks(serve_flags.engine.threads,
+                             [&] { return RunServeCommand(serve_flags); });
   }
   StartLogging(batch_flags.engine.log_level);
-  return GuardedOnAllRanks([&] { return RunBatchCommand(batch_flags); });
+  return GuardedOnAllRanks(batch_flags.engine.threads,
+                           [&] { return RunBatchCommand(batch_flags); });
 }

@@ -11,9 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/host_name.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -30,9 +27,13 @@
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
+#include "launcher/address/address_file.h"
+#include "launcher/address/reachable_address.h"
+#include "launcher/address/service_address.h"
 #include "launcher/cache_log.h"
 #include "launcher/calibration.h"
 #include "launcher/commands.h"
+#include "launcher/end_signals.h"
 #include "launcher/engine.h"
 #include "launcher/listening_sockets.h"
 #include "launcher/service_resources.h"
@@ -65,7 +66,7 @@ bool IsEndedByMpirun(int signal) {
 /// second one hurries it. Later ones, while the process ends, are ignored.
 class DrainSignals {
  public:
-  /// The only instance. It is never destroyed, because a signal would then kill the process.
+  /// The only instance.
   static DrainSignals& Get() {
     static auto* const signals = new DrainSignals;
     return *signals;
@@ -78,32 +79,19 @@ class DrainSignals {
   }
 
  private:
-  DrainSignals() : signals_(io_, SIGTERM, SIGINT, SIGUSR1) {
-    Wait();
-    thread_ = std::thread([this] { io_.run(); });
-  }
-
-  void Wait() {
-    signals_.async_wait([this](boost::system::error_code error, int signal) {
-      if (error) {
-        return;
-      }
-      if (++received_ == 1) {
+  DrainSignals() {
+    EndSignals::Get().Handle([this](int received, int signal) {
+      if (received == 1) {
         first_.set_value(IsEndedByMpirun(signal) ? Drain::kHurried : Drain::kOrderly);
-      } else if (received_ == 2) {
+      } else if (received == 2) {
         second_.set_value();
       }
-      Wait();
     });
   }
 
-  boost::asio::io_context io_;
-  boost::asio::signal_set signals_;
-  int received_ = 0;
   std::promise<Drain> first_;
   std::promise<void> second_;
   std::future<void> second_future_ = second_.get_future();
-  std::thread thread_;
 };
 
 /// Generous upper bound on the files that the process opens besides its clients' connections.
@@ -179,18 +167,38 @@ struct Service {
   std::optional<coordinator::RequestServer> server;
 };
 
-/// The host that clients connect to: the host's name if the service listens on every address. An
-/// IPv6 address is put in brackets, because the port follows it.
-std::string ReachableHost(const std::string& host) {
-  if (host == "0.0.0.0" || host == "::") {
-    return boost::asio::ip::host_name();
+/// Takes the service's sockets.
+void ReserveSockets(const ServeFlags& flags, ListeningSockets& sockets) {
+  sockets.Reserve(kRequestSocket, flags.port);
+  if (flags.http_port >= 0) {
+    sockets.Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
   }
-  return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
-/// HOST:PORT
-std::string AddressOf(const std::string& host, std::uint16_t port) {
-  return ReachableHost(host) + ":" + std::to_string(port);
+/// The address of a reserved socket, as clients on other hosts reach it.
+IpPort ReachableAddressOf(const ListeningSockets& sockets, const std::string& name) {
+  const IpPort address = sockets.AddressOf(name);
+  return {ReachableAddress(address.ip), address.port};
+}
+
+/// The address of this service, whose sockets are reserved.
+ServiceAddress AddressOf(const ServeFlags& flags, const ListeningSockets& sockets) {
+  ServiceAddress address;
+  address.host = OwnHostName();
+  address.requests = ReachableAddressOf(sockets, kRequestSocket);
+  if (flags.http_port >= 0) {
+    address.http = ReachableAddressOf(sockets, kHttpSocket);
+  }
+  address.pid = getpid();
+  address.job_id = OwnJobId();
+  return address;
+}
+
+/// For the log. Programs read the addresses from it.
+std::string ReadyLine(const ServiceAddress& address) {
+  return "ready: requests on " + address.requests.ToText() +
+         (address.http ? ", HTTP on " + address.http->ToText() : "") + " (host " + address.host +
+         ")";
 }
 
 /// What clients read with GET. `service` must outlive the resources, and has a server.
@@ -204,39 +212,29 @@ std::vector<coordinator::Resource> ResourcesOf(const Service& service, std::int6
   };
 }
 
-/// Opens the service to its clients. Returns the addresses for the log.
-std::string Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
-                   SupervisorLink* supervisor, Service& service) {
-  using Listening = ListeningSockets::Listening;
-  Listening requests = sockets.Take(kRequestSocket, supervisor);
-  std::optional<Listening> http;
+/// Opens the service to its clients.
+void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
+            Service& service) {
+  service.server->Listen(sockets.Take(kRequestSocket).Release(), coordinator::MakeFrameProtocol);
   if (flags.http_port >= 0) {
-    http = sockets.Take(kHttpSocket, supervisor);
-  }
-  const std::uint16_t port =
-      service.server->Listen(requests.socket.Release(), coordinator::MakeFrameProtocol);
-  std::string addresses = "requests on " + AddressOf(requests.host, port);
-  if (http) {
     coordinator::HttpOptions options = flags.http;
     options.resources = ServiceResources(flags, engine, ResourcesOf(service, engine.page_bytes()));
     options.refused_urls = coordinator::RefusedUrls();
-    const std::uint16_t http_port =
-        service.server->Listen(http->socket.Release(),
-                               coordinator::MakeHttpProtocol(service.requests, std::move(options)));
-    addresses += ", HTTP on " + AddressOf(http->host, http_port);
+    service.server->Listen(sockets.Take(kHttpSocket).Release(),
+                           coordinator::MakeHttpProtocol(service.requests, std::move(options)));
   }
-  return addresses;
 }
 
 /// Runs on rank 0: serves clients on threads of their own, and runs plans on this one.
-/// `addresses` are for the log. `supervisor` may be null.
-void RunService(const ServeFlags& flags, Service& service, const std::string& addresses,
-                SupervisorLink* supervisor) {
+/// `address_file` is removed when the drain begins. `supervisor` may be null.
+void RunService(const ServeFlags& flags, Service& service, const ServiceAddress& address,
+                const std::optional<AddressFile>& address_file, SupervisorLink* supervisor) {
   DrainSignals& signals = DrainSignals::Get();
-  spdlog::info("ready: {}", addresses);
+  // Whoever reads the line finds everything in place.
   if (supervisor != nullptr) {
     supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
+  spdlog::info(ReadyLine(address));
   std::optional<StatusLog> status_log(std::in_place, [&] { return service.Status(); });
   std::thread control([&] {
     const Drain drain = signals.First();
@@ -245,6 +243,9 @@ void RunService(const ServeFlags& flags, Service& service, const std::string& ad
       supervisor->Draining();
     }
     service.server->StartDraining();
+    if (address_file) {
+      address_file->Remove();
+    }
     FinishRequests(service.requests,
                    drain == Drain::kHurried ? std::chrono::seconds(0) : flags.drain_time, signals);
     const auto drained = coordinator::Clock::now();
@@ -263,44 +264,48 @@ void RunService(const ServeFlags& flags, Service& service, const std::string& ad
   spdlog::info("stopped");
 }
 
-/// Ignores the signals on the other ranks. These end when rank 0 tells them to, or when it is gone.
-void LeaveSignalsToRankZero() {
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-    std::signal(signal, SIG_IGN);
-  }
-}
-
 }  // namespace
 
 int RunServeCommand(const ServeFlags& flags) {
   // Outlives the engine, because the supervisor takes the end of the connection for that of rank 0.
   std::unique_ptr<SupervisorLink> supervisor;
   std::optional<ListeningSockets> sockets;
-  Engine engine(flags.engine, [&] {
-    sockets.emplace(flags.host);
-    sockets->Reserve(kRequestSocket, flags.port);
-    if (flags.http_port >= 0) {
-      sockets->Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
+  ServiceAddress address;
+  Engine engine(flags.engine, [&](const Engine&) {
+    supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
+    sockets.emplace(flags.host, supervisor.get());
+    ReserveSockets(flags, *sockets);
+    address = AddressOf(flags, *sockets);
+    if (!flags.address_file.empty()) {
+      AddressFile::Prepare(flags.address_file, address);
     }
   });
   const coordinator::PassTimeModel time_model = Calibrate(engine, SecondsOf(flags.max_pass_ms));
   std::optional<Service> service;
-  std::string addresses;
+  std::optional<AddressFile> address_file;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
       // A bad message is reported to its client, not logged.
       google::protobuf::SetLogHandler(nullptr);
-      // Before there is a socket, because the supervisor drains every process that has one.
       DrainSignals::Get();
-      supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
+      if (supervisor) {
+        supervisor->Listening();
+      }
       service.emplace(flags, engine, time_model);
-      addresses = Listen(flags, engine, *sockets, supervisor.get(), *service);
+      Listen(flags, engine, *sockets, *service);
+      if (!flags.address_file.empty()) {
+        address_file = AddressFile::Write(flags.address_file, address);
+        address_file->RemoveAtExit();
+        if (supervisor) {
+          supervisor->Wrote(address_file->path());
+        }
+      }
     } else {
       LeaveSignalsToRankZero();
     }
   });
   if (engine.is_root()) {
-    RunService(flags, *service, addresses, supervisor.get());
+    RunService(flags, *service, address, address_file, supervisor.get());
     LogCache(service->scheduler.cache_counters(), engine);
     engine.runner().StopFollowers();
   } else {

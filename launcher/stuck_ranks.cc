@@ -1,9 +1,9 @@
 #include "launcher/stuck_ranks.h"
 
+#include <cstdlib>
 #include <thread>
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include "launcher/commands.h"
 
@@ -11,7 +11,7 @@ namespace scorecast::launcher {
 
 void EndWithStuckRanks(const char* message) {
   spdlog::error("{}", message);
-  _exit(kExitRanksStuck);
+  std::quick_exit(kExitRanksStuck);
 }
 
 void LimitTimeOfEnd(std::chrono::duration<double> time) {

@@ -1,110 +1,371 @@
 #!/bin/bash
-# Starts a Slurm cluster of two nodes, runs both job scripts on it, and stops the cluster.
+# Starts a Slurm cluster of four nodes, runs the job scripts on it, and stops the cluster.
 #
-#   slurm_test.sh SCORECAST SHARED_DIR
+#   slurm_test.sh SCORECAST SHARED_DIR [CASE...]
 #
-# Needs what tests/two_hosts.sh needs, and Debian's slurm-wlm and munge. Without them the test is
-# skipped.
+# Without cases, all are run.
+#
+# Needs what tests/two_hosts.sh needs, and Debian's slurm-wlm and munge. Without them the test is skipped.
+# Slurm binds tasks to CPUs as on most clusters. A node that does not answer is lost after 10 s;
+# SCORECAST_SLURM_TIMEOUTS=default takes Slurm's own times instead (300 s, and 30 s between SIGTERM and
+# SIGKILL), and minutes longer.
 scripts=$(cd "$(dirname "$0")" && pwd)
 export SCORECAST=$1
+cases=(before_time_limit batch_anywhere missing_files mpirun_fallback leftovers limited_requeues array
+  one_output batch_requeued serve_and_drain two_services serve_cancelled rank_killed serve_node_lost
+  time_limit)
 take_down() { "$cluster/slurm-up.sh" down; }
-. "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun
+. "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun curl
 export HPCSLURM_DIR=$work/slurm
+export SLURM_TASK_PLUGIN=task/affinity
+if [[ ${SCORECAST_SLURM_TIMEOUTS:-short} == default ]]; then
+  export SLURMD_TIMEOUT=300 SLURM_KILLWAIT=30
+  patience=600
+fi
 
-# expect_end JOB PATTERN: waits for the job's end, compares its state and exit code with the pattern, and
-# expects that no process of it is left.
+# submit SCRIPT [SBATCH_OPTION...] -- ARGUMENT...: sets job. Its output is JOB.out, or JOB_TASK.out.
+submit() {
+  local script=$1 options=()
+  shift
+  while [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  local name=%j
+  test "$script" != array || name=%A_%a
+  job=$(sbatch --parsable "--output=$name.out" "${options[@]}" "$scripts/$script.sbatch" "$@")
+}
+
+# job_state: the job's state, exit code and number of requeues.
+job_state() {
+  scontrol -o show job "$job" |
+    sed 's/.* JobState=\([^ ]*\) .* Restarts=\([0-9]*\) .* ExitCode=\([0-9]*\):.*/\1 \3 \2/'
+}
+ended() { [[ $(job_state) =~ ^(COMPLETED|FAILED|CANCELLED|NODE_FAIL|TIMEOUT) ]]; }
+
+# wait_requeue TIMES: waits until the job was queued again so often, and lets it start at once. Slurm would
+# wait for two minutes.
+wait_requeue() {
+  eventually requeued "$1"
+  local host
+  for host in h1 h2 h3 h4; do
+    eventually no_steps_on "$host"
+  done
+  eventually scontrol update JobId="$job" StartTime=now
+}
+no_steps_on() { ! on "$1" pgrep -f "^slurmstepd: \\[$job\\."; }
+requeued() { [[ $(job_state) == "PENDING "*" $1" ]]; }
+
+# expect_end STATE EXIT_CODE REQUEUES LAST_LINE: waits for the job's end, compares, and expects that none of
+# its processes is left. LAST_LINE is a regular expression for the end of the last line of its output.
 expect_end() {
-  eventually ended "$1"
-  local end
-  end=$(scontrol -o show job "$1" | sed 's/.* JobState=\([^ ]*\) .* ExitCode=\([0-9]*\):.*/\1 \2/')
-  # shellcheck disable=SC2053
-  [[ $end == $2 ]] || fail "job $1 ended with $end, not $2"
-  eventually none_on h1
-  eventually none_on h2
+  eventually ended
+  [[ $(job_state) =~ ^$1\ $2\ $3$ ]] || fail "job $job ended with '$(job_state)', not '$1 $2 $3'"
+  [[ $(tail -n 1 "$job.out") =~ $4$ ]] || fail "the last line of job $job is not '$4'"
+  local host
+  for host in $(scontrol show hostnames "$(scontrol -o show job "$job" | sed 's/.* NodeList=\([^ ]*\).*/\1/')"); do
+    eventually none_on "$host"
+  done
 }
-ended() { scontrol show job "$1" | grep -Eq 'JobState=(COMPLETED|FAILED|CANCELLED|NODE_FAIL)'; }
 
-# serve: starts the service, waits until it is ready, and sets job, port, http_port and address.
+# expect_line PATTERN: the job's output has a line that matches.
+expect_line() { grep -Eq -- "$1" "$job.out" || fail "job $job has no line '$1'"; }
+
+# serve: starts a service, and waits until it is ready.
 serve() {
-  job=$(sbatch --parsable --no-requeue --output=serve.%j.out "$scripts/serve.sbatch" "$model" \
-    --port 0 --http-port 0)
-  eventually grep -q 'ready: requests on h1:' "serve.$job.out"
-  port=$(sed -n 's/.*ready: requests on h1:\([0-9]*\), .*/\1/p' "serve.$job.out")
-  http_port=$(sed -n 's/.*ready: .*, HTTP on h1:\([0-9]*\)$/\1/p' "serve.$job.out")
-  address=$(scontrol -o show node h1 | sed 's/.* NodeAddr=\([^ ]*\) .*/\1/')
+  submit serve -- "$model"
+  is_ready 1
 }
+# is_ready TIMES: waits until the service has been ready so often, and sets http to its address for HTTP.
+is_ready() {
+  eventually ready_times "$1"
+  http=$(grep 'ready: requests on ' "$job.out" | sed -n '$s/.*, HTTP on \([^ ]*\) .*/\1/p')
+}
+ready_times() { [[ $(grep -c 'ready: requests on ' "$job.out") -ge $1 ]]; }
+
+# has_records FILE COUNT: whether it has more.
+has_records() { [[ -e $1 && $(wc -l < "$1") -gt $2 ]]; }
+
+# stop_rank HOST OUTPUT COUNT: stops the rank of the host when the output has more records.
+stop_rank() {
+  eventually ranks_on "$1"
+  local i rank
+  rank=$(ranks_on "$1")
+  for ((i = 0; i < 100 * patience; ++i)); do
+    ! has_records "$2" "$3" || break
+    sleep 0.01
+  done
+  on "$1" kill -STOP "$rank"
+}
+
+# stable FILE: prints an output without the members that differ between runs.
+stable() { sed -E 's/"timings":\{[^}]*\}//; s/"cached_tokens":[0-9]+//' "$1"; }
+# expect_undisturbed OUTPUT REFERENCE
+expect_undisturbed() {
+  diff <(stable "$1") <(stable "$2") | head -n 5 > diff.out
+  test ! -s diff.out || fail "$1 differs from $2"
+}
+# expect_kept PART OUTPUT: the whole lines of an earlier state of the output are the beginning of the output.
+expect_kept() {
+  local lines
+  lines=$(wc -l < "$1")
+  cmp -s <(head -n "$lines" "$1") <(head -n "$lines" "$2") || fail "records of $2 have changed"
+}
+
+# loaded_times N: the ranks of the batch have loaded the model so often.
+loaded_times() { [[ $(grep -c ' of weights a rank read ' "$job.out") -ge $1 ]]; }
 
 # scores FILE: prints the scores of a response.
 scores() { grep -o '"scores":[^a-z]*' "$1"; }
+score() {
+  "$SCORECAST" score --json --connect-file "scorecast-serve.$job.json" --query 'The capital of France is' \
+    --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
+}
+expect_scores() { [[ $(scores response.json) == "$(scores in.out.jsonl)" ]] || fail "$1"; }
 
-"$cluster/slurm-up.sh" up 2 netns > up.out 2>&1
+# kill_ranks HOST: kills the host's ranks. They have PMIX_RANK, the supervisor has not.
+kill_ranks() {
+  # shellcheck disable=SC2016
+  on "$1" bash -c 'for pid in $(pgrep -x scorecast); do
+    ! grep -qz ^PMIX_RANK= /proc/$pid/environ || kill -KILL $pid; done'
+}
+
+# The time limit comes near. Slurm looks every 30 s, so the jobs run beside the next ones.
+before_time_limit() {
+  submit serve --time=1 --nodes=1 --nodelist=h3 -- "$model"
+  limited_serve=$job
+  submit batch --time=1 --nodes=1 --nodelist=h4 -- "$model" long.jsonl limited.out.jsonl
+  limited_batch=$job
+  let_limit_strike &
+}
+# let_limit_strike: stops the rank of the batch in the middle, until the job is told to end.
+let_limit_strike() {
+  stop_rank h4 limited.out.jsonl 20
+  eventually grep -q 'the time limit' "$job.out"
+  on h4 kill -CONT "$(ranks_on h4)"
+  wait_requeue 1
+}
+
+# batch: from any directory; a rank has the CPUs of its node; the exit code says whether all lines were scored
+batch_anywhere() {
+  submit batch --nodelist=h1,h2 -- "$model" in.jsonl in.out.jsonl
+  expect_end COMPLETED 0 0 ': done'
+  expect_line '2 ranks x 2 threads'
+  expect_line 'rank 0 may use 2 CPUs'
+  test -n "$(scores in.out.jsonl)" || fail 'no scores'
+  submit batch -- "$model" bad.jsonl bad.out.jsonl
+  expect_end FAILED 3 0 'done: some responses are errors \(exit code 3\)'
+}
+
+# batch: what is missing is named, with the node
+missing_files() {
+  submit batch --nodes=1 -- "$model" in.jsonl
+  expect_end FAILED 1 0 'failed: arguments are missing: sbatch slurm/batch.sbatch MODEL_DIR IN.jsonl .*'
+  mkdir model
+  cp "$model"/* model
+  on h2 mount -t tmpfs tmpfs "$work/model"
+  submit batch --nodelist=h1,h2 -- "$work/model" in.jsonl wrong.out.jsonl
+  expect_end FAILED 1 0 "failed: no model $work/model on h2: config.json cannot be read"
+  on h2 umount "$work/model"
+  cp "$SCORECAST" model/scorecast
+  on h2 mount --bind /dev/null "$work/model/scorecast"
+  SCORECAST=$work/model/scorecast submit batch --nodelist=h1,h2 -- "$model" in.jsonl wrong.out.jsonl
+  expect_end FAILED 1 0 "failed: no executable $work/model/scorecast on h2"
+}
+
+# batch: mpirun starts the ranks if srun cannot; two ranks on a node have a CPU each
+mpirun_fallback() {
+  MPI=pmi9 RANKS_PER_NODE=2 submit batch --nodelist=h1,h2 -- "$model" in.jsonl mpirun.out.jsonl
+  expect_end COMPLETED 0 0 ': done'
+  expect_line 'srun has no --mpi=pmi9, so mpirun starts the ranks'
+  expect_line '4 ranks x 1 thread,'
+  RANKS_PER_NODE=2 submit batch --nodelist=h1,h2 -- "$model" in.jsonl srun.out.jsonl
+  expect_end COMPLETED 0 0 ': done'
+  expect_line '4 ranks x 1 thread,'
+  expect_line 'rank 0 may use 1 CPU '
+  test "$(scores mpirun.out.jsonl)" = "$(scores srun.out.jsonl)" || fail 'srun and mpirun differ'
+}
+
+# batch: a lost step has left files that keep srun from starting another one with the same number
+leftovers() {
+  submit batch --hold -- "$model" in.jsonl leftovers.out.jsonl
+  mkdir "$HPCSLURM_DIR/tmp.h1/spmix_appdir_0_$job.1"
+  scontrol release "$job"
+  expect_end COMPLETED 0 0 'done'
+  expect_line 'srun has started no rank \(try 1 of 5\)'
+  test "$(scores leftovers.out.jsonl)" = "$(scores in.out.jsonl)" || fail 'other scores'
+}
+
+# batch: a rank is killed again and again: the requeues are limited
+limited_requeues() {
+  local kill
+  MAX_REQUEUES=1 submit batch --nodelist=h1,h2 -- "$model" long.jsonl killed.out.jsonl
+  for kill in 1 2; do
+    eventually loaded_times $kill
+    kill_ranks h2
+    test $kill = 2 || wait_requeue 1
+  done
+  expect_end FAILED '[0-9]*' 1 'failed: exit code [0-9]*; it was queued again once, and MAX_REQUEUES is 1'
+  expect_line 'interrupted: exit code [0-9]*; requeue 1 of 1$'
+}
+
+# batch: the tasks of an array share the file, and together have the records of a run by one rank
+array() {
+  submit batch --nodes=1 --nodelist=h1 -- "$model" long.jsonl one_rank.out.jsonl
+  local whole=$job
+  submit array --array=0-1 --nodelist=h2 -- "$model" long.jsonl part.out.jsonl
+  local index array=$job
+  for index in 0 1; do
+    job=${array}_$index
+    expect_end COMPLETED 0 0 'done'
+  done
+  job=$whole
+  expect_end COMPLETED 0 0 'done'
+  paste -d '\n' part.out.0-of-2.jsonl part.out.1-of-2.jsonl | sed '/^$/d' > joined.out.jsonl
+  expect_undisturbed joined.out.jsonl one_rank.out.jsonl
+  submit array --array=1 -- "$model" long.jsonl part.out.jsonl
+  job=${job}_1
+  expect_end FAILED 1 0 'failed: the array is not 0-0: set SHARDS to the number of all tasks'
+}
+
+# batch: of two jobs with the same output, one computes, and the other is refused
+one_output() {
+  submit batch --nodes=1 --nodelist=h1 -- "$model" long.jsonl shared.out.jsonl
+  local first=$job
+  stop_rank h1 shared.out.jsonl 20
+  submit batch --nodes=1 --nodelist=h2 -- "$model" long.jsonl shared.out.jsonl
+  expect_end FAILED 1 0 'failed: exit code 1, see the lines above'
+  expect_line '^scorecast: .*/shared.out.jsonl is being written by process [0-9]* on host h1'
+  on h1 kill -CONT "$(ranks_on h1)"
+  job=$first
+  expect_end COMPLETED 0 0 'done'
+  expect_undisturbed shared.out.jsonl one_rank.out.jsonl
+}
+
+# batch: a run that is queued again by scontrol and then loses a node goes on each time
+batch_requeued() {
+  submit batch --nodelist=h1,h2 -- "$model" long.jsonl two_ranks.out.jsonl
+  expect_end COMPLETED 0 0 'done'
+  submit batch --exclude=h3 -- "$model" long.jsonl requeued.out.jsonl
+  stop_rank h2 requeued.out.jsonl 20
+  scontrol requeue "$job" # Its SIGCONT reaches the rank.
+  wait_requeue 1
+  cp requeued.out.jsonl kept1.out.jsonl
+  stop_rank h2 requeued.out.jsonl $(($(wc -l < kept1.out.jsonl) + 20))
+  "$cluster/slurm-up.sh" node-stop h2
+  wait_requeue 2
+  cp requeued.out.jsonl kept2.out.jsonl
+  expect_end COMPLETED 0 2 'done'
+  "$cluster/slurm-up.sh" node-start h2
+  expect_line 'interrupted: exit code 75, because Slurm queues the job again$'
+  expect_line 'scorecast: rank 1 is gone'
+  expect_kept kept1.out.jsonl requeued.out.jsonl
+  expect_kept kept2.out.jsonl requeued.out.jsonl
+  expect_undisturbed requeued.out.jsonl two_ranks.out.jsonl
+}
+
+# serve: the scores are the same over the network, and the service drains
+serve_and_drain() {
+  serve
+  score
+  expect_scores 'serve and batch differ'
+  curl -sS --json '{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}' \
+    "http://$http/v1/score" > response.json
+  expect_scores 'HTTP and batch differ'
+  scancel --batch --signal=USR1 "$job"
+  expect_end COMPLETED 0 0 'done: SIGUSR1'
+  expect_line ' stopped'
+  test ! -e "scorecast-serve.$job.json" || fail 'the address file is still there'
+}
+
+# serve: two services at once on a node
+two_services() {
+  local jobs=()
+  for _ in 1 2; do
+    submit serve --nodes=1 --nodelist=h1 --exclusive=user -- "$model"
+    jobs+=("$job")
+  done
+  for job in "${jobs[@]}"; do
+    is_ready 1
+    score
+  done
+  scancel --batch --signal=USR1 "${jobs[@]}"
+  for job in "${jobs[@]}"; do
+    expect_end COMPLETED 0 0 'done: SIGUSR1'
+  done
+}
+
+# serve: scancel also drains the service
+serve_cancelled() {
+  serve
+  scancel "$job"
+  expect_end CANCELLED 0 0 '(done|interrupted): .*the job was cancelled'
+  expect_line ' stopped'
+}
+
+# serve: a rank is killed, and the service comes back
+rank_killed() {
+  local rank try starts=1
+  serve
+  # srun kills the other ranks as soon as it notices. On a busy machine they may be killed before they can
+  # print the message, hence three tries.
+  for rank in 0 1; do
+    for try in 1 2 3; do
+      kill_ranks "h$((rank + 1))"
+      starts=$((starts + 1))
+      is_ready $starts
+      eventually score
+      expect_scores 'other scores after a restart'
+      ! grep -q "rank $rank is gone" "$job.out" || continue 2
+    done
+    fail "rank $rank was not named in $try tries"
+  done
+  scancel "$job"
+  expect_end CANCELLED 0 0 '(done|interrupted): .*the job was cancelled'
+}
+
+# serve: a node is lost: the job is queued again, and serves on the nodes that are left
+serve_node_lost() {
+  serve
+  "$cluster/slurm-up.sh" node-stop h2
+  wait_requeue 1
+  is_ready 2
+  "$cluster/slurm-up.sh" node-start h2
+  score
+  expect_scores 'other scores after a requeue'
+  scancel --batch --signal=USR1 "$job"
+  expect_end COMPLETED 0 1 'done: SIGUSR1'
+}
+
+# The jobs of before_time_limit: the service has drained, and the batch goes on.
+time_limit() {
+  job=$limited_serve
+  expect_end COMPLETED 0 0 'done: the time limit of 00:01:00 is over in [0-9]* s'
+  job=$limited_batch
+  expect_end COMPLETED 0 1 'done'
+  expect_line 'interrupted: exit code 75, because the time limit of 00:01:00 is over in [0-9]* s; requeue 1 of 10$'
+  expect_line 'going on behind record '
+  expect_undisturbed limited.out.jsonl one_rank.out.jsonl
+}
+
+"$cluster/slurm-up.sh" up 4 netns > up.out 2>&1
 eval "$("$cluster/slurm-up.sh" env)"
-
-echo 'batch: the file is scored, and the exit code says whether every line was'
+# The jobs are submitted from a directory that is not the repository's.
 cat > in.jsonl << 'LINES'
 {"custom_id":"a","method":"POST","url":"/v1/score","body":{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}}
 LINES
 (cat in.jsonl && echo '{}') > bad.jsonl
-for input in in bad; do
-  job=$(sbatch --parsable --output=batch.%j.out "$scripts/batch.sbatch" "$model" $input.jsonl $input.out.jsonl)
-  if test $input = in; then
-    expect_end "$job" 'COMPLETED 0'
-  else
-    expect_end "$job" 'FAILED 3'
-  fi
-  grep -q '2 ranks' "batch.$job.out" || fail 'not one rank per node'
-  test -n "$(scores $input.out.jsonl)" || fail 'no scores'
+for ((i = 0; i < 800; ++i)); do
+  printf '{"custom_id":"%d","method":"POST","url":"/v1/score","body":{"query":"The number %d is","items":[" %d"," %d"," %d",' \
+    $i $i $((i - 1)) $((i + 1)) $((i + 2))
+  echo '" odd"," even"," a square"],"labels":[" yes"," no"]}}'
+done > long.jsonl
+
+if (($# > 2)); then
+  cases=("${@:3}")
+fi
+for name in "${cases[@]}"; do
+  echo "$name"
+  "$name"
 done
-
-echo 'serve: the scores are the same over the network, and the service drains'
-serve
-"$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
-  --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
-test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'serve and batch differ'
-curl -sS --json '{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}' \
-  "http://$address:$http_port/v1/score" > response.json
-test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'HTTP and batch differ'
-scancel --batch --signal=USR1 "$job"
-expect_end "$job" 'COMPLETED 0'
-grep -q stopped "serve.$job.out" || fail 'no drain'
-
-echo 'serve: scancel also drains the service'
-serve
-scancel "$job"
-expect_end "$job" 'CANCELLED 0'
-grep -q stopped "serve.$job.out" || fail 'no drain'
-
-echo 'serve: a rank is killed, and the service comes back'
-serve
-starts=1
-ready_again() { test "$(grep -c 'ready: requests on h1:' "serve.$job.out")" -eq "$starts"; }
-scored() {
-  "$SCORECAST" score --json --connect "$address:$port" --query 'The capital of France is' \
-    --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
-}
-# srun kills the other ranks as soon as it notices. On a busy machine they may be killed before they can
-# print the message, hence three tries.
-for rank in 0 1; do
-  for try in 1 2 3; do
-    # Ranks have PMIX_RANK, the supervisor has not.
-    on h$((rank + 1)) bash -c 'for pid in $(pgrep -x scorecast); do
-      ! grep -qz ^PMIX_RANK= /proc/$pid/environ || kill -KILL $pid; done'
-    starts=$((starts + 1))
-    eventually ready_again
-    eventually scored
-    test "$(scores response.json)" = "$(scores in.out.jsonl)" || fail 'other scores after a restart'
-    ! grep -q "rank $rank is gone" "serve.$job.out" || continue 2
-  done
-  fail "rank $rank was not named in $try tries"
-done
-scancel --batch --signal=USR1 "$job"
-expect_end "$job" 'COMPLETED 0'
-
-echo 'serve: a node dies'
-serve
-"$cluster/slurm-up.sh" node-stop h2
-eventually grep -q 'rank 1 is gone' "serve.$job.out"
-# Slurm would notice by itself only after SlurmdTimeout.
-scontrol update NodeName=h2 State=DOWN Reason=test
-"$cluster/netns-up.sh" boot h2
-expect_end "$job" 'NODE_FAIL *'

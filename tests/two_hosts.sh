@@ -43,10 +43,11 @@ fail() {
   exit 1
 }
 
-# eventually COMMAND...: repeats the command until it succeeds; fails after a minute.
+# eventually COMMAND...: repeats the command until it succeeds; fails after $patience seconds.
+patience=60
 eventually() {
   local i
-  for ((i = 0; i < 600; ++i)); do
+  for ((i = 0; i < 10 * patience; ++i)); do
     if "$@" > /dev/null 2>&1; then
       return
     fi

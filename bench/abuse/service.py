@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_READY = re.compile(r"ready: requests on (\S+):(\d+)(?:, HTTP on (\S+):(\d+))?\n")
+_READY = re.compile(r"ready: requests on (\S+):(\d+)(?:, HTTP on (\S+):(\d+))? \(host .*\)\n")
 _READY_SECONDS = 120
 
 

@@ -81,7 +81,7 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
 }  // namespace
 
 ServiceProcess::Addresses ServiceProcess::AddressesIn(const std::string& line) {
-  static const std::regex kReady(R"(ready: requests on (\S+), HTTP on (\S+)$)");
+  static const std::regex kReady(R"(ready: requests on (\S+), HTTP on (\S+) \(host .*\)$)");
   std::smatch found;
   return std::regex_search(line, found, kReady) ? Addresses{found[1], found[2]} : Addresses{};
 }

@@ -7,19 +7,29 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include "launcher/client/retrying_call.h"
+#include "launcher/client/server_location.h"
 
 namespace scorecast::launcher {
 
 v1::Response CallServer(const ClientFlags& flags, const v1::Request& request) {
   // Protobuf would log text that is not valid UTF-8. The server refuses such text.
   google::protobuf::SetLogHandler(nullptr);
+  const ServerLocation location = flags.connect_file.empty()
+                                      ? ServerLocation::At(flags.connect)
+                                      : ServerLocation::InFile(flags.connect_file);
   try {
-    return RetryingCall(flags.connect, request, {.timeout = flags.timeout});
+    return RetryingCall(location, request, {.timeout = flags.timeout});
   } catch (const TimedOut&) {
     std::ostringstream seconds;
     seconds << std::chrono::duration<double>(flags.timeout).count();
-    throw std::runtime_error(flags.connect + " did not reply within --timeout " + seconds.str() +
+    throw std::runtime_error(location.Name() + " did not reply within --timeout " + seconds.str() +
                              " s");
+  } catch (const ConnectionLost& fault) {
+    if (flags.connect_file.empty() || !std::filesystem::exists(flags.connect_file)) {
+      throw;
+    }
+    throw std::runtime_error(fault.what() + std::string("; this is the address of ") +
+                             location.Name() + ", which may have been killed");
   }
 }
 

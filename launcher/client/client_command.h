@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -11,9 +12,10 @@ namespace scorecast::launcher {
 
 /// The flags of every command that sends one request to a server.
 struct ClientFlags {
-  std::string connect;                                          ///< HOST:PORT
-  std::optional<std::int64_t> timeout_ms;                       ///< Of the request.
-  std::int64_t priority = 0;                                    ///< Of the request.
+  std::string connect;                     ///< HOST:PORT; empty if connect_file is given.
+  std::filesystem::path connect_file;      ///< What serve --address-file writes; may be empty.
+  std::optional<std::int64_t> timeout_ms;  ///< Of the request.
+  std::int64_t priority = 0;               ///< Of the request.
   std::chrono::milliseconds timeout = std::chrono::minutes(1);  ///< For the reply.
   bool json = false;                                            ///< Prints the whole response.
 };

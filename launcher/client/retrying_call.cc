@@ -18,9 +18,9 @@ constexpr int kMostResends = 3;
 
 class Attempts {
  public:
-  Attempts(const std::string& address, const v1::Request& request, const ClientOptions& options,
+  Attempts(const ServerLocation& location, const v1::Request& request, const ClientOptions& options,
            const std::function<void(const v1::Response&)>& on_delta)
-      : address_(address), request_(request), options_(options), on_delta_(on_delta) {
+      : location_(location), request_(request), options_(options), on_delta_(on_delta) {
     if (options_.timeout) {
       const Clock::time_point end = Clock::now() + *options_.timeout;
       options_.deadline = options_.deadline ? std::min(*options_.deadline, end) : end;
@@ -31,7 +31,7 @@ class Attempts {
     while (true) {
       bool is_connected = false;
       try {
-        Client client(address_, options_);
+        Client client(location_.Address(), options_);
         is_connected = true;
         refused_since_.reset();
         client.Send(request_);
@@ -71,7 +71,7 @@ class Attempts {
     return has_time && is_worth_it && !has_delta_;
   }
 
-  const std::string& address_;
+  const ServerLocation& location_;
   const v1::Request& request_;
   ClientOptions options_;
   const std::function<void(const v1::Response&)>& on_delta_;
@@ -83,10 +83,10 @@ class Attempts {
 
 }  // namespace
 
-v1::Response RetryingCall(const std::string& address, const v1::Request& request,
+v1::Response RetryingCall(const ServerLocation& location, const v1::Request& request,
                           const ClientOptions& options,
                           const std::function<void(const v1::Response&)>& on_delta) {
-  return Attempts(address, request, options, on_delta).Run();
+  return Attempts(location, request, options, on_delta).Run();
 }
 
 }  // namespace scorecast::launcher

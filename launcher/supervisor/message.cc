@@ -74,12 +74,12 @@ std::optional<Message> Receive(int socket) {
   return message;
 }
 
-std::string ListenRequest::ToText() const {
-  return "listen " + name + " " + std::to_string(port) + " " + host;
+std::string SocketRequest::ToText() const {
+  return "socket " + name + " " + std::to_string(port) + " " + host;
 }
 
-std::optional<ListenRequest> ListenRequest::FromMessage(const Message& message) {
-  const std::optional<std::string> rest = message.After("listen");
+std::optional<SocketRequest> SocketRequest::FromMessage(const Message& message) {
+  const std::optional<std::string> rest = message.After("socket");
   if (!rest) {
     return std::nullopt;
   }
@@ -88,7 +88,7 @@ std::optional<ListenRequest> ListenRequest::FromMessage(const Message& message) 
   if (name_end == std::string::npos || port_end == std::string::npos) {
     return std::nullopt;
   }
-  ListenRequest request = {rest->substr(0, name_end), rest->substr(port_end + 1), 0};
+  SocketRequest request = {rest->substr(0, name_end), rest->substr(port_end + 1), 0};
   const char* end = rest->data() + port_end;
   const auto [parsed, error] = std::from_chars(rest->data() + name_end + 1, end, request.port);
   if (error != std::errc() || parsed != end) {

@@ -10,12 +10,17 @@ namespace scorecast::launcher {
 /// What rank 0 and its supervisor send each other over a Unix socket of type SOCK_SEQPACKET: a
 /// text, and a descriptor with some of them.
 ///
-///   rank 0      listen NAME PORT HOST   asks for the listening socket NAME ("requests" or "http");
+///   rank 0      socket NAME PORT HOST   asks for the socket NAME ("requests" or "http"), before
 ///   the
-///                                       supervisor opens it on HOST and PORT unless it has it
+///                                       model is read; the supervisor binds it to HOST and PORT
+///                                       unless it has it
 ///   supervisor  socket                  the answer, with the descriptor
-///   supervisor  error MESSAGE           the answer if it cannot listen
+///   supervisor  error MESSAGE           the answer if the address cannot be had
+///   rank 0      listening               it drains on SIGUSR1 from now on, and lets the sockets
+///                                       listen that do not listen yet
 ///   rank 0      ready MILLISECONDS      it serves requests; a drain takes at most this time
+///   rank 0      address-file PATH       it has written this file, which the supervisor removes at
+///                                       its own end if it is still there
 ///   rank 0      draining                it accepts no further requests and will end
 struct Message {
   std::string text;
@@ -30,15 +35,15 @@ bool Send(int socket, const std::string& text, int descriptor = -1);
 /// Waits for a message. Nothing if the other side has closed the socket.
 std::optional<Message> Receive(int socket);
 
-/// What `listen` asks for.
-struct ListenRequest {
+/// What a rank 0 that sends `socket` asks for.
+struct SocketRequest {
   std::string name;
   std::string host;
   std::uint16_t port = 0;
 
   std::string ToText() const;
   /// Nothing if the text asks for no socket.
-  static std::optional<ListenRequest> FromMessage(const Message& message);
+  static std::optional<SocketRequest> FromMessage(const Message& message);
 };
 
 }  // namespace scorecast::launcher

@@ -27,6 +27,8 @@ constexpr auto kDrainSlack = seconds(20);
 constexpr auto kLauncherTime = seconds(3);
 /// Time between SIGTERM and SIGKILL.
 constexpr auto kTermTime = seconds(2);
+/// Exit code of a job whose launcher ended with 0 without having started the ranks again.
+constexpr int kNoRanks = 70;
 /// Drain time of a job that has not said its own.
 constexpr auto kUnknownDrainTime = seconds(10);
 
@@ -40,12 +42,23 @@ Supervisor::Supervisor(std::vector<std::string> command, const RestartLimits& li
       policy_(limits),
       signals_{SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD} {}
 
+Supervisor::~Supervisor() {
+  // A rank 0 that was killed has left it.
+  if (address_file_) {
+    address_file_->Remove();
+  }
+}
+
 int Supervisor::Run() {
   for (;;) {
-    const int exit_code = RunJob();
+    int exit_code = RunJob();
     if (is_stopping()) {
-      // A job that never had a socket has accepted no request, so it may end in any way.
-      return has_sockets_ ? exit_code : 0;
+      // A job that never listened has accepted no request, so it may end in any way.
+      return can_drain_ ? exit_code : 0;
+    }
+    if (exit_code == 0 && policy_.was_ever_ready() && !can_drain_) {
+      // srun of Slurm 22.05 may end with 0 if a node does not start its rank.
+      exit_code = kNoRanks;
     }
     if (exit_code == 0) {
       spdlog::info("supervise: the job has ended");
@@ -76,7 +89,7 @@ int Supervisor::Run() {
 }
 
 int Supervisor::RunJob() {
-  has_sockets_ = false;
+  can_drain_ = false;
   is_draining_ = false;
   drain_time_ = kUnknownDrainTime;
   later_signals_.clear();
@@ -104,11 +117,7 @@ void Supervisor::HandleEvents(TimePoint until) {
     job_->Accept();
   }
   if (fds[2].revents != 0) {
-    if (const std::optional<Message> message = job_->ReceiveFromRankZero()) {
-      HandleMessage(*message);
-    } else {
-      LoseRankZero();
-    }
+    HandleMessages();
   }
   if (fds[0].revents != 0) {
     HandleSignals();
@@ -122,7 +131,7 @@ void Supervisor::HandleSignals() {
         job_->Reap();
       }
     } else if (signal == SIGUSR2) {
-      if (job_ && has_sockets_) {  // Ranks that are starting would be killed by it.
+      if (job_ && can_drain_) {  // Ranks that are starting would be killed by it.
         job_->Signal(SIGUSR2);
       }
     } else {
@@ -131,15 +140,31 @@ void Supervisor::HandleSignals() {
   }
 }
 
+void Supervisor::HandleMessages() {
+  // All that there are, because the job's end may be among the signals that are handled next.
+  for (pollfd link = {job_->link(), POLLIN, 0}; link.fd >= 0 && poll(&link, 1, 0) > 0;
+       link.fd = job_->link()) {
+    if (const std::optional<Message> message = job_->ReceiveFromRankZero()) {
+      HandleMessage(*message);
+    } else {
+      LoseRankZero();
+    }
+  }
+}
+
 void Supervisor::HandleMessage(const Message& message) {
-  if (const auto request = ListenRequest::FromMessage(message)) {
+  if (const auto request = SocketRequest::FromMessage(message)) {
     SendSocket(*request);
+  } else if (message.After("listening")) {
+    can_drain_ = true;
   } else if (const auto drain_time = message.After("ready")) {
     std::int64_t count = 0;
     std::from_chars(drain_time->data(), drain_time->data() + drain_time->size(), count);
     drain_time_ = milliseconds(count);
     policy_.Ready(Clock::now());
     LogReady();
+  } else if (const auto path = message.After("address-file")) {
+    address_file_ = AddressFile::Find(*path);
   } else if (message.After("draining")) {
     // Without a signal to this process, a launcher may be ending the ranks because one has failed.
     is_draining_ = true;
@@ -155,23 +180,28 @@ void Supervisor::LogReady() {
   }
 }
 
-void Supervisor::SendSocket(const ListenRequest& request) {
+void Supervisor::SendSocket(const SocketRequest& request) {
   try {
     Descriptor& socket = sockets_[request.name];
     if (!socket) {
-      socket = Descriptor(coordinator::OpenListeningSocket(request.host, request.port));
+      socket = Descriptor(coordinator::OpenBoundSocket(request.host, request.port));
     }
-    has_sockets_ = Send(job_->link(), "socket", socket.get());
+    Send(job_->link(), "socket", socket.get());
   } catch (const proto::StartupError& fault) {
     Send(job_->link(), std::string("error ") + fault.what());
   }
 }
 
 void Supervisor::LoseRankZero() {
-  // The launcher usually ends by itself, but one that has lost a host may hang.
   failed_at_ = failed_at_.value_or(Clock::now());
+  if (is_stopping() && !can_drain_) {
+    return;  // Stop has the launcher killed soon.
+  }
+  // The launcher usually ends by itself, but one that has lost a host may hang. If the job has
+  // found a fault of its configuration, the launcher has the time to end with its exit code.
   const TimePoint now = Clock::now();
-  const TimePoint end = now + (is_stopping() || is_draining_ ? kDrainSlack : kLauncherTime);
+  const bool ends_itself = is_stopping() || is_draining_ || !can_drain_;
+  const TimePoint end = now + (ends_itself ? kDrainSlack : kLauncherTime);
   later_signals_ = {{end, SIGTERM}, {end + kTermTime, SIGKILL}};
 }
 
@@ -187,11 +217,11 @@ void Supervisor::Stop() {
   if (!job_ || stop_requests_ > 2) {
     return;
   }
-  if (has_sockets_ && job_->link() < 0) {
+  if (can_drain_ && job_->link() < 0) {
     return;  // Rank 0 is gone, so nothing drains. See LoseRankZero.
   }
   const TimePoint now = Clock::now();
-  if (!has_sockets_) {
+  if (!can_drain_) {
     later_signals_ = {{now, SIGTERM}, {now + kTermTime, SIGKILL}};
   } else if (stop_requests_ == 2) {
     // The ranks' second signal ends their drain.

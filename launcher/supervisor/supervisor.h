@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/address/address_file.h"
 #include "launcher/supervisor/job.h"
 #include "launcher/supervisor/job_directory.h"
 #include "launcher/supervisor/restart_policy.h"
@@ -18,10 +19,13 @@ namespace scorecast::launcher {
 /// Runs a job, starts it again when it fails, and holds its listening sockets meanwhile.
 class Supervisor {
  public:
-  /// `sockets`: by name, those that systemd has opened. Others are opened when rank 0 asks for them
-  /// for the first time.
+  /// `sockets`: by name, those that systemd has opened. Others are bound when rank 0 asks for them
+  /// for the first time, and listen when it is ready for the first time.
   Supervisor(std::vector<std::string> command, const RestartLimits& limits,
              std::map<std::string, Descriptor> sockets);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
 
   /// Returns when the job has ended and is not to be started again. The exit code: 0 after a drain,
   /// and if the job ended with 0 by itself; else the job's.
@@ -43,8 +47,10 @@ class Supervisor {
   /// Waits until something happens, at most until `until`, and handles it.
   void HandleEvents(TimePoint until);
   void HandleSignals();
+  /// Those that rank 0 has sent.
+  void HandleMessages();
   void HandleMessage(const Message& message);
-  void SendSocket(const ListenRequest& request);
+  void SendSocket(const SocketRequest& request);
   void LoseRankZero();
   /// Closes the listening sockets if the last job drains, so that new clients are refused instead
   /// of waiting for nothing.
@@ -57,6 +63,7 @@ class Supervisor {
   const std::vector<std::string> command_;
   const RestartLimits limits_;
   std::map<std::string, Descriptor> sockets_;
+  std::optional<AddressFile> address_file_;  ///< Written last by a rank 0.
   RestartPolicy policy_;
   SupervisorDirectory directory_;
   SignalPipe signals_;
@@ -66,7 +73,7 @@ class Supervisor {
 
   // These belong to the job that runs.
   std::unique_ptr<Job> job_;
-  bool has_sockets_ = false;  ///< Rank 0 has a socket, and from then on drains on SIGUSR1.
+  bool can_drain_ = false;  ///< Rank 0 drains on SIGUSR1, and its sockets listen.
   bool is_draining_ = false;
   std::chrono::milliseconds drain_time_{0};
   std::deque<LaterSignal> later_signals_;

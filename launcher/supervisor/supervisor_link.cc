@@ -68,9 +68,9 @@ SupervisorLink::~SupervisorLink() {
   }
 }
 
-Descriptor SupervisorLink::Listen(const std::string& name, const std::string& host,
+Descriptor SupervisorLink::Socket(const std::string& name, const std::string& host,
                                   std::uint16_t port) {
-  if (!Send(socket_.get(), ListenRequest{name, host, port}.ToText())) {
+  if (!Send(socket_.get(), SocketRequest{name, host, port}.ToText())) {
     throw proto::StartupError("the supervisor is gone");
   }
   std::optional<Message> reply = Receive(socket_.get());
@@ -83,9 +83,19 @@ Descriptor SupervisorLink::Listen(const std::string& name, const std::string& ho
   return std::move(reply->descriptor);
 }
 
+void SupervisorLink::Listening() {
+  if (!Send(socket_.get(), "listening")) {
+    throw proto::StartupError("the supervisor is gone");
+  }
+}
+
 void SupervisorLink::Ready(std::chrono::milliseconds drain_time) {
   Send(socket_.get(), "ready " + std::to_string(drain_time.count()));
   watcher_ = std::thread([this] { Watch(); });
+}
+
+void SupervisorLink::Wrote(const std::filesystem::path& address_file) {
+  Send(socket_.get(), "address-file " + address_file.string());
 }
 
 void SupervisorLink::Draining() {

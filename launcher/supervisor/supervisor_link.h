@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -32,11 +33,18 @@ class SupervisorLink {
   SupervisorLink(const SupervisorLink&) = delete;
   SupervisorLink& operator=(const SupervisorLink&) = delete;
 
-  /// The listening socket of this name. Throws StartupError with the supervisor's message if it
-  /// cannot listen on the address. To be called before Ready.
-  Descriptor Listen(const std::string& name, const std::string& host, std::uint16_t port);
+  /// The socket of this name, which is bound, and listens if it has served an earlier rank 0 or is
+  /// systemd's. Throws StartupError with the supervisor's message if the address cannot be had. To
+  /// be called before Ready.
+  Descriptor Socket(const std::string& name, const std::string& host, std::uint16_t port);
+  /// To be called before a socket listens that did not. From then on this process must drain on
+  /// SIGUSR1. Throws StartupError if the supervisor is gone.
+  void Listening();
   /// Says that this process serves requests, and how long a drain takes at most.
   void Ready(std::chrono::milliseconds drain_time);
+  /// Says that this process has written its AddressFile, so that it is removed even if this process
+  /// is killed and not started again.
+  void Wrote(const std::filesystem::path& address_file);
   void Draining();
 
  private:

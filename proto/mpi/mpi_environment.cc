@@ -1,5 +1,6 @@
 #include "proto/mpi/mpi_environment.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -71,6 +72,12 @@ MpiEnvironment::MpiEnvironment() {
   Check(provided >= MPI_THREAD_FUNNELED, "the MPI library offers MPI_THREAD_FUNNELED");
 }
 
-MpiEnvironment::~MpiEnvironment() { MPI_Finalize(); }
+MpiEnvironment::~MpiEnvironment() {
+  // srun --kill-on-bad-exit sends SIGTERM to the other ranks when one has ended with a code such as
+  // 3. They all end, because MPI_Finalize waits for all, but a rank that the signal killed would
+  // change the job's exit code.
+  std::signal(SIGTERM, SIG_IGN);
+  MPI_Finalize();
+}
 
 }  // namespace scorecast::proto

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include <boost/asio.hpp>
-#include <unistd.h>
 
 #include "proto/base/check.h"
 #include "shard/worker/doorbell_handshake.h"
@@ -61,8 +60,9 @@ int SurvivorsBefore(int lost) {
 [[noreturn]] void EndInWaves(int lost, int exit_code) {
   std::fflush(stderr);
   std::this_thread::sleep_for(kEndWave * (1 + SurvivorsBefore(lost) % 2));
-  // Not exit or MPI_Abort: another thread may be in MPI, waiting for the lost rank forever.
-  _exit(exit_code);
+  // Not exit or MPI_Abort: another thread may be in MPI, waiting for the lost rank forever. The
+  // handlers of quick_exit are the launcher's, which removes its files.
+  std::quick_exit(exit_code);
 }
 
 /// A doorbell's thread. It handles the connections, and ticks for the watchdog.

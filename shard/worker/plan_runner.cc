@@ -3,11 +3,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <numeric>
 #include <span>
-
-#include <unistd.h>
 
 #include "proto/base/check.h"
 #include "proto/mpi/agreement.h"
@@ -24,7 +23,7 @@ namespace {
   std::fprintf(stderr, "scorecast: rank %d on host %s: %s: the job ends\n", rank,
                proto::HostName().c_str(), fault.what());
   std::fflush(stderr);
-  _exit(kWeightsChangedExitCode);
+  std::quick_exit(kWeightsChangedExitCode);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Ranks on one host open no ports but those of rank 0 for clients. A stranger who finds another one
-// could stop every client with a byte.
+// could stop every client with a byte. Those are taken before the model is read.
 
 #include <cstdio>
 #include <filesystem>
@@ -10,7 +10,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "coordinator/transports/connection/listening_socket.h"
 #include "tests/e2e/numbered_requests.h"
 #include "tests/e2e/service.h"
 
@@ -18,7 +20,9 @@ namespace scorecast::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 /// The ports at which a process listens.
@@ -78,6 +82,45 @@ TEST(ServePorts, WithoutHttp) {
   const std::string ready = "ready: requests on ";
   const std::string line = process.ErrorLineWith(ready);
   EXPECT_THAT(ListeningPorts(process.pid()), ElementsAre(PortOf(line)));
+}
+
+// A service that reads its model has a socket that does not listen yet.
+TEST(ServePorts, AnAddressThatIsTakenIsOneLineBeforeTheModelIsRead) {
+  const int taken = coordinator::OpenBoundSocket("127.0.0.1", 0);
+  const std::string port = std::to_string(coordinator::BoundPort(taken));
+  for (const std::string flag : {"--port", "--http-port"}) {
+    const std::string other = flag == "--port" ? "--http-port" : "--port";
+    for (const int ranks : {0, 2}) {
+      for (const bool is_supervised : {false, true}) {
+        Command command = ScorecastCommand(
+            {"serve", "--model", NumberedCommand(0).model, flag, port, other, "0"}, ranks);
+        if (is_supervised) {
+          command = SupervisedCommand(command);
+        }
+        const ProcessResult result = testing::Run(command);
+        EXPECT_EQ(result.exit_code, 1);
+        EXPECT_THAT(result.err, HasSubstr("scorecast: cannot listen on 127.0.0.1:" + port +
+                                          ": Address already in use\n"));
+        EXPECT_THAT(result.err, Not(HasSubstr("weights"))) << "the model was read";
+        std::vector<std::string> lines = LinesOf(result.err);
+        std::erase_if(lines,
+                      [](const std::string& line) { return !line.starts_with("scorecast: "); });
+        EXPECT_EQ(lines.size(), 1U) << result.err;
+      }
+    }
+  }
+  close(taken);
+}
+
+TEST(ServePorts, BothCannotBeTheSame) {
+  const int free = coordinator::OpenBoundSocket("127.0.0.1", 0);
+  const std::string port = std::to_string(coordinator::BoundPort(free));
+  close(free);
+  const ProcessResult result = RunScorecast(
+      {"serve", "--model", NumberedCommand(0).model, "--port", port, "--http-port", port});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "scorecast: cannot listen on port " + port +
+                            " twice: for \"requests\" and for \"http\"\n");
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ Service::Service(const BatchCommand& command,
   const std::size_t begin = line.find(ready) + ready.size();
   const std::size_t end = line.find(http);
   address_ = line.substr(begin, end - begin);
-  http_address_ = line.substr(end + http.size());
+  const std::size_t http_begin = end + http.size();
+  http_address_ = line.substr(http_begin, line.find(" (host ") - http_begin);
 }
 
 Service::~Service() {

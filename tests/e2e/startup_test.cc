@@ -42,8 +42,8 @@ class Startup : public ::testing::Test {
 
   ProcessResult RunWith(const std::filesystem::path& model, const std::vector<std::string>& flags,
                         int ranks = 0) const {
-    std::vector<std::string> arguments = {"batch", "--model",  model,  "--input",
-                                          input_,  "--output", output_};
+    std::vector<std::string> arguments = {"batch", "--model",  model,   "--input",
+                                          input_,  "--output", output_, "--restart"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     return RunScorecast(arguments, ranks);
   }
@@ -148,10 +148,11 @@ TEST_F(Startup, FilesThatCannotBeOpened) {
   };
   const ProcessResult unreadable = run("/nonexistent/in", output_);
   EXPECT_EQ(unreadable.exit_code, 1);
-  EXPECT_EQ(unreadable.err, "scorecast: cannot read /nonexistent/in\n");
+  EXPECT_EQ(unreadable.err, "scorecast: cannot read /nonexistent/in: No such file or directory\n");
   const ProcessResult unwritable = run(input_, "/nonexistent/out");
   EXPECT_EQ(unwritable.exit_code, 1);
-  EXPECT_EQ(unwritable.err, "scorecast: cannot write /nonexistent/out\n");
+  EXPECT_EQ(unwritable.err,
+            "scorecast: cannot write /nonexistent/out: No such file or directory\n");
 
   const std::string before = ReadFile(input_);
   const ProcessResult same = run(input_, dir_ / "." / "in.jsonl");
@@ -159,13 +160,14 @@ TEST_F(Startup, FilesThatCannotBeOpened) {
   EXPECT_EQ(OwnLines(same.err).size(), 1U) << same.err;
   EXPECT_EQ(ReadFile(input_), before) << "an output must not destroy the input";
 
-  // These fail only after the run has begun.
-  const ProcessResult full = run(input_, "/dev/full");
-  EXPECT_EQ(full.exit_code, 1);
-  EXPECT_THAT(full.err, HasSubstr("scorecast: the output could not be written\n"));
   const ProcessResult directory = run(dir_, output_);
   EXPECT_EQ(directory.exit_code, 1);
-  EXPECT_EQ(OwnLines(directory.err).size(), 1U) << directory.err;
+  EXPECT_EQ(directory.err, "scorecast: cannot read " + dir_.string() + ": Is a directory\n");
+
+  // This fails only after the run has begun.
+  const ProcessResult full = run(input_, "/dev/full");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("scorecast: cannot write /dev/full: No space left on device\n"));
 }
 
 TEST_F(Startup, LeavesAnOldOutputAlone) {

@@ -200,6 +200,25 @@ TEST(Supervise, GivesUpAfterTheLastRestart) {
   EXPECT_THAT(result.err, HasSubstr("no further restart after 1"));
 }
 
+TEST(Supervise, ALauncherThatStartsNoRanksAgainIsAFault) {
+  const std::filesystem::path directory =
+      std::filesystem::temp_directory_path() / ("scorecast_supervise_" + std::to_string(getpid()));
+  std::filesystem::create_directory(directory);
+  // Kills its first job when that is ready, and ends with 0 when it is started again.
+  const std::string launcher =
+      "cd \"$0\"; if [ -e first ]; then exit 0; fi; touch first\n"
+      "\"$@\" 2> log & until grep -q ready: log; do sleep 0.1; done\n"
+      "kill -KILL $!; wait $!";
+  Command command = ScorecastCommand(
+      {"serve", "--model", NumberedCommand(0).model, "--port", "0", "--http-port", "-1"});
+  command.arguments.insert(command.arguments.begin(), {"sh", "-c", launcher, directory.string()});
+  const ProcessResult result = Run(SupervisedCommand(command, {"--max-restarts", "1"}));
+  EXPECT_EQ(result.exit_code, 70);
+  EXPECT_THAT(result.err, HasSubstr("the job ended with exit code 137; restart 1 of 1"));
+  EXPECT_THAT(result.err, HasSubstr("the job ended with exit code 70; no further restart"));
+  std::filesystem::remove_all(directory);
+}
+
 TEST(Supervise, ACommandThatCannotRunIsOneLine) {
   Command command;
   command.arguments = {"/nonexistent/mpirun"};
@@ -270,7 +289,8 @@ TEST(SystemdSocket, IsServedAloneAndUnderASupervisor) {
     const std::string ready = "ready: requests on ";
     std::string line = process.ErrorLineWith(ready);
     ASSERT_NE(line, "") << process.error_text();
-    const std::string address = line.substr(line.find(ready) + ready.size());
+    const std::size_t begin = line.find(ready) + ready.size();
+    const std::string address = line.substr(begin, line.find(" (host ") - begin);
     EXPECT_THAT(address, HasSubstr("127.0.0.1:"));
     EXPECT_THAT(address, Not(HasSubstr(":7400")));
     EXPECT_TRUE(ScoresWithin(address, 1, kTimeToBeBack));

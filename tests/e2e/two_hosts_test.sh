@@ -7,6 +7,7 @@
 # tests/two_hosts.sh names its requirements. Without them the test is skipped.
 here=$(cd "$(dirname "$0")" && pwd)
 scorecast=$1
+params=$(cd "$here/../../launcher" && pwd)/openmpi-mca-params.conf
 job=
 take_down() {
   test -z "$job" || kill -KILL "$job"
@@ -19,9 +20,11 @@ serve() {
   local name=$1
   shift
   mpirun "${MPINET[@]}" --mca orte_tmpdir_base "$work" --bind-to none --hostfile hosts -n 2 "$@" \
-    "$scorecast" serve --model "$model" --host 0.0.0.0 --port 0 --http-port -1 > "$name.out" 2>&1 &
+    "$scorecast" serve --model "$model" --host 0.0.0.0 --port 0 --http-port -1 \
+    --address-file "$name.json" > "$name.out" 2>&1 &
   job=$!
-  eventually grep -q 'ready: requests on h1:' "$name.out"
+  # Not one of the addresses that h2 cannot reach.
+  eventually grep -q 'ready: requests on 10\.77\.0\.1:[0-9]* (host h1)$' "$name.out"
 }
 
 # ends: waits for mpirun, and sets status.
@@ -44,23 +47,48 @@ for i in $(seq 20); do
 done
 on h2 ip route add 10.99.0.0/24 via 10.77.0.77
 serve start
+
+echo 'a client on the other host finds the service by its file'
+on h2 "$scorecast" score --connect-file "$work/start.json" --query q --item a --label ' yes' > score.out 2>&1 ||
+  fail 'no scores'
 kill -USR1 "$job"
 ends
 test $status -eq 0 || fail "a drain over two hosts ended with $status"
+test ! -e start.json || fail 'the address file was not removed'
 
 echo 'power loss: the doorbell ends the other rank'
 serve loss
 "$cluster/netns-up.sh" crash h2
 eventually grep -q 'scorecast: rank 1 is gone: the job ends' loss.out
 eventually none_on h1
+test ! -e loss.json || fail 'the address file was not removed'
 kill -KILL "$job" # mpirun waits for the lost host.
 ends 2> /dev/null
 "$cluster/netns-up.sh" boot h2
 
+# The shipped file must reach mpirun's daemon on the other host, too.
+export OMPI_MCA_mca_base_param_files=$params,/etc/openmpi/openmpi-mca-params.conf
+
 echo 'power loss: mpirun ends the job if it notices before the doorbell'
-serve fast --mca oob_tcp_keepalive_time 2 --mca oob_tcp_keepalive_intvl 1 \
-  --mca oob_tcp_keepalive_probes 3
+serve fast
 "$cluster/netns-up.sh" crash h2
 eventually none_on h1
 ends
 test $status -ne 0 || fail 'mpirun ended with 0'
+grep -q 'ORTE has lost communication' fast.out || fail 'it was not mpirun that noticed'
+"$cluster/netns-up.sh" boot h2
+
+# With defaults, mpirun and its daemon would wait for minutes.
+for host in h1 h2; do
+  echo "the network of $host is lost: no process stays on either host"
+  serve "$host"
+  "$cluster/netns-up.sh" link "$host" down
+  ends
+  test $status -ne 0 || fail 'mpirun ended with 0'
+  for other in h1 h2; do
+    eventually none_on "$other"
+    eventually sh -c "! '$cluster/netns-up.sh' exec $other pgrep -x orted"
+  done
+  "$cluster/netns-up.sh" link "$host" up
+  eventually ping -c 1 -W 1 "10.77.0.${host#h}"
+done

@@ -12,6 +12,7 @@
 #include "coordinator/transports/batch/batch.h"
 #include "proto/base/check.h"
 #include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/transports/batch/stream_files.h"
 
 namespace {
 
@@ -54,9 +55,7 @@ void CheckRecord(const json& record) {
 void RunOn(FakeServer& server, const std::string& bytes) {
   std::istringstream in(bytes);
   std::ostringstream out;
-  scorecast::coordinator::BatchOptions options;
-  options.max_request_bytes = 4096;
-  const auto summary = RunBatch(in, out, server.service, options);
+  const auto summary = scorecast::coordinator::RunBatchOnStreams(in, out, server.service, {}, 4096);
   server.scheduler.WaitIdle();
   server.cluster.ForgetPlans();
   std::istringstream lines(out.str());
@@ -64,7 +63,7 @@ void RunOn(FakeServer& server, const std::string& bytes) {
   for (std::string line; std::getline(lines, line); ++records) {
     CheckRecord(json::parse(line));
   }
-  Check(records == summary.succeeded + summary.refused + summary.error_records, "a record a line");
+  Check(records == summary.end.records(), "a record a line");
 
   std::int64_t expected = 0;
   std::istringstream input(bytes);

@@ -3,11 +3,14 @@
 #include "launcher/host_resources.h"
 
 #include <numeric>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 namespace scorecast::launcher {
 namespace {
@@ -102,6 +105,18 @@ TEST(DivideResources, AQuotaAboveTheCpusDoesNotMatter) {
   EXPECT_EQ(share.threads_reason, "2 CPUs");
 }
 
+// Without binding a rank could use the CPUs of the host, or those that Slurm gave the job.
+TEST(DivideResources, Unbound) {
+  HostResources bound = OnCpus(0, 1);
+  bound.host_cpus = OnCpus(0, 64).cpus;
+  EXPECT_EQ(ThreadsOf({bound, bound}), (std::vector{1, 1}));
+  EXPECT_EQ(ThreadsOf({Unbound(bound), Unbound(bound)}), (std::vector{32, 32}));
+  bound.slurm_cpus = 6;
+  EXPECT_EQ(ThreadsOf({Unbound(bound), Unbound(bound)}), (std::vector{3, 3}));
+  EXPECT_EQ(Divide({Unbound(bound)})[0].threads_reason, "6 CPUs of the Slurm job");
+  EXPECT_DOUBLE_EQ(Divide({bound, bound, bound, bound})[0].cpus, 0.25);
+}
+
 TEST(DivideResources, MemoryOfTheHost) {
   const RankShare share = Divide({OnCpus(0, 1), OnCpus(0, 1)})[0];
   EXPECT_EQ(share.memory.bytes, 64 * kGib);
@@ -134,6 +149,21 @@ TEST(DetectHostResources, ThisProcess) {
   const HostResources here = DetectHostResources();
   EXPECT_FALSE(here.cpus.empty());
   EXPECT_GT(here.memory, 0);
+}
+
+// A process that is bound to one CPU still sees the others that it could have.
+TEST(DetectHostResources, BoundToOneCpu) {
+  const HostResources before = DetectHostResources();
+  std::thread bound([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(*before.cpus.begin()), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    const HostResources here = DetectHostResources();
+    EXPECT_EQ(here.cpus, std::set{*before.cpus.begin()});
+    EXPECT_EQ(here.host_cpus, before.host_cpus);
+  });
+  bound.join();
 }
 
 }  // namespace

@@ -41,6 +41,27 @@ tcp::endpoint AddressOf(int descriptor) {
   return getsockname(descriptor, endpoint.data(), &size) == 0 ? endpoint : tcp::endpoint();
 }
 
+/// SO_REUSEADDR has two meanings on Linux. A port can be bound although connections of a process
+/// that has ended linger there (TIME_WAIT), but only if those connections had the option, too. And
+/// two sockets that have it can both be bound to a port, until one of them listens.
+void SetReuseAddress(int descriptor, bool value) {
+  const int number = value ? 1 : 0;
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &number, sizeof(number));
+}
+
+/// Binds the socket so that no other socket can be bound to the address.
+error_code BindAlone(tcp::acceptor& acceptor, const tcp::endpoint& endpoint) {
+  error_code error;
+  acceptor.bind(endpoint, error);
+  if (error == asio::error::address_in_use) {
+    // Perhaps only connections linger. Without the option the kernel still refuses others.
+    SetReuseAddress(acceptor.native_handle(), true);
+    acceptor.bind(endpoint, error);
+    SetReuseAddress(acceptor.native_handle(), false);
+  }
+  return error;
+}
+
 }  // namespace
 
 int OpenBoundSocket(const std::string& host, std::uint16_t port) {
@@ -50,10 +71,7 @@ int OpenBoundSocket(const std::string& host, std::uint16_t port) {
   error_code error;
   acceptor.open(endpoint.protocol(), error);
   if (!error) {
-    acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  }
-  if (!error) {
-    acceptor.bind(endpoint, error);
+    error = BindAlone(acceptor, endpoint);
   }
   if (error) {
     ThrowCannotListen(host, port, error);
@@ -64,6 +82,11 @@ int OpenBoundSocket(const std::string& host, std::uint16_t port) {
 }
 
 void Listen(int bound_socket) {
+  if (IsListeningSocket(bound_socket)) {
+    return;
+  }
+  // The connections inherit it, so that they do not keep the next server from the port.
+  SetReuseAddress(bound_socket, true);
   if (listen(bound_socket, asio::socket_base::max_listen_connections) != 0) {
     const error_code error(errno, boost::system::system_category());
     const tcp::endpoint endpoint = AddressOf(bound_socket);
@@ -91,6 +114,8 @@ bool IsListeningSocket(int descriptor) {
          protocol == IPPROTO_TCP;
 }
 
-std::string ListeningHost(int descriptor) { return AddressOf(descriptor).address().to_string(); }
+std::string BoundHost(int descriptor) { return AddressOf(descriptor).address().to_string(); }
+
+std::uint16_t BoundPort(int descriptor) { return AddressOf(descriptor).port(); }
 
 }  // namespace scorecast::coordinator

@@ -47,6 +47,7 @@ class ScriptedServer {
   std::string address() const {
     return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
   }
+  ServerLocation location() const { return ServerLocation::At(address()); }
 
  private:
   asio::io_context io_;
@@ -132,14 +133,14 @@ TEST(Client, ALengthTakesNoMemoryBeforeItsBytesArrive) {
 TEST(RetryingCall, TriesAgainIfTheConnectionIsLost) {
   ScriptedServer server({[](tcp::socket&) {}, ReadRequest, Reply});
   const v1::Response response =
-      RetryingCall(server.address(), SomeRequest(), {.timeout = kPatience});
+      RetryingCall(server.location(), SomeRequest(), {.timeout = kPatience});
   EXPECT_EQ(response.score().model(), "m");
 }
 
 TEST(RetryingCall, ARequestThatEndsTheServerIsNotSentForEver) {
   ScriptedServer server({ReadRequest, ReadRequest, ReadRequest, ReadRequest});
   EXPECT_THAT(
-      FaultOf([&] { RetryingCall(server.address(), SomeRequest(), {.timeout = kPatience}); }),
+      FaultOf([&] { RetryingCall(server.location(), SomeRequest(), {.timeout = kPatience}); }),
       HasSubstr("closed the connection"));
 }
 
@@ -153,7 +154,7 @@ TEST(RetryingCall, AStreamThatHasBegunIsNotBegunAnew) {
   std::string text;
   const auto on_delta = [&](const v1::Response& delta) { text += delta.chunked_delta().text(); };
   EXPECT_THAT(FaultOf([&] {
-                RetryingCall(server.address(), SomeRequest(), {.timeout = kPatience}, on_delta);
+                RetryingCall(server.location(), SomeRequest(), {.timeout = kPatience}, on_delta);
               }),
               HasSubstr("closed the connection"));
   EXPECT_EQ(text, "d");
@@ -170,18 +171,21 @@ TEST(RetryingCall, WaitsForAServerThatStarts) {
     tcp::socket socket = acceptor.accept();
     Reply(socket);
   });
-  EXPECT_TRUE(RetryingCall(address, SomeRequest(), {.timeout = kPatience}).has_score());
+  EXPECT_TRUE(
+      RetryingCall(ServerLocation::At(address), SomeRequest(), {.timeout = kPatience}).has_score());
   starting.join();
 }
 
 TEST(RetryingCall, TheTimeBoundsAllAttemptsTogether) {
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(
-      FaultOf([&] { RetryingCall("127.0.0.1:1", SomeRequest(), {.timeout = milliseconds(400)}); }),
-      HasSubstr("cannot connect to 127.0.0.1:1: "));
+  EXPECT_THAT(FaultOf([&] {
+                RetryingCall(ServerLocation::At("127.0.0.1:1"), SomeRequest(),
+                             {.timeout = milliseconds(400)});
+              }),
+              HasSubstr("cannot connect to 127.0.0.1:1: "));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
   ScriptedServer server({BeSilent});
-  EXPECT_THROW(RetryingCall(server.address(), SomeRequest(), {.timeout = milliseconds(200)}),
+  EXPECT_THROW(RetryingCall(server.location(), SomeRequest(), {.timeout = milliseconds(200)}),
                TimedOut);
 }
 

@@ -53,17 +53,19 @@ class SupervisorLinkTest : public ::testing::Test {
   std::unique_ptr<SupervisorLink> link_;
 };
 
-TEST_F(SupervisorLinkTest, ReceivesAListeningSocket) {
-  const Descriptor opened(coordinator::OpenListeningSocket("127.0.0.1", 0));
+TEST_F(SupervisorLinkTest, ReceivesASocketThatListensForBothSides) {
+  const Descriptor opened(coordinator::OpenBoundSocket("127.0.0.1", 0));
   ASSERT_TRUE(Send(supervisor_.get(), "socket", opened.get()));
-  const Descriptor given = link_->Listen("requests", "a host", 7400);
+  const Descriptor given = link_->Socket("requests", "a host", 7400);
   EXPECT_TRUE(IsSameSocket(given.get(), opened.get()));
-  EXPECT_TRUE(coordinator::IsListeningSocket(given.get()));
+  EXPECT_FALSE(coordinator::IsListeningSocket(opened.get()));
+  coordinator::Listen(given.get());
+  EXPECT_TRUE(coordinator::IsListeningSocket(opened.get()));
   EXPECT_NE(fcntl(given.get(), F_GETFD) & FD_CLOEXEC, 0) << "programs that it starts have it not";
 
   const std::optional<Message> message = Receive(supervisor_.get());
   ASSERT_TRUE(message);
-  const std::optional<ListenRequest> request = ListenRequest::FromMessage(*message);
+  const std::optional<SocketRequest> request = SocketRequest::FromMessage(*message);
   ASSERT_TRUE(request);
   EXPECT_EQ(request->name, "requests");
   EXPECT_EQ(request->host, "a host");
@@ -72,22 +74,25 @@ TEST_F(SupervisorLinkTest, ReceivesAListeningSocket) {
 
 TEST_F(SupervisorLinkTest, ReportsTheSupervisorsFault) {
   ASSERT_TRUE(Send(supervisor_.get(), "error cannot listen on h:1: Permission denied"));
-  EXPECT_THAT([&] { link_->Listen("requests", "h", 1); },
+  EXPECT_THAT([&] { link_->Socket("requests", "h", 1); },
               ThrowsMessage<proto::StartupError>("cannot listen on h:1: Permission denied"));
 }
 
 TEST_F(SupervisorLinkTest, ASupervisorThatIsGoneOrSendsNoSocketIsAFault) {
   ASSERT_TRUE(Send(supervisor_.get(), "socket"));
-  EXPECT_THAT([&] { link_->Listen("requests", "h", 1); },
+  EXPECT_THAT([&] { link_->Socket("requests", "h", 1); },
               ThrowsMessage<proto::StartupError>(HasSubstr("sent no socket")));
   supervisor_.Reset();
-  EXPECT_THAT([&] { link_->Listen("requests", "h", 1); },
+  EXPECT_THAT([&] { link_->Socket("requests", "h", 1); },
               ThrowsMessage<proto::StartupError>(HasSubstr("gone")));
+  EXPECT_THAT([&] { link_->Listening(); }, ThrowsMessage<proto::StartupError>(HasSubstr("gone")));
 }
 
 TEST_F(SupervisorLinkTest, TellsItsState) {
+  link_->Listening();
   link_->Ready(milliseconds(12000));
   link_->Draining();
+  EXPECT_EQ(NextText(), "listening");
   EXPECT_EQ(NextText(), "ready 12000");
   EXPECT_EQ(NextText(), "draining");
   link_.reset();
@@ -109,9 +114,9 @@ TEST_F(SupervisorLinkTest, DoesNotReportTheSupervisorsEndWhileItDrains) {
 
 TEST(Messages, ThatAskForNoSocketAreRecognised) {
   for (const std::string text :
-       {"", "listen", "listen requests", "listen requests 7400", "listen requests 70000 h",
-        "listen requests x h", "listen requests  h", "listens requests 1 h"}) {
-    EXPECT_FALSE(ListenRequest::FromMessage({text, {}})) << text;
+       {"", "socket", "socket requests", "socket requests 7400", "socket requests 70000 h",
+        "socket requests x h", "socket requests  h", "sockets requests 1 h", "listening"}) {
+    EXPECT_FALSE(SocketRequest::FromMessage({text, {}})) << text;
   }
 }
 

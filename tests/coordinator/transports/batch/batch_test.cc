@@ -20,8 +20,10 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/generate/seed.h"
+#include "coordinator/request/server_options.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/transports/batch/stream_files.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -43,11 +45,12 @@ struct BatchRun {
   std::vector<json> lines;
 };
 
-BatchRun RunText(FakeServer& server, const std::string& input, const BatchOptions& options = {}) {
+BatchRun RunText(FakeServer& server, const std::string& input, const BatchOptions& options = {},
+                 std::int64_t max_line_bytes = kDefaultMaxRequestBytes) {
   std::istringstream in(input);
   std::ostringstream out;
   BatchRun run;
-  run.summary = RunBatch(in, out, server.service, options);
+  run.summary = RunBatchOnStreams(in, out, server.service, options, max_line_bytes);
   server.scheduler.WaitIdle();
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) {
@@ -113,7 +116,7 @@ TEST(Batch, RespondsInOpenAisFormat) {
   }
   EXPECT_FALSE(body.contains("token_logprobs"));
   EXPECT_FALSE(body.contains("top_logprobs"));
-  EXPECT_EQ(run.summary.succeeded, 1);
+  EXPECT_EQ(run.summary.end.succeeded, 1);
   EXPECT_EQ(run.summary.ExitCode(), 0);
 }
 
@@ -158,15 +161,13 @@ TEST(Batch, ARefusedRequestIsAResponse) {
   EXPECT_EQ(run.lines[1]["response"]["status_code"], 200);
   EXPECT_EQ(run.lines[2]["response"]["body"]["reason"], "wrong_type");
   EXPECT_EQ(run.lines[3]["response"]["body"]["reason"], "wrong_type");
-  EXPECT_EQ(run.summary.succeeded, 1);
-  EXPECT_EQ(run.summary.refused, 3);
+  EXPECT_EQ(run.summary.end.succeeded, 1);
+  EXPECT_EQ(run.summary.end.refused, 3);
   EXPECT_EQ(run.summary.ExitCode(), 3);
 }
 
 TEST(Batch, ALineThatIsNotARequestIsAnErrorRecordAndTheRunGoesOn) {
   FakeServer server;
-  BatchOptions options;
-  options.max_request_bytes = 300;
   const BatchRun run = RunText(
       server,
       "nonsense\n"
@@ -185,7 +186,7 @@ TEST(Batch, ALineThatIsNotARequestIsAnErrorRecordAndTheRunGoesOn) {
           "[1]\n"
           "{\"custom_id\":\"\xff\"}\n" +
           std::string(301, '[') + "\n" + std::string(300, '[') + "\n" + Line("last", Body(2)),
-      options);
+      {}, 300);
   ASSERT_EQ(run.lines.size(), 12u);
   ExpectErrorRecord(run.lines[0], nullptr, 400, "invalid_json", 1);
   EXPECT_EQ(run.lines[1]["response"]["status_code"], 200);
@@ -200,8 +201,8 @@ TEST(Batch, ALineThatIsNotARequestIsAnErrorRecordAndTheRunGoesOn) {
   ExpectErrorRecord(run.lines[10], nullptr, 400, "invalid_json", 13);
   EXPECT_EQ(run.lines[11]["custom_id"], "last");
   EXPECT_EQ(run.lines[11]["response"]["status_code"], 200);
-  EXPECT_EQ(run.summary.succeeded, 2);
-  EXPECT_EQ(run.summary.error_records, 10);
+  EXPECT_EQ(run.summary.end.succeeded, 2);
+  EXPECT_EQ(run.summary.end.error_records, 10);
   EXPECT_EQ(run.summary.ExitCode(), 3);
 }
 
@@ -225,11 +226,11 @@ TEST(Batch, ScoresDoNotDependOnTheWindow) {
   const BatchRun wide = RunText(wide_server, input);
   FakeServer narrow_server;
   BatchOptions narrow;
-  narrow.max_lines_in_flight = 1;
+  narrow.window.max_lines = 1;
   const BatchRun alone = RunText(narrow_server, input, narrow);
   FakeServer short_server;
   BatchOptions few_bytes;
-  few_bytes.max_bytes_in_flight = 300;
+  few_bytes.window.max_bytes = 300;
   const BatchRun few = RunText(short_server, input, few_bytes);
   ASSERT_EQ(wide.lines.size(), 60u);
   ASSERT_EQ(alone.lines.size(), 60u);
@@ -270,7 +271,7 @@ TEST(Batch, LinesThatWaitTogetherShareAPass) {
   ReleasingInput releasing(input, server.cluster);
   std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).succeeded, 20);
+  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).end.succeeded, 20);
   server.scheduler.WaitIdle();
   // A line has 5 rows and a pass 64. The first line goes alone; the others have 95 rows.
   EXPECT_EQ(server.cluster.plans().size(), 3u);
@@ -291,7 +292,7 @@ TEST(Batch, KeepsTheOrderOfTheInputWhateverIsReadyFirst) {
   ReleasingInput releasing(input, server.cluster);
   std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).ExitCode(), 3);
+  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).ExitCode(), 3);
   server.scheduler.WaitIdle();
   std::istringstream lines(out.str());
   std::string line;
@@ -377,9 +378,9 @@ class FormingEndpoint : public Endpoint {
 
 TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
   BatchOptions few_lines;
-  few_lines.max_lines_in_flight = 2;
+  few_lines.window.max_lines = 2;
   BatchOptions few_bytes;  // Room for two of the three lines, which have 61 bytes each.
-  few_bytes.max_bytes_in_flight = 150;
+  few_bytes.window.max_bytes = 150;
   for (const BatchOptions& options : {few_lines, few_bytes}) {
     std::promise<void> third_taken;
     int taken = 0;
@@ -402,7 +403,7 @@ TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
     FakeServer server(FakeServer::MultiItem(), {}, endpoints);
     std::istringstream in(Line("1", "{}") + Line("2", "{}") + Line("3", "{}"));
     std::ostringstream out;
-    EXPECT_EQ(RunBatch(in, out, server.service, options).succeeded, 3);
+    EXPECT_EQ(RunBatchOnStreams(in, out, server.service, options).end.succeeded, 3);
     server.scheduler.WaitIdle();
   }
 }
@@ -411,7 +412,7 @@ TEST(Batch, ALineWaitsUntilTheResponsesOfEarlierLinesLeaveRoom) {
   constexpr std::int64_t kBytes = 100'000;
   for (const std::int64_t bound : {kBytes / 2, 5 * kBytes / 2}) {
     BatchOptions options;
-    options.max_response_bytes_in_flight = bound;
+    options.window.max_response_bytes = bound;
     const int fit = bound < kBytes ? 1 : 2;  // A single line always has room.
     std::promise<void> too_early;
     int begun = 0;
@@ -435,7 +436,7 @@ TEST(Batch, ALineWaitsUntilTheResponsesOfEarlierLinesLeaveRoom) {
     FakeServer server(FakeServer::MultiItem(), {}, endpoints);
     const BatchRun run =
         RunText(server, Line("1", "{}") + Line("2", "{}") + Line("3", "{}"), options);
-    EXPECT_EQ(run.summary.succeeded, 3) << "none is refused";
+    EXPECT_EQ(run.summary.end.succeeded, 3) << "none is refused";
     EXPECT_EQ(begun, 3);
   }
 }
@@ -470,14 +471,14 @@ TEST(Batch, ACompletionWithoutASeedHasOneThatFollowsFromTheRunAndTheLine) {
   const auto body = [](const BatchRun& of, std::size_t line) {
     return of.lines.at(line)["response"]["body"];
   };
-  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, "a"));
-  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, "b"));
+  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, 0));
+  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, 1));
   EXPECT_EQ(body(run, 2)["seed"], 7);
   EXPECT_FALSE(body(run, 3).contains("seed")) << "nothing is drawn";
   EXPECT_NE(body(run, 0)["outputs"], body(run, 1)["outputs"]);
-  const BatchRun reversed = RunText(server, chunked("b", sampled) + chunked("a", sampled), options);
-  EXPECT_EQ(body(reversed, 0)["outputs"], body(run, 1)["outputs"]);
-  EXPECT_EQ(body(reversed, 1)["outputs"], body(run, 0)["outputs"]);
+  const BatchRun renamed = RunText(server, chunked("x", sampled) + chunked("x", sampled), options);
+  EXPECT_EQ(body(renamed, 0)["outputs"], body(run, 0)["outputs"]);
+  EXPECT_EQ(body(renamed, 1)["outputs"], body(run, 1)["outputs"]);
 }
 
 TEST(Batch, ALineDoesNotStream) {
@@ -515,10 +516,10 @@ TEST(Batch, AnOutputThatCannotBeWrittenEndsTheRun) {
     std::istringstream in(input);
     FullDisk disk(room);
     std::ostream out(&disk);
-    const BatchSummary summary = RunBatch(in, out, server.service, {});
+    const BatchSummary summary = RunBatchOnStreams(in, out, server.service, {});
     server.scheduler.WaitIdle();
     EXPECT_EQ(summary.ExitCode(), 1);
-    EXPECT_EQ(summary.failure, "the output could not be written");
+    EXPECT_EQ(summary.failure, "cannot write out: the stream failed");
   }
 }
 
@@ -577,11 +578,12 @@ TEST(Batch, LinesThatWaitAreCancelledIfTheOutputFails) {
   std::istream in(&reporting);
   LateFullDisk disk(reporting.all_read());
   std::ostream out(&disk);
-  auto run = std::async(std::launch::async, [&] { return RunBatch(in, out, server.service, {}); });
+  auto run = std::async(std::launch::async,
+                        [&] { return RunBatchOnStreams(in, out, server.service, {}); });
   EXPECT_EQ(run.wait_for(std::chrono::seconds(20)), std::future_status::ready)
       << "lines wait for the cluster, although nothing can be written";
   server.cluster.Release();
-  EXPECT_EQ(run.get().failure, "the output could not be written");
+  EXPECT_EQ(run.get().failure, "cannot write out: the stream failed");
   EXPECT_TRUE(other->Wait().form());
   server.scheduler.WaitIdle();
   EXPECT_EQ(server.cluster.plans().size(), 1u) << "that of the other request";
@@ -606,12 +608,12 @@ TEST(Batch, AReadErrorFailsTheRunAfterTheLinesThatWereRead) {
   BrokenInput broken(Line("a", Body(1)) + "{\"custom");
   std::istream in(&broken);
   std::ostringstream out;
-  const BatchSummary summary = RunBatch(in, out, server.service, {});
+  const BatchSummary summary = RunBatchOnStreams(in, out, server.service, {});
   server.scheduler.WaitIdle();
   EXPECT_EQ(summary.ExitCode(), 1);
-  EXPECT_EQ(summary.succeeded, 1);
-  EXPECT_EQ(summary.error_records, 0);
-  EXPECT_EQ(summary.failure, "the input could not be read");
+  EXPECT_EQ(summary.end.succeeded, 1);
+  EXPECT_EQ(summary.end.error_records, 0);
+  EXPECT_EQ(summary.failure, "cannot read in: the stream failed");
 }
 
 /// Input that gives one line at a time, each after the response to the line before.
@@ -673,7 +675,7 @@ TEST(Batch, ALineIsWrittenBeforeTheNextIsRead) {
   Responses responses(conversation);
   std::istream in(&conversation);
   std::ostream out(&responses);
-  EXPECT_EQ(RunBatch(in, out, server.service, {}).succeeded, 5);
+  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).end.succeeded, 5);
   server.scheduler.WaitIdle();
 }
 

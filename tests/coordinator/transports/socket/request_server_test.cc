@@ -20,8 +20,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/transports/connection/listening_socket.h"
-#include "proto/base/error.h"
 #include "proto/wire/frame.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
@@ -36,18 +34,6 @@ using ::testing::UnorderedElementsAre;
 namespace asio = boost::asio;
 
 constexpr auto kPatience = std::chrono::seconds(30);
-
-TEST(ListeningSocket, SaysWhyItCannotListen) {
-  const FakeSocketServer server;
-  try {
-    OpenListeningSocket("127.0.0.1", server.port());
-    FAIL() << "the port is taken";
-  } catch (const proto::StartupError& fault) {
-    EXPECT_THAT(fault.what(), HasSubstr("127.0.0.1:" + std::to_string(server.port())));
-    EXPECT_THAT(fault.what(), HasSubstr("in use"));
-  }
-  EXPECT_THROW(OpenListeningSocket("not a host", 0), proto::StartupError);
-}
 
 TEST(RequestServer, ServesSeveralSocketsWithinTheSameLimits) {
   SocketOptions options;

@@ -1,0 +1,114 @@
+#include "coordinator/transports/batch/files/record_file.h"
+
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+#include "coordinator/transports/batch/files/file_bytes.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::size_t kPendingBytes = std::size_t{64} << 10;
+
+}  // namespace
+
+RecordFile::RecordFile(const std::filesystem::path& path)
+    : name_(path == "-" ? "standard output" : path.string()),
+      sink_(OpenToWrite(path)),
+      compressor_(MakeCompressor(CompressionOfName(path))) {}
+
+RecordFile::RecordFile(std::unique_ptr<ByteSink> sink, std::string name)
+    : name_(std::move(name)),
+      sink_(std::move(sink)),
+      compressor_(MakeCompressor(CompressionOfName(name_))) {}
+
+void RecordFile::BeginAt(std::int64_t size) {
+  const std::optional<std::int64_t> present = present_bytes();
+  if (present.value_or(0) < size) {
+    throw std::runtime_error(name_ + " has " + std::to_string(present.value_or(0)) +
+                             " bytes, fewer than the " + std::to_string(size) +
+                             " that were written to it");
+  }
+  if (present) {
+    const std::string fault = sink_->CutTo(size);
+    if (!fault.empty()) {
+      throw std::runtime_error("cannot cut " + name_ + ": " + fault);
+    }
+  }
+  written_ = size;
+  size_ = size;
+}
+
+void RecordFile::Write(std::string_view record) {
+  if (!failure_.empty()) {
+    return;
+  }
+  Append(record);
+  Append("\n");
+  unflushed_bytes_ += static_cast<std::int64_t>(record.size()) + 1;
+}
+
+void RecordFile::Flush() {
+  if (!failure_.empty()) {
+    return;
+  }
+  if (compressor_ != nullptr && unflushed_bytes_ > 0) {
+    compressor_->End(pending_);
+  }
+  WritePending();
+  if (failure_.empty()) {
+    size_ = written_;
+    unflushed_bytes_ = 0;
+  }
+}
+
+void RecordFile::Sync() {
+  Flush();
+  if (failure_.empty()) {
+    const std::string fault = sink_->Sync();
+    if (!fault.empty()) {
+      Fail(fault);
+    }
+  }
+}
+
+void RecordFile::Finish() {
+  if (compressor_ != nullptr && written_ == 0 && unflushed_bytes_ == 0) {
+    compressor_->End(pending_);
+  }
+  Sync();
+}
+
+void RecordFile::Append(std::string_view bytes) {
+  if (compressor_ != nullptr) {
+    compressor_->Add(bytes, pending_);
+  } else {
+    pending_ += bytes;
+  }
+  if (pending_.size() >= kPendingBytes) {
+    WritePending();
+  }
+}
+
+void RecordFile::WritePending() {
+  if (failure_.empty()) {
+    const std::string fault = sink_->Write(pending_);
+    if (fault.empty()) {
+      written_ += static_cast<std::int64_t>(pending_.size());
+    } else {
+      Fail(fault);
+    }
+  }
+  pending_.clear();
+}
+
+void RecordFile::Fail(const std::string& why) {
+  failure_ = "cannot write " + name_ + ": " + why;
+  if (sink_->size()) {
+    // A part of a record is of no use. If the file cannot be cut, it ends with that part.
+    static_cast<void>(sink_->CutTo(size_));
+  }
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "coordinator/transports/batch/files/byte_streams.h"
+#include "coordinator/transports/batch/files/compression.h"
+#include "coordinator/transports/batch/files/compressor.h"
+
+namespace scorecast::coordinator {
+
+/// A file of records, one a line, which is compressed if its name ends in `.gz` or `.zst`. Each
+/// flush ends a gzip member or zstd frame, so that the file can be cut after any flush, and
+/// records appended. Used by one thread.
+class RecordFile {
+ public:
+  /// Opens a file, or makes it; "-" is standard output. What a file has is kept until BeginAt.
+  /// Throws StartupError.
+  explicit RecordFile(const std::filesystem::path& path);
+  /// Writes to `sink`, under a name for messages.
+  RecordFile(std::unique_ptr<ByteSink> sink, std::string name);
+
+  /// Bytes that the file has now. Null if it is no regular file, which cannot be cut.
+  std::optional<std::int64_t> present_bytes() const { return sink_->size(); }
+
+  /// Cuts the file to its first `size` bytes; records follow behind them. To be called once,
+  /// before the first record. Something that is no regular file can only begin at 0, and is not
+  /// cut. Throws std::runtime_error, also if the file has fewer bytes.
+  void BeginAt(std::int64_t size);
+
+  /// Appends a record and a newline. Some of its bytes may be written before the next flush.
+  void Write(std::string_view record);
+  /// Writes all records so far.
+  void Flush();
+  /// Flushes, and makes the records survive a crash of the host, as far as the file system can.
+  void Sync();
+  /// Like Sync, after the last record. A compressed file without records gets an empty member or
+  /// frame, because an empty file is no compressed file.
+  void Finish();
+
+  /// Bytes of the file up to the last flush, as they are in the file.
+  std::int64_t size() const { return size_; }
+  /// Bytes of the records since the last flush, before they are compressed.
+  std::int64_t unflushed_bytes() const { return unflushed_bytes_; }
+  bool is_compressed() const { return compressor_ != nullptr; }
+
+  /// Why records cannot be written any more, as one line; empty if they can. The file is then cut
+  /// to size(), and all later calls do nothing.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  void Append(std::string_view bytes);
+  void WritePending();
+  void Fail(const std::string& why);
+
+  const std::string name_;
+  const std::unique_ptr<ByteSink> sink_;
+  const std::unique_ptr<Compressor> compressor_;  ///< Null for a plain file.
+  std::string pending_;                           ///< Bytes of the file to be written.
+  std::int64_t written_ = 0;                      ///< Bytes of the file that are written.
+  std::int64_t size_ = 0;
+  std::int64_t unflushed_bytes_ = 0;
+  std::string failure_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,231 @@
+# shellcheck shell=bash disable=SC2154,SC2034
+# Sourced by the job scripts of this directory, which set `repository` and `arguments`. These variables of
+# the environment of sbatch count:
+#
+#   SCORECAST        the executable; default: build/release/scorecast of the repository
+#   RANKS_PER_NODE   default: one rank for each NUMA node of the first host
+#   MPI              who starts the ranks: a name that `srun --mpi=list` prints, or mpirun. Default:
+#                    $SLURM_MPI_TYPE, otherwise pmix; mpirun if srun does not have it
+#   MAX_REQUEUES     how often the job is queued again before it gives up; default: 10
+set -eu
+
+# scontrol takes the number of an array's last task for the whole array, unless it has this form.
+job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
+job=${job:-$SLURM_JOB_ID}
+requeues=${SLURM_RESTART_COUNT:-0}
+max_requeues=${MAX_REQUEUES:-10}
+scorecast=${SCORECAST:-$repository/build/release/scorecast}
+
+# The same job may succeed after these exit codes: a rank or a host was lost (70, 137, 143, 205; 16 or 17 if
+# Open MPI notices it first), ranks did not end (72), the run was interrupted or stuck (75).
+# docs/operations.md lists all codes.
+requeue_codes=' 16 17 70 72 75 137 143 205 '
+
+# What ended the run, if that was a signal to the job.
+reason=
+# The process to which signals are passed on.
+process=
+
+# say TEXT: prints a line of the job's output.
+say() { echo "$(date '+%F %T') job $job: $1" >&2; }
+
+# fail TEXT: ends the job because of a fault that another start would meet again.
+fail() {
+  say "failed: $1"
+  exit 1
+}
+
+# expect_arguments COUNT SYNOPSIS
+expect_arguments() {
+  ((${#arguments[@]} >= $1)) || fail "arguments are missing: sbatch $2"
+}
+
+# has_flag FLAG: whether the arguments have it. scorecast takes a flag once only.
+has_flag() { [[ " ${arguments[*]} " == *" $1"[\ =]* ]]; }
+
+# times COUNT: prints "once" or "N times".
+times() { (($1 == 1)) && echo once || echo "$1 times"; }
+
+# job_field NAME: prints a field of the job; nothing if Slurm does not answer. It asks again because Slurm's
+# signals to all processes of the job also end a scontrol.
+job_field() {
+  local field
+  for _ in 1 2 3; do
+    field=$(timeout 10 scontrol -o show job "$job" 2> /dev/null | sed -n "s/.* $1=\([^ ]*\).*/\1/p") || true
+    test -z "$field" || break
+    sleep 0.2 || true
+  done
+  echo "$field"
+}
+
+# Rank 0, which runs on this host, writes to it when it starts.
+started=$(mktemp)
+trap 'rm -f "$started"' EXIT
+
+# plan: decides how many ranks run and who starts them. Sets the array `launcher`.
+plan() {
+  if ((requeues > max_requeues)); then
+    fail "it was queued again $(times "$requeues"), and MAX_REQUEUES is $max_requeues"
+  fi
+  test -x "$scorecast" || fail "no executable $scorecast on $(hostname -s): build it, or set SCORECAST"
+
+  # SLURM_JOB_CPUS_PER_NODE is "4(x2),8" for two nodes with 4 CPUs and one with 8. All ranks get the same
+  # number, so that of the smallest node counts.
+  local cpus numa_nodes
+  cpus=$(tr ',' '\n' <<< "$SLURM_JOB_CPUS_PER_NODE" | sed 's/(.*//' | sort -n | head -n 1)
+  numa_nodes=$(cat /sys/devices/system/node/node[0-9]*/cpulist 2> /dev/null | grep -c '[0-9]') ||
+    numa_nodes=1
+  local nodes=$SLURM_JOB_NUM_NODES
+  local per_node=${RANKS_PER_NODE:-$((numa_nodes < cpus ? numa_nodes : cpus))}
+  local cpus_per_rank=$((cpus / per_node))
+  if ((cpus_per_rank < 1)); then
+    fail "RANKS_PER_NODE is $per_node, but the job has only $cpus CPUs on a node"
+  fi
+
+  local mpi=${MPI:-${SLURM_MPI_TYPE:-pmix}}
+  if [[ $mpi != mpirun ]] && ! srun --mpi=list 2>&1 | tr -s ' ,:\t' '\n' | grep -qxF -- "$mpi"; then
+    say "srun has no --mpi=$mpi, so mpirun starts the ranks"
+    mpi=mpirun
+  fi
+  if [[ $mpi == mpirun ]]; then
+    command -v mpirun > /dev/null || fail "mpirun is not installed on $(hostname -s)"
+    launcher=(mpirun -n "$((nodes * per_node))")
+    if ((per_node > 1 && per_node == numa_nodes)); then
+      launcher+=(--map-by ppr:1:numa --bind-to numa)
+    else
+      launcher+=(--map-by "ppr:$per_node:node" --bind-to none)
+    fi
+    # mpirun starts its daemons by srun. Their binding is that of the ranks, so they get none.
+    export SLURM_CPU_BIND=none
+  else
+    # The ranks of a node get consecutive cores, so that each has a NUMA node of its own.
+    launcher=(srun "--mpi=$mpi" --kill-on-bad-exit=1 --overlap "--nodes=$nodes" "--ntasks=$((nodes * per_node))"
+      "--ntasks-per-node=$per_node" "--cpus-per-task=$cpus_per_rank" --distribution=block:block
+      --cpu-bind=cores)
+    # shellcheck disable=SC2016
+    launcher+=(bash -c 'test "$SLURM_PROCID" != 0 || echo started > "$0"; exec "$@"' "$started")
+    mpi="srun --mpi=$mpi"
+  fi
+  # The variable replaces Open MPI's list of files, so it names the user's and the system's, too.
+  local user_file=${HOME:-}/.openmpi/mca-params.conf own_file=$repository/launcher/openmpi-mca-params.conf
+  export OMPI_MCA_mca_base_param_files="${OMPI_MCA_mca_base_param_files:-$user_file,$own_file,\
+/etc/openmpi/openmpi-mca-params.conf}"
+  local again=
+  ((requeues == 0)) || again=" (requeue $requeues of $max_requeues)"
+  say "starts$again on $SLURM_JOB_NODELIST: ranks on each node: $per_node, CPUs of each rank: \
+$cpus_per_rank, started by $mpi"
+}
+
+# check_nodes MODEL: ends the job if a node cannot read the executable or the model, and names the node.
+check_nodes() {
+  local missing result=0
+  # shellcheck disable=SC2016
+  missing=$(timeout 120 srun --mpi=none --overlap "--nodes=$SLURM_JOB_NUM_NODES" \
+    "--ntasks=$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpu-bind=none bash -c '
+      test -x "$1" || echo "no executable $1 on $SLURMD_NODENAME"
+      test -r "$2/config.json" || echo "no model $2 on $SLURMD_NODENAME: config.json cannot be read"
+      ' check "$scorecast" "$1") || result=$?
+  if [[ -n $missing ]]; then
+    fail "$(paste -sd ';' <<< "$missing" | sed 's/;/; /g')"
+  elif ((result != 0)) && [[ -z $reason ]]; then
+    end_fault 70 'a node of the job starts no processes'
+  fi
+}
+
+# run COMMAND...: runs the command in the background, and passes signals on to it. Sets `status` to its exit
+# code.
+run() {
+  local try
+  for try in 1 2 3 4 5; do
+    if [[ -n $reason ]]; then
+      status=75
+      return
+    fi
+    "$@" &
+    process=$!
+    # A signal with a trap ends `wait`.
+    while :; do
+      status=0
+      wait "$process" || status=$?
+      kill -0 "$process" 2> /dev/null || break
+    done
+    process=
+    if [[ ${launcher[0]} == mpirun || -s $started || -n $reason ]]; then
+      return
+    fi
+    # A node that was lost may have files of a step with the same number, and keeps srun from starting one.
+    # srun may end with 0 nevertheless. The next step has another number.
+    say "srun has started no rank (try $try of 5)"
+    sleep 3
+  done
+  status=70
+}
+
+# interrupted SIGNAL: says why the job was signalled, and passes SIGUSR1 on.
+interrupted() {
+  local state left
+  state=$(job_field JobState)
+  reason="SIG$1"
+  if [[ $1 == USR1 ]]; then
+    # --signal sends it before the time limit, up to a minute earlier than it says.
+    left=$(($(date -d "$(job_field EndTime)" +%s 2> /dev/null || echo 0) - $(date +%s)))
+    if ((left > 0 && left <= 180)); then
+      reason="the time limit of $(job_field TimeLimit) is over in $left s"
+    fi
+  elif [[ -n $state && $state != RUNNING ]]; then # Slurm ends the job.
+    if [[ $(job_field Reason) == TimeLimit ]]; then
+      reason="the time limit of $(job_field TimeLimit) is over"
+    elif (($(job_field Restarts) > requeues)); then
+      reason='Slurm queues the job again'
+    else
+      reason='the job was cancelled'
+    fi
+  fi
+  say "$reason"
+  # When Slurm ends a job, it signals all processes. A second signal would hurry them.
+  if [[ -n $process && ($1 == USR1 || $state == RUNNING) ]]; then
+    kill -USR1 "$process" 2> /dev/null || true
+  fi
+}
+trap 'interrupted USR1' USR1
+trap 'interrupted TERM' TERM
+
+# end_fault CODE TEXT: ends the job with the code. If it is one of `requeue_codes`, the job is queued again,
+# unless Slurm has already decided about it.
+end_fault() {
+  trap '' USR1 TERM
+  local state refusal
+  state=$(job_field JobState)
+  if [[ $requeue_codes != *" $1 "* ]]; then
+    say "failed: $2"
+  elif [[ -n $state && $state != RUNNING ]]; then
+    say "interrupted: $2" # Slurm has ended the job.
+  elif ((requeues >= max_requeues)); then
+    say "failed: $2; it was queued again $(times "$requeues"), and MAX_REQUEUES is $max_requeues"
+  elif refusal=$(timeout 60 scontrol requeue "$job" 2>&1); then
+    say "interrupted: $2; requeue $((requeues + 1)) of $max_requeues"
+  else
+    say "failed: $2; Slurm does not queue it again: $refusal"
+  fi
+  exit "$1"
+}
+
+# end_job MODEL: ends the job after `run`. The last line of its output says how it ended.
+end_job() {
+  case $status in
+    0)
+      say "done${reason:+: $reason}"
+      exit 0
+      ;;
+    1)
+      # Either the line of scorecast above says why, or srun could not start the ranks.
+      check_nodes "$1"
+      end_fault 1 'exit code 1, see the lines above'
+      ;;
+    3)
+      say 'done: some responses are errors (exit code 3)'
+      exit 3
+      ;;
+    *) end_fault "$status" "exit code $status${reason:+, because $reason}" ;;
+  esac
+}
