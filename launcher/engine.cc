@@ -103,7 +103,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
                  *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
   options.threads = flags.threads > 0 ? flags.threads : share.threads;
-  LogCpuWarning(group_, resources, share, options.threads, flags.threads);
+  LogCpuWarnings(group_, resources, share, options.threads, flags.threads);
   options.limits = plan;
   if (is_root()) {
     options.progress = LogProgress();
