@@ -1,13 +1,13 @@
 #include "launcher/cpu_use.h"
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 #include <vector>
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "launcher/numa_nodes.h"
 #include "proto/mpi/agreement.h"
 
 namespace scorecast::launcher {
@@ -31,10 +31,10 @@ std::string UnbindingFlag(const HostCpuUse& use) {
 }
 
 /// What a rank's share is, as one line for the other ranks of its host.
-std::string ShareText(int threads, double cpus, double unbound_cpus) {
+std::string ShareText(int threads, double cpus, double unbound_cpus, int numa_nodes) {
   std::ostringstream text;
   text.precision(12);
-  text << threads << ' ' << cpus << ' ' << unbound_cpus;
+  text << threads << ' ' << cpus << ' ' << unbound_cpus << ' ' << numa_nodes;
   return text.str();
 }
 
@@ -72,8 +72,21 @@ std::string CpuWarning(const HostCpuUse& use) {
   return "";
 }
 
-void LogCpuWarning(const proto::Communicator& group, const HostResources& mine,
-                   const RankShare& share, int threads, int threads_flag) {
+std::string NumaWarning(const HostCpuUse& use) {
+  if (use.numa_nodes <= 1) {
+    return "";
+  }
+  const std::string nodes = std::to_string(use.numa_nodes);
+  const int of_rank = std::max(1, static_cast<int>(use.unbound_cpus + kRounding) / use.numa_nodes);
+  return "host " + use.host + ": a rank runs on " + nodes +
+         " NUMA nodes, and uses memory of one from the CPUs of another: start a rank in each, by " +
+         (use.binder == Binder::kSrun
+              ? "srun --ntasks-per-node=" + nodes + " --cpus-per-task=" + std::to_string(of_rank)
+              : "mpirun --map-by numa --bind-to numa");
+}
+
+void LogCpuWarnings(const proto::Communicator& group, const HostResources& mine,
+                    const RankShare& share, int threads, int threads_flag) {
   const double unbound_cpus = ShareOfThisRank(group, Unbound(mine)).cpus;
   const RankPlacement placement = ReadRankPlacement();
   const proto::Communicator here = group.OnThisHost();
@@ -87,20 +100,25 @@ void LogCpuWarning(const proto::Communicator& group, const HostResources& mine,
                     .online_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
                     .slurm_cpus = mine.slurm_cpus,
                     .has_cpus_per_task = placement.has_cpus_per_task};
-  for (const std::string& text : here.AllGather(ShareText(threads, share.cpus, unbound_cpus))) {
+  for (const std::string& text :
+       here.AllGather(ShareText(threads, share.cpus, unbound_cpus, CountNumaNodes(mine.cpus)))) {
     std::istringstream stream(text);
     int threads_of_rank = 0;
     double cpus = 0;
     double unbound = 0;
-    stream >> threads_of_rank >> cpus >> unbound;
+    int numa_nodes = 1;
+    stream >> threads_of_rank >> cpus >> unbound >> numa_nodes;
     use.threads += threads_of_rank;
     use.cpus += cpus;
     use.unbound_cpus += unbound;
+    use.numa_nodes = std::max(use.numa_nodes, numa_nodes);
   }
-  const std::vector<std::string> warnings = group.AllGather(CpuWarning(use));
-  const auto first = std::ranges::find_if_not(warnings, &std::string::empty);
-  if (group.is_root() && first != warnings.end()) {
-    spdlog::warn(*first);
+  for (const std::string& warning : {CpuWarning(use), NumaWarning(use)}) {
+    const std::vector<std::string> warnings = group.AllGather(warning);
+    const auto first = std::ranges::find_if_not(warnings, &std::string::empty);
+    if (group.is_root() && first != warnings.end()) {
+      spdlog::warn(*first);
+    }
   }
 }
 

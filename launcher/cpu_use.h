@@ -21,6 +21,7 @@ struct HostCpuUse {
   int online_cpus = 1;             ///< Of the host, for all jobs together.
   std::optional<int> slurm_cpus;   ///< Those that Slurm gave to this job.
   bool has_cpus_per_task = false;  ///< The user told Slurm how many a rank gets.
+  int numa_nodes = 1;              ///< On which a rank runs; of all these ranks the most.
 };
 
 /// One line, if the ranks use at most half of the CPUs that they could have, or if they have more
@@ -28,9 +29,13 @@ struct HostCpuUse {
 /// it.
 std::string CpuWarning(const HostCpuUse& use);
 
-/// Collective. Rank 0 logs the warning of the first host that has one. `mine` and `share` are what
-/// this rank may use, `threads` those that it computes with, `threads_flag` is --threads.
-void LogCpuWarning(const proto::Communicator& group, const HostResources& mine,
-                   const RankShare& share, int threads, int threads_flag);
+/// One line, if a rank runs on several NUMA nodes, with the flags that start one in each. Else
+/// empty.
+std::string NumaWarning(const HostCpuUse& use);
+
+/// Collective. Rank 0 logs each kind of warning for the first host that has one. `mine` and `share`
+/// are what this rank may use, `threads` those that it computes with, `threads_flag` is --threads.
+void LogCpuWarnings(const proto::Communicator& group, const HostResources& mine,
+                    const RankShare& share, int threads, int threads_flag);
 
 }  // namespace scorecast::launcher

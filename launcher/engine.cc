@@ -111,7 +111,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
                  *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
   options.threads = flags.threads > 0 ? flags.threads : share.threads;
-  LogCpuWarning(group_, resources, share, options.threads, flags.threads);
+  LogCpuWarnings(group_, resources, share, options.threads, flags.threads);
   options.limits = plan;
   if (is_root()) {
     options.progress = LogProgress();
@@ -120,17 +120,21 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   options.watch.warn = [](const std::string& line) { spdlog::warn(line); };
   rank_ = std::make_unique<shard::RankEngine>(group_, flags.model, config_, options);
   if (is_root()) {
-    const double seconds = rank_->load_seconds();
+    const shard::LoadFigures& load = rank_->load_figures();
     const auto bytes = static_cast<double>(
         shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), plan,
                               weights)
             .weights);
+    spdlog::info("{} ({}), {} rank{} x {} thread{}, dtype {}; {:.1f} MB of weights a rank",
+                 server_options_.model_name, config_.architecture, group_.size(),
+                 group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
+                 rank_->Description(), bytes * 1e-6);
     spdlog::info(
-        "{} ({}), {} rank{} x {} thread{}, dtype {}; {:.1f} MB of weights a rank read and packed "
-        "in {:.2f} s, {:.2f} GB/s",
-        server_options_.model_name, config_.architecture, group_.size(),
-        group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
-        rank_->Description(), bytes * 1e-6, seconds, bytes * 1e-9 / seconds);
+        "weights: {:.1f} MB of files read and packed in {:.2f} s, {:.2f} GB/s; {:.1f} MB "
+        "came from storage",
+        static_cast<double>(load.read_bytes) * 1e-6, load.seconds,
+        static_cast<double>(load.read_bytes) * 1e-9 / load.seconds,
+        static_cast<double>(load.storage_bytes) * 1e-6);
     spdlog::info("rows that a product computes at once: {}", rank_->arithmetic().Heights());
     if (const std::string warning = rank_->arithmetic().Warning(); !warning.empty()) {
       spdlog::warn(warning);

@@ -1,9 +1,15 @@
 #include "shard/worker/rank_engine.h"
 
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <vector>
 
+#include "proto/model/partition.h"
 #include "proto/mpi/agreement.h"
+#include "shard/checkpoint/read_ahead.h"
+#include "shard/model/tensors.h"
+#include "shard/model/weight_slices.h"
 
 namespace scorecast::shard {
 
@@ -34,6 +40,26 @@ void AgreeOnFiles(const proto::Communicator& group, const Checkpoint& checkpoint
   proto::AgreeOn(group, files);
 }
 
+/// Bytes that this process has let the system read from disks and file servers.
+std::int64_t StorageBytes() {
+  std::ifstream file("/proc/self/io");
+  std::string name;
+  for (std::int64_t bytes = 0; file >> name >> bytes;) {
+    if (name == "read_bytes:") {
+      return bytes;
+    }
+  }
+  return 0;
+}
+
+std::int64_t Sum(const proto::Communicator& group, std::int64_t mine) {
+  std::int64_t sum = 0;
+  for (const std::string& text : group.AllGather(std::to_string(mine))) {
+    sum += std::stoll(text);
+  }
+  return sum;
+}
+
 }  // namespace
 
 RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& model_dir,
@@ -50,14 +76,27 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   watch_ = std::make_unique<RankWatch>(group, options.watch, progress_, *pool_);
   doorbell_ = Doorbell::Connect(group, watch_.get());
   const auto begin = std::chrono::steady_clock::now();
+  const std::int64_t storage_bytes = StorageBytes();
+  std::int64_t read_bytes = 0;
   proto::StartupPhase(group, [&] {
+    CheckTensors(*checkpoint_, config);
+    ReadAhead read_ahead(WeightSlices(*checkpoint_, config,
+                                      proto::MakePartition(config, group.rank(), group.size())));
+    read_bytes = read_ahead.bytes();
+    const Transformer::Progress progress = [&](std::int64_t done, std::int64_t layers) {
+      read_ahead.Reach(done);
+      options.progress(done, layers);
+    };
     const Kernels& kernels = KernelsFor(agreed_.features);
     arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_->threads());
     transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
-                                                 kernels, *pool_, options.limits, options.progress);
+                                                 kernels, *pool_, options.limits, progress);
     checkpoint_->CheckUnchanged();
   });
-  load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  load_figures_ = {
+      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+      .read_bytes = Sum(group, read_bytes),
+      .storage_bytes = Sum(group, StorageBytes() - storage_bytes)};
   proto::StartupPhase(group, [&] {
     transformer_->ExtendRopeTables(proto::TouchedLimits(options.limits).max_rows);
   });

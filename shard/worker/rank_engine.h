@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -42,6 +43,15 @@ struct RankEngineOptions {
   WatchOptions watch;
 };
 
+/// What reading the weights took. Bytes are those of all ranks together; ranks that read the same
+/// bytes count each.
+struct LoadFigures {
+  double seconds = 0;              ///< Until the slowest rank had read and packed its weights.
+  std::int64_t read_bytes = 0;     ///< Of files, from wherever the system had them.
+  std::int64_t storage_bytes = 0;  ///< Those that came from a disk or a file server, as far as the
+                                   ///< system tells.
+};
+
 /// Everything that a rank needs to compute passes, from the weights to the runner of plans. All
 /// ranks of the group make and use it together.
 class RankEngine {
@@ -55,15 +65,14 @@ class RankEngine {
   const RowExchange& exchange() const { return *exchange_; }
   PlanRunner& runner() { return *runner_; }
 
-  /// Time in which the slowest rank read and packed its weights.
-  double load_seconds() const { return load_seconds_; }
+  const LoadFigures& load_figures() const { return load_figures_; }
   /// For the log: the precision, libraries and kernels, and how the ranks exchange sums.
   std::string Description() const;
   const Arithmetic& arithmetic() const { return *arithmetic_; }
 
  private:
   AgreedArithmetic agreed_;
-  double load_seconds_ = 0;
+  LoadFigures load_figures_;
   Progress progress_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<RankWatch> watch_;

@@ -109,5 +109,15 @@ TEST(CpuWarning, MoreThreadsThanCpus) {
                                      HasSubstr("--bind-to none"), Not(HasSubstr("--threads"))));
 }
 
+TEST(NumaWarning, ARankOnSeveralNodes) {
+  HostCpuUse use = Whole(1);
+  EXPECT_EQ(NumaWarning(use), "");
+  use.numa_nodes = 2;
+  EXPECT_THAT(NumaWarning(use), AllOf(HasSubstr("host h1: a rank runs on 2 NUMA nodes"),
+                                      EndsWith("by mpirun --map-by numa --bind-to numa")));
+  use.binder = Binder::kSrun;
+  EXPECT_THAT(NumaWarning(use), EndsWith("by srun --ntasks-per-node=2 --cpus-per-task=32"));
+}
+
 }  // namespace
 }  // namespace scorecast::launcher

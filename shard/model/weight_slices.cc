@@ -1,0 +1,48 @@
+#include "shard/model/weight_slices.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "shard/model/tensors.h"
+
+namespace scorecast::shard {
+namespace {
+
+/// The rank's part of each tensor that it holds.
+std::vector<FilePart> HeldParts(const Checkpoint& checkpoint, const proto::ModelConfig& config,
+                                const proto::Partition& partition,
+                                std::span<const TensorSpec> tensors) {
+  std::vector<FilePart> parts;
+  for (const TensorSpec& tensor : tensors) {
+    const bool is_held = tensor.storage != Storage::kInFile && tensor.storage != Storage::kUnused;
+    if (is_held && (tensor.is_required() || checkpoint.Has(tensor.name))) {
+      std::ranges::move(
+          PartsOfBlock(Require(checkpoint, tensor, config), PartOf(tensor.out, config, partition),
+                       PartOf(tensor.in, config, partition)),
+          std::back_inserter(parts));
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::vector<FilePart>> WeightSlices(const Checkpoint& checkpoint,
+                                                const proto::ModelConfig& config,
+                                                const proto::Partition& partition) {
+  std::vector<std::vector<FilePart>> steps;
+  for (std::int64_t layer = 0; layer < config.num_hidden_layers(); ++layer) {
+    steps.push_back(HeldParts(checkpoint, config, partition, LayerTensors(config, layer)));
+  }
+  // Of a tied lm-head and one of the checkpoint's own, only one is read.
+  std::vector<TensorSpec> others = ModelTensors(config);
+  const TensorSpec head = HeadTensor(checkpoint, config);
+  std::erase_if(others, [&](const TensorSpec& tensor) {
+    return tensor.storage == Storage::kLmHead && tensor.role != head.role;
+  });
+  steps.push_back(HeldParts(checkpoint, config, partition, others));
+  return steps;
+}
+
+}  // namespace scorecast::shard
