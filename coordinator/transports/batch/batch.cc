@@ -19,6 +19,7 @@
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/generate/seed.h"
 #include "coordinator/json/json_text.h"
+#include "coordinator/json/json_writer.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/check.h"
 
@@ -27,37 +28,45 @@ namespace {
 
 using proto::Error;
 
-/// One line of output, and its kind for the summary.
-struct Record {
-  enum class Kind { kSucceeded, kRefused, kErrorRecord };
-  Kind kind = Kind::kSucceeded;
-  OrderedJson json;
-};
+enum class RecordKind { kSucceeded, kRefused, kErrorRecord };
 
-using FinishRecord = std::function<Record()>;
+/// Writes a line's record, in parts, and returns its kind for the summary.
+using WriteRecord = std::function<RecordKind(JsonWriter& writer)>;
 
-Record ErrorRecord(OrderedJson custom_id, const Error& error, std::int64_t line_number) {
-  Record record{Record::Kind::kErrorRecord, {}};
-  record.json["custom_id"] = std::move(custom_id);
-  record.json["response"] = nullptr;
-  OrderedJson& body = record.json["error"];
-  body["code"] = error.code;
-  body["reason"] = error.reason;
-  body["message"] = error.message;
-  body["line"] = line_number;
-  return record;
+RecordKind WriteErrorRecord(const OrderedJson& custom_id, const Error& error,
+                            std::int64_t line_number, JsonWriter& writer) {
+  writer.BeginObject();
+  writer.Member("custom_id", custom_id);
+  writer.Member("response", nullptr);
+  writer.Key("error");
+  writer.BeginObject();
+  writer.Member("code", error.code);
+  writer.Member("reason", error.reason);
+  writer.Member("message", error.message);
+  writer.Member("line", line_number);
+  writer.EndObject();
+  writer.EndObject();
+  return RecordKind::kErrorRecord;
 }
 
-Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
-                      const DeferredResponse& deferred) {
+RecordKind WriteResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
+                               const DeferredResponse& deferred, JsonWriter& writer) {
   const auto response = deferred.form();
-  Record record{response ? Record::Kind::kSucceeded : Record::Kind::kRefused, {}};
-  record.json["custom_id"] = custom_id;
-  OrderedJson& json = record.json["response"];
-  json["status_code"] = response ? 200 : response.error().code;
-  json["body"] = response ? (*response)->ToJson() : endpoint.ErrorToJson(response.error());
-  record.json["error"] = nullptr;
-  return record;
+  writer.BeginObject();
+  writer.Member("custom_id", custom_id);
+  writer.Key("response");
+  writer.BeginObject();
+  writer.Member("status_code", response ? 200 : response.error().code);
+  writer.Key("body");
+  if (response) {
+    (*response)->WriteJson(writer);
+  } else {
+    writer.Value(endpoint.ErrorToJson(response.error()));
+  }
+  writer.EndObject();
+  writer.Member("error", nullptr);
+  writer.EndObject();
+  return response ? RecordKind::kSucceeded : RecordKind::kRefused;
 }
 
 /// The lines that were read and are not written yet, in their order. Shared by the thread that
@@ -69,7 +78,7 @@ class Window {
   struct Slot {
     std::int64_t bytes = 0;
     std::int64_t response_bytes = 0;  ///< Bound on its response.
-    FinishRecord finish;              ///< Set when the line's record can be formed.
+    WriteRecord write;                ///< Set when the line's record can be formed.
     RequestService::Request request;  ///< Null if the line is not a request, or has no request yet.
   };
 
@@ -108,9 +117,9 @@ class Window {
     return !failed_;
   }
 
-  void Ready(Slot& slot, FinishRecord finish) {
+  void Ready(Slot& slot, WriteRecord write) {
     const std::lock_guard lock(mutex_);
-    slot.finish = std::move(finish);
+    slot.write = std::move(write);
     changed_.notify_all();
   }
 
@@ -123,10 +132,10 @@ class Window {
   /// Takes the record of the oldest line once it is ready. Returns null when all are taken and the
   /// window is closed. If there is nothing to take yet, `before_waiting` is called, outside the
   /// lock, and again at the time that it returns, if any.
-  FinishRecord Take(const std::function<std::optional<Clock::time_point>()>& before_waiting) {
+  WriteRecord Take(const std::function<std::optional<Clock::time_point>()>& before_waiting) {
     std::unique_lock lock(mutex_);
     const auto can_return = [&] {
-      return slots_.empty() ? closed_ : static_cast<bool>(slots_.front()->finish);
+      return slots_.empty() ? closed_ : static_cast<bool>(slots_.front()->write);
     };
     while (!can_return()) {
       lock.unlock();
@@ -138,7 +147,7 @@ class Window {
         break;
       }
     }
-    return slots_.empty() ? nullptr : std::move(slots_.front()->finish);
+    return slots_.empty() ? nullptr : std::move(slots_.front()->write);
   }
 
   /// Frees the room of the line taken last, which is written.
@@ -208,10 +217,10 @@ class LineSink : public ResponseSink {
   }
 
   void OnDone(DeferredResponse response) override {
-    window_->Ready(*slot_,
-                   [&endpoint = endpoint_, custom_id = custom_id_, response = std::move(response)] {
-                     return ResponseRecord(custom_id, endpoint, response);
-                   });
+    window_->Ready(*slot_, [&endpoint = endpoint_, custom_id = custom_id_,
+                            response = std::move(response)](JsonWriter& writer) {
+      return WriteResponseRecord(custom_id, endpoint, response, writer);
+    });
   }
 
  private:
@@ -230,10 +239,12 @@ class Writer {
       : out_(out), window_(window), service_(service) {}
 
   BatchSummary Run() {
-    while (const FinishRecord finish = window_.Take([&] { return FlushBeforeWaiting(); })) {
+    while (WriteRecord write = window_.Take([&] { return FlushBeforeWaiting(); })) {
       if (summary_.failure.empty()) {
-        Write(finish());
+        Write(write);
       }
+      // Frees the line's rows before another line may take their room.
+      write = nullptr;
       window_.Written();
     }
     if (summary_.failure.empty()) {
@@ -248,19 +259,22 @@ class Writer {
   /// not be many.
   static constexpr auto kCompressedFlushInterval = std::chrono::seconds(1);
 
-  void Write(const Record& record) {
-    switch (record.kind) {
-      case Record::Kind::kSucceeded:
+  void Write(const WriteRecord& write) {
+    JsonWriter writer([&](std::string_view part) { out_.WritePart(part); });
+    const RecordKind kind = write(writer);
+    writer.Finish();
+    out_.EndRecord();
+    switch (kind) {
+      case RecordKind::kSucceeded:
         ++summary_.succeeded;
         break;
-      case Record::Kind::kRefused:
+      case RecordKind::kRefused:
         ++summary_.refused;
         break;
-      case Record::Kind::kErrorRecord:
+      case RecordKind::kErrorRecord:
         ++summary_.error_records;
         break;
     }
-    out_.Write(ToJsonText(record.json));
     FailIfOutputHas();
   }
 
@@ -356,8 +370,9 @@ class LineTaker {
   void Refuse(OrderedJson custom_id, Error error, std::int64_t line_number,
               Window::Slot& slot) const {
     spdlog::debug("batch: line {}: {} {}", line_number, error.reason, error.message);
-    window_->Ready(slot, [custom_id = std::move(custom_id), error = std::move(error), line_number] {
-      return ErrorRecord(custom_id, error, line_number);
+    window_->Ready(slot, [custom_id = std::move(custom_id), error = std::move(error),
+                          line_number](JsonWriter& writer) {
+      return WriteErrorRecord(custom_id, error, line_number, writer);
     });
   }
 

@@ -14,7 +14,7 @@ struct BatchOptions {
   // Bounds on the lines that are read and not yet written; a single line is always admitted.
   // Scheduler::WaitForRoom bounds what waits to be computed.
   std::size_t max_lines_in_flight = 1024;
-  std::int64_t max_bytes_in_flight = std::int64_t{64} << 20;
+  std::int64_t max_bytes_in_flight = std::int64_t{8} << 20;
   /// Bounds the responses of these lines: see EndpointRequest::ResponseBytesBound.
   std::int64_t max_response_bytes_in_flight = std::int64_t{256} << 20;
   /// A request whose response could be larger is refused with a 413, as on the request socket: see
