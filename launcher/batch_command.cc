@@ -1,70 +1,138 @@
+#include <csignal>
+#include <cstring>
 #include <exception>
-#include <filesystem>
+#include <functional>
 #include <optional>
 #include <stdexcept>
-#include <system_error>
+#include <string>
 #include <thread>
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "coordinator/endpoints/request_service.h"
-#include "coordinator/generate/seed.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/batch/batch.h"
-#include "coordinator/transports/batch/files/input_file.h"
-#include "coordinator/transports/batch/files/record_file.h"
+#include "coordinator/transports/batch/batch_progress.h"
+#include "coordinator/transports/batch/run_files.h"
+#include "launcher/build_id.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
+#include "launcher/end_signals.h"
 #include "launcher/engine.h"
+#include "launcher/progress_log.h"
+#include "launcher/run_settings.h"
 #include "launcher/status_log.h"
 #include "launcher/stuck_ranks.h"
 #include "proto/base/error.h"
+#include "proto/mpi/communicator.h"
+#include "proto/plan/cluster_status.h"
 #include "shard/worker/queued_cluster.h"
 
 namespace scorecast::launcher {
 namespace {
 
-/// The files that --input and --output name, opened before any weight is read. An output file is
-/// emptied only when the run begins, so a start-up fault loses nothing.
-class BatchFiles {
- public:
-  explicit BatchFiles(const BatchFlags& flags)
-      : in_(flags.input, flags.engine.max_request_bytes), out_(OpenOutput(flags)) {}
+using coordinator::Batch;
+using coordinator::BatchSummary;
+using coordinator::RunFiles;
 
-  coordinator::InputFile& in() { return in_; }
-  coordinator::RecordFile& out() { return out_; }
-
- private:
-  static coordinator::RecordFile OpenOutput(const BatchFlags& flags) {
-    std::error_code absent;
-    if (std::filesystem::is_regular_file(flags.output, absent) &&
-        std::filesystem::equivalent(flags.input, flags.output, absent)) {
-      throw proto::StartupError("--output " + flags.output +
-                                " is also the --input, which would be lost");
-    }
-    return coordinator::RecordFile(flags.output);
+/// The second signal ends the process, and with it the job, in the middle of whatever it does. What
+/// is in the output by then stays, and the run can go on.
+void EndAtSecond(int received) {
+  if (received > 1) {
+    spdlog::warn("second signal: ending at once");
+    _exit(kExitInterrupted);
   }
+}
 
-  coordinator::InputFile in_;
-  coordinator::RecordFile out_;
-};
+coordinator::RunOptions RunOptionsOf(const BatchFlags& flags, const Engine& engine) {
+  return {.input = flags.input,
+          .output = flags.output,
+          .max_line_bytes = flags.engine.max_request_bytes,
+          .restart = flags.restart,
+          .seed = flags.seed,
+          .share = flags.share,
+          .settings = RunSettingsOf(flags.engine, engine),
+          .build = SCORECAST_VERSION ", build id " + BuildId()};
+}
+
+void LogBegin(const BatchFlags& flags, const RunFiles& files) {
+  spdlog::info("--seed {}: the seed of completions whose requests give none", files.seed());
+  if (!files.no_resumption_reason().empty()) {
+    spdlog::info("this run cannot go on if it is ended early, because {}",
+                 files.no_resumption_reason());
+  }
+  if (files.begin().records() > 0) {
+    spdlog::info("going on behind record {} of {}", files.begin().records(), flags.output);
+  }
+  if (!files.other_build().empty()) {
+    spdlog::warn("another build of scorecast began this run ({}): its bits may differ",
+                 files.other_build());
+  }
+}
+
+void LogEnd(const BatchFlags& flags, const RunFiles& files, const BatchSummary& summary) {
+  if (summary.left_because) {
+    spdlog::error("the line behind record {} cannot be computed now: {} {}: {}",
+                  summary.end.records(), summary.left_because->code, summary.left_because->reason,
+                  summary.left_because->message);
+  }
+  if (summary.is_interrupted) {
+    spdlog::info("ended early behind record {} of {}{}", summary.end.records(), flags.output,
+                 files.no_resumption_reason().empty() ? ": the same command goes on" : "");
+  }
+  spdlog::info("{} answered, {} refused, {} error records", summary.end.succeeded,
+               summary.end.refused, summary.end.error_records);
+}
+
+BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
+                      coordinator::RequestService& service,
+                      const std::function<proto::ClusterStatus()>& cluster_status) {
+  LogBegin(flags, files);
+  files.Begin();
+  coordinator::BatchProgress progress;
+  coordinator::BatchOptions options;
+  options.progress = &progress;
+  options.seed = files.seed();
+  options.created = files.created();
+  options.share = flags.share;
+  options.begin = files.begin();
+  options.stop_reading = [&files] { files.StopReading(); };
+  Batch batch(files.input(), files, service, options);
+  EndSignals::Get().Handle([&batch](int received, int signal) {
+    EndAtSecond(received);
+    spdlog::info("{}: ending after the pass in flight", strsignal(signal));
+    batch.Interrupt();
+  });
+  BatchSummary summary;
+  {
+    const ProgressLog progress_log(progress, files.input().position(), files.input().size(),
+                                   cluster_status);
+    summary = batch.Run();
+  }
+  EndSignals::Get().Handle([](int received, int) { EndAtSecond(received); });
+  if (summary.failure.empty()) {
+    if (summary.is_interrupted) {
+      files.Leave();
+    } else {
+      files.Finish(summary.end);
+    }
+  }
+  return summary;
+}
 
 /// Runs on rank 0: reads requests on a thread of their own, and runs plans on this one.
-int RunRankZero(const BatchFlags& flags, Engine& engine, BatchFiles& files) {
+int RunRankZero(const BatchFlags& flags, Engine& engine, RunFiles& files) {
   shard::QueuedCluster cluster(engine.runner(), engine.limits());
   coordinator::Scheduler scheduler(cluster, {.cached_pages = engine.cached_pages()});
   coordinator::RequestService service(engine.config(), engine.tokenizer(), engine.server_options(),
                                       scheduler);
-  coordinator::BatchSummary summary;
+  BatchSummary summary;
   std::exception_ptr fault;
   std::thread requests([&] {
     try {
-      coordinator::BatchOptions options;
-      options.seed = flags.seed ? *flags.seed : coordinator::DrawSeed();
-      spdlog::info("--seed {}: the seed of completions whose requests give none", options.seed);
-      files.out().BeginAt(0);
-      summary = coordinator::RunBatch(files.in(), files.out(), service, options);
+      summary = RunLines(flags, files, service, [&cluster] { return cluster.Status(); });
     } catch (...) {
       fault = std::current_exception();
     }
@@ -88,8 +156,7 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchFiles& files) {
   if (!summary.failure.empty()) {
     throw std::runtime_error(summary.failure);
   }
-  spdlog::info("{} answered, {} refused, {} error records", summary.succeeded, summary.refused,
-               summary.error_records);
+  LogEnd(flags, files, summary);
   LogCache(scheduler.cache_counters(), engine);
   return summary.ExitCode();
 }
@@ -97,8 +164,17 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, BatchFiles& files) {
 }  // namespace
 
 int RunBatchCommand(const BatchFlags& flags) {
-  std::optional<BatchFiles> files;
-  Engine engine(flags.engine, [&] { files.emplace(flags); });
+  if (proto::Communicator::World().is_root()) {
+    EndSignals::Get().Handle([](int received, int signal) {
+      EndAtSecond(received);
+      spdlog::info("{}: ending when the model is loaded", strsignal(signal));
+    });
+  } else {
+    LeaveSignalsToRankZero();
+  }
+  std::optional<RunFiles> files;
+  Engine engine(flags.engine,
+                [&](const Engine& self) { files.emplace(RunOptionsOf(flags, self)); });
   if (!engine.is_root()) {
     engine.runner().Follow();
     return kExitOk;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/text/steps/encode_options.h"
+#include "coordinator/transports/batch/line_share.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "coordinator/transports/http/http_options.h"
 #include "launcher/engine_flags.h"
@@ -21,12 +22,16 @@ inline constexpr int kExitFailed = 1;
 /// Every request got its response, but the ranks did not come back from the last pass (`serve`), or
 /// did not end, in time.
 inline constexpr int kExitRanksStuck = 72;
+/// The run was ended early, and has left lines (`batch`). The same command goes on.
+inline constexpr int kExitInterrupted = 75;
 
 struct BatchFlags {
   EngineFlags engine;
   std::string input;                  ///< A path, or "-" for standard input.
   std::string output;                 ///< A path, or "-" for standard output.
   std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
+  bool restart = false;               ///< Drops what the output has.
+  coordinator::LineShare share;
 };
 
 struct ServeFlags {

@@ -49,6 +49,13 @@ void LogMissingFeatures(const proto::Communicator& group, shard::CpuFeatures min
                shard::Names(all - shard::CpuFeatures::FromBits(*lacking)), lacking - ranks.begin());
 }
 
+std::string KernelsText(const shard::AgreedArithmetic& arithmetic) {
+  return std::string(shard::BestKernelSet(arithmetic.features).name) + " (" +
+         shard::Names(arithmetic.features) + "; " +
+         std::string(arithmetic.products.layer_backend->name) + ", " +
+         std::string(arithmetic.products.lm_head_backend->name) + ")";
+}
+
 void LogReranker(const coordinator::ServerOptions& options) {
   if (!options.reranker) {
     spdlog::info("rerank requests are refused: {}", options.no_reranker_reason);
@@ -63,7 +70,7 @@ void LogReranker(const coordinator::ServerOptions& options) {
 
 }  // namespace
 
-Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_root)
+Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root)
     : group_(proto::Communicator::World()), server_options_(flags.server) {
   AgreeOnBuild(group_);
   AgreeOnFlags(group_, flags);
@@ -80,6 +87,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
       shard::AgreeOnArithmetic(group_, features, shard::PrecisionFromName(flags.dtype));
   LogMissingFeatures(group_, features, options.arithmetic.features);
   dtype_ = shard::Name(options.arithmetic.products.layers);
+  kernels_ = KernelsText(options.arithmetic);
   const RankShare share = ShareOfThisRank(group_);
   shard::HeldWeights weights;
   proto::StartupPhase(group_, [&] {
@@ -88,7 +96,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void()>& prepare_ro
     limits_ = MakeEngineLimits(flags, config_, weights, group_.size(), share.memory);
     if (is_root()) {
       Configure(flags);
-      prepare_root();
+      prepare_root(*this);
     }
   });
   // Hosts may differ in memory, but rank 0 assigns the same pages on all of them.

@@ -19,9 +19,10 @@ namespace scorecast::launcher {
 /// the success of each phase of start-up, and all throw StartupError if it failed on one of them.
 class Engine {
  public:
-  /// `prepare_root` runs on rank 0 before any weight is read; a command opens its files there. An
-  /// exception from it fails the start-up of all ranks.
-  Engine(const EngineFlags& flags, const std::function<void()>& prepare_root);
+  /// `prepare_root` runs on rank 0 before any weight is read; a command opens its files there. Its
+  /// argument is this engine, which has everything but a runner. An exception from it fails the
+  /// start-up of all ranks.
+  Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root);
 
   /// Runs a further phase of start-up. Called on every rank.
   void StartupPhase(const std::function<void()>& phase) { proto::StartupPhase(group_, phase); }
@@ -35,6 +36,9 @@ class Engine {
   std::int64_t page_bytes() const { return limits_.page_bytes; }
   /// The precision of matrix products, as --dtype spells it.
   const std::string& dtype() const { return dtype_; }
+  /// The kernels, instructions and libraries on which, besides the precision, the bits of a score
+  /// depend.
+  const std::string& kernels() const { return kernels_; }
   /// Set on rank 0 only; null if the model directory has no tokenizer.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
   /// Set on rank 0 only: the flags' options, with the delimiter as an id, the model's name and the
@@ -49,6 +53,7 @@ class Engine {
   proto::ModelConfig config_;
   EngineLimits limits_;
   std::string dtype_;
+  std::string kernels_;
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;
   coordinator::ServerOptions server_options_;
   std::unique_ptr<shard::RankEngine> rank_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -6,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +20,7 @@
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
+#include "launcher/log_pattern.h"
 #include "launcher/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "proto/base/error.h"
@@ -65,6 +68,26 @@ int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
                                          " (see --help)");
   };
   return on_all_ranks ? GuardedOnAllRanks(fail) : Guarded(true, fail);
+}
+
+/// Reads I/N. A share without lines if the text is something else.
+scorecast::coordinator::LineShare ShareFromText(const std::string& text) {
+  scorecast::coordinator::LineShare share{-1, 0};
+  const char* const end = text.data() + text.size();
+  const auto [slash, fault] = std::from_chars(text.data(), end, share.index);
+  if (fault != std::errc() || slash == end || *slash != '/') {
+    return {-1, 0};
+  }
+  const auto [rest, count_fault] = std::from_chars(slash + 1, end, share.count);
+  return count_fault == std::errc() && rest == end ? share
+                                                   : scorecast::coordinator::LineShare{-1, 0};
+}
+
+std::string ShareFault(const std::string& text) {
+  const scorecast::coordinator::LineShare share = ShareFromText(text);
+  return share.index >= 0 && share.index < share.count
+             ? ""
+             : scorecast::proto::Quoted(text) + " is not I/N with 0 <= I < N";
 }
 
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
@@ -240,7 +263,7 @@ std::vector<std::string> TakeCommand(int& argc, char** argv) {
 
 void StartLogging(const std::string& level) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("scorecast"));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  spdlog::set_pattern(scorecast::launcher::kLogPattern);
   spdlog::set_level(spdlog::level::from_str(level));
 }
 
@@ -255,8 +278,10 @@ int main(int argc, char** argv) {
   BatchFlags batch_flags;
   CLI::App* batch = app.add_subcommand(
       "batch",
-      "Runs a file of requests in OpenAI's batch format, under mpirun or alone. Exit code: "
-      "0 if every line has status 200, 3 if some do not, 1 if the run failed");
+      "Runs a file of requests in OpenAI's batch format, under mpirun or alone. A run that was "
+      "ended early goes on with the same command. On SIGTERM, SIGINT or SIGUSR1 it ends after the "
+      "forward pass in flight. Exit code: 0 if every line has status 200, 3 if some do not, 75 if "
+      "lines are left, 1 if the run failed");
   AddEngineFlags(*batch, batch_flags.engine);
   batch
       ->add_option("--input", batch_flags.input,
@@ -274,8 +299,19 @@ int main(int argc, char** argv) {
   batch
       ->add_option("--seed", batch_flags.seed,
                    "Seed of the run: a completion whose request gives no seed has one that follows "
-                   "from this and the line's custom_id")
-      ->default_str("drawn, and logged");
+                   "from this and the line's number")
+      ->default_str("drawn, and logged; that of the run that goes on");
+  batch->add_flag("--restart", batch_flags.restart,
+                  "Drops what the output has, and begins anew. Otherwise an output that is not "
+                  "empty must be that of the same run");
+  batch
+      ->add_option_function<std::string>(
+          "--shard",
+          [&batch_flags](const std::string& text) { batch_flags.share = ShareFromText(text); },
+          "Computes only the lines I, I + N, I + 2N, … of the input, counted from 0 without blank "
+          "lines: one of N runs, with an output of its own. 0 <= I < N")
+      ->check(CLI::Validator(ShareFault, "I/N"))
+      ->default_str("0/1");
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(

@@ -11,9 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/host_name.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -33,6 +31,7 @@
 #include "launcher/cache_log.h"
 #include "launcher/calibration.h"
 #include "launcher/commands.h"
+#include "launcher/end_signals.h"
 #include "launcher/engine.h"
 #include "launcher/listening_sockets.h"
 #include "launcher/service_resources.h"
@@ -65,7 +64,7 @@ bool IsEndedByMpirun(int signal) {
 /// second one hurries it. Later ones, while the process ends, are ignored.
 class DrainSignals {
  public:
-  /// The only instance. It is never destroyed, because a signal would then kill the process.
+  /// The only instance.
   static DrainSignals& Get() {
     static auto* const signals = new DrainSignals;
     return *signals;
@@ -78,32 +77,19 @@ class DrainSignals {
   }
 
  private:
-  DrainSignals() : signals_(io_, SIGTERM, SIGINT, SIGUSR1) {
-    Wait();
-    thread_ = std::thread([this] { io_.run(); });
-  }
-
-  void Wait() {
-    signals_.async_wait([this](boost::system::error_code error, int signal) {
-      if (error) {
-        return;
-      }
-      if (++received_ == 1) {
+  DrainSignals() {
+    EndSignals::Get().Handle([this](int received, int signal) {
+      if (received == 1) {
         first_.set_value(IsEndedByMpirun(signal) ? Drain::kHurried : Drain::kOrderly);
-      } else if (received_ == 2) {
+      } else if (received == 2) {
         second_.set_value();
       }
-      Wait();
     });
   }
 
-  boost::asio::io_context io_;
-  boost::asio::signal_set signals_;
-  int received_ = 0;
   std::promise<Drain> first_;
   std::promise<void> second_;
   std::future<void> second_future_ = second_.get_future();
-  std::thread thread_;
 };
 
 /// Generous upper bound on the files that the process opens besides its clients' connections.
@@ -263,20 +249,13 @@ void RunService(const ServeFlags& flags, Service& service, const std::string& ad
   spdlog::info("stopped");
 }
 
-/// Ignores the signals on the other ranks. These end when rank 0 tells them to, or when it is gone.
-void LeaveSignalsToRankZero() {
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-    std::signal(signal, SIG_IGN);
-  }
-}
-
 }  // namespace
 
 int RunServeCommand(const ServeFlags& flags) {
   // Outlives the engine, because the supervisor takes the end of the connection for that of rank 0.
   std::unique_ptr<SupervisorLink> supervisor;
   std::optional<ListeningSockets> sockets;
-  Engine engine(flags.engine, [&] {
+  Engine engine(flags.engine, [&](const Engine&) {
     sockets.emplace(flags.host);
     sockets->Reserve(kRequestSocket, flags.port);
     if (flags.http_port >= 0) {

@@ -83,6 +83,13 @@ struct PreparedRequest {
 /// soon. `output` is the index of the completion in the response.
 using OnDelta = std::function<void(std::size_t output, CompletionDelta delta)>;
 
+/// What a response says of itself besides its content. If a transport gives it, a request that is
+/// computed again has the same response.
+struct ResponseIdentity {
+  std::uint64_t id_seed = 0;  ///< The id follows from it.
+  std::int64_t created = 0;   ///< Seconds since 1970.
+};
+
 /// A parsed request. Its fields have the right types, but their values are not checked yet. The
 /// endpoint's own fields are in a derived class.
 struct EndpointRequest : RequestOptions {
@@ -91,6 +98,8 @@ struct EndpointRequest : RequestOptions {
   /// The seed of sampled completions if the request gives none. Set by a transport that has a seed;
   /// otherwise one is drawn.
   std::optional<std::uint64_t> default_seed;
+  /// If the transport gives none, the id is random and `created` is the time of the response.
+  std::optional<ResponseIdentity> identity;
 
   /// Checks, tokenizes and packs the request. Finds every fault that parsing did not find: a 400
   /// with the field and its index. `on_delta` is empty unless the request streams.

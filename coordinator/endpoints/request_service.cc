@@ -331,6 +331,11 @@ void RequestService::RefuseAll() {
   EndAll(active, Draining());
 }
 
+void RequestService::StopAfterPass() {
+  draining_ = true;
+  scheduler_.StopAfterPass();
+}
+
 bool RequestService::Register(const Request& request) {
   {
     const std::lock_guard lock(mutex_);

@@ -83,6 +83,9 @@ class RequestService {
   bool is_draining() const { return draining_; }
   /// Starts draining, and ends every request that is not over with a 503.
   void RefuseAll();
+  /// Starts draining. Requests that the pass in flight completes get their responses; all others
+  /// that need the ranks get a 503 `draining`, at the latest when the pass has ended.
+  void StopAfterPass();
   /// Returns when every admitted request is over, after `time` at the latest. False if the time ran
   /// out.
   bool WaitAllOver(Clock::duration time);

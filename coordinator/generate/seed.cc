@@ -18,17 +18,19 @@ std::uint64_t Mixed(std::uint64_t bits) {
 
 }  // namespace
 
-std::uint64_t DrawSeed() {
+std::uint64_t RandomBits() {
   std::random_device device;
-  return ((std::uint64_t{device()} << 32) | device()) & kMask;
+  return (std::uint64_t{device()} << 32) | device();
 }
 
-std::uint64_t DerivedSeed(std::uint64_t run_seed, std::string_view name) {
-  std::uint64_t hash = 0xCBF29CE484222325;  // FNV-1a
-  for (const char c : name) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  }
-  return Mixed(Mixed(run_seed) ^ hash) & kMask;
+std::uint64_t DrawSeed() { return RandomBits() & kMask; }
+
+std::uint64_t HashedSeed(std::uint64_t seed, std::uint64_t number) {
+  return Mixed(Mixed(seed) ^ number);
+}
+
+std::uint64_t DerivedSeed(std::uint64_t run_seed, std::uint64_t line) {
+  return HashedSeed(run_seed, line) & kMask;
 }
 
 }  // namespace scorecast::coordinator

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 namespace scorecast::coordinator {
 
@@ -10,7 +9,13 @@ namespace scorecast::coordinator {
 /// A random seed.
 std::uint64_t DrawSeed();
 
-/// The seed that follows from the seed of a run and a name. The same on every machine.
-std::uint64_t DerivedSeed(std::uint64_t run_seed, std::string_view name);
+/// The seed that follows from the seed of a run and a line's number. The same on every machine.
+std::uint64_t DerivedSeed(std::uint64_t run_seed, std::uint64_t line);
+
+/// 64 random bits.
+std::uint64_t RandomBits();
+
+/// 64 bits that follow from a seed and a number.
+std::uint64_t HashedSeed(std::uint64_t seed, std::uint64_t number);
 
 }  // namespace scorecast::coordinator

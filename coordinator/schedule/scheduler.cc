@@ -103,7 +103,7 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
   {
     std::unique_lock lock(mutex_);
     const JobWork work = planner_->Measure(active);
-    active->error = QueueFault(*active, work, digest);
+    active->error = stops_ ? Draining() : QueueFault(*active, work, digest);
     if (active->error) {
       lock.unlock();
       active->finished = options_.now();
@@ -134,6 +134,14 @@ void Scheduler::Cancel(std::vector<Ticket> tickets) {
       {499, "client_left", "The client left before its request was computed.", ""});
 }
 
+void Scheduler::StopAfterPass() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  DropIf([](const ActiveJob&) { return true; }, Draining());
+}
+
 void Scheduler::DropIf(const std::function<bool(const ActiveJob&)>& condition,
                        const proto::Error& error) {
   Step step;
@@ -155,7 +163,8 @@ void Scheduler::FormPass(Step& step) {
   for (JobPointer& job : planner_->TakeDropped(now)) {
     step.done.push_back(std::move(job));
   }
-  step.plan = planner_->FormPass(now);
+  // What is left when no pass is formed any more has an error, and was dropped.
+  step.plan = stops_ ? std::nullopt : planner_->FormPass(now);
   if (step.plan) {
     pass_began_ = now;
     pass_sequences_ = static_cast<std::int64_t>(planner_->sequences_in_pass());

@@ -106,6 +106,11 @@ class Scheduler {
   /// on the others. Goes through the queue once, for any number of tickets.
   void Cancel(std::vector<Ticket> tickets);
 
+  /// Computes nothing beyond the pass in flight: every job that needs more than that pass gets a
+  /// 503 `draining`, at once or, if some of its rows are in the pass, after it. So does every job
+  /// that is submitted from now on.
+  void StopAfterPass();
+
   /// Returns when no more rows wait than a few passes compute, in jobs that
   /// hold no more than 256 MiB. That is enough to fill the next passes, so a caller with many jobs
   /// need not queue all of them here. Must not be called from a `done`.
@@ -151,6 +156,7 @@ class Scheduler {
   std::unique_ptr<PassPlanner> planner_;
   Admission admission_;
   Ticket next_ticket_ = kNoTicket + 1;
+  bool stops_ = false;     ///< StopAfterPass was called.
   int running_steps_ = 0;  ///< Steps that have left the lock and are not finished.
   Clock::time_point pass_began_;
   std::int64_t pass_sequences_ = 0;

@@ -155,14 +155,23 @@ TEST(BatchLines, ResponsesAreInTheOrderOfTheInput) {
   }
 }
 
-TEST(BatchLines, AnOldOutputIsReplaced) {
+TEST(BatchLines, AnOldOutputIsReplacedOnlyIfAskedFor) {
   const BatchCommand command = Alone();
   const std::filesystem::path dir = NewDirectory();
   WriteFile(dir / "in", ScoreLine("a", kGood));
-  WriteFile(dir / "out", std::string(100000, 'x'));
-  const ProcessResult result =
-      RunScorecast({"batch", "--model", command.model, "--input", dir / "in", "--output",
-                    dir / "out", "--multi-item-scoring-delimiter", "7"});
+  const std::string old(100000, 'x');
+  WriteFile(dir / "out", old);
+  std::vector<std::string> arguments = {"batch",     "--model",     command.model,
+                                        "--input",   dir / "in",    "--output",
+                                        dir / "out", "--log-level", "warning"};
+  const ProcessResult refused = RunScorecast(arguments);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_EQ(refused.err, "scorecast: " + (dir / "out").string() +
+                             " is not empty, and there is no out.state beside it from which its "
+                             "run could go on: give --restart to begin anew\n");
+  EXPECT_EQ(ReadFile(dir / "out"), old);
+  arguments.emplace_back("--restart");
+  const ProcessResult result = RunScorecast(arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const std::vector<std::string> lines = LinesOf(ReadFile(dir / "out"));
   ASSERT_EQ(lines.size(), 1U);

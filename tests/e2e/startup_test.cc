@@ -42,8 +42,8 @@ class Startup : public ::testing::Test {
 
   ProcessResult RunWith(const std::filesystem::path& model, const std::vector<std::string>& flags,
                         int ranks = 0) const {
-    std::vector<std::string> arguments = {"batch", "--model",  model,  "--input",
-                                          input_,  "--output", output_};
+    std::vector<std::string> arguments = {"batch", "--model",  model,   "--input",
+                                          input_,  "--output", output_, "--restart"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     return RunScorecast(arguments, ranks);
   }

@@ -98,6 +98,7 @@ Expected<PreparedRequest> PairScoreRequest::Prepare(const RequestContext& contex
   auto readout = std::make_shared<PairScoreReadout>();
   readout->relevance = std::move(relevant->readout);
   readout->prompt_tokens = relevant->prompt_tokens;
+  readout->identity = identity;
   return PreparedRequest{.sequences = std::move(relevant->sequences),
                          .generations = {},
                          .readout = std::move(readout)};

@@ -16,10 +16,11 @@ proto::Expected<std::unique_ptr<EndpointResponse>> PairScoreReadout::Respond(
     return proto::Unexpected(std::move(scores).error());
   }
   auto response = std::make_unique<PairScoreResponse>();
-  response->id = NewResponseId("score-");
-  response->created = std::chrono::duration_cast<std::chrono::seconds>(
-                          std::chrono::system_clock::now().time_since_epoch())
-                          .count();
+  response->id = ResponseId("score-", identity);
+  response->created = identity ? identity->created
+                               : std::chrono::duration_cast<std::chrono::seconds>(
+                                     std::chrono::system_clock::now().time_since_epoch())
+                                     .count();
   response->scores = *std::move(scores);
   return std::unique_ptr<EndpointResponse>(std::move(response));
 }

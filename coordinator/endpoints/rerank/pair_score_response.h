@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct PairScoreResponse : EndpointResponse {
 /// How the rows of such a request become its response.
 struct PairScoreReadout : Readout {
   RelevanceReadout relevance;
+  std::optional<ResponseIdentity> identity;  ///< That of the request.
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
   std::string Summary() const override { return std::to_string(relevance.rows.size()) + " pairs"; }

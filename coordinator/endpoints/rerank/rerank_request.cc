@@ -40,6 +40,7 @@ Expected<PreparedRequest> RerankRequest::Prepare(const RequestContext& context,
   auto readout = std::make_shared<RerankReadout>();
   readout->relevance = std::move(relevant->readout);
   readout->prompt_tokens = relevant->prompt_tokens;
+  readout->identity = identity;
   readout->top_n = top_n;
   readout->form = response_form;
   readout->returns_documents = return_documents.value_or(response_form == RerankForm::kSglang);

@@ -23,7 +23,7 @@ proto::Expected<std::unique_ptr<EndpointResponse>> RerankReadout::Respond(
     best_first.resize(static_cast<std::size_t>(top_n));
   }
   auto response = std::make_unique<RerankResponse>();
-  response->id = NewResponseId("rerank-");
+  response->id = ResponseId("rerank-", identity);
   response->form = form;
   response->results.reserve(best_first.size());
   for (const std::size_t index : best_first) {

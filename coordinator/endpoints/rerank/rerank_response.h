@@ -35,6 +35,7 @@ struct RerankReadout : Readout {
   std::vector<std::string> documents;  ///< Those of the request, if they are returned.
   bool returns_documents = false;
   RerankForm form = RerankForm::kResults;
+  std::optional<ResponseIdentity> identity;  ///< That of the request.
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
   std::string Summary() const override {

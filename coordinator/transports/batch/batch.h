@@ -1,47 +1,89 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "coordinator/endpoints/request_service.h"
+#include "coordinator/transports/batch/batch_output.h"
+#include "coordinator/transports/batch/batch_progress.h"
 #include "coordinator/transports/batch/files/input_file.h"
-#include "coordinator/transports/batch/files/record_file.h"
+#include "coordinator/transports/batch/line_share.h"
+#include "coordinator/transports/batch/line_window.h"
+#include "coordinator/transports/batch/run_point.h"
+#include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
 struct BatchOptions {
-  // Bounds on the lines that are read and not yet written; a single line is always admitted.
-  // Scheduler::WaitForRoom bounds what waits to be computed.
-  std::size_t max_lines_in_flight = 1024;
-  std::int64_t max_bytes_in_flight = std::int64_t{8} << 20;
-  /// Bounds the responses of these lines: see EndpointRequest::ResponseBytesBound.
-  std::int64_t max_response_bytes_in_flight = std::int64_t{256} << 20;
+  WindowLimits window;
   /// A request whose response could be larger is refused with a 413, as on the request socket: see
   /// SocketOptions::max_held_bytes.
   std::int64_t max_response_bytes = std::int64_t{1} << 30;
-  /// Completions of a request without a seed get one that follows from this one and `custom_id`.
+  /// Seed of the run. Completions of a request without a seed get one that follows from this one
+  /// and the number of the line among those that are not blank; so do ids of responses.
   std::uint64_t seed = 0;
+  /// What responses say that have a time, in seconds since 1970.
+  std::int64_t created = 0;
+  /// The lines to be computed.
+  LineShare share;
+  /// Where the run goes on. The input has been read up to there.
+  RunPoint begin;
+  /// Called when no further line need be read, on any thread and perhaps several times. Should end
+  /// an input that waits for bytes.
+  std::function<void()> stop_reading = [] {};
+  /// Told of each record; may be null.
+  BatchProgress* progress = nullptr;
 };
 
 struct BatchSummary {
-  std::int64_t succeeded = 0;      ///< Lines with status code 200.
-  std::int64_t refused = 0;        ///< Responses with another status code.
-  std::int64_t error_records = 0;  ///< Lines that are not requests.
-  std::string failure;             ///< Why the run itself failed; empty if it did not.
+  /// Behind the last record that was written. Its counts are those of the whole run.
+  RunPoint end;
+  /// Lines are left, because of Interrupt or of `left_because`. The same run can go on later.
+  bool is_interrupted = false;
+  /// The 503 or 429 of a line that the server could not compute, at which the run has ended. Absent
+  /// after Interrupt.
+  std::optional<proto::Error> left_because;
+  std::string failure;  ///< Why the run itself failed; empty if it did not.
 
-  /// 0: every line got a 200. 3: some did not. 1: the run failed.
+  /// 0: every record has status code 200. 3: some do not. 75: lines are left. 1: the run failed.
   int ExitCode() const;
 };
 
-/// Runs OpenAI batch lines, {"custom_id":…,"method":"POST","url":…,"body":{…}}, and writes one line
-/// for each in the order of the input, even if they are computed in another order. Blank lines are
-/// skipped. A line that is not a request gets an error record with its number. Lines are read,
-/// parsed and tokenized on the calling thread, which waits while the responses of earlier lines
-/// take too much room; responses are formed and written on another thread, and flushed whenever the
-/// next one is not ready, but a compressed output once a second at most. `out` has begun. If it
-/// fails, requests that still wait to be computed are cancelled.
-BatchSummary RunBatch(InputFile& in, RecordFile& out, RequestService& service,
-                      const BatchOptions& options);
+/// Runs OpenAI batch lines, {"custom_id":…,"method":"POST","url":…,"body":{…}}, and writes one
+/// record for each in the order of the input, even if they are computed in another order. Blank
+/// lines are skipped. A line that is not a request gets an error record with its number. Lines are
+/// read, parsed and tokenized on the calling thread, which waits while the responses of earlier
+/// lines take too much room; responses are formed and written on another thread. A prompt output
+/// gets its records whenever the next one is not ready; others get them once a second, or when
+/// there are some megabytes. If the output fails, requests that still wait to be computed are
+/// cancelled.
+class Batch {
+ public:
+  /// The arguments outlive the batch.
+  Batch(InputFile& in, BatchOutput& out, RequestService& service, const BatchOptions& options);
+
+  /// Runs the batch to its end. To be called once.
+  BatchSummary Run();
+
+  /// Ends the run early: nothing is computed beyond the pass in flight, and Run returns when all
+  /// records up to the first one that is missing are written. Any thread may call it, before Run as
+  /// well.
+  void Interrupt();
+
+ private:
+  /// Returns whether it came to the end of the input. No further line is read after Stop.
+  bool ReadLines(RunPoint& end);
+
+  InputFile& in_;
+  BatchOutput& out_;
+  RequestService& service_;
+  const BatchOptions options_;
+  /// Shared with the computing thread, which may not have returned from Ready yet when the last
+  /// line is written.
+  const std::shared_ptr<LineWindow> window_;
+};
 
 }  // namespace scorecast::coordinator

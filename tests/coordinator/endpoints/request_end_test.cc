@@ -187,6 +187,25 @@ TEST(RequestEnd, TheEndOfADrainRefusesWhateverIsStuck) {
   server.scheduler.WaitIdle();
 }
 
+TEST(RequestEnd, AStopLetsThePassInFlightEnd) {
+  FakeServer server;
+  server.cluster.Hold();
+  constexpr const char* kOnePass = R"({"query":[1],"items":[[2]],"label_token_ids":[5]})";
+  const auto in_pass = MakeSink();
+  const auto queued = MakeSink();
+  const auto late = MakeSink();
+  Begin(server, "/v1/score", kOnePass, in_pass);
+  Begin(server, "/v1/score", kOnePass, queued);
+  server.service.StopAfterPass();
+  EXPECT_EQ(CodeOf(*queued), 503);
+  Begin(server, "/v1/score", kOnePass, late);
+  EXPECT_EQ(CodeOf(*late), 503);
+  server.cluster.Release();
+  EXPECT_EQ(CodeOf(*in_pass), 200);
+  server.scheduler.WaitIdle();
+  EXPECT_EQ(server.cluster.plans().size(), 1U);
+}
+
 // Deadlines, clients that leave and results come at the same time. Each request ends once (a
 // promise that is set twice throws), and nothing is left.
 TEST(RequestEnd, ComesOnceHoweverManyCausesMeet) {

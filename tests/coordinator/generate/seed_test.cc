@@ -1,7 +1,6 @@
 #include "coordinator/generate/seed.h"
 
 #include <set>
-#include <string>
 
 #include <gtest/gtest.h>
 
@@ -19,13 +18,12 @@ TEST(DrawSeed, DrawsAnotherSeedEachTime) {
   EXPECT_EQ(seeds.size(), 100U);
 }
 
-TEST(DerivedSeed, FollowsFromTheRunsSeedAndTheName) {
+TEST(DerivedSeed, FollowsFromTheRunsSeedAndTheLine) {
   std::set<std::uint64_t> seeds;
   for (const std::uint64_t run : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
-    for (int name = 0; name < 100; ++name) {
-      const std::string text = name == 0 ? "" : std::to_string(name);
-      const std::uint64_t seed = DerivedSeed(run, text);
-      EXPECT_EQ(seed, DerivedSeed(run, text));
+    for (std::uint64_t line = 0; line < 100; ++line) {
+      const std::uint64_t seed = DerivedSeed(run, line);
+      EXPECT_EQ(seed, DerivedSeed(run, line));
       EXPECT_LT(seed, kLimit);
       seeds.insert(seed);
     }

@@ -128,6 +128,35 @@ TEST(Scheduler, AJobWithRowsInFlightIsDroppedAfterTheirPass) {
   EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"long", 32}}));
 }
 
+TEST(Scheduler, NothingIsComputedBeyondThePassInFlight) {
+  SchedulerBench bench(kLimits);
+  bench.cluster.Hold();
+  Pending& in_flight = bench.Score("in flight", {32});
+  Pending& queued = bench.Score("queued", {5, 5});
+  bench.scheduler.StopAfterPass();
+  const proto::Error error = queued.Refusal();
+  EXPECT_EQ(error.code, 503) << "while the pass before it still runs";
+  EXPECT_EQ(error.reason, "draining");
+  EXPECT_EQ(bench.Score("late", {1}).Refusal().reason, "draining");
+  bench.cluster.Release();
+  in_flight.ExpectComputed();
+  bench.scheduler.WaitIdle();
+  EXPECT_EQ(bench.Score("later", {1}).Refusal().reason, "draining");
+  EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"in flight", 32}}));
+}
+
+TEST(Scheduler, AJobThatNeedsMoreThanThePassInFlightEndsWithIt) {
+  SchedulerBench bench(kLimits);
+  bench.cluster.Hold();
+  Pending& long_prompt = bench.Score("long", {70});
+  bench.scheduler.StopAfterPass();
+  EXPECT_FALSE(bench.scheduler.WaitIdleFor(std::chrono::milliseconds(1)));
+  bench.cluster.Release();
+  EXPECT_EQ(long_prompt.Refusal().reason, "draining");
+  bench.scheduler.WaitIdle();
+  EXPECT_THAT(bench.Passes(), ElementsAre(Pass{{"long", 32}}));
+}
+
 TEST(Scheduler, DoneMaySubmit) {
   SchedulerBench bench(kLimits);
   Scheduler& scheduler = bench.scheduler;

@@ -114,6 +114,18 @@ TEST(Rerank, AScoreIsThatOfThePromptAlone) {
   EXPECT_EQ(response.model, "default");
 }
 
+TEST(Rerank, TheIdFollowsFromTheIdentityThatATransportGives) {
+  FakeServer server(Options());
+  RerankRequest request = Request("query", {"a"});
+  EXPECT_NE(ResponseTo(server, request).id, ResponseTo(server, request).id);
+  request.identity = ResponseIdentity{.id_seed = 7, .created = 1};
+  const std::string id = ResponseTo(server, request).id;
+  EXPECT_EQ(id.size(), std::string("rerank-").size() + 32);
+  EXPECT_EQ(id, ResponseTo(server, request).id);
+  request.identity->id_seed = 8;
+  EXPECT_NE(id, ResponseTo(server, request).id);
+}
+
 TEST(Rerank, ADocumentMayStandFirst) {
   FakeServer server(Options(kDocumentFirst));
   const std::vector<std::string> documents = Documents();

@@ -116,7 +116,7 @@ TEST(Batch, RespondsInOpenAisFormat) {
   }
   EXPECT_FALSE(body.contains("token_logprobs"));
   EXPECT_FALSE(body.contains("top_logprobs"));
-  EXPECT_EQ(run.summary.succeeded, 1);
+  EXPECT_EQ(run.summary.end.succeeded, 1);
   EXPECT_EQ(run.summary.ExitCode(), 0);
 }
 
@@ -161,8 +161,8 @@ TEST(Batch, ARefusedRequestIsAResponse) {
   EXPECT_EQ(run.lines[1]["response"]["status_code"], 200);
   EXPECT_EQ(run.lines[2]["response"]["body"]["reason"], "wrong_type");
   EXPECT_EQ(run.lines[3]["response"]["body"]["reason"], "wrong_type");
-  EXPECT_EQ(run.summary.succeeded, 1);
-  EXPECT_EQ(run.summary.refused, 3);
+  EXPECT_EQ(run.summary.end.succeeded, 1);
+  EXPECT_EQ(run.summary.end.refused, 3);
   EXPECT_EQ(run.summary.ExitCode(), 3);
 }
 
@@ -201,8 +201,8 @@ TEST(Batch, ALineThatIsNotARequestIsAnErrorRecordAndTheRunGoesOn) {
   ExpectErrorRecord(run.lines[10], nullptr, 400, "invalid_json", 13);
   EXPECT_EQ(run.lines[11]["custom_id"], "last");
   EXPECT_EQ(run.lines[11]["response"]["status_code"], 200);
-  EXPECT_EQ(run.summary.succeeded, 2);
-  EXPECT_EQ(run.summary.error_records, 10);
+  EXPECT_EQ(run.summary.end.succeeded, 2);
+  EXPECT_EQ(run.summary.end.error_records, 10);
   EXPECT_EQ(run.summary.ExitCode(), 3);
 }
 
@@ -226,11 +226,11 @@ TEST(Batch, ScoresDoNotDependOnTheWindow) {
   const BatchRun wide = RunText(wide_server, input);
   FakeServer narrow_server;
   BatchOptions narrow;
-  narrow.max_lines_in_flight = 1;
+  narrow.window.max_lines = 1;
   const BatchRun alone = RunText(narrow_server, input, narrow);
   FakeServer short_server;
   BatchOptions few_bytes;
-  few_bytes.max_bytes_in_flight = 300;
+  few_bytes.window.max_bytes = 300;
   const BatchRun few = RunText(short_server, input, few_bytes);
   ASSERT_EQ(wide.lines.size(), 60u);
   ASSERT_EQ(alone.lines.size(), 60u);
@@ -271,7 +271,7 @@ TEST(Batch, LinesThatWaitTogetherShareAPass) {
   ReleasingInput releasing(input, server.cluster);
   std::istream in(&releasing);
   std::ostringstream out;
-  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).succeeded, 20);
+  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).end.succeeded, 20);
   server.scheduler.WaitIdle();
   // A line has 5 rows and a pass 64. The first line goes alone; the others have 95 rows.
   EXPECT_EQ(server.cluster.plans().size(), 3u);
@@ -378,9 +378,9 @@ class FormingEndpoint : public Endpoint {
 
 TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
   BatchOptions few_lines;
-  few_lines.max_lines_in_flight = 2;
+  few_lines.window.max_lines = 2;
   BatchOptions few_bytes;  // Room for two of the three lines, which have 61 bytes each.
-  few_bytes.max_bytes_in_flight = 150;
+  few_bytes.window.max_bytes = 150;
   for (const BatchOptions& options : {few_lines, few_bytes}) {
     std::promise<void> third_taken;
     int taken = 0;
@@ -403,7 +403,7 @@ TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
     FakeServer server(FakeServer::MultiItem(), {}, endpoints);
     std::istringstream in(Line("1", "{}") + Line("2", "{}") + Line("3", "{}"));
     std::ostringstream out;
-    EXPECT_EQ(RunBatchOnStreams(in, out, server.service, options).succeeded, 3);
+    EXPECT_EQ(RunBatchOnStreams(in, out, server.service, options).end.succeeded, 3);
     server.scheduler.WaitIdle();
   }
 }
@@ -412,7 +412,7 @@ TEST(Batch, ALineWaitsUntilTheResponsesOfEarlierLinesLeaveRoom) {
   constexpr std::int64_t kBytes = 100'000;
   for (const std::int64_t bound : {kBytes / 2, 5 * kBytes / 2}) {
     BatchOptions options;
-    options.max_response_bytes_in_flight = bound;
+    options.window.max_response_bytes = bound;
     const int fit = bound < kBytes ? 1 : 2;  // A single line always has room.
     std::promise<void> too_early;
     int begun = 0;
@@ -436,7 +436,7 @@ TEST(Batch, ALineWaitsUntilTheResponsesOfEarlierLinesLeaveRoom) {
     FakeServer server(FakeServer::MultiItem(), {}, endpoints);
     const BatchRun run =
         RunText(server, Line("1", "{}") + Line("2", "{}") + Line("3", "{}"), options);
-    EXPECT_EQ(run.summary.succeeded, 3) << "none is refused";
+    EXPECT_EQ(run.summary.end.succeeded, 3) << "none is refused";
     EXPECT_EQ(begun, 3);
   }
 }
@@ -471,14 +471,14 @@ TEST(Batch, ACompletionWithoutASeedHasOneThatFollowsFromTheRunAndTheLine) {
   const auto body = [](const BatchRun& of, std::size_t line) {
     return of.lines.at(line)["response"]["body"];
   };
-  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, "a"));
-  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, "b"));
+  EXPECT_EQ(body(run, 0)["seed"], DerivedSeed(3, 0));
+  EXPECT_EQ(body(run, 1)["seed"], DerivedSeed(3, 1));
   EXPECT_EQ(body(run, 2)["seed"], 7);
   EXPECT_FALSE(body(run, 3).contains("seed")) << "nothing is drawn";
   EXPECT_NE(body(run, 0)["outputs"], body(run, 1)["outputs"]);
-  const BatchRun reversed = RunText(server, chunked("b", sampled) + chunked("a", sampled), options);
-  EXPECT_EQ(body(reversed, 0)["outputs"], body(run, 1)["outputs"]);
-  EXPECT_EQ(body(reversed, 1)["outputs"], body(run, 0)["outputs"]);
+  const BatchRun renamed = RunText(server, chunked("x", sampled) + chunked("x", sampled), options);
+  EXPECT_EQ(body(renamed, 0)["outputs"], body(run, 0)["outputs"]);
+  EXPECT_EQ(body(renamed, 1)["outputs"], body(run, 1)["outputs"]);
 }
 
 TEST(Batch, ALineDoesNotStream) {
@@ -611,8 +611,8 @@ TEST(Batch, AReadErrorFailsTheRunAfterTheLinesThatWereRead) {
   const BatchSummary summary = RunBatchOnStreams(in, out, server.service, {});
   server.scheduler.WaitIdle();
   EXPECT_EQ(summary.ExitCode(), 1);
-  EXPECT_EQ(summary.succeeded, 1);
-  EXPECT_EQ(summary.error_records, 0);
+  EXPECT_EQ(summary.end.succeeded, 1);
+  EXPECT_EQ(summary.end.error_records, 0);
   EXPECT_EQ(summary.failure, "cannot read in: the stream failed");
 }
 
@@ -675,7 +675,7 @@ TEST(Batch, ALineIsWrittenBeforeTheNextIsRead) {
   Responses responses(conversation);
   std::istream in(&conversation);
   std::ostream out(&responses);
-  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).succeeded, 5);
+  EXPECT_EQ(RunBatchOnStreams(in, out, server.service, {}).end.succeeded, 5);
   server.scheduler.WaitIdle();
 }
 

@@ -6,11 +6,15 @@
 #include <memory>
 #include <ostream>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "coordinator/request/server_options.h"
 #include "coordinator/transports/batch/batch.h"
+#include "coordinator/transports/batch/batch_output.h"
+#include "coordinator/transports/batch/files/input_file.h"
+#include "coordinator/transports/batch/files/record_file.h"
 
 namespace scorecast::coordinator {
 
@@ -49,13 +53,45 @@ class StreamSink : public ByteSink {
   std::ostream& out_;
 };
 
+/// Writes records to a file without a state.
+class PlainOutput : public BatchOutput {
+ public:
+  explicit PlainOutput(RecordFile& file) : file_(file) {}
+
+  bool is_prompt() const override { return true; }
+
+  void Write(std::span<const std::string> records, const RunPoint&) override {
+    for (const std::string& record : records) {
+      file_.Write(record);
+    }
+    Flush();
+  }
+  void BeginRecord(const RunPoint&) override {}
+  void WritePart(std::string_view part) override { file_.WritePart(part); }
+  void EndRecord() override {
+    file_.EndRecord();
+    Flush();
+  }
+
+ private:
+  void Flush() {
+    file_.Flush();
+    if (!file_.failure().empty()) {
+      throw std::runtime_error(file_.failure());
+    }
+  }
+
+  RecordFile& file_;
+};
+
 inline BatchSummary RunBatchOnStreams(std::istream& in, std::ostream& out, RequestService& service,
                                       const BatchOptions& options,
                                       std::int64_t max_line_bytes = kDefaultMaxRequestBytes) {
   InputFile input(std::make_unique<StreamSource>(in), "in", max_line_bytes);
   RecordFile records(std::make_unique<StreamSink>(out), "out");
   records.BeginAt(0);
-  return RunBatch(input, records, service, options);
+  PlainOutput output(records);
+  return Batch(input, output, service, options).Run();
 }
 
 }  // namespace scorecast::coordinator

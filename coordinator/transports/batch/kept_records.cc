@@ -1,0 +1,121 @@
+#include "coordinator/transports/batch/kept_records.h"
+
+#include <cerrno>
+#include <limits>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "coordinator/transports/batch/files/compression.h"
+#include "coordinator/transports/batch/files/input_file.h"
+#include "proto/base/error.h"
+#include "proto/base/one_line.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::size_t kLongestPath = 4096;
+constexpr int kOk = 200;
+
+/// The bytes of a file from an offset on.
+class FileTail : public ByteSource {
+ public:
+  FileTail(const std::filesystem::path& path, std::int64_t offset)
+      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), offset_(offset) {
+    if (fd_ < 0) {
+      const int error = errno;
+      throw proto::StartupError("cannot read " + proto::OneLine(path.string(), kLongestPath) +
+                                ": " + std::generic_category().message(error));
+    }
+  }
+  ~FileTail() override { close(fd_); }
+  FileTail(const FileTail&) = delete;
+  FileTail& operator=(const FileTail&) = delete;
+
+  proto::Expected<std::size_t, std::string> Read(std::span<char> to) override {
+    for (;;) {
+      const ssize_t bytes = pread(fd_, to.data(), to.size(), offset_);
+      if (bytes >= 0) {
+        offset_ += bytes;
+        return static_cast<std::size_t>(bytes);
+      }
+      if (errno != EINTR) {
+        return proto::Unexpected(std::generic_category().message(errno));
+      }
+    }
+  }
+
+ private:
+  const int fd_;
+  std::int64_t offset_;
+};
+
+/// Counts a record by its kind. False if the line is none: a crash of the host may leave any bytes.
+bool Count(const std::string& line, KeptRecords& kept) {
+  const nlohmann::json record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || !record.contains("response")) {
+    return false;
+  }
+  const nlohmann::json& response = record["response"];
+  if (!response.is_object()) {
+    ++kept.error_records;
+  } else if (response.contains("status_code") && response["status_code"] == kOk) {
+    ++kept.succeeded;
+  } else {
+    ++kept.refused;
+  }
+  return true;
+}
+
+}  // namespace
+
+KeptRecords FindKeptRecords(const std::filesystem::path& output, const RunState& state) {
+  const std::string name = proto::OneLine(output.string(), kLongestPath);
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(output));
+  if (size < state.output_bytes) {
+    throw proto::StartupError(name + " has " + std::to_string(size) + " bytes, fewer than the " +
+                              std::to_string(state.output_bytes) +
+                              " that were written to it: give --restart to begin anew");
+  }
+  KeptRecords kept{.output_bytes = state.output_bytes,
+                   .succeeded = state.written.succeeded,
+                   .refused = state.written.refused,
+                   .error_records = state.written.error_records};
+  if (size == state.output_bytes) {
+    return kept;
+  }
+  const KeptRecords written = kept;
+  InputFile tail(std::make_unique<FileTail>(output, state.output_bytes), output.string(),
+                 std::numeric_limits<std::int64_t>::max());
+  const bool is_plain = CompressionOfName(output) == Compression::kNone;
+  std::string line;
+  std::int64_t end = 0;
+  bool is_whole = true;
+  while (tail.Next(line) == InputFile::Result::kLine) {
+    // The last line may have no newline.
+    is_whole =
+        tail.offset() == end + static_cast<std::int64_t>(line.size()) + 1 && Count(line, kept);
+    if (!is_whole) {
+      break;
+    }
+    end = tail.offset();
+  }
+  if (is_plain) {
+    kept.output_bytes += end;
+  } else if (is_whole && tail.failure().empty()) {
+    kept.output_bytes = size;
+  } else {
+    kept = written;
+  }
+  if (kept.records() > state.next.records()) {
+    throw proto::StartupError(name + " has records that the run in " + name +
+                              ".state did not write: give --restart to begin anew");
+  }
+  return kept;
+}
+
+}  // namespace scorecast::coordinator

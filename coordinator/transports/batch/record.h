@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/response_sink.h"
+#include "coordinator/json/json_text.h"
+#include "coordinator/json/json_writer.h"
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+
+/// One line of output, and its kind for the summary.
+struct Record {
+  using Write = std::function<void(JsonWriter&)>;
+
+  enum class Kind {
+    kSucceeded,
+    kRefused,
+    kErrorRecord,
+    kNone,  ///< There is no record, because the server could not compute the line now.
+  };
+  Kind kind = Kind::kSucceeded;
+  Write write;                        ///< Writes it a part at a time. Empty if there is none.
+  std::optional<proto::Error> error;  ///< Why there is none.
+};
+
+/// Forms a record. Takes time.
+using FinishRecord = std::function<Record()>;
+
+/// The record of a line that is not a request.
+Record ErrorRecord(OrderedJson custom_id, const proto::Error& error, std::int64_t line_number);
+
+/// Forms the response of a line, and its record. A refusal that says nothing about the request but
+/// only that the server is full or ends (429, 499, 503) gives no record.
+Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
+                      const DeferredResponse& deferred);
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "coordinator/transports/batch/run_state.h"
+#include "launcher/engine.h"
+#include "launcher/engine_flags.h"
+
+namespace scorecast::launcher {
+
+/// What the records of a batch depend on besides its input: the model, the arithmetic, and the
+/// flags that change a response. A run that goes on later must have the same. `engine` may be
+/// without a runner. Throws StartupError if the model's files cannot be read.
+coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& engine);
+
+}  // namespace scorecast::launcher
