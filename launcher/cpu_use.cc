@@ -98,7 +98,7 @@ void LogCpuWarnings(const proto::Communicator& group, const HostResources& mine,
                     .unbound_cpus = 0,
                     .binder = placement.binder,
                     .online_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
-                    .slurm_cpus = mine.slurm_cpus,
+                    .slurm_cpus = mine.slurm_job_cpus,
                     .has_cpus_per_task = placement.has_cpus_per_task};
   for (const std::string& text :
        here.AllGather(ShareText(threads, share.cpus, unbound_cpus, CountNumaNodes(mine.cpus)))) {

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <sstream>
 #include <thread>
 
 #include <sched.h>
 #include <unistd.h>
+
+#include "launcher/launcher_variables.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -68,12 +69,6 @@ std::set<int> ReachableCpus() {
   return cpus;
 }
 
-std::optional<int> SlurmCpus() {
-  const char* text = std::getenv("SLURM_CPUS_ON_NODE");
-  const int cpus = text == nullptr ? 0 : std::atoi(text);
-  return cpus > 0 ? std::optional(cpus) : std::nullopt;
-}
-
 }  // namespace
 
 HostResources DetectHostResources() {
@@ -86,7 +81,8 @@ HostResources DetectHostResources() {
   }
   resources.host_cpus = ReachableCpus();
   resources.host_cpus.insert(resources.cpus.begin(), resources.cpus.end());
-  resources.slurm_cpus = SlurmCpus();
+  resources.slurm_cpus = SlurmStepCpus(ProcessEnvironment());
+  resources.slurm_job_cpus = SlurmJobCpus(ProcessEnvironment());
   resources.memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   resources.limits = ReadControlGroupLimits();
   return resources;
@@ -94,6 +90,7 @@ HostResources DetectHostResources() {
 
 HostResources Unbound(HostResources resources) {
   resources.cpus = resources.host_cpus;
+  resources.slurm_cpus = resources.slurm_job_cpus;
   return resources;
 }
 

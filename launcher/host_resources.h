@@ -17,8 +17,9 @@ struct HostResources {
   std::set<int> cpus;  ///< Numbers of the CPUs that the process may run on.
   /// Those that it could be bound to: the host's, or those of the cpuset that holds it.
   std::set<int> host_cpus;
-  std::optional<int> slurm_cpus;  ///< CPUs of this host that Slurm gave to this job step.
-  std::int64_t memory = 0;        ///< Bytes of the host.
+  std::optional<int> slurm_cpus;      ///< CPUs of this host that Slurm gave to this job step.
+  std::optional<int> slurm_job_cpus;  ///< Those that it gave to the whole job.
+  std::int64_t memory = 0;            ///< Bytes of the host.
   ControlGroupLimits limits;
 };
 
@@ -40,7 +41,7 @@ struct RankShare {
   MemoryShare memory;
 };
 
-/// The same, if no launcher had bound the process to CPUs.
+/// What the process could use, if no launcher had bound it or given it a part of the job's CPUs.
 HostResources Unbound(HostResources resources);
 
 /// Names of everything that ranks can share: CPUs and control groups.

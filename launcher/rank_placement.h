@@ -1,13 +1,9 @@
 #pragma once
 
-#include <functional>
-
 #include "launcher/host_resources.h"
+#include "launcher/launcher_variables.h"
 
 namespace scorecast::launcher {
-
-/// A variable of the environment; null if it is not set.
-using Environment = std::function<const char*(const char* name)>;
 
 /// Who chose the CPUs that a rank may run on.
 enum class Binder {

@@ -44,18 +44,21 @@ job_state() {
 }
 ended() { [[ $(job_state) =~ ^(COMPLETED|FAILED|CANCELLED|NODE_FAIL|TIMEOUT) ]]; }
 
-# wait_requeue TIMES: waits until the job was queued again so often, and lets it start at once. Slurm would
-# wait for two minutes.
-wait_requeue() {
-  eventually requeued "$1"
-  local host
-  for host in h1 h2 h3 h4; do
-    eventually no_steps_on "$host"
-  done
-  eventually scontrol update JobId="$job" StartTime=now
+# wait_requeue TIMES: waits until the job was queued again so often, and has started again. Slurm would wait
+# for two minutes, in which its processes end.
+wait_requeue() { eventually started_again "$1"; }
+started_again() {
+  local state host
+  state=$(job_state)
+  [[ $state == *" $1" && $state != COMPLETING* ]] || return
+  if [[ $state == PENDING* ]]; then
+    for host in h1 h2 h3 h4; do
+      ! on "$host" pgrep -f "^slurmstepd: \\[$job\\." || return
+    done
+    scontrol update JobId="$job" StartTime=now
+    return 1
+  fi
 }
-no_steps_on() { ! on "$1" pgrep -f "^slurmstepd: \\[$job\\."; }
-requeued() { [[ $(job_state) == "PENDING "*" $1" ]]; }
 
 # expect_end STATE EXIT_CODE REQUEUES LAST_LINE: waits for the job's end, compares, and expects that none of
 # its processes is left. LAST_LINE is a regular expression for the end of the last line of its output.
@@ -112,9 +115,6 @@ expect_kept() {
   lines=$(wc -l < "$1")
   cmp -s <(head -n "$lines" "$1") <(head -n "$lines" "$2") || fail "records of $2 have changed"
 }
-
-# loaded_times N: the ranks of the batch have loaded the model so often.
-loaded_times() { [[ $(grep -c ' of weights a rank read ' "$job.out") -ge $1 ]]; }
 
 # scores FILE: prints the scores of a response.
 scores() { grep -o '"scores":[^a-z]*' "$1"; }
@@ -199,13 +199,12 @@ leftovers() {
 
 # batch: a rank is killed again and again: the requeues are limited
 limited_requeues() {
-  local kill
   MAX_REQUEUES=1 submit batch --nodelist=h1,h2 -- "$model" long.jsonl killed.out.jsonl
-  for kill in 1 2; do
-    eventually loaded_times $kill
-    kill_ranks h2
-    test $kill = 2 || wait_requeue 1
-  done
+  stop_rank h2 killed.out.jsonl 20
+  kill_ranks h2
+  wait_requeue 1
+  stop_rank h2 killed.out.jsonl $(($(wc -l < killed.out.jsonl) + 20))
+  kill_ranks h2
   expect_end FAILED '[0-9]*' 1 'failed: exit code [0-9]*; it was queued again once, and MAX_REQUEUES is 1'
   expect_line 'interrupted: exit code [0-9]*; requeue 1 of 1$'
 }

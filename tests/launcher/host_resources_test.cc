@@ -111,7 +111,8 @@ TEST(DivideResources, Unbound) {
   bound.host_cpus = OnCpus(0, 64).cpus;
   EXPECT_EQ(ThreadsOf({bound, bound}), (std::vector{1, 1}));
   EXPECT_EQ(ThreadsOf({Unbound(bound), Unbound(bound)}), (std::vector{32, 32}));
-  bound.slurm_cpus = 6;
+  bound.slurm_cpus = 1;
+  bound.slurm_job_cpus = 6;
   EXPECT_EQ(ThreadsOf({Unbound(bound), Unbound(bound)}), (std::vector{3, 3}));
   EXPECT_EQ(Divide({Unbound(bound)})[0].threads_reason, "6 CPUs of the Slurm job");
   EXPECT_DOUBLE_EQ(Divide({bound, bound, bound, bound})[0].cpus, 0.25);

@@ -3,6 +3,7 @@
 #include "launcher/rank_placement.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -10,11 +11,15 @@
 namespace scorecast::launcher {
 namespace {
 
-RankPlacement Read(const std::map<std::string, std::string>& variables) {
-  return ReadRankPlacement([&](const char* name) -> const char* {
+Environment Of(const std::map<std::string, std::string>& variables) {
+  return [variables](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
-  });
+  };
+}
+
+RankPlacement Read(const std::map<std::string, std::string>& variables) {
+  return ReadRankPlacement(Of(variables));
 }
 
 TEST(RankPlacement, Alone) {
@@ -67,6 +72,22 @@ TEST(RankPlacement, VariablesThatAreNotAsExpected) {
   EXPECT_EQ(RanksOnNode("4(x2),3", "one"), 1);
   EXPECT_EQ(
       Read({{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "0"}}).ranks_on_host, 1);
+}
+
+// As seen in steps of Slurm 22.05, and under mpirun in a job of it.
+TEST(SlurmCpus, OfStepAndJob) {
+  const std::map<std::string, std::string> exact = {
+      {"SLURM_CPUS_ON_NODE", "1"}, {"SLURM_JOB_CPUS_PER_NODE", "2(x2),8"}, {"SLURM_NODEID", "2"}};
+  EXPECT_EQ(SlurmStepCpus(Of(exact)), 1);
+  EXPECT_EQ(SlurmJobCpus(Of(exact)), 8);
+  auto by_mpirun = exact;
+  by_mpirun["OMPI_COMM_WORLD_SIZE"] = "2";
+  EXPECT_EQ(SlurmJobCpus(Of(by_mpirun)), 1);
+  const std::map<std::string, std::string> whole = {{"SLURM_CPUS_ON_NODE", "2"}};
+  EXPECT_EQ(SlurmJobCpus(Of(whole)), 2);
+  EXPECT_EQ(SlurmStepCpus(Of({})), std::nullopt);
+  EXPECT_EQ(SlurmJobCpus(Of({})), std::nullopt);
+  EXPECT_EQ(SlurmStepCpus(Of({{"SLURM_CPUS_ON_NODE", "0"}})), std::nullopt);
 }
 
 /// A host of some CPUs, the first `allowed` of which the rank may run on.
