@@ -20,7 +20,7 @@ namespace {
 
 /// How long the records of an output that is not prompt may wait, and how many bytes of them. Each
 /// flush takes some milliseconds, and ends a part of a file that is compressed by itself.
-constexpr auto kFlushInterval = std::chrono::seconds(1);
+constexpr auto kFlushInterval = std::chrono::milliseconds(250);
 constexpr std::size_t kFlushBytes = std::size_t{4} << 20;
 /// A longer record is not held, but written in parts.
 constexpr std::size_t kLongRecordBytes = std::size_t{4} << 20;

@@ -57,9 +57,9 @@ struct BatchSummary {
 /// lines are skipped. A line that is not a request gets an error record with its number. Lines are
 /// read, parsed and tokenized on the calling thread, which waits while the responses of earlier
 /// lines take too much room; responses are formed and written on another thread. A prompt output
-/// gets its records whenever the next one is not ready; others get them once a second, or when
-/// there are some megabytes. If the output fails, requests that still wait to be computed are
-/// cancelled.
+/// gets its records whenever the next one is not ready; others get them a few times a
+/// second, or when there are some megabytes. If the output fails, requests that still wait to be
+/// computed are cancelled.
 class Batch {
  public:
   /// The arguments outlive the batch.

@@ -54,16 +54,73 @@ class FileTail : public ByteSource {
   std::int64_t offset_;
 };
 
-/// Counts a record by its kind. False if the line is none: a crash of the host may leave any bytes.
-bool Count(const std::string& line, KeptRecords& kept) {
-  const nlohmann::json record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!record.is_object() || !record.contains("response")) {
+/// Finds out what kind of record a text is, without building its values: a record may be long.
+class RecordScanner : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  /// Whether the record has a response. An error record has none.
+  bool has_response() const { return has_response_; }
+  std::int64_t status_code() const { return status_code_; }
+  bool has_response_field() const { return has_response_field_; }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (depth_ == 2 && in_response_ && key_ == "status_code") {
+      status_code_ = static_cast<std::int64_t>(value);
+    }
+    return true;
+  }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override {
+    has_response_ = has_response_ || (depth_ == 1 && in_response_);
+    ++depth_;
+    return true;
+  }
+  bool key(string_t& key) override {
+    key_ = key;
+    if (depth_ == 1) {
+      in_response_ = key == "response";
+      has_response_field_ = has_response_field_ || in_response_;
+    }
+    return true;
+  }
+  bool end_object() override {
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    ++depth_;
+    return true;
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
     return false;
   }
-  const nlohmann::json& response = record["response"];
-  if (!response.is_object()) {
+
+ private:
+  int depth_ = 0;
+  std::string key_;
+  bool in_response_ = false;
+  bool has_response_field_ = false;
+  bool has_response_ = false;
+  std::int64_t status_code_ = 0;
+};
+
+/// Counts a record by its kind. False if the line is none: a crash of the host may leave any bytes.
+bool Count(const std::string& line, KeptRecords& kept) {
+  RecordScanner record;
+  if (!nlohmann::json::sax_parse(line, &record) || !record.has_response_field()) {
+    return false;
+  }
+  if (!record.has_response()) {
     ++kept.error_records;
-  } else if (response.contains("status_code") && response["status_code"] == kOk) {
+  } else if (record.status_code() == kOk) {
     ++kept.succeeded;
   } else {
     ++kept.refused;

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,10 +32,15 @@ bool TryLock(int fd, const std::filesystem::path& path) {
   if (fcntl(fd, F_OFD_SETLK, &whole) == 0) {
     return true;
   }
-  if (errno != EAGAIN && errno != EACCES) {
-    Fail(path, errno);
+  if (errno == EAGAIN || errno == EACCES) {
+    return false;
   }
-  return false;
+  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL) {
+    spdlog::warn("the file system of {} has no locks: nothing keeps a second run away",
+                 proto::OneLine(path.string(), kLongestPath));
+    return true;
+  }
+  Fail(path, errno);
 }
 
 /// Whether the path still names the open file. The last holder may have removed it meanwhile.

@@ -8,7 +8,8 @@ namespace scorecast::coordinator {
 /// with the process that holds it, however that ends. The file is removed with the lock.
 class OutputLock {
  public:
-  /// Throws StartupError if another process holds the lock, or if there can be none.
+  /// Throws StartupError if another process holds the lock, or if the file cannot be made. A file
+  /// system may have no locks; then a warning says so.
   explicit OutputLock(const std::filesystem::path& output);
   ~OutputLock();
   OutputLock(const OutputLock&) = delete;

@@ -35,8 +35,12 @@ void Write(const std::filesystem::path& path, const std::string& bytes) {
 
 /// The record of a line: its number among those that are not blank.
 std::string Record(std::int64_t number) {
+  if (number % 5 == 4) {
+    return R"({"custom_id":null,"response":null,"error":{"code":400,"response":{}}})";
+  }
   return R"({"custom_id":")" + std::to_string(number) + R"(","response":{"status_code":)" +
-         (number % 4 == 3 ? "400" : "200") + R"(,"body":{}},"error":null})";
+         (number % 4 == 3 ? "400" : "200") +
+         R"(,"body":{"status_code":7,"list":[{"status_code":200},1.5,-1,true]}},"error":null})";
 }
 
 class RunFilesTest : public ::testing::TestWithParam<const char*> {
@@ -73,7 +77,9 @@ class RunFilesTest : public ::testing::TestWithParam<const char*> {
       EXPECT_EQ(line, "line " + std::to_string(lines.number()));
       lines.MoveHere(end);
       records.push_back(Record(lines.number()));
-      ++(lines.number() % 4 == 3 ? end.refused : end.succeeded);
+      ++(lines.number() % 5 == 4   ? end.error_records
+         : lines.number() % 4 == 3 ? end.refused
+                                   : end.succeeded);
     }
     files.Write(records, end);
   }
@@ -176,6 +182,8 @@ TEST_P(RunFilesTest, ARunGoesOnWhereverItsProcessWasKilled) {
           is_plain ? std::ranges::count(three.substr(two.size(), size - two.size()), '\n')
                    : (size == three.size() ? 2 : 0);
       EXPECT_EQ(files.begin().records(), 4 + in_flush);
+      EXPECT_EQ(files.begin().refused, 1);
+      EXPECT_EQ(files.begin().error_records, in_flush > 0 ? 1 : 0);
       EXPECT_EQ(Read(options.output).size(), size) << "nothing is changed yet";
       files.Begin();
       EXPECT_TRUE(three.starts_with(Read(options.output)));
@@ -307,7 +315,7 @@ TEST_P(RunFilesTest, BytesOfACrashedHostAreCut) {
   options.restart = false;
   std::string bytes = Read(options.output);
   // The size was on the disk, but not all the bytes.
-  std::fill(bytes.end() - 30, bytes.end(), '\0');
+  std::fill(bytes.end() - 20, bytes.end(), '\0');
   Write(options.output, bytes);
   Complete();
   ExpectWhole();

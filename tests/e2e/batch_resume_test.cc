@@ -1,0 +1,342 @@
+// Batches that are killed or ended at random moments and go on with the same command. The final
+// file must be that of a run that nothing disturbed, and what was written must never change.
+//
+// SCORECAST_BATCH_KILLS is the number of kills of each output (default 6).
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/transports/batch/files/input_file.h"
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/models.h"
+#include "tests/e2e/process.h"
+#include "tests/e2e/scorecast_program.h"
+
+namespace scorecast::testing {
+namespace {
+
+using coordinator::InputFile;
+using nlohmann::json;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kInterrupted = 75;
+constexpr int kSomeFailed = 3;
+
+int Kills() {
+  const char* kills = std::getenv("SCORECAST_BATCH_KILLS");
+  return kills == nullptr ? 6 : std::atoi(kills);
+}
+
+/// Requests of several kinds, some of them with long responses or sampled without a seed, and some
+/// lines that get errors. No custom_id tells them apart.
+std::string Requests(int count) {
+  std::string input;
+  for (int i = 0; i < count; ++i) {
+    const std::string text = "The number " + std::to_string(i) + " is";
+    switch (i % 7) {
+      case 0:
+        input += RequestLine("same", {"/v1/score",
+                                      {{"query", text},
+                                       {"items", {" one", " two", " three"}},
+                                       {"labels", {" yes", " no"}},
+                                       {"top_logprobs", 50}}});
+        break;
+      case 1:
+        input += RequestLine(
+            "same",
+            {"/v1/chunked", {{"prompt", text}, {"max_new_tokens", 6}, {"temperature", 1.5}}});
+        break;
+      case 2:
+        input += RequestLine(
+            "same", {"/v1/rerank", {{"query", text}, {"documents", {"one", "two", text}}}});
+        break;
+      case 3:
+        input += RequestLine("same", {"/score", {{"text_1", text}, {"text_2", {"one", "two"}}}});
+        break;
+      case 4:
+        input += "nonsense " + std::to_string(i) + "\n \n";
+        break;
+      default:
+        input += RequestLine("same", {"/v1/score",
+                                      {{"query", text},
+                                       {"items", {" one"}},
+                                       {"labels", {i % 7 == 5 ? " yes" : "not one token"}}}});
+    }
+  }
+  return input;
+}
+
+/// A directory with an input.
+struct Job {
+  Job(int lines, std::string output_name, int job_ranks)
+      : output(dir / std::move(output_name)), ranks(job_ranks) {
+    WriteFile(dir / "in.jsonl", Requests(lines));
+  }
+
+  Command CommandLine(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {
+        "batch",
+        "--model",
+        DemoModelDirectory(),
+        "--rerank-template",
+        DemoModelDirectory().parent_path() / "rerank_template.txt",
+        "--input",
+        dir / "in.jsonl",
+        "--output",
+        output,
+        "--seed",
+        "11"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return ScorecastCommand(arguments, ranks);
+  }
+
+  /// The records as they are in the file. A file that is cut off has those before.
+  std::vector<std::string> Records() const {
+    std::vector<std::string> records;
+    InputFile file(output, std::int64_t{1} << 30);
+    std::string line;
+    while (file.Next(line) == InputFile::Result::kLine) {
+      records.push_back(line);
+    }
+    return records;
+  }
+
+  std::vector<std::string> StableRecords() const {
+    BatchRun run;
+    run.lines = Records();
+    return run.Stable();
+  }
+
+  /// What must never change: what the state says is written and, in a plain file, whole lines.
+  std::string Fixed() const {
+    if (!std::filesystem::exists(StatePath())) {
+      return "";
+    }
+    const std::string bytes = ReadFile(output);
+    auto size = json::parse(ReadFile(StatePath())).at("output_bytes").get<std::size_t>();
+    EXPECT_LE(size, bytes.size());
+    if (output.extension() == ".jsonl") {
+      size = std::max(size, bytes.rfind('\n') + 1);
+    }
+    return bytes.substr(0, size);
+  }
+
+  std::filesystem::path StatePath() const { return output.string() + ".state"; }
+
+  const std::filesystem::path dir = NewDirectory();
+  const std::filesystem::path output;
+  const int ranks;
+};
+
+/// Ends a run in one of the ways in which runs are ended.
+void Disturb(pid_t pid, int ranks, std::mt19937& random) {
+  std::vector<pid_t> targets = {pid};
+  if (ranks > 0) {
+    for (const pid_t descendant : DescendantsOf(pid)) {
+      if (ProgramOf(descendant) == "scorecast") {
+        targets.push_back(descendant);
+      }
+    }
+  }
+  switch (random() % 5) {
+    case 0:
+      kill(pid, SIGTERM);
+      break;
+    case 1:
+      kill(pid, SIGUSR1);
+      break;
+    default:
+      kill(targets[random() % targets.size()], SIGKILL);
+  }
+}
+
+struct Shape {
+  std::string output;
+  int ranks = 0;
+};
+
+class BatchKills : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(BatchKills, TheFinalFileIsThatOfAnUndisturbedRun) {
+  constexpr int kLines = 1500;
+  const Shape shape = GetParam();
+  Job undisturbed(kLines, shape.output, shape.ranks);
+  const ProcessResult whole = testing::Run(undisturbed.CommandLine());
+  ASSERT_EQ(whole.exit_code, kSomeFailed) << whole.err;
+  const std::vector<std::string> expected = undisturbed.StableRecords();
+  ASSERT_EQ(expected.size(), std::size_t{kLines});
+
+  std::mt19937 random(static_cast<unsigned>(shape.output.size() * 31 + shape.ranks));
+  int kills = 0;
+  int resumed = 0;
+  while (kills < Kills()) {
+    const Job job(kLines, shape.output, shape.ranks);
+    std::filesystem::copy_file(undisturbed.dir / "in.jsonl", job.dir / "in.jsonl",
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::last_write_time(
+        job.dir / "in.jsonl", std::filesystem::last_write_time(undisturbed.dir / "in.jsonl"));
+    std::string fixed;
+    for (bool is_done = false; !is_done;) {
+      Process process(job.CommandLine());
+      if (kills < Kills()) {
+        std::this_thread::sleep_for(milliseconds(random() % 2500));
+        Disturb(process.pid(), shape.ranks, random);
+      }
+      const ProcessResult result = process.Wait();
+      ASSERT_FALSE(result.timed_out) << result.err;
+      if (result.err.find(" is being written by ") != std::string::npos) {
+        // The ranks of a killed mpirun take a moment to end.
+        std::this_thread::sleep_for(milliseconds(100));
+        continue;
+      }
+      EXPECT_THAT(result.err, Not(HasSubstr("--restart")))
+          << "what a kill leaves can be gone on with";
+      // mpirun that gets SIGTERM exits with 1, whatever its ranks exit with.
+      ASSERT_TRUE(result.exit_code != 1 || shape.ranks > 0) << result.err;
+      is_done = result.exit_code == kSomeFailed;
+      kills += is_done ? 0 : 1;
+      resumed += result.err.find("going on behind record") != std::string::npos ? 1 : 0;
+      if (std::filesystem::exists(job.output)) {
+        ASSERT_TRUE(ReadFile(job.output).starts_with(fixed)) << "what was written stays";
+        fixed = job.Fixed();
+      }
+    }
+    EXPECT_EQ(job.StableRecords(), expected);
+    EXPECT_FALSE(std::filesystem::exists(job.output.string() + ".lock"));
+  }
+  EXPECT_GT(resumed, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(, BatchKills,
+                         ::testing::Values(Shape{"out.jsonl", 0}, Shape{"out.jsonl.gz", 0},
+                                           Shape{"out.jsonl.zst", 2}, Shape{"out.jsonl", 2}),
+                         [](const auto& of) {
+                           const std::string kind =
+                               std::filesystem::path(of.param.output).extension().string();
+                           return kind.substr(1) + std::to_string(of.param.ranks);
+                         });
+
+/// Waits until the run has written something.
+void AwaitRecords(const Job& job) {
+  ASSERT_TRUE(Eventually([&] {
+    return std::filesystem::exists(job.output) && std::filesystem::file_size(job.output) > 0;
+  }));
+}
+
+TEST(BatchSignals, ARunEndsWith75AndGoesOn) {
+  for (const int ranks : {0, 2}) {
+    for (const int signal : {SIGUSR1, SIGTERM, SIGINT}) {
+      if (ranks > 0 && signal != SIGUSR1) {
+        continue;  // mpirun kills the ranks after these.
+      }
+      SCOPED_TRACE(std::to_string(ranks) + " ranks, " + strsignal(signal));
+      const Job job(4000, "out.jsonl", ranks);
+      Process process(job.CommandLine());
+      AwaitRecords(job);
+      kill(process.pid(), signal);
+      const ProcessResult result = process.Wait();
+      EXPECT_EQ(result.exit_code, kInterrupted) << result.err;
+      EXPECT_THAT(result.err, HasSubstr("ending after the pass in flight"));
+      EXPECT_THAT(result.err, HasSubstr(": the same command goes on"));
+      const std::size_t records = job.Records().size();
+      EXPECT_LT(records, 4000U);
+      const ProcessResult rest = testing::Run(job.CommandLine());
+      EXPECT_EQ(rest.exit_code, kSomeFailed) << rest.err;
+      EXPECT_THAT(rest.err, HasSubstr("going on behind record " + std::to_string(records) + " of"));
+      EXPECT_EQ(job.Records().size(), 4000U);
+    }
+  }
+}
+
+TEST(BatchSignals, AnInputThatWaitsIsLeft) {
+  Process process(ScorecastCommand(
+      {"batch", "--model", DemoModelDirectory(), "--input", "-", "--output", "-"}));
+  process.Send(ScoreLine("a", {{"query", "a"}, {"items", {"b"}}, {"labels", {" yes"}}}));
+  EXPECT_THAT(process.ReadLine(), HasSubstr(R"({"custom_id":"a")"));
+  kill(process.pid(), SIGTERM);
+  // Wait would close the input.
+  EXPECT_TRUE(Eventually([&] { return !IsRunning(process.pid()); }));
+  const ProcessResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, kInterrupted);
+  EXPECT_THAT(result.err, HasSubstr("this run cannot go on if it is ended early, because its "));
+  EXPECT_THAT(result.err, Not(HasSubstr("the same command goes on")));
+}
+
+TEST(BatchRuns, AnOutputHasOneWriter) {
+  const Job job(4000, "out.jsonl", 0);
+  Process first(job.CommandLine());
+  AwaitRecords(job);
+  const ProcessResult second = testing::Run(job.CommandLine());
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.err, HasSubstr("is being written by process " + std::to_string(first.pid())));
+  kill(first.pid(), SIGKILL);
+  first.Wait();
+  EXPECT_EQ(testing::Run(job.CommandLine()).exit_code, kSomeFailed);
+  EXPECT_EQ(job.Records().size(), 4000U);
+}
+
+TEST(BatchRuns, OtherSettingsAreRefusedAndThreadsAreFree) {
+  const Job job(50, "out.jsonl", 0);
+  EXPECT_EQ(testing::Run(job.CommandLine()).exit_code, kSomeFailed);
+  const std::string before = ReadFile(job.output);
+  for (const auto& [flag, value, line] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"--dtype", "int8", "--dtype was "},
+           {"--kernel", "generic", "--kernel was "},
+           {"--max-items", "7", "--max-items was 128 and is 7"},
+           {"--max-batch-tokens", "100", "--max-batch-tokens was 8192 and is 100"},
+           {"--shard", "0/2", "--shard was 0/1 and is 0/2"}}) {
+    const ProcessResult result = testing::Run(job.CommandLine({flag, value}));
+    EXPECT_EQ(result.exit_code, 1) << flag;
+    EXPECT_EQ(LinesOf(result.err).size(), 1U) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(line));
+  }
+  EXPECT_EQ(ReadFile(job.output), before);
+  EXPECT_EQ(testing::Run(job.CommandLine({"--threads", "2", "--kv-cache-mb", "0", "--log-level",
+                                          "debug", "--rank-timeout", "20"}))
+                .exit_code,
+            kSomeFailed);
+  EXPECT_EQ(ReadFile(job.output), before);
+}
+
+TEST(BatchRuns, SharesTogetherAreTheWhole) {
+  Job whole(40, "out.jsonl", 0);
+  EXPECT_EQ(testing::Run(whole.CommandLine()).exit_code, kSomeFailed);
+  std::vector<std::vector<std::string>> shares;
+  for (int i = 0; i < 3; ++i) {
+    Job share(40, "out.jsonl", 0);
+    std::filesystem::last_write_time(share.dir / "in.jsonl",
+                                     std::filesystem::last_write_time(whole.dir / "in.jsonl"));
+    const std::string text = std::to_string(i) + "/3";
+    EXPECT_EQ(testing::Run(share.CommandLine({"--shard", text})).exit_code, kSomeFailed);
+    shares.push_back(share.StableRecords());
+  }
+  const std::vector<std::string> expected = whole.StableRecords();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_LT(i / 3, shares[i % 3].size());
+    EXPECT_EQ(shares[i % 3][i / 3], expected[i]);
+  }
+  for (const char* bad : {"3/3", "-1/3", "1", "a/b", "0/0", "1/2/3", ""}) {
+    const ProcessResult refused = testing::Run(whole.CommandLine({"--shard", bad}));
+    EXPECT_EQ(refused.exit_code, 1) << bad;
+    EXPECT_THAT(refused.err, HasSubstr("--shard")) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace scorecast::testing
