@@ -1,6 +1,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,17 +14,20 @@
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/transports/batch/batch.h"
+#include "coordinator/transports/batch/batch_progress.h"
 #include "coordinator/transports/batch/run_files.h"
 #include "launcher/build_id.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
 #include "launcher/end_signals.h"
 #include "launcher/engine.h"
+#include "launcher/progress_log.h"
 #include "launcher/run_settings.h"
 #include "launcher/status_log.h"
 #include "launcher/stuck_ranks.h"
 #include "proto/base/error.h"
 #include "proto/mpi/communicator.h"
+#include "proto/plan/cluster_status.h"
 #include "shard/worker/queued_cluster.h"
 
 namespace scorecast::launcher {
@@ -83,10 +87,13 @@ void LogEnd(const BatchFlags& flags, const RunFiles& files, const BatchSummary& 
 }
 
 BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
-                      coordinator::RequestService& service) {
+                      coordinator::RequestService& service,
+                      const std::function<proto::ClusterStatus()>& cluster_status) {
   LogBegin(flags, files);
   files.Begin();
+  coordinator::BatchProgress progress;
   coordinator::BatchOptions options;
+  options.progress = &progress;
   options.seed = files.seed();
   options.created = files.created();
   options.share = flags.share;
@@ -98,7 +105,12 @@ BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
     spdlog::info("{}: ending after the pass in flight", strsignal(signal));
     batch.Interrupt();
   });
-  const BatchSummary summary = batch.Run();
+  BatchSummary summary;
+  {
+    const ProgressLog progress_log(progress, files.input().position(), files.input().size(),
+                                   cluster_status);
+    summary = batch.Run();
+  }
   EndSignals::Get().Handle([](int received, int) { EndAtSecond(received); });
   if (summary.failure.empty()) {
     if (summary.is_interrupted) {
@@ -120,7 +132,7 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, RunFiles& files) {
   std::exception_ptr fault;
   std::thread requests([&] {
     try {
-      summary = RunLines(flags, files, service);
+      summary = RunLines(flags, files, service, [&cluster] { return cluster.Status(); });
     } catch (...) {
       fault = std::current_exception();
     }

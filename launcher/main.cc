@@ -20,6 +20,7 @@
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
 #include "launcher/engine_flags.h"
+#include "launcher/log_pattern.h"
 #include "launcher/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "proto/base/error.h"
@@ -262,7 +263,7 @@ std::vector<std::string> TakeCommand(int& argc, char** argv) {
 
 void StartLogging(const std::string& level) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("scorecast"));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  spdlog::set_pattern(scorecast::launcher::kLogPattern);
   spdlog::set_level(spdlog::level::from_str(level));
 }
 

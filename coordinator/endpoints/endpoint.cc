@@ -6,6 +6,16 @@
 
 namespace scorecast::coordinator {
 
+OrderedJson EndpointResponse::ToJson() const {
+  std::string text;
+  JsonWriter writer([&](std::string_view piece) { text += piece; });
+  WriteJson(writer);
+  writer.Finish();
+  return OrderedJson::parse(text);
+}
+
+void EndpointResponse::WriteJson(JsonWriter& writer) const { writer.Value(ToJson()); }
+
 void EndpointResponse::ToMessage(v1::Response& /*message*/) const {
   proto::Check(false, "an endpoint that has a message converts its responses");
 }

@@ -16,6 +16,7 @@
 #include "coordinator/generate/completion_generator.h"
 #include "coordinator/json/field_table.h"
 #include "coordinator/json/json_text.h"
+#include "coordinator/json/json_writer.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/request_options.h"
 #include "coordinator/request/values.h"
@@ -35,7 +36,11 @@ namespace scorecast::coordinator {
 struct EndpointResponse {
   virtual ~EndpointResponse() = default;
 
-  virtual OrderedJson ToJson() const = 0;
+  // The response as the endpoint's clients know it. Each of these two calls the other one, so an
+  // endpoint overrides one: WriteJson if its responses can be long, so that they are never
+  // converted as a whole.
+  virtual OrderedJson ToJson() const;
+  virtual void WriteJson(JsonWriter& writer) const;
   /// Sets the endpoint's own field of `message`. Overridden by endpoints that have a message; the
   /// default is a broken invariant.
   virtual void ToMessage(v1::Response& message) const;

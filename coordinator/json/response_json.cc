@@ -22,15 +22,24 @@ OrderedJson TimingsToJson(const Timings& timings) {
   return json;
 }
 
-OrderedJson TopLogprobsToJson(const std::vector<std::vector<TokenLogprob>>& rows) {
-  OrderedJson json = OrderedJson::array();
+void WriteRows(const std::vector<std::vector<double>>& rows, JsonWriter& writer) {
+  writer.BeginList();
+  for (const std::vector<double>& row : rows) {
+    writer.Value(row);
+  }
+  writer.EndList();
+}
+
+void WriteTopLogprobs(const std::vector<std::vector<TokenLogprob>>& rows, JsonWriter& writer) {
+  writer.BeginList();
   for (const std::vector<TokenLogprob>& row : rows) {
-    OrderedJson& json_row = json.emplace_back(OrderedJson::array());
+    OrderedJson json_row = OrderedJson::array();
     for (const auto& [id, logprob] : row) {
       json_row.push_back(OrderedJson::array({id, logprob}));
     }
+    writer.Value(json_row);
   }
-  return json;
+  writer.EndList();
 }
 
 }  // namespace scorecast::coordinator

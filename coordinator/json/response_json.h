@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "coordinator/json/json_text.h"
+#include "coordinator/json/json_writer.h"
 #include "coordinator/request/values.h"
 
 namespace scorecast::coordinator {
@@ -11,7 +12,9 @@ namespace scorecast::coordinator {
 
 OrderedJson UsageToJson(const Usage& usage);
 OrderedJson TimingsToJson(const Timings& timings);
+/// A list of lists, one of which is converted at a time.
+void WriteRows(const std::vector<std::vector<double>>& rows, JsonWriter& writer);
 /// [rows][k] of [id, log-probability].
-OrderedJson TopLogprobsToJson(const std::vector<std::vector<TokenLogprob>>& rows);
+void WriteTopLogprobs(const std::vector<std::vector<TokenLogprob>>& rows, JsonWriter& writer);
 
 }  // namespace scorecast::coordinator

@@ -104,6 +104,7 @@ std::optional<RowScores> ScoresOfRow(const RowLogits& row, const RowReadout& rea
       return std::nullopt;
     }
     if (are_probabilities) {
+      result.scores.reserve(logprobs.size());
       std::transform(logprobs.begin(), logprobs.end(), std::back_inserter(result.scores),
                      [](double logprob) { return std::exp(logprob); });
     }

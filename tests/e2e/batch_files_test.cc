@@ -1,12 +1,17 @@
 // Compressed inputs and outputs of `scorecast batch`.
 
+#include <cstdint>
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "coordinator/transports/batch/files/compressor.h"
 #include "coordinator/transports/batch/files/input_file.h"
@@ -100,6 +105,46 @@ TEST(BatchFiles, AFileMustBeWhatItsNameSays) {
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, HasSubstr("it is no zstd file, although its name says so\n"));
   EXPECT_TRUE(run.lines.empty());
+}
+
+/// The most memory in MiB that a run took, whose output goes nowhere.
+std::int64_t PeakMemory(const std::filesystem::path& model, const std::filesystem::path& input) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl(SCORECAST_PROGRAM, SCORECAST_PROGRAM, "batch", "--model", model.c_str(), "--input",
+          input.c_str(), "--output", "/dev/null", "--log-level", "error", nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  struct rusage usage {};
+  EXPECT_EQ(wait4(pid, &status, 0, &usage), pid);
+  EXPECT_EQ(status, 0);
+  return usage.ru_maxrss / 1024;
+}
+
+TEST(BatchFiles, ALongResponseIsNotInMemoryAsAWhole) {
+  constexpr int kLabels = 100'000;
+  constexpr std::int64_t kItems = 128;
+  const std::filesystem::path dir = NewDirectory();
+  const std::filesystem::path model = MakeModel("", 64, kLabels + 100);
+  std::vector<int> labels(kLabels);
+  std::iota(labels.begin(), labels.end(), 10);
+  const auto body = [&](std::int64_t items) {
+    std::vector<std::vector<int>> texts;
+    for (int i = 0; i < items; ++i) {
+      texts.push_back({i + 5});
+    }
+    return json{{"query", {1}}, {"items", texts}, {"label_token_ids", labels}};
+  };
+  WriteFile(dir / "short.jsonl", ScoreLine("a", body(1)));
+  WriteFile(dir / "long.jsonl", ScoreLine("a", body(kItems)));
+  const std::int64_t more =
+      PeakMemory(model, dir / "long.jsonl") - PeakMemory(model, dir / "short.jsonl");
+  // The rows have 4 bytes a number, those of a pass may be there twice, and the response has 8.
+  // JSON would have 16 as values, and more than 20 as text.
+  constexpr std::int64_t kMiBPerByte = kItems * kLabels >> 20;
+  EXPECT_LT(more, 24 * kMiBPerByte);
+  RecordProperty("MiB", static_cast<int>(more));
 }
 
 }  // namespace

@@ -82,34 +82,40 @@ OrderedJson ChunkedDeltaToJson(std::size_t question, const CompletionDelta& delt
   return json;
 }
 
-OrderedJson ChunkedResponse::ToJson() const {
-  OrderedJson body;
-  body["object"] = "chunked";
+void ChunkedResponse::WriteJson(JsonWriter& writer) const {
+  writer.BeginObject();
+  writer.Member("object", "chunked");
   if (scores) {
-    body["scores"] = *scores;
+    writer.Key("scores");
+    WriteRows(*scores, writer);
   }
   if (outputs) {
-    OrderedJson& json_outputs = body["outputs"] = OrderedJson::array();
+    writer.Key("outputs");
+    writer.BeginList();
     for (const CompletionOutput& output : *outputs) {
-      OrderedJson& json = json_outputs.emplace_back();
-      json["text"] = output.text;
-      json["token_ids"] = output.token_ids;
-      json["finish_reason"] = Name(output.finish_reason);
+      writer.BeginObject();
+      writer.Member("text", output.text);
+      writer.Member("token_ids", output.token_ids);
+      writer.Member("finish_reason", Name(output.finish_reason));
+      writer.EndObject();
     }
+    writer.EndList();
   }
   if (seed) {
-    body["seed"] = *seed;
+    writer.Member("seed", *seed);
   }
-  body["model"] = model;
-  body["usage"] = UsageToJson(usage);
+  writer.Member("model", model);
+  writer.Member("usage", UsageToJson(usage));
   if (token_logprobs) {
-    body["token_logprobs"] = *token_logprobs;
+    writer.Key("token_logprobs");
+    WriteRows(*token_logprobs, writer);
   }
   if (top_logprobs) {
-    body["top_logprobs"] = TopLogprobsToJson(*top_logprobs);
+    writer.Key("top_logprobs");
+    WriteTopLogprobs(*top_logprobs, writer);
   }
-  body["timings"] = TimingsToJson(timings);
-  return body;
+  writer.Member("timings", TimingsToJson(timings));
+  writer.EndObject();
 }
 
 }  // namespace scorecast::coordinator

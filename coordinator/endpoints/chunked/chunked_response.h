@@ -22,7 +22,7 @@ struct ChunkedResponse : EndpointResponse {
   std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [questions][labels]
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [questions][k]
 
-  OrderedJson ToJson() const override;
+  void WriteJson(JsonWriter& writer) const override;
   void ToMessage(v1::Response& message) const override;
 };
 

@@ -20,21 +20,21 @@ using proto::Unexpected;
 namespace {
 
 /// [items][labels], or [items][occurrences][labels] if `occurrences` are given.
-OrderedJson RowsToJson(const std::vector<std::vector<double>>& rows,
-                       const std::optional<std::vector<std::int64_t>>& occurrences) {
+void WriteItems(const std::vector<std::vector<double>>& rows,
+                const std::optional<std::vector<std::int64_t>>& occurrences, JsonWriter& writer) {
   if (!occurrences) {
-    return rows;
+    return WriteRows(rows, writer);
   }
-  OrderedJson items = OrderedJson::array();
+  writer.BeginList();
   auto row = rows.begin();
   for (const std::int64_t count : *occurrences) {
-    OrderedJson item = OrderedJson::array();
+    writer.BeginList();
     for (std::int64_t i = 0; i < count; ++i) {
-      item.push_back(*row++);
+      writer.Value(*row++);
     }
-    items.push_back(std::move(item));
+    writer.EndList();
   }
-  return items;
+  writer.EndList();
 }
 
 }  // namespace
@@ -63,26 +63,29 @@ Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body) {
   return request;
 }
 
-OrderedJson ScoreResponse::ToJson() const {
-  OrderedJson body;
-  body["object"] = "scoring";
-  body["scores"] = RowsToJson(scores, occurrences);
-  body["model"] = model;
-  body["usage"] = UsageToJson(usage);
+void ScoreResponse::WriteJson(JsonWriter& writer) const {
+  writer.BeginObject();
+  writer.Member("object", "scoring");
+  writer.Key("scores");
+  WriteItems(scores, occurrences, writer);
+  writer.Member("model", model);
+  writer.Member("usage", UsageToJson(usage));
   if (token_logprobs) {
-    body["token_logprobs"] = RowsToJson(*token_logprobs, occurrences);
+    writer.Key("token_logprobs");
+    WriteItems(*token_logprobs, occurrences, writer);
   }
   if (query_token_logprobs) {
-    body["query_token_logprobs"] = *query_token_logprobs;
+    writer.Member("query_token_logprobs", *query_token_logprobs);
   }
   if (top_logprobs) {
-    body["top_logprobs"] = TopLogprobsToJson(*top_logprobs);
+    writer.Key("top_logprobs");
+    WriteTopLogprobs(*top_logprobs, writer);
   }
   if (item_first_ignored) {
-    body["item_first_ignored"] = true;
+    writer.Member("item_first_ignored", true);
   }
-  body["timings"] = TimingsToJson(timings);
-  return body;
+  writer.Member("timings", TimingsToJson(timings));
+  writer.EndObject();
 }
 
 }  // namespace scorecast::coordinator

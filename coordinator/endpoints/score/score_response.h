@@ -24,7 +24,7 @@ struct ScoreResponse : EndpointResponse {
   std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [rows][k], best first
   bool item_first_ignored = false;
 
-  OrderedJson ToJson() const override;
+  void WriteJson(JsonWriter& writer) const override;
   void ToMessage(v1::Response& message) const override;
 };
 

@@ -5,6 +5,8 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,6 +22,8 @@ namespace {
 /// flush takes some milliseconds, and ends a part of a file that is compressed by itself.
 constexpr auto kFlushInterval = std::chrono::milliseconds(250);
 constexpr std::size_t kFlushBytes = std::size_t{4} << 20;
+/// A longer record is not held, but written in parts.
+constexpr std::size_t kLongRecordBytes = std::size_t{4} << 20;
 
 /// Writes the window's records until it is closed and empty. After the first one that is missing,
 /// and after the output has failed, lines are taken and dropped, so that nothing is in flight when
@@ -31,6 +35,7 @@ class Writer {
         window_(window),
         service_(service),
         stop_reading_(options.stop_reading),
+        progress_(options.progress),
         formed_(options.begin) {
     summary_.end = options.begin;
   }
@@ -40,6 +45,8 @@ class Writer {
       if (summary_.failure.empty() && !summary_.is_interrupted) {
         Add(*slot);
       }
+      // The line's rows are freed before another line may take their room.
+      slot->finish = nullptr;
       window_.Written();
     }
     Flush();
@@ -67,11 +74,44 @@ class Writer {
         LeaveLines(record.error);
         return;
     }
-    formed_ = end;
-    records_.push_back(std::move(record.text));
-    bytes_ += records_.back().size();
+    AddText(record, end);
+    if (progress_ != nullptr) {
+      progress_->OnRecord(slot.position);
+    }
     if (bytes_ >= kFlushBytes || (!out_.is_prompt() && Clock::now() >= flush_at())) {
       Flush();
+    }
+  }
+
+  /// Forms the record's text. Writes it at once if it is long.
+  void AddText(const Record& record, const RunPoint& end) {
+    std::string text;
+    bool is_long = false;
+    JsonWriter writer([&](std::string_view part) {
+      if (!is_long && text.size() + part.size() > kLongRecordBytes) {
+        is_long = true;
+        Flush();
+        OrFail([&] { out_.BeginRecord(end); });
+        OrFail([&] { out_.WritePart(text); });
+        text = {};
+      }
+      if (is_long) {
+        OrFail([&] { out_.WritePart(part); });
+      } else {
+        text += part;
+      }
+    });
+    record.write(writer);
+    writer.Finish();
+    formed_ = end;
+    if (is_long) {
+      OrFail([&] {
+        out_.EndRecord();
+        summary_.end = end;
+      });
+    } else {
+      bytes_ += text.size();
+      records_.push_back(std::move(text));
     }
   }
 
@@ -103,25 +143,37 @@ class Writer {
   }
 
   void Flush() {
-    if (!records_.empty() && summary_.failure.empty()) {
-      try {
+    if (!records_.empty()) {
+      OrFail([&] {
         out_.Write(records_, formed_);
         summary_.end = formed_;
-      } catch (const std::exception& fault) {
-        summary_.failure = fault.what();
-        service_.Cancel(window_.Cancel());
-        stop_reading_();
-      }
+      });
     }
     records_.clear();
     bytes_ = 0;
     flushed_ = Clock::now();
   }
 
+  /// Calls `write`, unless the output has failed.
+  template <typename Write>
+  void OrFail(const Write& write) {
+    if (!summary_.failure.empty()) {
+      return;
+    }
+    try {
+      write();
+    } catch (const std::exception& fault) {
+      summary_.failure = fault.what();
+      service_.Cancel(window_.Cancel());
+      stop_reading_();
+    }
+  }
+
   BatchOutput& out_;
   LineWindow& window_;
   RequestService& service_;
   const std::function<void()> stop_reading_;
+  BatchProgress* const progress_;
   BatchSummary summary_;
   RunPoint formed_;                   ///< Behind the last one of `records_`.
   std::vector<std::string> records_;  ///< Since the last flush.
@@ -178,7 +230,7 @@ bool Batch::ReadLines(RunPoint& end) {
        result = lines.Next(line)) {
     service_.WaitForRoom();
     lines.MoveHere(end);
-    const auto slot = window_->Open(static_cast<std::int64_t>(line.size()), end);
+    const auto slot = window_->Open(static_cast<std::int64_t>(line.size()), end, in_.position());
     if (slot == nullptr) {
       return false;
     }

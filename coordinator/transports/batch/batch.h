@@ -8,6 +8,7 @@
 
 #include "coordinator/endpoints/request_service.h"
 #include "coordinator/transports/batch/batch_output.h"
+#include "coordinator/transports/batch/batch_progress.h"
 #include "coordinator/transports/batch/files/input_file.h"
 #include "coordinator/transports/batch/line_share.h"
 #include "coordinator/transports/batch/line_window.h"
@@ -33,6 +34,8 @@ struct BatchOptions {
   /// Called when no further line need be read, on any thread and perhaps several times. Should end
   /// an input that waits for bytes.
   std::function<void()> stop_reading = [] {};
+  /// Told of each record; may be null.
+  BatchProgress* progress = nullptr;
 };
 
 struct BatchSummary {

@@ -4,7 +4,8 @@
 
 namespace scorecast::coordinator {
 
-std::shared_ptr<LineWindow::Slot> LineWindow::Open(std::int64_t bytes, const RunPoint& end) {
+std::shared_ptr<LineWindow::Slot> LineWindow::Open(std::int64_t bytes, const RunPoint& end,
+                                                   std::int64_t position) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopped_ || HasRoom(bytes); });
   if (stopped_) {
@@ -13,6 +14,7 @@ std::shared_ptr<LineWindow::Slot> LineWindow::Open(std::int64_t bytes, const Run
   auto slot = std::make_shared<Slot>();
   slot->bytes = bytes;
   slot->end = end;
+  slot->position = position;
   slots_.push_back(slot);
   bytes_ += bytes;
   changed_.notify_all();

@@ -20,7 +20,7 @@ namespace scorecast::coordinator {
 /// Scheduler::WaitForRoom bounds what waits to be computed.
 struct WindowLimits {
   std::size_t max_lines = 1024;
-  std::int64_t max_bytes = std::int64_t{64} << 20;
+  std::int64_t max_bytes = std::int64_t{8} << 20;
   /// Bounds the responses of these lines: see EndpointRequest::ResponseBytesBound.
   std::int64_t max_response_bytes = std::int64_t{256} << 20;
 };
@@ -35,12 +35,13 @@ class LineWindow {
     std::int64_t bytes = 0;
     std::int64_t response_bytes = 0;  ///< Bound on its response.
     RunPoint end;                     ///< The input behind the line. Its counts are not set.
+    std::int64_t position = 0;        ///< See InputFile::position.
     FinishRecord finish;              ///< Set when the line's record can be formed.
     RequestService::Request request;  ///< Null if the line is not a request, or has no request yet.
   };
 
   /// Waits for room for a line. Null if no further line need be read: Stop was called.
-  std::shared_ptr<Slot> Open(std::int64_t bytes, const RunPoint& end);
+  std::shared_ptr<Slot> Open(std::int64_t bytes, const RunPoint& end, std::int64_t position);
 
   /// Waits for room for the response of the line opened last. There is always room if all earlier
   /// lines are written. Returns at once after Stop.

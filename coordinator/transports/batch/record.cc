@@ -1,5 +1,6 @@
 #include "coordinator/transports/batch/record.h"
 
+#include <memory>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -20,22 +21,39 @@ Record ErrorRecord(OrderedJson custom_id, const proto::Error& error, std::int64_
   body["reason"] = error.reason;
   body["message"] = error.message;
   body["line"] = line_number;
-  return {Record::Kind::kErrorRecord, ToJsonText(record), {}};
+  return {Record::Kind::kErrorRecord,
+          [record = std::move(record)](JsonWriter& writer) { writer.Value(record); },
+          {}};
 }
 
 Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
                       const DeferredResponse& deferred) {
-  const auto response = deferred.form();
-  if (!response && IsStateOfServer(response.error().code)) {
-    return {Record::Kind::kNone, {}, response.error()};
+  auto formed = deferred.form();
+  if (!formed && IsStateOfServer(formed.error().code)) {
+    return {Record::Kind::kNone, {}, formed.error()};
   }
-  OrderedJson record;
-  record["custom_id"] = custom_id;
-  OrderedJson& json = record["response"];
-  json["status_code"] = response ? 200 : response.error().code;
-  json["body"] = response ? (*response)->ToJson() : endpoint.ErrorToJson(response.error());
-  record["error"] = nullptr;
-  return {response ? Record::Kind::kSucceeded : Record::Kind::kRefused, ToJsonText(record), {}};
+  const auto kind = formed ? Record::Kind::kSucceeded : Record::Kind::kRefused;
+  // Shared, because what a std::function holds must be copyable.
+  auto response = std::make_shared<decltype(formed)>(std::move(formed));
+  return {kind,
+          [&endpoint, custom_id, response = std::move(response)](JsonWriter& writer) {
+            const bool has_response = response->has_value();
+            writer.BeginObject();
+            writer.Member("custom_id", custom_id);
+            writer.Key("response");
+            writer.BeginObject();
+            writer.Member("status_code", has_response ? 200 : response->error().code);
+            writer.Key("body");
+            if (has_response) {
+              response->value()->WriteJson(writer);
+            } else {
+              writer.Value(endpoint.ErrorToJson(response->error()));
+            }
+            writer.EndObject();
+            writer.Member("error", nullptr);
+            writer.EndObject();
+          },
+          {}};
 }
 
 }  // namespace scorecast::coordinator

@@ -8,12 +8,15 @@
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/response_sink.h"
 #include "coordinator/json/json_text.h"
+#include "coordinator/json/json_writer.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
 /// One line of output, and its kind for the summary.
 struct Record {
+  using Write = std::function<void(JsonWriter&)>;
+
   enum class Kind {
     kSucceeded,
     kRefused,
@@ -21,7 +24,7 @@ struct Record {
     kNone,  ///< There is no record, because the server could not compute the line now.
   };
   Kind kind = Kind::kSucceeded;
-  std::string text;                   ///< JSON without a newline.
+  Write write;                        ///< Writes it a part at a time. Empty if there is none.
   std::optional<proto::Error> error;  ///< Why there is none.
 };
 

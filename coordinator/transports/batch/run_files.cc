@@ -202,6 +202,20 @@ void RunFiles::Write(std::span<const std::string> records, const RunPoint& end) 
   for (const std::string& record : records) {
     records_->Write(record);
   }
+  FlushRecords();
+}
+
+void RunFiles::BeginRecord(const RunPoint& end) {
+  state_.next = end;
+  WriteState();
+}
+
+void RunFiles::EndRecord() {
+  records_->EndRecord();
+  FlushRecords();
+}
+
+void RunFiles::FlushRecords() {
   if (is_regular_output_) {
     records_->Sync();
   } else {
@@ -210,7 +224,7 @@ void RunFiles::Write(std::span<const std::string> records, const RunPoint& end) 
   if (!records_->failure().empty()) {
     throw std::runtime_error(records_->failure());
   }
-  state_.written = end;
+  state_.written = state_.next;
   state_.output_bytes = records_->size();
 }
 

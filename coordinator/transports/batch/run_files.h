@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "coordinator/transports/batch/batch_output.h"
 #include "coordinator/transports/batch/files/input_file.h"
@@ -63,12 +64,17 @@ class RunFiles : public BatchOutput {
 
   bool is_prompt() const override { return !records_->present_bytes().has_value(); }
   void Write(std::span<const std::string> records, const RunPoint& end) override;
+  void BeginRecord(const RunPoint& end) override;
+  void WritePart(std::string_view part) override { records_->WritePart(part); }
+  void EndRecord() override;
 
  private:
   void OpenInput(const RunOptions& options);
   void BeginAnew(const RunOptions& options);
   void GoOn(const RunOptions& options, const RunState& state);
   void WriteState();
+  /// Flushes the records up to `state_.next`.
+  void FlushRecords();
 
   bool is_regular_output_ = false;
   std::filesystem::path output_path_;  ///< Without symbolic links.

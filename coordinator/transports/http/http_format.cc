@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/json/json_text.h"
+#include "coordinator/json/json_writer.h"
 
 namespace scorecast::coordinator {
 
@@ -24,7 +25,10 @@ std::string HttpFormat::Delta(std::size_t output, const CompletionDelta& delta) 
 }
 
 std::string HttpFormat::Response(const EndpointResponse& response) {
-  std::string json = ToJsonText(response.ToJson());
+  std::string json;
+  JsonWriter writer([&](std::string_view piece) { json += piece; });
+  response.WriteJson(writer);
+  writer.Finish();
   return streams_ ? LastEvent(json) : writer_.Whole(200, "application/json", json);
 }
 

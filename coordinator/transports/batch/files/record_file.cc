@@ -40,13 +40,19 @@ void RecordFile::BeginAt(std::int64_t size) {
   size_ = size;
 }
 
-void RecordFile::Write(std::string_view record) {
+void RecordFile::WritePart(std::string_view part) {
   if (!failure_.empty()) {
     return;
   }
-  Append(record);
-  Append("\n");
-  unflushed_bytes_ += static_cast<std::int64_t>(record.size()) + 1;
+  unflushed_bytes_ += static_cast<std::int64_t>(part.size());
+  if (compressor_ != nullptr) {
+    compressor_->Add(part, pending_);
+  } else {
+    pending_ += part;
+  }
+  if (pending_.size() >= kPendingBytes) {
+    WritePending();
+  }
 }
 
 void RecordFile::Flush() {
@@ -78,17 +84,6 @@ void RecordFile::Finish() {
     compressor_->End(pending_);
   }
   Sync();
-}
-
-void RecordFile::Append(std::string_view bytes) {
-  if (compressor_ != nullptr) {
-    compressor_->Add(bytes, pending_);
-  } else {
-    pending_ += bytes;
-  }
-  if (pending_.size() >= kPendingBytes) {
-    WritePending();
-  }
 }
 
 void RecordFile::WritePending() {

@@ -32,9 +32,16 @@ class RecordFile {
   /// cut. Throws std::runtime_error, also if the file has fewer bytes.
   void BeginAt(std::int64_t size);
 
-  /// Appends a record and a newline. Some of its bytes may be written before the next flush.
-  void Write(std::string_view record);
-  /// Writes all records so far.
+  /// Appends a part of a record. Some bytes may be written before the next flush.
+  void WritePart(std::string_view part);
+  /// Ends a record that was appended in parts with a newline.
+  void EndRecord() { WritePart("\n"); }
+  /// Appends a whole record.
+  void Write(std::string_view record) {
+    WritePart(record);
+    EndRecord();
+  }
+  /// Writes all records so far. Not called in the middle of one.
   void Flush();
   /// Flushes, and makes the records survive a crash of the host, as far as the file system can.
   void Sync();
@@ -53,7 +60,6 @@ class RecordFile {
   const std::string& failure() const { return failure_; }
 
  private:
-  void Append(std::string_view bytes);
   void WritePending();
   void Fail(const std::string& why);
 

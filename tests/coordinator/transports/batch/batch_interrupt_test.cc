@@ -10,7 +10,9 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -65,6 +67,14 @@ class Kept : public BatchOutput {
     ends.push_back(end);
   }
 
+  void BeginRecord(const RunPoint& end) override {
+    ++long_records;
+    long_end_ = end;
+  }
+  void WritePart(std::string_view part) override { long_record_ += part; }
+  void EndRecord() override { Write(std::vector{std::exchange(long_record_, {})}, long_end_); }
+
+  int long_records = 0;
   std::int64_t before = 0;  ///< Records of earlier runs.
   std::atomic<int> writes = 0;
   std::vector<std::string> all;
@@ -72,6 +82,8 @@ class Kept : public BatchOutput {
 
  private:
   const bool is_prompt_;
+  std::string long_record_;
+  RunPoint long_end_;
 };
 
 /// A batch on a text.
@@ -236,6 +248,22 @@ TEST(BatchOutput, ThatIsNotPromptGetsManyRecordsAtOnce) {
   EXPECT_EQ(bench.Run().ExitCode(), 0);
   EXPECT_EQ(bench.output.all.size(), 200U);
   EXPECT_LT(bench.output.writes, 20) << "one a second, and one at the end";
+}
+
+TEST(BatchOutput, ALongRecordIsWrittenInParts) {
+  const std::string long_id(std::size_t{5} << 20, 'x');
+  const std::string text = Line(1) + R"({"custom_id":")" + long_id + "\"}\n" + Line(2) + Line(3);
+  for (const bool is_prompt : {true, false}) {
+    Bench bench(text, {}, is_prompt);
+    const BatchSummary summary = bench.Run();
+    EXPECT_EQ(summary.ExitCode(), 3);
+    EXPECT_EQ(summary.end.records(), 4);
+    EXPECT_EQ(bench.output.long_records, 1);
+    ASSERT_EQ(bench.output.all.size(), 4U);
+    EXPECT_EQ(json::parse(bench.output.all[1])["custom_id"], long_id);
+    EXPECT_EQ(bench.output.ends[1].records(), 2) << "what is before it is written first";
+    EXPECT_EQ(json::parse(bench.output.all[2])["response"]["status_code"], 200);
+  }
 }
 
 TEST(LineShare, SharesTogetherHaveEachLineOnceWithTheSameSeeds) {

@@ -128,6 +128,34 @@ class RunFilesTest : public ::testing::TestWithParam<const char*> {
   RunOptions options;
 };
 
+TEST_P(RunFilesTest, ARunGoesOnBehindARecordThatWasWrittenInParts) {
+  for (const bool is_whole : {false, true}) {
+    options.restart = true;
+    {
+      RunFiles files(options);
+      files.Begin();
+      OwnLines lines(files.input(), options.share, files.begin());
+      RunPoint end;
+      WriteRecords(files, lines, end, 2);
+      std::string line;
+      ASSERT_EQ(lines.Next(line), InputFile::Result::kLine);
+      lines.MoveHere(end);
+      ++end.succeeded;
+      files.BeginRecord(end);
+      const std::string record = Record(2);
+      files.WritePart(record.substr(0, 20));
+      files.WritePart(record.substr(20));
+      if (is_whole) {
+        files.EndRecord();
+      }
+    }
+    options.restart = false;
+    EXPECT_EQ(RunAndDie(0), is_whole ? 3 : 2);
+    Complete();
+    ExpectWhole();
+  }
+}
+
 TEST_P(RunFilesTest, ARunGoesOnWhereverItsProcessWasKilled) {
   const auto state_path = options.output.string() + ".state";
   RunAndDie(2);

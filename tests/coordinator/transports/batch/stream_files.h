@@ -64,13 +64,23 @@ class PlainOutput : public BatchOutput {
     for (const std::string& record : records) {
       file_.Write(record);
     }
+    Flush();
+  }
+  void BeginRecord(const RunPoint&) override {}
+  void WritePart(std::string_view part) override { file_.WritePart(part); }
+  void EndRecord() override {
+    file_.EndRecord();
+    Flush();
+  }
+
+ private:
+  void Flush() {
     file_.Flush();
     if (!file_.failure().empty()) {
       throw std::runtime_error(file_.failure());
     }
   }
 
- private:
   RecordFile& file_;
 };
 

@@ -118,6 +118,18 @@ TEST_P(RecordFiles, IsNeverMadeLonger) {
   EXPECT_EQ(BytesOf(path_), "before");
 }
 
+TEST_P(RecordFiles, ARecordMayComeInParts) {
+  RecordFile file(path_);
+  file.BeginAt(0);
+  file.WritePart("a");
+  file.WritePart("bc");
+  EXPECT_EQ(file.unflushed_bytes(), 3);
+  file.EndRecord();
+  file.Write("d");
+  file.Finish();
+  EXPECT_THAT(LinesOf(path_), ElementsAre("abc", "d"));
+}
+
 TEST_P(RecordFiles, HoldsLittleWhateverIsWritten) {
   RecordFile file(path_);
   file.BeginAt(0);
