@@ -299,7 +299,7 @@ two_services() {
 serve_cancelled() {
   serve
   scancel "$job"
-  expect_end CANCELLED 0 0 '(done|interrupted): .*the job was cancelled'
+  expect_end CANCELLED '[0-9]*' 0 '(done|interrupted): .*the job was cancelled'
   expect_line ' stopped'
 }
 
@@ -321,7 +321,7 @@ rank_killed() {
     fail "rank $rank was not named in $try tries"
   done
   scancel "$job"
-  expect_end CANCELLED 0 0 '(done|interrupted): .*the job was cancelled'
+  expect_end CANCELLED '[0-9]*' 0 '(done|interrupted): .*the job was cancelled'
 }
 
 # serve: a node is lost: the job is queued again, and serves on the nodes that are left
