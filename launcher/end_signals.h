@@ -1,17 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 
 namespace scorecast::launcher {
 
-/// The signals that end a command on rank 0: SIGTERM, SIGINT and SIGUSR1. A thread of its own
-/// receives them.
+/// The signals that end a command: SIGTERM, SIGINT and SIGUSR1. A thread of its own receives them.
+/// What a rank is to do with them is known only when Open MPI has told it which one it is.
 class EndSignals {
  public:
   /// What is done with a signal. `received` is the number of signals so far, this one included.
@@ -27,15 +24,16 @@ class EndSignals {
   void Handle(Handler handler);
 
  private:
-  EndSignals();
-  void Wait();
+  struct Receiver;
 
-  boost::asio::io_context io_;
-  boost::asio::signal_set signals_;
+  EndSignals();
+  ~EndSignals() = delete;
+  void Received(int signal);
+
   std::mutex mutex_;
   Handler handler_;
   std::vector<int> received_;
-  std::thread thread_;
+  std::unique_ptr<Receiver> receiver_;
 };
 
 /// Ignores these signals on the other ranks. These end when rank 0 tells them to, or when it is

@@ -19,6 +19,7 @@
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
 #include "launcher/commands.h"
+#include "launcher/end_signals.h"
 #include "launcher/engine_flags.h"
 #include "launcher/log_pattern.h"
 #include "launcher/rank_placement.h"
@@ -417,6 +418,8 @@ int main(int argc, char** argv) {
                              [&] { return RunServeCommand(serve_flags); });
   }
   StartLogging(batch_flags.engine.log_level);
+  // On every rank, because mpirun passes signals on to all of them, also while Open MPI starts.
+  scorecast::launcher::EndSignals::Get();
   return GuardedOnAllRanks(batch_flags.engine.threads,
                            [&] { return RunBatchCommand(batch_flags); });
 }

@@ -158,6 +158,10 @@ void Disturb(pid_t pid, int ranks, std::mt19937& random) {
       kill(pid, SIGTERM);
       break;
     case 1:
+      if (ranks > 0) {
+        // The signal kills ranks that have not come to main, and mpirun may then hang.
+        std::this_thread::sleep_for(milliseconds(500));
+      }
       kill(pid, SIGUSR1);
       break;
     default:
