@@ -217,15 +217,16 @@ end_job() {
       say "done${reason:+: $reason}"
       exit 0
       ;;
-    1)
-      # Either the line of scorecast above says why, or srun could not start the ranks.
-      check_nodes "$1"
-      end_fault 1 'exit code 1, see the lines above'
-      ;;
     3)
       say 'done: some responses are errors (exit code 3)'
       exit 3
       ;;
-    *) end_fault "$status" "exit code $status${reason:+, because $reason}" ;;
   esac
+  local text="exit code $status${reason:+, because $reason}"
+  if [[ $requeue_codes != *" $status "* ]]; then
+    # srun has codes of its own if it cannot start the ranks.
+    check_nodes "$1"
+    text="$text, see the lines above"
+  fi
+  end_fault "$status" "$text"
 }

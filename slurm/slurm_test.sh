@@ -17,6 +17,11 @@ cases=(before_time_limit batch_anywhere missing_files mpirun_fallback leftovers 
 take_down() { "$cluster/slurm-up.sh" down; }
 . "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun curl
 export HPCSLURM_DIR=$work/slurm
+fail() {
+  echo "FAILED: $1"
+  scontrol -o show jobs | grep -v ' JobState=COMPLETED ' | cut -c 1-400
+  exit 1
+}
 export SLURM_TASK_PLUGIN=task/affinity
 if [[ ${SCORECAST_SLURM_TIMEOUTS:-short} == default ]]; then
   export SLURMD_TIMEOUT=300 SLURM_KILLWAIT=30
@@ -299,7 +304,7 @@ two_services() {
 serve_cancelled() {
   serve
   scancel "$job"
-  expect_end CANCELLED 0 0 '(done|interrupted): .*the job was cancelled'
+  expect_end CANCELLED '[0-9]*' 0 '(done|interrupted): .*the job was cancelled'
   expect_line ' stopped'
 }
 
@@ -321,7 +326,7 @@ rank_killed() {
     fail "rank $rank was not named in $try tries"
   done
   scancel "$job"
-  expect_end CANCELLED 0 0 '(done|interrupted): .*the job was cancelled'
+  expect_end CANCELLED '[0-9]*' 0 '(done|interrupted): .*the job was cancelled'
 }
 
 # serve: a node is lost: the job is queued again, and serves on the nodes that are left
