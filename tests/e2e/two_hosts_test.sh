@@ -25,6 +25,9 @@ serve() {
   eventually grep -q 'ready: requests on h1:' "$name.out"
 }
 
+# reachable HOST: waits until the bridge forwards to the host again.
+reachable() { eventually ping -c 1 -W 1 "10.77.0.${1#h}"; }
+
 # ends: waits for mpirun, and sets status.
 ends() {
   eventually sh -c "! kill -0 $job"
@@ -57,6 +60,7 @@ eventually none_on h1
 kill -KILL "$job" # mpirun waits for the lost host.
 ends 2> /dev/null
 "$cluster/netns-up.sh" boot h2
+reachable h2
 
 # The shipped file must reach mpirun's daemon on the other host, too.
 export OMPI_MCA_mca_base_param_files=$params,/etc/openmpi/openmpi-mca-params.conf
@@ -69,6 +73,7 @@ ends
 test $status -ne 0 || fail 'mpirun ended with 0'
 grep -q 'ORTE has lost communication' fast.out || fail 'it was not mpirun that noticed'
 "$cluster/netns-up.sh" boot h2
+reachable h2
 
 # With defaults, mpirun and its daemon would wait for minutes.
 for host in h1 h2; do
@@ -82,5 +87,5 @@ for host in h1 h2; do
     eventually sh -c "! '$cluster/netns-up.sh' exec $other pgrep -x orted"
   done
   "$cluster/netns-up.sh" link "$host" up
-  eventually ping -c 1 -W 1 "10.77.0.${host#h}"
+  reachable "$host"
 done
