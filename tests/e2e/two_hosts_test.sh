@@ -27,6 +27,9 @@ serve() {
   eventually grep -q 'ready: requests on 10\.77\.0\.1:[0-9]* (host h1)$' "$name.out"
 }
 
+# reachable HOST: waits until the bridge forwards to the host again.
+reachable() { eventually ping -c 1 -W 1 "10.77.0.${1#h}"; }
+
 # ends: waits for mpirun, and sets status.
 ends() {
   eventually sh -c "! kill -0 $job"
@@ -65,6 +68,7 @@ test ! -e loss.json || fail 'the address file was not removed'
 kill -KILL "$job" # mpirun waits for the lost host.
 ends 2> /dev/null
 "$cluster/netns-up.sh" boot h2
+reachable h2
 
 # The shipped file must reach mpirun's daemon on the other host, too.
 export OMPI_MCA_mca_base_param_files=$params,/etc/openmpi/openmpi-mca-params.conf
@@ -77,6 +81,7 @@ ends
 test $status -ne 0 || fail 'mpirun ended with 0'
 grep -q 'ORTE has lost communication' fast.out || fail 'it was not mpirun that noticed'
 "$cluster/netns-up.sh" boot h2
+reachable h2
 
 # With defaults, mpirun and its daemon would wait for minutes.
 for host in h1 h2; do
@@ -90,5 +95,5 @@ for host in h1 h2; do
     eventually sh -c "! '$cluster/netns-up.sh' exec $other pgrep -x orted"
   done
   "$cluster/netns-up.sh" link "$host" up
-  eventually ping -c 1 -W 1 "10.77.0.${host#h}"
+  reachable "$host"
 done
