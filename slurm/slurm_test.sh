@@ -50,7 +50,7 @@ job_state() {
 ended() { [[ $(job_state) =~ ^(COMPLETED|FAILED|CANCELLED|NODE_FAIL|TIMEOUT) ]]; }
 
 # wait_requeue TIMES: waits until the job was queued again so often, and has started again. Slurm would wait
-# for two minutes, in which its processes end.
+# for two minutes. The script's process must have ended by then; steps need not.
 wait_requeue() { eventually started_again "$1"; }
 started_again() {
   local state host
@@ -58,7 +58,7 @@ started_again() {
   [[ $state == *" $1" && $state != COMPLETING* ]] || return
   if [[ $state == PENDING* ]]; then
     for host in h1 h2 h3 h4; do
-      ! on "$host" pgrep -f "^slurmstepd: \\[$job\\." || return
+      ! on "$host" pgrep -f "^slurmstepd: \\[$job\\.batch" || return
     done
     scontrol update JobId="$job" StartTime=now
     return 1
