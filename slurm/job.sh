@@ -98,10 +98,11 @@ plan() {
     # mpirun starts its daemons by srun. Their binding is that of the ranks, so they get none.
     export SLURM_CPU_BIND=none
   else
-    # The ranks of a node get consecutive cores, so that each has a NUMA node of its own.
-    launcher=(srun "--mpi=$mpi" --kill-on-bad-exit=1 --overlap "--nodes=$nodes" "--ntasks=$((nodes * per_node))"
-      "--ntasks-per-node=$per_node" "--cpus-per-task=$cpus_per_rank" --distribution=block:block
-      --cpu-bind=cores)
+    # The ranks of a node get consecutive cores, so that each has a NUMA node of its own. --overlap, because
+    # an earlier step whose node is lost does not end, and would keep the CPUs.
+    launcher=(srun "--mpi=$mpi" --kill-on-bad-exit=1 --overlap "--nodes=$nodes"
+      "--ntasks=$((nodes * per_node))" "--ntasks-per-node=$per_node" "--cpus-per-task=$cpus_per_rank"
+      --distribution=block:block --cpu-bind=cores)
     # shellcheck disable=SC2016
     launcher+=(bash -c 'test "$SLURM_PROCID" != 0 || echo started > "$0"; exec "$@"' "$started")
     mpi="srun --mpi=$mpi"

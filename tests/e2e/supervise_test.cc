@@ -212,7 +212,7 @@ TEST(Supervise, ALauncherThatStartsNoRanksAgainIsAFault) {
   Command command = ScorecastCommand(
       {"serve", "--model", NumberedCommand(0).model, "--port", "0", "--http-port", "-1"});
   command.arguments.insert(command.arguments.begin(), {"sh", "-c", launcher, directory.string()});
-  const ProcessResult result = Run(SupervisedCommand(command, {"--max-restarts", "1"}));
+  const ProcessResult result = testing::Run(SupervisedCommand(command, {"--max-restarts", "1"}));
   EXPECT_EQ(result.exit_code, 70);
   EXPECT_THAT(result.err, HasSubstr("the job ended with exit code 137; restart 1 of 1"));
   EXPECT_THAT(result.err, HasSubstr("the job ended with exit code 70; no further restart"));
