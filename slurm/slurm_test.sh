@@ -60,6 +60,8 @@ started_again() {
     for host in h1 h2 h3 h4; do
       ! on "$host" pgrep -f "^slurmstepd: \\[$job\\.batch" || return
     done
+    # A node takes no job whose credential is of the second in which the job was ended there.
+    sleep 2
     scontrol update JobId="$job" StartTime=now
     return 1
   fi
