@@ -102,7 +102,10 @@ struct Job {
         "--seed",
         "11"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return ScorecastCommand(arguments, ranks);
+    Command command = ScorecastCommand(arguments, ranks);
+    // Killed ranks leave their shared memory behind.
+    command.environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", dir.string());
+    return command;
   }
 
   /// The records as they are in the file. A file that is cut off has those before.
