@@ -112,7 +112,7 @@ std::unique_ptr<Decompressor> MakeDecompressor(Compression compression) {
 }  // namespace
 
 DecompressedSource::DecompressedSource(std::unique_ptr<ByteSource> file, Compression named)
-    : file_(std::move(file)), named_(named), buffer_(kBufferBytes) {}
+    : file_(std::move(file)), named_(named), buffer_(kBufferBytes), unread_(buffer_.data(), 0) {}
 
 Expected<std::size_t, std::string> DecompressedSource::Fill() {
   std::memmove(buffer_.data(), unread_.data(), unread_.size());
