@@ -4,10 +4,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "coordinator/schedule/scheduler_status.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
@@ -23,10 +25,11 @@ TEST(HttpShutdown, EveryAcceptedRequestHasAReplyThatEndsItsConnection) {
     clients.back()->Send(ScorePost(number));
   }
   HttpClient idle = server.Connect();
-  // A connection that is not accepted yet would be reset.
+  // A connection that is not accepted yet would be reset. A request that is still being prepared
+  // would be refused. The first one is in the pass that is held.
   ASSERT_TRUE(Eventually([&] {
-    const ClientsStatus status = server.server().status();
-    return status.requests_in_flight == kClients && status.connections == kClients + 1;
+    return server.server().status().connections == kClients + 1 &&
+           std::cmp_equal(server.scheduler().status().waiting_jobs, kClients - 1);
   }));
   server.server().StartDraining();
   const HttpReply refusal = idle.Call(ScorePost(1));
