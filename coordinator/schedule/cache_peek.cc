@@ -66,7 +66,7 @@ std::vector<std::int32_t> CachedRows(const PeekedSequence& peeked, const BlockCa
   std::span<const TokenId> rest(tokens);
   const BlockCache::Node* prefix_end = cache.FindRoot(peeked.salt);
   const BlockCache::Node* end = prefix_end;  // Of the segment before; null if not all is cached.
-  auto expected = peeked.pages.begin();
+  std::span<const std::uint64_t> pages(peeked.pages);  // Those from here on.
   for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
     const proto::Segment& segment = sequence.segments[i];
     if (!IsLookedUp(sequence, segment)) {
@@ -76,13 +76,15 @@ std::vector<std::int32_t> CachedRows(const PeekedSequence& peeked, const BlockCa
     const auto own = rest.first(static_cast<std::size_t>(segment.length));
     rest = rest.subspan(own.size());
     end = is_prefix || segment.continues ? end : prefix_end;
-    for (std::int32_t row = 0; row < segment.length; row += kKvPageRows, ++expected) {
+    for (std::int32_t row = 0; row < segment.length; row += kKvPageRows) {
       const auto left = own.subspan(static_cast<std::size_t>(row));
       const auto page = left.first(std::min<std::size_t>(left.size(), kKvPageRows));
       end = end == nullptr ? nullptr : cache.FindChild(*end, segment.first_position + row, page);
-      if (rows[i] == row && (end != nullptr || is_expected(*expected))) {
+      const bool is_stored = end != nullptr || (!pages.empty() && is_expected(pages.front()));
+      if (rows[i] == row && is_stored) {
         rows[i] += static_cast<std::int32_t>(page.size());
       }
+      pages = pages.empty() ? pages : pages.subspan(1);
     }
     prefix_end = is_prefix ? end : prefix_end;
   }

@@ -17,7 +17,7 @@ class BlockCache;
 std::vector<std::uint64_t> PageDigests(const proto::PackedSequence& sequence,
                                        const std::string& salt);
 
-/// A sequence, with its PageDigests.
+/// A sequence, with its PageDigests; without them nothing is expected.
 struct PeekedSequence {
   const proto::PackedSequence& sequence;
   const std::string& salt;

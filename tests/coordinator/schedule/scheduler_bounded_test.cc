@@ -57,6 +57,12 @@ TEST(SchedulerBounded, ASequenceThatTakesLongerThanAPassIsCut) {
   bench.ExpectAllPagesAreFree();
 }
 
+TEST(SchedulerBounded, ASequenceMayBeLongerThanTheCache) {
+  SchedulerBench bench(kLimits, BoundedTo(40, /*cached_pages=*/1));
+  bench.Score("long", {300}).ExpectComputed();
+  bench.ExpectAllPagesAreFree();
+}
+
 TEST(SchedulerBounded, WithoutABoundPassesAreFull) {
   SchedulerOptions options = BoundedTo(40);
   options.max_pass_seconds = std::numeric_limits<double>::infinity();
