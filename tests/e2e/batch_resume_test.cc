@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -146,29 +148,72 @@ struct Job {
   const int ranks;
 };
 
-/// Ends a run in one of the ways in which runs are ended.
-void Disturb(pid_t pid, int ranks, std::mt19937& random) {
-  std::vector<pid_t> targets = {pid};
-  if (ranks > 0) {
-    for (const pid_t descendant : DescendantsOf(pid)) {
-      if (ProgramOf(descendant) == "scorecast") {
-        targets.push_back(descendant);
-      }
+/// The ranks that mpirun has started.
+std::vector<pid_t> RanksOf(pid_t mpirun) {
+  std::vector<pid_t> ranks = DescendantsOf(mpirun);
+  std::erase_if(ranks, [](pid_t pid) { return ProgramOf(pid) != "scorecast"; });
+  return ranks;
+}
+
+bool IsRankZero(pid_t pid) {
+  std::ifstream environment("/proc/" + std::to_string(pid) + "/environ");
+  for (std::string variable; std::getline(environment, variable, '\0');) {
+    if (variable == "OMPI_COMM_WORLD_RANK=0") {
+      return true;
     }
   }
+  return false;
+}
+
+/// Sends SIGUSR1 to rank 0, or to mpirun, which sends it to all ranks. It waits for the ranks to
+/// take it, because it would kill a rank that has not come to main, and mpirun may then hang.
+void SendEndSignal(pid_t mpirun, std::size_t ranks, bool to_rank_zero) {
+  const auto takes = [](pid_t pid) { return Catches(pid, SIGUSR1) || Ignores(pid, SIGUSR1); };
+  ASSERT_TRUE(Eventually([&] {
+    const std::vector<pid_t> started = RanksOf(mpirun);
+    if (!to_rank_zero && started.size() == ranks && std::ranges::all_of(started, takes)) {
+      return kill(mpirun, SIGUSR1) == 0;
+    }
+    for (const pid_t rank : started) {
+      if (to_rank_zero && IsRankZero(rank) && Catches(rank, SIGUSR1)) {
+        return kill(rank, SIGUSR1) == 0;
+      }
+    }
+    return !IsRunning(mpirun);
+  }));
+}
+
+/// Kills a process of the run: the rank `victim`, or mpirun if there is no such rank. A rank is
+/// killed only when Open MPI has started: if one dies while it connects to mpirun, then mpirun may
+/// wait forever for a lock of its PMIx server (seen with PMIx 4.2.2), although all ranks have
+/// ended.
+void Kill(Process& run, std::size_t ranks, std::size_t victim) {
+  if (victim == ranks) {
+    kill(run.pid(), SIGKILL);
+    return;
+  }
+  run.ErrorLineWith(" ranks x ");
+  const std::vector<pid_t> started = RanksOf(run.pid());
+  if (victim < started.size()) {
+    kill(started[victim], SIGKILL);
+  }
+}
+
+/// Ends a run in one of the ways in which runs are ended. Without mpirun, `ranks` is 0.
+void Disturb(Process& run, std::size_t ranks, std::mt19937& random) {
   switch (random() % 5) {
     case 0:
-      kill(pid, SIGTERM);
+      kill(run.pid(), SIGTERM);
       break;
     case 1:
       if (ranks > 0) {
-        // The signal kills ranks that have not come to main, and mpirun may then hang.
-        std::this_thread::sleep_for(milliseconds(500));
+        SendEndSignal(run.pid(), ranks, random() % 2 == 0);
+      } else {
+        kill(run.pid(), SIGUSR1);
       }
-      kill(pid, SIGUSR1);
       break;
     default:
-      kill(targets[random() % targets.size()], SIGKILL);
+      Kill(run, ranks, random() % (ranks + 1));
   }
 }
 
@@ -202,7 +247,7 @@ TEST_P(BatchKills, TheFinalFileIsThatOfAnUndisturbedRun) {
       Process process(job.CommandLine());
       if (kills < Kills()) {
         std::this_thread::sleep_for(milliseconds(random() % 2500));
-        Disturb(process.pid(), shape.ranks, random);
+        Disturb(process, static_cast<std::size_t>(shape.ranks), random);
       }
       const ProcessResult result = process.Wait();
       ASSERT_FALSE(result.timed_out) << result.err;

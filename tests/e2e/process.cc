@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -69,6 +70,19 @@ void Close(int& fd) {
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   _exit(127);
+}
+
+/// Whether the signal is in a set of the process's status, which is a mask in hexadecimal digits.
+bool HasSignal(pid_t pid, const std::string& set, int signal) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  for (std::string name; file >> name;) {
+    if (name == set) {
+      std::uint64_t mask = 0;
+      file >> std::hex >> mask;
+      return (mask >> (signal - 1) & 1) != 0;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -278,5 +292,9 @@ bool IsRunning(pid_t pid) {
   const std::size_t name_end = stat.rfind(") ");
   return name_end != std::string::npos && stat[name_end + 2] != 'Z' && stat[name_end + 2] != 'X';
 }
+
+bool Catches(pid_t pid, int signal) { return HasSignal(pid, "SigCgt:", signal); }
+
+bool Ignores(pid_t pid, int signal) { return HasSignal(pid, "SigIgn:", signal); }
 
 }  // namespace scorecast::testing

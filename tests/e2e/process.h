@@ -89,4 +89,9 @@ std::string ProgramOf(pid_t pid);
 /// False for zombies.
 bool IsRunning(pid_t pid);
 
+/// Whether the process has a handler for the signal.
+bool Catches(pid_t pid, int signal);
+/// Whether the process ignores the signal.
+bool Ignores(pid_t pid, int signal);
+
 }  // namespace scorecast::testing
