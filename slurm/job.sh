@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# Sourced by the job scripts of this directory, which set `repository` and `arguments`. These variables of
-# the environment of sbatch count:
+# Sourced by the job scripts of this directory, which set `repository` and `arguments`, and `reason`, which
+# says what has ended the run, if that is a signal to the job. These variables of the environment of sbatch
+# count:
 #
 #   SCORECAST        the executable; default: build/release/scorecast of the repository
 #   RANKS_PER_NODE   default: one rank for each NUMA node of the first host
@@ -21,10 +22,14 @@ scorecast=${SCORECAST:-$repository/build/release/scorecast}
 # docs/operations.md lists all codes.
 requeue_codes=' 16 17 70 72 75 137 143 205 '
 
-# What ended the run, if that was a signal to the job.
-reason=
-# The process to which signals are passed on.
+# Copies of the job scripts may not set it.
+: "${reason:=}"
+# The process that the script waits for: srun, mpirun, or the supervisor of a service.
 process=
+supervisor=
+# How many signals are to end the run, and how many of them `pass_signals` has taken care of.
+signals=0
+passed=0
 
 # say TEXT: prints a line of the job's output.
 say() { echo "$(date '+%F %T') job $job: $1" >&2; }
@@ -58,7 +63,7 @@ job_field() {
   echo "$field"
 }
 
-# Rank 0, which runs on this host, writes to it when it starts.
+# Rank 0, which runs on this host, writes its process id to it when it starts.
 started=$(mktemp)
 trap 'rm -f "$started"' EXIT
 
@@ -82,7 +87,7 @@ plan() {
     fail "RANKS_PER_NODE is $per_node, but the job has only $cpus CPUs on a node"
   fi
 
-  local mpi=${MPI:-${SLURM_MPI_TYPE:-pmix}}
+  local rank mpi=${MPI:-${SLURM_MPI_TYPE:-pmix}}
   if [[ $mpi != mpirun ]] && ! srun --mpi=list 2>&1 | tr -s ' ,:\t' '\n' | grep -qxF -- "$mpi"; then
     say "srun has no --mpi=$mpi, so mpirun starts the ranks"
     mpi=mpirun
@@ -95,6 +100,7 @@ plan() {
     else
       launcher+=(--map-by "ppr:$per_node:node" --bind-to none)
     fi
+    rank=OMPI_COMM_WORLD_RANK
     # mpirun starts its daemons by srun. Their binding is that of the ranks, so they get none.
     export SLURM_CPU_BIND=none
   else
@@ -103,10 +109,12 @@ plan() {
     launcher=(srun "--mpi=$mpi" --kill-on-bad-exit=1 --overlap "--nodes=$nodes"
       "--ntasks=$((nodes * per_node))" "--ntasks-per-node=$per_node" "--cpus-per-task=$cpus_per_rank"
       --distribution=block:block --cpu-bind=cores)
-    # shellcheck disable=SC2016
-    launcher+=(bash -c 'test "$SLURM_PROCID" != 0 || echo started > "$0"; exec "$@"' "$started")
+    rank=SLURM_PROCID
     mpi="srun --mpi=$mpi"
   fi
+  # `exec` keeps the process id.
+  # shellcheck disable=SC2016
+  launcher+=(bash -c 'test "${!0}" != 0 || echo $$ > "$1"; exec "${@:2}"' "$rank" "$started")
   # The variable replaces Open MPI's list of files, so it names the user's and the system's, too.
   local user_file=${HOME:-}/.openmpi/mca-params.conf own_file=$repository/launcher/openmpi-mca-params.conf
   export OMPI_MCA_mca_base_param_files="${OMPI_MCA_mca_base_param_files:-$user_file,$own_file,\
@@ -133,24 +141,29 @@ check_nodes() {
   fi
 }
 
-# run COMMAND...: runs the command in the background, and passes signals on to it. Sets `status` to its exit
-# code.
+# run COMMAND...: runs the command, which starts the ranks, and passes signals on. Sets `status` to its exit
+# code. If a signal came before the ranks were started, a batch can go on (75), and a service is done.
 run() {
-  local try
+  local try trapped not_started=75
+  test "$1" != "$scorecast" || not_started=0
   for try in 1 2 3 4 5; do
-    if [[ -n $reason ]]; then
-      status=75
-      return
-    fi
+    status=$not_started
+    test -z "$reason" || return 0
+    : > "$started"
     "$@" &
     process=$!
-    # A signal with a trap ends `wait`.
+    test "$1" != "$scorecast" || supervisor=$process
+    pass_signals # One may have come before `process` was set.
     while :; do
+      trapped=
       status=0
       wait "$process" || status=$?
-      kill -0 "$process" 2> /dev/null || break
+      test -n "$trapped" || break # Otherwise a signal has ended `wait`.
     done
     process=
+    if [[ -n $reason && ! -s $started ]]; then
+      status=$not_started
+    fi
     if [[ ${launcher[0]} == mpirun || -s $started || -n $reason ]]; then
       return
     fi
@@ -162,9 +175,42 @@ run() {
   status=70
 }
 
-# interrupted SIGNAL: says why the job was signalled, and passes SIGUSR1 on.
+# takes_signals PID: whether the process has a handler for SIGUSR1. A shell may have one of its own until it
+# executes the program.
+takes_signals() {
+  local caught
+  ! [[ /proc/$1/exe -ef /proc/$$/exe ]] || return 1
+  caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2> /dev/null) || return 1
+  ((0x${caught:-0} >> ($(kill -l USR1) - 1) & 1))
+}
+
+# end_run: sends SIGUSR1 to the supervisor, or to rank 0, which tells the other ranks, as soon as it has a
+# handler. Before, the signal would kill it. srun and mpirun get none, because they would send it to all
+# ranks, and mpirun may hang if that kills a rank that is starting.
+end_run() {
+  local receiver
+  while kill -0 "$process" 2> /dev/null; do
+    receiver=$supervisor
+    test -n "$receiver" || read -r receiver < "$started" || receiver=
+    if [[ -n $receiver ]] && takes_signals "$receiver"; then
+      kill -USR1 "$receiver" 2> /dev/null || true
+      return
+    fi
+    sleep 0.1
+  done
+}
+
+# pass_signals: ends the run, if there is one, once for each signal that asks for it.
+pass_signals() {
+  while [[ -n $process ]] && ((passed < signals && ++passed)); do
+    end_run &
+  done
+}
+
+# interrupted SIGNAL: says why the job was signalled, and ends the run.
 interrupted() {
   local state left
+  trapped=yes
   state=$(job_field JobState)
   reason="SIG$1"
   if [[ $1 == USR1 ]]; then
@@ -184,8 +230,9 @@ interrupted() {
   fi
   say "$reason"
   # When Slurm ends a job, it signals all processes. A second signal would hurry them.
-  if [[ -n $process && ($1 == USR1 || $state == RUNNING) ]]; then
-    kill -USR1 "$process" 2> /dev/null || true
+  if [[ $1 == USR1 || $state == RUNNING ]]; then
+    signals=$((signals + 1))
+    pass_signals
   fi
 }
 trap 'interrupted USR1' USR1

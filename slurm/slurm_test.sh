@@ -12,7 +12,7 @@
 scripts=$(cd "$(dirname "$0")" && pwd)
 export SCORECAST=$1
 cases=(before_time_limit batch_anywhere missing_files mpirun_fallback leftovers limited_requeues array
-  one_output batch_requeued serve_and_drain two_services serve_cancelled rank_killed serve_node_lost
+  one_output batch_requeued ended_at_start serve_and_drain two_services serve_cancelled rank_killed serve_node_lost
   time_limit)
 take_down() { "$cluster/slurm-up.sh" down; }
 . "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun curl
@@ -269,6 +269,56 @@ batch_requeued() {
   expect_kept kept1.out.jsonl requeued.out.jsonl
   expect_kept kept2.out.jsonl requeued.out.jsonl
   expect_undisturbed requeued.out.jsonl two_ranks.out.jsonl
+}
+
+# batch: SIGUSR1 that comes before rank 0 has a handler does not kill it. If Slurm refuses the requeue, the
+# last line says so
+ended_at_start() {
+  # A program that comes to main only when the file "go" is there.
+  cat > slow_start.sh << PROGRAM
+#!/bin/bash
+[[ \$1 != batch ]] || touch "$work/slow.\$SLURM_JOB_ID"
+while [[ \$1 == batch && ! -e $work/go ]]; do sleep 0.1; done
+exec "$SCORECAST" "\$@"
+PROGRAM
+  chmod +x slow_start.sh
+  head -n 100 long.jsonl > short.jsonl
+  head -n 100 two_ranks.out.jsonl > short.two_ranks.out.jsonl
+  local mpi jobs=()
+  for mpi in pmix mpirun; do
+    MPI=$mpi SCORECAST=$work/slow_start.sh submit batch --nodelist=h1,h2 --exclusive=user -- "$model" \
+      short.jsonl "short.$mpi.out.jsonl"
+    jobs+=("$job")
+  done
+  submit batch --no-requeue --nodes=1 -- "$model" short.jsonl no_requeue.out.jsonl
+  eventually grep -q ': starts on ' "$job.out"
+  scancel --batch --signal=USR1 "$job"
+  local refused=$job
+  for job in "${jobs[@]}"; do
+    eventually test -e "slow.$job"
+    scancel --batch --signal=USR1 "$job"
+  done
+  for job in "${jobs[@]}"; do
+    eventually grep -q ': SIGUSR1$' "$job.out"
+  done
+  sleep 1 # A signal that is not held back reaches the ranks.
+  touch go
+  local waits=()
+  for job in "${jobs[@]}"; do
+    wait_requeue 1 &
+    waits+=($!)
+  done
+  wait "${waits[@]}"
+  for mpi in pmix mpirun; do
+    job=${jobs[0]}
+    jobs=("${jobs[@]:1}")
+    expect_end COMPLETED 0 1 'done'
+    expect_line 'User defined signal 1: ending '
+    expect_line 'interrupted: exit code 75, because SIGUSR1; requeue 1 of 10$'
+    expect_undisturbed "short.$mpi.out.jsonl" short.two_ranks.out.jsonl
+  done
+  job=$refused
+  expect_end FAILED 75 0 'failed: exit code 75, because SIGUSR1; Slurm does not queue it again: .+'
 }
 
 # serve: the scores are the same over the network, and the service drains
