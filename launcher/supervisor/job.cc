@@ -114,6 +114,17 @@ void Job::Signal(int signal) const {
   }
 }
 
+void Job::SignalRankZero(int signal) const {
+  if (!link_) {
+    return;
+  }
+  if (rank_zero_ > 0) {
+    kill(rank_zero_, signal);
+  } else {
+    Signal(signal);
+  }
+}
+
 void Job::Reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {

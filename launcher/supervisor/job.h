@@ -31,6 +31,10 @@ class Job {
 
   /// Sends a signal to the launcher; SIGKILL to its whole process group.
   void Signal(int signal) const;
+  /// Sends a signal to rank 0 if it is connected. The launcher would send it to all ranks, and kill
+  /// those that have no handler for it yet. It gets the signal only if this process cannot see rank
+  /// 0, because that is in another PID namespace.
+  void SignalRankZero(int signal) const;
   /// Collects children that have ended. To be called on SIGCHLD.
   void Reap();
   /// The launcher's exit code, 128 + N if signal N ended it; nothing while it runs.
@@ -56,7 +60,8 @@ class Job {
   pid_t launcher_ = -1;
   std::optional<int> exit_code_;
   Descriptor link_;
-  pid_t rank_zero_ = 0;  ///< Valid while `link_` is open: the process is alive then.
+  /// Valid while `link_` is open: the process is alive then. 0 if it cannot be seen.
+  pid_t rank_zero_ = 0;
 };
 
 }  // namespace scorecast::launcher

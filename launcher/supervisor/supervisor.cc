@@ -131,8 +131,8 @@ void Supervisor::HandleSignals() {
         job_->Reap();
       }
     } else if (signal == SIGUSR2) {
-      if (job_ && can_drain_) {  // Ranks that are starting would be killed by it.
-        job_->Signal(SIGUSR2);
+      if (job_ && can_drain_) {  // A rank 0 that is starting would be killed by it.
+        job_->SignalRankZero(SIGUSR2);
       }
     } else {
       Stop();
@@ -240,8 +240,10 @@ Supervisor::TimePoint Supervisor::SendLaterSignals() {
   while (!later_signals_.empty() && later_signals_.front().at <= Clock::now()) {
     const int signal = later_signals_.front().signal;
     later_signals_.pop_front();
-    if (signal != SIGUSR1 || !is_draining_ || stop_requests_ > 1) {
+    if (signal != SIGUSR1) {
       job_->Signal(signal);
+    } else if (!is_draining_ || stop_requests_ > 1) {
+      job_->SignalRankZero(signal);
     }
   }
   return later_signals_.empty() ? TimePoint::max() : later_signals_.front().at;

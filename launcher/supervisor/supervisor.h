@@ -35,7 +35,8 @@ class Supervisor {
   using Clock = std::chrono::steady_clock;
   using TimePoint = Clock::time_point;
 
-  /// A signal to the launcher at a later time, unless the job has ended by then.
+  /// A signal at a later time, unless the job has ended by then: SIGUSR1 to rank 0, others to the
+  /// launcher.
   struct LaterSignal {
     TimePoint at;
     int signal;
