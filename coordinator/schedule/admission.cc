@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <utility>
@@ -34,9 +35,12 @@ std::string Exceeds(std::int64_t before, std::int64_t more, std::int64_t limit) 
 }
 
 /// "4.2 s"
-std::string InSeconds(double seconds) {
+/// "2.5 s", or "38.2 ms" if the time is below a second.
+std::string TimeText(double seconds) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.1f s", seconds);
+  const bool is_short = std::abs(seconds) < 1;
+  std::snprintf(text, sizeof(text), "%.1f %s", is_short ? 1e3 * seconds : seconds,
+                is_short ? "ms" : "s");
   return text;
 }
 
@@ -119,8 +123,8 @@ std::optional<Admission::Refusal> Admission::RefusalOf(const NewJob& job, const 
     return std::nullopt;
   }
   return Refusal{"deadline_too_close",
-                 "The request would be computed in " + InSeconds(wait.end) +
-                     ", but its deadline is in " + InSeconds(left) + ".",
+                 "The request would be computed in " + TimeText(wait.end) +
+                     ", but its deadline is in " + TimeText(left) + ".",
                  "timeout_ms", SecondsUntilItEndsWithin(queue.forecast, job.forecast, left)};
 }
 
@@ -171,8 +175,8 @@ std::optional<Admission::Refusal> Admission::WaitRefusal(const NewJob& job, cons
     return std::nullopt;
   }
   return Refusal{"wait_too_long",
-                 "The request would have to wait too long: " + InSeconds(with_promised) + " > " +
-                     InSeconds(longest) + ".",
+                 "The request would have to wait too long: " + TimeText(with_promised) + " > " +
+                     TimeText(longest) + ".",
                  "", SecondsUntilItBeginsWithin(queue.forecast, job.forecast, longest)};
 }
 

@@ -81,6 +81,13 @@ TEST(Admission, AJobThatWouldMissItsDeadlineIsRefused) {
   EXPECT_EQ(fault->message,
             "The request would be computed in 14.2 s, but its deadline is in 10.0 s.");
   EXPECT_EQ(fault->retry_after_seconds, 5);
+  job.deadline = kNow + std::chrono::milliseconds(2500);
+  EXPECT_EQ(admission.Fault(job, Behind(0.75), kNow)->message,
+            "The request would be computed in 2.8 s, but its deadline is in 2.5 s.");
+  NewJob short_job = JobOf(kClient, 0.001);
+  short_job.deadline = kNow + std::chrono::milliseconds(2);
+  EXPECT_EQ(admission.Fault(short_job, Behind(0.75), kNow)->message,
+            "The request would be computed in 751.0 ms, but its deadline is in 2.0 ms.");
 }
 
 TEST(Admission, ADeadlineThatNoTimeWouldMeetIsNotAReason) {
