@@ -145,6 +145,12 @@ KeptRecords FindKeptRecords(const std::filesystem::path& output, const RunState&
   if (size == state.output_bytes) {
     return kept;
   }
+  // The state names the records before the first of their bytes is written.
+  if (state.next.records() == state.written.records()) {
+    throw proto::StartupError(name + " has " + std::to_string(size) + " bytes, more than the " +
+                              std::to_string(state.output_bytes) +
+                              " that were written to it: give --restart to begin anew");
+  }
   const KeptRecords written = kept;
   InputFile tail(std::make_unique<FileTail>(output, state.output_bytes), output.string(),
                  std::numeric_limits<std::int64_t>::max());

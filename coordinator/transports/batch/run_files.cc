@@ -70,6 +70,21 @@ void CheckInput(InputFile& input, const std::filesystem::path& path, const RunPo
                      " bytes, whose responses are written: give --restart to begin anew");
 }
 
+/// What a symbolic link names, even if that does not exist. weakly_canonical takes such a link for
+/// a file.
+std::filesystem::path TargetOf(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // Linux follows no more.
+  std::error_code fault;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, fault); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, fault);
+    if (fault) {
+      break;
+    }
+    path = path.parent_path() / target;  // The target, if it is absolute.
+  }
+  return path;
+}
+
 }  // namespace
 
 RunFiles::RunFiles(const RunOptions& options)
@@ -80,7 +95,7 @@ RunFiles::RunFiles(const RunOptions& options)
   if (is_regular_output_) {
     std::error_code fault;
     // Two names of one file must give one lock.
-    output_path_ = std::filesystem::weakly_canonical(options.output, fault);
+    output_path_ = std::filesystem::weakly_canonical(TargetOf(options.output), fault);
     if (fault) {
       output_path_ = options.output;
     }
@@ -184,12 +199,12 @@ void RunFiles::GoOn(const RunOptions& options, const RunState& state) {
 }
 
 void RunFiles::Begin() {
+  records_->BeginAt(begin_bytes_);
   if (begin_.records() == 0) {
     // The old state no longer belongs to what the output has.
     std::error_code absent;
     std::filesystem::remove(state_path_, absent);
   }
-  records_->BeginAt(begin_bytes_);
   state_.written = begin_;
   state_.next = begin_;
   state_.output_bytes = begin_bytes_;

@@ -103,8 +103,9 @@ class FileSink : public ByteSink {
   }
 
   std::string CutTo(std::int64_t size) override {
-    const bool failed =
-        ftruncate(file_.get(), size) != 0 || lseek(file_.get(), size, SEEK_SET) != size;
+    // If the host loses power, the file is not longer than its run's state says.
+    const bool failed = ftruncate(file_.get(), size) != 0 || fsync(file_.get()) != 0 ||
+                        lseek(file_.get(), size, SEEK_SET) != size;
     return failed ? ErrorText(errno) : "";
   }
 

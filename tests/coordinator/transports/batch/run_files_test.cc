@@ -297,6 +297,14 @@ TEST_P(RunFilesTest, AnOutputThatIsNotOfTheRunIsRefused) {
   EXPECT_THAT(Fault(), HasSubstr(".state is not the state of a run"));
 }
 
+TEST_P(RunFilesTest, WhatWasAddedToAFinishedOutputIsNotCut) {
+  Complete();
+  const std::string longer = Read(options.output) + "mine\n";
+  Write(options.output, longer);
+  EXPECT_THAT(Fault(), AllOf(HasSubstr("more than the"), HasSubstr("--restart")));
+  EXPECT_EQ(Read(options.output), longer);
+}
+
 TEST_P(RunFilesTest, ARunThatWroteNothingBeginsAnewWithAnySettings) {
   RunAndDie(0);
   options.settings = {{"--dtype", "bf16"}};
@@ -327,6 +335,19 @@ TEST_P(RunFilesTest, OtherNamesOfTheOutputHaveTheSameLock) {
   std::filesystem::create_symlink(options.output, link);
   options.output = link;
   EXPECT_THAT(Fault(), HasSubstr(" is being written by process "));
+}
+
+TEST_P(RunFilesTest, ALinkToAnOutputThatDoesNotExistYetIsFollowed) {
+  const auto output = options.output;
+  const auto link = dir.path() / ("link-" + std::string(GetParam()));
+  const auto second = dir.path() / ("second-" + std::string(GetParam()));
+  std::filesystem::create_symlink(output.filename(), link);
+  std::filesystem::create_symlink(link, second);
+  options.output = second;
+  RunAndDie(2);
+  options.output = output;
+  Complete();
+  ExpectWhole();
 }
 
 TEST_P(RunFilesTest, WhatCannotGoOnSaysSo) {
