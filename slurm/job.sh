@@ -161,6 +161,8 @@ run() {
       test -n "$trapped" || break # Otherwise a signal has ended `wait`.
     done
     process=
+    # The program cannot be executed, now or later.
+    ((status != 126 && status != 127)) || return 0
     if [[ -n $reason && ! -s $started ]]; then
       status=$not_started
     fi
@@ -207,19 +209,39 @@ pass_signals() {
   done
 }
 
+# hurry SECONDS: ends a batch at once if it runs on for so many seconds. A model may compute a pass for longer
+# than is left of the job's time, and Slurm queues no job again that its time limit has ended.
+hurry() {
+  local second
+  for ((second = 0; second < $1; ++second)); do
+    kill -0 "$process" 2> /dev/null || return 0
+    sleep 1
+  done
+  end_run
+}
+
 # interrupted SIGNAL: says why the job was signalled, and ends the run.
 interrupted() {
   local state left
   trapped=yes
-  state=$(job_field JobState)
   reason="SIG$1"
   if [[ $1 == USR1 ]]; then
+    # First, because Slurm may answer slowly.
+    signals=$((signals + 1))
+    pass_signals
     # --signal sends it before the time limit, up to a minute earlier than it says.
     left=$(($(date -d "$(job_field EndTime)" +%s 2> /dev/null || echo 0) - $(date +%s)))
     if ((left > 0 && left <= 180)); then
       reason="the time limit of $(job_field TimeLimit) is over in $left s"
+      if [[ -z $supervisor && -n $process ]]; then
+        hurry $((left - 15)) &
+      fi
     fi
-  elif [[ -n $state && $state != RUNNING ]]; then # Slurm ends the job.
+    say "$reason"
+    return 0 # In a trap, "return" alone gives the status of the command before it.
+  fi
+  state=$(job_field JobState)
+  if [[ -n $state && $state != RUNNING ]]; then # Slurm ends the job.
     if [[ $(job_field Reason) == TimeLimit ]]; then
       reason="the time limit of $(job_field TimeLimit) is over"
     elif (($(job_field Restarts) > requeues)); then
@@ -230,7 +252,7 @@ interrupted() {
   fi
   say "$reason"
   # When Slurm ends a job, it signals all processes. A second signal would hurry them.
-  if [[ $1 == USR1 || $state == RUNNING ]]; then
+  if [[ $state == RUNNING ]]; then
     signals=$((signals + 1))
     pass_signals
   fi
@@ -271,6 +293,11 @@ end_job() {
       ;;
   esac
   local text="exit code $status${reason:+, because $reason}"
+  if [[ -n $supervisor && -n $reason ]]; then
+    # It was told to end, so it is not queued again.
+    say "ended: $text"
+    exit "$status"
+  fi
   if [[ $requeue_codes != *" $status "* ]]; then
     # srun has codes of its own if it cannot start the ranks.
     check_nodes "$1"

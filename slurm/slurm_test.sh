@@ -165,10 +165,12 @@ batch_anywhere() {
   expect_end FAILED 3 0 'done: some responses are errors \(exit code 3\)'
 }
 
-# batch: what is missing is named, with the node
+# batch, serve: what is missing is named, with the node; what cannot succeed is not tried again
 missing_files() {
   submit batch --nodes=1 -- "$model" in.jsonl
   expect_end FAILED 1 0 'failed: arguments are missing: sbatch slurm/batch.sbatch MODEL_DIR IN.jsonl .*'
+  submit batch --nodes=1 -- "$model" in.jsonl wrong.out.jsonl --restart
+  expect_end FAILED 1 0 'failed: no --restart, because the job may be queued again: remove the output instead'
   mkdir model
   cp "$model"/* model
   on h2 mount -t tmpfs tmpfs "$work/model"
@@ -179,6 +181,10 @@ missing_files() {
   on h2 mount --bind /dev/null "$work/model/scorecast"
   SCORECAST=$work/model/scorecast submit batch --nodelist=h1,h2 -- "$model" in.jsonl wrong.out.jsonl
   expect_end FAILED 1 0 "failed: no executable $work/model/scorecast on h2"
+  printf '#!/bin/sh\nexit 127\n' > no_libraries
+  chmod +x no_libraries
+  SCORECAST=$work/no_libraries submit serve --nodes=1 -- "$model"
+  expect_end FAILED 127 0 'failed: exit code 127, see the lines above'
 }
 
 # batch: mpirun starts the ranks if srun cannot; two ranks on a node have a CPU each
@@ -412,7 +418,7 @@ cat > in.jsonl << 'LINES'
 {"custom_id":"a","method":"POST","url":"/v1/score","body":{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}}
 LINES
 (cat in.jsonl && echo '{}') > bad.jsonl
-for ((i = 0; i < 800; ++i)); do
+for ((i = 0; i < 2000; ++i)); do
   printf '{"custom_id":"%d","method":"POST","url":"/v1/score","body":{"query":"The number %d is","items":[" %d"," %d"," %d",' \
     $i $i $((i - 1)) $((i + 1)) $((i + 2))
   echo '" odd"," even"," a square"],"labels":[" yes"," no"]}}'
