@@ -28,11 +28,12 @@ scorecast_header_set(scorecast_asio_headers
   HEADERS <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/post.hpp>
           <boost/asio/read.hpp> <boost/asio/steady_timer.hpp> <boost/asio/write.hpp>)
 
-# scorecast_precompile(TARGET LIBRARY …): gives the target the set for the libraries that it links.
+# scorecast_precompile(TARGET LIBRARY …): gives the target the set for the libraries that it links. The headers
+# of scorecast_coordinator_json include nlohmann/json.hpp.
 function(scorecast_precompile target)
   if(Boost::headers IN_LIST ARGN)
     target_precompile_headers(${target} REUSE_FROM scorecast_asio_headers)
-  elseif(nlohmann_json::nlohmann_json IN_LIST ARGN)
+  elseif(nlohmann_json::nlohmann_json IN_LIST ARGN OR scorecast_coordinator_json IN_LIST ARGN)
     target_precompile_headers(${target} REUSE_FROM scorecast_json_headers)
   else()
     target_precompile_headers(${target} REUSE_FROM scorecast_headers)

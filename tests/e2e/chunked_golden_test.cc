@@ -1,5 +1,5 @@
-// Chunk-aware prompts through both transports give the results of other implementations on 1, 2, 3
-// and 4 ranks. Each request is sent twice; the second reads the cache and gives the same bits.
+// Chunk-aware prompts through both transports give the results of other implementations on one rank
+// and on three. Each request is sent twice; the second reads the cache and gives the same bits.
 
 #include <filesystem>
 #include <string>
@@ -108,7 +108,7 @@ TEST_P(ChunkedGolden, OnAnyRanksFreshAndCached) {
       requests.push_back(ToChunked(ToBody(golden)));
     }
   }
-  for (int ranks = 1; ranks <= 4; ++ranks) {
+  for (const int ranks : {1, 3}) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
     const BatchRun run =
         RunRequests({GetParam().model, {"--kv-cache-mb", "16"}, ranks, "f32"}, requests);

@@ -76,7 +76,7 @@ class TextLimits : public testing::Test {
   CheckingServer server_;
   CountingTokenizer tokenizer_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}}, kBos};
   std::atomic<bool> stop_ = false;
-  const std::string long_ = std::string(1'000'000, 'a');
+  const std::string long_ = std::string(100'000, 'a');
   const Endpoint& score_ = ScoreEndpoint();
   const Endpoint& chunked_ = ChunkedEndpoint();
 };
