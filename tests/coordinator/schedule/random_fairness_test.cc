@@ -17,6 +17,7 @@
 #include "coordinator/schedule/scheduler.h"
 #include "tests/coordinator/schedule/sample_requests.h"
 #include "tests/coordinator/schedule/simulation.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -140,7 +141,7 @@ void ExpectFair(double charged, double largest_charge, double other_charged,
 }
 
 TEST(RandomFairness, SiblingsWithEnoughToComputeAreServedByTheirWeights) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= Rounds<std::uint64_t>(20); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     constexpr double kEnd = 10;
     Hogs hogs({.seed = seed, .end = kEnd});
@@ -171,7 +172,7 @@ TEST(RandomFairness, SiblingsWithEnoughToComputeAreServedByTheirWeights) {
 }
 
 TEST(RandomFairness, AClientThatAsksForLittleIsComputedInTheNextPass) {
-  for (std::uint64_t seed = 1; seed <= 18; ++seed) {
+  for (std::uint64_t seed = 1; seed <= Rounds<std::uint64_t>(18); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     constexpr double kEnd = 10;
     proto::PlanLimits limits = kLimits;

@@ -27,6 +27,7 @@
 #include "tests/coordinator/schedule/random_jobs.h"
 #include "tests/coordinator/schedule/sample_requests.h"
 #include "tests/coordinator/schedule/simulation.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -343,7 +344,7 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
 
 TEST(RandomSchedule, EveryJobIsComputedAsIfAloneAndRepliedToOnce) {
   const std::uint64_t only = FromEnvironment("SCORECAST_SCHEDULE_SEED", 0);
-  const std::uint64_t runs = FromEnvironment("SCORECAST_SCHEDULE_RUNS", 200);
+  const std::uint64_t runs = FromEnvironment("SCORECAST_SCHEDULE_RUNS", Rounds(200U));
   Schedule::Counts counts;
   for (std::uint64_t seed = 1; seed <= runs; ++seed) {
     if (only != 0 && seed != only) {

@@ -15,6 +15,7 @@
 #include "coordinator/schedule/scheduler_status.h"
 #include "tests/coordinator/schedule/sample_requests.h"
 #include "tests/coordinator/schedule/scheduler_bench.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -334,7 +335,7 @@ TEST(SchedulerBounded, TheClientThatWasServedMostIsPreempted) {
 /// alone.
 TEST(SchedulerBounded, RandomRequestsAreComputedAsIfAlone) {
   std::mt19937_64 seeds(20261124);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < Rounds(60); ++round) {
     const auto pick = [&](int low, int high) {
       return std::uniform_int_distribution(low, high)(seeds);
     };

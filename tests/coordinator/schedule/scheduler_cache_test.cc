@@ -13,6 +13,7 @@
 #include "coordinator/schedule/block_cache.h"
 #include "tests/coordinator/schedule/sample_requests.h"
 #include "tests/coordinator/schedule/scheduler_bench.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -23,7 +24,7 @@ using proto::PlanLimits;
 /// twice.
 TEST(SchedulerCache, RandomRequestsAreComputedAsIfAlone) {
   std::mt19937_64 seeds(20261122);
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < Rounds(40); ++round) {
     const auto pick = [&](int low, int high) {
       return std::uniform_int_distribution(low, high)(seeds);
     };

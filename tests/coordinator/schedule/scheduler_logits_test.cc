@@ -13,6 +13,7 @@
 
 #include "coordinator/schedule/scheduler_status.h"
 #include "tests/coordinator/schedule/scheduler_bench.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -111,7 +112,7 @@ TEST(SchedulerLogits, RandomRequestsAreComputedAsIfAlone) {
   // Three scores and three completions may be read at one row.
   constexpr std::int64_t kOneRow = 3 * (kItemBytes + 8) + 3 * (12 + 8);
   std::mt19937_64 seeds(20261123);
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < Rounds(30); ++round) {
     const auto pick = [&](int low, int high) {
       return std::uniform_int_distribution(low, high)(seeds);
     };
