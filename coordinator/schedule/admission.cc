@@ -34,7 +34,6 @@ std::string Exceeds(std::int64_t before, std::int64_t more, std::int64_t limit) 
          ".";
 }
 
-/// "4.2 s"
 /// "2.5 s", or "38.2 ms" if the time is below a second.
 std::string TimeText(double seconds) {
   char text[32];

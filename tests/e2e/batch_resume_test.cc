@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -26,6 +25,7 @@
 #include "tests/e2e/models.h"
 #include "tests/e2e/process.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/e2e/service.h"
 
 namespace scorecast::testing {
 namespace {
@@ -148,35 +148,18 @@ struct Job {
   const int ranks;
 };
 
-/// The ranks that mpirun has started.
-std::vector<pid_t> RanksOf(pid_t mpirun) {
-  std::vector<pid_t> ranks = DescendantsOf(mpirun);
-  std::erase_if(ranks, [](pid_t pid) { return ProgramOf(pid) != "scorecast"; });
-  return ranks;
-}
-
-bool IsRankZero(pid_t pid) {
-  std::ifstream environment("/proc/" + std::to_string(pid) + "/environ");
-  for (std::string variable; std::getline(environment, variable, '\0');) {
-    if (variable == "OMPI_COMM_WORLD_RANK=0") {
-      return true;
-    }
-  }
-  return false;
-}
-
 /// Sends SIGUSR1 to rank 0, or to mpirun, which sends it to all ranks. It waits for the ranks to
 /// take it, because it would kill a rank that has not come to main, and mpirun may then hang.
 void SendEndSignal(pid_t mpirun, std::size_t ranks, bool to_rank_zero) {
   const auto takes = [](pid_t pid) { return Catches(pid, SIGUSR1) || Ignores(pid, SIGUSR1); };
   ASSERT_TRUE(Eventually([&] {
     const std::vector<pid_t> started = RanksOf(mpirun);
-    if (!to_rank_zero && started.size() == ranks && std::ranges::all_of(started, takes)) {
-      return kill(mpirun, SIGUSR1) == 0;
-    }
-    for (const pid_t rank : started) {
-      if (to_rank_zero && IsRankZero(rank) && Catches(rank, SIGUSR1)) {
-        return kill(rank, SIGUSR1) == 0;
+    if (started.size() == ranks) {
+      if (to_rank_zero && Catches(started.front(), SIGUSR1)) {
+        return kill(started.front(), SIGUSR1) == 0;
+      }
+      if (!to_rank_zero && std::ranges::all_of(started, takes)) {
+        return kill(mpirun, SIGUSR1) == 0;
       }
     }
     return !IsRunning(mpirun);

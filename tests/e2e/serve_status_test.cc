@@ -1,8 +1,6 @@
 // SIGUSR2 makes a service log its status, and never ends it.
 
 #include <csignal>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -17,17 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-/// Whether a process has a handler of SIGUSR2.
-bool CatchesStatusSignal(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("SigCgt:")) {
-      return (std::stoull(line.substr(7), nullptr, 16) >> (SIGUSR2 - 1) & 1U) != 0;
-    }
-  }
-  return false;
-}
 
 TEST(ServeStatus, IsLoggedOnASignal) {
   Service service(NumberedCommand(2));
@@ -56,7 +43,7 @@ TEST(ServeStatus, IsLoggedOnASignal) {
 TEST(ServeStatus, SignalsBeforeAServiceIsReadyAreHarmless) {
   Process process(ScorecastCommand(
       {"serve", "--model", NumberedCommand(0).model.string(), "--port", "0", "--http-port", "-1"}));
-  ASSERT_TRUE(Eventually([&] { return CatchesStatusSignal(process.pid()); }));
+  ASSERT_TRUE(Eventually([&] { return Catches(process.pid(), SIGUSR2); }));
   kill(process.pid(), SIGUSR2);
   EXPECT_NE(process.ErrorLineWith("ready"), "");
   EXPECT_NE(process.ErrorLineWith("info status: rank 0"), "");
