@@ -149,9 +149,8 @@ void PrintReranker(const coordinator::LoadedReranker& loaded) {
   std::printf("  label ids           %s\n", labels.c_str());
   if (reranker.takes_instruction()) {
     const std::string& instruction = reranker.default_instruction();
-    std::printf("  instruction         %s\n", instruction.empty()
-                                                  ? "none by default"
-                                                  : proto::OneLine(instruction, 4096).c_str());
+    std::printf("  instruction         %s\n",
+                instruction.empty() ? "none by default" : proto::OneLinePath(instruction).c_str());
   }
 }
 

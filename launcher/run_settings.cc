@@ -21,13 +21,11 @@
 namespace scorecast::launcher {
 namespace {
 
-constexpr std::size_t kLongestPath = 4096;
-
 std::string ReadWhole(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file) {
-    throw proto::StartupError("cannot read " + proto::OneLine(path.string(), kLongestPath));
+    throw proto::StartupError("cannot read " + proto::OneLinePath(path.string()));
   }
   return text;
 }

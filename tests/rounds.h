@@ -3,8 +3,7 @@
 namespace scorecast {
 
 /// Rounds of a random test: all of them, or a quarter under sanitizers, which are many times slower
-/// and look for faults of memory and threads. Such a test is OPTIMIZED (tests/CMakeLists.txt), so
-/// that all rounds run without sanitizers.
+/// and look for faults of memory and threads.
 template <typename Integer>
 constexpr Integer Rounds(Integer all) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -10,12 +10,12 @@
 namespace scorecast::bench {
 namespace {
 
-constexpr std::int64_t kRows = 8;
+constexpr std::int64_t kElementRows = 8;
 constexpr std::int64_t kWidth = 3072;
 constexpr std::int64_t kHeadDim = 128;
 
 struct Arrays {
-  Arrays() : a(kRows * kWidth), b(a.size()), out(a.size()), bits(a.size()), bytes(a.size()) {
+  Arrays() : a(kElementRows * kWidth), b(a.size()), out(a.size()), bits(a.size()), bytes(a.size()) {
     RandomNumbers random;
     std::generate(a.begin(), a.end(), [&] { return random.Next(); });
     std::generate(b.begin(), b.end(), [&] { return random.Next(); });
@@ -33,8 +33,9 @@ template <typename Row>
 KernelCase Case(std::string name, Row row) {
   return {std::move(name), [row] {
             auto arrays = std::make_shared<Arrays>();
-            return KernelRun{.elements = static_cast<double>(kRows * kWidth), .run = [row, arrays] {
-                               for (std::int64_t i = 0; i < kRows; ++i) {
+            return KernelRun{.elements = static_cast<double>(kElementRows * kWidth),
+                             .run = [row, arrays] {
+                               for (std::int64_t i = 0; i < kElementRows; ++i) {
                                  row(*arrays, i * kWidth);
                                }
                              }};

@@ -54,7 +54,7 @@ class Parser {
 
  private:
   [[noreturn]] void Fail(const std::string& what) const {
-    throw StartupError(proto::OneLine(origin_, 4096) +
+    throw StartupError(proto::OneLinePath(origin_) +
                        (line_ > 0 ? ":" + std::to_string(line_) : "") + ": " + what);
   }
 

@@ -10,7 +10,7 @@ namespace {
 
 // sentencepiece_model.proto: ModelProto has `repeated SentencePiece pieces = 1`, SentencePiece has
 // `string piece = 1` and `Type type = 3`.
-constexpr std::uint64_t kPieces = 1;
+constexpr std::uint64_t kModelPieces = 1;
 constexpr std::uint64_t kPiece = 1;
 constexpr std::uint64_t kType = 3;
 constexpr std::uint64_t kUserDefined = 4;
@@ -22,7 +22,7 @@ std::vector<std::pair<proto::TokenId, std::string>> UserDefinedPieces(std::strin
   proto::TokenId id = 0;
   ProtobufFields fields(model);
   while (const std::optional<ProtobufField> field = fields.Next()) {
-    if (field->number != kPieces) {
+    if (field->number != kModelPieces) {
       continue;
     }
     std::string_view text;

@@ -17,16 +17,13 @@
 namespace scorecast::launcher {
 namespace {
 
-constexpr std::size_t kLongestPath = 4096;
-
 /// The file that RemoveAtExit has named. Never destroyed, because threads run until the very end.
 const AddressFile* removed_at_exit = nullptr;
 
 void RemoveNow() { removed_at_exit->Remove(); }
 
 [[noreturn]] void ThrowFault(const std::filesystem::path& path, const std::string& reason) {
-  throw proto::StartupError("--address-file " + proto::OneLine(path.string(), kLongestPath) + ": " +
-                            reason);
+  throw proto::StartupError("--address-file " + proto::OneLinePath(path.string()) + ": " + reason);
 }
 
 std::optional<std::string> Read(const std::filesystem::path& path) {

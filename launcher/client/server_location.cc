@@ -16,10 +16,8 @@
 namespace scorecast::launcher {
 namespace {
 
-constexpr std::size_t kLongestPath = 4096;
-
 std::string PathText(const std::filesystem::path& path) {
-  return proto::OneLine(path.string(), kLongestPath);
+  return proto::OneLinePath(path.string());
 }
 
 }  // namespace

@@ -34,6 +34,9 @@ inline std::string OneLine(std::string_view text, std::size_t limit = 200) {
   return line;
 }
 
+/// OneLine of a path, whole if it is no longer than Linux takes.
+inline std::string OneLinePath(std::string_view path) { return OneLine(path, 4096); }
+
 /// OneLine in quotation marks.
 inline std::string Quoted(std::string_view text, std::size_t limit = 64) {
   return '"' + OneLine(text, limit) + '"';

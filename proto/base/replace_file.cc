@@ -15,8 +15,6 @@
 namespace scorecast::proto {
 namespace {
 
-constexpr std::size_t kLongestPath = 4096;
-
 /// Throws if `succeeded` is false. Must follow the call that has set errno.
 void Require(bool succeeded) {
   if (!succeeded) {
@@ -99,11 +97,10 @@ void ReplaceFile(const std::filesystem::path& path, std::string_view contents) {
     const File directory(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     Require(fsync(directory.number()) == 0 || errno == EINVAL);
   } catch (const std::system_error& fault) {
-    throw std::runtime_error("cannot write " + OneLine(path.string(), kLongestPath) + ": " +
+    throw std::runtime_error("cannot write " + OneLinePath(path.string()) + ": " +
                              fault.code().message());
   } catch (const std::runtime_error& fault) {
-    throw std::runtime_error("cannot write " + OneLine(path.string(), kLongestPath) + ": " +
-                             fault.what());
+    throw std::runtime_error("cannot write " + OneLinePath(path.string()) + ": " + fault.what());
   }
 }
 

@@ -222,7 +222,7 @@ std::string ReadDtype(const Fields& fields) {
 }
 
 std::string ReadConfigFile(const std::filesystem::path& path) {
-  const std::string origin = OneLine(path.string(), 4096);
+  const std::string origin = OneLinePath(path.string());
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file.tellg();
   if (!file || size < 0) {
@@ -242,7 +242,7 @@ std::string ReadConfigFile(const std::filesystem::path& path) {
 
 /// A token ends a completion if either of the two files says so.
 void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config) {
-  const std::string where = OneLine(path.string(), 4096);
+  const std::string where = OneLinePath(path.string());
   const Json root = ParseObject(ReadConfigFile(path), where);
   const Fields fields(root, where, "");
   for (const TokenId id : ReadTokenIds(fields, "eos_token_id", config.vocab_size)) {
@@ -256,7 +256,7 @@ void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config)
 }  // namespace
 
 ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin) {
-  const std::string where = OneLine(origin, 4096);
+  const std::string where = OneLinePath(origin);
   const Json root = ParseObject(json_text, where);
   const Fields fields(root, where, "");
   RefuseObstacles(fields);
@@ -300,10 +300,10 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
 ModelConfig LoadModelConfig(const std::filesystem::path& model_dir) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(model_dir, ignored)) {
-    throw StartupError(OneLine(model_dir.string(), 4096) + " is not a directory");
+    throw StartupError(OneLinePath(model_dir.string()) + " is not a directory");
   }
   const std::filesystem::path path = model_dir / "config.json";
-  const std::string origin = OneLine(path.string(), 4096);
+  const std::string origin = OneLinePath(path.string());
   if (!std::filesystem::is_regular_file(path, ignored)) {
     throw StartupError(origin + ": there is no such file");
   }

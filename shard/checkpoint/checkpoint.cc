@@ -16,14 +16,13 @@ namespace {
 
 using Json = nlohmann::json;
 using proto::OneLine;
+using proto::OneLinePath;
 using proto::Quoted;
 using proto::StartupError;
 
 constexpr std::string_view kSingleFile = "model.safetensors";
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 constexpr std::int64_t kMaxIndexBytes = 100'000'000;
-constexpr std::size_t kMaxPath = 4096;
-
 /// File name → names of the tensors that the index lists in that file.
 using FilesOfIndex = std::map<std::string, std::vector<std::string>, std::less<>>;
 
@@ -90,7 +89,7 @@ Checkpoint Checkpoint::Open(const std::filesystem::path& model_dir) {
 }
 
 Checkpoint::Checkpoint(const std::filesystem::path& model_dir)
-    : model_dir_(OneLine(model_dir.string(), kMaxPath)) {}
+    : model_dir_(OneLinePath(model_dir.string())) {}
 
 const Checkpoint::OpenedFile& Checkpoint::OpenFile(const std::filesystem::path& path) {
   auto file = std::make_unique<const WeightFile>(path);
@@ -119,7 +118,7 @@ void Checkpoint::OpenIndexed(const std::filesystem::path& model_dir,
   files_.reserve(listed.size());
   for (auto& [name, tensors] : listed) {
     if (std::error_code ignored; !std::filesystem::exists(model_dir / name, ignored)) {
-      throw StartupError(OneLine(index.string(), kMaxPath) + ": it names the file " + Quoted(name) +
+      throw StartupError(OneLinePath(index.string()) + ": it names the file " + Quoted(name) +
                          ", which is not in the directory");
     }
     std::ranges::sort(tensors);

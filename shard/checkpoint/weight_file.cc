@@ -13,15 +13,13 @@
 namespace scorecast::shard {
 namespace {
 
-constexpr std::size_t kMaxPath = 4096;
-
 std::string ErrnoText(int error) { return std::generic_category().message(error); }
 
 }  // namespace
 
 // Opened without blocking, because opening a FIFO would wait for a writer before it can be refused.
 WeightFile::WeightFile(const std::filesystem::path& path)
-    : name_(proto::OneLine(path.string(), kMaxPath)),
+    : name_(proto::OneLinePath(path.string())),
       fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (fd_ < 0) {
     throw proto::StartupError(name_ + ": cannot be opened: " + ErrnoText(errno));

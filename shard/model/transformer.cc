@@ -15,7 +15,7 @@ using proto::ForwardPlan;
 using proto::ModelConfig;
 using proto::Range;
 
-constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
+constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 
 /// A tensor outside of the layers that every model has.
 const TensorView& ModelTensor(const Checkpoint& checkpoint, const ModelConfig& config,
@@ -79,11 +79,12 @@ constexpr std::int64_t kRowsPerTask = 4;
 RowExchange Transformer::MakeExchange(const proto::Communicator& group, const ModelConfig& config,
                                       Precision precision, const proto::PlanLimits& limits,
                                       RowExchange::Transport transport) {
-  const std::int64_t element = SummandsAreBf16(group.size(), precision) ? kFloat / 2 : kFloat;
+  const std::int64_t element =
+      SummandsAreBf16(group.size(), precision) ? kFloatBytes / 2 : kFloatBytes;
   // A shared row has at most h floats and a scale.
   return {group, RoundUpRows(limits.max_rows),
           UsesSummands(config, group.size() == 1) ? config.hidden_size * element : 0,
-          (config.hidden_size + 1) * kFloat, transport};
+          (config.hidden_size + 1) * kFloatBytes, transport};
 }
 
 Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint,
@@ -164,7 +165,7 @@ void Transformer::LayOut(const ForwardPlan& plan) {
     // The scales lie behind the rows, which take up to h floats each: final_rows_ uses the same
     // memory.
     normed_.scales = reinterpret_cast<float*>(
-        exchange_.shared_rows() + RoundUpRows(limits.max_rows) * config_.hidden_size * kFloat);
+        exchange_.shared_rows() + RoundUpRows(limits.max_rows) * config_.hidden_size * kFloatBytes);
   }
 }
 
@@ -218,7 +219,7 @@ void Transformer::ShareNormed(const PassRows& rows, const std::vector<float>& no
   times_.End(Phase::kOther);
   const std::array<RowPlane, 2> planes = {
       {{to.data, to.row_bytes()},
-       {reinterpret_cast<std::byte*>(to.scales), to.scales == nullptr ? 0 : kFloat}}};
+       {reinterpret_cast<std::byte*>(to.scales), to.scales == nullptr ? 0 : kFloatBytes}}};
   exchange_.ShareRows(rows.owners, planes);
   times_.End(Phase::kCommunication);
 }

@@ -80,7 +80,7 @@ std::string Where(const Invitation& invitation) {
   return text;
 }
 
-std::string Seconds(std::chrono::milliseconds time) {
+std::string SecondsText(std::chrono::milliseconds time) {
   return std::to_string((time.count() + 999) / 1000) + " s";
 }
 
@@ -123,7 +123,7 @@ class Gate {
     context_.run();
     if (missing_ > 0) {
       throw proto::StartupError(MissingRanks() + " did not connect to rank 0's doorbell (" +
-                                Where(invitation_) + ") within " + Seconds(times_.all_ranks));
+                                Where(invitation_) + ") within " + SecondsText(times_.all_ranks));
     }
     std::vector<tcp::socket> sockets;
     for (std::optional<tcp::socket>& socket : proven_) {
@@ -261,7 +261,7 @@ class Approach {
     context_.run();
     if (!connected_) {
       throw proto::StartupError("cannot connect to rank 0's doorbell (" + Where(invitation_) +
-                                ") within " + Seconds(times_.all_ranks) + ": " +
+                                ") within " + SecondsText(times_.all_ranks) + ": " +
                                 (last_error_ ? last_error_.message() : "no reply"));
     }
     return std::move(*connected_);

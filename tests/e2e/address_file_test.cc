@@ -19,7 +19,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace address_file_test {
 
 using launcher::ServiceAddress;
 using nlohmann::json;
@@ -156,5 +156,5 @@ TEST_F(AddressFileOfAService, FaultsAreOneLineBeforeTheModelIsRead) {
   EXPECT_EQ(result.err.find("weights"), std::string::npos) << result.err;
 }
 
-}  // namespace
+}  // namespace address_file_test
 }  // namespace scorecast::testing

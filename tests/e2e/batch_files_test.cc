@@ -20,7 +20,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace batch_files_test {
 
 using coordinator::Compression;
 using coordinator::InputFile;
@@ -147,5 +147,5 @@ TEST(BatchFiles, ALongResponseIsNotInMemoryAsAWhole) {
   RecordProperty("MiB", static_cast<int>(more));
 }
 
-}  // namespace
+}  // namespace batch_files_test
 }  // namespace scorecast::testing

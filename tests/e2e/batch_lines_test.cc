@@ -11,7 +11,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace batch_lines_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -220,5 +220,5 @@ TEST_P(Streams, CarryManyLinesBothWays) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Streams, ::testing::Values(0, 1, 3));
 
-}  // namespace
+}  // namespace batch_lines_test
 }  // namespace scorecast::testing

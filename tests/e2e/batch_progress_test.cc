@@ -17,7 +17,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace batch_progress_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -72,5 +72,5 @@ TEST(BatchProgress, ABarOnATerminal) {
   EXPECT_THAT(text.substr(end), Not(HasSubstr("%"))) << "the bar goes when the run ends";
 }
 
-}  // namespace
+}  // namespace batch_progress_test
 }  // namespace scorecast::testing

@@ -28,7 +28,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace batch_resume_test {
 
 using coordinator::InputFile;
 using nlohmann::json;
@@ -373,5 +373,5 @@ TEST(BatchRuns, SharesTogetherAreTheWhole) {
   }
 }
 
-}  // namespace
+}  // namespace batch_resume_test
 }  // namespace scorecast::testing

@@ -16,7 +16,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace cache_pressure_test {
 
 using nlohmann::json;
 using Tokens = std::vector<TokenId>;
@@ -118,5 +118,5 @@ TEST(CachePressure, NoNumberDiffersAndTheBudgetHolds) {
   EXPECT_LE(line.megabytes, 1.048576 + 0.05);
 }
 
-}  // namespace
+}  // namespace cache_pressure_test
 }  // namespace scorecast::testing

@@ -17,7 +17,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace cache_test {
 
 using nlohmann::json;
 using Tokens = std::vector<TokenId>;
@@ -259,5 +259,5 @@ TEST_F(Cache, OneChunkAndOneQuestionAreAnOrdinaryPrompt) {
   }
 }
 
-}  // namespace
+}  // namespace cache_test
 }  // namespace scorecast::testing

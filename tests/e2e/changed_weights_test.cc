@@ -13,7 +13,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace changed_weights_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -85,5 +85,5 @@ TEST_P(ChangedWeights, ReplacedByARename) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ChangedWeights, ::testing::Values(0, 2));
 
-}  // namespace
+}  // namespace changed_weights_test
 }  // namespace scorecast::testing

@@ -17,7 +17,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace chunked_completions_test {
 
 using nlohmann::json;
 
@@ -369,5 +369,5 @@ TEST(Questions, InOneRequestGiveTheSameAsInSeveral) {
   }
 }
 
-}  // namespace
+}  // namespace chunked_completions_test
 }  // namespace scorecast::testing

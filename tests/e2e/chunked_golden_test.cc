@@ -13,7 +13,7 @@
 #include "tests/reference/golden_families.h"
 
 namespace scorecast::testing {
-namespace {
+namespace chunked_golden_test {
 
 using nlohmann::json;
 using reference::ChunkAwareCase;
@@ -131,5 +131,5 @@ INSTANTIATE_TEST_SUITE_P(All, ChunkedGolden, ::testing::ValuesIn(References()),
                            return name;
                          });
 
-}  // namespace
+}  // namespace chunked_golden_test
 }  // namespace scorecast::testing

@@ -17,7 +17,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace chunked_oracle_test {
 
 using nlohmann::json;
 using reference::PositionStrategy;
@@ -210,5 +210,5 @@ TEST_F(ChunkedOracle, RandomPromptsOnAnyRanksWithAndWithoutACache) {
   }
 }
 
-}  // namespace
+}  // namespace chunked_oracle_test
 }  // namespace scorecast::testing

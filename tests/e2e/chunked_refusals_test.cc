@@ -12,7 +12,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace chunked_refusals_test {
 
 using nlohmann::json;
 using Ids = std::vector<TokenId>;
@@ -142,5 +142,5 @@ TEST(ChunkedRefusals, StreamsAreForTheSocket) {
   EXPECT_EQ(run.StatusCode(1), 200);
 }
 
-}  // namespace
+}  // namespace chunked_refusals_test
 }  // namespace scorecast::testing

@@ -18,7 +18,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace chunked_stream_test {
 
 using launcher::Client;
 using nlohmann::json;
@@ -278,5 +278,5 @@ TEST(Stream, ScoringDoesNotWaitForLongCompletions) {
   EXPECT_EQ(service.Drain().exit_code, 0);
 }
 
-}  // namespace
+}  // namespace chunked_stream_test
 }  // namespace scorecast::testing

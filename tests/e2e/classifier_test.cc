@@ -19,7 +19,7 @@
 #include "tests/reference/reference_model.h"
 
 namespace scorecast::testing {
-namespace {
+namespace classifier_test {
 
 using nlohmann::json;
 using reference::ClassifierCase;
@@ -296,5 +296,5 @@ TEST(Classifier, RefusalsNameTheReasonAndTheField) {
   }
 }
 
-}  // namespace
+}  // namespace classifier_test
 }  // namespace scorecast::testing

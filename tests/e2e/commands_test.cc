@@ -14,7 +14,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace commands_test {
 
 using nlohmann::json;
 using ::testing::ContainsRegex;
@@ -287,5 +287,5 @@ TEST(Inspect, RefusesMoreRanksThanHeads) {
   EXPECT_THAT(result.err, HasSubstr("9 ranks"));
 }
 
-}  // namespace
+}  // namespace commands_test
 }  // namespace scorecast::testing

@@ -14,7 +14,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace demo_model_test {
 
 using nlohmann::json;
 
@@ -141,5 +141,5 @@ TEST(DemoModelDtypes, LogProbabilitiesAreThoseOfFloat32) {
   }
 }
 
-}  // namespace
+}  // namespace demo_model_test
 }  // namespace scorecast::testing

@@ -16,7 +16,7 @@
 #include "tests/reference/golden_families.h"
 
 namespace scorecast::testing {
-namespace {
+namespace golden_test {
 
 using nlohmann::json;
 using reference::MultiItemCase;
@@ -303,5 +303,5 @@ INSTANTIATE_TEST_SUITE_P(All, Text,
                                            SharedReference("llama2-tiny"), DemoReference("text")),
                          TestName);
 
-}  // namespace
+}  // namespace golden_test
 }  // namespace scorecast::testing

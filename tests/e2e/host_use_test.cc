@@ -13,7 +13,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace host_use_test {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
@@ -96,5 +96,5 @@ TEST_F(HostUse, WhatWasReadOfTheWeights) {
                             "[0-9.]+ GB/s; [0-9.]+ MB came from storage"));
 }
 
-}  // namespace
+}  // namespace host_use_test
 }  // namespace scorecast::testing

@@ -14,7 +14,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace item_tokenization_test {
 
 using nlohmann::json;
 
@@ -201,5 +201,5 @@ TEST(ItemTokenizationFlag, ContinuedDoesNotGoWithAVisibleDelimiter) {
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
 }
 
-}  // namespace
+}  // namespace item_tokenization_test
 }  // namespace scorecast::testing

@@ -13,7 +13,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace oracle_test {
 
 using nlohmann::json;
 
@@ -241,5 +241,5 @@ TEST(Dtypes, ErrorIsThatOfTheRounding) {
   }
 }
 
-}  // namespace
+}  // namespace oracle_test
 }  // namespace scorecast::testing

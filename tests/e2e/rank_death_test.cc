@@ -15,7 +15,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace rank_death_test {
 
 class RankDeath : public ::testing::TestWithParam<std::size_t> {};
 
@@ -53,5 +53,5 @@ TEST_P(RankDeath, EndsTheJob) {
 
 INSTANTIATE_TEST_SUITE_P(All, RankDeath, ::testing::Values(0, 2));
 
-}  // namespace
+}  // namespace rank_death_test
 }  // namespace scorecast::testing

@@ -22,7 +22,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace rank_stop_test {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -173,5 +173,5 @@ TEST(StoppedRanks, ThatComeBackInTimeHarmNothing) {
   EXPECT_EQ(service.Drain().exit_code, 0);
 }
 
-}  // namespace
+}  // namespace rank_stop_test
 }  // namespace scorecast::testing

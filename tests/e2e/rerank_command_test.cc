@@ -11,7 +11,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace rerank_command_test {
 
 using nlohmann::json;
 using ::testing::EndsWith;
@@ -85,5 +85,5 @@ TEST(RerankCommand, SaysWhyAServerDoesNotRerank) {
       "400 no_reranker: ");
 }
 
-}  // namespace
+}  // namespace rerank_command_test
 }  // namespace scorecast::testing

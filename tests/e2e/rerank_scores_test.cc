@@ -21,7 +21,7 @@
 #include "tests/reference/reference_model.h"
 
 namespace scorecast::testing {
-namespace {
+namespace rerank_scores_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -325,5 +325,5 @@ TEST_F(RerankCuts, AreRefusedIfTheClientSaysSo) {
   EXPECT_EQ(run.Body(3).at("reason"), "document_too_long");
 }
 
-}  // namespace
+}  // namespace rerank_scores_test
 }  // namespace scorecast::testing

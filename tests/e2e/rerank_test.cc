@@ -16,7 +16,7 @@
 #include "tests/reference/reference_model.h"
 
 namespace scorecast::testing {
-namespace {
+namespace rerank_test {
 
 using nlohmann::json;
 using ::testing::StartsWith;
@@ -297,5 +297,5 @@ TEST(RerankResponses, OfAClassifierAreTheSigmoidOfItsClass) {
   }
 }
 
-}  // namespace
+}  // namespace rerank_test
 }  // namespace scorecast::testing

@@ -17,7 +17,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace same_bits_test {
 
 using nlohmann::json;
 
@@ -332,5 +332,5 @@ TEST(MultiItem, EqualsOneByOneOfTheSameIds) {
   }
 }
 
-}  // namespace
+}  // namespace same_bits_test
 }  // namespace scorecast::testing

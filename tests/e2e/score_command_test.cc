@@ -18,7 +18,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace score_command_test {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -185,5 +185,5 @@ TEST(ServeStart, AnHttpPortInUseIsAnErrorInOneLine) {
               ::testing::ElementsAre(HasSubstr("scorecast: cannot listen on " + address)));
 }
 
-}  // namespace
+}  // namespace score_command_test
 }  // namespace scorecast::testing

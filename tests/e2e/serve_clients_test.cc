@@ -25,7 +25,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_clients_test {
 
 using launcher::Client;
 
@@ -233,5 +233,5 @@ TEST(ServeClients, OneThatNeverReadsDoesNotHarmTheOthers) {
   EXPECT_LT(after, before + kMayHold);
 }
 
-}  // namespace
+}  // namespace serve_clients_test
 }  // namespace scorecast::testing

@@ -18,7 +18,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_death_test {
 
 using std::chrono::steady_clock;
 
@@ -110,5 +110,5 @@ TEST(TestsEnd, OfAJobLeavesNothing) {
   }
 }
 
-}  // namespace
+}  // namespace serve_death_test
 }  // namespace scorecast::testing

@@ -21,7 +21,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_drain_test {
 
 using launcher::Client;
 using std::chrono::steady_clock;
@@ -235,5 +235,5 @@ TEST(ServeDrain, WhileClientsComeAndGo) {
   ExpectStopped(result);
 }
 
-}  // namespace
+}  // namespace serve_drain_test
 }  // namespace scorecast::testing

@@ -20,7 +20,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_http_test {
 
 using coordinator::Get;
 using coordinator::HttpClient;
@@ -136,5 +136,5 @@ TEST(ServeHttp, ADrainRepliesToWhatWasAccepted) {
   EXPECT_EQ(service.process().Wait().exit_code, 0);
 }
 
-}  // namespace
+}  // namespace serve_http_test
 }  // namespace scorecast::testing

@@ -16,7 +16,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_metrics_test {
 
 using coordinator::HttpReply;
 using ::testing::HasSubstr;
@@ -101,5 +101,5 @@ TEST(ServeMetrics, AStoppedRankMakesTheServiceUnreadyUntilItIsBack) {
   EXPECT_TRUE(client->Receive().has_score());
 }
 
-}  // namespace
+}  // namespace serve_metrics_test
 }  // namespace scorecast::testing

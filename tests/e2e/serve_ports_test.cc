@@ -17,7 +17,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_ports_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -123,5 +123,5 @@ TEST(ServePorts, BothCannotBeTheSame) {
                             " twice: for \"requests\" and for \"http\"\n");
 }
 
-}  // namespace
+}  // namespace serve_ports_test
 }  // namespace scorecast::testing

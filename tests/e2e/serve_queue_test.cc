@@ -17,7 +17,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_queue_test {
 
 using launcher::Client;
 using std::chrono::steady_clock;
@@ -163,5 +163,5 @@ TEST(ServeQueue, RequestsOfAClientThatDisconnectsAreDropped) {
   }));
 }
 
-}  // namespace
+}  // namespace serve_queue_test
 }  // namespace scorecast::testing

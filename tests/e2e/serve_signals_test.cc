@@ -10,7 +10,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_signals_test {
 
 TEST(ServeSignals, AreHarmlessUpToTheEnd) {
   Command command =
@@ -32,5 +32,5 @@ TEST(ServeSignals, AreHarmlessUpToTheEnd) {
   EXPECT_EQ(result.exit_code, 0);
 }
 
-}  // namespace
+}  // namespace serve_signals_test
 }  // namespace scorecast::testing

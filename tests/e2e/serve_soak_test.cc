@@ -26,7 +26,7 @@
 #include "tests/e2e/socket_transport.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_soak_test {
 
 using launcher::Client;
 using std::chrono::steady_clock;
@@ -446,5 +446,5 @@ TEST(ServeSoak, EndsWithTheResourcesOfItsBeginning) {
   EXPECT_EQ(service.Drain().exit_code, 0);
 }
 
-}  // namespace
+}  // namespace serve_soak_test
 }  // namespace scorecast::testing

@@ -11,7 +11,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_status_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -51,5 +51,5 @@ TEST(ServeStatus, SignalsBeforeAServiceIsReadyAreHarmless) {
   EXPECT_EQ(process.Wait().exit_code, 0);
 }
 
-}  // namespace
+}  // namespace serve_status_test
 }  // namespace scorecast::testing

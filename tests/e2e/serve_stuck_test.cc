@@ -17,7 +17,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_stuck_test {
 
 using std::chrono::steady_clock;
 
@@ -69,5 +69,5 @@ TEST(ServeStuck, RepliesDoNotWaitForAStoppedRank) {
   }
 }
 
-}  // namespace
+}  // namespace serve_stuck_test
 }  // namespace scorecast::testing

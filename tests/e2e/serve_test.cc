@@ -17,7 +17,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace serve_test {
 
 using launcher::Client;
 
@@ -158,5 +158,5 @@ TEST(Serve, UnderMpirunDrainsOnSigusr1) {
   ExpectDrain(server, SIGUSR1);
 }
 
-}  // namespace
+}  // namespace serve_test
 }  // namespace scorecast::testing

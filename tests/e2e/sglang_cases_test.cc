@@ -15,7 +15,7 @@
 #include "tests/e2e/socket_transport.h"
 
 namespace scorecast::testing {
-namespace {
+namespace sglang_cases_test {
 
 using nlohmann::json;
 using Flags = std::vector<std::string>;
@@ -264,5 +264,5 @@ INSTANTIATE_TEST_SUITE_P(Modes, SglangCases,
                            return name;
                          });
 
-}  // namespace
+}  // namespace sglang_cases_test
 }  // namespace scorecast::testing

@@ -13,7 +13,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace startup_agreement_test {
 
 using nlohmann::json;
 
@@ -119,5 +119,5 @@ TEST_F(StartupAgreement, AnotherBuild) {
   EXPECT_THAT(Refusal({"--model", model_}, other), HasSubstr("runs another build of scorecast"));
 }
 
-}  // namespace
+}  // namespace startup_agreement_test
 }  // namespace scorecast::testing

@@ -10,7 +10,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace startup_test {
 
 using nlohmann::json;
 using ::testing::AllOf;
@@ -337,5 +337,5 @@ TEST_F(Startup, UnderMpirunOnlyRank0PrintsTheFault) {
   expect(model_, {}, 3, HasSubstr("model.safetensors"));
 }
 
-}  // namespace
+}  // namespace startup_test
 }  // namespace scorecast::testing

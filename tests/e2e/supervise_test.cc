@@ -26,7 +26,7 @@
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
-namespace {
+namespace supervise_test {
 
 using launcher::Client;
 using std::chrono::seconds;
@@ -300,5 +300,5 @@ TEST(SystemdSocket, IsServedAloneAndUnderASupervisor) {
   }
 }
 
-}  // namespace
+}  // namespace supervise_test
 }  // namespace scorecast::testing

@@ -13,7 +13,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace text_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -315,5 +315,5 @@ TEST_P(ResponseFields, UsageAndTimings) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ResponseFields, ::testing::Values(0, 2));
 
-}  // namespace
+}  // namespace text_test
 }  // namespace scorecast::testing

@@ -13,7 +13,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace transports_agree_test {
 
 using nlohmann::json;
 
@@ -116,5 +116,5 @@ TEST(Transports, AgreeOnFaults) {
   }
 }
 
-}  // namespace
+}  // namespace transports_agree_test
 }  // namespace scorecast::testing

@@ -12,7 +12,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace validation_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -362,5 +362,5 @@ TEST_P(BrokenCheckpoint, GivesA500WithTheItemAndTheRunGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, BrokenCheckpoint, ::testing::Values(0, 3));
 
-}  // namespace
+}  // namespace validation_test
 }  // namespace scorecast::testing

@@ -15,7 +15,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_bits_test {
 
 using proto::PackedSequence;
 using proto::RowLogits;
@@ -222,5 +222,5 @@ TEST(EngineBitsOfPasses, FewLogitsInAPassChangeNothing) {
   }
 }
 
-}  // namespace
+}  // namespace engine_bits_test
 }  // namespace scorecast::testing

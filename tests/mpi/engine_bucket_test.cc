@@ -21,7 +21,7 @@
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_bucket_test {
 
 using proto::PackedSequence;
 using proto::RowLogits;
@@ -182,5 +182,5 @@ INSTANTIATE_TEST_SUITE_P(Transports, EngineFirstPass,
                            return param.param == Transport::kFastest ? "Fastest" : "Messages";
                          });
 
-}  // namespace
+}  // namespace engine_bucket_test
 }  // namespace scorecast::testing

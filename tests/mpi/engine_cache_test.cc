@@ -16,7 +16,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_cache_test {
 
 using proto::PackedSequence;
 using proto::RowLogits;
@@ -115,5 +115,5 @@ INSTANTIATE_TEST_SUITE_P(All, EngineCache,
                                                      std::get<1>(test.param));
                          });
 
-}  // namespace
+}  // namespace engine_cache_test
 }  // namespace scorecast::testing

@@ -18,7 +18,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_classifier_test {
 
 using proto::PackedSequence;
 using proto::RowLogits;
@@ -235,5 +235,5 @@ INSTANTIATE_TEST_SUITE_P(Precisions, ClassifierBits,
                                            Precision::kInt8),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
-}  // namespace
+}  // namespace engine_classifier_test
 }  // namespace scorecast::testing

@@ -152,7 +152,7 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, Precision precis
                          reference::ReadReferenceConfig(model), precision);
 }
 
-TEST(AgreeOnArithmetic, ChoosesTheSameOnEveryRank) {
+TEST(ChosenArithmetic, ChoosesTheSameOnEveryRank) {
   const auto group = proto::Communicator::World();
   for (const Precision precision : kPrecisions) {
     const auto [features, products] = shard::AgreeOnArithmetic(group, FeaturesOfTests(), precision);

@@ -14,7 +14,7 @@ using proto::TokenId;
 
 TokenId ReadId(const JsonCursor& id) { return static_cast<TokenId>(id.Integer(0, kMaxTokenId)); }
 
-AddedToken ReadToken(const JsonCursor& entry, TokenId id) {
+AddedToken ReadEntry(const JsonCursor& entry, TokenId id) {
   const bool special = entry.Flag("special", false);
   return {.id = id,
           .content = entry.At("content").String(),
@@ -28,7 +28,7 @@ AddedToken ReadToken(const JsonCursor& entry, TokenId id) {
 }  // namespace
 
 AddedToken ReadAddedToken(const JsonCursor& entry) {
-  return ReadToken(entry, ReadId(entry.At("id")));
+  return ReadEntry(entry, ReadId(entry.At("id")));
 }
 
 std::vector<AddedToken> ReadAddedTokensDecoder(const JsonCursor& decoder) {
@@ -39,7 +39,7 @@ std::vector<AddedToken> ReadAddedTokensDecoder(const JsonCursor& decoder) {
     if (error != std::errc() || end != name.data() + name.size() || id < 0 || id > kMaxTokenId) {
       entry.Fail("the name is not an id from 0 to " + std::to_string(kMaxTokenId));
     }
-    tokens.push_back(ReadToken(entry, id));
+    tokens.push_back(ReadEntry(entry, id));
   });
   return tokens;
 }

@@ -25,7 +25,7 @@ PrecompiledCharsmap ReadCharsmap(const JsonCursor& charsmap) {
   return *std::move(parsed);
 }
 
-Normalizer::Step ReadStep(const JsonCursor& step) {
+Normalizer::Step ReadNormalizerStep(const JsonCursor& step) {
   const std::string_view type = step.At("type").String();
   if (type == "NFC") {
     return UnicodeForm::kNfc;
@@ -63,7 +63,7 @@ Normalizer::Step ReadStep(const JsonCursor& step) {
 Normalizer ReadNormalizer(const JsonCursor& normalizer) {
   std::vector<Normalizer::Step> steps;
   ForEachStep(normalizer, "normalizers",
-              [&](const JsonCursor& step) { steps.push_back(ReadStep(step)); });
+              [&](const JsonCursor& step) { steps.push_back(ReadNormalizerStep(step)); });
   return Normalizer(std::move(steps));
 }
 

@@ -60,7 +60,7 @@ MetaspaceStep::Prepend ReadPrepend(const JsonCursor& metaspace) {
   scheme->Fail(Quoted(name) + " is not supported");
 }
 
-PreTokenizer::Step ReadStep(const JsonCursor& step) {
+PreTokenizer::Step ReadPreTokenizerStep(const JsonCursor& step) {
   const std::string_view type = step.At("type").String();
   if (type == "Split") {
     return ReadSplit(step);
@@ -100,7 +100,7 @@ PreTokenizer ReadPreTokenizer(const JsonCursor& pre_tokenizer) {
     if (!steps.empty() && std::holds_alternative<ByteLevelStep>(steps.back())) {
       step.Fail("a step after ByteLevel is not supported");
     }
-    steps.push_back(ReadStep(step));
+    steps.push_back(ReadPreTokenizerStep(step));
   });
   return PreTokenizer(std::move(steps));
 }

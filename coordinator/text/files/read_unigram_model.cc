@@ -9,7 +9,7 @@ namespace {
 
 using proto::TokenId;
 
-UnigramModel::Token ReadToken(const JsonCursor& entry) {
+UnigramModel::Token ReadScoredToken(const JsonCursor& entry) {
   const nlohmann::json& value = entry.value();
   if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number()) {
     entry.Fail("not a pair [text, score]");
@@ -28,7 +28,7 @@ ReadModel ReadUnigramModel(const JsonCursor& model) {
     if (id > kMaxTokenId) {
       vocabulary.Fail("more than " + std::to_string(kMaxTokenId + 1) + " tokens");
     }
-    data.tokens.push_back(ReadToken(entry));
+    data.tokens.push_back(ReadScoredToken(entry));
     ids[entry.value()[0].get_ref<const std::string&>()] = id;
   });
   if (data.tokens.empty()) {

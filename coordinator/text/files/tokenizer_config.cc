@@ -20,13 +20,13 @@ std::optional<bool> ReadSwitch(const JsonCursor& config, std::string_view name) 
 }
 
 /// A token is given as its text, or as an object with the text as `content`.
-std::string ReadToken(const JsonCursor& token) {
+std::string ReadSpelling(const JsonCursor& token) {
   return token.value().is_object() ? token.At("content").String() : token.String();
 }
 
-std::optional<std::string> ReadToken(const JsonCursor& config, std::string_view name) {
+std::optional<std::string> ReadSpecialToken(const JsonCursor& config, std::string_view name) {
   const std::optional<JsonCursor> value = config.Find(name);
-  return value ? std::optional(ReadToken(*value)) : std::nullopt;
+  return value ? std::optional(ReadSpelling(*value)) : std::nullopt;
 }
 
 /// Whether a member always is a token. Others whose names end with `_token`, such as `image_token`,
@@ -41,15 +41,15 @@ void ReadNamedTokens(const JsonCursor& root, std::unordered_set<std::string>& to
   root.ForEachMember([&](const std::string& name, const JsonCursor& value) {
     const bool is_token = value.value().is_string() || value.value().contains("content");
     if (IsStandardName(name) || (name.ends_with("_token") && is_token)) {
-      tokens.insert(ReadToken(value));
+      tokens.insert(ReadSpelling(value));
     } else if (name == "additional_special_tokens" || name == "extra_special_tokens" ||
                name == "model_specific_special_tokens") {
       if (value.value().is_object()) {
         value.ForEachMember([&](const std::string& /*name*/, const JsonCursor& token) {
-          tokens.insert(ReadToken(token));
+          tokens.insert(ReadSpelling(token));
         });
       } else {
-        value.ForEachElement([&](const JsonCursor& token) { tokens.insert(ReadToken(token)); });
+        value.ForEachElement([&](const JsonCursor& token) { tokens.insert(ReadSpelling(token)); });
       }
     }
   });
@@ -92,8 +92,8 @@ TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& model_dir) {
     config.add_bos_token = ReadSwitch(root, "add_bos_token");
     config.add_eos_token = ReadSwitch(root, "add_eos_token");
     config.add_prefix_space = ReadSwitch(root, "add_prefix_space");
-    config.bos_token = ReadToken(root, "bos_token");
-    config.eos_token = ReadToken(root, "eos_token");
+    config.bos_token = ReadSpecialToken(root, "bos_token");
+    config.eos_token = ReadSpecialToken(root, "eos_token");
     if (const std::optional<JsonCursor> decoder = root.Find("added_tokens_decoder")) {
       has_decoder = true;
       config.added_tokens = ReadAddedTokensDecoder(*decoder);
@@ -107,10 +107,10 @@ TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& model_dir) {
   ReadFile(model_dir / "special_tokens_map.json", [&](const JsonCursor& root) {
     ReadNamedTokens(root, config.named_tokens);
     if (!config.bos_token) {
-      config.bos_token = ReadToken(root, "bos_token");
+      config.bos_token = ReadSpecialToken(root, "bos_token");
     }
     if (!config.eos_token) {
-      config.eos_token = ReadToken(root, "eos_token");
+      config.eos_token = ReadSpecialToken(root, "eos_token");
     }
   });
   if (!has_decoder) {

@@ -18,7 +18,6 @@
 namespace scorecast::coordinator {
 namespace {
 
-constexpr std::size_t kLongestPath = 4096;
 constexpr int kOk = 200;
 
 /// The bytes of a file from an offset on.
@@ -28,8 +27,8 @@ class FileTail : public ByteSource {
       : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), offset_(offset) {
     if (fd_ < 0) {
       const int error = errno;
-      throw proto::StartupError("cannot read " + proto::OneLine(path.string(), kLongestPath) +
-                                ": " + std::generic_category().message(error));
+      throw proto::StartupError("cannot read " + proto::OneLinePath(path.string()) + ": " +
+                                std::generic_category().message(error));
     }
   }
   ~FileTail() override { close(fd_); }
@@ -131,7 +130,7 @@ bool Count(const std::string& line, KeptRecords& kept) {
 }  // namespace
 
 KeptRecords FindKeptRecords(const std::filesystem::path& output, const RunState& state) {
-  const std::string name = proto::OneLine(output.string(), kLongestPath);
+  const std::string name = proto::OneLinePath(output.string());
   const auto size = static_cast<std::int64_t>(std::filesystem::file_size(output));
   if (size < state.output_bytes) {
     throw proto::StartupError(name + " has " + std::to_string(size) + " bytes, fewer than the " +

@@ -16,10 +16,8 @@
 namespace scorecast::coordinator {
 namespace {
 
-constexpr std::size_t kLongestPath = 4096;
-
 [[noreturn]] void Fail(const std::filesystem::path& path, int error) {
-  throw proto::StartupError("cannot lock " + proto::OneLine(path.string(), kLongestPath) + ": " +
+  throw proto::StartupError("cannot lock " + proto::OneLinePath(path.string()) + ": " +
                             std::generic_category().message(error));
 }
 
@@ -37,7 +35,7 @@ bool TryLock(int fd, const std::filesystem::path& path) {
   }
   if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL) {
     spdlog::warn("the file system of {} has no locks: nothing keeps a second run away",
-                 proto::OneLine(path.string(), kLongestPath));
+                 proto::OneLinePath(path.string()));
     return true;
   }
   Fail(path, errno);
@@ -78,8 +76,8 @@ OutputLock::OutputLock(const std::filesystem::path& output) : path_(output.strin
     }
     try {
       if (!TryLock(fd_, path_)) {
-        throw proto::StartupError(proto::OneLine(output.string(), kLongestPath) +
-                                  " is being written by " + HolderText(fd_));
+        throw proto::StartupError(proto::OneLinePath(output.string()) + " is being written by " +
+                                  HolderText(fd_));
       }
     } catch (...) {
       close(fd_);

@@ -20,11 +20,7 @@ namespace {
 
 using proto::StartupError;
 
-constexpr std::size_t kLongestPath = 4096;
-
-std::string NameOf(const std::filesystem::path& path) {
-  return proto::OneLine(path.string(), kLongestPath);
-}
+std::string NameOf(const std::filesystem::path& path) { return proto::OneLinePath(path.string()); }
 
 /// Whether the path is that of a regular file, or of none yet.
 bool MayBeRegularFile(const std::filesystem::path& path) {

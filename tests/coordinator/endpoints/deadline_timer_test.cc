@@ -15,7 +15,7 @@
 #include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace deadline_timer_test {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -95,5 +95,5 @@ TEST_F(DeadlineTimerTest, ForgetsRequestsThatAreRemovedOrHaveNoDeadline) {
   EXPECT_THAT(MoveTo(kBegin + seconds(2), 1), ElementsAre(other));
 }
 
-}  // namespace
+}  // namespace deadline_timer_test
 }  // namespace scorecast::coordinator

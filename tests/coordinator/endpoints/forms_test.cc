@@ -17,7 +17,7 @@
 #include "coordinator/endpoints/endpoints.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace forms_test {
 
 using nlohmann::json;
 
@@ -267,5 +267,5 @@ TEST(Forms, FieldsAreThoseOfTheDocumentation) {
   }
 }
 
-}  // namespace
+}  // namespace forms_test
 }  // namespace scorecast::coordinator

@@ -21,7 +21,7 @@
 #include "tests/e2e/eventually.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace request_end_test {
 
 using scorecast::testing::Eventually;
 
@@ -230,5 +230,5 @@ TEST(RequestEnd, ComesOnceHoweverManyCausesMeet) {
   server.scheduler.WaitIdle();
 }
 
-}  // namespace
+}  // namespace request_end_test
 }  // namespace scorecast::coordinator

@@ -19,7 +19,7 @@
 #include "tests/coordinator/endpoints/fake_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace request_service_test {
 
 using ::testing::SizeIs;
 
@@ -185,5 +185,5 @@ TEST(RequestService, RefusesNewRequestsWhileItDrains) {
   EXPECT_EQ(ErrorOf(*sink).reason, "draining");
 }
 
-}  // namespace
+}  // namespace request_service_test
 }  // namespace scorecast::coordinator

@@ -16,7 +16,7 @@
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace text_limits_test {
 
 /// Counts the tokens that it makes.
 class CountingTokenizer : public FakeTokenizer {
@@ -217,5 +217,5 @@ TEST_F(TextLimits, NothingIsTokenizedIfNobodyWaits) {
   EXPECT_EQ(tokenizer_.made, 0u);
 }
 
-}  // namespace
+}  // namespace text_limits_test
 }  // namespace scorecast::coordinator

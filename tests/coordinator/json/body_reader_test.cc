@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 namespace scorecast::coordinator {
-namespace {
+namespace body_reader_test {
 
 using nlohmann::json;
 
@@ -111,5 +111,5 @@ TEST(BodyReaderDeathTest, ReadsOnlyTheFieldsOfItsTable) {
   EXPECT_DEATH(reader.RequiredTextOrIds("items"), "required");
 }
 
-}  // namespace
+}  // namespace body_reader_test
 }  // namespace scorecast::coordinator

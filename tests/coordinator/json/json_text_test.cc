@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace json_text_test {
 
 constexpr std::int64_t kMaxValues = 5000;
 
@@ -81,5 +81,5 @@ TEST(ToJsonText, NumbersReadBackAsTheSameBits) {
   }
 }
 
-}  // namespace
+}  // namespace json_text_test
 }  // namespace scorecast::coordinator

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 namespace scorecast::coordinator {
-namespace {
+namespace json_writer_test {
 
 TEST(JsonWriter, WritesWhatToJsonTextWrites) {
   std::string text;
@@ -60,5 +60,5 @@ TEST(JsonWriter, HoldsNoMoreThanAPiece) {
   EXPECT_EQ(sum, 500 * 1003 + 1u);
 }
 
-}  // namespace
+}  // namespace json_writer_test
 }  // namespace scorecast::coordinator

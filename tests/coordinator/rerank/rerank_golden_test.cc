@@ -11,7 +11,7 @@
 #include "tests/coordinator/text/json_lines.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace rerank_golden_test {
 
 using Ids = std::vector<TokenId>;
 const std::filesystem::path kGolden =
@@ -84,5 +84,5 @@ TEST(RerankGolden, Qwen3RerankerWithQwensVocabulary) {
   Check("qwen3-reranker", model, "model.jsonl");
 }
 
-}  // namespace
+}  // namespace rerank_golden_test
 }  // namespace scorecast::coordinator

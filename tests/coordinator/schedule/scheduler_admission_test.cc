@@ -15,7 +15,7 @@
 #include "tests/coordinator/schedule/scheduler_bench.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace scheduler_admission_test {
 
 using proto::PlanLimits;
 using std::chrono::seconds;
@@ -167,5 +167,5 @@ TEST(SchedulerAdmission, WithoutALimitNothingIsPredicted) {
   clock.ExpectAllComputedBut({});
 }
 
-}  // namespace
+}  // namespace scheduler_admission_test
 }  // namespace scorecast::coordinator

@@ -18,7 +18,7 @@
 #include "tests/rounds.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace scheduler_bounded_test {
 
 using proto::PlanLimits;
 using ::testing::Each;
@@ -374,5 +374,5 @@ TEST(SchedulerBounded, RandomRequestsAreComputedAsIfAlone) {
   }
 }
 
-}  // namespace
+}  // namespace scheduler_bounded_test
 }  // namespace scorecast::coordinator

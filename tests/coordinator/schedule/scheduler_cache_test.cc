@@ -16,7 +16,7 @@
 #include "tests/rounds.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace scheduler_cache_test {
 
 using proto::PlanLimits;
 
@@ -138,5 +138,5 @@ TEST(SchedulerCache, UnderPressureTenThousandRequestsAreComputedAsIfUncached) {
   bench.ExpectAllPagesAreFree();
 }
 
-}  // namespace
+}  // namespace scheduler_cache_test
 }  // namespace scorecast::coordinator

@@ -11,7 +11,7 @@
 #include "tests/coordinator/schedule/scheduler_bench.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace scheduler_completions_test {
 
 using proto::PackedSequence;
 using proto::PlanLimits;
@@ -224,5 +224,5 @@ TEST(SchedulerCompletions, ALongPromptThatWaitsForPagesDoesNotHoldUpScoresThatNe
   bench.ExpectAllPagesAreFree();
 }
 
-}  // namespace
+}  // namespace scheduler_completions_test
 }  // namespace scorecast::coordinator

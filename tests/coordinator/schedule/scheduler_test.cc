@@ -13,7 +13,7 @@
 #include "tests/coordinator/schedule/scheduler_bench.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace scheduler_test {
 
 using proto::PackedSequence;
 using proto::PlanLimits;
@@ -260,5 +260,5 @@ TEST(Scheduler, RandomJobsFromManyThreadsAreEachDoneOnceAndRight) {
   }
 }
 
-}  // namespace
+}  // namespace scheduler_test
 }  // namespace scorecast::coordinator

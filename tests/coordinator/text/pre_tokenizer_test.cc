@@ -12,7 +12,7 @@
 #include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace pre_tokenizer_test {
 
 using testing::ElementsAre;
 
@@ -126,5 +126,5 @@ TEST(PreTokenizer, MetaspaceSpellsSpaces) {
   EXPECT_THAT(Cut(after_digits(Prepend::kFirst), "a1b", false), ElementsAre("a", "1", "b"));
 }
 
-}  // namespace
+}  // namespace pre_tokenizer_test
 }  // namespace scorecast::coordinator

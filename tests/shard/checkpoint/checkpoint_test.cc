@@ -14,7 +14,7 @@
 #include "tests/shard/checkpoint/model_files.h"
 
 namespace scorecast::shard {
-namespace {
+namespace checkpoint_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -284,5 +284,5 @@ TEST(CheckpointTest, FilesTakeNoMemoryOfTheProcess) {
   EXPECT_LT(ResidentFileBytes() - before, kSlack);
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace scorecast::shard

@@ -26,7 +26,7 @@ void PrintTo(const FilePart& part, std::ostream* out) {
   *out << "[" << part.bytes.begin << ", " << part.bytes.end << ")";
 }
 
-namespace {
+namespace read_ahead_test {
 
 using proto::Range;
 using ::testing::ElementsAre;
@@ -186,5 +186,5 @@ TEST_F(ReadAheadTest, NothingToRead) {
   EXPECT_EQ(ahead.bytes(), 0);
 }
 
-}  // namespace
+}  // namespace read_ahead_test
 }  // namespace scorecast::shard

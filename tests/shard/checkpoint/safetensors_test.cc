@@ -12,7 +12,7 @@
 #include "tests/shard/checkpoint/model_files.h"
 
 namespace scorecast::shard {
-namespace {
+namespace safetensors_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -274,5 +274,5 @@ TEST(SafetensorsTest, MessagesStayOneShortLineWhateverTheNames) {
   ErrorOf(File(std::string("\"") + name + R"(":{")" + name + R"(":1})", 4));
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace scorecast::shard

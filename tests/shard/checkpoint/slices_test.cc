@@ -16,7 +16,7 @@
 #include "tests/shard/checkpoint/file_of_bytes.h"
 
 namespace scorecast::shard {
-namespace {
+namespace slices_test {
 
 using proto::Range;
 using ::testing::Each;
@@ -186,5 +186,5 @@ TEST(SlicesDeathTest, PartsOutsideTheTensorAreABrokenInvariant) {
   EXPECT_DEATH(ReadBlock(matrix, {0, 2}, {0, 3}, out.data(), 2), "broken invariant");
 }
 
-}  // namespace
+}  // namespace slices_test
 }  // namespace scorecast::shard

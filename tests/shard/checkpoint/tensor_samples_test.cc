@@ -12,7 +12,7 @@
 #include "tests/shard/checkpoint/model_files.h"
 
 namespace scorecast::shard {
-namespace {
+namespace tensor_samples_test {
 
 constexpr std::size_t kSmall = 4000;
 constexpr std::size_t kLarge = 1 << 20;
@@ -65,5 +65,5 @@ TEST(TensorSamplesTest, BothEndsAndTheMiddleOfALargeTensorCount) {
   }
 }
 
-}  // namespace
+}  // namespace tensor_samples_test
 }  // namespace scorecast::shard

@@ -13,7 +13,7 @@
 #include "tests/shard/checkpoint/model_files.h"
 
 namespace scorecast::shard {
-namespace {
+namespace weight_file_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -125,5 +125,5 @@ TEST(WeightFileDeathTest, PartsOutsideTheFileAreABrokenInvariant) {
   EXPECT_DEATH(Read(file, -1, 1), "broken invariant");
 }
 
-}  // namespace
+}  // namespace weight_file_test
 }  // namespace scorecast::shard

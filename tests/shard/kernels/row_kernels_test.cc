@@ -17,7 +17,7 @@
 #include "tests/shard/rounding.h"
 
 namespace scorecast::shard {
-namespace {
+namespace row_kernels_test {
 
 using testing::Gamma;
 using testing::kExpError;
@@ -347,5 +347,5 @@ TEST_P(RowKernels, MaxAndSumExpOfNonFiniteNumbers) {
 
 INSTANTIATE_TEST_SUITE_P(All, RowKernels, ::testing::ValuesIn(UsableKernelSets()), KernelSetName);
 
-}  // namespace
+}  // namespace row_kernels_test
 }  // namespace scorecast::shard

@@ -29,7 +29,7 @@
 #include "tests/shard/rounding.h"
 
 namespace scorecast::shard {
-namespace {
+namespace linear_test {
 
 using testing::Gamma;
 using testing::RandomFloats;
@@ -494,5 +494,5 @@ INSTANTIATE_TEST_SUITE_P(All, LinearTest,
 INSTANTIATE_TEST_SUITE_P(All, Int8LinearTest, ::testing::ValuesIn(AllKinds({Precision::kInt8})),
                          ::testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace linear_test
 }  // namespace scorecast::shard

@@ -15,7 +15,7 @@
 #include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
-namespace {
+namespace onednn_product_test {
 
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
 
@@ -125,5 +125,5 @@ TEST(OneDnnBackend, LeavesWhatItHasNoKernelForToAnother) {
   EXPECT_EQ(other.packed, 1);
 }
 
-}  // namespace
+}  // namespace onednn_product_test
 }  // namespace scorecast::shard

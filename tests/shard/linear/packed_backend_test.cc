@@ -24,7 +24,7 @@
 #include "tests/shard/rounding.h"
 
 namespace scorecast::shard {
-namespace {
+namespace packed_backend_test {
 
 using testing::Gamma;
 using testing::RandomFloats;
@@ -160,5 +160,5 @@ TEST_P(PackedBackendTest, Float16KeepsItsExtremes) {
 INSTANTIATE_TEST_SUITE_P(All, PackedBackendTest, ::testing::ValuesIn(UsableKernelSets()),
                          KernelSetName);
 
-}  // namespace
+}  // namespace packed_backend_test
 }  // namespace scorecast::shard

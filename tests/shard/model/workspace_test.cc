@@ -14,7 +14,7 @@
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
-namespace {
+namespace workspace_test {
 
 constexpr proto::PlanLimits kLimits = {.max_rows = 37, .max_reads = 5};
 // Whole granules.
@@ -181,5 +181,5 @@ INSTANTIATE_TEST_SUITE_P(All, WorkspaceTest,
                                            Precision::kInt8),
                          [](const auto& param) { return std::string(Name(param.param)); });
 
-}  // namespace
+}  // namespace workspace_test
 }  // namespace scorecast::shard

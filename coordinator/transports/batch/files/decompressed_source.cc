@@ -15,7 +15,7 @@ namespace {
 using proto::Expected;
 using proto::Unexpected;
 
-constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
+constexpr std::size_t kCompressedBufferBytes = std::size_t{64} << 10;
 
 class GzipDecompressor : public Decompressor {
  public:
@@ -112,7 +112,10 @@ std::unique_ptr<Decompressor> MakeDecompressor(Compression compression) {
 }  // namespace
 
 DecompressedSource::DecompressedSource(std::unique_ptr<ByteSource> file, Compression named)
-    : file_(std::move(file)), named_(named), buffer_(kBufferBytes), unread_(buffer_.data(), 0) {}
+    : file_(std::move(file)),
+      named_(named),
+      buffer_(kCompressedBufferBytes),
+      unread_(buffer_.data(), 0) {}
 
 Expected<std::size_t, std::string> DecompressedSource::Fill() {
   std::memmove(buffer_.data(), unread_.data(), unread_.size());

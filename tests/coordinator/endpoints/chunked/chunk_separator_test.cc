@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunk_separator_test {
 
 using ::testing::ElementsAre;
 
@@ -56,5 +56,5 @@ TEST(SplitAtSeparators, TakesTimeLinearInTheText) {
   EXPECT_EQ(split->chunks.size(), 199'999U);
 }
 
-}  // namespace
+}  // namespace chunk_separator_test
 }  // namespace scorecast::coordinator

@@ -14,7 +14,7 @@
 #include "tests/coordinator/endpoints/fake_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunked_endpoint_test {
 
 using proto::Expected;
 using proto::PackedSequence;
@@ -230,5 +230,5 @@ TEST(ChunkedJson, HasCompletions) {
             R"({"prompt_tokens":5,"total_tokens":8,"completion_tokens":3,"cached_tokens":2})");
 }
 
-}  // namespace
+}  // namespace chunked_endpoint_test
 }  // namespace scorecast::coordinator

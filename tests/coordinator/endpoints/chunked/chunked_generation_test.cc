@@ -19,7 +19,7 @@
 #include "tests/coordinator/endpoints/greedy_completion.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunked_generation_test {
 
 using proto::Expected;
 using ::testing::ElementsAre;
@@ -205,5 +205,5 @@ TEST(ChunkedGeneration, ABrokenRowInTheMiddleGivesA500) {
   EXPECT_EQ(response.error().reason, "not_finite");
 }
 
-}  // namespace
+}  // namespace chunked_generation_test
 }  // namespace scorecast::coordinator

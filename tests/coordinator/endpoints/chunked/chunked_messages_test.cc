@@ -13,7 +13,7 @@
 #include "tests/coordinator/endpoints/chunked/chunked_response_from_message.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunked_messages_test {
 
 using google::protobuf::util::MessageDifferencer;
 using ::testing::ElementsAre;
@@ -223,5 +223,5 @@ TEST(ResponseBytesBound, NoResponseIsLonger) {
   EXPECT_GT(request.ResponseBytesBound({}), whole) << "without an overflow";
 }
 
-}  // namespace
+}  // namespace chunked_messages_test
 }  // namespace scorecast::coordinator

@@ -23,7 +23,7 @@
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunked_preparation_test {
 
 using proto::BlockWeighting;
 using proto::PackedSequence;
@@ -412,5 +412,5 @@ TEST_F(ChunkedPreparation, HowACompletionIsSampled) {
   EXPECT_THAT(of_all, ElementsAre(3, 4));
 }
 
-}  // namespace
+}  // namespace chunked_preparation_test
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunked_validation_test {
 
 using proto::Expected;
 
@@ -383,5 +383,5 @@ TEST_F(ChunkedValidation, Capacity) {
   ExpectAccepted(small, Generated(R"("temperature":0)"));
 }
 
-}  // namespace
+}  // namespace chunked_validation_test
 }  // namespace scorecast::coordinator

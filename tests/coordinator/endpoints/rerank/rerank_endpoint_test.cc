@@ -26,7 +26,7 @@
 #include "tests/coordinator/endpoints/rerank/test_reranker.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace rerank_endpoint_test {
 
 using proto::PackedSequence;
 using ::testing::ElementsAre;
@@ -308,5 +308,5 @@ TEST(PairScore, HasVllmsResponse) {
   EXPECT_EQ(body.at("usage").at("prompt_tokens"), 1 + 6 + 2 * 2);
 }
 
-}  // namespace
+}  // namespace rerank_endpoint_test
 }  // namespace scorecast::coordinator

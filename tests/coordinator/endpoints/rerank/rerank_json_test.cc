@@ -12,7 +12,7 @@
 #include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace rerank_json_test {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
@@ -232,5 +232,5 @@ TEST(RerankEndpoint, ErrorsHaveTheFieldsThatEachClientShows) {
   EXPECT_EQ(RerankEndpoint().ErrorToJson({500, "", "", ""})["error_type"], "backend");
 }
 
-}  // namespace
+}  // namespace rerank_json_test
 }  // namespace scorecast::coordinator

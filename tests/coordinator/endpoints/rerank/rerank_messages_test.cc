@@ -7,7 +7,7 @@
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace rerank_messages_test {
 
 using ::testing::ElementsAre;
 
@@ -79,5 +79,5 @@ TEST(RerankResponseMessage, RoundTrips) {
   EXPECT_EQ(message.rerank().usage().cached_tokens(), 4);
 }
 
-}  // namespace
+}  // namespace rerank_messages_test
 }  // namespace scorecast::coordinator

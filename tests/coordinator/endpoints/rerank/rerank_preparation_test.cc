@@ -17,7 +17,7 @@
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace rerank_preparation_test {
 
 using nlohmann::json;
 using proto::PackedSequence;
@@ -340,5 +340,5 @@ TEST_F(PairScoreValidation, QueriesThatAreEqualAreOne) {
   EXPECT_EQ(equal.sequences[1].AllTokens(), FromStart("why:r-b?"));
 }
 
-}  // namespace
+}  // namespace rerank_preparation_test
 }  // namespace scorecast::coordinator

@@ -16,7 +16,7 @@
 #include "tests/coordinator/endpoints/fake_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace score_endpoint_test {
 
 using proto::Expected;
 using proto::PackedSequence;
@@ -283,5 +283,5 @@ TEST(ScoreEndpoint, RequestsFromManyThreadsAreNotMixedUp) {
   }
 }
 
-}  // namespace
+}  // namespace score_endpoint_test
 }  // namespace scorecast::coordinator

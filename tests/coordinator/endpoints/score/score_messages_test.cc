@@ -11,7 +11,7 @@
 #include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace score_messages_test {
 
 using ::testing::ElementsAre;
 using Ids = std::vector<TokenId>;
@@ -256,5 +256,5 @@ TEST(ErrorMessage, HasEveryField) {
   EXPECT_EQ(message.retry_after_seconds(), 9);
 }
 
-}  // namespace
+}  // namespace score_messages_test
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace score_preparation_test {
 
 using proto::PackedSequence;
 using proto::RowRead;
@@ -505,5 +505,5 @@ TEST_F(MergingBorder, IdsAreTakenAsTheyAre) {
   EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre('x', 'a', 'b'));
 }
 
-}  // namespace
+}  // namespace score_preparation_test
 }  // namespace scorecast::coordinator

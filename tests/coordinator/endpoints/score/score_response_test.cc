@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace score_response_test {
 
 using proto::RowLogits;
 using ::testing::DoubleNear;
@@ -214,5 +214,5 @@ TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   EXPECT_EQ(param(top, {bad_top}), "items[0]");
 }
 
-}  // namespace
+}  // namespace score_response_test
 }  // namespace scorecast::coordinator

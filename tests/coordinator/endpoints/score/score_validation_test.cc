@@ -11,7 +11,7 @@
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace score_validation_test {
 
 using proto::Expected;
 
@@ -491,5 +491,5 @@ TEST_F(ScoreValidation, InvalidUtf8) {
   EXPECT_EQ(prepare(request), "invalid_utf8 query");
 }
 
-}  // namespace
+}  // namespace score_validation_test
 }  // namespace scorecast::coordinator

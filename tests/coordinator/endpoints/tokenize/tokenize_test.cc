@@ -20,7 +20,7 @@
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace tokenize_test {
 
 using nlohmann::json;
 
@@ -220,5 +220,5 @@ TEST(TokensOfText, PlacesAreThoseOfTheReference) {
   EXPECT_GT(tokens, 1000u);
 }
 
-}  // namespace
+}  // namespace tokenize_test
 }  // namespace scorecast::coordinator

@@ -26,7 +26,7 @@
 #include "tests/e2e/eventually.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace batch_interrupt_test {
 
 using nlohmann::json;
 using scorecast::testing::Eventually;
@@ -294,5 +294,5 @@ TEST(LineShare, SharesTogetherHaveEachLineOnceWithTheSameSeeds) {
   EXPECT_NE(whole[0], whole[2]) << "seeds follow from lines, not from custom_id";
 }
 
-}  // namespace
+}  // namespace batch_interrupt_test
 }  // namespace scorecast::coordinator

@@ -26,7 +26,7 @@
 #include "tests/coordinator/transports/batch/stream_files.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace batch_test {
 
 using nlohmann::json;
 
@@ -92,7 +92,7 @@ TEST(Batch, UrlsOfOtherEnginesAreRefusedWithASentence) {
   ASSERT_EQ(run.lines.size(), 1u);
   ExpectErrorRecord(run.lines[0], "a", 400, "unknown_url", 1);
   EXPECT_THAT(run.lines[0]["error"]["message"].get<std::string>(),
-              testing::HasSubstr("/v1/chunked completes a prompt"));
+              ::testing::HasSubstr("/v1/chunked completes a prompt"));
 }
 
 TEST(Batch, RespondsInOpenAisFormat) {
@@ -679,5 +679,5 @@ TEST(Batch, ALineIsWrittenBeforeTheNextIsRead) {
   server.scheduler.WaitIdle();
 }
 
-}  // namespace
+}  // namespace batch_test
 }  // namespace scorecast::coordinator

@@ -15,7 +15,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace output_lock_test {
 
 using ::testing::HasSubstr;
 
@@ -69,5 +69,5 @@ TEST(OutputLock, ADirectoryThatCannotBeWrittenIsAFault) {
   EXPECT_THAT(LockFault("/nowhere/out.jsonl"), HasSubstr("cannot lock /nowhere/out.jsonl.lock"));
 }
 
-}  // namespace
+}  // namespace output_lock_test
 }  // namespace scorecast::coordinator

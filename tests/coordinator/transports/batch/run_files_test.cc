@@ -19,7 +19,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace run_files_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -371,5 +371,5 @@ INSTANTIATE_TEST_SUITE_P(, RunFilesTest,
                            return std::filesystem::path(of.param).extension().string().substr(1);
                          });
 
-}  // namespace
+}  // namespace run_files_test
 }  // namespace scorecast::coordinator

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace run_state_test {
 
 using ::testing::HasSubstr;
 
@@ -70,5 +70,5 @@ TEST(Differences, NameWhatDiffers) {
   EXPECT_EQ(Differences({{"a", ""}}, {}), "") << "an empty value is none";
 }
 
-}  // namespace
+}  // namespace run_state_test
 }  // namespace scorecast::coordinator
