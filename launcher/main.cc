@@ -176,6 +176,8 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "Threads of rank 0 that read requests and write replies; as many more tokenize "
                  "longer texts, and as many form long replies")
       ->check(CLI::Range(1, 256))
+  app.add_flag("--metrics-clients", flags.metrics_clients,
+               "/metrics also counts requests by client, and so names the addresses of clients");
       ->capture_default_str();
   app.add_option_function<std::int64_t>(
          "--drain-seconds",
