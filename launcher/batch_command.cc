@@ -25,6 +25,7 @@
 #include "launcher/run_settings.h"
 #include "launcher/status_log.h"
 #include "launcher/stuck_ranks.h"
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/cluster_status.h"
@@ -82,8 +83,8 @@ void LogEnd(const BatchFlags& flags, const RunFiles& files, const BatchSummary& 
     spdlog::info("ended early behind record {} of {}{}", summary.end.records(), flags.output,
                  files.no_resumption_reason().empty() ? ": the same command goes on" : "");
   }
-  spdlog::info("{} answered, {} refused, {} error records", summary.end.succeeded,
-               summary.end.refused, summary.end.error_records);
+  spdlog::info("{} answered, {} refused, {}", summary.end.succeeded, summary.end.refused,
+               proto::Count(summary.end.error_records, "error record"));
 }
 
 BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,

@@ -9,6 +9,7 @@
 #include "coordinator/schedule/pass_calibration.h"
 #include "coordinator/schedule/scheduler_status.h"
 #include "coordinator/status/service_status.h"
+#include "proto/base/count.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -25,7 +26,8 @@ bool BroadcastMore(const proto::Communicator& group, bool value) {
 void Log(const PassCalibration& calibration, double max_pass_seconds, std::int64_t max_rows) {
   const coordinator::PassTimeModel& model = calibration.time_model;
   spdlog::info(
-      "calibration: {} passes in {:.2f} s: {}", calibration.passes, calibration.seconds,
+      "calibration: {} in {:.2f} s: {}", proto::Count(calibration.passes, "pass", "passes"),
+      calibration.seconds,
       coordinator::TextOf({.rates = model.rates(),
                            .bound_seconds = model.BoundedSeconds(max_pass_seconds, max_rows),
                            .error = model.error()}));

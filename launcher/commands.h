@@ -47,6 +47,7 @@ struct ServeFlags {
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
   std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
   int io_threads = 2;
+  bool metrics_clients = false;  ///< Whether /metrics names the addresses of clients.
   /// How long requests that were accepted may still be computed after a signal to end.
   std::chrono::seconds drain_time{10};
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "launcher/numa_nodes.h"
+#include "proto/base/count.h"
 #include "proto/mpi/agreement.h"
 
 namespace scorecast::launcher {
@@ -15,9 +16,7 @@ namespace {
 
 constexpr double kRounding = 1e-6;  // Thirds of a CPU need not add up to exactly 1.
 
-std::string Count(int number, const std::string& noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
+using proto::Count;
 
 /// The flag that lets the ranks use the CPUs that they would have unbound.
 std::string UnbindingFlag(const HostCpuUse& use) {

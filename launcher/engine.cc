@@ -13,6 +13,7 @@
 #include "launcher/cpu_use.h"
 #include "launcher/host_resources.h"
 #include "launcher/startup_agreement.h"
+#include "proto/base/count.h"
 #include "proto/model/partition.h"
 #include "shard/model/memory_estimate.h"
 
@@ -27,7 +28,7 @@ shard::Transformer::Progress LogProgress() {
   return [next = Clock::now() + kInterval](std::int64_t done, std::int64_t layers) mutable {
     if (Clock::now() >= next) {
       next = Clock::now() + kInterval;
-      spdlog::info("weights of {} of {} layers read", done, layers);
+      spdlog::info("weights of {} of {} read", done, proto::Count(layers, "layer"));
     }
   };
 }
@@ -125,9 +126,9 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
         shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), plan,
                               weights)
             .weights);
-    spdlog::info("{} ({}), {} rank{} x {} thread{}, dtype {}; {:.1f} MB of weights a rank",
-                 server_options_.model_name, config_.architecture, group_.size(),
-                 group_.size() == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s",
+    spdlog::info("{} ({}), {} x {}, dtype {}; {:.1f} MB of weights a rank",
+                 server_options_.model_name, config_.architecture,
+                 proto::Count(group_.size(), "rank"), proto::Count(options.threads, "thread"),
                  rank_->Description(), bytes * 1e-6);
     spdlog::info(
         "weights: {:.1f} MB of files read and packed in {:.2f} s, {:.2f} GB/s; {:.1f} MB "

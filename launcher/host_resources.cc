@@ -26,7 +26,10 @@ std::string Number(double number) {
   return text.str();
 }
 
-std::string Cpus(double number) { return Number(number) + (number == 1 ? " CPU" : " CPUs"); }
+std::string Cpus(double number) {
+  const std::string text = Number(number);  // Of a number near 1, too, this is "1".
+  return text + (text == "1" ? " CPU" : " CPUs");
+}
 
 /// ", shared by 2 ranks", or nothing.
 std::string SharedBy(int ranks) {

@@ -16,6 +16,7 @@
 #include "launcher/commands.h"
 #include "launcher/host_resources.h"
 #include "launcher/plan_limits.h"
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/model/model_config.h"
@@ -79,16 +80,15 @@ std::string WindowText(const proto::ModelConfig& config) {
   }
   std::string text;
   for (const auto& [window, layers] : layers_of) {
-    text += (text.empty() ? "" : "; ") + std::to_string(window) + " in " + std::to_string(layers) +
-            (layers == 1 ? " layer" : " layers");
+    text += (text.empty() ? "" : "; ") + std::to_string(window) + " in " +
+            proto::Count(layers, "layer");
   }
   return text.empty() ? "none" : text;
 }
 
 std::string HeadText(const proto::ModelConfig& config) {
   if (config.is_classifier()) {
-    return "classification, " + std::to_string(config.num_labels) +
-           (config.num_labels == 1 ? " class" : " classes");
+    return "classification, " + proto::Count(config.num_labels, "class", "classes");
   }
   return config.tie_word_embeddings ? "lm-head, tied to the embeddings" : "lm-head";
 }
@@ -109,8 +109,8 @@ void PrintModel(const proto::ModelConfig& config) {
               static_cast<long long>(config.num_key_value_heads),
               static_cast<long long>(config.head_dim));
   std::printf("  vocab_size          %lld\n", static_cast<long long>(config.vocab_size));
-  std::printf("  context length      %lld tokens\n",
-              static_cast<long long>(config.max_position_embeddings));
+  std::printf("  context length      %s\n",
+              proto::Count(config.max_position_embeddings, "token").c_str());
   std::printf("  RoPE                %s\n", RopeText(config).c_str());
   std::printf("  sliding windows     %s\n", WindowText(config).c_str());
 }
@@ -149,8 +149,9 @@ void PrintReranker(const coordinator::LoadedReranker& loaded) {
   std::printf("  label ids           %s\n", labels.c_str());
   if (reranker.takes_instruction()) {
     const std::string& instruction = reranker.default_instruction();
-    std::printf("  instruction         %s\n",
-                instruction.empty() ? "none by default" : proto::OneLinePath(instruction).c_str());
+    std::printf("  instruction         %s\n", instruction.empty()
+                                                  ? "none by default"
+                                                  : proto::OneLine(instruction, 4096).c_str());
   }
 }
 
@@ -164,10 +165,10 @@ void PrintShare(const RankShare& share) {
 void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits,
                     const shard::HeldWeights& weights) {
   std::printf(
-      "\npartition over %d rank%s; memory in MiB, %s, at the largest pass; touched: the part of "
+      "\npartition over %s; memory in MiB, %s, at the largest pass; touched: the part of "
       "activations and K/V that is touched at start, for passes of up to %u rows\n",
-      ranks, ranks == 1 ? "" : "s", std::string(shard::Name(weights.precisions.layers)).c_str(),
-      proto::kTouchedBucket);
+      proto::Count(ranks, "rank").c_str(),
+      std::string(shard::Name(weights.precisions.layers)).c_str(), proto::kTouchedBucket);
   std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s %10s\n", "rank", "heads", "K/V heads",
               "intermediate", config.is_classifier() ? "classes" : "vocabulary", "weights",
               "activations", "K/V", "touched");
@@ -218,7 +219,8 @@ int RunInspectCommand(const InspectFlags& flags) {
   std::optional<proto::ModelConfig> config;
   Attempt(obstacles, [&] { config = proto::LoadModelConfig(flags.engine.model); });
   std::optional<std::unique_ptr<coordinator::Tokenizer>> tokenizer;
-  if (config || std::filesystem::is_directory(flags.engine.model)) {
+  if (std::error_code ignored;
+      config || std::filesystem::is_directory(flags.engine.model, ignored)) {
     Attempt(obstacles, [&] {
       tokenizer = coordinator::LoadTokenizer(
           flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template));

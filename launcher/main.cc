@@ -25,7 +25,9 @@
 #include "launcher/rank_placement.h"
 #include "launcher/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
+#include "launcher/usage_fault.h"
 #include "proto/base/error.h"
+#include "proto/base/fault_text.h"
 #include "proto/base/one_line.h"
 #include "proto/mpi/communicator.h"
 #include "proto/mpi/mpi_environment.h"
@@ -49,7 +51,7 @@ int Guarded(bool prints, const std::function<int()>& command) {
     return command();
   } catch (const std::exception& fault) {
     if (prints) {
-      std::fprintf(stderr, "scorecast: %s\n", fault.what());
+      std::fprintf(stderr, "scorecast: %s\n", scorecast::proto::FaultText(fault).c_str());
     }
     return kExitFailed;
   }
@@ -66,10 +68,11 @@ int GuardedOnAllRanks(int threads, const std::function<int()>& command) {
 
 /// Prints an error of the command line as one line. Every rank of a job finds the error, but only
 /// one prints it.
-int UsageFault(const CLI::ParseError& fault, bool on_all_ranks) {
+int UsageFault(const CLI::App& app, const CLI::ParseError& fault, bool on_all_ranks) {
   const auto fail = [&]() -> int {
-    throw scorecast::proto::StartupError(scorecast::proto::OneLine(fault.what(), 400) +
-                                         " (see --help)");
+    throw scorecast::proto::StartupError(
+        scorecast::proto::OneLine(scorecast::launcher::UsageFaultText(app, fault), 400) +
+        " (see --help)");
   };
   return on_all_ranks ? GuardedOnAllRanks(/*threads=*/0, fail) : Guarded(true, fail);
 }
@@ -98,6 +101,7 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   AddEngineFlags(app, flags.engine);
   app.add_option("--host", flags.host, "Address to listen on")->capture_default_str();
   app.add_option("--port", flags.port, "Port of the request socket; 0: any free one")
+      ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   app.add_option("--http-port", flags.http_port, "Port for HTTP; 0: any free one, -1: no HTTP")
       ->check(CLI::Range(-1, 65535))
@@ -172,6 +176,8 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
       ->default_str(std::to_string(
           std::chrono::duration_cast<std::chrono::seconds>(flags.socket.idle_timeout).count()));
+  app.add_flag("--metrics-clients", flags.metrics_clients,
+               "/metrics also counts requests by client, and so names the addresses of clients");
   app.add_option("--io-threads", flags.io_threads,
                  "Threads of rank 0 that read requests and write replies; as many more tokenize "
                  "longer texts, and as many form long replies")
@@ -392,7 +398,7 @@ int main(int argc, char** argv) {
     if (end.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
       return app.exit(end);  // --help and --version
     }
-    return UsageFault(end, batch->parsed() || serve->parsed());
+    return UsageFault(app, end, batch->parsed() || serve->parsed());
   }
 
   if (*tokenize) {

@@ -5,6 +5,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "proto/base/count.h"
+
 namespace scorecast::launcher {
 namespace {
 
@@ -32,7 +34,7 @@ void ProgressText::Add(const Sample& sample) {
 
 std::string ProgressText::Line() const {
   const std::int64_t records = samples_.empty() ? 0 : samples_.back().records;
-  std::string text = fmt::format("{} line{}", records, records == 1 ? "" : "s");
+  std::string text = proto::Count(records, "line");
   if (const auto share = Share()) {
     text += fmt::format(", {:.0f} % of the input", std::floor(*share * 100));
   }
@@ -52,7 +54,7 @@ std::string ProgressText::Bar(std::size_t columns) const {
     text = fmt::format("[{}{}] {:3.0f} %  ", std::string(done, '#'),
                        std::string(kBarCells - done, '-'), std::floor(*share * 100));
   }
-  text += fmt::format("{} lines", samples_.empty() ? 0 : samples_.back().records);
+  text += proto::Count(samples_.empty() ? 0 : samples_.back().records, "line");
   if (const auto rate = Rate()) {
     text += fmt::format("  {}/s", Rounded(*rate));
   }

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <spdlog/fmt/fmt.h>
@@ -16,19 +15,11 @@
 #include "proto/base/digest.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
+#include "proto/base/regular_file.h"
 #include "shard/checkpoint/checkpoint.h"
 
 namespace scorecast::launcher {
 namespace {
-
-std::string ReadWhole(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) {
-    throw proto::StartupError("cannot read " + proto::OneLinePath(path.string()));
-  }
-  return text;
-}
 
 void Add(proto::Digest& digest, std::string_view text) {
   digest.Add(std::as_bytes(std::span(text)));
@@ -44,16 +35,24 @@ bool IsModelText(const std::filesystem::path& path) {
 /// Tells the model from others by its configuration, its tokenizer, and samples of its weights.
 std::string ModelFingerprint(const std::filesystem::path& model) {
   std::vector<std::filesystem::path> texts;
-  for (const auto& entry : std::filesystem::directory_iterator(model)) {
-    if (entry.is_regular_file() && IsModelText(entry.path())) {
-      texts.push_back(entry.path());
+  std::error_code fault;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator entry(model, fault); !fault && entry != end;
+       entry.increment(fault)) {
+    std::error_code ignored;  // What is no regular file is not read.
+    if (entry->is_regular_file(ignored) && IsModelText(entry->path())) {
+      texts.push_back(entry->path());
     }
+  }
+  if (fault) {
+    throw proto::StartupError(proto::OneLinePath(model.string()) +
+                              ": its files cannot be listed: " + fault.message());
   }
   std::ranges::sort(texts);
   proto::Digest digest;
   for (const std::filesystem::path& path : texts) {
     Add(digest, path.filename().string());
-    Add(digest, ReadWhole(path));
+    Add(digest, proto::ReadRegularFile(path));
   }
   for (const auto& file : shard::Checkpoint::Open(model).Digests()) {
     Add(digest, file.name);
@@ -67,8 +66,8 @@ std::string TemplateText(const std::string& flag, const coordinator::Reranker* r
     return "none";
   }
   std::string text = reranker->name() + ", " + reranker->FormulaText();
-  if (std::filesystem::is_regular_file(flag)) {
-    text += fmt::format(", {:016x}", proto::DigestOf(ReadWhole(flag)));
+  if (std::error_code ignored; std::filesystem::is_regular_file(flag, ignored)) {
+    text += fmt::format(", {:016x}", proto::DigestOf(proto::ReadRegularFile(flag)));
   }
   return text;
 }

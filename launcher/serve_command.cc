@@ -133,7 +133,7 @@ double SecondsOf(std::int64_t max_ms) {
 /// The objects with which rank 0 serves clients.
 struct Service {
   Service(const ServeFlags& flags, Engine& engine, const coordinator::PassTimeModel& time_model)
-      : metrics(coordinator::Endpoints()),
+      : metrics(coordinator::Endpoints(), flags.metrics_clients),
         cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,

@@ -1,13 +1,12 @@
 #include "launcher/startup_agreement.h"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "launcher/build_id.h"
 #include "proto/base/digest.h"
 #include "proto/base/one_line.h"
+#include "proto/base/regular_file.h"
 #include "proto/mpi/agreement.h"
 
 namespace scorecast::launcher {
@@ -45,8 +44,8 @@ void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
 
 void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags) {
   const std::filesystem::path path = flags.model / "config.json";
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text;
+  proto::StartupPhase(group, [&] { text = proto::ReadRegularFile(path); });
   proto::AgreeOn(group, {{"config.json", proto::DigestOf(text),
                           proto::OneLine(path.string(), 4096) + " differs from rank 0's"}});
 }

@@ -84,7 +84,7 @@ plan() {
   local per_node=${RANKS_PER_NODE:-$((numa_nodes < cpus ? numa_nodes : cpus))}
   local cpus_per_rank=$((cpus / per_node))
   if ((cpus_per_rank < 1)); then
-    fail "RANKS_PER_NODE is $per_node, but the job has only $cpus CPUs on a node"
+    fail "RANKS_PER_NODE is $per_node, but the job has only $cpus CPU$( ((cpus == 1)) || echo s) on a node"
   fi
 
   local rank mpi=${MPI:-${SLURM_MPI_TYPE:-pmix}}

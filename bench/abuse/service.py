@@ -53,7 +53,7 @@ class Service:
             self.address, self._http_address = self._wait_until_ready()
             self.ranks = _ranks_of(self._process.pid)
             if len(self.ranks) != ranks:
-                raise ServiceFailed(f"{len(self.ranks)} ranks were found, not {ranks}")
+                raise ServiceFailed(f"{ranks} ranks were expected, and these found: {self.ranks}")
         except BaseException:
             self.end()
             raise

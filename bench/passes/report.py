@@ -67,7 +67,7 @@ class Figures:
         if self.start:
             parts += ["## Start", "A fresh job for each size. Passes in milliseconds; CPU time and page faults of rank 0.", tables.start(self.start)]
         if self.curve:
-            parts += ["## Rows per second by the size of a pass", f"One rank of {self.curve[0].layout.threads} threads.",
+            parts += ["## Rows per second by the size of a pass", f"One rank, threads: {self.curve[0].layout.threads}.",
                       tables.curve(self.curve), tables.bounds(self.curve)]
         if self.not_run:
             parts.append("\n".join(f"- Not run: {reason}" for reason in self.not_run))

@@ -14,7 +14,9 @@ namespace scorecast::coordinator {
 
 /// All metrics of a service. The counts are the service's to fill.
 struct Metrics {
-  explicit Metrics(EndpointList endpoints) : requests(endpoints) {}
+  /// `names_clients`: see RequestMetrics.
+  explicit Metrics(EndpointList endpoints, bool names_clients = false)
+      : requests(endpoints, names_clients) {}
 
   /// All families, each once and in a fixed order. `page_bytes` is the size of a page of K/V on a
   /// rank. Any thread may call it.

@@ -17,7 +17,8 @@ void Add(std::atomic<std::int64_t>& count, std::int64_t more) {
 
 }  // namespace
 
-RequestMetrics::RequestMetrics(EndpointList endpoints) {
+RequestMetrics::RequestMetrics(EndpointList endpoints, bool names_clients)
+    : names_clients_(names_clients) {
   // All at the beginning, so that the map needs no lock, and every metric is there from the start.
   for (const Endpoint* endpoint : endpoints) {
     responses_.try_emplace(std::string(endpoint->name()));
@@ -47,6 +48,10 @@ void RequestMetrics::OnEnd(const RequestEnd& end) {
 
 void RequestMetrics::Count(std::string_view endpoint, std::string_view client, int code) {
   const std::lock_guard lock(mutex_);
+  ++requests_[{std::string(endpoint), code}];
+  if (!names_clients_) {
+    return;
+  }
   if (!clients_.contains(client)) {
     if (clients_.size() < kMaxNamedClients) {
       clients_.emplace(client);
@@ -54,25 +59,43 @@ void RequestMetrics::Count(std::string_view endpoint, std::string_view client, i
       client = kOtherClients;
     }
   }
-  ++requests_[{std::string(endpoint), std::string(client), code}];
+  ++client_requests_[{std::string(endpoint), std::string(client), code}];
 }
 
 Families RequestMetrics::Collect() const {
-  std::map<Kind, std::int64_t> requests;
+  Families families = CollectRequests();
+  Append(families, CollectResponses());
+  return families;
+}
+
+Families RequestMetrics::CollectRequests() const {
+  std::map<EndpointAndCode, std::int64_t> requests;
+  std::map<ClientKind, std::int64_t> client_requests;
   {
     const std::lock_guard lock(mutex_);
     requests = requests_;
+    client_requests = client_requests_;
   }
-  prometheus::MetricFamily counted =
-      CounterFamily("scorecast_requests_total",
-                    "Requests that have ended, by endpoint, client address and HTTP status code.");
+  Families families;
+  prometheus::MetricFamily& counted = families.emplace_back(CounterFamily(
+      "scorecast_requests_total", "Requests that have ended, by endpoint and HTTP status code."));
   for (const auto& [kind, count] : requests) {
-    const auto& [endpoint, client, code] = kind;
-    AddValue(counted, {{"endpoint", endpoint}, {"client", client}, {"code", std::to_string(code)}},
+    const auto& [endpoint, code] = kind;
+    AddValue(counted, {{"endpoint", endpoint}, {"code", std::to_string(code)}},
              static_cast<double>(count));
   }
-  Families families = {std::move(counted)};
-  Append(families, CollectResponses());
+  if (!names_clients_) {
+    return families;
+  }
+  prometheus::MetricFamily& by_client = families.emplace_back(
+      CounterFamily("scorecast_client_requests_total",
+                    "The same requests, by endpoint, client address and HTTP status code."));
+  for (const auto& [kind, count] : client_requests) {
+    const auto& [endpoint, client, code] = kind;
+    AddValue(by_client,
+             {{"endpoint", endpoint}, {"client", client}, {"code", std::to_string(code)}},
+             static_cast<double>(count));
+  }
   return families;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/request_observer.h"
@@ -19,7 +20,8 @@
 
 namespace scorecast::coordinator {
 
-/// So many clients have metrics of their own. All further ones count as kOtherClients together.
+/// So many clients have metrics of their own, if clients are named. All further ones count as
+/// kOtherClients together.
 inline constexpr std::size_t kMaxNamedClients = 100;
 inline constexpr std::string_view kOtherClients = "other";
 /// The endpoint of requests that were refused before their endpoint was known.
@@ -28,7 +30,9 @@ inline constexpr std::string_view kNoEndpoint = "none";
 /// Requests that have ended.
 class RequestMetrics : public RequestObserver {
  public:
-  explicit RequestMetrics(EndpointList endpoints);
+  /// `names_clients`: whether requests also count by the address of their client. Otherwise no
+  /// address is kept.
+  RequestMetrics(EndpointList endpoints, bool names_clients);
 
   void OnEnd(const RequestEnd& end) override;
   Families Collect() const;
@@ -47,17 +51,22 @@ class RequestMetrics : public RequestObserver {
 
     void Add(const EndpointResponse& response);
   };
+  using EndpointAndCode = std::pair<std::string, int>;
   /// Endpoint, client and code.
-  using Kind = std::tuple<std::string, std::string, int>;
+  using ClientKind = std::tuple<std::string, std::string, int>;
 
   void Count(std::string_view endpoint, std::string_view client, int code);
+  Families CollectRequests() const;
   Families CollectResponses() const;
 
+  const bool names_clients_;
   std::map<std::string, Responses, std::less<>> responses_;  // By the endpoint's name.
 
   mutable std::mutex mutex_;
+  std::map<EndpointAndCode, std::int64_t> requests_;
+  // Both are empty unless clients are named.
   std::set<std::string, std::less<>> clients_;  // That have metrics of their own.
-  std::map<Kind, std::int64_t> requests_;
+  std::map<ClientKind, std::int64_t> client_requests_;
 };
 
 }  // namespace scorecast::coordinator

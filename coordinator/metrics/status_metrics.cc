@@ -33,8 +33,10 @@ Families QueueFamilies(const SchedulerStatus& status) {
 }
 
 Families PassTimeFamilies(const PassTimes& times) {
-  MetricFamily rates = GaugeFamily("scorecast_predicted_pass_seconds",
-                                   "Predicted time of a pass, and of each row, key and read.");
+  MetricFamily rates =
+      GaugeFamily("scorecast_predicted_pass_seconds",
+                  "Predicted time of each row, key and read, and of a pass beyond these, "
+                  "which is negative if its first rows take less than others.");
   AddValue(rates, {{"of", "pass"}}, times.rates.overhead);
   AddValue(rates, {{"of", "row"}}, times.rates.row);
   AddValue(rates, {{"of", "key"}}, times.rates.key);

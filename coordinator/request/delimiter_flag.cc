@@ -8,6 +8,7 @@
 #include <string>
 
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -40,7 +41,7 @@ std::int64_t IdOfText(std::string_view text, const Tokenizer* tokenizer) {
   const std::optional<TokenId> id = tokenizer->SingleToken(text);
   if (!id) {
     throw StartupError(quoted + " must be exactly one token, but it is " +
-                       std::to_string(tokenizer->Encode(text).size()) + " tokens");
+                       proto::Count(tokenizer->Encode(text).size(), "token"));
   }
   return *id;
 }
@@ -60,7 +61,7 @@ TokenId DelimiterFromFlag(std::string_view value, const Tokenizer* tokenizer,
   if (id < 0 || id >= config.vocab_size) {
     throw StartupError(std::string(kFlag) + " " + std::string(value) +
                        " is outside the model's vocabulary of " +
-                       std::to_string(config.vocab_size) + " tokens");
+                       proto::Count(config.vocab_size, "token"));
   }
   return static_cast<TokenId>(id);
 }

@@ -11,6 +11,7 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -138,11 +139,11 @@ Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_tok
     const auto& lists = std::get<1>(*label_token_ids);
     result.lists.assign(lists.begin(), lists.end());
     if (result.lists.size() != num_items) {
-      return Unexpected(BadRequest(
-          "label_lists_mismatch",
-          "label_token_ids must contain one list per item: " + std::to_string(result.lists.size()) +
-              " lists for " + std::to_string(num_items) + " items.",
-          field));
+      return Unexpected(BadRequest("label_lists_mismatch",
+                                   "label_token_ids must contain one list per item: " +
+                                       proto::Count(result.lists.size(), "list") + " for " +
+                                       proto::Count(num_items, "item") + ".",
+                                   field));
     }
   }
   for (std::size_t i = 0; i < result.lists.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/count.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
@@ -40,11 +41,11 @@ void LogRefusal(std::string_view endpoint, std::string_view request_id, const pr
 void LogResponse(std::string_view endpoint, std::string_view request_id, std::string_view summary,
                  const Usage& usage, const Timings& timings) {
   spdlog::debug(
-      "{}: {}, {} tokens, {} cached, {} generated, tokenize {:.2f} ms, queue {:.2f} ms, forward "
-      "{:.2f} "
-      "ms",
-      Name(endpoint, request_id), summary, usage.prompt_tokens, usage.cached_tokens,
-      usage.completion_tokens, timings.tokenize_ms, timings.queue_ms, timings.forward_ms);
+      "{}: {}, {}, {} cached, {} generated, tokenize {:.2f} ms, queue {:.2f} ms, forward "
+      "{:.2f} ms",
+      Name(endpoint, request_id), summary, proto::Count(usage.prompt_tokens, "token"),
+      usage.cached_tokens, usage.completion_tokens, timings.tokenize_ms, timings.queue_ms,
+      timings.forward_ms);
 }
 
 }  // namespace scorecast::coordinator

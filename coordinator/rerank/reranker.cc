@@ -13,6 +13,7 @@
 #include "coordinator/text/files/chat_template.h"
 #include "coordinator/text/files/model_file.h"
 #include "coordinator/text/files/tokenizer_config.h"
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 
@@ -258,8 +259,9 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
     return Off("the model directory has no tokenizer");
   }
   if (config.is_classifier() && config.num_labels != 1) {
-    const std::string reason = "the classifier has " + std::to_string(config.num_labels) +
-                               " classes, and reranking needs exactly one";
+    const std::string reason = "the classifier has " +
+                               proto::Count(config.num_labels, "class", "classes") +
+                               ", and reranking needs exactly one";
     if (of_flag) {
       throw StartupError(flag + ": " + reason);
     }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "coordinator/schedule/kept_segments.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 
@@ -119,11 +120,12 @@ std::optional<proto::Error> CapacityFault(const PackedSequence& sequence, const 
   if (pages > room) {
     return proto::Error{
         400, "capacity",
-        "Too long for the memory of this server: " + std::to_string(sequence.rows()) + " tokens" +
-            (generations.empty() ? "" : " and the completion") + " need K/V for " +
+        "Too long for the memory of this server: " + proto::Count(sequence.rows(), "token") +
+            (generations.empty() ? "" : " and the completion") +
+            (generations.empty() && sequence.rows() == 1 ? " needs" : " need") + " K/V for " +
             std::to_string(pages * proto::kKvPageRows) + " rows > " +
             std::to_string(room * proto::kKvPageRows) + " (and one pass computes " +
-            std::to_string(limits.max_rows) + " tokens).",
+            proto::Count(limits.max_rows, "token") + ").",
         ""};
   }
   return std::nullopt;

@@ -4,8 +4,14 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "proto/base/count.h"
+
 namespace scorecast::coordinator {
 namespace {
+
+using proto::Count;
+
+constexpr double kLeastShownMs = 0.05;  // Less is rounded to 0.0.
 
 std::string MegaBytes(std::int64_t bytes) {
   char text[32];
@@ -28,14 +34,13 @@ std::string LineOf(int rank, const proto::RankStatus& status) {
 }
 
 std::string LineOf(const SchedulerStatus& status) {
-  return "status: " + std::to_string(status.passes) + " passes done, the last of " +
-         std::to_string(status.last_pass_rows) +
-         " rows; queue: " + std::to_string(status.waiting_jobs) + " requests, " +
-         std::to_string(status.waiting_tokens) + " tokens, " +
-         std::to_string(status.running_completions) + " running completions; " +
-         MegaBytes(status.bytes) + " held; cache: " + std::to_string(status.cache.cached_pages) +
-         " pages, " + std::to_string(status.cache.hit_tokens) + " of " +
-         std::to_string(status.cache.asked_tokens) + " tokens found";
+  return "status: " + Count(status.passes, "pass", "passes") + " done, the last of " +
+         Count(status.last_pass_rows, "row") + "; queue: " + Count(status.waiting_jobs, "request") +
+         ", " + Count(status.waiting_tokens, "token") + ", " +
+         Count(status.running_completions, "running completion") + "; " + MegaBytes(status.bytes) +
+         " held; cache: " + Count(status.cache.cached_pages, "page") + ", " +
+         std::to_string(status.cache.hit_tokens) + " of " +
+         Count(status.cache.asked_tokens, "token") + " found";
 }
 
 std::string PredictionLineOf(const SchedulerStatus& status) {
@@ -46,9 +51,9 @@ std::string PredictionLineOf(const SchedulerStatus& status) {
 }
 
 std::string LineOf(const ClientsStatus& status) {
-  std::string line = "status: " + std::to_string(status.connections) + " connections from " +
-                     std::to_string(status.addresses) + " addresses, " +
-                     std::to_string(status.requests_in_flight) + " requests in flight; " +
+  std::string line = "status: " + Count(status.connections, "connection") + " from " +
+                     Count(status.addresses, "address", "addresses") + ", " +
+                     Count(status.requests_in_flight, "request") + " in flight; " +
                      MegaBytes(status.held_request_bytes) + " of requests and " +
                      MegaBytes(status.held_reply_bytes) + " of replies held; refused:";
   if (status.refusals.empty()) {
@@ -67,10 +72,15 @@ std::string TextOf(const PassTimes& times) {
       std::isfinite(times.bound_seconds)
           ? "bound " + std::to_string(std::lround(1000 * times.bound_seconds)) + " ms"
           : "no bound";
-  char text[128];
-  std::snprintf(text, sizeof(text), "%.0f rows/s, %.1f ms of overhead a pass, ",
-                times.rates.row > 0 ? 1 / times.rates.row : 0, 1000 * times.rates.overhead);
-  return text + bound;
+  char rate[64];
+  std::snprintf(rate, sizeof(rate), "%.0f rows/s, ", times.rates.row > 0 ? 1 / times.rates.row : 0);
+  // It is negative if the first rows take less than the others.
+  const double overhead_ms = 1000 * times.rates.overhead;
+  char overhead[64] = "no overhead a pass, ";
+  if (overhead_ms >= kLeastShownMs) {
+    std::snprintf(overhead, sizeof(overhead), "%.1f ms of overhead a pass, ", overhead_ms);
+  }
+  return std::string(rate) + overhead + bound;
 }
 
 std::vector<std::string> LinesOf(const ServiceStatus& status) {

@@ -1,7 +1,9 @@
 #include "launcher/client/rerank_command.h"
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <istream>
@@ -14,6 +16,7 @@
 #include "coordinator/endpoints/rerank/rerank_messages.h"
 #include "coordinator/json/json_text.h"
 #include "launcher/client/ranking_lines.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -33,10 +36,12 @@ std::vector<std::string> DocumentsOf(const RerankFlags& flags) {
   if (flags.documents_file == "-") {
     ReadLines(std::cin, documents);
   } else if (!flags.documents_file.empty()) {
+    errno = 0;
     std::ifstream file(flags.documents_file);
     ReadLines(file, documents);
     if (!file.eof()) {
-      throw std::runtime_error("cannot read " + flags.documents_file);
+      throw std::runtime_error("cannot read " + proto::OneLine(flags.documents_file, 4096) +
+                               (errno == 0 ? "" : std::string(": ") + std::strerror(errno)));
     }
   }
   if (documents.empty()) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 
 #include <boost/asio/ip/address.hpp>
 
@@ -25,6 +26,11 @@ std::string PathText(const std::filesystem::path& path) {
 std::string ServerLocation::Address() const {
   if (file_.empty()) {
     return address_;
+  }
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(file_, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw std::runtime_error(PathText(file_) + " is not a regular file");
   }
   errno = 0;
   std::ifstream file(file_, std::ios::binary);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "launcher/supervisor/supervisor_link.h"
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 
 namespace scorecast::launcher {
@@ -193,7 +194,8 @@ void Job::EndAdopted() {
       return;
     }
     if (std::chrono::steady_clock::now() > deadline) {
-      spdlog::warn("supervise: {} processes of the job do not end", children.size());
+      spdlog::warn("supervise: SIGKILL does not end {} of the job",
+                   proto::Count(children.size(), "process", "processes"));
       return;
     }
     for (const pid_t child : children) {

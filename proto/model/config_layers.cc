@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/base/count.h"
+
 namespace scorecast::proto {
 namespace {
 
@@ -86,9 +88,8 @@ std::vector<bool> LayersByRule(const Fields& fields, const WindowRule& rule, boo
 std::vector<bool> LayersByType(const Fields& fields, const WindowRule& rule, bool has_window,
                                const Json& layer_types, std::size_t num_layers) {
   if (!layer_types.is_array() || layer_types.size() != num_layers) {
-    fields.Refuse(
-        "layer_types", layer_types,
-        "it must be a list of num_hidden_layers = " + std::to_string(num_layers) + " names");
+    fields.Refuse("layer_types", layer_types,
+                  "it must be a list of num_hidden_layers = " + Count(num_layers, "name"));
   }
   std::vector<bool> sliding;
   for (const Json& type : layer_types) {

@@ -4,13 +4,14 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <fstream>
+#include <cstdint>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
+#include "proto/base/regular_file.h"
 #include "proto/model/config_fields.h"
 #include "proto/model/config_heads.h"
 #include "proto/model/config_layers.h"
@@ -28,7 +29,7 @@ constexpr Bounds kLayers{1, 1 << 12};
 constexpr Bounds kIntermediateSize{1, 1 << 24};
 constexpr Bounds kVocabSize{1, 1 << 24};
 
-constexpr std::streamoff kMaxConfigBytes = 16 << 20;
+constexpr std::int64_t kMaxConfigBytes = 16 << 20;
 
 /// A family and which of its two architectures the model has.
 struct Architecture {
@@ -221,29 +222,10 @@ std::string ReadDtype(const Fields& fields) {
   return {};
 }
 
-std::string ReadConfigFile(const std::filesystem::path& path) {
-  const std::string origin = OneLinePath(path.string());
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file.tellg();
-  if (!file || size < 0) {
-    throw StartupError(origin + ": cannot be read");
-  }
-  if (size > kMaxConfigBytes) {
-    throw StartupError(origin + ": " + std::to_string(size) + " bytes is more than the limit of " +
-                       std::to_string(kMaxConfigBytes));
-  }
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(text.data(), size)) {
-    throw StartupError(origin + ": cannot be read");
-  }
-  return text;
-}
-
 /// A token ends a completion if either of the two files says so.
 void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config) {
-  const std::string where = OneLinePath(path.string());
-  const Json root = ParseObject(ReadConfigFile(path), where);
+  const std::string where = OneLine(path.string(), 4096);
+  const Json root = ParseObject(ReadRegularFile(path, kMaxConfigBytes), where);
   const Fields fields(root, where, "");
   for (const TokenId id : ReadTokenIds(fields, "eos_token_id", config.vocab_size)) {
     if (std::find(config.eos_token_ids.begin(), config.eos_token_ids.end(), id) ==
@@ -303,13 +285,13 @@ ModelConfig LoadModelConfig(const std::filesystem::path& model_dir) {
     throw StartupError(OneLinePath(model_dir.string()) + " is not a directory");
   }
   const std::filesystem::path path = model_dir / "config.json";
-  const std::string origin = OneLinePath(path.string());
-  if (!std::filesystem::is_regular_file(path, ignored)) {
+  const std::string origin = OneLine(path.string(), 4096);
+  if (!FileExists(path)) {
     throw StartupError(origin + ": there is no such file");
   }
-  ModelConfig config = ParseModelConfig(ReadConfigFile(path), origin);
+  ModelConfig config = ParseModelConfig(ReadRegularFile(path, kMaxConfigBytes), origin);
   const std::filesystem::path generation_path = model_dir / "generation_config.json";
-  if (std::filesystem::exists(generation_path, ignored)) {
+  if (FileExists(generation_path)) {
     AddGenerationConfig(generation_path, config);
   }
   return config;

@@ -104,7 +104,7 @@ struct ModelConfig {
 ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin);
 
 /// Reads `model_dir`/config.json and adds the EOS ids of a generation_config.json beside it. Throws
-/// StartupError also if a file cannot be read.
+/// StartupError also if a file is not a regular one or cannot be read.
 ModelConfig LoadModelConfig(const std::filesystem::path& model_dir);
 
 }  // namespace scorecast::proto

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "proto/base/check.h"
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 
 namespace scorecast::proto {
@@ -28,9 +29,9 @@ Range DealGrains(std::int64_t count, int rank, int size) {
 Partition MakePartition(const ModelConfig& config, int rank, int size) {
   Check(0 <= rank && rank < size, "a rank lies within its group");
   if (size > config.num_attention_heads) {
-    throw StartupError("cannot split " + std::to_string(config.num_attention_heads) +
-                       " query heads over " + std::to_string(size) +
-                       " ranks: start at most as many ranks as the model has query heads");
+    throw StartupError("cannot split " + Count(config.num_attention_heads, "query head") +
+                       " over " + Count(size, "rank") +
+                       ": start at most as many ranks as the model has query heads");
   }
   Partition partition;
   partition.heads = Deal(config.num_attention_heads, rank, size);

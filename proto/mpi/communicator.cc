@@ -9,6 +9,7 @@
 
 #include "proto/base/check.h"
 #include "proto/base/error.h"
+#include "proto/base/fault_text.h"
 
 namespace scorecast::proto {
 namespace {
@@ -135,7 +136,7 @@ void StartupPhase(const Communicator& group, const std::function<void()>& phase)
   try {
     phase();
   } catch (const std::exception& e) {
-    fault = e.what();
+    fault = FaultText(e);
   }
   const std::vector<int> sizes =
       group.AllGather(fault ? static_cast<int>(std::max<std::size_t>(fault->size(), 1)) : 0);

@@ -9,6 +9,7 @@
 
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
+#include "proto/base/regular_file.h"
 #include "shard/checkpoint/tensor_samples.h"
 
 namespace scorecast::shard {
@@ -77,9 +78,9 @@ Checkpoint Checkpoint::Open(const std::filesystem::path& model_dir) {
   if (!std::filesystem::is_directory(model_dir, ignored)) {
     throw StartupError(checkpoint.model_dir_ + " is not a directory");
   }
-  if (std::filesystem::exists(model_dir / kSingleFile, ignored)) {
+  if (proto::FileExists(model_dir / kSingleFile)) {
     checkpoint.OpenSingle(model_dir / kSingleFile);
-  } else if (std::filesystem::exists(model_dir / kIndexFile, ignored)) {
+  } else if (proto::FileExists(model_dir / kIndexFile)) {
     checkpoint.OpenIndexed(model_dir, model_dir / kIndexFile);
   } else {
     throw StartupError(checkpoint.model_dir_ + ": neither " + std::string(kSingleFile) + " nor " +
@@ -117,7 +118,7 @@ void Checkpoint::OpenIndexed(const std::filesystem::path& model_dir,
   FilesOfIndex listed = ReadIndex(index);
   files_.reserve(listed.size());
   for (auto& [name, tensors] : listed) {
-    if (std::error_code ignored; !std::filesystem::exists(model_dir / name, ignored)) {
+    if (!proto::FileExists(model_dir / name)) {
       throw StartupError(OneLinePath(index.string()) + ": it names the file " + Quoted(name) +
                          ", which is not in the directory");
     }

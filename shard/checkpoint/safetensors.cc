@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 
@@ -272,8 +273,9 @@ void CheckSize(const RawTensor& tensor, const std::string& origin) {
   if (size != end - begin) {
     throw StartupError(origin + ": tensor " + Quoted(tensor.name) + " of dtype " +
                        std::string(tensor.dtype->name) + " and shape " + ShapeText(tensor.shape) +
-                       " needs " + (size ? std::to_string(*size) : "an impossible number of") +
-                       " bytes, but its data_offsets hold " + std::to_string(end - begin));
+                       " needs " +
+                       (size ? proto::Count(*size, "byte") : "an impossible number of bytes") +
+                       ", but its data_offsets hold " + std::to_string(end - begin));
   }
 }
 
@@ -300,11 +302,11 @@ void CheckLayout(const std::vector<RawTensor>& tensors, std::size_t header_end,
   if (expected > file_size) {
     throw StartupError(origin + ": truncated, or its header is wrong: its tensors end at byte " +
                        std::to_string(expected) + ", but the file has " +
-                       std::to_string(file_size) + " bytes");
+                       proto::Count(file_size, "byte"));
   }
   if (expected < file_size) {
     throw StartupError(origin + ": its tensors end at byte " + std::to_string(expected) +
-                       ", but the file has " + std::to_string(file_size) + " bytes");
+                       ", but the file has " + proto::Count(file_size, "byte"));
   }
 }
 
@@ -326,7 +328,7 @@ std::string HeaderText(const WeightFile& file) {
   if (length > file_size - kLengthBytes) {
     throw StartupError(origin + ": truncated: its header ends at byte " +
                        std::to_string(kLengthBytes + length) + ", but the file has " +
-                       std::to_string(file_size) + " bytes");
+                       proto::Count(file_size, "byte"));
   }
   std::string text(length, ' ');
   file.Read(kLengthBytes, std::as_writable_bytes(std::span(text)));

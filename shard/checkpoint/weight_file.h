@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <sys/stat.h>
+#include "proto/base/regular_file.h"
 
 namespace scorecast::shard {
 
@@ -22,15 +22,12 @@ class FileChanged : public std::runtime_error {
 class WeightFile {
  public:
   /// Throws StartupError if `path` is not a regular file or cannot be opened.
-  explicit WeightFile(const std::filesystem::path& path);
-  ~WeightFile();
-  WeightFile(const WeightFile&) = delete;
-  WeightFile& operator=(const WeightFile&) = delete;
+  explicit WeightFile(const std::filesystem::path& path) : file_(path) {}
 
   /// The path as one line, for messages.
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return file_.name(); }
   /// Bytes of the file when it was opened.
-  std::int64_t size() const { return static_cast<std::int64_t>(opened_.st_size); }
+  std::int64_t size() const { return static_cast<std::int64_t>(file_.status().st_size); }
 
   /// Reads out.size() bytes at `offset`, within the file's size. Throws FileChanged if they are no
   /// longer there.
@@ -46,9 +43,7 @@ class WeightFile {
  private:
   std::string TruncatedText() const;
 
-  std::string name_;
-  int fd_ = -1;
-  struct stat opened_ {};
+  const proto::RegularFile file_;
 };
 
 }  // namespace scorecast::shard

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "proto/base/check.h"
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 
 namespace scorecast::shard {
@@ -162,7 +163,7 @@ proto::Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(
   if (number_made < ranks) {
     // A window that some ranks lack cannot be freed either.
     throw proto::StartupError("MPI made a shared window of " + std::to_string(all >> 20U) +
-                              " MiB on " + std::to_string(number_made) + " ranks of " +
+                              " MiB on " + proto::Count(number_made, "rank") + " of " +
                               std::to_string(ranks));
   }
   if (!IsUnified(window)) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/base/count.h"
 #include "shard/linear/onednn_backend.h"
 
 namespace scorecast::shard {
@@ -153,8 +154,8 @@ std::string Arithmetic::Warning() const {
     if (heights.empty() || heights.back() == kMostTileRows) {
       return std::string();
     }
-    return begin + " computes " + std::to_string(heights.back()) +
-           " rows at a time and packs the weights again each time, which is slow";
+    return begin + " computes " + proto::Count(heights.back(), "row") +
+           " at a time and packs the weights again each time, which is slow";
   };
   const std::string of_layers = warning("", choice_.layers, choice_.layer_backend);
   return of_layers.empty() ? warning(" of the lm-head", choice_.lm_head, choice_.lm_head_backend)

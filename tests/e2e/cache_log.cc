@@ -12,8 +12,7 @@ CacheLine LastCacheLine(const std::string& log) {
   const std::size_t begin = log.rfind("cache: ");
   if (begin == std::string::npos ||
       std::sscanf(log.c_str() + begin,
-                  "cache: %" SCNd64 " of %" SCNd64 " tokens found, %lf MB held on a rank, %" SCNd64
-                  " pages evicted",
+                  "cache: %" SCNd64 " of %" SCNd64 " %*s found, %lf MB held on a rank, %" SCNd64,
                   &line.found, &line.asked, &line.megabytes, &line.evicted) != 4) {
     ADD_FAILURE() << "the log has no cache line: " << log;
   }

@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
@@ -197,6 +198,18 @@ TEST(Inspect, AModelWithoutATokenizer) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("Qwen3ForCausalLM"));
   EXPECT_THAT(result.out, HasSubstr("token ids only"));
+}
+
+// No file of the directory may be a FIFO. Its opening would wait for a writer.
+TEST(Inspect, RefusesAFifo) {
+  const std::filesystem::path model = MakeModel("digits");
+  const std::filesystem::path file = model / "generation_config.json";
+  std::filesystem::remove(file);
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  const ProcessResult result = RunScorecast({"inspect", "--model", model});
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "scorecast: " + file.string() + ": not a regular file\n");
 }
 
 TEST(Inspect, NamesTheHead) {

@@ -20,6 +20,7 @@ namespace serve_metrics_test {
 
 using coordinator::HttpReply;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 HttpReply Get(const Service& service, const std::string& path) {
   const std::string& address = service.http_address();
@@ -40,7 +41,7 @@ double Value(const std::map<std::string, TextFamily>& families, const std::strin
 }
 
 TEST(ServeMetrics, CountWhatTheServiceDoes) {
-  const Service service(NumberedCommand(2));
+  const Service service(NumberedCommand(2, {"--metrics-clients"}));
   const auto client = service.Connect();
   constexpr int kRequests = 3;
   for (int i = 0; i < kRequests; ++i) {
@@ -53,10 +54,12 @@ TEST(ServeMetrics, CountWhatTheServiceDoes) {
 
   const auto families = Metrics(service);
   const std::string counted = "scorecast_requests_total";
-  EXPECT_EQ(Value(families, counted, R"({endpoint="score",client="127.0.0.1",code="200"})"),
+  EXPECT_EQ(Value(families, counted, R"({endpoint="score",code="200"})"), kRequests);
+  EXPECT_EQ(Value(families, counted, R"({endpoint="score",code="400"})"), 1);
+  EXPECT_EQ(Value(families, counted, R"({endpoint="none",code="404"})"), 1);
+  EXPECT_EQ(Value(families, "scorecast_client_requests_total",
+                  R"({endpoint="score",client="127.0.0.1",code="200"})"),
             kRequests);
-  EXPECT_EQ(Value(families, counted, R"({endpoint="score",client="127.0.0.1",code="400"})"), 1);
-  EXPECT_EQ(Value(families, counted, R"({endpoint="none",client="127.0.0.1",code="404"})"), 1);
   EXPECT_EQ(families.at("scorecast_pass_rows").samples.at("scorecast_pass_rows_count"), kRequests);
   EXPECT_EQ(families.at("scorecast_request_seconds")
                 .samples.at(R"(scorecast_request_seconds_count{endpoint="score"})"),
@@ -96,6 +99,8 @@ TEST(ServeMetrics, AStoppedRankMakesTheServiceUnreadyUntilItIsBack) {
   EXPECT_TRUE(unready.Json()["ranks"][1]["late"]);
   EXPECT_EQ(Get(service, "/health").status, 200);
   EXPECT_GT(Value(Metrics(service), "scorecast_rank_silence_seconds", "{rank=\"1\"}"), 3);
+  EXPECT_THAT(Get(service, "/metrics").body, Not(HasSubstr("127.0.0.1")))
+      << "without --metrics-clients";
   kill(ranks[1], SIGCONT);
   EXPECT_TRUE(Eventually([&] { return Get(service, "/ready").status == 200; }));
   EXPECT_TRUE(client->Receive().has_score());

@@ -22,9 +22,9 @@ TEST(ServeStatus, IsLoggedOnASignal) {
   client->Send(NumberedRequest(0));
   client->Receive();
   kill(service.process().pid(), SIGUSR2);  // mpirun forwards it to every rank.
-  EXPECT_THAT(service.process().ErrorLineWith("info status: "), HasSubstr("status: 1 passes done"));
-  EXPECT_THAT(service.process().ErrorLineWith("info status: 1 connections"),
-              HasSubstr("from 1 addresses, 0 requests in flight"));
+  EXPECT_THAT(service.process().ErrorLineWith("info status: "), HasSubstr("status: 1 pass done"));
+  EXPECT_THAT(service.process().ErrorLineWith("info status: 1 connection "),
+              HasSubstr("from 1 address, 0 requests in flight"));
   // The ranks also count the passes of the calibration.
   const std::string calibration = service.process().ErrorLineWith("info calibration: ");
   const int passes = std::stoi(calibration.substr(calibration.find(": ") + 2));

@@ -197,7 +197,8 @@ TEST_F(Startup, FaultsOfTheCommandLine) {
   for (const char* separator : {"", "\xff"}) {
     ExpectRefused(model_, {{"--chunk-separator", separator}, HasSubstr("--chunk-separator must")});
   }
-  ExpectRefused(model_, {{"--unknown", "1"}, HasSubstr("--unknown")});
+  ExpectRefused(
+      model_, {{"--unknown", "1", "--other"}, HasSubstr("unknown arguments: --unknown 1 --other")});
   const std::vector<std::vector<std::string>> incomplete = {
       {}, {"nonsense"}, {"batch"}, {"batch", "--model"}, {"tokenize"}, {"inspect", "--ranks", "2"}};
   for (const std::vector<std::string>& arguments : incomplete) {

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::int64_t kGib = std::int64_t{1} << 30;
 
@@ -79,6 +80,13 @@ TEST(DivideResources, AQuotaOfFourCpusOnSixtyFour) {
   EXPECT_EQ(ThreadsOf({rank, rank}), (std::vector{2, 2}));
   EXPECT_THAT(Divide({rank, rank})[0].threads_reason,
               AllOf(HasSubstr("4 CPUs"), HasSubstr("/job"), HasSubstr("2 ranks")));
+}
+
+TEST(DivideResources, AQuotaThatIsShownAs1IsOfOneCpu) {
+  for (const double quota : {1.0, 0.9999}) {
+    EXPECT_THAT(Divide({WithQuota(OnCpus(0, 64), quota, "/job")})[0].threads_reason,
+                AllOf(HasSubstr("1 CPU"), Not(HasSubstr("1 CPUs"))));
+  }
 }
 
 TEST(DivideResources, RanksBoundToCpusOfTheirOwnUnderOneQuota) {

@@ -19,6 +19,7 @@ TEST(ProgressText, TellsShareRateAndTimeLeft) {
   EXPECT_EQ(text.Bar(200), "[--------------------]   0 %  0 lines");
   text.Add({kBegin + seconds(10), 1, 100});
   EXPECT_EQ(text.Line(), "1 line, 10 % of the input, 0.1 lines/s, 0:01:30 left");
+  EXPECT_EQ(text.Bar(200), "[##------------------]  10 %  1 line  0.1/s  0:01:30 left");
   text.Add({kBegin + seconds(20), 5000, 500});
   EXPECT_EQ(text.Line(), "5000 lines, 50 % of the input, 250 lines/s, 0:00:20 left");
   EXPECT_EQ(text.Bar(200), "[##########----------]  50 %  5000 lines  250/s  0:00:20 left");

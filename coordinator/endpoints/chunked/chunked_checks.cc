@@ -9,6 +9,7 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -148,8 +149,8 @@ std::optional<Error> ChunkedFieldFault(const ChunkedRequest& request, ScoreKind 
   }
   const std::int64_t positions = context.config.max_position_embeddings;
   if (request.max_new_tokens < 0 || request.max_new_tokens > positions) {
-    return OutOfRange("max_new_tokens", "from 0 to the model's " + std::to_string(positions) +
-                                            " positions, not " +
+    return OutOfRange("max_new_tokens", "from 0 to the model's " +
+                                            proto::Count(positions, "position") + ", not " +
                                             std::to_string(request.max_new_tokens));
   }
   if (context.config.is_classifier() && request.max_new_tokens > 0) {

@@ -11,6 +11,7 @@
 #include "coordinator/generate/completion_generator.h"
 #include "coordinator/request/row_scores.h"
 #include "coordinator/request/values.h"
+#include "proto/base/count.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
@@ -38,8 +39,7 @@ struct ChunkedReadout : Readout {
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
   std::string Summary() const override {
-    return std::to_string(num_chunks) + " chunks, " + std::to_string(questions.size()) +
-           " questions";
+    return proto::Count(num_chunks, "chunk") + ", " + proto::Count(Items(), "question");
   }
   std::int64_t Items() const override { return static_cast<std::int64_t>(questions.size()); }
 };

@@ -12,6 +12,7 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -101,7 +102,7 @@ std::optional<Error> GroupsFault(const std::vector<std::int64_t>& groups, std::s
     return BadRequest("bad_chunk_groups",
                       "chunk_groups must add up to the number of chunks, " +
                           std::to_string(num_chunks) + ": " + std::to_string(left) +
-                          " are in no group.",
+                          (left == 1 ? " is" : " are") + " in no group.",
                       "chunk_groups");
   }
   return std::nullopt;
@@ -218,7 +219,8 @@ class PartsTokenizer {
     }
     const std::string field = request_.prompt ? "prompt" : ChunkField(index);
     if (most <= sum.positions_left_of_chunk() && most <= sum.capacity_left()) {
-      return Unexpected(EncodeError(chunk.error(), ChunkTooLong(MoreThan(limit), index), field));
+      return Unexpected(EncodeError(
+          chunk.error(), ChunkTooLong("more than " + proto::Count(limit, "token"), index), field));
     }
     return Unexpected(EncodeError(chunk.error(),
                                   sum.positions_left_of_chunk() <= sum.capacity_left()
@@ -258,11 +260,11 @@ class PartsTokenizer {
 
   /// The error of parts whose K/V needs too much memory.
   Error TooManyForCapacity() const {
-    return BadRequest(
-        "capacity",
-        "Too long for the memory of this server: " + MoreThan(TokenSum::Capacity(context_.limits)) +
-            " tokens of system prompt, chunks and questions.",
-        request_.prompt || parts_.chunks.empty() ? parts_.names.front() : "chunks");
+    return BadRequest("capacity",
+                      "Too long for the memory of this server: more than " +
+                          proto::Count(TokenSum::Capacity(context_.limits), "token") +
+                          " of system prompt, chunks and questions.",
+                      request_.prompt || parts_.chunks.empty() ? parts_.names.front() : "chunks");
   }
 
   /// The error of a part with which there are too many tokens.
@@ -273,7 +275,7 @@ class PartsTokenizer {
   }
 
   Error ChunkTooLong(const std::string& length, std::size_t index) const {
-    return BadRequest("chunk_too_long", ChunkField(index) + " is too long: " + length + " tokens.",
+    return BadRequest("chunk_too_long", ChunkField(index) + " is too long: " + length + ".",
                       ChunkField(index));
   }
 
@@ -288,7 +290,7 @@ class PartsTokenizer {
     const std::int64_t limit = context_.options.chunks.max_chunk_len;
     const auto length = static_cast<std::int64_t>(chunk.size());
     if (length > limit) {
-      return ChunkTooLong(Exceeds(length, limit), index);
+      return ChunkTooLong(Exceeds(length, limit) + " tokens", index);
     }
     return VocabularyFault(chunk, ChunkField(index), context_.config.vocab_size);
   }

@@ -14,6 +14,7 @@
 #include "coordinator/endpoints/rerank/relevance_preparation.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/request/request_error.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -51,7 +52,7 @@ std::optional<proto::Error> InstructionFault(const PairScoreRequest& request,
   }
   return BadRequest("instruction_too_long",
                     "The instruction has " + std::to_string(bytes) + " bytes, which for " +
-                        std::to_string(num_queries) + " queries are more than " +
+                        proto::Count(num_queries, "query", "queries") + " are more than " +
                         std::to_string(kMostBytes) + ".",
                     "instruction");
 }

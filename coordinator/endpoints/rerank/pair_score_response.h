@@ -8,6 +8,7 @@
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/rerank/relevance_readout.h"
+#include "proto/base/count.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
@@ -28,7 +29,7 @@ struct PairScoreReadout : Readout {
   std::optional<ResponseIdentity> identity;  ///< That of the request.
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
-  std::string Summary() const override { return std::to_string(relevance.rows.size()) + " pairs"; }
+  std::string Summary() const override { return proto::Count(Items(), "pair"); }
   std::int64_t Items() const override { return static_cast<std::int64_t>(relevance.rows.size()); }
 };
 

@@ -12,6 +12,7 @@
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/schedule/capacity.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -128,14 +129,15 @@ class RelevancePreparation {
   Error QueryTooLong(const std::string& query_field) const {
     return BadRequest("query_too_long",
                       "The rerank template with " + query_field + " but no document has " +
-                          MoreThan(limits_.max_prompt_tokens) + " tokens.",
+                          "more than " + proto::Count(limits_.max_prompt_tokens, "token") + ".",
                       query_field);
   }
 
   Error DocumentTooLong(const std::string& field) const {
-    std::string limit = MoreThan(limits_.max_prompt_tokens) + " tokens together with its query";
+    std::string limit = "more than " + proto::Count(limits_.max_prompt_tokens, "token") +
+                        " together with its query";
     if (limits_.max_document_tokens != EncodeLimits::kUnlimited) {
-      limit = MoreThan(limits_.max_document_tokens) + " tokens, or " + limit;
+      limit = "more than " + proto::Count(limits_.max_document_tokens, "token") + ", or " + limit;
     }
     return BadRequest("document_too_long", field + " has " + limit + ", and truncate is false.",
                       field);

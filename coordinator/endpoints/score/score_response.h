@@ -10,6 +10,7 @@
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/request/row_scores.h"
 #include "coordinator/request/values.h"
+#include "proto/base/count.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
@@ -41,7 +42,7 @@ struct ScoreReadout : Readout {
 
   /// If a number is not finite, the 500 "not_finite" names the item as its `param`.
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
-  std::string Summary() const override { return std::to_string(item_rows.size()) + " items"; }
+  std::string Summary() const override { return proto::Count(Items(), "item"); }
   std::int64_t Items() const override { return static_cast<std::int64_t>(item_rows.size()); }
 };
 

@@ -10,6 +10,7 @@
 #include "coordinator/endpoints/score/score_sequences.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -65,7 +66,9 @@ class SglangPreparation {
 
   /// Ends early if LengthFault is certain.
   std::optional<Error> Tokenize() {
-    const auto too_long = [&] { return TooLong(MoreThan(options().max_multi_item_seq_len)); };
+    const auto too_long = [&] {
+      return TooLong("more than " + proto::Count(options().max_multi_item_seq_len, "token"));
+    };
     // For the query and the items that are left.
     std::int64_t left = CountedTokens(options().max_multi_item_seq_len);
     const Expected<JointTokens, EncodeFault> tokens =
@@ -93,8 +96,8 @@ class SglangPreparation {
 
   /// `length` says how long query and items are together.
   static Error TooLong(const std::string& length) {
-    return BadRequest("sequence_too_long",
-                      "Query and items together are too long: " + length + " tokens.", "items");
+    return BadRequest("sequence_too_long", "Query and items together are too long: " + length + ".",
+                      "items");
   }
 
   std::optional<Error> TokenFault() const {
@@ -140,7 +143,7 @@ class SglangPreparation {
       rows += static_cast<std::int64_t>(prompt.size());
     }
     if (rows > options().max_multi_item_seq_len) {
-      return TooLong(Exceeds(rows, options().max_multi_item_seq_len));
+      return TooLong(Exceeds(rows, options().max_multi_item_seq_len) + " tokens");
     }
     return needs_query ? PositionFault() : std::nullopt;
   }

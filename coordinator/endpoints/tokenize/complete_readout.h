@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 
@@ -19,7 +20,7 @@ struct CompleteReadout : Readout {
       const JobRows& /*rows*/) const override {
     return std::unique_ptr<EndpointResponse>(std::make_unique<Response>(response));
   }
-  std::string Summary() const override { return std::to_string(prompt_tokens) + " tokens"; }
+  std::string Summary() const override { return proto::Count(prompt_tokens, "token"); }
   std::int64_t Items() const override { return 0; }
 
   const Response response;

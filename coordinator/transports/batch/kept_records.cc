@@ -12,6 +12,7 @@
 
 #include "coordinator/transports/batch/files/compression.h"
 #include "coordinator/transports/batch/files/input_file.h"
+#include "proto/base/count.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 
@@ -133,7 +134,7 @@ KeptRecords FindKeptRecords(const std::filesystem::path& output, const RunState&
   const std::string name = proto::OneLinePath(output.string());
   const auto size = static_cast<std::int64_t>(std::filesystem::file_size(output));
   if (size < state.output_bytes) {
-    throw proto::StartupError(name + " has " + std::to_string(size) + " bytes, fewer than the " +
+    throw proto::StartupError(name + " has " + proto::Count(size, "byte") + ", fewer than the " +
                               std::to_string(state.output_bytes) +
                               " that were written to it: give --restart to begin anew");
   }
@@ -146,7 +147,7 @@ KeptRecords FindKeptRecords(const std::filesystem::path& output, const RunState&
   }
   // The state names the records before the first of their bytes is written.
   if (state.next.records() == state.written.records()) {
-    throw proto::StartupError(name + " has " + std::to_string(size) + " bytes, more than the " +
+    throw proto::StartupError(name + " has " + proto::Count(size, "byte") + ", more than the " +
                               std::to_string(state.output_bytes) +
                               " that were written to it: give --restart to begin anew");
   }

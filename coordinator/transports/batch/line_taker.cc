@@ -11,6 +11,7 @@
 #include "coordinator/generate/seed.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/check.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -138,7 +139,7 @@ void LineTaker::RefuseTooLong(std::int64_t line_number, std::int64_t max_bytes,
                               LineWindow::Slot& slot) const {
   Refuse(nullptr,
          {413, "request_too_large",
-          "The line is longer than " + std::to_string(max_bytes) + " bytes.", ""},
+          "The line is longer than " + proto::Count(max_bytes, "byte") + ".", ""},
          line_number, slot);
 }
 

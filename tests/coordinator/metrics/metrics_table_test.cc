@@ -33,7 +33,7 @@ std::string NameOf(prometheus::MetricType type) {
 }
 
 std::map<std::string, Form> ServedMetrics() {
-  Metrics metrics(Endpoints());
+  Metrics metrics(Endpoints(), /*names_clients=*/true);
   metrics.requests.OnEnd({nullptr, "client", 404, nullptr});
   ServiceStatus status;
   status.cluster.ranks.emplace_back();

@@ -89,10 +89,10 @@ TEST(Metrics, HaveTheStatusOfAService) {
 }
 
 TEST(Metrics, EscapeWhatClientsSend) {
-  Metrics metrics(Endpoints());
+  Metrics metrics(Endpoints(), /*names_clients=*/true);
   metrics.requests.OnEnd({nullptr, "a\"b\\c\nd", 400, nullptr});
   const auto families = ParsePrometheusText(MetricsResource(metrics, FullStatus, 1).get().body);
-  EXPECT_EQ(families.at("scorecast_requests_total").samples.size(), 1U);
+  EXPECT_EQ(families.at("scorecast_client_requests_total").samples.size(), 1U);
 }
 
 TEST(ProcessMemory, IsThatOfThisProcess) {

@@ -25,7 +25,9 @@ namespace {
 
 using scorecast::testing::ParsePrometheusText;
 using scorecast::testing::TextFamily;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -44,7 +46,7 @@ class ClientSink : public AskingSink {
 /// A server whose requests and passes are counted. The clock of its deadlines is ahead by `passed`.
 struct CountedServer {
   explicit CountedServer(const EndpointList& endpoints = Endpoints())
-      : metrics(endpoints),
+      : metrics(endpoints, /*names_clients=*/true),
         server(
             FakeServer::MultiItem(),
             {.on_pass = [this](const PassSummary& pass) { metrics.passes.OnPass(pass); }},
@@ -72,7 +74,10 @@ struct CountedServer {
                                    .get()
                                    .body);
   }
-  std::map<std::string, double> Requests() { return Text()["scorecast_requests_total"].samples; }
+  /// By endpoint, client and code.
+  std::map<std::string, double> Requests() {
+    return Text()["scorecast_client_requests_total"].samples;
+  }
   double Value(const std::string& family, const std::string& sample) {
     return Text()[family].samples.at(sample);
   }
@@ -85,7 +90,7 @@ struct CountedServer {
 
 std::string Counted(const std::string& endpoint, const std::string& client,
                     const std::string& code) {
-  return "scorecast_requests_total{endpoint=\"" + endpoint + "\",client=\"" + client +
+  return "scorecast_client_requests_total{endpoint=\"" + endpoint + "\",client=\"" + client +
          "\",code=\"" + code + "\"}";
 }
 
@@ -169,12 +174,13 @@ TEST(RequestMetrics, CountAResponseThatCannotBeFormed) {
 }
 
 TEST(RequestMetrics, NameOnlyTheFirstClients) {
-  RequestMetrics metrics(Endpoints());
+  RequestMetrics metrics(Endpoints(), /*names_clients=*/true);
   for (std::size_t i = 0; i < kMaxNamedClients + 50; ++i) {
     metrics.OnEnd({nullptr, "client" + std::to_string(i), 404, nullptr});
     metrics.OnEnd({nullptr, "client0", 404, nullptr});
   }
-  const prometheus::MetricFamily requests = metrics.Collect().front();
+  const prometheus::MetricFamily requests = metrics.Collect().at(1);
+  EXPECT_EQ(requests.name, "scorecast_client_requests_total");
   EXPECT_EQ(requests.metric.size(), kMaxNamedClients + 1);
   for (const prometheus::ClientMetric& metric : requests.metric) {
     const std::string& client = metric.label.at(1).value;
@@ -183,6 +189,21 @@ TEST(RequestMetrics, NameOnlyTheFirstClients) {
                                                     : 1;
     EXPECT_EQ(metric.counter.value, expected) << client;
   }
+}
+
+TEST(RequestMetrics, KeepNoAddressUnlessClientsAreNamed) {
+  Metrics metrics(Endpoints());
+  metrics.requests.OnEnd({nullptr, "10.0.0.1", 404, nullptr});
+  metrics.requests.OnEnd({nullptr, "10.0.0.2", 404, nullptr});
+  const std::string text = MetricsResource(
+                               metrics, [] { return ServiceStatus{}; }, /*page_bytes=*/10)
+                               .get()
+                               .body;
+  EXPECT_THAT(text, Not(HasSubstr("10.0.0.")));
+  EXPECT_THAT(text, Not(HasSubstr("client=")));
+  EXPECT_THAT(
+      ParsePrometheusText(text)["scorecast_requests_total"].samples,
+      UnorderedElementsAre(Pair(R"(scorecast_requests_total{endpoint="none",code="404"})", 2)));
 }
 
 }  // namespace

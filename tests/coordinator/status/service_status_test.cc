@@ -46,6 +46,33 @@ TEST(ServiceStatus, HasALineOnEachPart) {
           "status: rank 1 (host b): starting, heard 0.1 s ago"));
 }
 
+TEST(ServiceStatus, NamesNoOverheadThatIsNotPositive) {
+  for (const double overhead : {-0.8e-3, -1e-6, 0.0, 0.04e-3}) {
+    EXPECT_EQ(TextOf({.rates = {.overhead = overhead, .row = 2e-3}, .bound_seconds = 0.2}),
+              "500 rows/s, no overhead a pass, bound 200 ms")
+        << overhead;
+  }
+  EXPECT_EQ(TextOf({.rates = {.overhead = 0.06e-3, .row = 2e-3}, .bound_seconds = 0.2}),
+            "500 rows/s, 0.1 ms of overhead a pass, bound 200 ms");
+}
+
+TEST(ServiceStatus, CountsAgreeWithTheirNouns) {
+  ServiceStatus status;
+  status.scheduler.passes = 1;
+  status.scheduler.last_pass_rows = 1;
+  status.scheduler.waiting_jobs = 1;
+  status.scheduler.waiting_tokens = 1;
+  status.scheduler.running_completions = 1;
+  status.scheduler.cache = {.asked_tokens = 1, .hit_tokens = 0, .cached_pages = 1};
+  status.clients = ClientsStatus{.connections = 1, .addresses = 1, .requests_in_flight = 1};
+  EXPECT_THAT(LinesOf(status),
+              ElementsAre("status: 1 pass done, the last of 1 row; queue: 1 request, 1 token, 1 "
+                          "running completion; 0.0 MB held; cache: 1 page, 0 of 1 token found",
+                          ::testing::_,
+                          "status: 1 connection from 1 address, 1 request in flight; 0.0 MB of "
+                          "requests and 0.0 MB of replies held; refused: none"));
+}
+
 TEST(ServiceStatus, OfABatchHasNoClients) {
   EXPECT_THAT(LinesOf({}), ElementsAre(::testing::HasSubstr("status: 0 passes done"),
                                        ::testing::HasSubstr("no bound")));

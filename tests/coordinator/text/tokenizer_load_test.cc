@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
@@ -81,9 +82,29 @@ TEST_F(TokenizerLoad, ABrokenFileIsNamed) {
   ExpectFailure("tokenizer.json", "\"model\" is missing");
 }
 
-TEST_F(TokenizerLoad, AFileThatIsADirectoryIsNamed) {
-  std::filesystem::create_directory(directory_.path() / "tokenizer.json");
-  EXPECT_THAT(Failure(), StartsWith((directory_.path() / "tokenizer.json").string()));
+// A FIFO is refused, and its opening does not wait for a writer.
+TEST_F(TokenizerLoad, AFileThatIsNotARegularOneIsNamed) {
+  Write("tokenizer.json", nfc_.dump());
+  EXPECT_EQ(Failure(), "");
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+        "chat_template.jinja", "chat_template.json", "additional_chat_templates/rag.jinja"}) {
+    const std::filesystem::path path = directory_.path() / name;
+    std::filesystem::create_directory(directory_.path() / "additional_chat_templates");
+    std::filesystem::remove(path);
+    std::filesystem::create_directory(path);
+    ExpectFailure(name, "not a regular file");
+    std::filesystem::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    ExpectFailure(name, "not a regular file");
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink(directory_.path() / "absent", path);
+    ExpectFailure(name, "it is a link to a file that does not exist");
+    std::filesystem::remove(path);
+  }
+  Write("blob", nfc_.dump());
+  std::filesystem::create_symlink("blob", directory_.path() / "tokenizer.json");
+  EXPECT_NE(LoadTokenizer(directory_.path()), nullptr) << "by a link to a regular file";
 }
 
 /// A change that makes a good tokenizer.json bad, and what the error message must contain.

@@ -12,6 +12,7 @@
 #include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "launcher/address/address_file.h"
 #include "launcher/client/client.h"
@@ -59,6 +60,11 @@ TEST_F(ServerLocationTest, AMissingFileMayComeButOthersDoNotBecomeRight) {
   EXPECT_THROW(
       try { location_.Address(); } catch (const ConnectionLost&){}, std::runtime_error)
       << "it is not tried again";
+  std::filesystem::remove(path_);
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT([&] { location_.Address(); },
+              ThrowsMessage<std::runtime_error>(path_.string() + " is not a regular file"))
+      << "and its opening does not wait for a writer";
 }
 
 TEST_F(ServerLocationTest, AnAddressThatOnlyAnotherHostCanReachIsAFault) {

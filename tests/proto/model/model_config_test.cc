@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/base/error.h"
@@ -259,12 +260,24 @@ TEST(ModelConfigTest, FilesThatCannotBeReadAreNamed) {
   std::filesystem::create_directory(dir);
   EXPECT_EQ(error_of(), dir + "/config.json: there is no such file");
   std::filesystem::create_directory(dir + "/config.json");
-  EXPECT_EQ(error_of(), dir + "/config.json: there is no such file");
+  EXPECT_EQ(error_of(), dir + "/config.json: not a regular file");
+  std::filesystem::remove(dir + "/config.json");
+  ASSERT_EQ(::mkfifo((dir + "/config.json").c_str(), 0600), 0);
+  EXPECT_EQ(error_of(), dir + "/config.json: not a regular file");
+  std::filesystem::remove(dir + "/config.json");
+  std::filesystem::create_symlink("absent", dir + "/config.json");
+  EXPECT_EQ(error_of(), dir + "/config.json: it is a link to a file that does not exist");
   std::filesystem::remove(dir + "/config.json");
   std::ofstream(dir + "/config.json") << "";
   EXPECT_EQ(error_of(), dir + "/config.json: not valid JSON at byte 1");
   std::filesystem::resize_file(dir + "/config.json", (16 << 20) + 1);
   EXPECT_EQ(error_of(), dir + "/config.json: 16777217 bytes is more than the limit of 16777216");
+  std::ofstream(dir + "/target") << Llama().dump();
+  std::filesystem::remove(dir + "/config.json");
+  std::filesystem::create_symlink("target", dir + "/config.json");
+  EXPECT_EQ(error_of(), "accepted");
+  ASSERT_EQ(::mkfifo((dir + "/generation_config.json").c_str(), 0600), 0);
+  EXPECT_EQ(error_of(), dir + "/generation_config.json: not a regular file");
   std::filesystem::remove_all(dir);
 }
 

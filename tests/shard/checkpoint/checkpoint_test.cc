@@ -144,6 +144,10 @@ TEST(CheckpointTest, DirectoriesWithoutACheckpointAreRefused) {
   EXPECT_THAT(ErrorOfOpen(dir.path() / "nothing"), HasSubstr("not a directory"));
   std::filesystem::create_directory(dir.path() / "model.safetensors");
   EXPECT_THAT(ErrorOfOpen(dir.path()), HasSubstr("not a regular file"));
+  std::filesystem::remove(dir.path() / "model.safetensors");
+  std::filesystem::create_symlink("absent", dir.path() / "model.safetensors");
+  EXPECT_THAT(ErrorOfOpen(dir.path()),
+              HasSubstr("model.safetensors: it is a link to a file that does not exist"));
 }
 
 TEST(CheckpointTest, TruncatedFilesAreNamedWithBothSizes) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coordinator/transports/batch/files/file_bytes.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -26,8 +27,8 @@ RecordFile::RecordFile(std::unique_ptr<ByteSink> sink, std::string name)
 void RecordFile::BeginAt(std::int64_t size) {
   const std::optional<std::int64_t> present = present_bytes();
   if (present.value_or(0) < size) {
-    throw std::runtime_error(name_ + " has " + std::to_string(present.value_or(0)) +
-                             " bytes, fewer than the " + std::to_string(size) +
+    throw std::runtime_error(name_ + " has " + proto::Count(present.value_or(0), "byte") +
+                             ", fewer than the " + std::to_string(size) +
                              " that were written to it");
   }
   if (present) {

@@ -345,6 +345,8 @@ TEST_F(ScoreValidation, Labels) {
                 "label_token_ids[1][1]");
   ExpectRefused({}, Ids(R"("label_token_ids":[[5],[6],[7]])"), "label_lists_mismatch",
                 "label_token_ids", "3 lists for 2 items");
+  ExpectRefused({}, Ids(R"("label_token_ids":[[5]])"), "label_lists_mismatch", "label_token_ids",
+                "1 list for 2 items");
   ExpectRefused({}, Ids(R"("label_token_ids":[4294967296])"), "id_out_of_range",
                 "label_token_ids[0]");
   ExpectRefused({}, Text(R"("labels":[" yes"," maybe"])"), "label_not_one_token", "labels[1]",
