@@ -231,7 +231,9 @@ void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
       Handle(connection);
       return;
     case BodyFraming::State::kBad:
-      RefuseNow(connection, BadRequest("bad_http", "The chunks of the body are not HTTP.", ""));
+      RefuseNow(connection,
+                BadRequest("bad_http",
+                           "The chunks of the body, or the fields behind them, are not HTTP.", ""));
       return;
     case BodyFraming::State::kMore:
       const auto arrived = static_cast<std::uint64_t>(message_->body_bytes);

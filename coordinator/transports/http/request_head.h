@@ -59,6 +59,7 @@ class HeadParser {
 
   std::unique_ptr<Parser> parser_;
   std::size_t taken_ = 0;
+  bool is_folded_ = false;  ///< A field goes on in a second line.
   bool is_done_ = false;
   std::optional<proto::Error> fault_;
   RequestHead head_;
