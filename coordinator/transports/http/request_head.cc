@@ -135,7 +135,12 @@ void HeadParser::Interpret() {
   if (EqualsWithoutCase(head_.content_encoding, "identity")) {
     head_.content_encoding.clear();
   }
-  head_.origin = value(http::field::origin);
+  head_.host = AuthorityOf(ToString(fields.target()));
+  if (head_.host.empty()) {
+    head_.host = value(http::field::host);
+  }
+  head_.origin = ListOf(fields, http::field::origin);
+  head_.fetch_site = ToString(fields["Sec-Fetch-Site"]);
   head_.preflight_method = value(http::field::access_control_request_method);
   head_.preflight_fields = value(http::field::access_control_request_headers);
   const auto bad_field = [&](const std::string& field, const std::string& message) {
