@@ -37,6 +37,10 @@ IpPort ListeningSockets::AddressOf(const std::string& name) const {
   return {coordinator::BoundHost(socket), coordinator::BoundPort(socket)};
 }
 
+bool ListeningSockets::IsOnLoopback(const std::string& name) const {
+  return coordinator::IsOnLoopback(reserved_.at(name).get());
+}
+
 Descriptor ListeningSockets::Take(const std::string& name) {
   Descriptor socket = std::move(reserved_.at(name));
   coordinator::Listen(socket.get());

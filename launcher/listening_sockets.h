@@ -26,6 +26,9 @@ class ListeningSockets {
   /// The address of a reserved name. The IP may be 0.0.0.0 or ::, every address of this host.
   IpPort AddressOf(const std::string& name) const;
 
+  /// Whether that address is one of loopback.
+  bool IsOnLoopback(const std::string& name) const;
+
   /// The socket of a reserved name, which listens. Throws StartupError.
   Descriptor Take(const std::string& name);
 

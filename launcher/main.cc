@@ -15,6 +15,7 @@
 #include <spdlog/spdlog.h>
 
 #include "coordinator/schedule/job.h"
+#include "coordinator/transports/http/access.h"
 #include "launcher/client/client_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
@@ -113,9 +114,17 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->type_name("FILE");
   app.add_option("--cors-origin", flags.http.cors_origins,
                  "Origin whose pages may use HTTP from a browser, such as https://example.org, or "
-                 "*: all; repeat for each origin")
+                 "*: all; repeat for each origin. Pages of the server's own host need none")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->default_str("none");
+  app.add_option("--allowed-host", flags.http.allowed_hosts,
+                 "Further name or IP address that the field Host of HTTP may have if --host is a "
+                 "loopback address, such as score.example.org, or *: any; repeat for each. "
+                 "Without it: localhost and loopback addresses")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::Validator(scorecast::coordinator::AllowedHostFault, "HOST"))
       ->default_str("none");
   app.add_option(
          "--max-pass-ms", flags.max_pass_ms,

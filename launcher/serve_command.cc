@@ -220,6 +220,11 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
     coordinator::HttpOptions options = flags.http;
     options.resources = ServiceResources(flags, engine, ResourcesOf(service, engine.page_bytes()));
     options.refused_urls = coordinator::RefusedUrls();
+    options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
+    if (!options.is_on_loopback && !options.allowed_hosts.empty()) {
+      spdlog::warn("--allowed-host changes nothing: HTTP listens on {}, not on a loopback address",
+                   sockets.AddressOf(kHttpSocket).ip);
+    }
     service.server->Listen(sockets.Take(kHttpSocket).Release(),
                            coordinator::MakeHttpProtocol(service.requests, std::move(options)));
   }

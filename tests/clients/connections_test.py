@@ -53,13 +53,13 @@ class Connections(RankingTest):
             idle = []
             for _ in range(IDLE):
                 connection = socket.create_connection(split(service), 30)
-                connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 idle.append(connection)
             for connection in idle:
                 self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200 "))
             beside = self.polite_requests(service, 50)
             for connection in idle[::100]:  # They are still open, and of use.
-                connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200 "))
             for connection in idle:
                 connection.close()
@@ -69,7 +69,7 @@ class Connections(RankingTest):
 
     def test_slow_loris(self) -> None:
         with Service("--max-connections", "64", "--read-timeout", "2") as service:
-            begin = b"POST /v1/rerank HTTP/1.1\r\nHost: a\r\n"
+            begin = b"POST /v1/rerank HTTP/1.1\r\nHost: localhost\r\n"
             for sent in (begin + b"X-Slow: ",
                          begin + b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"):
                 slow = [socket.create_connection(split(service), 30) for _ in range(32)]

@@ -147,7 +147,7 @@ class Curl(RankingTest):
         host, port = service.address.rsplit(":", 1)
         with socket.create_connection((host, int(port)), 60) as connection:
             connection.sendall(b"".join(
-                b"POST /v1/rerank HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                b"POST /v1/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                 % (len(body), body) for body in bodies))
             replies = connection.makefile("rb")
             for body in bodies:

@@ -27,7 +27,9 @@ using coordinator::HttpClient;
 using coordinator::HttpReply;
 using coordinator::Post;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const json kCompletion = {
     {"prompt", "The harbour is open."}, {"max_new_tokens", 20}, {"ignore_eos", true}};
@@ -93,13 +95,47 @@ TEST(ServeHttp, GivesBackTheMemoryOfRequestsThatNeverArrived) {
     std::vector<std::unique_ptr<HttpClient>> clients;
     for (int i = 0; i < kClients; ++i) {
       clients.push_back(std::make_unique<HttpClient>(port));
-      clients.back()->Send("POST /v1/score HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n" +
-                           std::string(kBytes, ' '));
+      clients.back()->Send(
+          "POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n" +
+          std::string(kBytes, ' '));
     }
     EXPECT_TRUE(Eventually([&] { return resident() > before + 0.9 * kClients * kBytes; }));
   }
   EXPECT_TRUE(Eventually([&] { return resident() < before + 0.5 * kClients * kBytes; }))
       << resident() << " bytes, " << before << " before";
+}
+
+TEST(ServeHttp, TheHostMattersOnALoopbackAddressOnly) {
+  const auto status = [](const Service& service, const std::string& host,
+                         const std::string& fields = {}) {
+    return ConnectToHttp(service)
+        .Call("GET /v1/models HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n")
+        .status;
+  };
+  const std::string foreign = "Origin: https://evil.example\r\n";
+  {
+    Service service(NumberedCommand(0, {"--allowed-host", "a.example", "--allowed-host",
+                                        "b.example", "--cors-origin", "null"}));
+    EXPECT_EQ(status(service, "localhost"), 200);
+    EXPECT_EQ(status(service, service.http_address()), 200);
+    EXPECT_EQ(status(service, "b.example"), 200);
+    EXPECT_EQ(status(service, "c.example"), 403);
+    EXPECT_EQ(status(service, "localhost", foreign), 403);
+    EXPECT_EQ(status(service, "localhost", "Origin: null\r\n"), 200);
+    EXPECT_THAT(service.Drain().err, Not(HasSubstr("--allowed-host")));
+  }
+  Service service(NumberedCommand(0, {"--host", "0.0.0.0", "--allowed-host", "a.example"}));
+  EXPECT_EQ(status(service, "c.example"), 200);
+  EXPECT_EQ(status(service, "c.example", foreign), 403);
+  EXPECT_THAT(service.Drain().err, HasSubstr("--allowed-host changes nothing"));
+}
+
+TEST(ServeHttp, AnAllowedHostIsANameWithoutAPort) {
+  const ProcessResult result =
+      RunScorecast({"serve", "--model", "nowhere", "--allowed-host", "a.example:80"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(LinesOf(result.err).size(), 1U) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("--allowed-host"), HasSubstr("\"a.example:80\"")));
 }
 
 TEST(ServeHttp, TheLogNamesARequestByItsId) {

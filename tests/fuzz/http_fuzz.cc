@@ -26,7 +26,9 @@ FakeHttpServer* MakeServer() {
   options.max_request_bytes = 4096;
   HttpOptions http;
   http.resources = {{"/state", [] { return ResourceContent(); }}};
-  http.cors_origins = {"*"};
+  http.cors_origins = {"https://a"};
+  http.is_on_loopback = true;
+  http.allowed_hosts = {"h", "host"};
   return new FakeHttpServer(options, http);
 }
 

@@ -8,15 +8,18 @@ namespace scorecast::coordinator {
 
 namespace ip = boost::asio::ip;
 
+ip::address Unmapped(const ip::address& address) {
+  return address.is_v6() && address.to_v6().is_v4_mapped()
+             ? ip::make_address_v4(ip::v4_mapped, address.to_v6())
+             : address;
+}
+
 ip::address CountedAddress(const ip::address& address) {
-  if (address.is_v4()) {
-    return address;
+  const ip::address unmapped = Unmapped(address);
+  if (unmapped.is_v4()) {
+    return unmapped;
   }
-  const ip::address_v6 v6 = address.to_v6();
-  if (v6.is_v4_mapped()) {
-    return ip::make_address_v4(ip::v4_mapped, v6);
-  }
-  ip::address_v6::bytes_type bytes = v6.to_bytes();
+  ip::address_v6::bytes_type bytes = unmapped.to_v6().to_bytes();
   std::fill(bytes.begin() + bytes.size() / 2, bytes.end(), 0);
   return ip::address_v6(bytes);
 }

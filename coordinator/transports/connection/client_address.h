@@ -4,6 +4,9 @@
 
 namespace scorecast::coordinator {
 
+/// The IPv4 address, if it is mapped into IPv6; otherwise the address as it is.
+boost::asio::ip::address Unmapped(const boost::asio::ip::address& address);
+
 /// The address that a client's connections count for: its IPv4 address, also if it is mapped into
 /// IPv6, or the first 64 bits of its IPv6 address. One client usually has all addresses that share
 /// these.

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "coordinator/transports/connection/client_address.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -117,5 +118,9 @@ bool IsListeningSocket(int descriptor) {
 std::string BoundHost(int descriptor) { return AddressOf(descriptor).address().to_string(); }
 
 std::uint16_t BoundPort(int descriptor) { return AddressOf(descriptor).port(); }
+
+bool IsOnLoopback(int descriptor) {
+  return Unmapped(AddressOf(descriptor).address()).is_loopback();
+}
 
 }  // namespace scorecast::coordinator

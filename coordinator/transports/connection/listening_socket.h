@@ -22,5 +22,7 @@ bool IsListeningSocket(int descriptor);
 /// The address of the host that a TCP socket is bound to, in digits, and its port.
 std::string BoundHost(int descriptor);
 std::uint16_t BoundPort(int descriptor);
+/// Whether that address is one of loopback, so that only programs of this host reach the socket.
+bool IsOnLoopback(int descriptor);
 
 }  // namespace scorecast::coordinator

@@ -11,14 +11,32 @@ constexpr std::size_t kMaxExtraBytes = std::size_t{16} << 10;
 /// A line with a size has these many bytes without counting as extra ones.
 constexpr std::size_t kPlainSizeBytes = 16;
 
-/// Whether nothing but an extension follows a size in its line. A control character, such as a lone
-/// carriage return, may mean something else to a proxy.
+/// A control character, such as a lone carriage return, may mean something else to a proxy.
+bool HasControlCharacter(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
+  });
+}
+
+/// Whether nothing but an extension follows a size in its line.
 bool IsExtension(std::string_view rest) {
   const std::size_t begin = rest.find_first_not_of(" \t");
-  return (begin == std::string_view::npos || rest[begin] == ';') &&
-         std::ranges::none_of(rest, [](char c) {
-           return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
-         });
+  return (begin == std::string_view::npos || rest[begin] == ';') && !HasControlCharacter(rest);
+}
+
+/// Whether names of fields may have the character (RFC 9110, 5.6.2).
+bool IsTokenCharacter(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+/// Whether a line of the trailer is a field: a name, a colon and a value. A line that continues the
+/// one before it (obs-fold) begins with a space, so it is none.
+bool IsField(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  return colon != 0 && colon != std::string_view::npos &&
+         std::ranges::all_of(line.substr(0, colon), IsTokenCharacter) &&
+         !HasControlCharacter(line.substr(colon));
 }
 
 }  // namespace
@@ -69,8 +87,10 @@ BodyFraming::Piece BodyFraming::TakeLine(std::string_view bytes) {
     ReadSize(line);
   } else if (line.empty()) {
     state_ = State::kEnd;
-  } else {
+  } else if (IsField(line)) {
     CountExtra(line.size());
+  } else {
+    state_ = State::kBad;
   }
   return {end + 1, {}};
 }

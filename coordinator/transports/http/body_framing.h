@@ -7,7 +7,7 @@
 namespace scorecast::coordinator {
 
 /// Finds the body of a request among the bytes that follow its header, and its end: by a length, or
-/// in chunks (RFC 9112, 7.1), whose extensions and trailers are ignored.
+/// in chunks (RFC 9112, 7.1), whose extensions and trailers are checked and then ignored.
 class BodyFraming {
  public:
   static BodyFraming OfLength(std::uint64_t length) { return BodyFraming(false, length); }

@@ -6,7 +6,7 @@
 
 namespace scorecast::coordinator {
 
-/// Whether pages of `origin` may read replies. See HttpOptions::cors_origins.
+/// Whether pages of `origin` may send requests and read replies. See HttpOptions::cors_origins.
 bool AllowsOrigin(const std::vector<std::string>& allowed, std::string_view origin);
 
 /// The fields that let a page of `origin` read the reply, if `allowed` has the origin, and that say

@@ -7,7 +7,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-char ToLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+char LowerOf(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool EndsWithoutCase(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && EqualsWithoutCase(text.substr(text.size() - end.size()), end);
@@ -15,8 +15,14 @@ bool EndsWithoutCase(std::string_view text, std::string_view end) {
 
 }  // namespace
 
+std::string ToLower(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), LowerOf);
+  return lower;
+}
+
 bool EqualsWithoutCase(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, ToLower, ToLower);
+  return std::ranges::equal(a, b, {}, LowerOf, LowerOf);
 }
 
 std::optional<proto::Error> ContentTypeFault(std::string_view content_type) {

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
+/// The text with small ASCII letters.
+std::string ToLower(std::string_view text);
 /// Compares ASCII letters without their case, as values of fields are compared.
 bool EqualsWithoutCase(std::string_view a, std::string_view b);
 

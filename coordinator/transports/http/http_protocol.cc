@@ -12,6 +12,7 @@
 #include "coordinator/request/request_log.h"
 #include "coordinator/schedule/scheduler.h"
 #include "coordinator/transports/connection/request_handler.h"
+#include "coordinator/transports/http/access.h"
 #include "coordinator/transports/http/body_faults.h"
 #include "coordinator/transports/http/cors.h"
 #include "coordinator/transports/http/field_value.h"
@@ -147,6 +148,10 @@ void HttpProtocol::Judge() {
   const Route& route = message.route;
   message.terms.endpoint = route.endpoint;
   const bool is_options = head.method == "OPTIONS";
+  message.fault = AccessFault(server_->options, head);
+  if (message.fault) {
+    return;
+  }
   if (!route.exists()) {
     if (!is_options || head.path != "*") {
       message.fault = server_->routes.NotFound(head.path);
@@ -231,7 +236,9 @@ void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
       Handle(connection);
       return;
     case BodyFraming::State::kBad:
-      RefuseNow(connection, BadRequest("bad_http", "The chunks of the body are not HTTP.", ""));
+      RefuseNow(connection,
+                BadRequest("bad_http",
+                           "The chunks of the body, or the fields behind them, are not HTTP.", ""));
       return;
     case BodyFraming::State::kMore:
       const auto arrived = static_cast<std::uint64_t>(message_->body_bytes);

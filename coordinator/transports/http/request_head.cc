@@ -1,5 +1,6 @@
 #include "coordinator/transports/http/request_head.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -32,6 +33,22 @@ std::string ListOf(const Fields& fields, http::field name) {
     list += (at == begin ? "" : ", ") + ToString(at->value());
   }
   return list;
+}
+
+/// Whether a field of the header goes on in a line that begins with a space (obs-fold). The parser
+/// joins such lines. A proxy may not, and then finds other fields, or another end of the body.
+bool HasFoldedLine(std::string_view bytes) {
+  return bytes.find("\r\n ") != std::string_view::npos ||
+         bytes.find("\r\n\t") != std::string_view::npos;
+}
+
+proto::Error FoldedLine() {
+  return BadRequest("bad_http", "A field of the header goes on in a second line.", "");
+}
+
+/// Whether a value names nothing: it is empty, or a list without elements.
+bool IsBlank(beast::string_view value) {
+  return value.find_first_not_of(", \t") == beast::string_view::npos;
 }
 
 proto::Error UrlTooLong() {
@@ -79,6 +96,8 @@ std::size_t HeadParser::Take(std::string_view bytes) {
   const std::size_t consumed =
       parser_->header.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
   taken_ += consumed;
+  // The parser takes a field only if it has seen the beginning of the next line.
+  is_folded_ = is_folded_ || HasFoldedLine(bytes.substr(0, consumed));
   // The parser may wait for the end of the header before it reads the first line.
   const bool has_url =
       !parser_->header.get().target().empty() || bytes.find('\n') != std::string_view::npos;
@@ -90,6 +109,8 @@ std::size_t HeadParser::Take(std::string_view bytes) {
     if (taken_ + pending >= kMaxBytes) {
       fault_ = HeaderTooLarge();
     }
+  } else if (error == http::error::header_limit && HasFoldedLine(bytes)) {
+    fault_ = FoldedLine();  // The parser has a limit of its own for what it joins.
   } else if (error) {
     fault_ = ParserFault(error);
   } else if (taken_ > kMaxBytes) {
@@ -114,15 +135,30 @@ void HeadParser::Interpret() {
   if (EqualsWithoutCase(head_.content_encoding, "identity")) {
     head_.content_encoding.clear();
   }
-  head_.origin = value(http::field::origin);
+  head_.host = AuthorityOf(ToString(fields.target()));
+  if (head_.host.empty()) {
+    head_.host = value(http::field::host);
+  }
+  head_.origin = ListOf(fields, http::field::origin);
+  head_.fetch_site = ToString(fields["Sec-Fetch-Site"]);
   head_.preflight_method = value(http::field::access_control_request_method);
   head_.preflight_fields = value(http::field::access_control_request_headers);
   const auto bad_field = [&](const std::string& field, const std::string& message) {
     fault_ = BadRequest("bad_http", message, field);
   };
+  if (is_folded_) {
+    fault_ = FoldedLine();
+    return;
+  }
   if (const auto hosts = fields.count(http::field::host);
       hosts > 1 || (hosts == 0 && !head_.is_http_1_0)) {
     return bad_field("Host", "A request must have one field Host.");
+  }
+  const auto [encodings, encodings_end] = fields.equal_range(http::field::transfer_encoding);
+  if (std::any_of(encodings, encodings_end,
+                  [](const auto& encoding) { return IsBlank(encoding.value()); })) {
+    // A proxy may take it for chunked, or for no encoding at all.
+    return bad_field("Transfer-Encoding", "The field Transfer-Encoding names no encoding.");
   }
   const std::string encoding = value(http::field::transfer_encoding);
   if (fields.count(http::field::transfer_encoding) > 1 ||

@@ -24,7 +24,9 @@ struct RequestHead {
   // Values of the fields; empty if they are absent.
   std::string content_type;
   std::string content_encoding;  ///< Without "identity".
+  std::string host;              ///< Of the target, if that has one.
   std::string origin;
+  std::string fetch_site;  ///< Sec-Fetch-Site.
   std::string preflight_method;
   std::string preflight_fields;
 };
@@ -59,6 +61,7 @@ class HeadParser {
 
   std::unique_ptr<Parser> parser_;
   std::size_t taken_ = 0;
+  bool is_folded_ = false;  ///< A field goes on in a second line.
   bool is_done_ = false;
   std::optional<proto::Error> fault_;
   RequestHead head_;

@@ -1,5 +1,6 @@
 #include "coordinator/transports/http/request_path.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "coordinator/request/request_error.h"
@@ -23,19 +24,36 @@ proto::Error BadUrl(std::string_view target) {
   return BadRequest("bad_url", "The URL " + Quoted(target) + " is not a path.", "url");
 }
 
+/// What follows the scheme of a URL; nothing if the target has none.
+std::optional<std::string_view> BehindScheme(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (EqualsWithoutCase(target.substr(0, scheme.size()), scheme)) {
+      return target.substr(scheme.size());
+    }
+  }
+  return std::nullopt;
+}
+
+std::size_t AuthorityEnd(std::string_view behind_scheme) {
+  return std::min(behind_scheme.find_first_of("/?#"), behind_scheme.size());
+}
+
 }  // namespace
+
+std::string_view AuthorityOf(std::string_view target) {
+  const auto behind = BehindScheme(target);
+  return behind ? behind->substr(0, AuthorityEnd(*behind)) : std::string_view();
+}
 
 proto::Expected<std::string> PathOf(std::string_view target) {
   std::string_view path = target;
   if (path == "*") {
     return std::string(path);
   }
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (EqualsWithoutCase(path.substr(0, scheme.size()), scheme)) {
-      path.remove_prefix(scheme.size());
-      const std::size_t host_end = path.find_first_of("/?#");
-      path =
-          host_end == std::string_view::npos || path[host_end] != '/' ? "/" : path.substr(host_end);
+  if (const auto behind = BehindScheme(path)) {
+    path = behind->substr(AuthorityEnd(*behind));
+    if (!path.starts_with('/')) {
+      path = "/";
     }
   }
   path = path.substr(0, path.find_first_of("?#"));

@@ -13,4 +13,8 @@ namespace scorecast::coordinator {
 /// or if an escape in its path is wrong.
 proto::Expected<std::string> PathOf(std::string_view target);
 
+/// The host and port of a request's target ("http://host:80/a"), which count instead of the field
+/// Host (RFC 9112, 3.2.2). Empty if it has none.
+std::string_view AuthorityOf(std::string_view target);
+
 }  // namespace scorecast::coordinator

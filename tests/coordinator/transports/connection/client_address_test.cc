@@ -19,5 +19,14 @@ TEST(CountedAddress, IsAnIpv4AddressOrTheFirstHalfOfAnIpv6Address) {
   EXPECT_EQ(Counted("2001:db8:1:3::9"), "2001:db8:1:3::");
 }
 
+TEST(UnmappedAddress, IsTheIpv4AddressInAnIpv6Address) {
+  const auto unmapped = [](const char* address) {
+    return Unmapped(boost::asio::ip::make_address(address)).to_string();
+  };
+  EXPECT_EQ(unmapped("::ffff:127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(unmapped("192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(unmapped("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2:3:4:5:6");
+}
+
 }  // namespace
 }  // namespace scorecast::coordinator

@@ -53,6 +53,27 @@ TEST_F(ListeningSocket, KnowsItsAddress) {
   close(socket);
 }
 
+TEST_F(ListeningSocket, KnowsWhetherItIsOnLoopback) {
+  const auto is_on_loopback = [](const std::string& host) {
+    const int socket = OpenBoundSocket(host, 0);
+    const bool is = IsOnLoopback(socket);
+    close(socket);
+    return is;
+  };
+  EXPECT_TRUE(is_on_loopback("127.0.0.1"));
+  EXPECT_TRUE(is_on_loopback("127.1.2.3"));
+  EXPECT_FALSE(is_on_loopback("0.0.0.0"));
+  for (const auto& [host, expected] :
+       {std::pair("::1", true), std::pair("::ffff:127.0.0.1", true), std::pair("::", false)}) {
+    try {
+      EXPECT_EQ(is_on_loopback(host), expected) << host;
+    } catch (const proto::StartupError& fault) {
+      // Only a system without IPv6 has no such address.
+      EXPECT_THAT(fault.what(), HasSubstr("cannot listen")) << host;
+    }
+  }
+}
+
 TEST_F(ListeningSocket, ABoundSocketRefusesClientsAndKeepsTheAddressFromOthers) {
   const int bound = OpenBoundSocket(kHost, 0);
   const std::uint16_t port = BoundPort(bound);

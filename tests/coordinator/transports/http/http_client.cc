@@ -154,12 +154,12 @@ bool HttpClient::IsClosed() {
 void HttpClient::CloseSending() { socket_.shutdown(asio::ip::tcp::socket::shutdown_send); }
 
 std::string Post(const std::string& path, const std::string& body, const std::string& fields) {
-  return "POST " + path + " HTTP/1.1\r\nHost: test\r\n" + fields +
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + fields +
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 std::string Get(const std::string& path, const std::string& fields) {
-  return "GET " + path + " HTTP/1.1\r\nHost: test\r\n" + fields + "\r\n";
+  return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n";
 }
 
 std::string Chunk(const std::string& bytes) {

@@ -147,6 +147,13 @@ TEST(BodyFraming, InChunks) {
           "5;a\rb\r\nhello\r\n", "5\r\r\nhello\r\n"}) {
       EXPECT_EQ(chunks(bad, size), "bad") << bad;
     }
+    EXPECT_EQ(chunks("0\r\nX-a_1: b\tc \xc3\xa4:\r\n\r\n", size), "");
+    for (const std::string bad :
+         {"A", "GET / HTTP/1.1", ": b", "A : b", "A b: c", "A\x01: b", "A: b\x01", "A: \x7f",
+          "A: b\rC: d", "A: b\r", " A: b", "A: b\r\n c", "A: b\r\n\tc: d", " "}) {
+      EXPECT_EQ(chunks("1\r\nx\r\n0\r\n" + bad + "\r\n\r\n", size), "bad") << bad;
+    }
+    EXPECT_EQ(chunks(std::string("0\r\nA: b\0c\r\n\r\n", 14), size), "bad");
     EXPECT_EQ(chunks(std::string(5000, '0'), size), "bad") << "a line without end";
     std::string trailers = "0\r\n";
     for (int i = 0; i < 2000; ++i) {
@@ -212,6 +219,27 @@ TEST(HeadParser, JoinsTheEncodingsOfABody) {
   EXPECT_EQ(parsed.parser.head().content_type, "a/b, c/d");
 }
 
+TEST(HeadParser, RefusesFieldsOfTwoLines) {
+  const std::string begin = "POST / HTTP/1.1\r\nHost: h\r\n";
+  for (const std::string folded :
+       {"A: b\r\n c\r\n", "A: b\r\n\tc\r\n", "A:\r\n b\r\n", "A: b\r\n \r\n",
+        "Transfer-Encoding:\r\n chunked\r\n", "A: b\r\n\t\r\nContent-Length: 1\r\n"}) {
+    for (std::size_t size = 1; size < begin.size() + folded.size() + 3; ++size) {
+      const ParsedHead parsed(begin + folded + "\r\n", size);
+      ASSERT_TRUE(parsed.parser.fault()) << folded << " by " << size;
+      EXPECT_EQ(parsed.parser.fault()->reason, "bad_http");
+    }
+  }
+  const ParsedHead longer(begin + "A: " + std::string(5000, 'a') + "\r\n b\r\n\r\n", 100'000);
+  ASSERT_TRUE(longer.parser.fault());
+  EXPECT_EQ(longer.parser.fault()->code, 400);
+  // A body may begin with a space, and arrive together with the end of the header or without it.
+  const std::string good = begin + "Content-Length: 2\r\n\r\n x";
+  for (std::size_t size = 1; size <= good.size(); ++size) {
+    EXPECT_TRUE(ParsedHead(good, size).parser.is_done()) << size;
+  }
+}
+
 TEST(HeadParser, KnowsWhenAConnectionIsKept) {
   const auto keeps = [](const std::string& version, const std::string& fields) {
     return ParsedHead("GET / HTTP/" + version + "\r\nHost: h\r\n" + fields + "\r\n", 1000)
@@ -248,6 +276,13 @@ TEST(HeadParser, RefusesWhatItDoesNotUnderstand) {
       {post + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
       {post + "Transfer-Encoding: gzip, chunked\r\n\r\n", 501},
       {post + "Transfer-Encoding: gzip\r\n\r\n", 501},
+      {post + "Transfer-Encoding:\r\n\r\n", 400},
+      {post + "Transfer-Encoding: \t\r\nContent-Length: 1\r\n\r\n", 400},
+      {post + "Content-Length: 1\r\nTransfer-Encoding:\r\n\r\n", 400},
+      {post + "Transfer-Encoding: ,\r\n\r\n", 400},
+      {post + "Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+      {post + "Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n\r\n", 400},
+      {"POST / HTTP/1.0\r\nTransfer-Encoding:\r\n\r\n", 400},
       {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
       {post + "Expect: miracles\r\n\r\n", 417},
       {"GET /" + std::string(9000, 'a'), 414},
