@@ -14,7 +14,7 @@ std::string FaultText(const std::exception& fault) {
     return "there is not enough memory";
   }
   if (const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&fault)) {
-    const std::string path = OneLine(of_file->path1().string(), kLongestPath);
+    const std::string path = OneLinePath(of_file->path1().string());
     return (path.empty() ? "" : path + ": ") + of_file->code().message();
   }
   return fault.what();

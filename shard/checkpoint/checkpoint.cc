@@ -16,7 +16,6 @@ namespace scorecast::shard {
 namespace {
 
 using Json = nlohmann::json;
-using proto::OneLine;
 using proto::OneLinePath;
 using proto::Quoted;
 using proto::StartupError;
