@@ -44,6 +44,8 @@ ProgressLog::ProgressLog(const coordinator::BatchProgress& progress, std::int64_
     // The cursor stays at the start of the bar, so that a line of the log replaces it.
     spdlog::set_pattern(kErasingLogPattern);
   }
+  // Not on the thread, which may begin to run behind the first records.
+  Sample();
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
 
@@ -57,7 +59,6 @@ ProgressLog::~ProgressLog() {
 }
 
 void ProgressLog::Run(const std::stop_token& stop) {
-  Sample();
   const std::chrono::milliseconds interval = has_bar_ ? kBarInterval : kLineInterval;
   auto next_line = ProgressText::Clock::now() + kLineInterval;
   while (true) {

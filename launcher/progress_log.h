@@ -16,7 +16,7 @@ namespace scorecast::launcher {
 
 /// Tells how far a batch has come: by a bar if standard error is a terminal, otherwise by a line of
 /// the log every ten seconds, both at level info. Every ten seconds it also names the slowest rank,
-/// if one lags.
+/// if one lags. It must be made before the run begins, so that the rate counts every record.
 class ProgressLog {
  public:
   /// `begin`: the position in the input at which the run begins. `size`: that of the input, if it

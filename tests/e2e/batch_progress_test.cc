@@ -35,7 +35,7 @@ TEST(BatchProgress, ALineEveryTenSeconds) {
   process.Send(Line(1) + Line(2));
   EXPECT_FALSE(process.ReadLine().empty());
   EXPECT_FALSE(process.ReadLine().empty());
-  EXPECT_THAT(process.ErrorLineWith("progress: "),
+  EXPECT_THAT(process.ErrorLineWith("progress: 2 "),
               MatchesRegex(".* info progress: 2 lines, [0-9.]+ lines/s"));
   const ProcessResult result = process.Wait();
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -65,7 +65,10 @@ TEST(BatchProgress, ABarOnATerminal) {
   int status = 0;
   EXPECT_EQ(waitpid(pid, &status, 0), pid);
   EXPECT_EQ(status, 0) << text;
-  EXPECT_THAT(text, HasSubstr("[--------------------]   0 %  0 lines\x1B[K\r"));
+  // However fast the run is, the first bar shows its beginning. Others may follow.
+  const std::size_t bar = text.find("[--------------------]   0 %  0 lines\x1B[K\r");
+  ASSERT_NE(bar, std::string::npos) << text;
+  EXPECT_THAT(text.substr(0, bar), Not(HasSubstr(" %  ")));
   EXPECT_THAT(text, Not(HasSubstr("progress: ")));
   const std::size_t end = text.find("2 answered, 0 refused, 0 error records");
   ASSERT_NE(end, std::string::npos) << text;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <ostream>
 #include <random>
 #include <string>
 #include <thread>
@@ -204,6 +205,10 @@ struct Shape {
   std::string output;
   int ranks = 0;
 };
+
+void PrintTo(const Shape& shape, std::ostream* out) {
+  *out << shape.output << ", " << shape.ranks << " ranks";
+}
 
 class BatchKills : public ::testing::TestWithParam<Shape> {};
 

@@ -2,7 +2,9 @@
 // and on three. Each request is sent twice; the second reads the cache and gives the same bits.
 
 #include <filesystem>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -27,12 +29,15 @@ struct Reference {
   std::filesystem::path golden;
 };
 
+void PrintTo(const Reference& reference, std::ostream* out) { *out << reference.name; }
+
 /// The golden families and the model of ./demo.
 std::vector<Reference> References() {
   std::vector<Reference> references = {
       {"demo_model", DemoModelDirectory(), DemoModelDirectory() / "../goldens/ids"}};
-  for (const char* family : reference::kGoldenFamilies) {
-    references.push_back({family, FamilyDirectory(family), FamilyDirectory(family)});
+  for (const std::string_view family : reference::kGoldenFamilies) {
+    const std::string name(family);
+    references.push_back({name, FamilyDirectory(name), FamilyDirectory(name)});
   }
   return references;
 }

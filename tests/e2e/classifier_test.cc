@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,9 +85,9 @@ void OnAllRanks(BatchCommand command, const std::vector<EndpointRequest>& reques
   }
 }
 
-class ClassifierGolden : public ::testing::TestWithParam<const char*> {
+class ClassifierGolden : public ::testing::TestWithParam<std::string_view> {
  protected:
-  const std::filesystem::path dir_ = FamilyDirectory(GetParam());
+  const std::filesystem::path dir_ = FamilyDirectory(std::string(GetParam()));
   const ClassifierCase golden_ = reference::LoadClassifierGolden(dir_).front();
   const json body_ = {{"query", golden_.query}, {"items", golden_.items}};
 };
@@ -147,7 +148,7 @@ TEST_P(ClassifierGolden, Chunked) {
 
 INSTANTIATE_TEST_SUITE_P(All, ClassifierGolden, ::testing::ValuesIn(reference::kGoldenClassifiers),
                          [](const auto& test) {
-                           std::string name = test.param;
+                           std::string name(test.param);
                            std::erase(name, '-');
                            return name;
                          });
@@ -200,7 +201,7 @@ TEST(Classifier, AgreesWithTheOracle) {
   }
 }
 
-class ClassifierBits : public ::testing::TestWithParam<std::pair<int, const char*>> {};
+class ClassifierBits : public ::testing::TestWithParam<std::pair<int, std::string>> {};
 
 TEST_P(ClassifierBits, CompanyAndOrderChangeNothing) {
   const auto& [ranks, dtype] = GetParam();

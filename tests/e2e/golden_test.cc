@@ -5,7 +5,9 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -106,6 +108,8 @@ struct Reference {
   std::filesystem::path golden;
 };
 
+void PrintTo(const Reference& reference, std::ostream* out) { *out << reference.name; }
+
 Reference SharedReference(const std::string& name) {
   const std::filesystem::path dir = std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / name;
   return {name, dir, dir};
@@ -119,8 +123,9 @@ Reference DemoReference(const std::string& form) {
 /// Those with token ids: the golden families and the model of ./demo.
 std::vector<Reference> IdReferences() {
   std::vector<Reference> references = {DemoReference("ids")};
-  for (const char* family : reference::kGoldenFamilies) {
-    references.push_back({family, FamilyDirectory(family), FamilyDirectory(family)});
+  for (const std::string_view family : reference::kGoldenFamilies) {
+    const std::string name(family);
+    references.push_back({name, FamilyDirectory(name), FamilyDirectory(name)});
   }
   return references;
 }

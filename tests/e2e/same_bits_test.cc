@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -209,7 +210,8 @@ INSTANTIATE_TEST_SUITE_P(
              test.param.dtype;
     });
 
-class FamilySameBits : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
+class FamilySameBits
+    : public ::testing::TestWithParam<std::tuple<std::string_view, std::string_view>> {
  protected:
   static std::vector<TokenId> FamilyTokens(std::uint64_t seed, std::size_t count) {
     return reference::RandomTokens(seed, count, /*vocab_size=*/320, kDelimiter);
@@ -243,9 +245,9 @@ class FamilySameBits : public ::testing::TestWithParam<std::tuple<const char*, c
   BatchRun RunWith(std::vector<std::string> flags,
                    const std::vector<EndpointRequest>& requests) const {
     flags.insert(flags.end(), {"--multi-item-scoring-delimiter", kDelimiterFlag});
-    BatchRun run = RunRequests(
-        {FamilyDirectory(std::get<0>(GetParam())), flags, /*ranks=*/0, std::get<1>(GetParam())},
-        requests);
+    BatchRun run = RunRequests({FamilyDirectory(std::string(std::get<0>(GetParam()))), flags,
+                                /*ranks=*/0, std::string(std::get<1>(GetParam()))},
+                               requests);
     EXPECT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(run.lines.size(), requests.size());
     return run;
@@ -277,9 +279,9 @@ INSTANTIATE_TEST_SUITE_P(All, FamilySameBits,
                          ::testing::Combine(::testing::ValuesIn(reference::kEachFamily),
                                             ::testing::Values("f32", "bf16", "int8")),
                          [](const auto& test) {
-                           std::string name = std::get<0>(test.param);
+                           std::string name(std::get<0>(test.param));
                            std::erase(name, '-');
-                           return name + "_" + std::get<1>(test.param);
+                           return name.append("_").append(std::get<1>(test.param));
                          });
 
 // What the response says of the items is the same whether or not there is a hidden delimiter.

@@ -74,7 +74,7 @@ Runs RunOnAll(const BatchCommand& command, const std::vector<json>& bodies) {
   return runs;
 }
 
-class TransportsAgree : public ::testing::TestWithParam<std::pair<int, const char*>> {};
+class TransportsAgree : public ::testing::TestWithParam<std::pair<int, std::string>> {};
 
 TEST_P(TransportsAgree, BitForBit) {
   const auto [ranks, dtype] = GetParam();

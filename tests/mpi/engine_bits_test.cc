@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -46,7 +47,7 @@ void ExpectSameBits(const std::vector<RowLogits>& a, const std::vector<RowLogits
 }
 
 /// Every family in every precision. Windows are shorter than the query.
-class EngineBits : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {
+class EngineBits : public ::testing::TestWithParam<std::tuple<Precision, std::string_view>> {
  protected:
   Precision precision() const { return std::get<0>(GetParam()); }
 

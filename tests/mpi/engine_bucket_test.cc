@@ -18,6 +18,7 @@
 #include "proto/base/check.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
+#include "tests/shard/exchange/print_transport.h"
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::testing {
@@ -178,9 +179,7 @@ TEST_P(EngineFirstPass, TouchesNoNewBuffers) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, EngineFirstPass,
                          ::testing::Values(Transport::kFastest, Transport::kMessages),
-                         [](const auto& param) {
-                           return param.param == Transport::kFastest ? "Fastest" : "Messages";
-                         });
+                         ::testing::PrintToStringParamName());
 
 }  // namespace engine_bucket_test
 }  // namespace scorecast::testing

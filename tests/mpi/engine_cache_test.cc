@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <random>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -27,7 +28,7 @@ using Texts = std::vector<std::vector<TokenId>>;
 
 constexpr std::int64_t kVocabSize = 320;
 
-class EngineCache : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {
+class EngineCache : public ::testing::TestWithParam<std::tuple<Precision, std::string_view>> {
  protected:
   std::vector<TokenId> Text(int low, int high) {
     const auto count = static_cast<std::size_t>(std::uniform_int_distribution(low, high)(random_));

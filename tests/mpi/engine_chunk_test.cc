@@ -47,7 +47,7 @@ void ExpectGolden(const RowLogits& row, const ChunkAwareCase& golden) {
   }
 }
 
-class ChunkGolden : public ::testing::TestWithParam<std::string> {
+class ChunkGolden : public ::testing::TestWithParam<reference::GoldenDirectory> {
  protected:
   /// Generates tokens greedily: each plan computes one row behind the stored ones and must give the
   /// golden token. Appends the golden token, not the found one, because only rank 0 has that and
@@ -67,11 +67,11 @@ class ChunkGolden : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  Engine engine_{GetParam()};
+  Engine engine_{GetParam().path};
 };
 
 TEST_P(ChunkGolden, WholeAndInPagesAndGreedy) {
-  const reference::FamilyGolden golden = reference::LoadFamilyGolden(GetParam());
+  const reference::FamilyGolden golden = reference::LoadFamilyGolden(GetParam().path);
   int groups = 0;
   int weighted = 0;
   for (std::size_t i = 0; i < golden.chunk_aware.size(); ++i) {

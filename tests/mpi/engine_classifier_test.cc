@@ -49,10 +49,10 @@ std::vector<RowLogits> ClassRows(Engine& engine, const PackedSequence& sequence)
   return results.empty() ? std::vector<RowLogits>() : std::move(results[0]);
 }
 
-class ClassifierGolden : public ::testing::TestWithParam<std::string> {};
+class ClassifierGolden : public ::testing::TestWithParam<reference::GoldenDirectory> {};
 
 TEST_P(ClassifierGolden, ClassLogits) {
-  const std::filesystem::path dir = GetParam();
+  const std::filesystem::path dir = GetParam().path;
   Engine engine(dir);
   for (const reference::ClassifierCase& golden : reference::LoadClassifierGolden(dir)) {
     for (const bool normalizer : {false, true}) {

@@ -41,10 +41,10 @@ void ExpectRow(const RowLogits& row, const std::vector<double>& label_logprobs,
   }
 }
 
-class FamilyGolden : public ::testing::TestWithParam<std::string> {};
+class FamilyGolden : public ::testing::TestWithParam<reference::GoldenDirectory> {};
 
 TEST_P(FamilyGolden, MultiItem) {
-  const std::filesystem::path dir = GetParam();
+  const std::filesystem::path dir = GetParam().path;
   Engine engine(dir);
   const reference::FamilyGolden golden = reference::LoadFamilyGolden(dir);
   ASSERT_FALSE(golden.multi_item.empty());

@@ -140,9 +140,10 @@ PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
   return sequence;
 }
 
-std::string PrecisionAndFamily(shard::Precision precision, std::string family) {
-  std::ranges::replace(family, '-', '_');
-  return std::string(shard::Name(precision)) + "_" + family;
+std::string PrecisionAndFamily(shard::Precision precision, std::string_view family) {
+  std::string name = std::string(shard::Name(precision)) + "_" + std::string(family);
+  std::ranges::replace(name, '-', '_');
+  return name;
 }
 
 std::vector<double> LabelLogProbs(const RowLogits& row) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "coordinator/schedule/block_cache.h"
@@ -16,6 +17,7 @@
 #include "shard/linear/precision.h"
 #include "shard/worker/plan_runner.h"
 #include "shard/worker/rank_engine.h"
+#include "tests/shard/linear/print_precision.h"
 
 namespace scorecast::testing {
 
@@ -96,7 +98,7 @@ proto::PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
                                     const std::vector<proto::TokenId>& labels, int top_k = 0);
 
 /// The name of a test's parameters: "bf16_qwen2_yarn".
-std::string PrecisionAndFamily(shard::Precision precision, std::string family);
+std::string PrecisionAndFamily(shard::Precision precision, std::string_view family);
 
 /// Log-probabilities: [labels].
 std::vector<double> LabelLogProbs(const proto::RowLogits& row);

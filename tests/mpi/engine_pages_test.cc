@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -27,7 +28,7 @@ using proto::TokenId;
 using reference::PositionStrategy;
 using shard::Precision;
 
-std::filesystem::path Family(const char* name) {
+std::filesystem::path Family(std::string_view name) {
   return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
 }
 
@@ -121,7 +122,7 @@ std::vector<RowLogits> RunWhole(Engine& engine, const PackedSequence& sequence) 
   return engine.Run(maker.Take());
 }
 
-class Layouts : public ::testing::TestWithParam<const char*> {};
+class Layouts : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(Layouts, AgreeWithTheOracle) {
   Engine engine(Family(GetParam()), {.max_rows = 1024});
@@ -158,10 +159,10 @@ INSTANTIATE_TEST_SUITE_P(All, Layouts, ::testing::ValuesIn(reference::kEachFamil
 
 /// Every family in every precision. Windows are shorter than most of the sequences, so that many
 /// rows see none of a page.
-class EnginePages : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {
+class EnginePages : public ::testing::TestWithParam<std::tuple<Precision, std::string_view>> {
  protected:
   Precision precision() const { return std::get<0>(GetParam()); }
-  std::string family() const { return std::get<1>(GetParam()); }
+  std::string_view family() const { return std::get<1>(GetParam()); }
   /// One family has more sequences, to save time.
   int rounds() const { return family() == "qwen3" ? 4 : 2; }
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "tests/reference/reference_config.h"
 #include "tests/reference/reference_model.h"
 #include "tests/reference/temp_directory.h"
+#include "tests/shard/kernels/kernel_sets.h"
 
 namespace scorecast::testing {
 namespace {
@@ -37,7 +39,7 @@ using shard::Precision;
 
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
 
-std::filesystem::path Family(const std::string& name) {
+std::filesystem::path Family(std::string_view name) {
   return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
 }
 
@@ -168,7 +170,7 @@ TEST(ChosenArithmetic, ChoosesTheSameOnEveryRank) {
   }
 }
 
-class EnginePrecision : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {};
+class EnginePrecision : public ::testing::TestWithParam<std::tuple<Precision, std::string_view>> {};
 
 TEST_P(EnginePrecision, ErrorIsThatOfTheRounding) {
   const auto [precision, family] = GetParam();
@@ -198,7 +200,7 @@ std::string CellsOf(Precision precision, const Errors& errors) {
   return cells;
 }
 
-class EngineFigures : public ::testing::TestWithParam<const char*> {};
+class EngineFigures : public ::testing::TestWithParam<std::string_view> {};
 
 // Prints the rows of a table in docs/numerics.md:
 //   engine_precision_test --gtest_filter='*Figures*' | grep '^|'
@@ -209,7 +211,7 @@ TEST_P(EngineFigures, Errors) {
     GTEST_SKIP() << "more ranks than heads";
   }
   const PackedSequence sequence = EveryRow(oracle.config().vocab_size);
-  std::string row = std::string("| ") + GetParam();
+  std::string row = "| " + std::string(GetParam());
   for (const Precision precision : kPrecisions) {
     Engine engine(model, {.precision = precision});
     const std::vector<double> found = LogProbsOf(engine, sequence);
@@ -239,7 +241,7 @@ TEST_P(KernelSetFigures, Errors) {
   }
   std::vector<double> exact;
   std::map<Precision, std::vector<double>> found;
-  for (const char* family : reference::kGoldenFamilies) {
+  for (const std::string_view family : reference::kGoldenFamilies) {
     const std::filesystem::path model = Family(family);
     const reference::ReferenceModel oracle(model);
     const PackedSequence sequence = EveryRow(oracle.config().vocab_size);

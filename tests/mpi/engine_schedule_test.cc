@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -97,7 +98,7 @@ void ExpectSame(const Submitted& found, const Submitted& expected) {
 }
 
 /// Every family in every precision.
-class EngineSchedule : public ::testing::TestWithParam<std::tuple<Precision, const char*>> {
+class EngineSchedule : public ::testing::TestWithParam<std::tuple<Precision, std::string_view>> {
  protected:
   int Pick(int low, int high) { return std::uniform_int_distribution(low, high)(random_); }
 

@@ -29,9 +29,9 @@ void ExpectNear(const Rows& found, const Rows& expected) {
   }
 }
 
-class ClassifierGolden : public testing::TestWithParam<std::string> {
+class ClassifierGolden : public testing::TestWithParam<GoldenDirectory> {
  protected:
-  const std::filesystem::path dir_ = GetParam();
+  const std::filesystem::path dir_ = GetParam().path;
   const ReferenceModel model_{dir_};
   const std::vector<ClassifierCase> golden_ = LoadClassifierGolden(dir_);
 };

@@ -13,13 +13,13 @@ GoldenDirectories FindGoldenDirectories(const std::filesystem::path& golden_dir)
   GoldenDirectories found;
   for (const std::filesystem::path& parent : parents) {
     for (const auto& entry : std::filesystem::directory_iterator(parent)) {
-      const std::string name = entry.path().string();
-      (name.ends_with("-classifier") ? found.classifiers : found.language_models).push_back(name);
+      const bool is_classifier = entry.path().string().ends_with("-classifier");
+      (is_classifier ? found.classifiers : found.language_models).push_back({entry.path()});
     }
   }
   // All ranks run the tests in the same order.
-  std::ranges::sort(found.language_models);
-  std::ranges::sort(found.classifiers);
+  std::ranges::sort(found.language_models, {}, &GoldenDirectory::path);
+  std::ranges::sort(found.classifiers, {}, &GoldenDirectory::path);
   return found;
 }
 

@@ -1,15 +1,25 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
+#include <ostream>
 #include <vector>
 
 namespace scorecast::reference {
 
-/// Directories of models with a golden.json, as tests take them for parameters.
+/// A directory of a model with a golden.json, as tests take it for a parameter. They print the end
+/// of its path, "families/qwen3", because the rest depends on the machine.
+struct GoldenDirectory {
+  std::filesystem::path path;
+};
+
+inline void PrintTo(const GoldenDirectory& directory, std::ostream* out) {
+  *out << directory.path.parent_path().filename().string() << "/"
+       << directory.path.filename().string();
+}
+
 struct GoldenDirectories {
-  std::vector<std::string> language_models;
-  std::vector<std::string> classifiers;
+  std::vector<GoldenDirectory> language_models;
+  std::vector<GoldenDirectory> classifiers;
 };
 
 /// The directories in `families` and `odd` of tests/golden, and those in the directory that the

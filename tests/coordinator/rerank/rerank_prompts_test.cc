@@ -47,10 +47,10 @@ Ids FromStart(const Tokenizer& tokenizer, std::string_view text, SpecialTokensIn
                 tokenizer.Encode(text, {.special_tokens = special}));
 }
 
-class Prompts : public testing::TestWithParam<std::filesystem::path> {
+class Prompts : public testing::TestWithParam<TokenizerDirectory> {
  protected:
   void SetUp() override {
-    tokenizer_ = LoadTokenizer(GetParam());
+    tokenizer_ = LoadTokenizer(GetParam().path);
     ASSERT_NE(tokenizer_, nullptr);
   }
 

@@ -30,10 +30,10 @@ Ids FromStart(const Tokenizer& tokenizer, std::string_view text,
   return ids;
 }
 
-class Continued : public testing::TestWithParam<std::filesystem::path> {
+class Continued : public testing::TestWithParam<TokenizerDirectory> {
  protected:
   void SetUp() override {
-    tokenizer_ = LoadTokenizer(GetParam());
+    tokenizer_ = LoadTokenizer(GetParam().path);
     ASSERT_NE(tokenizer_, nullptr);
   }
 
@@ -106,10 +106,10 @@ INSTANTIATE_TEST_SUITE_P(Tokenizers, Continued, testing::ValuesIn(TokenizerDirec
 /// All but two kinds of tokenizers. "splits" removes every space, and every piece gets a space.
 /// "sentencepiece-unigram" adds up the scores of a whole text, so its cuts depend on the last bit
 /// of a sum.
-std::vector<std::filesystem::path> DirectoriesWithCuts() {
-  std::vector<std::filesystem::path> directories = TokenizerDirectories();
-  std::erase_if(directories, [](const std::filesystem::path& directory) {
-    return directory.filename() == "splits" || directory.filename() == "sentencepiece-unigram";
+std::vector<TokenizerDirectory> DirectoriesWithCuts() {
+  std::vector<TokenizerDirectory> directories = TokenizerDirectories();
+  std::erase_if(directories, [](const TokenizerDirectory& directory) {
+    return directory.name() == "splits" || directory.name() == "sentencepiece-unigram";
   });
   return directories;
 }

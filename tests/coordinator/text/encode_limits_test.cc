@@ -49,10 +49,10 @@ std::string LongText(Texts& texts) {
   return text;
 }
 
-class Pieces : public testing::TestWithParam<std::filesystem::path> {
+class Pieces : public testing::TestWithParam<TokenizerDirectory> {
  protected:
   void SetUp() override {
-    tokenizer_ = LoadTokenizer(GetParam());
+    tokenizer_ = LoadTokenizer(GetParam().path);
     ASSERT_NE(tokenizer_, nullptr);
   }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <ostream>
 #include <random>
 #include <string>
 #include <string_view>
@@ -23,9 +24,20 @@ inline const std::filesystem::path kDemo =
 inline const std::filesystem::path kShared =
     std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "tokenizers";
 
+/// A directory with a tokenizer. Tests print its name, because the path depends on the machine.
+struct TokenizerDirectory {
+  std::string name() const { return path.filename().string(); }
+
+  std::filesystem::path path;
+};
+
+inline void PrintTo(const TokenizerDirectory& directory, std::ostream* out) {
+  *out << directory.name();
+}
+
 /// The tokenizers of the tests, and real ones if they are there.
-inline std::vector<std::filesystem::path> TokenizerDirectories() {
-  std::vector<std::filesystem::path> directories;
+inline std::vector<TokenizerDirectory> TokenizerDirectories() {
+  std::vector<TokenizerDirectory> directories;
   for (const std::filesystem::path& root : {kOwn, kDemo, kShared}) {
     if (!std::filesystem::exists(root)) {
       continue;
@@ -33,11 +45,11 @@ inline std::vector<std::filesystem::path> TokenizerDirectories() {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
       if (std::filesystem::exists(entry.path() / "tokenizer.json") ||
           std::filesystem::exists(entry.path() / "tokenizer.model")) {
-        directories.push_back(entry.path());
+        directories.push_back({entry.path()});
       }
     }
   }
-  std::sort(directories.begin(), directories.end());
+  std::ranges::sort(directories, {}, &TokenizerDirectory::path);
   return directories;
 }
 
@@ -197,8 +209,8 @@ inline std::vector<std::size_t> Borders(std::string_view text) {
   return borders;
 }
 
-inline std::string NameOfTokenizer(const testing::TestParamInfo<std::filesystem::path>& info) {
-  std::string name = info.param.filename().string();
+inline std::string NameOfTokenizer(const testing::TestParamInfo<TokenizerDirectory>& info) {
+  std::string name = info.param.name();
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct Source {
   const std::filesystem::path* root;
   std::string name;
 };
+
+void PrintTo(const Source& source, std::ostream* out) {
+  *out << (source.root == &kShared ? "real " : "") << source.name;
+}
 
 /// Tokenizers of make_tokenizers.py and of make_pipelines.py.
 const std::vector<std::string> kFirstTokenizers = {

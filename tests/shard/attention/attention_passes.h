@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <ostream>
 #include <random>
 #include <span>
 #include <utility>
@@ -37,6 +38,11 @@ struct Heads {
 
   std::int64_t group_size() const { return query / kv; }
 };
+
+inline void PrintTo(const Heads& heads, std::ostream* out) {
+  *out << heads.query << "_over_" << heads.kv << "_of_" << heads.head_dim << "_"
+       << heads.type.name();
+}
 
 /// A packed sequence with queries, keys and values of all rows and heads.
 struct Sequence {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <ostream>
 #include <random>
 #include <string>
 #include <tuple>
@@ -31,6 +32,10 @@ struct Kind {
   std::int64_t head_dim = 0;
   ElementType type;
 };
+
+void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.head_dim << "_of_" << kind.type.name();
+}
 
 class KvStoreTest : public ::testing::TestWithParam<Kind> {
  protected:
@@ -194,9 +199,8 @@ std::vector<Kind> Kinds() {
   return kinds;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KvStoreTest, ::testing::ValuesIn(Kinds()), [](const auto& kind) {
-  return std::to_string(kind.param.head_dim) + "_of_" + kind.param.type.name();
-});
+INSTANTIATE_TEST_SUITE_P(All, KvStoreTest, ::testing::ValuesIn(Kinds()),
+                         ::testing::PrintToStringParamName());
 
 const AttentionKernels& Float32Kernels() { return KernelsFor(DetectCpuFeatures()).attention_f32; }
 

@@ -249,12 +249,7 @@ std::vector<Heads> AllHeads() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Heads, SegmentAttentionTest, ::testing::ValuesIn(AllHeads()),
-                         [](const auto& heads) {
-                           return std::to_string(heads.param.query) + "_over_" +
-                                  std::to_string(heads.param.kv) + "_of_" +
-                                  std::to_string(heads.param.head_dim) + "_" +
-                                  heads.param.type.name();
-                         });
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace scorecast::shard

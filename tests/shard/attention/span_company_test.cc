@@ -134,12 +134,7 @@ TEST_P(SpanCompany, ChainsInSeveralRounds) {
 INSTANTIATE_TEST_SUITE_P(Heads, SpanCompany,
                          ::testing::Values(Heads{6, 2, 8, {false}}, Heads{6, 2, 8, {true}},
                                            Heads{8, 1, 80, {true}}, Heads{4, 4, 24, {false}}),
-                         [](const auto& heads) {
-                           return std::to_string(heads.param.query) + "_over_" +
-                                  std::to_string(heads.param.kv) + "_of_" +
-                                  std::to_string(heads.param.head_dim) + "_" +
-                                  heads.param.type.name();
-                         });
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace scorecast::shard

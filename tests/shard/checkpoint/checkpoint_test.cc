@@ -12,6 +12,7 @@
 #include "proto/base/error.h"
 #include "shard/checkpoint/slices.h"
 #include "tests/shard/checkpoint/model_files.h"
+#include "tests/shard/checkpoint/print_dtype.h"
 
 namespace scorecast::shard {
 namespace checkpoint_test {

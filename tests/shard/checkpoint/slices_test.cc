@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/shard/checkpoint/file_of_bytes.h"
+#include "tests/shard/checkpoint/print_dtype.h"
 
 namespace scorecast::shard {
 namespace slices_test {
@@ -141,22 +142,9 @@ TEST_P(SlicesOfDtypeTest, BlocksWithAStride) {
   EXPECT_THAT(none, Each(-1));
 }
 
-/// As safetensors spells it.
-std::string NameOf(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kF32:
-      return "F32";
-    case Dtype::kF16:
-      return "F16";
-    case Dtype::kBF16:
-      return "BF16";
-  }
-  return "";
-}
-
 INSTANTIATE_TEST_SUITE_P(Dtypes, SlicesOfDtypeTest,
                          ::testing::Values(Dtype::kF32, Dtype::kF16, Dtype::kBF16),
-                         [](const auto& tested) { return NameOf(tested.param); });
+                         ::testing::PrintToStringParamName());
 
 TEST(SlicesTest, RowsOfATensorOfMoreDimensions) {
   const std::vector<float> items = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};

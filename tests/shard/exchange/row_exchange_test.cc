@@ -16,6 +16,7 @@
 #include "proto/mpi/communicator.h"
 #include "proto/plan/rank_work.h"
 #include "shard/runtime/progress.h"
+#include "tests/shard/exchange/print_transport.h"
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
@@ -376,9 +377,7 @@ TEST_P(RowExchangeOver, TouchesPagesBeforeTheyAreUsed) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, RowExchangeOver,
                          ::testing::Values(Transport::kFastest, Transport::kMessages),
-                         [](const auto& param) {
-                           return param.param == Transport::kFastest ? "Fastest" : "Messages";
-                         });
+                         ::testing::PrintToStringParamName());
 
 // A rank that is alone may have no summands. Its shared rows are touched all the same.
 TEST(RowExchangeOfOneRank, DoesWithoutSummands) {

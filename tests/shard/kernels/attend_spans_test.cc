@@ -148,7 +148,8 @@ TEST_P(AttendSpans, FoldKeepsNonFiniteScores) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AttendSpans, ::testing::ValuesIn(Kinds()), KindName);
+INSTANTIATE_TEST_SUITE_P(All, AttendSpans, ::testing::ValuesIn(Kinds()),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace scorecast::shard

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <ostream>
 #include <random>
 #include <span>
 #include <string>
@@ -87,6 +88,10 @@ struct Kind {
   KernelSet set;
   testing::ElementType type;
 };
+
+inline void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.set.name << "_over_" << kind.type.name();
+}
 
 class AttendTile : public ::testing::TestWithParam<Kind> {
  protected:
@@ -196,10 +201,6 @@ inline std::vector<Kind> Kinds() {
     kinds.push_back({set, {true}});
   }
   return kinds;
-}
-
-inline std::string KindName(const ::testing::TestParamInfo<Kind>& kind) {
-  return std::string(kind.param.set.name) + "_over_" + kind.param.type.name();
 }
 
 }  // namespace scorecast::shard

@@ -380,7 +380,8 @@ TEST_P(AttendTile, LargeScores) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AttendTile, ::testing::ValuesIn(Kinds()), KindName);
+INSTANTIATE_TEST_SUITE_P(All, AttendTile, ::testing::ValuesIn(Kinds()),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace scorecast::shard

@@ -12,6 +12,7 @@
 #include "shard/linear/int8_weights.h"
 #include "tests/shard/bf16.h"
 #include "tests/shard/linear/dense_rows.h"
+#include "tests/shard/linear/print_precision.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
 

@@ -16,6 +16,7 @@
 #include "shard/linear/onednn_backend.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/shard/kernels/made_up_cpus.h"
+#include "tests/shard/linear/print_precision.h"
 
 namespace scorecast::shard {
 namespace {

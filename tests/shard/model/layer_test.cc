@@ -32,6 +32,7 @@
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/temp_directory.h"
 #include "tests/shard/linear/dense_rows.h"
+#include "tests/shard/linear/print_precision.h"
 
 namespace scorecast::shard {
 namespace {

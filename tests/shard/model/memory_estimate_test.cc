@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,7 @@
 namespace scorecast::shard {
 namespace {
 
-class MemoryEstimateTest : public ::testing::TestWithParam<const char*> {
+class MemoryEstimateTest : public ::testing::TestWithParam<std::string_view> {
  protected:
   const std::filesystem::path dir_ =
       std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / GetParam();
@@ -228,8 +229,8 @@ TEST_P(MemoryEstimateTest, FewerBytesForLessPrecision) {
   EXPECT_EQ(of(Precision::kInt8).kv, of(Precision::kBfloat16).kv);
 }
 
-std::string TestName(const ::testing::TestParamInfo<const char*>& family) {
-  std::string name = family.param;
+std::string TestName(const ::testing::TestParamInfo<std::string_view>& family) {
+  std::string name(family.param);
   std::erase(name, '-');
   return name;
 }

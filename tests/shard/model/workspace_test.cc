@@ -11,6 +11,7 @@
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/runtime/thread_pool.h"
+#include "tests/shard/linear/print_precision.h"
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <ostream>
 #include <random>
 #include <span>
 #include <string>
@@ -41,6 +42,10 @@ struct Size {
   std::int64_t hidden_size = 0;
   Precision precision = Precision::kFloat32;
 };
+
+void PrintTo(const Size& size, std::ostream* out) {
+  *out << size.vocab_size << "_by_" << size.hidden_size << "_" << Name(size.precision);
+}
 
 class LmHeadTest : public ::testing::TestWithParam<Size> {
  protected:
@@ -406,10 +411,8 @@ std::vector<Size> Sizes() {
   return sizes;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LmHeadTest, ::testing::ValuesIn(Sizes()), [](const auto& size) {
-  return std::to_string(size.param.vocab_size) + "_by_" + std::to_string(size.param.hidden_size) +
-         "_" + std::string(Name(size.param.precision));
-});
+INSTANTIATE_TEST_SUITE_P(All, LmHeadTest, ::testing::ValuesIn(Sizes()),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace scorecast::shard
