@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::bench {
-namespace {
+namespace instruction_loops_test {
 
 #if defined(__x86_64__)
 using enum shard::CpuFeature;
@@ -46,5 +46,5 @@ TEST(InstructionLoops, RunOnThisCpu) {
   }
 }
 
-}  // namespace
+}  // namespace instruction_loops_test
 }  // namespace scorecast::bench

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::bench {
-namespace {
+namespace memory_reads_test {
 
 TEST(MemoryReads, ReadEveryWordOnce) {
   constexpr std::int64_t kBytes = 5 * 1000 * 1000;
@@ -17,5 +17,5 @@ TEST(MemoryReads, ReadEveryWordOnce) {
   }
 }
 
-}  // namespace
+}  // namespace memory_reads_test
 }  // namespace scorecast::bench

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::bench {
-namespace {
+namespace pass_products_test {
 
 constexpr std::int64_t kHidden = 24;
 constexpr std::int64_t kQueries = 4 * 8;
@@ -65,5 +65,5 @@ TEST(PassProducts, LeaveOutProductsOfWhichARankOwnsNothing) {
   }
 }
 
-}  // namespace
+}  // namespace pass_products_test
 }  // namespace scorecast::bench

@@ -12,7 +12,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::launcher {
-namespace {
+namespace control_groups_test {
 
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -137,5 +137,5 @@ TEST_F(ControlGroups, MalformedFilesAreNoLimits) {
   EXPECT_THAT(Read().memory, IsEmpty());
 }
 
-}  // namespace
+}  // namespace control_groups_test
 }  // namespace scorecast::launcher

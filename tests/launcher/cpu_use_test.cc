@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace cpu_use_test {
 
 using ::testing::AllOf;
 using ::testing::EndsWith;
@@ -119,5 +119,5 @@ TEST(NumaWarning, ARankOnSeveralNodes) {
   EXPECT_THAT(NumaWarning(use), EndsWith("by srun --ntasks-per-node=2 --cpus-per-task=32"));
 }
 
-}  // namespace
+}  // namespace cpu_use_test
 }  // namespace scorecast::launcher

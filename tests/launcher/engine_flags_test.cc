@@ -9,7 +9,7 @@
 #include "tests/shard/kernels/made_up_cpus.h"
 
 namespace scorecast::launcher {
-namespace {
+namespace engine_flags_test {
 
 using namespace shard;
 
@@ -54,5 +54,5 @@ TEST(FeaturesFromFlag, NamesWhatTheCpuLacks) {
 
 #endif
 
-}  // namespace
+}  // namespace engine_flags_test
 }  // namespace scorecast::launcher

@@ -13,7 +13,7 @@
 #include <sched.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace host_resources_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -175,5 +175,5 @@ TEST(DetectHostResources, BoundToOneCpu) {
   bound.join();
 }
 
-}  // namespace
+}  // namespace host_resources_test
 }  // namespace scorecast::launcher

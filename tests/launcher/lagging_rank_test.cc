@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace lagging_rank_test {
 
 proto::ClusterStatus Status(const std::vector<double>& compute_seconds) {
   proto::ClusterStatus status;
@@ -34,5 +34,5 @@ TEST(LaggingRank, ThereIsNoneIfRanksAreAlikeOrIdle) {
   EXPECT_FALSE(LaggingRank(Status({}), Status({9, 1})));
 }
 
-}  // namespace
+}  // namespace lagging_rank_test
 }  // namespace scorecast::launcher

@@ -9,7 +9,7 @@
 #include "launcher/host_resources.h"
 
 namespace scorecast::launcher {
-namespace {
+namespace numa_nodes_test {
 
 constexpr const char* kTwoNodes = "numa:2 core:4 pu:1";
 
@@ -48,5 +48,5 @@ TEST(CountNumaNodes, ThisHost) {
   EXPECT_GE(CountNumaNodes(here.cpus), 1);
 }
 
-}  // namespace
+}  // namespace numa_nodes_test
 }  // namespace scorecast::launcher

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace progress_text_test {
 
 using std::chrono::seconds;
 
@@ -66,5 +66,5 @@ TEST(ProgressText, WithoutProgressNothingIsSaidOfTheTimeLeft) {
   EXPECT_EQ(empty.Line(), "0 lines, 0 % of the input");
 }
 
-}  // namespace
+}  // namespace progress_text_test
 }  // namespace scorecast::launcher

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace rank_placement_test {
 
 Environment Of(const std::map<std::string, std::string>& variables) {
   return [variables](const char* name) -> const char* {
@@ -129,5 +129,5 @@ TEST(ShareCpus, LimitsBesidesTheCpus) {
   EXPECT_TRUE(ShareCpus({.ranks_on_host = 2}, host, 1));
 }
 
-}  // namespace
+}  // namespace rank_placement_test
 }  // namespace scorecast::launcher

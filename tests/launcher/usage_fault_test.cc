@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace usage_fault_test {
 
 /// What is wrong with the arguments of a program that has two commands.
 std::string UsageFaultOf(std::vector<std::string> arguments) {
@@ -70,5 +70,5 @@ TEST(UsageFaultText, SaysWhatIsWrongWithAFlag) {
   EXPECT_EQ(UsageFaultOf({"score"}), "exactly one of these is needed: --connect,--connect-file");
 }
 
-}  // namespace
+}  // namespace usage_fault_test
 }  // namespace scorecast::launcher

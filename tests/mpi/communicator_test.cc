@@ -11,7 +11,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::proto {
-namespace {
+namespace communicator_test {
 
 TEST(Communicator, BroadcastsRankZerosBytes) {
   const Communicator group = Communicator::World();
@@ -70,5 +70,5 @@ TEST(StartupPhase, ReportsTheFirstFaultOnEveryRank) {
   }
 }
 
-}  // namespace
+}  // namespace communicator_test
 }  // namespace scorecast::proto

@@ -15,7 +15,7 @@
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
-namespace {
+namespace doorbell_death_test {
 
 constexpr int kRanks = 3;
 
@@ -83,5 +83,5 @@ INSTANTIATE_TEST_SUITE_P(All, DoorbellDeath,
                                   std::to_string(std::get<1>(param.param));
                          });
 
-}  // namespace
+}  // namespace doorbell_death_test
 }  // namespace scorecast::testing

@@ -16,7 +16,7 @@
 #include "shard/worker/doorbell_handshake.h"
 
 namespace scorecast::testing {
-namespace {
+namespace doorbell_test {
 
 namespace asio = boost::asio;
 using ::testing::HasSubstr;
@@ -83,5 +83,5 @@ TEST(Doorbell, ReportsThatRankZeroDoesNotListen) {
   }
 }
 
-}  // namespace
+}  // namespace doorbell_test
 }  // namespace scorecast::testing

@@ -16,7 +16,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_agreement_test {
 
 using proto::PackedSequence;
 using proto::RowLogits;
@@ -142,5 +142,5 @@ TEST_F(EngineAgreement, KernelSetsAgree) {
   }
 }
 
-}  // namespace
+}  // namespace engine_agreement_test
 }  // namespace scorecast::testing

@@ -16,7 +16,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_chunk_test {
 
 using proto::PackedSequence;
 using proto::RowLogits;
@@ -162,5 +162,5 @@ TEST_F(Chunks, OrderChangesNothing) {
   }
 }
 
-}  // namespace
+}  // namespace engine_chunk_test
 }  // namespace scorecast::testing

@@ -15,7 +15,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_golden_test {
 
 using proto::PackedSequence;
 using proto::RowLogits;
@@ -198,5 +198,5 @@ TEST(TiedLmHead, IsThatOfTheCheckpointIfThereIsOne) {
   }
 }
 
-}  // namespace
+}  // namespace engine_golden_test
 }  // namespace scorecast::testing

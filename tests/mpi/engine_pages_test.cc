@@ -19,7 +19,7 @@
 #include "tests/reference/reference_model.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_pages_test {
 
 using proto::PackedSequence;
 using proto::RowLogits;
@@ -500,5 +500,5 @@ INSTANTIATE_TEST_SUITE_P(All, EnginePages,
                                                      std::get<1>(test.param));
                          });
 
-}  // namespace
+}  // namespace engine_pages_test
 }  // namespace scorecast::testing

@@ -9,7 +9,7 @@
 #include "tests/reference/golden_cases.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_partition_test {
 
 TEST(UnevenPartition, NineHeads) {
   const std::filesystem::path dir =
@@ -27,5 +27,5 @@ TEST(UnevenPartition, NineHeads) {
   }
 }
 
-}  // namespace
+}  // namespace engine_partition_test
 }  // namespace scorecast::testing

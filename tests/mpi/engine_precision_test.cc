@@ -29,7 +29,7 @@
 #include "tests/shard/kernels/kernel_sets.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_precision_test {
 
 using proto::ModelConfig;
 using proto::PackedSequence;
@@ -310,5 +310,5 @@ TEST(EngineLayers, HaveOptionsOfTheirOwn) {
   }
 }
 
-}  // namespace
+}  // namespace engine_precision_test
 }  // namespace scorecast::testing

@@ -19,7 +19,7 @@
 #include "tests/reference/golden_families.h"
 
 namespace scorecast::testing {
-namespace {
+namespace engine_schedule_test {
 
 using coordinator::Clock;
 using coordinator::Job;
@@ -196,5 +196,5 @@ INSTANTIATE_TEST_SUITE_P(All, EngineSchedule,
                                                      std::get<1>(test.param));
                          });
 
-}  // namespace
+}  // namespace engine_schedule_test
 }  // namespace scorecast::testing

@@ -22,7 +22,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
-namespace {
+namespace queued_cluster_test {
 
 using proto::ForwardPlan;
 using proto::RowLogits;
@@ -198,5 +198,5 @@ TEST_F(QueuedClusterTest, StopsWithoutPlans) {
   RunBeside([](shard::QueuedCluster& cluster) { cluster.Stop(); });
 }
 
-}  // namespace
+}  // namespace queued_cluster_test
 }  // namespace scorecast::testing

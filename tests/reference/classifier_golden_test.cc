@@ -12,7 +12,7 @@
 #include "tests/reference/reference_model.h"
 
 namespace scorecast::reference {
-namespace {
+namespace classifier_golden_test {
 
 /// transformers computes norms, softmax and the angles of RoPE in float32.
 constexpr double kTolerance = 2e-5;
@@ -65,5 +65,5 @@ INSTANTIATE_TEST_SUITE_P(
     All, ClassifierGolden,
     testing::ValuesIn(FindGoldenDirectories(SCORECAST_TESTS_DIR "/golden").classifiers));
 
-}  // namespace
+}  // namespace classifier_golden_test
 }  // namespace scorecast::reference

@@ -17,7 +17,7 @@
 #include "tests/reference/reference_model.h"
 
 namespace scorecast::reference {
-namespace {
+namespace golden_test {
 
 using TokenLists = std::vector<std::vector<TokenId>>;
 
@@ -288,5 +288,5 @@ TEST_P(RealVocabularyTest, IdsOfEveryRequest) {
 INSTANTIATE_TEST_SUITE_P(Models, RealVocabularyTest, testing::Values("llama2-tiny", "qwen3-tiny"),
                          CaseName);
 
-}  // namespace
+}  // namespace golden_test
 }  // namespace scorecast::reference

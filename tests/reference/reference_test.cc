@@ -25,7 +25,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::reference {
-namespace {
+namespace reference_test {
 
 using proto::Segment;
 using proto::SegmentKind;
@@ -306,5 +306,5 @@ TEST(TempDirectory, IsGoneAfterwards) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-}  // namespace
+}  // namespace reference_test
 }  // namespace scorecast::reference

@@ -15,7 +15,7 @@
 #include "tests/coordinator/generate/small_tokenizers.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace completion_generator_test {
 
 using Ids = std::vector<TokenId>;
 using Kind = TokenChooser::Choice::Kind;
@@ -296,5 +296,5 @@ TEST(FinishReasonName, IsThatOfTheResponse) {
   EXPECT_STREQ(Name(FinishReason::kLength), "length");
 }
 
-}  // namespace
+}  // namespace completion_generator_test
 }  // namespace scorecast::coordinator

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace seed_test {
 
 constexpr std::uint64_t kLimit = std::uint64_t{1} << 53;
 
@@ -31,5 +31,5 @@ TEST(DerivedSeed, FollowsFromTheRunsSeedAndTheLine) {
   EXPECT_EQ(seeds.size(), 300U);
 }
 
-}  // namespace
+}  // namespace seed_test
 }  // namespace scorecast::coordinator

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace stop_strings_test {
 
 using Strings = std::vector<std::string>;
 
@@ -126,5 +126,5 @@ TEST(StopStrings, AreFoundWhereAPlainSearchFindsThem) {
   EXPECT_LT(found, 15'000);
 }
 
-}  // namespace
+}  // namespace stop_strings_test
 }  // namespace scorecast::coordinator

@@ -12,7 +12,7 @@
 #include "tests/coordinator/generate/small_tokenizers.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace text_stream_test {
 
 using Ids = std::vector<TokenId>;
 
@@ -229,5 +229,5 @@ TEST(TextStream, KeepsTheSpaceBeforeAWordUnlessTheTextBegins) {
   EXPECT_EQ(stream_one(one), " one");
 }
 
-}  // namespace
+}  // namespace text_stream_test
 }  // namespace scorecast::coordinator

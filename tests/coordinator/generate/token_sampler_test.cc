@@ -15,7 +15,7 @@
 #include "tests/coordinator/generate/full_row.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace token_sampler_test {
 
 using Logits = std::vector<float>;
 
@@ -268,5 +268,5 @@ TEST(TokenSampler, DrawsFromTheExactDistributionOfALargerRow) {
   ExpectDistribution({.temperature = 1, .top_p = 0.3, .seed = 7}, logits, false);
 }
 
-}  // namespace
+}  // namespace token_sampler_test
 }  // namespace scorecast::coordinator

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace histogram_test {
 
 using ::testing::ElementsAre;
 
@@ -55,5 +55,5 @@ TEST(Histogram, LosesNoValueOfSeveralThreads) {
   EXPECT_EQ(metric.histogram.sample_sum, kThreads * kValues);
 }
 
-}  // namespace
+}  // namespace histogram_test
 }  // namespace scorecast::coordinator

@@ -14,7 +14,7 @@
 #include "coordinator/metrics/metrics.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace metrics_table_test {
 
 /// Type and labels, in brackets and separated by commas.
 using Form = std::pair<std::string, std::string>;
@@ -73,5 +73,5 @@ TEST(MetricsTable, HasEveryMetric) {
   EXPECT_EQ(documented, ServedMetrics());
 }
 
-}  // namespace
+}  // namespace metrics_table_test
 }  // namespace scorecast::coordinator

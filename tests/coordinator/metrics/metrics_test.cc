@@ -11,7 +11,7 @@
 #include "tests/coordinator/metrics/prometheus_text.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace metrics_test {
 
 using scorecast::testing::ParsePrometheusText;
 
@@ -101,5 +101,5 @@ TEST(ProcessMemory, IsThatOfThisProcess) {
   EXPECT_GE(memory.virtual_size, memory.resident);
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace scorecast::coordinator

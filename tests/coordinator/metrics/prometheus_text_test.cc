@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::testing {
-namespace {
+namespace prometheus_text_test {
 
 const std::string kGauge = "# HELP a Some text.\n# TYPE a gauge\n";
 const std::string kHistogram = "# HELP h Some text.\n# TYPE h histogram\n";
@@ -48,5 +48,5 @@ TEST(PrometheusText, IsRefusedIfItIsWrong) {
   }
 }
 
-}  // namespace
+}  // namespace prometheus_text_test
 }  // namespace scorecast::testing

@@ -21,7 +21,7 @@
 #include "tests/coordinator/metrics/prometheus_text.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace request_metrics_test {
 
 using scorecast::testing::ParsePrometheusText;
 using scorecast::testing::TextFamily;
@@ -206,5 +206,5 @@ TEST(RequestMetrics, KeepNoAddressUnlessClientsAreNamed) {
       UnorderedElementsAre(Pair(R"(scorecast_requests_total{endpoint="none",code="404"})", 2)));
 }
 
-}  // namespace
+}  // namespace request_metrics_test
 }  // namespace scorecast::coordinator

@@ -9,7 +9,7 @@
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunk_packing_test {
 
 using proto::PackedSequence;
 using proto::Segment;
@@ -84,5 +84,5 @@ TEST(PackChunks, EmptyPartsGetNoSegment) {
   EXPECT_THAT(PackChunks(Tokens(6, 0), {}, {}, kShared).segments, ElementsAre(Prefix(6)));
 }
 
-}  // namespace
+}  // namespace chunk_packing_test
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include "tests/coordinator/fake_tokenizer.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace delimiter_flag_test {
 
 using ::testing::HasSubstr;
 
@@ -60,5 +60,5 @@ TEST_F(DelimiterFlag, RefusesValuesThatAreNoDelimiter) {
   EXPECT_THAT(Refusal("\xff", &tokenizer_), HasSubstr("UTF-8"));
 }
 
-}  // namespace
+}  // namespace delimiter_flag_test
 }  // namespace scorecast::coordinator

@@ -15,7 +15,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace item_packing_test {
 
 using proto::PackedSequence;
 using proto::Segment;
@@ -140,5 +140,5 @@ TEST(LastRowOfEachItemDeathTest, NeedsAPrefix) {
   EXPECT_DEATH(LastRowOfEachItem(0, TokenLists{{1}}), "broken invariant");
 }
 
-}  // namespace
+}  // namespace item_packing_test
 }  // namespace scorecast::coordinator

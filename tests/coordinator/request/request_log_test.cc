@@ -9,7 +9,7 @@
 #include <spdlog/spdlog.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace request_log_test {
 
 /// What is logged while this exists, without times.
 class CapturedLog {
@@ -47,5 +47,5 @@ TEST(RequestLog, ARefusalIsOneLineOfUtf8) {
   EXPECT_LT(LoggedRefusal(std::string(1'000'000, 'x')).size(), 1100U);
 }
 
-}  // namespace
+}  // namespace request_log_test
 }  // namespace scorecast::coordinator

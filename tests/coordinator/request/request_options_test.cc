@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace request_options_test {
 
 constexpr Clock::time_point kArrived{std::chrono::hours(5)};
 
@@ -44,5 +44,5 @@ TEST(OptionsFault, NamesTheField) {
   }
 }
 
-}  // namespace
+}  // namespace request_options_test
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include "coordinator/request/labels.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace score_kind_test {
 
 using proto::ModelConfig;
 using ::testing::ElementsAre;
@@ -72,5 +72,5 @@ TEST(ResolveLabels, OfAClassifierAreAllItsClasses) {
   EXPECT_EQ(of_texts.error().param, "labels");
 }
 
-}  // namespace
+}  // namespace score_kind_test
 }  // namespace scorecast::coordinator

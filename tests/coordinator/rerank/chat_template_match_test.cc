@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace chat_template_match_test {
 
 std::vector<std::string> Matches(const std::string& jinja) {
   std::vector<std::string> names;
@@ -93,5 +93,5 @@ TEST(ChatTemplateMatch, BrokenTemplatesAreRead) {
   }
 }
 
-}  // namespace
+}  // namespace chat_template_match_test
 }  // namespace scorecast::coordinator

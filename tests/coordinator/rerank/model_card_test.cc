@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace model_card_test {
 
 TEST(ModelCard, TitleIsTheFirstHeading) {
   EXPECT_EQ(ModelCardTitle("# One\n# Two\n"), "One");
@@ -20,5 +20,5 @@ TEST(ModelCard, FrontMatterAndCodeHaveNoTitle) {
   EXPECT_EQ(ModelCardTitle("---\n# comment\n"), "");
 }
 
-}  // namespace
+}  // namespace model_card_test
 }  // namespace scorecast::coordinator

@@ -18,7 +18,7 @@
 #include "tests/coordinator/text/tokenizer_texts.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace rerank_prompts_test {
 
 using Ids = std::vector<TokenId>;
 
@@ -258,5 +258,5 @@ TEST_F(ChatPrompts, StopsEarly) {
   EXPECT_EQ(prompts_.Document("a", {.stop = &stop}).error(), EncodeFault::kStopped);
 }
 
-}  // namespace
+}  // namespace rerank_prompts_test
 }  // namespace scorecast::coordinator

@@ -13,7 +13,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace rerank_template_test {
 
 using PartKind = RerankTemplate::PartKind;
 using ::testing::HasSubstr;
@@ -136,5 +136,5 @@ TEST(RerankTemplate, AFlagThatIsNeitherNameNorFileNamesAllTemplates) {
   EXPECT_THROW(TemplateOfFlag("./missing.txt"), proto::StartupError);
 }
 
-}  // namespace
+}  // namespace rerank_template_test
 }  // namespace scorecast::coordinator

@@ -16,7 +16,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace reranker_test {
 
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
@@ -371,5 +371,5 @@ TEST_F(Rerankers, ModulesOfAnEmbeddingModelSayThatItIsNone) {
   EXPECT_EQ(Name(), "yes-no");
 }
 
-}  // namespace
+}  // namespace reranker_test
 }  // namespace scorecast::coordinator

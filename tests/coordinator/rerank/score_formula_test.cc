@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace score_formula_test {
 
 constexpr std::array<float, 2> kLogits = {3, 1};
 
@@ -63,5 +63,5 @@ TEST(ScoreFormula, LargeLogitsStayBetweenZeroAndOne) {
   EXPECT_TRUE(std::isnan(formula.Score(std::array<float, 2>{NAN, 0})));
 }
 
-}  // namespace
+}  // namespace score_formula_test
 }  // namespace scorecast::coordinator

@@ -11,7 +11,7 @@
 #include "coordinator/resources/openapi_schema.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace openapi_test {
 
 using nlohmann::json;
 
@@ -111,5 +111,5 @@ TEST(SchemaOf, TypesBoundsAndNeutralValues) {
   EXPECT_EQ(schema["required"], json::parse(R"(["t"])"));
 }
 
-}  // namespace
+}  // namespace openapi_test
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include "coordinator/resources/tokenizer_info.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace resources_test {
 
 using nlohmann::json;
 
@@ -79,5 +79,5 @@ TEST(TokenizerInfo, IsTheConfigurationWithTheChatTemplate) {
   std::filesystem::remove_all(directory);
 }
 
-}  // namespace
+}  // namespace resources_test
 }  // namespace scorecast::coordinator

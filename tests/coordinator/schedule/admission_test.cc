@@ -19,7 +19,7 @@
 #include "tests/coordinator/schedule/shared_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace admission_test {
 
 constexpr AdmissionLimits kUnbounded = {
     .max_jobs = 1U << 20U, .max_tokens = std::int64_t{1} << 40, .max_wait_seconds = {}};
@@ -368,5 +368,5 @@ TEST(AdmissionLoad, AnOverloadWhoseClientsNeverComeBackKeepsTheServerBusy) {
   EXPECT_LE(load.Of(kClient).longest_wait, 10.5);
 }
 
-}  // namespace
+}  // namespace admission_test
 }  // namespace scorecast::coordinator

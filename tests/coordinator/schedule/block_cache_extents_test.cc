@@ -13,7 +13,7 @@
 #include "coordinator/schedule/block_cache.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace block_cache_extents_test {
 
 using proto::kKvGranule;
 using proto::kKvPageRows;
@@ -244,5 +244,5 @@ TEST(BlockCacheExtents, AreTakenExactlyIfNothingHoldsThem) {
   }
 }
 
-}  // namespace
+}  // namespace block_cache_extents_test
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace block_cache_test {
 
 using proto::kKvGranule;
 using proto::kKvPageRows;
@@ -481,5 +481,5 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
   }
 }
 
-}  // namespace
+}  // namespace block_cache_test
 }  // namespace scorecast::coordinator

@@ -7,7 +7,7 @@
 #include "tests/coordinator/schedule/sample_requests.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace capacity_test {
 
 using proto::PackedSequence;
 using proto::PlanLimits;
@@ -138,5 +138,5 @@ TEST(Capacity, TheFirstTokenIsReadFromTheLastRowBeforeIt) {
   EXPECT_EQ(FirstReadRow(chunks.sequences[0], chunks.generations[1]), 13);
 }
 
-}  // namespace
+}  // namespace capacity_test
 }  // namespace scorecast::coordinator

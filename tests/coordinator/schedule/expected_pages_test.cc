@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace expected_pages_test {
 
 using Entry = ExpectedPages::Entry;
 using Pages = std::vector<std::uint64_t>;
@@ -89,5 +89,5 @@ TEST(ExpectedPages, NothingIsKeptOfWhatLeft) {
   }
 }
 
-}  // namespace
+}  // namespace expected_pages_test
 }  // namespace scorecast::coordinator

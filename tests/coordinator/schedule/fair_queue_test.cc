@@ -14,7 +14,7 @@
 #include "coordinator/schedule/job.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace fair_queue_test {
 
 using ::testing::ElementsAre;
 
@@ -416,5 +416,5 @@ TEST_F(FairQueueTest, WorkOutOfTurnIsChargedToo) {
   EXPECT_GT(queue_.TagsOf(Path("a"))[0], queue_.TagsOf(Path("new"))[0]);
 }
 
-}  // namespace
+}  // namespace fair_queue_test
 }  // namespace scorecast::coordinator

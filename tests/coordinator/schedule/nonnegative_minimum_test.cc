@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace nonnegative_minimum_test {
 
 struct Problem {
   UnknownsMatrix a{};
@@ -73,5 +73,5 @@ TEST(NonnegativeMinimum, IsZeroIfEveryUnknownWouldBeNegative) {
   EXPECT_EQ(NonnegativeMinimum(problem.a, problem.b), UnknownsVector{});
 }
 
-}  // namespace
+}  // namespace nonnegative_minimum_test
 }  // namespace scorecast::coordinator

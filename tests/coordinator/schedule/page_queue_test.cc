@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace page_queue_test {
 
 using Need = PageQueue::Need;
 
@@ -93,5 +93,5 @@ TEST_F(PageQueueTest, CompletionsGrowIntoTheReserveUnlessAShortOneWaits) {
   EXPECT_EQ(queue_.SpareToGrow(), 0);
 }
 
-}  // namespace
+}  // namespace page_queue_test
 }  // namespace scorecast::coordinator

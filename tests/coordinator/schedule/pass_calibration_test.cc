@@ -10,7 +10,7 @@
 #include "tests/coordinator/fake_cluster.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace pass_calibration_test {
 
 using ::testing::ElementsAre;
 
@@ -113,5 +113,5 @@ TEST(PassCalibration, OfAClockThatStandsStillIsAnUncalibratedModel) {
   EXPECT_EQ(calibration.time_model.Seconds({.rows = 1}), PassTimeModel().Seconds({.rows = 1}));
 }
 
-}  // namespace
+}  // namespace pass_calibration_test
 }  // namespace scorecast::coordinator

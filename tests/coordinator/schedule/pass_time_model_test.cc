@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace pass_time_model_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -432,5 +432,5 @@ TEST_F(PassTimeModelTest, AnObservationTakesMicroseconds) {
   EXPECT_LT(took.count() / 1000, 1e-3);
 }
 
-}  // namespace
+}  // namespace pass_time_model_test
 }  // namespace scorecast::coordinator

@@ -13,7 +13,7 @@
 #include "tests/coordinator/schedule/shared_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace predicted_wait_test {
 
 constexpr JobForecast kShort = {.seconds = 1, .first_seconds = 1, .weight = 1};
 
@@ -174,5 +174,5 @@ TEST(PredictWait, ComesTrueOnAServerThatIsFair) {
   }
 }
 
-}  // namespace
+}  // namespace predicted_wait_test
 }  // namespace scorecast::coordinator

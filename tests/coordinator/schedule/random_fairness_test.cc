@@ -20,7 +20,7 @@
 #include "tests/rounds.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace random_fairness_test {
 
 constexpr PassRates kRates = {.overhead = 2e-3, .row = 1e-4};
 constexpr double kMaxPassSeconds = 0.05;
@@ -206,5 +206,5 @@ TEST(RandomFairness, AClientThatAsksForLittleIsComputedInTheNextPass) {
   }
 }
 
-}  // namespace
+}  // namespace random_fairness_test
 }  // namespace scorecast::coordinator

@@ -30,7 +30,7 @@
 #include "tests/rounds.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace random_schedule_test {
 
 using proto::PlanLimits;
 
@@ -416,5 +416,5 @@ TEST(RandomSchedule, ThreadsSubmitAndCancel) {
   }
 }
 
-}  // namespace
+}  // namespace random_schedule_test
 }  // namespace scorecast::coordinator

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace retry_promises_test {
 
 const ClientId kClient = {"10.0.0.1", 3};
 
@@ -75,5 +75,5 @@ TEST(RetryPromises, RememberABoundedNumber) {
   EXPECT_EQ(promises.PromisedSeconds({"199", 0}, At(2000)), 1) << "the others have lapsed";
 }
 
-}  // namespace
+}  // namespace retry_promises_test
 }  // namespace scorecast::coordinator

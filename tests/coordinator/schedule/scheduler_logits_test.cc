@@ -16,7 +16,7 @@
 #include "tests/rounds.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace scheduler_logits_test {
 
 using proto::ForwardPlan;
 using proto::PlanLimits;
@@ -145,5 +145,5 @@ TEST(SchedulerLogits, RandomRequestsAreComputedAsIfAlone) {
   }
 }
 
-}  // namespace
+}  // namespace scheduler_logits_test
 }  // namespace scorecast::coordinator

@@ -11,7 +11,7 @@
 #include "tests/coordinator/schedule/scheduler_bench.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace scheduler_pages_test {
 
 using proto::PlanLimits;
 
@@ -161,5 +161,5 @@ TEST(SchedulerPages, JobsThatAreCancelledAnywhereLeaveNoPageBehind) {
   }
 }
 
-}  // namespace
+}  // namespace scheduler_pages_test
 }  // namespace scorecast::coordinator

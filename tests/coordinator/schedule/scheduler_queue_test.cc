@@ -13,7 +13,7 @@
 #include "tests/coordinator/schedule/scheduler_bench.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace scheduler_queue_test {
 
 using proto::PlanLimits;
 using proto::TokenId;
@@ -239,5 +239,5 @@ TEST(SchedulerQueue, TheStatusCountsWhatRunsAndWhatIsDone) {
   EXPECT_GT(idle.cache.asked_tokens, 0);
 }
 
-}  // namespace
+}  // namespace scheduler_queue_test
 }  // namespace scorecast::coordinator

@@ -14,7 +14,7 @@
 #include "tests/coordinator/schedule/sample_requests.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace sequence_run_test {
 
 using proto::ForwardPlan;
 using proto::KvCopy;
@@ -504,5 +504,5 @@ TEST(SequenceRun, ARunReleasedInTheMiddleOfACompletionContinuesIt) {
   }
 }
 
-}  // namespace
+}  // namespace sequence_run_test
 }  // namespace scorecast::coordinator

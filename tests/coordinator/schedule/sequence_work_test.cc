@@ -17,7 +17,7 @@
 #include "tests/coordinator/schedule/sample_requests.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace sequence_work_test {
 
 using proto::PackedSequence;
 using proto::PlanLimits;
@@ -188,5 +188,5 @@ TEST(CachedRows, PagesThatAreExpectedCountAsIfTheyWereCached) {
   EXPECT_GT(found, 0);
 }
 
-}  // namespace
+}  // namespace sequence_work_test
 }  // namespace scorecast::coordinator

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 namespace scorecast::coordinator {
-namespace {
+namespace health_test {
 
 using nlohmann::json;
 using proto::RankState;
@@ -65,5 +65,5 @@ TEST(Readiness, EndsWithTheDrain) {
   EXPECT_EQ(json::parse(ready.get().body)["reason"], "the server is shutting down");
 }
 
-}  // namespace
+}  // namespace health_test
 }  // namespace scorecast::coordinator

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace service_status_test {
 
 using ::testing::ElementsAre;
 
@@ -78,5 +78,5 @@ TEST(ServiceStatus, OfABatchHasNoClients) {
                                        ::testing::HasSubstr("no bound")));
 }
 
-}  // namespace
+}  // namespace service_status_test
 }  // namespace scorecast::coordinator

@@ -11,7 +11,7 @@
 #include "coordinator/text/unicode/unicode_classes.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace added_tokens_test {
 
 using testing::ElementsAre;
 
@@ -172,5 +172,5 @@ TEST(UnicodeClasses, AreThoseOfTheReference) {
   EXPECT_FALSE(IsNumeric(U'日'));
 }
 
-}  // namespace
+}  // namespace added_tokens_test
 }  // namespace scorecast::coordinator

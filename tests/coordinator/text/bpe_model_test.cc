@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace bpe_model_test {
 
 using proto::TokenId;
 using Ids = std::vector<TokenId>;
@@ -191,5 +191,5 @@ TEST(MergeTable, KeepsManyPairsApart) {
   EXPECT_EQ(MergeTable(0).Find(0, 0), nullptr);
 }
 
-}  // namespace
+}  // namespace bpe_model_test
 }  // namespace scorecast::coordinator

@@ -15,7 +15,7 @@
 #include "tests/coordinator/text/tokenizer_texts.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace continued_text_test {
 
 using Ids = std::vector<TokenId>;
 
@@ -117,5 +117,5 @@ std::vector<TokenizerDirectory> DirectoriesWithCuts() {
 INSTANTIATE_TEST_SUITE_P(Tokenizers, ContinuedWithCuts, testing::ValuesIn(DirectoriesWithCuts()),
                          NameOfTokenizer);
 
-}  // namespace
+}  // namespace continued_text_test
 }  // namespace scorecast::coordinator

@@ -20,7 +20,7 @@
 #include "tests/coordinator/text/tokenizer_texts.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace encode_limits_test {
 
 using Ids = std::vector<TokenId>;
 
@@ -291,5 +291,5 @@ TEST(EncodeLimits, StopEndsALongText) {
   EXPECT_LE(tokenizer.TakeBytes(), 1'000'000u);
 }
 
-}  // namespace
+}  // namespace encode_limits_test
 }  // namespace scorecast::coordinator

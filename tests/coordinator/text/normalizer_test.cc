@@ -10,7 +10,7 @@
 #include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace normalizer_test {
 
 template <typename... Step>
 Normalizer Steps(Step... step) {
@@ -90,5 +90,5 @@ TEST(Normalizer, ALaterSectionGetsNothingBeforeIt) {
   EXPECT_EQ(staged.first_bytes, 1u);
 }
 
-}  // namespace
+}  // namespace normalizer_test
 }  // namespace scorecast::coordinator

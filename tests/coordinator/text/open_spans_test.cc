@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace open_spans_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -66,5 +66,5 @@ TEST(CertainBorders, MayBeInverted) {
               ElementsAre(2));
 }
 
-}  // namespace
+}  // namespace open_spans_test
 }  // namespace scorecast::coordinator

@@ -9,7 +9,7 @@
 #include "coordinator/text/files/base64.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace precompiled_charsmap_test {
 
 std::string Word(std::uint32_t value) {
   std::string bytes;
@@ -87,5 +87,5 @@ TEST(Base64, IsDecoded) {
   EXPECT_EQ(DecodeBase64("T=Fu"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace precompiled_charsmap_test
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include "coordinator/text/unicode/regex_syntax.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace regex_test {
 
 /// The first match of `expression` in `text`.
 std::optional<std::string> First(std::string_view expression, std::string_view text) {
@@ -109,5 +109,5 @@ TEST(Regex, GivesUpOnExponentialCost) {
   EXPECT_EQ(Regex("(?:a+)+b").Find(std::string(100, 'a'), 0), std::nullopt);
 }
 
-}  // namespace
+}  // namespace regex_test
 }  // namespace scorecast::coordinator

@@ -15,7 +15,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace sentencepiece_tokenizer_test {
 
 using proto::StartupError;
 using Ids = std::vector<TokenId>;
@@ -168,5 +168,5 @@ TEST(SentencePieceDirectory, IsLoaded) {
   EXPECT_THROW(LoadTokenizer(directory.path()), StartupError);
 }
 
-}  // namespace
+}  // namespace sentencepiece_tokenizer_test
 }  // namespace scorecast::coordinator

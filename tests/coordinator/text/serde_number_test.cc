@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace serde_number_test {
 
 // Expected values: PyPI's tokenizers 0.23.3 reads a Unigram model with these scores and writes it
 // again.
@@ -37,5 +37,5 @@ TEST(SerdeNumber, ReadsEveryForm) {
   EXPECT_EQ(SerdeNumber("0.333333333333333333333333333"), 0.33333333333333337);
 }
 
-}  // namespace
+}  // namespace serde_number_test
 }  // namespace scorecast::coordinator

@@ -23,7 +23,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace special_tokens_test {
 
 using nlohmann::json;
 using testing::Contains;
@@ -418,5 +418,5 @@ TEST(AddPrefixSpace, ReplacesWhatTheTokenizerSays) {
   EXPECT_EQ(sentencepiece.Load()->Encode(" harbour"), dummy);
 }
 
-}  // namespace
+}  // namespace special_tokens_test
 }  // namespace scorecast::coordinator

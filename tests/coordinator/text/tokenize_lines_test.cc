@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 namespace scorecast::coordinator {
-namespace {
+namespace tokenize_lines_test {
 
 using nlohmann::json;
 
@@ -152,5 +152,5 @@ TEST_F(TokenizeLinesTest, AnOutputThatFailsEndsTheRun) {
   EXPECT_EQ(TokenizeLines(*tokenizer_, {}, true, in, out), 1);
 }
 
-}  // namespace
+}  // namespace tokenize_lines_test
 }  // namespace scorecast::coordinator

@@ -17,7 +17,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace tokenizer_load_test {
 
 using nlohmann::json;
 using proto::StartupError;
@@ -449,5 +449,5 @@ TEST_F(TokenizerLoad, TokenizerJsonComesBeforeTokenizerModel) {
   EXPECT_EQ(LoadTokenizer(directory_.path())->kind(), "BPE with byte fallback");
 }
 
-}  // namespace
+}  // namespace tokenizer_load_test
 }  // namespace scorecast::coordinator

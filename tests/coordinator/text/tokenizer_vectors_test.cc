@@ -13,7 +13,7 @@
 #include "tests/coordinator/text/json_lines.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace tokenizer_vectors_test {
 
 using Ids = std::vector<TokenId>;
 const std::filesystem::path kOwn =
@@ -175,5 +175,5 @@ INSTANTIATE_TEST_SUITE_P(Own, LongTexts,
                                                 "unigram-precompiled"})),
                          NameOf);
 
-}  // namespace
+}  // namespace tokenizer_vectors_test
 }  // namespace scorecast::coordinator

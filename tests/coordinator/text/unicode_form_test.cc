@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace unicode_form_test {
 
 std::string Nfc(std::string_view text) { return ToUnicodeForm(UnicodeForm::kNfc, text); }
 
@@ -65,5 +65,5 @@ TEST(UnicodeForm, CharactersNewToTheReferenceStay) {
   EXPECT_EQ(ToUnicodeForm(UnicodeForm::kNfkc, "\u32FE\u32FF"), "\u30F2\u32FF");
 }
 
-}  // namespace
+}  // namespace unicode_form_test
 }  // namespace scorecast::coordinator

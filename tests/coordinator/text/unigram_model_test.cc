@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace unigram_model_test {
 
 using proto::TokenId;
 using Ids = std::vector<TokenId>;
@@ -126,5 +126,5 @@ TEST(PrefixTree, FindsEveryEntry) {
   EXPECT_EQ(PrefixTree({}).Find("a"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace unigram_model_test
 }  // namespace scorecast::coordinator

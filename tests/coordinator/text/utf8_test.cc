@@ -8,7 +8,7 @@
 #include "coordinator/text/unicode/byte_alphabet.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace utf8_test {
 
 using namespace std::string_view_literals;
 
@@ -63,5 +63,5 @@ TEST(ByteAlphabet, SpellsEveryByteAsGpt2Does) {
   EXPECT_EQ(BytesOfSpelling("日"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace utf8_test
 }  // namespace scorecast::coordinator

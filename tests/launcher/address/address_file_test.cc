@@ -18,7 +18,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::launcher {
-namespace {
+namespace address_file_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -122,5 +122,5 @@ TEST_F(AddressFileTest, FaultsAreFoundBeforeTheModelIsRead) {
               ThrowsMessage<proto::StartupError>(HasSubstr("cannot write /nonexistent/")));
 }
 
-}  // namespace
+}  // namespace address_file_test
 }  // namespace scorecast::launcher

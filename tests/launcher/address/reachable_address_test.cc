@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace reachable_address_test {
 
 using boost::asio::ip::tcp;
 
@@ -55,5 +55,5 @@ TEST(ReachableAddress, AnUnusableAddressOfSlurmIsPassedOver) {
   unsetenv("SLURM_LAUNCH_NODE_IPADDR");
 }
 
-}  // namespace
+}  // namespace reachable_address_test
 }  // namespace scorecast::launcher

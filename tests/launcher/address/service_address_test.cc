@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace service_address_test {
 
 const ServiceAddress kFull = {.host = "node7",
                               .requests = {"10.0.0.7", 41234},
@@ -93,5 +93,5 @@ TEST(OwnJobId, IsThatOfTheSchedulerBeforeThatOfTheLauncher) {
   }
 }
 
-}  // namespace
+}  // namespace service_address_test
 }  // namespace scorecast::launcher

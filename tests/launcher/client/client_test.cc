@@ -20,7 +20,7 @@
 #include "proto/wire/frame.h"
 
 namespace scorecast::launcher {
-namespace {
+namespace client_test {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -189,5 +189,5 @@ TEST(RetryingCall, TheTimeBoundsAllAttemptsTogether) {
                TimedOut);
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace scorecast::launcher

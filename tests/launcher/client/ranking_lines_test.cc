@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace ranking_lines_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -38,5 +38,5 @@ TEST(RankingLines, FitTheTerminal) {
   EXPECT_THAT(RankingLines({{1, "abc"}}, 5), ElementsAre(start + "…"));
 }
 
-}  // namespace
+}  // namespace ranking_lines_test
 }  // namespace scorecast::launcher

@@ -21,7 +21,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::launcher {
-namespace {
+namespace server_location_test {
 
 using boost::asio::ip::tcp;
 using ::testing::HasSubstr;
@@ -104,5 +104,5 @@ TEST_F(ServerLocationTest, ACallFollowsTheFile) {
   service.join();
 }
 
-}  // namespace
+}  // namespace server_location_test
 }  // namespace scorecast::launcher

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace job_directory_test {
 
 TEST(SupervisorDirectory, IsPrivateAndRemovedWithWhatIsInIt) {
   std::filesystem::path job;
@@ -57,5 +57,5 @@ TEST(SupervisorDirectory, OfAKilledSupervisorIsRemovedByTheNextOne) {
   EXPECT_FALSE(std::filesystem::exists(job.parent_path()));
 }
 
-}  // namespace
+}  // namespace job_directory_test
 }  // namespace scorecast::launcher

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace restart_policy_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -69,5 +69,5 @@ TEST_F(RestartPolicyTest, WithoutRestartsTheFirstFaultIsTheLast) {
   EXPECT_EQ(policy.Failed(now_ + seconds(1000)), std::nullopt);
 }
 
-}  // namespace
+}  // namespace restart_policy_test
 }  // namespace scorecast::launcher

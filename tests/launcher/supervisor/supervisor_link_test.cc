@@ -21,7 +21,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::launcher {
-namespace {
+namespace supervisor_link_test {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
@@ -132,5 +132,5 @@ TEST(SupervisorLinkConnect, SaysThatTheSupervisorCannotBeReached) {
   unsetenv(kSupervisorVariable);
 }
 
-}  // namespace
+}  // namespace supervisor_link_test
 }  // namespace scorecast::launcher

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 namespace scorecast::launcher {
-namespace {
+namespace supervisor_test {
 
 int ExitCodeOfAFailedStart() {
   return Supervisor({"sh", "-c", "exit 7"}, RestartLimits(), {}).Run();
@@ -33,5 +33,5 @@ TEST(Supervisor, LeavesChildrenAloneThatItHadBefore) {
   waitpid(child, nullptr, 0);
 }
 
-}  // namespace
+}  // namespace supervisor_test
 }  // namespace scorecast::launcher

@@ -15,7 +15,7 @@
 #include "coordinator/transports/connection/listening_socket.h"
 
 namespace scorecast::launcher {
-namespace {
+namespace systemd_sockets_test {
 
 using Sockets = std::map<std::string, Descriptor>;
 
@@ -86,5 +86,5 @@ TEST_F(SystemdSockets, OfAnotherProcessAreLeftAlone) {
   EXPECT_EQ(std::getenv("LISTEN_FDS"), nullptr);
 }
 
-}  // namespace
+}  // namespace systemd_sockets_test
 }  // namespace scorecast::launcher

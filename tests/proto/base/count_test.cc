@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::proto {
-namespace {
+namespace count_test {
 
 TEST(Count, TheNounAgreesWithTheNumber) {
   EXPECT_EQ(Count(0, "rank"), "0 ranks");
@@ -17,5 +17,5 @@ TEST(Count, TheNounAgreesWithTheNumber) {
   EXPECT_EQ(Count(std::numeric_limits<std::uint64_t>::max(), "byte"), "18446744073709551615 bytes");
 }
 
-}  // namespace
+}  // namespace count_test
 }  // namespace scorecast::proto

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::proto {
-namespace {
+namespace expected_test {
 
 Expected<int> Half(int number) {
   if (number % 2 != 0) {
@@ -65,5 +65,5 @@ TEST(ExpectedDeathTest, TheMissingSideIsABrokenInvariant) {
   EXPECT_DEATH(static_cast<void>(Half(8).error()), "broken invariant.*not there");
 }
 
-}  // namespace
+}  // namespace expected_test
 }  // namespace scorecast::proto

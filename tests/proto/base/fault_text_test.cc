@@ -10,7 +10,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::proto {
-namespace {
+namespace fault_text_test {
 
 template <typename Function>
 std::string TextOfFault(const Function& function) {
@@ -29,5 +29,5 @@ TEST(FaultText, IsNotTheStandardLibrarys) {
   EXPECT_EQ(TextOfFault([] { throw StartupError("--port is wrong"); }), "--port is wrong");
 }
 
-}  // namespace
+}  // namespace fault_text_test
 }  // namespace scorecast::proto

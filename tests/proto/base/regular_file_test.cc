@@ -15,7 +15,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::proto {
-namespace {
+namespace regular_file_test {
 
 class RegularFileTest : public ::testing::Test {
  protected:
@@ -85,5 +85,5 @@ TEST_F(RegularFileTest, IsNamedIfItIsMissing) {
   EXPECT_FALSE(FileExists(Path("nothing") / "file"));
 }
 
-}  // namespace
+}  // namespace regular_file_test
 }  // namespace scorecast::proto

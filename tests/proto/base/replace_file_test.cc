@@ -18,7 +18,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::proto {
-namespace {
+namespace replace_file_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -162,5 +162,5 @@ TEST_F(ReplaceFileTest, ProcessesThatReplaceItTogetherOrAreKilledLeaveOneContent
   EXPECT_THAT(Names(), UnorderedElementsAre("file"));
 }
 
-}  // namespace
+}  // namespace replace_file_test
 }  // namespace scorecast::proto

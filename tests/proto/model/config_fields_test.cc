@@ -8,7 +8,7 @@
 #include "tests/proto/model/config_json.h"
 
 namespace scorecast::proto {
-namespace {
+namespace config_fields_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -94,5 +94,5 @@ TEST(ConfigFieldsTest, MessagesStayOneShortLineWhateverTheFileSays) {
   EXPECT_NO_THROW(ParseModelConfig(text + ",\"unknown\":" + deep + "}", "x"));
 }
 
-}  // namespace
+}  // namespace config_fields_test
 }  // namespace scorecast::proto

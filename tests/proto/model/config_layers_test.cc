@@ -10,7 +10,7 @@
 #include "tests/proto/model/config_json.h"
 
 namespace scorecast::proto {
-namespace {
+namespace config_layers_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -134,5 +134,5 @@ TEST(LayersTest, LayerTypesThatAreNotSupportedAreNamed) {
               HasSubstr("use_sliding_window is \"no\""));
 }
 
-}  // namespace
+}  // namespace config_layers_test
 }  // namespace scorecast::proto

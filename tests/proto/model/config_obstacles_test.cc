@@ -10,7 +10,7 @@
 #include "tests/proto/model/config_json.h"
 
 namespace scorecast::proto {
-namespace {
+namespace config_obstacles_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -142,5 +142,5 @@ TEST(ObstaclesTest, QuantisedCheckpointsAreNamedWithTheirMethod) {
               HasSubstr("quant_method unknown"));
 }
 
-}  // namespace
+}  // namespace config_obstacles_test
 }  // namespace scorecast::proto

@@ -11,7 +11,7 @@
 #include "tests/proto/model/config_json.h"
 
 namespace scorecast::proto {
-namespace {
+namespace config_rope_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -237,5 +237,5 @@ TEST(RopeConfigTest, OtherFamiliesHaveOneTable) {
   }
 }
 
-}  // namespace
+}  // namespace config_rope_test
 }  // namespace scorecast::proto

@@ -13,7 +13,7 @@
 #include "tests/reference/golden_families.h"
 
 namespace scorecast::proto {
-namespace {
+namespace golden_configs_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -215,5 +215,5 @@ TEST(GoldenConfigTest, ReadsOddConfigurations) {
   }
 }
 
-}  // namespace
+}  // namespace golden_configs_test
 }  // namespace scorecast::proto

@@ -18,7 +18,7 @@
 #include "tests/proto/model/config_json.h"
 
 namespace scorecast::proto {
-namespace {
+namespace model_config_test {
 
 using ::testing::AllOf;
 using ::testing::Each;
@@ -314,5 +314,5 @@ TEST(ModelConfigTest, EosIdsOfTheGenerationConfigAreAdded) {
   std::filesystem::remove_all(dir);
 }
 
-}  // namespace
+}  // namespace model_config_test
 }  // namespace scorecast::proto

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::proto {
-namespace {
+namespace one_line_test {
 
 TEST(OneLineTest, KeepsOrdinaryText) { EXPECT_EQ(OneLine("models/日本語"), "models/日本語"); }
 
@@ -24,5 +24,5 @@ TEST(OneLineTest, Quotes) {
   EXPECT_EQ(Quoted("abcdef", 4), "\"abcd…\"");
 }
 
-}  // namespace
+}  // namespace one_line_test
 }  // namespace scorecast::proto

@@ -8,7 +8,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::proto {
-namespace {
+namespace partition_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -125,5 +125,5 @@ TEST(PartitionTest, MoreRanksThanHeadsAreRefusedWithBothNumbers) {
   }
 }
 
-}  // namespace
+}  // namespace partition_test
 }  // namespace scorecast::proto

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::proto {
-namespace {
+namespace forward_plan_test {
 
 TEST(TokenBucket, IsTheSmallestThatHoldsTheRows) {
   EXPECT_EQ(TokenBucket(0), 32U);
@@ -111,5 +111,5 @@ TEST(PlanSegment, CountsWhatIsComputed) {
   EXPECT_EQ(segment.computed(), 6);
 }
 
-}  // namespace
+}  // namespace forward_plan_test
 }  // namespace scorecast::proto

@@ -12,7 +12,7 @@
 #include "proto/plan/philox.h"
 
 namespace scorecast::proto {
-namespace {
+namespace gumbel_test {
 
 using Block = std::array<std::uint32_t, 4>;
 
@@ -113,5 +113,5 @@ TEST(GumbelNoise, SeedStepAndIdEachChangeIt) {
   }
 }
 
-}  // namespace
+}  // namespace gumbel_test
 }  // namespace scorecast::proto

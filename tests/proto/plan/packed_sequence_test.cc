@@ -13,7 +13,7 @@
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::proto {
-namespace {
+namespace packed_sequence_test {
 
 using testing::ElementsAre;
 
@@ -87,5 +87,5 @@ TEST(PackedSequence, PositionLimitFollowsTheLongestItemNotTheLastOne) {
   EXPECT_EQ(at_the_end.PositionLimit(), std::int64_t{INT32_MAX} + 2);
 }
 
-}  // namespace
+}  // namespace packed_sequence_test
 }  // namespace scorecast::proto

@@ -14,7 +14,7 @@
 #include "proto/base/check.h"
 
 namespace scorecast::proto {
-namespace {
+namespace plan_codec_test {
 
 template <typename MakeOne>
 auto RandomList(std::mt19937_64& random, std::size_t limit, MakeOne make_one) {
@@ -157,5 +157,5 @@ TEST(PlanCodecDeathTest, ATruncatedPlanEndsTheProcess) {
   EXPECT_DEATH(DecodePlan(cut), "broken invariant");
 }
 
-}  // namespace
+}  // namespace plan_codec_test
 }  // namespace scorecast::proto

@@ -13,7 +13,7 @@
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
-namespace {
+namespace key_spans_test {
 
 using proto::PlanSegment;
 using proto::SegmentKind;
@@ -223,5 +223,5 @@ TEST_F(KeySpansTest, WindowsMoveNoSpan) {
   ExpectSpan(spans[0], 0, 0, 16);
 }
 
-}  // namespace
+}  // namespace key_spans_test
 }  // namespace scorecast::shard

@@ -17,7 +17,7 @@
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
-namespace {
+namespace kv_store_test {
 
 using testing::ElementType;
 using testing::RandomFloats;
@@ -258,5 +258,5 @@ TEST(KvStoreDeath, CopiesThatAreNotOfGranulesOfAPageAreABrokenInvariant) {
   }
 }
 
-}  // namespace
+}  // namespace kv_store_test
 }  // namespace scorecast::shard

@@ -9,7 +9,7 @@
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
-namespace {
+namespace row_map_test {
 
 using proto::SegmentKind;
 using testing::RandomInt;
@@ -169,5 +169,5 @@ TEST(RowMapDeath, RowsWithoutTokensAreABrokenInvariant) {
   EXPECT_DEATH(map.Assign(plan), "one token");
 }
 
-}  // namespace
+}  // namespace row_map_test
 }  // namespace scorecast::shard

@@ -15,7 +15,7 @@
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
-namespace {
+namespace segment_attention_test {
 
 using proto::SegmentKind;
 using testing::RandomInt;
@@ -251,5 +251,5 @@ std::vector<Heads> AllHeads() {
 INSTANTIATE_TEST_SUITE_P(Heads, SegmentAttentionTest, ::testing::ValuesIn(AllHeads()),
                          ::testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace segment_attention_test
 }  // namespace scorecast::shard

@@ -11,7 +11,7 @@
 #include "tests/shard/attention/attention_passes.h"
 
 namespace scorecast::shard {
-namespace {
+namespace span_company_test {
 
 using proto::SegmentKind;
 using testing::RandomInt;
@@ -136,5 +136,5 @@ INSTANTIATE_TEST_SUITE_P(Heads, SpanCompany,
                                            Heads{8, 1, 80, {true}}, Heads{4, 4, 24, {false}}),
                          ::testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace span_company_test
 }  // namespace scorecast::shard

@@ -20,7 +20,7 @@
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
-namespace {
+namespace row_exchange_test {
 
 using Transport = RowExchange::Transport;
 
@@ -430,5 +430,5 @@ TEST(RowExchangeWindow, IsNotMadeWithoutTheSpace) {
   Round(exchange, 0, exchange.Even(5), kTebibyte, bytes);
 }
 
-}  // namespace
+}  // namespace row_exchange_test
 }  // namespace scorecast::shard

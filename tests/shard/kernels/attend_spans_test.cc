@@ -15,7 +15,7 @@
 #include "tests/shard/softmax_oracle.h"
 
 namespace scorecast::shard {
-namespace {
+namespace attend_spans_test {
 
 class AttendSpans : public AttendTile {
  protected:
@@ -151,5 +151,5 @@ TEST_P(AttendSpans, FoldKeepsNonFiniteScores) {
 INSTANTIATE_TEST_SUITE_P(All, AttendSpans, ::testing::ValuesIn(Kinds()),
                          ::testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace attend_spans_test
 }  // namespace scorecast::shard

@@ -19,7 +19,7 @@
 #include "tests/shard/softmax_oracle.h"
 
 namespace scorecast::shard {
-namespace {
+namespace attend_tile_test {
 
 using testing::RandomFloats;
 using testing::RandomInt;
@@ -383,5 +383,5 @@ TEST_P(AttendTile, LargeScores) {
 INSTANTIATE_TEST_SUITE_P(All, AttendTile, ::testing::ValuesIn(Kinds()),
                          ::testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace attend_tile_test
 }  // namespace scorecast::shard

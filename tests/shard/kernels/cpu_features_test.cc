@@ -11,7 +11,7 @@
 #include "tests/shard/kernels/made_up_cpus.h"
 
 namespace scorecast::shard {
-namespace {
+namespace cpu_features_test {
 
 using enum CpuFeature;
 
@@ -75,5 +75,5 @@ TEST(KernelSets, HaveNamesAndKernelsOfTheirOwn) {
   }
 }
 
-}  // namespace
+}  // namespace cpu_features_test
 }  // namespace scorecast::shard

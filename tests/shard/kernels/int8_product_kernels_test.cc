@@ -13,7 +13,7 @@
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
-namespace {
+namespace int8_product_kernels_test {
 
 using testing::RandomInt;
 
@@ -168,5 +168,5 @@ TEST_P(Int8ProductTest, SumsOfTheLargestNumbersFit) {
 INSTANTIATE_TEST_SUITE_P(Kernels, Int8ProductTest, ::testing::ValuesIn(UsableKernelSets()),
                          KernelSetName);
 
-}  // namespace
+}  // namespace int8_product_kernels_test
 }  // namespace scorecast::shard

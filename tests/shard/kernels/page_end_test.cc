@@ -16,7 +16,7 @@
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
-namespace {
+namespace page_end_test {
 
 using testing::RandomFloats;
 
@@ -112,5 +112,5 @@ TEST_P(PageEnd, IsTheEndOfQueriesKeysAndValues) {
 
 INSTANTIATE_TEST_SUITE_P(All, PageEnd, ::testing::ValuesIn(UsableKernelSets()), KernelSetName);
 
-}  // namespace
+}  // namespace page_end_test
 }  // namespace scorecast::shard

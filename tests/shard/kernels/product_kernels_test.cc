@@ -24,7 +24,7 @@
 #include "tests/shard/rounding.h"
 
 namespace scorecast::shard {
-namespace {
+namespace product_kernels_test {
 
 using testing::Gamma;
 using testing::RandomFloats;
@@ -315,5 +315,5 @@ TEST_P(ProductKernelsTest, WhatIsNotFiniteStaysInItsRowAndColumn) {
 INSTANTIATE_TEST_SUITE_P(All, ProductKernelsTest, ::testing::ValuesIn(UsableKernelSets()),
                          KernelSetName);
 
-}  // namespace
+}  // namespace product_kernels_test
 }  // namespace scorecast::shard

@@ -18,7 +18,7 @@
 #include "tests/shard/rounding.h"
 
 namespace scorecast::shard {
-namespace {
+namespace rounding_kernels_test {
 
 using testing::Gamma;
 using testing::RandomFloats;
@@ -280,5 +280,5 @@ TEST_P(RoundingKernels, QuantizedComesBack) {
 INSTANTIATE_TEST_SUITE_P(All, RoundingKernels, ::testing::ValuesIn(UsableKernelSets()),
                          KernelSetName);
 
-}  // namespace
+}  // namespace rounding_kernels_test
 }  // namespace scorecast::shard

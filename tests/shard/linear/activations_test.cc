@@ -17,7 +17,7 @@
 #include "tests/shard/rounding.h"
 
 namespace scorecast::shard {
-namespace {
+namespace activations_test {
 
 using testing::DenseRows;
 using testing::RandomFloats;
@@ -124,5 +124,5 @@ TEST(QuantizeChunk, IsTheRotatedRowsRounded) {
   EXPECT_EQ(chunk.scales[4], 0) << "a row of zeros";
 }
 
-}  // namespace
+}  // namespace activations_test
 }  // namespace scorecast::shard

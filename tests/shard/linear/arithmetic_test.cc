@@ -19,7 +19,7 @@
 #include "tests/shard/linear/print_precision.h"
 
 namespace scorecast::shard {
-namespace {
+namespace arithmetic_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -252,5 +252,5 @@ TEST(LimitOneDnnDeath, TakesInstructionsAway) {
   EXPECT_EXIT(ends_without_bf16(kCascadeLake), ::testing::ExitedWithCode(0), "");
 }
 
-}  // namespace
+}  // namespace arithmetic_test
 }  // namespace scorecast::shard

@@ -24,7 +24,7 @@
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
-namespace {
+namespace int8_panel_weight_test {
 
 using testing::RandomFloats;
 using testing::RandomInt;
@@ -134,5 +134,5 @@ TEST_P(Int8PanelWeightTest, AWeightTooDeepForItsSumsIsAStartupFault) {
 INSTANTIATE_TEST_SUITE_P(Kernels, Int8PanelWeightTest, ::testing::ValuesIn(UsableKernelSets()),
                          KernelSetName);
 
-}  // namespace
+}  // namespace int8_panel_weight_test
 }  // namespace scorecast::shard

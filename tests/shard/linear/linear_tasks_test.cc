@@ -16,7 +16,7 @@
 #include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
-namespace {
+namespace linear_tasks_test {
 
 using proto::Range;
 using Widths = std::vector<std::int64_t>;
@@ -179,5 +179,5 @@ TEST(LinearTasks, OfManyRowsAreAsLargeAsTheyMayBe) {
   EXPECT_EQ(Largest(parts), kMostTileRows * 256);
 }
 
-}  // namespace
+}  // namespace linear_tasks_test
 }  // namespace scorecast::shard

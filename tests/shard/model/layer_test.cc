@@ -35,7 +35,7 @@
 #include "tests/shard/linear/print_precision.h"
 
 namespace scorecast::shard {
-namespace {
+namespace layer_test {
 
 using nlohmann::json;
 using proto::ModelConfig;
@@ -488,5 +488,5 @@ TEST(CheckTensors, AcceptsTensorsThatFollowFromOthers) {
   EXPECT_THAT(Fault(model), AllOf(HasSubstr("lm_head.weight"), HasSubstr("shape")));
 }
 
-}  // namespace
+}  // namespace layer_test
 }  // namespace scorecast::shard

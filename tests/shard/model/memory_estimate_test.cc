@@ -21,7 +21,7 @@
 #include "tests/reference/golden_families.h"
 
 namespace scorecast::shard {
-namespace {
+namespace memory_estimate_test {
 
 class MemoryEstimateTest : public ::testing::TestWithParam<std::string_view> {
  protected:
@@ -240,5 +240,5 @@ INSTANTIATE_TEST_SUITE_P(Families, MemoryEstimateTest,
 INSTANTIATE_TEST_SUITE_P(Classifiers, MemoryEstimateTest,
                          ::testing::ValuesIn(reference::kGoldenClassifiers), TestName);
 
-}  // namespace
+}  // namespace memory_estimate_test
 }  // namespace scorecast::shard

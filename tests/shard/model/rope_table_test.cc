@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::shard {
-namespace {
+namespace rope_table_test {
 
 /// transformers' default RoPE, step by step, each result the nearest float32:
 ///   inv_freq = 1.0 / (base ** (torch.arange(0, dim, 2).float() / dim))
@@ -138,5 +138,5 @@ TEST(RopeTable, BytesAreThoseOfTheGrownTable) {
   EXPECT_EQ(RopeTable::Bytes(16, 1025), 2048 * 16 * 4);
 }
 
-}  // namespace
+}  // namespace rope_table_test
 }  // namespace scorecast::shard

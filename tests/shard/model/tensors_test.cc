@@ -17,7 +17,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::shard {
-namespace {
+namespace tensors_test {
 
 using nlohmann::json;
 using proto::ModelConfig;
@@ -120,5 +120,5 @@ TEST_F(ClassifierTensors, OthersAreRefused) {
   ExpectRefused("score.weight");
 }
 
-}  // namespace
+}  // namespace tensors_test
 }  // namespace scorecast::shard

@@ -24,7 +24,7 @@
 #include "tests/shard/linear/dense_rows.h"
 
 namespace scorecast::shard {
-namespace {
+namespace weight_slices_test {
 
 using proto::Range;
 
@@ -174,5 +174,5 @@ TEST_F(WeightSlicesTest, ACheckpointThatDoesNotFit) {
   EXPECT_THROW(WeightSlices(checkpoint, config_, partition), proto::StartupError);
 }
 
-}  // namespace
+}  // namespace weight_slices_test
 }  // namespace scorecast::shard

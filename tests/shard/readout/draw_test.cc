@@ -18,7 +18,7 @@
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
-namespace {
+namespace draw_test {
 
 using proto::Draw;
 using proto::TokenId;
@@ -107,5 +107,5 @@ TEST(IsDrawnBefore, TheLargerSumThenTheSmallerId) {
   }
 }
 
-}  // namespace
+}  // namespace draw_test
 }  // namespace scorecast::shard

@@ -27,7 +27,7 @@
 #include "tests/shard/rounding.h"
 
 namespace scorecast::shard {
-namespace {
+namespace lm_head_test {
 
 using proto::ForwardPlan;
 using proto::Range;
@@ -414,5 +414,5 @@ std::vector<Size> Sizes() {
 INSTANTIATE_TEST_SUITE_P(All, LmHeadTest, ::testing::ValuesIn(Sizes()),
                          ::testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace lm_head_test
 }  // namespace scorecast::shard

@@ -20,7 +20,7 @@
 #include "tests/shard/readout/random_reads.h"
 
 namespace scorecast::shard {
-namespace {
+namespace partial_logits_test {
 
 using proto::ForwardPlan;
 using proto::Range;
@@ -236,5 +236,5 @@ TEST(IsBetter, IsAStrictWeakOrder) {
   }
 }
 
-}  // namespace
+}  // namespace partial_logits_test
 }  // namespace scorecast::shard

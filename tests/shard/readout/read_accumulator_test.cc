@@ -20,7 +20,7 @@
 #include "tests/shard/rounding.h"
 
 namespace scorecast::shard {
-namespace {
+namespace read_accumulator_test {
 
 using proto::Range;
 using proto::TokenId;
@@ -217,5 +217,5 @@ TEST(LabelColumns, AreSortedByColumn) {
   EXPECT_TRUE(std::ranges::is_sorted(columns, {}, &LabelColumn::column));
 }
 
-}  // namespace
+}  // namespace read_accumulator_test
 }  // namespace scorecast::shard

@@ -16,7 +16,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::shard {
-namespace {
+namespace aligned_buffer_test {
 
 TEST(AlignedBuffer, IsZeroedAndAligned) {
   AlignedBuffer<float> buffer(1001);
@@ -92,5 +92,5 @@ TEST(AlignedBuffer, SizeThatOverflowsIsAStartupFault) {
                proto::StartupError);
 }
 
-}  // namespace
+}  // namespace aligned_buffer_test
 }  // namespace scorecast::shard

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::shard {
-namespace {
+namespace progress_test {
 
 using proto::RankOperation;
 
@@ -37,5 +37,5 @@ TEST(Progress, CountsTheWorkOfARank) {
   EXPECT_EQ(progress.step(), 3U);
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace scorecast::shard

@@ -17,7 +17,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::shard {
-namespace {
+namespace thread_pool_test {
 
 class ThreadPoolTest : public ::testing::TestWithParam<int> {};
 
@@ -237,5 +237,5 @@ TEST(ThreadPool, MoreThreadsThanTheSystemGivesIsAStartupFault) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
 }
 
-}  // namespace
+}  // namespace thread_pool_test
 }  // namespace scorecast::shard

@@ -12,7 +12,7 @@
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::shard {
-namespace {
+namespace touch_pages_test {
 
 using testing::CountPages;
 
@@ -89,5 +89,5 @@ TEST_F(TouchPagesToReadTest, BringsEveryPageIntoMemory) {
   EXPECT_EQ(CountPages(buffer.span()).resident, 300U);
 }
 
-}  // namespace
+}  // namespace touch_pages_test
 }  // namespace scorecast::shard

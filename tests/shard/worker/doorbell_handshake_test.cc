@@ -18,7 +18,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::testing {
-namespace {
+namespace doorbell_handshake_test {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -226,5 +226,5 @@ TEST_F(DoorbellHandshake, ReportsThatRankZeroWasNotFound) {
   }
 }
 
-}  // namespace
+}  // namespace doorbell_handshake_test
 }  // namespace scorecast::testing

@@ -12,7 +12,7 @@
 #include "shard/worker/pass_times.h"
 
 namespace scorecast::testing {
-namespace {
+namespace watchdog_test {
 
 using proto::RankState;
 using shard::RankReport;
@@ -395,5 +395,5 @@ TEST(PassTimes, FollowFromPassesBefore) {
   EXPECT_NEAR(times.Expected(64), 3, 1e-3);
 }
 
-}  // namespace
+}  // namespace watchdog_test
 }  // namespace scorecast::testing

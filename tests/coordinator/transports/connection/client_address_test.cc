@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::coordinator {
-namespace {
+namespace client_address_test {
 
 std::string Counted(const char* address) {
   return CountedAddress(boost::asio::ip::make_address(address)).to_string();
@@ -28,5 +28,5 @@ TEST(UnmappedAddress, IsTheIpv4AddressInAnIpv6Address) {
   EXPECT_EQ(unmapped("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2:3:4:5:6");
 }
 
-}  // namespace
+}  // namespace client_address_test
 }  // namespace scorecast::coordinator

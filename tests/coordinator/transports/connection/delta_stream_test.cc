@@ -14,7 +14,7 @@
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace delta_stream_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -149,5 +149,5 @@ TEST_F(DeltaStreamTest, NothingIsFormedForAClientThatLeft) {
   EXPECT_THAT(replies_, IsEmpty());
 }
 
-}  // namespace
+}  // namespace delta_stream_test
 }  // namespace scorecast::coordinator

@@ -12,7 +12,7 @@
 #include "tests/e2e/eventually.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace fair_pool_test {
 
 using ::testing::ElementsAre;
 
@@ -134,5 +134,5 @@ TEST(FairPool, DropsWorkAfterItsEnd) {
   EXPECT_THAT(order.names(), ElementsAre("1a"));
 }
 
-}  // namespace
+}  // namespace fair_pool_test
 }  // namespace scorecast::coordinator

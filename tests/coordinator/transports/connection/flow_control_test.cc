@@ -22,7 +22,7 @@
 #include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace flow_control_test {
 
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
@@ -554,5 +554,5 @@ TEST_F(SlowFlowControl, ARequestArrivesAtItsFirstByte) {
   EXPECT_LE(requests_[0].pending->arrived(), first_byte);
 }
 
-}  // namespace
+}  // namespace flow_control_test
 }  // namespace scorecast::coordinator

@@ -12,7 +12,7 @@
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace listening_socket_test {
 
 using boost::asio::ip::tcp;
 using boost::system::error_code;
@@ -121,5 +121,5 @@ TEST_F(ListeningSocket, ConnectionsThatLingerDoNotKeepTheNextServerFromTheAddres
   close(server);
 }
 
-}  // namespace
+}  // namespace listening_socket_test
 }  // namespace scorecast::coordinator

@@ -12,7 +12,7 @@
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace http_access_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -237,5 +237,5 @@ TEST(HttpAccess, ErrorsAreInTheDialectOfTheEndpoint) {
   EXPECT_FALSE(server.Call("POST /v1/score " + evil).Json().contains("error_type"));
 }
 
-}  // namespace
+}  // namespace http_access_test
 }  // namespace scorecast::coordinator

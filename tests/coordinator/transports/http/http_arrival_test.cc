@@ -12,7 +12,7 @@
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace http_arrival_test {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
@@ -210,5 +210,5 @@ TEST(HttpArrival, ALongResponseCountsAsItIsInJson) {
   EXPECT_GT(static_cast<std::int64_t>(reply.body.size()), message_bytes);
 }
 
-}  // namespace
+}  // namespace http_arrival_test
 }  // namespace scorecast::coordinator

@@ -11,7 +11,7 @@
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace http_body_test {
 
 constexpr std::int64_t kMaxRequestBytes = 100'000;
 
@@ -179,5 +179,5 @@ TEST(HttpBody, BeyondTheBytesOfAllClientsIsRefused) {
   })) << "the bytes are free again";
 }
 
-}  // namespace
+}  // namespace http_body_test
 }  // namespace scorecast::coordinator

@@ -7,7 +7,7 @@
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace http_cors_test {
 
 const std::string kOrigin = "Origin: https://a.example\r\n";
 const std::string kPreflight =
@@ -48,5 +48,5 @@ TEST(HttpCors, DoesNotLetOthersRead) {
   EXPECT_EQ(server.Call(ScorePost(1, kOrigin)).Field("Access-Control-Allow-Origin"), "");
 }
 
-}  // namespace
+}  // namespace http_cors_test
 }  // namespace scorecast::coordinator

@@ -15,7 +15,7 @@
 #include "coordinator/transports/http/routes.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace http_parts_test {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -315,5 +315,5 @@ TEST(Routes, FindEndpointsAndResourcesAndSayWhatThereIs) {
   EXPECT_THAT(routes.NotFound("/v1").message, HasSubstr("GET /health"));
 }
 
-}  // namespace
+}  // namespace http_parts_test
 }  // namespace scorecast::coordinator

@@ -13,7 +13,7 @@
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace http_shutdown_test {
 
 TEST(HttpShutdown, EveryAcceptedRequestHasAReplyThatEndsItsConnection) {
   FakeHttpServer server;
@@ -78,5 +78,5 @@ TEST(HttpShutdown, DoesNotWaitForAClientThatDoesNotRead) {
   EXPECT_EQ(server.server().status().connections, 0U);
 }
 
-}  // namespace
+}  // namespace http_shutdown_test
 }  // namespace scorecast::coordinator

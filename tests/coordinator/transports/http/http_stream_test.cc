@@ -9,7 +9,7 @@
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace http_stream_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -131,5 +131,5 @@ TEST(HttpStream, WithoutStreamOnlyTheResponseComes) {
   EXPECT_EQ(reply.Json()["outputs"][0]["token_ids"].size(), 5U);
 }
 
-}  // namespace
+}  // namespace http_stream_test
 }  // namespace scorecast::coordinator

@@ -9,7 +9,7 @@
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace http_test {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
@@ -221,5 +221,5 @@ TEST(Http, WhatFollowsTheLastRequestIsDropped) {
   EXPECT_TRUE(client.IsClosed());
 }
 
-}  // namespace
+}  // namespace http_test
 }  // namespace scorecast::coordinator

@@ -8,7 +8,7 @@
 #include "tests/coordinator/transports/http/compressed.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace inflate_test {
 
 constexpr std::int64_t kMaxBytes = 1'000'000;
 
@@ -69,5 +69,5 @@ TEST_F(Inflation, RefusesWhatIsNotCompressed) {
   EXPECT_EQ(Of(broken), "bad_content_encoding") << "the checksum";
 }
 
-}  // namespace
+}  // namespace inflate_test
 }  // namespace scorecast::coordinator

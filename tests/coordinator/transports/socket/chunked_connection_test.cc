@@ -9,7 +9,7 @@
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunked_connection_test {
 
 /// A request for labels after documents. Its content follows from its number.
 v1::Request ChunkedRequestNumber(std::uint64_t number) {
@@ -82,5 +82,5 @@ TEST(ChunkedConnection, DropsTheRequestsOfAClientThatLeaves) {
   ExpectRequestsOfALeavingClientDropped(ChunkedRequestNumber, fault);
 }
 
-}  // namespace
+}  // namespace chunked_connection_test
 }  // namespace scorecast::coordinator

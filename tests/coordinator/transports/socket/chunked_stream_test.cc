@@ -13,7 +13,7 @@
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace chunked_stream_test {
 
 using Ids = std::vector<TokenId>;
 
@@ -113,5 +113,5 @@ TEST(ChunkedStream, AFaultDuringAStreamIsTheLastReply) {
   EXPECT_EQ(response.error().reason(), "not_finite");
 }
 
-}  // namespace
+}  // namespace chunked_stream_test
 }  // namespace scorecast::coordinator

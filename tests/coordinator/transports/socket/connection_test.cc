@@ -21,7 +21,7 @@
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace connection_test {
 
 using launcher::Client;
 
@@ -343,5 +343,5 @@ TEST(Connection, AResponseThatIsTooLargeByItselfIsRefused) {
   EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score());
 }
 
-}  // namespace
+}  // namespace connection_test
 }  // namespace scorecast::coordinator

@@ -17,7 +17,7 @@
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace long_work_test {
 
 using launcher::Client;
 
@@ -137,5 +137,5 @@ TEST(LongWork, ARequestThatThrowsEndsNothingElse) {
   }
 }
 
-}  // namespace
+}  // namespace long_work_test
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace message_values_test {
 
 /// The number of values that are counted in a message of requests.
 std::int64_t Values(const std::string& bytes) {
@@ -106,5 +106,5 @@ TEST(MessageValues, AFrameWithTooManyIsRefusedBeforeItIsParsed) {
   ExpectError(client->Call(request), 5, 400, "label_lists_mismatch");
 }
 
-}  // namespace
+}  // namespace message_values_test
 }  // namespace scorecast::coordinator

@@ -24,7 +24,7 @@
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace request_server_test {
 
 using launcher::Client;
 using ::testing::ElementsAre;
@@ -299,5 +299,5 @@ TEST(RequestServer, ItsDestructorDoesNotWaitForAPass) {
   fake.scheduler.WaitIdle();
 }
 
-}  // namespace
+}  // namespace request_server_test
 }  // namespace scorecast::coordinator

@@ -14,7 +14,7 @@
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace socket_stress_test {
 
 using launcher::Client;
 
@@ -122,5 +122,5 @@ TEST(SocketStress, AShutdownAtAnyMomentLosesNoReply) {
   }
 }
 
-}  // namespace
+}  // namespace socket_stress_test
 }  // namespace scorecast::coordinator

@@ -19,7 +19,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace input_file_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -306,5 +306,5 @@ TEST(InputFile, FilesOnDisk) {
             "cannot read " + directory.path().string() + ": Is a directory");
 }
 
-}  // namespace
+}  // namespace input_file_test
 }  // namespace scorecast::coordinator

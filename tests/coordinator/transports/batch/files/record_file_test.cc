@@ -24,7 +24,7 @@
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
-namespace {
+namespace record_file_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -272,5 +272,5 @@ TEST(RecordFile, WhatCannotBeOpenedIsAStartUpFault) {
   }
 }
 
-}  // namespace
+}  // namespace record_file_test
 }  // namespace scorecast::coordinator
