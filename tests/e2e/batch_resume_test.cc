@@ -7,12 +7,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <ostream>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -201,6 +203,19 @@ void Disturb(Process& run, std::size_t ranks, std::mt19937& random) {
   }
 }
 
+/// Waits until the run's output has grown by a random part of what is missing of `whole` bytes, or
+/// until the run ends.
+void AwaitWork(const Process& run, const Job& job, std::uintmax_t whole, std::mt19937& random) {
+  const auto size = [&] {
+    std::error_code none;
+    const std::uintmax_t bytes = std::filesystem::file_size(job.output, none);
+    return none ? 0 : bytes;
+  };
+  const std::uintmax_t begin = size();
+  const std::uintmax_t least = begin + 1 + random() % (whole - std::min(begin, whole) + 1);
+  Eventually([&] { return size() >= least || !IsRunning(run.pid()); });
+}
+
 struct Shape {
   std::string output;
   int ranks = 0;
@@ -220,6 +235,7 @@ TEST_P(BatchKills, TheFinalFileIsThatOfAnUndisturbedRun) {
   ASSERT_EQ(whole.exit_code, kSomeFailed) << whole.err;
   const std::vector<std::string> expected = undisturbed.StableRecords();
   ASSERT_EQ(expected.size(), std::size_t{kLines});
+  const std::uintmax_t whole_size = std::filesystem::file_size(undisturbed.output);
 
   std::mt19937 random(static_cast<unsigned>(shape.output.size() * 31 + shape.ranks));
   int kills = 0;
@@ -234,7 +250,12 @@ TEST_P(BatchKills, TheFinalFileIsThatOfAnUndisturbedRun) {
     for (bool is_done = false; !is_done;) {
       Process process(job.CommandLine());
       if (kills < Kills()) {
-        std::this_thread::sleep_for(milliseconds(random() % 2500));
+        // Some are disturbed while they start. The first is not, so that the next goes on.
+        if (kills > 0 && random() % 3 == 0) {
+          std::this_thread::sleep_for(milliseconds(random() % 500));
+        } else {
+          AwaitWork(process, job, whole_size, random);
+        }
         Disturb(process, static_cast<std::size_t>(shape.ranks), random);
       }
       const ProcessResult result = process.Wait();
@@ -321,6 +342,7 @@ TEST(BatchRuns, AnOutputHasOneWriter) {
   const Job job(4000, "out.jsonl", 0);
   Process first(job.CommandLine());
   AwaitRecords(job);
+  kill(first.pid(), SIGSTOP);  // So that it does not end before the second has begun.
   const ProcessResult second = testing::Run(job.CommandLine());
   EXPECT_EQ(second.exit_code, 1);
   EXPECT_THAT(second.err, HasSubstr("is being written by process " + std::to_string(first.pid())));

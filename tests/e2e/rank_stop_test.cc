@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -57,6 +59,17 @@ class BusyService {
 
   Service& service() { return service_; }
   pid_t rank(std::size_t rank) const { return service_.Ranks().at(rank); }
+
+  /// Has as much to compute until `stop`, or until the service ends.
+  void StayBusy(const std::stop_token& stop) {
+    try {
+      for (std::uint64_t i = 0; !stop.stop_requested(); ++i) {
+        client_->Receive();
+        client_->Send(HeavyRequest(i));
+      }
+    } catch (const std::runtime_error&) {  // The connection has ended.
+    }
+  }
 
  private:
   Service service_;
@@ -146,6 +159,8 @@ TEST(SlowRank, IsNamed) {
       usleep(10'000);
     }
   });
+  // However fast the machine is, the work does not end before the rank is named.
+  const std::jthread work([&busy](const std::stop_token& stop) { busy.StayBusy(stop); });
   EXPECT_NE(busy.service().process().ErrorLineWith("warning " + NameOf(1) +
                                                    " is slow: its computing thread gets "),
             "");

@@ -2,7 +2,6 @@
 // to its own requests, and none delays the others.
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <iostream>
 #include <map>
@@ -152,17 +151,12 @@ TEST(ServeClients, TenThousandIdleClientsChangeNothing) {
     return ResourcesOf(root).descriptors == before.descriptors + kIdle;
   })) << "not all connections were accepted";
 
-  const auto begin = std::chrono::steady_clock::now();
   const auto newcomer = service.Connect();
   for (const auto& asking : {client.get(), newcomer.get()}) {
     for (std::uint64_t i = 0; i < kAskedAtOnce; ++i) {
       EXPECT_EQ(ScoresOf(asking->Call(NumberedRequest(i))), expected[i]);
     }
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  std::cout << 2 * kAskedAtOnce << " requests, one after the other, took " << took.count()
-            << " s\n";
-  EXPECT_LT(took.count(), 20);
 
   idle.CloseAll();
   EXPECT_TRUE(Eventually([&] {

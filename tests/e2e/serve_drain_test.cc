@@ -75,6 +75,12 @@ const std::vector<std::string> kShortPasses = {"--max-batch-tokens",
                                                "--max-wait-ms",
                                                "0"};
 
+std::vector<std::string> ShortPassesAnd(const std::vector<std::string>& more) {
+  std::vector<std::string> flags = kShortPasses;
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
 void ExpectStopped(const ProcessResult& result) {
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -82,7 +88,7 @@ void ExpectStopped(const ProcessResult& result) {
 }
 
 TEST(ServeDrain, RefusesNewRequestsWithA503AndNewConnections) {
-  Service service(NumberedCommand(0, kShortPasses));
+  Service service(NumberedCommand(0, ShortPassesAnd({"--drain-seconds", "3600"})));
   const auto asked_before = service.Connect();
   const auto asks_meanwhile = service.Connect();
   asks_meanwhile->Call(NumberedRequest(1));
@@ -114,53 +120,37 @@ TEST(ServeDrain, RefusesNewRequestsWithA503AndNewConnections) {
   ExpectStopped(service.process().Wait());
 }
 
-/// Sends a loaded service the same signal twice. False if it then takes as long or computes as much
-/// as after a single signal, when the drain goes on computing queued requests for ten seconds.
-bool SecondSignalEndsTheDrainEarly(int signal) {
-  Service service(NumberedCommand(0, kShortPasses));
-  const auto client = service.Connect();
-  SendMany(*client);
-  client->Receive();
-  kill(service.process().pid(), signal);
-  EXPECT_NE(service.process().ErrorLineWith("draining"), "");
-  const auto begin = steady_clock::now();
-  kill(service.process().pid(), signal);
-  const Counts counts = ReceiveToTheEnd(*client);
-  const std::chrono::duration<double> took = steady_clock::now() - begin;
-  EXPECT_EQ(1 + counts.scored + counts.refused, kMany) << "every request gets a reply";
+/// Receives to the end of a service that has SendMany's requests, of which one has a reply.
+/// It ends before it has computed them all.
+void ExpectEndsEarly(Service& service, Client& client) {
+  const Counts counts = ReceiveToTheEnd(client);
   ExpectStopped(service.process().Wait());
-  std::cout << 1 + counts.scored << " scored, " << counts.refused << " refused, " << took.count()
-            << " s\n";
-  return counts.refused > 0 && took.count() < 4.5;
-}
-
-// The bound is generous, because a busy machine may stall for seconds.
-TEST(ServeDrain, EndsInTimeWithLongWorkInFlight) {
-  std::vector<std::string> flags = kShortPasses;
-  flags.insert(flags.end(), {"--drain-seconds", "0"});
-  Service service(NumberedCommand(0, flags));
-  const auto client = service.Connect();
-  SendMany(*client);
-  client->Receive();
-  const auto begin = steady_clock::now();
-  kill(service.process().pid(), SIGUSR1);
-  const Counts counts = ReceiveToTheEnd(*client);
-  ExpectStopped(service.process().Wait());
-  const std::chrono::duration<double> took = steady_clock::now() - begin;
-  std::cout << 1 + counts.scored << " scored, " << counts.refused << " refused, " << took.count()
-            << " s\n";
+  std::cout << 1 + counts.scored << " scored, " << counts.refused << " refused\n";
   EXPECT_EQ(1 + counts.scored + counts.refused, kMany) << "every request gets a reply";
   EXPECT_GT(counts.refused, 0U);
-  EXPECT_LT(took.count(), 20);
+}
+
+TEST(ServeDrain, EndsInTimeWithLongWorkInFlight) {
+  Service service(NumberedCommand(0, ShortPassesAnd({"--drain-seconds", "0"})));
+  const auto client = service.Connect();
+  SendMany(*client);
+  client->Receive();
+  kill(service.process().pid(), SIGUSR1);
+  ExpectEndsEarly(service, *client);
 }
 
 class ServeDrainSignal : public ::testing::TestWithParam<int> {};
 
-// Three tries, because a busy machine may stall for seconds.
+// After a single signal, all requests would be computed.
 TEST_P(ServeDrainSignal, SentTwiceEndsTheDrainEarly) {
-  EXPECT_TRUE(SecondSignalEndsTheDrainEarly(GetParam()) ||
-              SecondSignalEndsTheDrainEarly(GetParam()) ||
-              SecondSignalEndsTheDrainEarly(GetParam()));
+  Service service(NumberedCommand(0, ShortPassesAnd({"--drain-seconds", "3600"})));
+  const auto client = service.Connect();
+  SendMany(*client);
+  client->Receive();
+  kill(service.process().pid(), GetParam());
+  EXPECT_NE(service.process().ErrorLineWith("draining"), "");
+  kill(service.process().pid(), GetParam());
+  ExpectEndsEarly(service, *client);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ServeDrainSignal, ::testing::Values(SIGTERM, SIGINT, SIGUSR1));

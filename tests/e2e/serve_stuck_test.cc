@@ -1,11 +1,10 @@
 // A rank that is stopped: deadlines pass all the same, and a drain ends in time with a reply to
 // every request.
 
-#include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <iostream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,6 @@
 namespace scorecast::testing {
 namespace serve_stuck_test {
 
-using std::chrono::steady_clock;
-
 TEST(ServeStuck, RepliesDoNotWaitForAStoppedRank) {
   Service service(NumberedCommand(2, {"--drain-seconds", "1"}));
   const auto client = service.Connect();
@@ -29,22 +26,28 @@ TEST(ServeStuck, RepliesDoNotWaitForAStoppedRank) {
   ASSERT_EQ(ranks.size(), 2U);
   kill(ranks[1], SIGSTOP);
 
-  // The first is in the pass that is stuck, the others are queued.
-  for (std::uint64_t number = 2; number < 5; ++number) {
+  // The first is in the pass that is stuck, the others are queued. They have time enough to be
+  // admitted, even if the first pass above was slow.
+  constexpr std::uint64_t kHurried = 3;
+  for (std::uint64_t number = 1; number <= kHurried; ++number) {
     v1::Request hurried = NumberedRequest(number);
-    hurried.mutable_score()->set_timeout_ms(50);
-    const v1::Response late = client->Call(hurried);
-    EXPECT_EQ(late.request_id(), number);
-    EXPECT_EQ(late.error().code(), 504) << late.error().message();
-    EXPECT_EQ(late.error().reason(), "deadline_passed");
+    hurried.mutable_score()->set_timeout_ms(1000);
+    client->Send(hurried);
   }
+  std::set<std::uint64_t> late;
+  for (std::uint64_t i = 0; i < kHurried; ++i) {
+    const v1::Response response = client->Receive();
+    late.insert(response.request_id());
+    EXPECT_EQ(response.error().code(), 504) << response.error().message();
+    EXPECT_EQ(response.error().reason(), "deadline_passed");
+  }
+  EXPECT_EQ(late.size(), kHurried);
 
   constexpr std::uint64_t kOutstanding = 10;
   for (std::uint64_t number = 0; number < kOutstanding; ++number) {
     client->Send(NumberedRequest(number));
   }
   ASSERT_TRUE(Eventually([&] { return HasReadAll(*client); }));
-  const auto begin = steady_clock::now();
   kill(service.process().pid(), SIGUSR1);
   std::map<std::uint64_t, int> replies;
   try {
@@ -58,12 +61,9 @@ TEST(ServeStuck, RepliesDoNotWaitForAStoppedRank) {
   }
   EXPECT_EQ(replies.size(), kOutstanding);
   const ProcessResult result = service.process().Wait();
-  const std::chrono::duration<double> took = steady_clock::now() - begin;
-  std::cout << "ended after " << took.count() << " s\n";
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.exit_code, 72) << result.err;
   EXPECT_THAT(result.err, ::testing::HasSubstr("the last pass does not end: leaving it"));
-  EXPECT_LT(took.count(), 20) << "1 s of drain, 3 s for the pass, and a busy machine";
   for (const pid_t rank : ranks) {
     EXPECT_TRUE(Eventually([&] { return !IsRunning(rank); })) << rank;
   }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "coordinator/resources/info.h"
 #include "coordinator/resources/models.h"
@@ -65,8 +66,9 @@ TEST_F(Resources, InfoIsTeis) {
 
 TEST(TokenizerInfo, IsTheConfigurationWithTheChatTemplate) {
   const std::filesystem::path directory =
-      std::filesystem::path(testing::TempDir()) / "tokenizer_info";
-  std::filesystem::create_directories(directory);
+      std::filesystem::path(testing::TempDir()) /
+      ("scorecast-tokenizer-info-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(directory);
   EXPECT_EQ(TokenizerInfoResource(directory).get().status, 404);
   std::ofstream(directory / "tokenizer_config.json")
       << R"({"tokenizer_class":"Qwen2Tokenizer","model_max_length":131072})";

@@ -163,7 +163,8 @@ TEST(BatchInterrupt, MayComeAtAnyMoment) {
     options.begin = begin;
     Bench bench(text, options);
     auto run = std::async(std::launch::async, [&] { return bench.Run(); });
-    std::this_thread::sleep_for(std::chrono::microseconds(100 * (runs % 30)));
+    // Later rounds have more time, so that the runs get to the end on a busy machine too.
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * (runs % 30) * (1 + runs / 30)));
     bench.batch->Interrupt();
     const BatchSummary summary = run.get();
     code = summary.ExitCode();

@@ -42,7 +42,6 @@ TEST(HttpArrival, TheHeaderHasATimeLimit) {
 TEST(HttpArrival, ATrickleOfBytesDoesNotExtendTheTime) {
   const FakeHttpServer server({}, ShortHeaders());
   HttpClient client = server.Connect();
-  const auto begin = Clock::now();
   client.Send("GET / HTTP/1.1\r\n");
   std::atomic<bool> has_reply = false;
   std::thread trickle([&] {
@@ -58,25 +57,27 @@ TEST(HttpArrival, ATrickleOfBytesDoesNotExtendTheTime) {
   EXPECT_EQ(client.Receive().status, 408);
   has_reply = true;
   trickle.join();
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(HttpArrival, TheBodyHasMoreTimeThanTheHeader) {
-  SocketOptions options;
-  options.read_timeout = 3 * kShort;
-  const FakeHttpServer server(options, ShortHeaders());
-  const std::string post = ScorePost(1);
-  {
-    HttpClient client = server.Connect();
-    client.Send(post.substr(0, post.size() - 1));
-    std::this_thread::sleep_for(2 * kShort);
-    EXPECT_EQ(client.Call(post.substr(post.size() - 1)).status, 200);
-  }
+  const FakeHttpServer server({}, ShortHeaders());
   HttpClient client = server.Connect();
+  const std::string post = ScorePost(1);
+  client.Send(post.substr(0, post.size() - 1));
+  std::this_thread::sleep_for(kShort + milliseconds(200));
+  EXPECT_EQ(client.Call(post.substr(post.size() - 1)).status, 200);
+}
+
+TEST(HttpArrival, TheRequestHasATimeLimit) {
+  SocketOptions options;
+  options.read_timeout = kShort;
+  const FakeHttpServer server(options);
+  HttpClient client = server.Connect();
+  const std::string post = ScorePost(1);
   client.Send(post.substr(0, post.size() - 1));
   const HttpReply reply = client.Receive();
   EXPECT_EQ(reply.status, 408);
-  EXPECT_THAT(reply.body, HasSubstr("The request did not arrive within 3000 ms"));
+  EXPECT_THAT(reply.body, HasSubstr("The request did not arrive within 1000 ms"));
 }
 
 TEST(HttpArrival, AnIdleConnectionIsClosedWithoutAReply) {
