@@ -53,6 +53,10 @@ coordinator::RunOptions RunOptionsOf(const BatchFlags& flags, const Engine& engi
           .max_line_bytes = flags.engine.max_request_bytes,
           .restart = flags.restart,
           .seed = flags.seed,
+          .model_name = flags.engine.served_model_name.empty()
+                            ? std::nullopt
+                            : std::optional(flags.engine.served_model_name),
+          .default_model_name = engine.server_options().model_name,
           .share = flags.share,
           .settings = RunSettingsOf(flags.engine, engine),
           .build = SCORECAST_VERSION ", build id " + BuildId()};
@@ -127,8 +131,9 @@ BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
 int RunRankZero(const BatchFlags& flags, Engine& engine, RunFiles& files) {
   shard::QueuedCluster cluster(engine.runner(), engine.limits());
   coordinator::Scheduler scheduler(cluster, {.cached_pages = engine.cached_pages()});
-  coordinator::RequestService service(engine.config(), engine.tokenizer(), engine.server_options(),
-                                      scheduler);
+  coordinator::ServerOptions options = engine.server_options();
+  options.model_name = files.model_name();
+  coordinator::RequestService service(engine.config(), engine.tokenizer(), options, scheduler);
   BatchSummary summary;
   std::exception_ptr fault;
   std::thread requests([&] {
@@ -174,8 +179,17 @@ int RunBatchCommand(const BatchFlags& flags) {
     LeaveSignalsToRankZero();
   }
   std::optional<RunFiles> files;
-  Engine engine(flags.engine,
-                [&](const Engine& self) { files.emplace(RunOptionsOf(flags, self)); });
+  Engine engine(flags.engine, [&](Engine& self) {
+    files.emplace(RunOptionsOf(flags, self));
+    if (files->no_resumption_reason().empty()) {
+      self.RequireChecksums();
+    }
+  });
+  engine.StartupPhase([&] {
+    if (engine.is_root()) {
+      files->SetWeights(WeightSettingsOf(engine));
+    }
+  });
   if (!engine.is_root()) {
     engine.runner().Follow();
     return kExitOk;

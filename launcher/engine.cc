@@ -72,7 +72,7 @@ void LogReranker(const coordinator::ServerOptions& options) {
 
 }  // namespace
 
-Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root)
+Engine::Engine(const EngineFlags& flags, const std::function<void(Engine&)>& prepare_root)
     : group_(proto::Communicator::World()), server_options_(flags.server) {
   AgreeOnBuild(group_);
   AgreeOnFlags(group_, flags);
@@ -114,6 +114,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   options.threads = flags.threads > 0 ? flags.threads : share.threads;
   LogCpuWarnings(group_, resources, share, options.threads, flags.threads);
   options.limits = plan;
+  options.has_checksums = group_.Min(has_checksums_ || !is_root() ? 1 : 0) == 1;
   if (is_root()) {
     options.progress = LogProgress();
   }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "coordinator/text/tokenizer.h"
 #include "launcher/engine_flags.h"
@@ -22,7 +23,13 @@ class Engine {
   /// `prepare_root` runs on rank 0 before any weight is read; a command opens its files there. Its
   /// argument is this engine, which has everything but a runner. An exception from it fails the
   /// start-up of all ranks.
-  Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root);
+  Engine(const EngineFlags& flags, const std::function<void(Engine&)>& prepare_root);
+
+  /// Lets all ranks compute the checksums of the weights' files while they load these. Called by
+  /// `prepare_root` only.
+  void RequireChecksums() { has_checksums_ = true; }
+  /// Of all files of weights. Empty without RequireChecksums.
+  const std::vector<shard::FileChecksum>& checksums() const { return rank_->checksums(); }
 
   /// Runs a further phase of start-up. Called on every rank.
   void StartupPhase(const std::function<void()>& phase) { proto::StartupPhase(group_, phase); }
@@ -52,6 +59,7 @@ class Engine {
   proto::Communicator group_;
   proto::ModelConfig config_;
   EngineLimits limits_;
+  bool has_checksums_ = false;
   std::string dtype_;
   std::string kernels_;
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;

@@ -32,7 +32,8 @@ bool IsModelText(const std::filesystem::path& path) {
   return std::ranges::find(kKinds, path.extension().string()) != kKinds.end();
 }
 
-/// Tells the model from others by its configuration, its tokenizer, and samples of its weights.
+/// Tells the model from others by its configuration, its tokenizer, and samples of its weights:
+/// most other models are refused before they are loaded.
 std::string ModelFingerprint(const std::filesystem::path& model) {
   std::vector<std::filesystem::path> texts;
   std::error_code fault;
@@ -81,7 +82,6 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
   const coordinator::ChunkOptions& chunks = options.chunks;
   return {
       {"the model's fingerprint", ModelFingerprint(flags.model)},
-      {"--served-model-name", options.model_name},
       {"--dtype", engine.dtype()},
       {"--kernel", engine.kernels()},
       {"the number of ranks", std::to_string(engine.group().size())},
@@ -110,6 +110,14 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
                                                                                : "shared"},
       {"--max-chunk-len", std::to_string(chunks.max_chunk_len)},
   };
+}
+
+coordinator::RunSettings WeightSettingsOf(const Engine& engine) {
+  coordinator::RunSettings settings;
+  for (const shard::FileChecksum& file : engine.checksums()) {
+    settings.emplace_back("the CRC-32C of " + file.name, fmt::format("{:08x}", file.crc32c));
+  }
+  return settings;
 }
 
 }  // namespace scorecast::launcher

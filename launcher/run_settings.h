@@ -11,4 +11,7 @@ namespace scorecast::launcher {
 /// without a runner. Throws StartupError if the model's files cannot be read.
 coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& engine);
 
+/// The checksums of the weights, which `engine` has computed while it loaded these.
+coordinator::RunSettings WeightSettingsOf(const Engine& engine);
+
 }  // namespace scorecast::launcher

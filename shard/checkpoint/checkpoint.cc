@@ -192,6 +192,14 @@ std::vector<Checkpoint::FileDigest> Checkpoint::Digests() const {
   return digests;
 }
 
+std::vector<const WeightFile*> Checkpoint::Files() const {
+  std::vector<const WeightFile*> files;
+  for (const OpenedFile& opened : files_) {
+    files.push_back(opened.file.get());
+  }
+  return files;
+}
+
 void Checkpoint::CheckUnchanged() const {
   for (const OpenedFile& opened : files_) {
     opened.file->CheckUnchanged();

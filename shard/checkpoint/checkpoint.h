@@ -53,6 +53,9 @@ class Checkpoint {
   };
   std::vector<FileDigest> Digests() const;
 
+  /// The files, in the order of their digests. Valid while the checkpoint lives.
+  std::vector<const WeightFile*> Files() const;
+
   /// Throws FileChanged if one of the files was changed after it was opened.
   void CheckUnchanged() const;
 

@@ -1,12 +1,19 @@
 #include "shard/worker/rank_engine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "proto/base/check.h"
 #include "proto/model/partition.h"
 #include "proto/mpi/agreement.h"
+#include "shard/checkpoint/checksum_share.h"
+#include "shard/checkpoint/crc32c.h"
 #include "shard/checkpoint/read_ahead.h"
 #include "shard/model/tensors.h"
 #include "shard/model/weight_slices.h"
@@ -29,15 +36,19 @@ AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, CpuFeatures
 
 namespace {
 
-/// Refuses ranks whose files of weights differ. Their paths may differ.
-void AgreeOnFiles(const proto::Communicator& group, const Checkpoint& checkpoint) {
+/// Refuses ranks whose files of weights differ. Their paths may differ. Returns the files' names.
+std::vector<std::string> AgreeOnFiles(const proto::Communicator& group,
+                                      const Checkpoint& checkpoint) {
   std::vector<proto::Fingerprint> files;
+  std::vector<std::string> names;
   proto::StartupPhase(group, [&] {
     for (const Checkpoint::FileDigest& file : checkpoint.Digests()) {
       files.push_back({file.name, file.digest, file.path + " differs from rank 0's"});
+      names.push_back(file.name);
     }
   });
   proto::AgreeOn(group, files);
+  return names;
 }
 
 /// Bytes that this process has let the system read from disks and file servers.
@@ -60,6 +71,31 @@ std::int64_t Sum(const proto::Communicator& group, std::int64_t mine) {
   return sum;
 }
 
+/// The checksums of the files, from what every rank has hashed.
+std::vector<FileChecksum> Checksums(const proto::Communicator& group,
+                                    const std::vector<std::string>& names,
+                                    const std::vector<const WeightFile*>& files,
+                                    const ChecksumShare& share) {
+  std::string mine;
+  for (const std::uint32_t remainder : share.remainders()) {
+    mine += std::to_string(remainder) + " ";
+  }
+  std::vector<std::uint32_t> sums(files.size(), 0);
+  for (const std::string& text : group.AllGather(mine)) {
+    std::istringstream remainders(text);
+    std::uint32_t remainder = 0;
+    for (std::uint32_t& sum : sums) {
+      proto::Check(static_cast<bool>(remainders >> remainder), "every rank has the same files");
+      sum ^= remainder;
+    }
+  }
+  std::vector<FileChecksum> checksums;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    checksums.push_back({names[i], Crc32cOfRemainder(sums[i], files[i]->size())});
+  }
+  return checksums;
+}
+
 }  // namespace
 
 RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& model_dir,
@@ -67,7 +103,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     : agreed_(options.arithmetic) {
   proto::StartupPhase(
       group, [&] { checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::Open(model_dir)); });
-  AgreeOnFiles(group, *checkpoint_);
+  const std::vector<std::string> names = AgreeOnFiles(group, *checkpoint_);
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
   exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
       group, config, agreed_.products.layers, options.limits, options.transport));
@@ -78,12 +114,30 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   const auto begin = std::chrono::steady_clock::now();
   const std::int64_t storage_bytes = StorageBytes();
   std::int64_t read_bytes = 0;
+  const std::vector<const WeightFile*> files = checkpoint_->Files();
+  std::optional<ChecksumShare> share;
   proto::StartupPhase(group, [&] {
     CheckTensors(*checkpoint_, config);
-    ReadAhead read_ahead(WeightSlices(*checkpoint_, config,
-                                      proto::MakePartition(config, group.rank(), group.size())));
+    const auto slices_of = [&](int rank) {
+      return WeightSlices(*checkpoint_, config, proto::MakePartition(config, rank, group.size()));
+    };
+    std::vector<std::vector<FilePart>> steps = slices_of(group.rank());
+    if (options.has_checksums) {
+      share.emplace(files, BlocksToHash(files, slices_of, group.rank(), group.size()));
+      for (std::size_t step = 0; step < steps.size(); ++step) {
+        std::ranges::copy(share->steps()[step], std::back_inserter(steps[step]));
+      }
+    }
+    ReadAhead read_ahead(std::move(steps));
     read_bytes = read_ahead.bytes();
+    // Between the steps, when the system still has the bytes and the threads have nothing to do.
+    const auto hash = [&](std::int64_t step) {
+      if (share) {
+        share->HashStep(step, *pool_);
+      }
+    };
     const Transformer::Progress progress = [&](std::int64_t done, std::int64_t layers) {
+      hash(done - 1);
       read_ahead.Reach(done);
       options.progress(done, layers);
     };
@@ -91,8 +145,12 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_->threads());
     transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
                                                  kernels, *pool_, options.limits, progress);
+    hash(config.num_hidden_layers());
     checkpoint_->CheckUnchanged();
   });
+  if (share) {
+    checksums_ = Checksums(group, names, files, *share);
+  }
   load_figures_ = {
       .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
       .read_bytes = Sum(group, read_bytes),

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
@@ -41,6 +42,13 @@ struct RankEngineOptions {
   RowExchange::Transport transport = RowExchange::Transport::kFastest;
   Transformer::Progress progress = [](std::int64_t, std::int64_t) {};
   WatchOptions watch;
+  bool has_checksums = false;  ///< See RankEngine::checksums. The same on every rank.
+};
+
+/// The CRC-32C of all bytes of a file of weights.
+struct FileChecksum {
+  std::string name;  ///< In the model's directory.
+  std::uint32_t crc32c = 0;
 };
 
 /// What reading the weights took. Bytes are those of all ranks together; ranks that read the same
@@ -66,6 +74,8 @@ class RankEngine {
   PlanRunner& runner() { return *runner_; }
 
   const LoadFigures& load_figures() const { return load_figures_; }
+  /// Of every file, on every rank. Empty without RankEngineOptions::has_checksums.
+  const std::vector<FileChecksum>& checksums() const { return checksums_; }
   /// For the log: the precision, libraries and kernels, and how the ranks exchange sums.
   std::string Description() const;
   const Arithmetic& arithmetic() const { return *arithmetic_; }
@@ -73,6 +83,7 @@ class RankEngine {
  private:
   AgreedArithmetic agreed_;
   LoadFigures load_figures_;
+  std::vector<FileChecksum> checksums_;
   Progress progress_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<RankWatch> watch_;

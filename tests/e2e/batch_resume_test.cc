@@ -97,7 +97,7 @@ struct Job {
     std::vector<std::string> arguments = {
         "batch",
         "--model",
-        DemoModelDirectory(),
+        model,
         "--rerank-template",
         DemoModelDirectory().parent_path() / "rerank_template.txt",
         "--input",
@@ -149,6 +149,7 @@ struct Job {
   const std::filesystem::path dir = NewDirectory();
   const std::filesystem::path output;
   const int ranks;
+  std::filesystem::path model = DemoModelDirectory();
 };
 
 /// Sends SIGUSR1 to rank 0, or to mpirun, which sends it to all ranks. It waits for the ranks to
@@ -374,6 +375,35 @@ TEST(BatchRuns, OtherSettingsAreRefusedAndThreadsAreFree) {
                 .exit_code,
             kSomeFailed);
   EXPECT_EQ(ReadFile(job.output), before);
+}
+
+TEST(BatchRuns, EditedWeightsAreRefusedAndAnotherPathIsFree) {
+  Job job(20, "out.jsonl", 0);
+  job.model = job.dir / "first";
+  std::filesystem::copy(DemoModelDirectory(), job.model);
+  const std::filesystem::path file = job.model / "model.safetensors";
+  const std::string input = ReadFile(job.dir / "in.jsonl");
+  WriteFile(job.dir / "in.jsonl", input.substr(0, input.find('\n', input.size() / 2) + 1));
+  EXPECT_EQ(testing::Run(job.CommandLine()).exit_code, kSomeFailed);
+  const std::string written = ReadFile(job.output);
+  WriteFile(job.dir / "in.jsonl", input);
+  // The largest tensor begins near the start of the file: this is none of its samples.
+  const std::string weights = ReadFile(file);
+  std::string edited = weights;
+  edited[edited.size() / 7] ^= 1;
+  WriteFile(file, edited);
+  const ProcessResult refused = testing::Run(job.CommandLine());
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("cannot go on: the CRC-32C of model.safetensors was "));
+  EXPECT_EQ(ReadFile(job.output), written);
+  WriteFile(file, weights);
+  std::filesystem::rename(job.model, job.dir / "second");
+  job.model = job.dir / "second";
+  const ProcessResult rest = testing::Run(job.CommandLine());
+  EXPECT_EQ(rest.exit_code, kSomeFailed) << rest.err;
+  EXPECT_TRUE(ReadFile(job.output).starts_with(written));
+  EXPECT_THAT(ReadFile(job.output), Not(HasSubstr("\"second\"")))
+      << "the run keeps its model's name";
 }
 
 TEST(BatchRuns, SharesTogetherAreTheWhole) {

@@ -4,16 +4,22 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "proto/plan/gumbel.h"
+#include "shard/checkpoint/crc32c.h"
 #include "shard/linear/onednn_backend.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
+#include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
 namespace engine_agreement_test {
@@ -42,6 +48,32 @@ TEST(AgreeOnArithmetic, IntersectsTheFeatures) {
       group, of_ranks[group.rank() % 2] & shard::DetectCpuFeatures(), shard::Precision::kFloat32);
   const shard::CpuFeatures all = group.size() == 1 ? of_ranks[0] : shard::CpuFeatures{kAvx2};
   EXPECT_EQ(agreed.features, all & shard::DetectCpuFeatures()) << shard::Names(agreed.features);
+}
+
+// Several files of several blocks, and tensors that every rank reads, that one reads, or that none
+// reads while it loads.
+TEST(EngineChecksums, AreThoseOfTheWholeFilesHoweverManyRanksRead) {
+  for (const bool is_tied : {true, false}) {
+    const reference::TempDirectory dir;  // Each rank has its own, with the same weights.
+    reference::RandomCheckpoint checkpoint;
+    checkpoint.config = reference::TinyConfig("qwen3");
+    checkpoint.config.vocab_size = 12'000;
+    checkpoint.config.tie_word_embeddings = is_tied;
+    checkpoint.shards = 3;
+    reference::WriteRandomCheckpoint(dir.path(), checkpoint);
+    const Engine engine(dir.path(), {.max_rows = 64, .has_checksums = true});
+    ASSERT_EQ(engine.checksums().size(), 3U);
+    for (const shard::FileChecksum& found : engine.checksums()) {
+      std::ifstream file(dir.path() / found.name, std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>()};
+      EXPECT_EQ(found.crc32c,
+                shard::Crc32cOfRemainder(shard::CrcRemainder(0, std::as_bytes(std::span(bytes))),
+                                         static_cast<std::int64_t>(bytes.size())))
+          << found.name;
+    }
+  }
+  EXPECT_TRUE(Engine(kModel, {.max_rows = 64}).checksums().empty()) << "nobody asked for them";
 }
 
 class EngineAgreement : public ::testing::Test {

@@ -53,6 +53,7 @@ Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config
   made.threads = options.threads;
   made.limits = limits_;
   made.transport = options.transport;
+  made.has_checksums = options.has_checksums;
   rank_ = std::make_unique<shard::RankEngine>(group_, model_dir, config_, made);
 }
 

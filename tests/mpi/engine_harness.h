@@ -40,6 +40,7 @@ class Engine {
     shard::Precision precision = shard::Precision::kFloat32;
     shard::RowExchange::Transport transport = shard::RowExchange::Transport::kFastest;
     std::int64_t max_logit_bytes = proto::kMaxLogitBytes;
+    bool has_checksums = false;
   };
 
   explicit Engine(const std::filesystem::path& model_dir) : Engine(model_dir, Options()) {}
@@ -58,6 +59,7 @@ class Engine {
   shard::PlanRunner& runner() { return rank_->runner(); }
   /// The engine's description, as in the log.
   std::string Description() const { return rank_->Description(); }
+  const std::vector<shard::FileChecksum>& checksums() const { return rank_->checksums(); }
 
   /// Returns one RowLogits for each read of the plan; empty on ranks other than 0.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);

@@ -1,10 +1,13 @@
 #include "coordinator/transports/batch/kept_records.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -53,6 +56,27 @@ class FileTail : public ByteSource {
   const int fd_;
   std::int64_t offset_;
 };
+
+/// Adds the bytes [begin, end) of a file, as far as it has them.
+void AddBytes(const std::filesystem::path& path, std::int64_t begin, std::int64_t end,
+              proto::Digest& digest) {
+  constexpr std::int64_t kBufferBytes = std::int64_t{256} << 10;
+  FileTail tail(path, begin);
+  std::vector<char> buffer(kBufferBytes);
+  while (begin < end) {
+    const auto read = tail.Read(
+        std::span(buffer).first(static_cast<std::size_t>(std::min(end - begin, kBufferBytes))));
+    if (!read) {
+      throw proto::StartupError("cannot read " + proto::OneLine(path.string(), kLongestPath) +
+                                ": " + read.error());
+    }
+    if (*read == 0) {
+      return;
+    }
+    digest.Add(std::as_bytes(std::span(buffer).first(*read)));
+    begin += static_cast<std::int64_t>(*read);
+  }
+}
 
 /// Finds out what kind of record a text is, without building its values: a record may be long.
 class RecordScanner : public nlohmann::json_sax<nlohmann::json> {
@@ -139,9 +163,17 @@ KeptRecords FindKeptRecords(const std::filesystem::path& output, const RunState&
                               " that were written to it: give --restart to begin anew");
   }
   KeptRecords kept{.output_bytes = state.output_bytes,
+                   .output_digest = {},
                    .succeeded = state.written.succeeded,
                    .refused = state.written.refused,
                    .error_records = state.written.error_records};
+  AddBytes(output, 0, state.output_bytes, kept.output_digest);
+  if (kept.output_digest.value() != state.output_digest) {
+    throw proto::StartupError(name + " has changed in its first " +
+                              std::to_string(state.output_bytes) +
+                              " bytes, which were written to it: put back what the run wrote, or "
+                              "give --restart to begin anew");
+  }
   if (size == state.output_bytes) {
     return kept;
   }
@@ -178,6 +210,7 @@ KeptRecords FindKeptRecords(const std::filesystem::path& output, const RunState&
     throw proto::StartupError(name + " has records that the run in " + name +
                               ".state did not write: give --restart to begin anew");
   }
+  AddBytes(output, state.output_bytes, kept.output_bytes, kept.output_digest);
   return kept;
 }
 

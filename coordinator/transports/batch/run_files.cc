@@ -33,13 +33,19 @@ std::optional<RunState> ReadState(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) {
     return std::nullopt;
   }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text;
+  try {
+    std::ifstream file(path, std::ios::binary);
+    file.exceptions(std::ios::badbit | std::ios::failbit);
+    text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  } catch (const std::ios::failure&) {  // A directory can be opened, but not read.
+    throw StartupError("cannot read the state of the run, " + NameOf(path) +
+                       ": make it readable, or give --restart to begin anew");
+  }
   proto::Expected<RunState, std::string> state = RunState::FromText(text);
-  if (!file || !state) {
-    throw StartupError(NameOf(path) + " is not the state of a run" +
-                       (state ? "" : " (" + state.error() + ")") +
-                       ": give --restart to begin anew");
+  if (!state) {
+    throw StartupError("the state file " + NameOf(path) + " " + state.error() +
+                       ", or give --restart to begin anew, which drops what the output has");
   }
   return *std::move(state);
 }
@@ -51,6 +57,11 @@ std::int64_t TimeOf(const std::filesystem::path& path) {
   const auto time =
       fault ? std::chrono::system_clock::now() : std::chrono::file_clock::to_sys(changed);
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+StartupError CannotGoOn(const std::filesystem::path& output, const std::string& differences) {
+  return StartupError("the run in " + NameOf(output) + " cannot go on: " + differences +
+                      "; give --restart to begin anew");
 }
 
 /// Reads the input up to a point of the run that wrote the state.
@@ -150,20 +161,29 @@ void RunFiles::OpenInput(const RunOptions& options) {
 
 void RunFiles::BeginAnew(const RunOptions& options) {
   state_.seed = options.seed ? *options.seed : DrawSeed();
+  state_.model_name = options.model_name.value_or(options.default_model_name);
   // Not the time of the run, so that two runs of an input have the same records.
   state_.created = TimeOf(options.input);
 }
 
 void RunFiles::GoOn(const RunOptions& options, const RunState& state) {
   const std::string name = NameOf(options.output);
-  std::string differences = Differences(state.settings, state_.settings);
-  if (options.seed && *options.seed != state.seed) {
-    differences += (differences.empty() ? "" : ", ") + std::string("--seed was ") +
-                   std::to_string(state.seed) + " and is " + std::to_string(*options.seed);
+  RunSettings was = state.settings;
+  RunSettings is = state_.settings;
+  const auto add = [&](const char* flag, std::string before, std::string now) {
+    was.emplace_back(flag, std::move(before));
+    is.emplace_back(flag, std::move(now));
+  };
+  // If they are absent, the run keeps its own.
+  if (options.seed) {
+    add("--seed", std::to_string(state.seed), std::to_string(*options.seed));
   }
+  if (options.model_name) {
+    add("--served-model-name", state.model_name, *options.model_name);
+  }
+  const std::string differences = Differences(was, is);
   if (!differences.empty()) {
-    throw StartupError("the run in " + name + " cannot go on: " + differences +
-                       "; give --restart to begin anew");
+    throw CannotGoOn(options.output, differences);
   }
   const KeptRecords kept = FindKeptRecords(output_path_, state);
   CheckInput(*input_, options.input, state.written);
@@ -189,13 +209,25 @@ void RunFiles::GoOn(const RunOptions& options, const RunState& state) {
     CheckInput(*input_, options.input, state.next);
   }
   begin_bytes_ = kept.output_bytes;
+  begin_digest_ = kept.output_digest;
   other_build_ = state.build == state_.build ? "" : state.build;
   state_.seed = state.seed;
   state_.created = state.created;
+  weights_before_ = state.weights;
+  state_.model_name = state.model_name;
+}
+
+void RunFiles::SetWeights(RunSettings checksums) {
+  state_.weights = std::move(checksums);
+  if (const std::string differences =
+          weights_before_ ? Differences(*weights_before_, state_.weights) : "";
+      !differences.empty()) {
+    throw CannotGoOn(output_path_, differences);
+  }
 }
 
 void RunFiles::Begin() {
-  records_->BeginAt(begin_bytes_);
+  records_->BeginAt(begin_bytes_, begin_digest_);
   if (begin_.records() == 0) {
     // The old state no longer belongs to what the output has.
     std::error_code absent;
@@ -204,6 +236,7 @@ void RunFiles::Begin() {
   state_.written = begin_;
   state_.next = begin_;
   state_.output_bytes = begin_bytes_;
+  state_.output_digest = begin_digest_.value();
   WriteState();
 }
 
@@ -237,6 +270,7 @@ void RunFiles::FlushRecords() {
   }
   state_.written = state_.next;
   state_.output_bytes = records_->size();
+  state_.output_digest = records_->digest();
 }
 
 void RunFiles::Finish(const RunPoint& end) {
@@ -247,6 +281,7 @@ void RunFiles::Finish(const RunPoint& end) {
   state_.written = end;
   state_.next = end;
   state_.output_bytes = records_->size();
+  state_.output_digest = records_->digest();
   WriteState();
 }
 

@@ -15,6 +15,7 @@
 #include "coordinator/transports/batch/run_point.h"
 #include "coordinator/transports/batch/run_state.h"
 #include "coordinator/transports/batch/stoppable_input.h"
+#include "proto/base/digest.h"
 
 namespace scorecast::coordinator {
 
@@ -24,6 +25,8 @@ struct RunOptions {
   std::int64_t max_line_bytes = 0;    ///< See InputFile.
   bool restart = false;               ///< What the output has is dropped.
   std::optional<std::uint64_t> seed;  ///< Drawn, or that of the run that goes on, if it is absent.
+  std::optional<std::string> model_name;  ///< See RunFiles::model_name.
+  std::string default_model_name;         ///< If `model_name` is absent and the run does not go on.
   LineShare share;
   RunSettings settings;
   std::string build;  ///< See RunState::build.
@@ -44,6 +47,8 @@ class RunFiles : public BatchOutput {
   std::uint64_t seed() const { return state_.seed; }
   /// See BatchOptions::created: when the input was last changed before the run began.
   std::int64_t created() const { return state_.created; }
+  /// See ServerOptions::model_name. It does not change when the run goes on.
+  const std::string& model_name() const { return state_.model_name; }
   /// The input has been read up to here, and the output has the records up to here.
   const RunPoint& begin() const { return begin_; }
   /// Why the run could not go on later; empty if it could.
@@ -51,6 +56,9 @@ class RunFiles : public BatchOutput {
   /// The build by which the run began, if it was another one. Empty if it was this one.
   const std::string& other_build() const { return other_build_; }
 
+  /// What is known of the model only when it is loaded. To be called once, before Begin. Throws
+  /// StartupError if the run goes on and had other weights.
+  void SetWeights(RunSettings checksums);
   /// Cuts what does not belong to the run off the output. To be called once, before the first
   /// record. Throws std::runtime_error.
   void Begin();
@@ -86,8 +94,10 @@ class RunFiles : public BatchOutput {
   std::string no_resumption_reason_;
   std::string other_build_;
   RunState state_;
+  std::optional<RunSettings> weights_before_;  ///< Of the run that goes on.
   RunPoint begin_;
   std::int64_t begin_bytes_ = 0;  ///< Of the output at `begin_`.
+  proto::Digest begin_digest_;    ///< Of these bytes.
 };
 
 }  // namespace scorecast::coordinator

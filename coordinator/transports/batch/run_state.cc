@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <exception>
+#include <map>
 #include <stdexcept>
 #include <system_error>
 
@@ -17,7 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFormat = 1;
+/// Format 1 had no digest of the output and no checksums of the weights.
+constexpr int kFormat = 2;
 constexpr int kHex = 16;
 
 /// Readers of JSON may round numbers beyond 2^53, so digests and seeds are texts.
@@ -32,7 +33,7 @@ std::uint64_t FromHex(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value, kHex);
   if (error != std::errc() || rest != end) {
-    throw std::invalid_argument("no hexadecimal number: " + proto::Quoted(text));
+    throw std::invalid_argument("it has " + proto::Quoted(text) + " for a hexadecimal number");
   }
   return value;
 }
@@ -48,19 +49,56 @@ OrderedJson ToJson(const RunPoint& point) {
   return object;
 }
 
+OrderedJson ToJson(const RunSettings& settings) {
+  OrderedJson object = OrderedJson::object();
+  for (const auto& [name, value] : settings) {
+    object[name] = value;
+  }
+  return object;
+}
+
+const json& Field(const json& object, const char* name) {
+  const auto field = object.find(name);
+  if (field == object.end()) {
+    throw std::invalid_argument(std::string("it has no ") + name);
+  }
+  return *field;
+}
+
+template <typename Value>
+Value ValueOf(const json& object, const char* name) {
+  try {
+    return Field(object, name).get<Value>();
+  } catch (const json::exception&) {
+    throw std::invalid_argument(std::string("its ") + name + " has another type");
+  }
+}
+
+std::uint64_t Hex(const json& object, const char* name) {
+  return FromHex(ValueOf<std::string>(object, name));
+}
+
 std::int64_t Count(const json& object, const char* name) {
-  const auto count = object.at(name).get<std::int64_t>();
+  const auto count = ValueOf<std::int64_t>(object, name);
   if (count < 0) {
-    throw std::invalid_argument(std::string(name) + " is negative");
+    throw std::invalid_argument(std::string("its ") + name + " is negative");
   }
   return count;
+}
+
+RunSettings Settings(const json& object, const char* name) {
+  RunSettings settings;
+  for (const auto& [key, value] : ValueOf<std::map<std::string, std::string>>(object, name)) {
+    settings.emplace_back(key, value);
+  }
+  return settings;
 }
 
 RunPoint PointFrom(const json& object) {
   RunPoint point;
   point.lines = Count(object, "lines");
   point.input_bytes = Count(object, "input_bytes");
-  point.input_digest = FromHex(object.at("input_digest").get<std::string>());
+  point.input_digest = Hex(object, "input_digest");
   point.succeeded = Count(object, "succeeded");
   point.refused = Count(object, "refused");
   point.error_records = Count(object, "error_records");
@@ -85,11 +123,11 @@ std::string RunState::ToText() const {
   object["build"] = build;
   object["seed"] = ToHex(seed);
   object["created"] = created;
-  OrderedJson& values = object["settings"] = OrderedJson::object();
-  for (const auto& [name, value] : settings) {
-    values[name] = value;
-  }
+  object["model"] = model_name;
+  object["settings"] = ToJson(settings);
+  object["weights"] = ToJson(weights);
   object["output_bytes"] = output_bytes;
+  object["output_digest"] = ToHex(output_digest);
   object["written"] = ToJson(written);
   object["next"] = ToJson(next);
   return object.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
@@ -97,29 +135,38 @@ std::string RunState::ToText() const {
 
 proto::Expected<RunState, std::string> RunState::FromText(std::string_view text) {
   try {
-    const json object = json::parse(text);
-    if (const int format = object.at("format").get<int>(); format != kFormat) {
-      return proto::Unexpected("its format is " + std::to_string(format) + ", not " +
-                               std::to_string(kFormat));
+    const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object()) {
+      throw std::invalid_argument(text.empty()            ? "it is empty"
+                                  : object.is_discarded() ? "it is not JSON"
+                                                          : "it is not an object");
+    }
+    if (const int format = ValueOf<int>(object, "format"); format != kFormat) {
+      return proto::Unexpected("has format " + std::to_string(format) + " and not " +
+                               std::to_string(kFormat) +
+                               ": go on with the build of scorecast that began the run (" +
+                               proto::OneLine(ValueOf<std::string>(object, "build")) + ")");
     }
     RunState state;
-    state.build = object.at("build").get<std::string>();
-    state.seed = FromHex(object.at("seed").get<std::string>());
-    state.created = object.at("created").get<std::int64_t>();
-    for (const auto& [name, value] : object.at("settings").items()) {
-      state.settings.emplace_back(name, value.get<std::string>());
-    }
+    state.build = ValueOf<std::string>(object, "build");
+    state.seed = Hex(object, "seed");
+    state.created = ValueOf<std::int64_t>(object, "created");
+    state.model_name = ValueOf<std::string>(object, "model");
+    state.settings = Settings(object, "settings");
+    state.weights = Settings(object, "weights");
     state.output_bytes = Count(object, "output_bytes");
-    state.written = PointFrom(object.at("written"));
-    state.next = PointFrom(object.at("next"));
+    state.output_digest = Hex(object, "output_digest");
+    state.written = PointFrom(Field(object, "written"));
+    state.next = PointFrom(Field(object, "next"));
     if (state.next.lines < state.written.lines ||
         state.next.input_bytes < state.written.input_bytes ||
         state.next.records() < state.written.records()) {
-      return proto::Unexpected(std::string("its points are out of order"));
+      throw std::invalid_argument("its points are out of order");
     }
     return state;
-  } catch (const std::exception& fault) {
-    return proto::Unexpected(proto::OneLine(fault.what()));
+  } catch (const std::invalid_argument& fault) {
+    return proto::Unexpected("is broken (" + proto::OneLine(fault.what()) +
+                             "): put the run's own file back");
   }
 }
 

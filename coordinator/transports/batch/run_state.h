@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/transports/batch/run_point.h"
+#include "proto/base/digest.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
@@ -21,16 +22,20 @@ using RunSettings = std::vector<std::pair<std::string, std::string>>;
 /// between `written` and `next`.
 struct RunState {
   RunSettings settings;
+  RunSettings weights;            ///< Checksums of the model's files of weights.
   std::string build;              ///< By which build of scorecast the run began.
   std::uint64_t seed = 0;         ///< See BatchOptions::seed.
   std::int64_t created = 0;       ///< See BatchOptions::created.
+  std::string model_name;         ///< See ServerOptions::model_name.
   std::int64_t output_bytes = 0;  ///< Of the output at `written`, as they are in the file.
+  std::uint64_t output_digest = proto::Digest().value();  ///< Of these bytes.
   RunPoint written;
   RunPoint next;
 
   /// As JSON.
   std::string ToText() const;
-  /// The error is what is wrong with the text.
+  /// The error is what is wrong with the text and what can be done, to follow the file's name: "is
+  /// broken (it is not JSON): put the run's own file back".
   static proto::Expected<RunState, std::string> FromText(std::string_view text);
 };
 

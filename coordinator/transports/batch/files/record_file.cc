@@ -1,6 +1,7 @@
 #include "coordinator/transports/batch/files/record_file.h"
 
 #include <cstddef>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -24,7 +25,7 @@ RecordFile::RecordFile(std::unique_ptr<ByteSink> sink, std::string name)
       sink_(std::move(sink)),
       compressor_(MakeCompressor(CompressionOfName(name_))) {}
 
-void RecordFile::BeginAt(std::int64_t size) {
+void RecordFile::BeginAt(std::int64_t size, const proto::Digest& digest) {
   const std::optional<std::int64_t> present = present_bytes();
   if (present.value_or(0) < size) {
     throw std::runtime_error(name_ + " has " + proto::Count(present.value_or(0), "byte") +
@@ -38,7 +39,9 @@ void RecordFile::BeginAt(std::int64_t size) {
     }
   }
   written_ = size;
+  written_digest_ = digest;
   size_ = size;
+  digest_ = digest;
 }
 
 void RecordFile::WritePart(std::string_view part) {
@@ -66,6 +69,7 @@ void RecordFile::Flush() {
   WritePending();
   if (failure_.empty()) {
     size_ = written_;
+    digest_ = written_digest_;
     unflushed_bytes_ = 0;
   }
 }
@@ -92,6 +96,7 @@ void RecordFile::WritePending() {
     const std::string fault = sink_->Write(pending_);
     if (fault.empty()) {
       written_ += static_cast<std::int64_t>(pending_.size());
+      written_digest_.Add(std::as_bytes(std::span(pending_)));
     } else {
       Fail(fault);
     }

@@ -10,6 +10,7 @@
 #include "coordinator/transports/batch/files/byte_streams.h"
 #include "coordinator/transports/batch/files/compression.h"
 #include "coordinator/transports/batch/files/compressor.h"
+#include "proto/base/digest.h"
 
 namespace scorecast::coordinator {
 
@@ -27,10 +28,10 @@ class RecordFile {
   /// Bytes that the file has now. Null if it is no regular file, which cannot be cut.
   std::optional<std::int64_t> present_bytes() const { return sink_->size(); }
 
-  /// Cuts the file to its first `size` bytes; records follow behind them. To be called once,
-  /// before the first record. Something that is no regular file can only begin at 0, and is not
-  /// cut. Throws std::runtime_error, also if the file has fewer bytes.
-  void BeginAt(std::int64_t size);
+  /// Cuts the file to its first `size` bytes, which have this digest; records follow behind them.
+  /// To be called once, before the first record. Something that is no regular file can only begin
+  /// at 0, and is not cut. Throws std::runtime_error, also if the file has fewer bytes.
+  void BeginAt(std::int64_t size, const proto::Digest& digest = {});
 
   /// Appends a part of a record. Some bytes may be written before the next flush.
   void WritePart(std::string_view part);
@@ -51,6 +52,8 @@ class RecordFile {
 
   /// Bytes of the file up to the last flush, as they are in the file.
   std::int64_t size() const { return size_; }
+  /// Digest of these bytes.
+  std::uint64_t digest() const { return digest_.value(); }
   /// Bytes of the records since the last flush, before they are compressed.
   std::int64_t unflushed_bytes() const { return unflushed_bytes_; }
   bool is_compressed() const { return compressor_ != nullptr; }
@@ -68,7 +71,9 @@ class RecordFile {
   const std::unique_ptr<Compressor> compressor_;  ///< Null for a plain file.
   std::string pending_;                           ///< Bytes of the file to be written.
   std::int64_t written_ = 0;                      ///< Bytes of the file that are written.
+  proto::Digest written_digest_;                  ///< Of these.
   std::int64_t size_ = 0;
+  proto::Digest digest_;
   std::int64_t unflushed_bytes_ = 0;
   std::string failure_;
 };

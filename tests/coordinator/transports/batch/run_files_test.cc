@@ -23,6 +23,7 @@ namespace run_files_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Read(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -293,8 +294,97 @@ TEST_P(RunFilesTest, AnOutputThatIsNotOfTheRunIsRefused) {
   EXPECT_THAT(Fault(), HasSubstr("fewer than the"));
   Write(options.output, written);
   EXPECT_EQ(Fault(), "");
-  Write(options.output.string() + ".state", "{}");
-  EXPECT_THAT(Fault(), HasSubstr(".state is not the state of a run"));
+}
+
+TEST_P(RunFilesTest, AnEditOfTheSameLengthIsRefused) {
+  for (const bool is_finished : {false, true}) {
+    options.restart = true;
+    RunAndDie(3);
+    options.restart = false;
+    if (is_finished) {
+      Complete();
+    } else {
+      RunAndDie(0);  // The digest goes on with the one of the run before.
+    }
+    const std::string written = Read(options.output);
+    for (const std::size_t at : {std::size_t{0}, written.size() / 2, written.size() - 2}) {
+      std::string edited = written;
+      edited[at] ^= 1;
+      Write(options.output, edited);
+      EXPECT_THAT(Fault(), AllOf(HasSubstr("has changed in its first " +
+                                           std::to_string(written.size()) + " bytes"),
+                                 HasSubstr("--restart")));
+      EXPECT_EQ(Read(options.output), edited);
+    }
+    Write(options.output, written);
+    EXPECT_EQ(Fault(), "");
+  }
+}
+
+TEST_P(RunFilesTest, AStateFileThatCannotBeUsedIsNamedWithWhatToDo) {
+  RunAndDie(2);
+  const std::string state_path = options.output.string() + ".state";
+  const std::string state = State();
+  for (const std::string& broken : {std::string(), state.substr(0, 40), std::string("{}")}) {
+    Write(state_path, broken);
+    EXPECT_THAT(Fault(), AllOf(HasSubstr("the state file " + state_path + " is broken (it"),
+                               HasSubstr("put the run's own file back, or give --restart"),
+                               Not(HasSubstr("exception"))));
+  }
+  std::string old = state;
+  old.replace(old.find("\"format\": 2"), 11, "\"format\": 1");
+  Write(state_path, old);
+  EXPECT_THAT(Fault(), AllOf(HasSubstr(state_path + " has format 1 and not 2"),
+                             HasSubstr("that began the run (b), or give --restart")));
+  std::filesystem::remove(state_path);
+  std::filesystem::create_directory(state_path);
+  EXPECT_THAT(Fault(), HasSubstr("cannot read the state of the run, " + state_path));
+}
+
+TEST_P(RunFilesTest, OtherWeightsAreRefusedWhenTheyAreLoaded) {
+  const auto begin_with = [this](const std::string& checksum) {
+    RunFiles files(options);
+    files.SetWeights({{"the CRC-32C of model.safetensors", checksum}});
+    files.Begin();
+    return files.begin().records();
+  };
+  EXPECT_EQ(begin_with("01"), 0);
+  EXPECT_EQ(begin_with("02"), 0) << "nothing was written with the first";
+  {
+    RunFiles files(options);
+    files.SetWeights({{"the CRC-32C of model.safetensors", "03"}});
+    files.Begin();
+    OwnLines lines(files.input(), options.share, files.begin());
+    RunPoint end = files.begin();
+    WriteRecords(files, lines, end, 2);
+  }
+  const std::string written = Read(options.output);
+  try {
+    begin_with("04");
+    ADD_FAILURE() << "other weights";
+  } catch (const proto::StartupError& fault) {
+    EXPECT_THAT(fault.what(), AllOf(HasSubstr("cannot go on: the CRC-32C of model.safetensors was "
+                                              "03 and is 04; give --restart"),
+                                    HasSubstr(options.output.string())));
+  }
+  EXPECT_EQ(Read(options.output), written);
+  EXPECT_EQ(begin_with("03"), 2);
+  options.restart = true;
+  EXPECT_EQ(begin_with("04"), 0);
+}
+
+TEST_P(RunFilesTest, TheModelsNameStays) {
+  options.default_model_name = "first";
+  RunAndDie(1);
+  options.default_model_name = "second";
+  EXPECT_EQ(RunFiles(options).model_name(), "first");
+  EXPECT_EQ(RunAndDie(1), 2);
+  options.model_name = "first";
+  EXPECT_EQ(RunFiles(options).model_name(), "first") << "after another run, too";
+  options.model_name = "second";
+  EXPECT_THAT(Fault(), HasSubstr("--served-model-name was first and is second"));
+  options.restart = true;
+  EXPECT_EQ(RunFiles(options).model_name(), "second");
 }
 
 TEST_P(RunFilesTest, WhatWasAddedToAFinishedOutputIsNotCut) {

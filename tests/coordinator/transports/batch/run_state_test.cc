@@ -1,5 +1,6 @@
 #include "coordinator/transports/batch/run_state.h"
 
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <utility>
@@ -15,10 +16,13 @@ using ::testing::HasSubstr;
 RunState State() {
   RunState state;
   state.settings = {{"--dtype", "bf16"}, {"--chunk-separator", "\" # \n"}};
+  state.weights = {{"the CRC-32C of model.safetensors", "0123abcd"}};
   state.build = "0.1.0 abc";
   state.seed = std::numeric_limits<std::uint64_t>::max();
   state.created = 1'700'000'000;
+  state.model_name = "m";
   state.output_bytes = 7;
+  state.output_digest = 0xfedcba9876543210;
   state.written = {.lines = 3, .input_bytes = 90, .input_digest = 1, .succeeded = 2, .refused = 1};
   state.next = {.lines = 5,
                 .input_bytes = 120,
@@ -34,30 +38,54 @@ TEST(RunState, IsReadAsItWasWritten) {
   const auto read = RunState::FromText(state.ToText());
   ASSERT_TRUE(read) << read.error();
   EXPECT_EQ(Differences(state.settings, read->settings), "");
+  EXPECT_EQ(read->weights, state.weights);
   EXPECT_EQ(read->build, state.build);
   EXPECT_EQ(read->seed, state.seed);
   EXPECT_EQ(read->created, state.created);
+  EXPECT_EQ(read->model_name, state.model_name);
   EXPECT_EQ(read->output_bytes, state.output_bytes);
+  EXPECT_EQ(read->output_digest, state.output_digest);
   EXPECT_EQ(read->written, state.written);
   EXPECT_EQ(read->next, state.next);
 }
 
-TEST(RunState, ATextThatIsNoStateIsAnError) {
+/// What is wrong with a text in which one part is replaced.
+std::string FaultOfState(const std::string& part, const std::string& replacement) {
+  std::string text = State().ToText();
+  const std::size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  const auto read = RunState::FromText(text.replace(at, part.size(), replacement));
+  EXPECT_FALSE(read) << text;
+  return read ? "" : read.error();
+}
+
+TEST(RunState, ABrokenTextIsDescribedInPlainWords) {
+  const std::string advice = "): put the run's own file back";
   const std::string text = State().ToText();
-  EXPECT_FALSE(RunState::FromText(""));
-  EXPECT_FALSE(RunState::FromText("{}"));
-  EXPECT_FALSE(RunState::FromText(text.substr(0, text.size() / 2)));
-  std::string other_format = text;
-  other_format.replace(text.find("\"format\": 1"), 11, "\"format\": 9");
-  const auto read = RunState::FromText(other_format);
-  ASSERT_FALSE(read);
-  EXPECT_THAT(read.error(), HasSubstr("its format is 9"));
-  RunState backwards = State();
-  std::swap(backwards.written, backwards.next);
-  EXPECT_FALSE(RunState::FromText(backwards.ToText()));
-  std::string no_number = text;
-  no_number.replace(text.find("\"seed\": \"f"), 10, "\"seed\": \"x");
-  EXPECT_FALSE(RunState::FromText(no_number));
+  EXPECT_EQ(RunState::FromText("").error(), "is broken (it is empty" + advice);
+  EXPECT_EQ(RunState::FromText("{}").error(), "is broken (it has no format" + advice);
+  EXPECT_EQ(RunState::FromText("[]").error(), "is broken (it is not an object" + advice);
+  for (const std::string& no_json :
+       {text.substr(0, text.size() / 2), text + "}", std::string(100, '\0')}) {
+    EXPECT_EQ(RunState::FromText(no_json).error(), "is broken (it is not JSON" + advice);
+  }
+  EXPECT_EQ(FaultOfState("\"seed\": \"f", "\"seed\": \"x"),
+            "is broken (it has \"xfffffffffffffff\" for a hexadecimal number" + advice);
+  EXPECT_EQ(FaultOfState("\"output_bytes\": 7", "\"output_bytes\": -7"),
+            "is broken (its output_bytes is negative" + advice);
+  EXPECT_EQ(FaultOfState("\"output_bytes\": 7", "\"output_bytes\": []"),
+            "is broken (its output_bytes has another type" + advice);
+  EXPECT_EQ(FaultOfState("\"--dtype\": \"bf16\"", "\"--dtype\": 16"),
+            "is broken (its settings has another type" + advice);
+  EXPECT_EQ(FaultOfState("\"written\"", "\"writtem\""), "is broken (it has no written" + advice);
+  EXPECT_EQ(FaultOfState("\"lines\": 5", "\"lines\": 2"),
+            "is broken (its points are out of order" + advice);
+}
+
+TEST(RunState, AStateOfAnotherVersionNamesTheBuildThatGoesOn) {
+  EXPECT_EQ(FaultOfState("\"format\": 2", "\"format\": 1"),
+            "has format 1 and not 2: go on with the build of scorecast that began the run "
+            "(0.1.0 abc)");
 }
 
 TEST(Differences, NameWhatDiffers) {

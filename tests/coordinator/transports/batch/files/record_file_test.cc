@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "coordinator/transports/batch/files/input_file.h"
+#include "proto/base/digest.h"
 #include "proto/base/error.h"
 #include "tests/reference/temp_directory.h"
 
@@ -70,6 +71,7 @@ TEST_P(RecordFiles, CanBeCutAfterAnyFlushAndAppendedTo) {
       EXPECT_EQ(file.failure(), "");
       EXPECT_EQ(file.size(), static_cast<std::int64_t>(std::filesystem::file_size(path_)));
       EXPECT_GT(file.size(), sizes.back());
+      EXPECT_EQ(file.digest(), proto::DigestOf(BytesOf(path_)));
       sizes.push_back(file.size());
       file.Flush();
       EXPECT_EQ(file.size(), sizes.back()) << "nothing is written without a record";
@@ -148,6 +150,7 @@ TEST_P(RecordFiles, HoldsLittleWhateverIsWritten) {
   EXPECT_GT(on_disk, 1'000'000u) << "bytes are written before they are flushed";
   file.Finish();
   EXPECT_EQ(LinesOf(path_).size(), 50u);
+  EXPECT_EQ(file.digest(), proto::DigestOf(BytesOf(path_)));
 }
 
 TEST_P(RecordFiles, WithoutRecordsIsAValidFile) {
