@@ -67,8 +67,8 @@ void AddBytes(const std::filesystem::path& path, std::int64_t begin, std::int64_
     const auto read = tail.Read(
         std::span(buffer).first(static_cast<std::size_t>(std::min(end - begin, kBufferBytes))));
     if (!read) {
-      throw proto::StartupError("cannot read " + proto::OneLine(path.string(), kLongestPath) +
-                                ": " + read.error());
+      throw proto::StartupError("cannot read " + proto::OneLinePath(path.string()) + ": " +
+                                read.error());
     }
     if (*read == 0) {
       return;
