@@ -87,7 +87,7 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
       {"--served-model-name", options.model_name},
       {"--dtype", engine.dtype()},
       {"--kernel", engine.kernels()},
-      {"the number of ranks", std::to_string(engine.group().size())},
+      {"the number of ranks", std::to_string(engine.ranks())},
       {"--one-by-one", Given(options.one_by_one)},
       {"--enable-mis", Given(options.enable_mis)},
       {"--multi-item-scoring-delimiter",

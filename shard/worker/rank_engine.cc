@@ -27,10 +27,8 @@ AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, CpuFeatures
   return agreed;
 }
 
-namespace {
-
-/// Refuses ranks whose files of weights differ. Their paths may differ.
-void AgreeOnFiles(const proto::Communicator& group, const Checkpoint& checkpoint) {
+void AgreeOnCheckpoint(const proto::Communicator& group, const Checkpoint& checkpoint,
+                       const proto::ModelConfig& config) {
   std::vector<proto::Fingerprint> files;
   proto::StartupPhase(group, [&] {
     for (const Checkpoint::FileDigest& file : checkpoint.Digests()) {
@@ -38,7 +36,10 @@ void AgreeOnFiles(const proto::Communicator& group, const Checkpoint& checkpoint
     }
   });
   proto::AgreeOn(group, files);
+  proto::StartupPhase(group, [&] { CheckTensors(checkpoint, config); });
 }
+
+namespace {
 
 /// Bytes that this process has let the system read from disks and file servers.
 std::int64_t StorageBytes() {
@@ -67,7 +68,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     : agreed_(options.arithmetic) {
   proto::StartupPhase(
       group, [&] { checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::Open(model_dir)); });
-  AgreeOnFiles(group, *checkpoint_);
+  AgreeOnCheckpoint(group, *checkpoint_, config);
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
   exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
       group, config, agreed_.products.layers, options.limits, options.transport));
@@ -79,7 +80,6 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   const std::int64_t storage_bytes = StorageBytes();
   std::int64_t read_bytes = 0;
   proto::StartupPhase(group, [&] {
-    CheckTensors(*checkpoint_, config);
     ReadAhead read_ahead(WeightSlices(*checkpoint_, config,
                                       proto::MakePartition(config, group.rank(), group.size())));
     read_bytes = read_ahead.bytes();
