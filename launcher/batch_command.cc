@@ -1,7 +1,10 @@
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -19,6 +22,7 @@
 #include "launcher/build_id.h"
 #include "launcher/cache_log.h"
 #include "launcher/commands.h"
+#include "launcher/dry_run.h"
 #include "launcher/end_signals.h"
 #include "launcher/engine.h"
 #include "launcher/progress_log.h"
@@ -59,7 +63,8 @@ coordinator::RunOptions RunOptionsOf(const BatchFlags& flags, const Engine& engi
           .default_model_name = engine.server_options().model_name,
           .share = flags.share,
           .settings = RunSettingsOf(flags.engine, engine),
-          .build = SCORECAST_VERSION ", build id " + BuildId()};
+          .build = SCORECAST_VERSION ", build id " + BuildId(),
+          .is_dry_run = flags.dry_run};
 }
 
 void LogBegin(const BatchFlags& flags, const RunFiles& files) {
@@ -164,12 +169,55 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, RunFiles& files) {
   }
   LogEnd(flags, files, summary);
   LogCache(scheduler.cache_counters(), engine);
-  return summary.ExitCode();
+  const int code = summary.ExitCode();
+  return code == kExitLinesFailed && flags.ok_with_refusals ? kExitOk : code;
+}
+
+/// The ranks that --ranks plans. Null without the flag.
+std::optional<PlannedRanks> PlannedRanksOf(const BatchFlags& flags, int ranks_of_job) {
+  if (!flags.ranks) {
+    return std::nullopt;
+  }
+  if (ranks_of_job > 1) {
+    throw proto::StartupError("--ranks is for a dry run by one process, and this job has " +
+                              std::to_string(ranks_of_job) + " ranks");
+  }
+  return PlannedRanks{*flags.ranks, std::min(flags.ranks_per_host, *flags.ranks)};
+}
+
+/// Called on every rank of the job.
+int RunBatchDry(const BatchFlags& flags) {
+  const auto is_stopped = std::make_shared<std::atomic<bool>>(false);
+  const proto::Communicator world = proto::Communicator::World();
+  if (world.is_root()) {
+    EndSignals::Get().Handle([is_stopped](int received, int) {
+      EndAtSecond(received);
+      *is_stopped = true;
+    });
+  } else {
+    LeaveSignalsToRankZero();
+  }
+  std::optional<RunFiles> files;
+  Engine engine(
+      flags.engine, [&](const Engine& self) { files.emplace(RunOptionsOf(flags, self)); },
+      PlannedRanksOf(flags, world.size()));
+  engine.CheckCheckpoint();
+  if (engine.is_root()) {
+    const bool is_done = ReportDryRun(flags, engine, *files, [&] { return is_stopped->load(); });
+    if (!is_done) {
+      spdlog::info("the dry run was ended by a signal");
+      return kExitInterrupted;
+    }
+  }
+  return kExitOk;
 }
 
 }  // namespace
 
 int RunBatchCommand(const BatchFlags& flags) {
+  if (flags.dry_run) {
+    return RunBatchDry(flags);
+  }
   if (proto::Communicator::World().is_root()) {
     EndSignals::Get().Handle([](int received, int signal) {
       EndAtSecond(received);
@@ -179,12 +227,9 @@ int RunBatchCommand(const BatchFlags& flags) {
     LeaveSignalsToRankZero();
   }
   std::optional<RunFiles> files;
-  Engine engine(flags.engine, [&](Engine& self) {
-    files.emplace(RunOptionsOf(flags, self));
-    if (files->no_resumption_reason().empty()) {
-      self.RequireChecksums();
-    }
-  });
+  Engine engine(flags.engine,
+                [&](const Engine& self) { files.emplace(RunOptionsOf(flags, self)); });
+  engine.Load(files && files->no_resumption_reason().empty());
   engine.StartupPhase([&] {
     if (engine.is_root()) {
       files->SetWeights(WeightSettingsOf(engine));

@@ -19,6 +19,7 @@ namespace scorecast::launcher {
 /// some lines failed.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
+inline constexpr int kExitLinesFailed = 3;
 /// Every request got its response, but the ranks did not come back from the last pass (`serve`), or
 /// did not end, in time.
 inline constexpr int kExitRanksStuck = 72;
@@ -32,6 +33,10 @@ struct BatchFlags {
   std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
   bool restart = false;               ///< Drops what the output has.
   coordinator::LineShare share;
+  bool ok_with_refusals = false;  ///< Ends with kExitOk although some lines failed.
+  bool dry_run = false;           ///< Checks what can be checked without computing.
+  std::optional<int> ranks;       ///< Of a dry run by one process; unset: those of the job.
+  int ranks_per_host = 1;         ///< Of `ranks`.
 };
 
 struct ServeFlags {

@@ -72,31 +72,37 @@ void LogReranker(const coordinator::ServerOptions& options) {
 
 }  // namespace
 
-Engine::Engine(const EngineFlags& flags, const std::function<void(Engine&)>& prepare_root)
-    : group_(proto::Communicator::World()), server_options_(flags.server) {
+Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root,
+               std::optional<PlannedRanks> planned)
+    : model_(flags.model),
+      group_(proto::Communicator::World()),
+      ranks_(planned ? planned->ranks : group_.size()),
+      server_options_(flags.server) {
   AgreeOnBuild(group_);
   AgreeOnFlags(group_, flags);
   proto::StartupPhase(group_, [&] {
     CheckEngineFlags(flags);
     config_ = proto::LoadModelConfig(flags.model);
-    proto::MakePartition(config_, group_.rank(), group_.size());
+    proto::MakePartition(config_, group_.rank(), ranks_);
   });
   AgreeOnConfig(group_, flags);
   shard::CpuFeatures features;
   proto::StartupPhase(group_, [&] { features = FeaturesFromFlag(flags.kernel); });
-  shard::RankEngineOptions options;
-  options.arithmetic =
+  options_.arithmetic =
       shard::AgreeOnArithmetic(group_, features, shard::PrecisionFromName(flags.dtype));
-  LogMissingFeatures(group_, features, options.arithmetic.features);
-  dtype_ = shard::Name(options.arithmetic.products.layers);
-  kernels_ = KernelsText(options.arithmetic);
+  LogMissingFeatures(group_, features, options_.arithmetic.features);
+  dtype_ = shard::Name(options_.arithmetic.products.layers);
+  kernels_ = KernelsText(options_.arithmetic);
   const HostResources resources = DetectHostResources();
-  const RankShare share = ShareOfThisRank(group_, resources);
+  share_ = planned
+               ? DivideResources(resources, std::vector(static_cast<std::size_t>(planned->per_host),
+                                                        NamesOf(resources)))
+               : ShareOfThisRank(group_, resources);
   shard::HeldWeights weights;
   proto::StartupPhase(group_, [&] {
-    weights = shard::HoldWeights(options.arithmetic.products, shard::Checkpoint::Open(flags.model),
-                                 config_);
-    limits_ = MakeEngineLimits(flags, config_, weights, group_.size(), share.memory);
+    weights =
+        shard::HoldWeights(options_.arithmetic.products, shard::Checkpoint::Open(model_), config_);
+    limits_ = MakeEngineLimits(flags, config_, weights, ranks_, share_.memory);
     if (is_root()) {
       Configure(flags);
       prepare_root(*this);
@@ -111,26 +117,35 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(Engine&)>& pre
     spdlog::warn("--kv-cache-mb {}: less than one page of {:.1f} MB, so nothing is cached",
                  *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
-  options.threads = flags.threads > 0 ? flags.threads : share.threads;
-  LogCpuWarnings(group_, resources, share, options.threads, flags.threads);
-  options.limits = plan;
-  options.has_checksums = group_.Min(has_checksums_ || !is_root() ? 1 : 0) == 1;
-  if (is_root()) {
-    options.progress = LogProgress();
+  memory_estimate_ = shard::EstimateMemory(
+      config_, proto::MakePartition(config_, group_.rank(), ranks_), plan, weights);
+  options_.threads = flags.threads > 0 ? flags.threads : share_.threads;
+  if (!planned) {
+    LogCpuWarnings(group_, resources, share_, options_.threads, flags.threads);
   }
-  options.watch.limits = flags.watch;
-  options.watch.warn = [](const std::string& line) { spdlog::warn(line); };
-  rank_ = std::make_unique<shard::RankEngine>(group_, flags.model, config_, options);
+  options_.limits = plan;
+  options_.watch.limits = flags.watch;
+  options_.watch.warn = [](const std::string& line) { spdlog::warn(line); };
+}
+
+void Engine::CheckCheckpoint() {
+  std::optional<shard::Checkpoint> checkpoint;
+  StartupPhase([&] { checkpoint.emplace(shard::Checkpoint::Open(model_)); });
+  shard::AgreeOnCheckpoint(group_, *checkpoint, config_);
+}
+
+void Engine::Load(bool has_checksums) {
+  options_.has_checksums = group_.Min(has_checksums || !is_root() ? 1 : 0) == 1;
+  if (is_root()) {
+    options_.progress = LogProgress();
+  }
+  rank_ = std::make_unique<shard::RankEngine>(group_, model_, config_, options_);
   if (is_root()) {
     const shard::LoadFigures& load = rank_->load_figures();
-    const auto bytes = static_cast<double>(
-        shard::EstimateMemory(config_, proto::MakePartition(config_, 0, group_.size()), plan,
-                              weights)
-            .weights);
     spdlog::info("{} ({}), {} x {}, dtype {}; {:.1f} MB of weights a rank",
-                 server_options_.model_name, config_.architecture,
-                 proto::Count(group_.size(), "rank"), proto::Count(options.threads, "thread"),
-                 rank_->Description(), bytes * 1e-6);
+                 server_options_.model_name, config_.architecture, proto::Count(ranks_, "rank"),
+                 proto::Count(options_.threads, "thread"), rank_->Description(),
+                 static_cast<double>(memory_estimate_.weights) * 1e-6);
     spdlog::info(
         "weights: {:.1f} MB of files read and packed in {:.2f} s, {:.2f} GB/s; {:.1f} MB "
         "came from storage",
@@ -141,7 +156,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(Engine&)>& pre
     if (const std::string warning = rank_->arithmetic().Warning(); !warning.empty()) {
       spdlog::warn(warning);
     }
-    spdlog::info("rank 0 may use {} and {}", share.threads_reason, MemoryText(share.memory));
+    spdlog::info("rank 0 may use {} and {}", share_.threads_reason, MemoryText(share_.memory));
     LogReranker(server_options_);
   }
 }

@@ -151,7 +151,7 @@ void PrintReranker(const coordinator::LoadedReranker& loaded) {
     const std::string& instruction = reranker.default_instruction();
     std::printf("  instruction         %s\n", instruction.empty()
                                                   ? "none by default"
-                                                  : proto::OneLinePath(instruction).c_str());
+                                                  : proto::OneLine(instruction, 4096).c_str());
   }
 }
 

@@ -342,6 +342,27 @@ int main(int argc, char** argv) {
           "lines: one of N runs, with an output of its own. 0 <= I < N")
       ->check(CLI::Validator(ShareFault, "I/N"))
       ->default_str("0/1");
+  batch->add_flag("--ok-with-refusals", batch_flags.ok_with_refusals,
+                  "Ends with exit code 0, not 3, if the run is done and some lines do not have "
+                  "status 200");
+  CLI::Option* const dry_run = batch->add_flag(
+      "--dry-run", batch_flags.dry_run,
+      "Checks the flags, the model against the ranks, the memory, the input and the output, counts "
+      "the lines, and prints what it finds. Computes nothing and changes no file. Exit code: 0, or "
+      "1 if the run could not start");
+  CLI::Option* const ranks =
+      batch
+          ->add_option("--ranks", batch_flags.ranks,
+                       "With --dry-run and without mpirun: ranks that the run will have")
+          ->check(CLI::Range(1, 65536))
+          ->needs(dry_run)
+          ->default_str("those of mpirun");
+  batch
+      ->add_option("--ranks-per-host", batch_flags.ranks_per_host,
+                   "How many of --ranks share the memory of a host like this one")
+      ->check(CLI::Range(1, 65536))
+      ->needs(ranks)
+      ->capture_default_str();
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(

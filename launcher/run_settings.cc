@@ -84,7 +84,7 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
       {"the model's fingerprint", ModelFingerprint(flags.model)},
       {"--dtype", engine.dtype()},
       {"--kernel", engine.kernels()},
-      {"the number of ranks", std::to_string(engine.group().size())},
+      {"the number of ranks", std::to_string(engine.ranks())},
       {"--one-by-one", Given(options.one_by_one)},
       {"--enable-mis", Given(options.enable_mis)},
       {"--multi-item-scoring-delimiter",

@@ -285,6 +285,7 @@ int RunServeCommand(const ServeFlags& flags) {
       AddressFile::Prepare(flags.address_file, address);
     }
   });
+  engine.Load();
   const coordinator::PassTimeModel time_model = Calibrate(engine, SecondsOf(flags.max_pass_ms));
   std::optional<Service> service;
   std::optional<AddressFile> address_file;

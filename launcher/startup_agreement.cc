@@ -47,7 +47,7 @@ void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags) {
   std::string text;
   proto::StartupPhase(group, [&] { text = proto::ReadRegularFile(path); });
   proto::AgreeOn(group, {{"config.json", proto::DigestOf(text),
-                          proto::OneLine(path.string(), 4096) + " differs from rank 0's"}});
+                          proto::OneLinePath(path.string()) + " differs from rank 0's"}});
 }
 
 }  // namespace scorecast::launcher

@@ -1,20 +1,27 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # Sourced by the job scripts of this directory, which set `repository` and `arguments`, and `reason`, which
-# says what has ended the run, if that is a signal to the job. These variables of the environment of sbatch
-# count:
+# says what has ended the run, if that is a signal to the job. Those of a batch set `output`, too. These
+# variables of the environment of sbatch count:
 #
 #   SCORECAST        the executable; default: build/release/scorecast of the repository
 #   RANKS_PER_NODE   default: one rank for each NUMA node of the first host
 #   MPI              who starts the ranks: a name that `srun --mpi=list` prints, or mpirun. Default:
 #                    $SLURM_MPI_TYPE, otherwise pmix; mpirun if srun does not have it
-#   MAX_REQUEUES     how often the job is queued again before it gives up; default: 10
+#   MAX_REQUEUES     how often the job is queued again before it gives up; default: 10. Of a batch, only
+#                    requeues since it last made progress count
+#   PROGRESS_SECONDS how often the job's comment tells the progress of a batch; default: 60; 0: never
 set -eu
+
+# With `sbatch --export`, srun and mpirun would start tasks without what the script has in its environment,
+# even without PATH.
+export SLURM_EXPORT_ENV=ALL PATH
 
 # scontrol takes the number of an array's last task for the whole array, unless it has this form.
 job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
 job=${job:-$SLURM_JOB_ID}
 requeues=${SLURM_RESTART_COUNT:-0}
 max_requeues=${MAX_REQUEUES:-10}
+progress_seconds=${PROGRESS_SECONDS:-60}
 scorecast=${SCORECAST:-$repository/build/release/scorecast}
 
 # The same job may succeed after these exit codes: a rank or a host was lost (70, 137, 143, 205; 16 or 17 if
@@ -27,15 +34,13 @@ requeue_codes=' 16 17 70 72 75 137 143 205 '
 # The process that the script waits for: srun, mpirun, or the supervisor of a service.
 process=
 supervisor=
-# How many signals are to end the run, and how many of them `pass_signals` has taken care of.
-signals=0
-passed=0
 
 # say TEXT: prints a line of the job's output.
 say() { echo "$(date '+%F %T') job $job: $1" >&2; }
 
 # fail TEXT: ends the job because of a fault that another start would meet again.
 fail() {
+  drop_count
   say "failed: $1"
   exit 1
 }
@@ -63,15 +68,26 @@ job_field() {
   echo "$field"
 }
 
+# is_queued_again: whether Slurm has queued the job again since it started.
+is_queued_again() {
+  local restarts
+  restarts=$(job_field Restarts)
+  ((${restarts:-0} > requeues))
+}
+
 # Rank 0, which runs on this host, writes its process id to it when it starts.
 started=$(mktemp)
-trap 'rm -f "$started"' EXIT
+# What a dry run has printed.
+found=$(mktemp)
+trap 'rm -f "$started" "$found"' EXIT
+
+. "$repository/slurm/progress.sh"
+. "$repository/slurm/signals.sh"
 
 # plan: decides how many ranks run and who starts them. Sets the array `launcher`.
 plan() {
-  if ((requeues > max_requeues)); then
-    fail "it was queued again $(times "$requeues"), and MAX_REQUEUES is $max_requeues"
-  fi
+  count_requeues
+  ((counted <= max_requeues)) || fail "$(limit_text "$counted")"
   test -x "$scorecast" || fail "no executable $scorecast on $(hostname -s): build it, or set SCORECAST"
 
   # SLURM_JOB_CPUS_PER_NODE is "4(x2),8" for two nodes with 4 CPUs and one with 8. All ranks get the same
@@ -105,10 +121,11 @@ plan() {
     export SLURM_CPU_BIND=none
   else
     # The ranks of a node get consecutive cores, so that each has a NUMA node of its own. --overlap, because
-    # an earlier step whose node is lost does not end, and would keep the CPUs.
+    # an earlier step whose node is lost does not end, and would keep the CPUs. --mem=0: a step may use all
+    # memory of the job.
     launcher=(srun "--mpi=$mpi" --kill-on-bad-exit=1 --overlap "--nodes=$nodes"
       "--ntasks=$((nodes * per_node))" "--ntasks-per-node=$per_node" "--cpus-per-task=$cpus_per_rank"
-      --distribution=block:block --cpu-bind=cores)
+      --mem=0 --distribution=block:block --cpu-bind=cores)
     rank=SLURM_PROCID
     mpi="srun --mpi=$mpi"
   fi
@@ -120,7 +137,7 @@ plan() {
   export OMPI_MCA_mca_base_param_files="${OMPI_MCA_mca_base_param_files:-$user_file,$own_file,\
 /etc/openmpi/openmpi-mca-params.conf}"
   local again=
-  ((requeues == 0)) || again=" (requeue $requeues of $max_requeues)"
+  ((requeues == 0)) || again=" ($(requeue_text "$requeues" "$counted"))"
   say "starts$again on $SLURM_JOB_NODELIST: ranks on each node: $per_node, CPUs of each rank: \
 $cpus_per_rank, started by $mpi"
 }
@@ -130,7 +147,7 @@ check_nodes() {
   local missing result=0
   # shellcheck disable=SC2016
   missing=$(timeout 120 srun --mpi=none --overlap "--nodes=$SLURM_JOB_NUM_NODES" \
-    "--ntasks=$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpu-bind=none bash -c '
+    "--ntasks=$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --mem=0 --cpu-bind=none bash -c '
       test -x "$1" || echo "no executable $1 on $SLURMD_NODENAME"
       test -r "$2/config.json" || echo "no model $2 on $SLURMD_NODENAME: config.json cannot be read"
       ' check "$scorecast" "$1") || result=$?
@@ -154,6 +171,9 @@ run() {
     process=$!
     test "$1" != "$scorecast" || supervisor=$process
     pass_signals # One may have come before `process` was set.
+    if [[ -n $total ]]; then
+      report_progress &
+    fi
     while :; do
       trapped=
       status=0
@@ -177,117 +197,43 @@ run() {
   status=70
 }
 
-# takes_signals PID: whether the process has a handler for SIGUSR1. A shell may have one of its own until it
-# executes the program.
-takes_signals() {
-  local caught
-  ! [[ /proc/$1/exe -ef /proc/$$/exe ]] || return 1
-  caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2> /dev/null) || return 1
-  ((0x${caught:-0} >> ($(kill -l USR1) - 1) & 1))
-}
-
-# end_run: sends SIGUSR1 to the supervisor, or to rank 0, which tells the other ranks, as soon as it has a
-# handler. Before, the signal would kill it. srun and mpirun get none, because they would send it to all
-# ranks, and mpirun may hang if that kills a rank that is starting.
-end_run() {
-  local receiver
-  while kill -0 "$process" 2> /dev/null; do
-    receiver=$supervisor
-    test -n "$receiver" || read -r receiver < "$started" || receiver=
-    if [[ -n $receiver ]] && takes_signals "$receiver"; then
-      kill -USR1 "$receiver" 2> /dev/null || true
-      return
-    fi
-    sleep 0.1
-  done
-}
-
-# pass_signals: ends the run, if there is one, once for each signal that asks for it.
-pass_signals() {
-  while [[ -n $process ]] && ((passed < signals && ++passed)); do
-    end_run &
-  done
-}
-
-# hurry SECONDS: ends a batch at once if it runs on for so many seconds. A model may compute a pass for longer
-# than is left of the job's time, and Slurm queues no job again that its time limit has ended.
-hurry() {
-  local second
-  for ((second = 0; second < $1; ++second)); do
-    kill -0 "$process" 2> /dev/null || return 0
-    sleep 1
-  done
-  end_run
-}
-
-# interrupted SIGNAL: says why the job was signalled, and ends the run.
-interrupted() {
-  local state left
-  trapped=yes
-  reason="SIG$1"
-  if [[ $1 == USR1 ]]; then
-    # First, because Slurm may answer slowly.
-    signals=$((signals + 1))
-    pass_signals
-    # --signal sends it before the time limit, up to a minute earlier than it says.
-    left=$(($(date -d "$(job_field EndTime)" +%s 2> /dev/null || echo 0) - $(date +%s)))
-    if ((left > 0 && left <= 180)); then
-      reason="the time limit of $(job_field TimeLimit) is over in $left s"
-      if [[ -z $supervisor && -n $process ]]; then
-        hurry $((left - 15)) &
-      fi
-    fi
-    say "$reason"
-    return 0 # In a trap, "return" alone gives the status of the command before it.
-  fi
-  state=$(job_field JobState)
-  if [[ -n $state && $state != RUNNING ]]; then # Slurm ends the job.
-    if [[ $(job_field Reason) == TimeLimit ]]; then
-      reason="the time limit of $(job_field TimeLimit) is over"
-    elif (($(job_field Restarts) > requeues)); then
-      reason='Slurm queues the job again'
-    else
-      reason='the job was cancelled'
-    fi
-  fi
-  say "$reason"
-  # When Slurm ends a job, it signals all processes. A second signal would hurry them.
-  if [[ $state == RUNNING ]]; then
-    signals=$((signals + 1))
-    pass_signals
-  fi
-}
-trap 'interrupted USR1' USR1
-trap 'interrupted TERM' TERM
-
 # end_fault CODE TEXT: ends the job with the code. If it is one of `requeue_codes`, the job is queued again,
 # unless Slurm has already decided about it.
 end_fault() {
   trap '' USR1 TERM
-  local state refusal
+  local state refusal since=$counted
+  ! has_progressed || since=0
   state=$(job_field JobState)
   if [[ $requeue_codes != *" $1 "* ]]; then
+    drop_count
     say "failed: $2"
-  elif [[ -n $state && $state != RUNNING ]]; then
-    say "interrupted: $2" # Slurm has ended the job.
-  elif ((requeues >= max_requeues)); then
-    say "failed: $2; it was queued again $(times "$requeues"), and MAX_REQUEUES is $max_requeues"
-  elif refusal=$(timeout 60 scontrol requeue "$job" 2>&1); then
-    say "interrupted: $2; requeue $((requeues + 1)) of $max_requeues"
+  elif [[ -n $state && $state != RUNNING ]]; then # Slurm has ended the job.
+    is_queued_again || drop_count
+    say "interrupted: $2"
+  elif ((since >= max_requeues)); then
+    drop_count
+    say "failed: $2; $(limit_text "$since")"
+  # When Slurm queues the job again, it signals all processes, and may end the scontrol that has asked for it.
+  elif refusal=$(timeout 60 scontrol requeue "$job" 2>&1) || is_queued_again; then
+    say "interrupted: $2; $(requeue_text $((requeues + 1)) $((since + 1)))"
   else
-    say "failed: $2; Slurm does not queue it again: $refusal"
+    drop_count
+    say "failed: $2; Slurm does not queue it again: ${refusal:-scontrol requeue gives no reason}"
   fi
   exit "$1"
 }
 
 # end_job MODEL: ends the job after `run`. The last line of its output says how it ended.
 end_job() {
+  tell_progress
   case $status in
     0)
+      drop_count
       say "done${reason:+: $reason}"
       exit 0
       ;;
     3)
+      drop_count
       say 'done: some responses are errors (exit code 3)'
       exit 3
       ;;
@@ -304,4 +250,24 @@ end_job() {
     text="$text, see the lines above"
   fi
   end_fault "$status" "$text"
+}
+
+# run_batch MODEL FLAG...: runs `scorecast batch` with the flags, and ends the job. The first start begins with a
+# dry run, so that a fault of the flags, the model or the files ends the job before the model is read.
+run_batch() {
+  local model=$1
+  shift
+  check_nodes "$model"
+  status=0
+  if [[ -z $total ]]; then
+    run "${launcher[@]}" "$scorecast" batch --dry-run "$@" > "$found"
+    cat "$found"
+    # Nothing if the input cannot be read twice.
+    total=$(sed -n 's/^done .* of \([0-9]*\) lines\{0,1\}$/\1/p' "$found" | tail -n 1)
+  fi
+  if ((status == 0)); then
+    keep_count
+    run "${launcher[@]}" "$scorecast" batch "$@"
+  fi
+  end_job "$model"
 }

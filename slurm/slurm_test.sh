@@ -79,6 +79,9 @@ expect_end() {
   done
 }
 
+# has_comment PATTERN: the job's comment, which squeue shows, matches.
+has_comment() { scontrol -o show job "$job" | grep -Eq " Comment=$1 +StdErr="; }
+
 # expect_line PATTERN: the job's output has a line that matches.
 expect_line() { grep -Eq -- "$1" "$job.out" || fail "job $job has no line '$1'"; }
 
@@ -87,6 +90,12 @@ serve() {
   submit serve -- "$model"
   is_ready 1
 }
+# program FILE: makes a program that runs the lines of standard input, and then scorecast.
+program() {
+  (echo '#!/bin/bash' && cat && echo "exec \"$SCORECAST\" \"\$@\"") > "$1"
+  chmod +x "$1"
+}
+
 # is_ready TIMES: waits until the service has been ready so often, and sets http to its address for HTTP.
 is_ready() {
   eventually ready_times "$1"
@@ -99,13 +108,12 @@ has_records() { [[ -e $1 && $(wc -l < "$1") -gt $2 ]]; }
 
 # stop_rank HOST OUTPUT COUNT: stops the rank of the host when the output has more records.
 stop_rank() {
-  eventually ranks_on "$1"
   local i rank
-  rank=$(ranks_on "$1")
   for ((i = 0; i < 100 * patience; ++i)); do
     ! has_records "$2" "$3" || break
     sleep 0.01
   done
+  rank=$(ranks_on "$1") || fail "no rank on $1"
   on "$1" kill -STOP "$rank"
 }
 
@@ -156,13 +164,23 @@ let_limit_strike() {
 
 # batch: from any directory; a rank has the CPUs of its node; the exit code says whether all lines were scored
 batch_anywhere() {
-  submit batch --nodelist=h1,h2 -- "$model" in.jsonl in.out.jsonl
+  submit batch --nodelist=h1,h2 "--export=SCORECAST=$SCORECAST" --mem-per-cpu=1G -- "$model" in.jsonl in.out.jsonl
   expect_end COMPLETED 0 0 ': done'
+  expect_line '^input     in.jsonl: 1 line$'
   expect_line '2 ranks x 2 threads'
   expect_line 'rank 0 may use 2 CPUs'
   test -n "$(scores in.out.jsonl)" || fail 'no scores'
-  submit batch -- "$model" bad.jsonl bad.out.jsonl
+  submit batch --nodes=1 -- "$model" bad.jsonl ok.out.jsonl --ok-with-refusals
+  local ok=$job
+  submit batch --nodes=1 -- "$model" in.jsonl nowhere/out.jsonl
+  local wrong=$job
+  submit batch --nodes=1 -- "$model" bad.jsonl bad.out.jsonl
   expect_end FAILED 3 0 'done: some responses are errors \(exit code 3\)'
+  job=$ok
+  expect_end COMPLETED 0 0 ': done'
+  job=$wrong
+  expect_end FAILED 1 0 'failed: exit code 1, see the lines above'
+  expect_line '^scorecast: cannot write (.*/)?nowhere/out.jsonl: No such file or directory$'
 }
 
 # batch, serve: what is missing is named, with the node; what cannot succeed is not tried again
@@ -189,8 +207,9 @@ missing_files() {
 
 # batch: mpirun starts the ranks if srun cannot; two ranks on a node have a CPU each
 mpirun_fallback() {
-  MPI=pmi9 RANKS_PER_NODE=2 submit batch --nodelist=h1,h2 -- "$model" in.jsonl mpirun.out.jsonl
+  MPI=pmi9 RANKS_PER_NODE=2 submit batch --comment='my own' --nodelist=h1,h2 -- "$model" in.jsonl mpirun.out.jsonl
   expect_end COMPLETED 0 0 ': done'
+  has_comment 'my own' || fail 'the comment of the user is gone'
   expect_line 'srun has no --mpi=pmi9, so mpirun starts the ranks'
   expect_line '4 ranks x 1 thread,'
   RANKS_PER_NODE=2 submit batch --nodelist=h1,h2 -- "$model" in.jsonl srun.out.jsonl
@@ -210,16 +229,25 @@ leftovers() {
   test "$(scores leftovers.out.jsonl)" = "$(scores in.out.jsonl)" || fail 'other scores'
 }
 
-# batch: a rank is killed again and again: the requeues are limited
+# batch: a rank is killed again and again: requeues without progress are limited
 limited_requeues() {
-  MAX_REQUEUES=1 submit batch --nodelist=h1,h2 -- "$model" long.jsonl killed.out.jsonl
+  # Computes nothing as soon as the file "broken" is there.
+  program may_break.sh << PROGRAM
+[[ " \$* " == *' --dry-run '* || ! -e $work/broken ]] || kill -KILL \$\$
+PROGRAM
+  SCORECAST=$work/may_break.sh MAX_REQUEUES=1 submit batch --nodelist=h1,h2 -- "$model" long.jsonl killed.out.jsonl
   stop_rank h2 killed.out.jsonl 20
   kill_ranks h2
   wait_requeue 1
   stop_rank h2 killed.out.jsonl $(($(wc -l < killed.out.jsonl) + 20))
+  touch broken
   kill_ranks h2
-  expect_end FAILED '[0-9]*' 1 'failed: exit code [0-9]*; it was queued again once, and MAX_REQUEUES is 1'
+  wait_requeue 2
+  expect_end FAILED '[0-9]*' 2 \
+    'failed: exit code [0-9]*; it was queued again once since its last progress, and MAX_REQUEUES is 1'
   expect_line 'interrupted: exit code [0-9]*; requeue 1 of 1$'
+  expect_line 'interrupted: exit code [0-9]*; requeue 2, 1 of 1 since the last progress$'
+  test ! -e killed.out.jsonl.requeues || fail 'the count of requeues is still there'
 }
 
 # batch: the tasks of an array share the file, and together have the records of a run by one rank
@@ -241,17 +269,19 @@ array() {
   expect_end FAILED 1 0 'failed: the array is not 0-0: set SHARDS to the number of all tasks'
 }
 
-# batch: of two jobs with the same output, one computes, and the other is refused
+# batch: of two jobs with the same output, one computes, and the other is refused; squeue shows how far it is
 one_output() {
-  submit batch --nodes=1 --nodelist=h1 -- "$model" long.jsonl shared.out.jsonl
+  PROGRESS_SECONDS=1 submit batch --nodes=1 --nodelist=h1 -- "$model" long.jsonl shared.out.jsonl
   local first=$job
   stop_rank h1 shared.out.jsonl 20
+  eventually has_comment 'scorecast: [1-9][0-9]* of 2000 lines \([0-9]+ %\)(, [0-9:]+ left)?'
   submit batch --nodes=1 --nodelist=h2 -- "$model" long.jsonl shared.out.jsonl
   expect_end FAILED 1 0 'failed: exit code 1, see the lines above'
   expect_line '^scorecast: .*/shared.out.jsonl is being written by process [0-9]* on host h1'
   on h1 kill -CONT "$(ranks_on h1)"
   job=$first
   expect_end COMPLETED 0 0 'done'
+  has_comment 'scorecast: 2000 of 2000 lines \(100 %\)' || fail 'the comment does not tell that all lines are done'
   expect_undisturbed shared.out.jsonl one_rank.out.jsonl
 }
 
@@ -281,19 +311,24 @@ batch_requeued() {
 # last line says so
 ended_at_start() {
   # A program that comes to main only when the file "go" is there.
-  cat > slow_start.sh << PROGRAM
-#!/bin/bash
-[[ \$1 != batch ]] || touch "$work/slow.\$SLURM_JOB_ID"
-while [[ \$1 == batch && ! -e $work/go ]]; do sleep 0.1; done
-exec "$SCORECAST" "\$@"
+  program slow_start.sh << PROGRAM
+[[ " \$* " == *' --dry-run '* ]] || touch "$work/slow.\$SLURM_JOB_ID"
+while [[ -e $work/slow.\$SLURM_JOB_ID && ! -e $work/go ]]; do sleep 0.1; done
 PROGRAM
-  chmod +x slow_start.sh
+  # A scontrol that Slurm has killed when it had queued the job again.
+  mkdir killed
+  cat > killed/scontrol << PROGRAM
+#!/bin/bash
+[[ \$1 != requeue ]] || { $(command -v scontrol) "\$@"; exit 143; }
+exec $(command -v scontrol) "\$@"
+PROGRAM
+  chmod +x killed/scontrol
   head -n 100 long.jsonl > short.jsonl
   head -n 100 two_ranks.out.jsonl > short.two_ranks.out.jsonl
   local mpi jobs=()
   for mpi in pmix mpirun; do
-    MPI=$mpi SCORECAST=$work/slow_start.sh submit batch --nodelist=h1,h2 --exclusive=user -- "$model" \
-      short.jsonl "short.$mpi.out.jsonl"
+    PATH=$work/killed:$PATH MPI=$mpi SCORECAST=$work/slow_start.sh submit batch --nodelist=h1,h2 \
+      --exclusive=user -- "$model" short.jsonl "short.$mpi.out.jsonl"
     jobs+=("$job")
   done
   submit batch --no-requeue --nodes=1 -- "$model" short.jsonl no_requeue.out.jsonl

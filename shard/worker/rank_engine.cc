@@ -34,11 +34,9 @@ AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, CpuFeatures
   return agreed;
 }
 
-namespace {
-
-/// Refuses ranks whose files of weights differ. Their paths may differ. Returns the files' names.
-std::vector<std::string> AgreeOnFiles(const proto::Communicator& group,
-                                      const Checkpoint& checkpoint) {
+std::vector<std::string> AgreeOnCheckpoint(const proto::Communicator& group,
+                                           const Checkpoint& checkpoint,
+                                           const proto::ModelConfig& config) {
   std::vector<proto::Fingerprint> files;
   std::vector<std::string> names;
   proto::StartupPhase(group, [&] {
@@ -48,8 +46,11 @@ std::vector<std::string> AgreeOnFiles(const proto::Communicator& group,
     }
   });
   proto::AgreeOn(group, files);
+  proto::StartupPhase(group, [&] { CheckTensors(checkpoint, config); });
   return names;
 }
+
+namespace {
 
 /// Bytes that this process has let the system read from disks and file servers.
 std::int64_t StorageBytes() {
@@ -103,7 +104,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     : agreed_(options.arithmetic) {
   proto::StartupPhase(
       group, [&] { checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::Open(model_dir)); });
-  const std::vector<std::string> names = AgreeOnFiles(group, *checkpoint_);
+  const std::vector<std::string> names = AgreeOnCheckpoint(group, *checkpoint_, config);
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
   exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
       group, config, agreed_.products.layers, options.limits, options.transport));
@@ -117,7 +118,6 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   const std::vector<const WeightFile*> files = checkpoint_->Files();
   std::optional<ChecksumShare> share;
   proto::StartupPhase(group, [&] {
-    CheckTensors(*checkpoint_, config);
     const auto slices_of = [&](int rank) {
       return WeightSlices(*checkpoint_, config, proto::MakePartition(config, rank, group.size()));
     };

@@ -35,6 +35,12 @@ struct AgreedArithmetic {
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, CpuFeatures features,
                                    std::optional<Precision> precision);
 
+/// Refuses ranks whose files of weights differ (their paths may), and a checkpoint that does not
+/// fit the configuration. StartupError on every rank. Collective. Returns the files' names.
+std::vector<std::string> AgreeOnCheckpoint(const proto::Communicator& group,
+                                           const Checkpoint& checkpoint,
+                                           const proto::ModelConfig& config);
+
 struct RankEngineOptions {
   AgreedArithmetic arithmetic;
   int threads = 1;

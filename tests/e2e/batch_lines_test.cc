@@ -95,8 +95,12 @@ TEST(BatchLines, ARefusedRequestIsAResponse) {
   no_body.erase("body");
   json list = Line("list");
   list["body"] = {1, 2};
-  const BatchRun run = RunBatchText(Alone(), no_body.dump() + "\n" + list.dump() + "\n");
+  const std::string input = no_body.dump() + "\n" + list.dump() + "\n";
+  const BatchRun run = RunBatchText(Alone(), input);
   EXPECT_EQ(run.exit_code, 3);
+  BatchCommand command = Alone();
+  command.flags.emplace_back("--ok-with-refusals");
+  EXPECT_EQ(RunBatchText(command, input).exit_code, 0);
   ASSERT_EQ(run.lines.size(), 2U);
   for (const std::size_t line : {0, 1}) {
     EXPECT_TRUE(run.Record(line).at("error").is_null());

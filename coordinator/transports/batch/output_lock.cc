@@ -16,6 +16,10 @@
 namespace scorecast::coordinator {
 namespace {
 
+std::filesystem::path LockPath(const std::filesystem::path& output) {
+  return output.string() + ".lock";
+}
+
 [[noreturn]] void Fail(const std::filesystem::path& path, int error) {
   throw proto::StartupError("cannot lock " + proto::OneLinePath(path.string()) + ": " +
                             std::generic_category().message(error));
@@ -49,12 +53,22 @@ bool IsNamed(int fd, const std::filesystem::path& path) {
          own.st_ino == named.st_ino;
 }
 
+struct FileCloser {
+  int fd;
+  ~FileCloser() { close(fd); }
+};
+
 /// What the holder wrote into the file.
 std::string HolderText(int fd) {
   std::array<char, 256> text{};
   const ssize_t bytes = pread(fd, text.data(), text.size(), 0);
   return bytes > 0 ? proto::OneLine({text.data(), static_cast<std::size_t>(bytes)})
                    : std::string("another process");
+}
+
+[[noreturn]] void FailAsHeld(int fd, const std::filesystem::path& output) {
+  throw proto::StartupError(proto::OneLinePath(output.string()) + " is being written by " +
+                            HolderText(fd));
 }
 
 void WriteHolder(int fd) {
@@ -68,7 +82,7 @@ void WriteHolder(int fd) {
 
 }  // namespace
 
-OutputLock::OutputLock(const std::filesystem::path& output) : path_(output.string() + ".lock") {
+OutputLock::OutputLock(const std::filesystem::path& output) : path_(LockPath(output)) {
   for (;;) {
     fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0) {
@@ -76,8 +90,7 @@ OutputLock::OutputLock(const std::filesystem::path& output) : path_(output.strin
     }
     try {
       if (!TryLock(fd_, path_)) {
-        throw proto::StartupError(proto::OneLinePath(output.string()) + " is being written by " +
-                                  HolderText(fd_));
+        FailAsHeld(fd_, output);
       }
     } catch (...) {
       close(fd_);
@@ -89,6 +102,29 @@ OutputLock::OutputLock(const std::filesystem::path& output) : path_(output.strin
     close(fd_);
   }
   WriteHolder(fd_);
+}
+
+void OutputLock::CheckFree(const std::filesystem::path& output) {
+  const std::filesystem::path path = LockPath(output);
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) {
+    if (errno != ENOENT) {
+      Fail(path, errno);
+    }
+    const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
+    if (faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+      Fail(path, errno);
+    }
+    return;
+  }
+  const FileCloser closer{fd};
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  // A file system without locks keeps no run away.
+  if (fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK) {
+    FailAsHeld(fd, output);
+  }
 }
 
 OutputLock::~OutputLock() {

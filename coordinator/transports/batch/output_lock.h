@@ -12,6 +12,8 @@ class OutputLock {
   /// system may have no locks; then a warning says so.
   explicit OutputLock(const std::filesystem::path& output);
   ~OutputLock();
+  /// Throws StartupError as the constructor would, but makes and locks no file.
+  static void CheckFree(const std::filesystem::path& output);
   OutputLock(const OutputLock&) = delete;
   OutputLock& operator=(const OutputLock&) = delete;
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "coordinator/generate/seed.h"
+#include "coordinator/transports/batch/files/file_bytes.h"
 #include "coordinator/transports/batch/kept_records.h"
 #include "coordinator/transports/batch/own_lines.h"
 #include "proto/base/error.h"
@@ -119,11 +120,10 @@ RunFiles::RunFiles(const RunOptions& options)
                                 ? "its output is standard output"
                                 : "its output " + NameOf(options.output) + " is not a regular file";
     BeginAnew(options);
-    records_.emplace(options.output);
+    OpenOutput(options.output, options.is_dry_run);
     return;
   }
-  records_.emplace(output_path_);
-  lock_.emplace(output_path_);
+  OpenOutput(output_path_, options.is_dry_run);
   const std::optional<RunState> state = options.restart ? std::nullopt : ReadState(state_path_);
   std::error_code absent;
   const auto bytes = std::filesystem::file_size(output_path_, absent);
@@ -148,14 +148,31 @@ RunFiles::RunFiles(const RunOptions& options)
 
 void RunFiles::OpenInput(const RunOptions& options) {
   if (options.input == "-") {
+    no_resumption_reason_ = "its input is standard input";
+  } else if (!MayBeRegularFile(options.input)) {
+    no_resumption_reason_ = "its input " + NameOf(options.input) + " is not a regular file";
+  }
+  if (options.is_dry_run && !no_resumption_reason_.empty()) {
+    CheckReadable(options.input);
+  } else if (options.input == "-") {
     stoppable_.emplace();
     input_.emplace(stoppable_->MakeSource(), "standard input", options.max_line_bytes);
-    no_resumption_reason_ = "its input is standard input";
+  } else {
+    input_.emplace(options.input, options.max_line_bytes);
+  }
+}
+
+void RunFiles::OpenOutput(const std::filesystem::path& path, bool is_dry_run) {
+  if (is_dry_run) {
+    CheckWritable(path);
+    if (is_regular_output_) {
+      OutputLock::CheckFree(path);
+    }
     return;
   }
-  input_.emplace(options.input, options.max_line_bytes);
-  if (!input_->size()) {
-    no_resumption_reason_ = "its input " + NameOf(options.input) + " is not a regular file";
+  records_.emplace(path);
+  if (is_regular_output_) {
+    lock_.emplace(path);
   }
 }
 

@@ -30,6 +30,8 @@ struct RunOptions {
   LineShare share;
   RunSettings settings;
   std::string build;  ///< See RunState::build.
+  /// The files are only checked: none is made or changed, and nothing but a regular file is read.
+  bool is_dry_run = false;
 };
 
 /// The files of a batch: its input, its output, and beside the output the file of the run's state
@@ -44,6 +46,8 @@ class RunFiles : public BatchOutput {
   explicit RunFiles(const RunOptions& options);
 
   InputFile& input() { return *input_; }
+  /// Not in a dry run whose input is no regular file.
+  bool has_input() const { return input_.has_value(); }
   std::uint64_t seed() const { return state_.seed; }
   /// See BatchOptions::created: when the input was last changed before the run began.
   std::int64_t created() const { return state_.created; }
@@ -55,6 +59,8 @@ class RunFiles : public BatchOutput {
   const std::string& no_resumption_reason() const { return no_resumption_reason_; }
   /// The build by which the run began, if it was another one. Empty if it was this one.
   const std::string& other_build() const { return other_build_; }
+
+  // The following are not for a dry run.
 
   /// What is known of the model only when it is loaded. To be called once, before Begin. Throws
   /// StartupError if the run goes on and had other weights.
@@ -78,6 +84,7 @@ class RunFiles : public BatchOutput {
 
  private:
   void OpenInput(const RunOptions& options);
+  void OpenOutput(const std::filesystem::path& path, bool is_dry_run);
   void BeginAnew(const RunOptions& options);
   void GoOn(const RunOptions& options, const RunState& state);
   void WriteState();

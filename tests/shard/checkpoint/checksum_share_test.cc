@@ -16,7 +16,7 @@
 #include "tests/shard/checkpoint/model_files.h"
 
 namespace scorecast::shard {
-namespace {
+namespace checksum_share_test {
 
 using StepParts = std::vector<std::vector<FilePart>>;
 
@@ -155,5 +155,5 @@ TEST_F(ChecksumShares, EveryByteCounts) {
   EXPECT_EQ(Combined(slices), before);
 }
 
-}  // namespace
+}  // namespace checksum_share_test
 }  // namespace scorecast::shard

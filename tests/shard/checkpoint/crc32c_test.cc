@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::shard {
-namespace {
+namespace crc32c_test {
 
 std::uint32_t RemainderOf(std::string_view bytes) {
   return CrcRemainder(0, std::as_bytes(std::span(bytes)));
@@ -96,5 +96,5 @@ TEST(Crc32c, ZerosBehindAreThoseOfTheBytes) {
   EXPECT_EQ(remainder, WithZerosBehind(RemainderOf(bytes), std::int64_t{3} << 40));
 }
 
-}  // namespace
+}  // namespace crc32c_test
 }  // namespace scorecast::shard

@@ -114,6 +114,24 @@ class FileSink : public ByteSink {
   const bool may_cut_;
 };
 
+[[noreturn]] void FailToRead(const std::filesystem::path& path, int error) {
+  throw proto::StartupError("cannot read " + path.string() + ": " + ErrorText(error));
+}
+
+[[noreturn]] void FailToWrite(const std::filesystem::path& path, int error) {
+  throw proto::StartupError("cannot write " + path.string() + ": " + ErrorText(error));
+}
+
+bool IsDirectory(const std::filesystem::path& path) {
+  std::error_code fault;
+  return std::filesystem::is_directory(path, fault);
+}
+
+/// 0 if this process may use the file in this way, otherwise errno.
+int AccessFault(const std::filesystem::path& path, int mode) {
+  return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 std::unique_ptr<ByteSource> OpenToRead(const std::filesystem::path& path) {
@@ -123,12 +141,12 @@ std::unique_ptr<ByteSource> OpenToRead(const std::filesystem::path& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const int error = errno;
   if (fd < 0) {
-    throw proto::StartupError("cannot read " + path.string() + ": " + ErrorText(error));
+    FailToRead(path, error);
   }
   auto source = std::make_unique<FileSource>(fd, true);
   struct stat status {};
   if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
-    throw proto::StartupError("cannot read " + path.string() + ": " + ErrorText(EISDIR));
+    FailToRead(path, EISDIR);
   }
   return source;
 }
@@ -142,9 +160,36 @@ std::unique_ptr<ByteSink> OpenToWrite(const std::filesystem::path& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kMode);
   const int error = errno;
   if (fd < 0) {
-    throw proto::StartupError("cannot write " + path.string() + ": " + ErrorText(error));
+    FailToWrite(path, error);
   }
   return std::make_unique<FileSink>(fd, true, true);
+}
+
+void CheckReadable(const std::filesystem::path& path) {
+  if (path == "-") {
+    return;
+  }
+  const int error = AccessFault(path, R_OK);
+  if (error != 0 || IsDirectory(path)) {
+    FailToRead(path, error != 0 ? error : EISDIR);
+  }
+}
+
+void CheckWritable(const std::filesystem::path& path) {
+  if (path == "-") {
+    return;
+  }
+  if (IsDirectory(path)) {
+    FailToWrite(path, EISDIR);
+  }
+  int error = AccessFault(path, W_OK);
+  if (error == ENOENT) {
+    const std::filesystem::path parent = path.parent_path();
+    error = AccessFault(parent.empty() ? "." : parent, W_OK | X_OK);
+  }
+  if (error != 0) {
+    FailToWrite(path, error);
+  }
 }
 
 }  // namespace scorecast::coordinator

@@ -41,6 +41,29 @@ TEST(OutputLock, KeepsOthersAwayUntilItEnds) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path())) << "the file goes with the lock";
 }
 
+/// Empty if the output could be locked.
+std::string CheckFreeFault(const std::filesystem::path& output) {
+  try {
+    OutputLock::CheckFree(output);
+    return "";
+  } catch (const proto::StartupError& fault) {
+    return fault.what();
+  }
+}
+
+TEST(OutputLock, CanBeAskedForWithoutMakingAFile) {
+  const reference::TempDirectory dir;
+  const auto output = dir.path() / "out.jsonl";
+  EXPECT_EQ(CheckFreeFault(output), "");
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+  {
+    const OutputLock lock(output);
+    EXPECT_EQ(CheckFreeFault(output), LockFault(output));
+    EXPECT_THAT(CheckFreeFault(output), HasSubstr("out.jsonl is being written by process "));
+  }
+  EXPECT_EQ(CheckFreeFault("/nowhere/out.jsonl"), LockFault("/nowhere/out.jsonl"));
+}
+
 TEST(OutputLock, ADeadHoldersLockIsFree) {
   const reference::TempDirectory dir;
   const auto output = dir.path() / "out.jsonl";

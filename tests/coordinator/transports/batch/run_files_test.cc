@@ -13,6 +13,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "coordinator/transports/batch/own_lines.h"
 #include "proto/base/error.h"
@@ -453,6 +454,35 @@ TEST_P(RunFilesTest, WhatCannotGoOnSaysSo) {
   RunAndDie(1);
   options.input = "-";
   EXPECT_THAT(Fault(), HasSubstr("a run cannot go on if its input is standard input"));
+}
+
+TEST_P(RunFilesTest, ADryRunFindsTheSameAndChangesNoFile) {
+  RunOptions dry = options;
+  dry.is_dry_run = true;
+  EXPECT_EQ(RunFiles(dry).begin().records(), 0);
+  EXPECT_FALSE(std::filesystem::exists(options.output));
+  RunAndDie(3);
+  Write(options.output, Read(options.output) + "half a rec");
+  const std::string before = Read(options.output) + State();
+  const RunPoint begin = RunFiles(dry).begin();
+  EXPECT_EQ(begin.records(), 6);
+  EXPECT_EQ(Read(options.output) + State(), before);
+  EXPECT_FALSE(std::filesystem::exists(options.output.string() + ".lock"));
+  const RunFiles writer(options);
+  EXPECT_EQ(writer.begin(), begin);
+  const std::string held = Fault();
+  EXPECT_THAT(held, HasSubstr("is being written by process"));
+  options = dry;
+  EXPECT_EQ(Fault(), held);
+}
+
+TEST_P(RunFilesTest, ADryRunDoesNotWaitForAPipe) {
+  options.is_dry_run = true;
+  options.input = dir.path() / "in.pipe";
+  ASSERT_EQ(mkfifo(options.input.c_str(), 0666), 0);
+  const RunFiles files(options);
+  EXPECT_FALSE(files.has_input());
+  EXPECT_THAT(files.no_resumption_reason(), HasSubstr("in.pipe is not a regular file"));
 }
 
 INSTANTIATE_TEST_SUITE_P(, RunFilesTest,
