@@ -13,16 +13,39 @@ using proto::StartupError;
 
 namespace {
 
+/// Levels of lists and objects inside each other, at most. Without a limit, what walks through a
+/// document could need more stack than there is.
+constexpr int kMaxDepth = 1000;
+
 /// Builds a document whose numbers are those of SerdeNumber. The reference of tokenizers reads its
 /// files so, and the scores of a Unigram model decide between ways to cut a text whose sums differ
-/// in the last bit only.
+/// in the last bit only. Stops at a document that is nested too deep.
 class DocumentBuilder : public nlohmann::detail::json_sax_dom_parser<nlohmann::json> {
  public:
   using json_sax_dom_parser::json_sax_dom_parser;
 
+  bool is_too_deep() const { return depth_ > kMaxDepth; }
+
+  bool start_object(std::size_t elements) {
+    return ++depth_ <= kMaxDepth && json_sax_dom_parser::start_object(elements);
+  }
+  bool end_object() {
+    --depth_;
+    return json_sax_dom_parser::end_object();
+  }
+  bool start_array(std::size_t elements) {
+    return ++depth_ <= kMaxDepth && json_sax_dom_parser::start_array(elements);
+  }
+  bool end_array() {
+    --depth_;
+    return json_sax_dom_parser::end_array();
+  }
   bool number_float(double /*nearest*/, const std::string& spelling) {
     return json_sax_dom_parser::number_float(SerdeNumber(spelling), spelling);
   }
+
+ private:
+  int depth_ = 0;
 };
 
 }  // namespace
@@ -32,6 +55,10 @@ nlohmann::json ParseJsonFile(std::string_view text, const std::string& origin) {
     nlohmann::json document;
     DocumentBuilder builder(document);
     nlohmann::json::sax_parse(text, &builder);
+    if (builder.is_too_deep()) {
+      throw StartupError(origin + ": not JSON (nested deeper than " + std::to_string(kMaxDepth) +
+                         " levels)");
+    }
     return document;
   } catch (const nlohmann::json::parse_error& error) {
     throw StartupError(origin + ": not JSON (at byte " + std::to_string(error.byte) + ")");

@@ -82,6 +82,17 @@ TEST_F(TokenizerLoad, ABrokenFileIsNamed) {
   ExpectFailure("tokenizer.json", "\"model\" is missing");
 }
 
+TEST_F(TokenizerLoad, AFileThatIsNestedTooDeepIsNamed) {
+  Write("tokenizer.json", nfc_.dump());
+  for (const std::size_t depth : {1000, 1'000'000}) {  // One level is the object.
+    Write("tokenizer_config.json",
+          "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}");
+    ExpectFailure("tokenizer_config.json", "nested deeper than 1000 levels");
+  }
+  Write("tokenizer_config.json", "{\"a\":" + std::string(999, '[') + std::string(999, ']') + "}");
+  EXPECT_EQ(Failure(), "");
+}
+
 // A FIFO is refused, and its opening does not wait for a writer.
 TEST_F(TokenizerLoad, AFileThatIsNotARegularOneIsNamed) {
   Write("tokenizer.json", nfc_.dump());
