@@ -22,6 +22,8 @@
 #include "launcher/commands.h"
 #include "launcher/end_signals.h"
 #include "launcher/engine_flags.h"
+#include "launcher/launcher_variables.h"
+#include "launcher/left_segments.h"
 #include "launcher/log_pattern.h"
 #include "launcher/rank_placement.h"
 #include "launcher/status_log.h"
@@ -63,7 +65,14 @@ int Guarded(bool prints, const std::function<int()>& command) {
 int GuardedOnAllRanks(int threads, const std::function<int()>& command) {
   scorecast::launcher::CatchStatusSignal();
   scorecast::launcher::YieldIfCpusAreShared(threads);
+  // Before Open MPI starts, because it may need the space. Logged later, because the first line of
+  // the log says that all ranks handle signals.
+  const std::vector<std::string> removed =
+      scorecast::launcher::RemoveLeftSegmentsOfHost(scorecast::launcher::ProcessEnvironment());
   const scorecast::proto::MpiEnvironment mpi;
+  for (const std::string& line : removed) {
+    spdlog::info("{}", line);
+  }
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }
 

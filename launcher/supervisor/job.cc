@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <system_error>
 #include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "launcher/supervisor/supervisor_link.h"
-#include "proto/base/count.h"
+#include "launcher/supervisor/wait_notice.h"
 #include "proto/base/error.h"
 
 namespace scorecast::launcher {
@@ -29,6 +29,10 @@ namespace {
 
 /// Time that a process needs at most to end after SIGKILL. More only if the kernel is stuck.
 constexpr auto kTimeToDie = std::chrono::seconds(10);
+/// Time after which the log says for which processes the supervisor waits.
+constexpr auto kPatience = std::chrono::seconds(1);
+
+using Clock = std::chrono::steady_clock;
 
 /// Environment of the launcher, which its ranks on this host inherit.
 void SetEnvironment(const std::filesystem::path& directory, const std::string& launcher) {
@@ -61,26 +65,13 @@ void SetEnvironment(const std::filesystem::path& directory, const std::string& l
   _exit(127);
 }
 
-/// The children of this process, also those that have ended and are not collected.
-std::vector<pid_t> Children() {
-  std::vector<pid_t> children;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const pid_t pid = std::atoi(entry.path().filename().c_str());
-    std::ifstream file(entry.path() / "stat");
-    std::string stat;
-    if (pid <= 0 || !std::getline(file, stat)) {
-      continue;
-    }
-    // "pid (name) state parent …". The name may have any characters.
-    pid_t parent = 0;
-    const std::size_t name_end = stat.rfind(") ");
-    if (name_end != std::string::npos &&
-        std::sscanf(stat.c_str() + name_end, ") %*c %d", &parent) == 1 && parent == getpid()) {
-      children.push_back(pid);
-    }
+/// "4711 (mpirun, state D), 4712 (scorecast, state R)".
+std::string Names(const std::vector<HostProcess>& processes) {
+  std::string names;
+  for (const HostProcess& process : processes) {
+    names += (names.empty() ? "" : ", ") + process.ToText();
   }
-  return children;
+  return names;
 }
 
 }  // namespace
@@ -88,7 +79,7 @@ std::vector<pid_t> Children() {
 Job::Job(const std::vector<std::string>& command, SupervisorDirectory& directory)
     : directory_(directory.MakeJobDirectory()),
       listener_(ListenAt(directory_ / "socket")),
-      earlier_children_(Children()) {
+      earlier_children_(ChildrenOf(getpid())) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   SetEnvironment(directory_, command.front());
   launcher_ = fork();
@@ -132,8 +123,28 @@ void Job::Reap() {
     if (pid == launcher_) {
       exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
-    std::erase(earlier_children_, pid);  // The number may be another process's from now on.
+    // The number may be another process's from now on.
+    std::erase_if(earlier_children_, [pid](const HostProcess& child) { return child.pid == pid; });
   }
+}
+
+std::string Job::CpuShortage() const {
+  std::string longest;
+  std::chrono::duration<double> most = kPatience;
+  for (const HostProcess& process : FamilyOf(launcher_)) {
+    if (const auto wait = WaitForCpu(process.pid); wait && *wait > most) {
+      most = *wait;
+      longest = fmt::format("{} ({})", process.pid, process.name);
+    }
+  }
+  return longest.empty()
+             ? ""
+             : fmt::format("; process {} has waited {:.1f} s for a CPU", longest, most.count());
+}
+
+std::string Job::LauncherText() const {
+  const std::vector<HostProcess> family = FamilyOf(launcher_);
+  return family.empty() ? std::to_string(launcher_) : family.front().ToText();
 }
 
 void Job::Accept() {
@@ -169,8 +180,13 @@ void Job::EndRankZero() {
   if (rank_zero_ > 0) {
     kill(rank_zero_, SIGKILL);
   }
-  const auto deadline = std::chrono::steady_clock::now() + kTimeToDie;
-  while (link_ && std::chrono::steady_clock::now() < deadline) {
+  const Clock::time_point begin = Clock::now();
+  WaitNotice notice(begin, kPatience);
+  while (link_ && Clock::now() < begin + kTimeToDie) {
+    if (notice.IsDue(Clock::now())) {
+      spdlog::warn("supervise: has waited {:.1f} s for the end of rank 0, process {}",
+                   notice.SecondsAt(Clock::now()), rank_zero_);
+    }
     pollfd ended = {link_.get(), POLLIN, 0};
     if (poll(&ended, 1, 100) > 0) {
       ReceiveFromRankZero();
@@ -178,28 +194,33 @@ void Job::EndRankZero() {
   }
 }
 
-std::vector<pid_t> Job::ChildrenOfTheJob() const {
-  std::vector<pid_t> children = Children();
-  std::erase_if(children, [this](pid_t child) {
-    return std::ranges::find(earlier_children_, child) != earlier_children_.end();
+std::vector<HostProcess> Job::ChildrenOfTheJob() const {
+  std::vector<HostProcess> children = ChildrenOf(getpid());
+  std::erase_if(children, [this](const HostProcess& child) {
+    return std::ranges::find(earlier_children_, child.pid, &HostProcess::pid) !=
+           earlier_children_.end();
   });
   return children;
 }
 
 void Job::EndAdopted() {
-  const auto deadline = std::chrono::steady_clock::now() + kTimeToDie;
+  const Clock::time_point begin = Clock::now();
+  WaitNotice notice(begin, kPatience);
   for (Reap();; Reap()) {
-    const std::vector<pid_t> children = ChildrenOfTheJob();
+    const std::vector<HostProcess> children = ChildrenOfTheJob();
     if (children.empty()) {
       return;
     }
-    if (std::chrono::steady_clock::now() > deadline) {
-      spdlog::warn("supervise: SIGKILL does not end {} of the job",
-                   proto::Count(children.size(), "process", "processes"));
+    if (Clock::now() > begin + kTimeToDie) {
+      spdlog::warn("supervise: processes of the job do not end: {}", Names(children));
       return;
     }
-    for (const pid_t child : children) {
-      kill(child, SIGKILL);
+    if (notice.IsDue(Clock::now())) {
+      spdlog::warn("supervise: has waited {:.1f} s for the end of what SIGKILL was sent to: {}",
+                   notice.SecondsAt(Clock::now()), Names(children));
+    }
+    for (const HostProcess& child : children) {
+      kill(child.pid, SIGKILL);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

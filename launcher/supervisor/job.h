@@ -10,6 +10,7 @@
 #include "launcher/supervisor/descriptor.h"
 #include "launcher/supervisor/job_directory.h"
 #include "launcher/supervisor/message.h"
+#include "launcher/supervisor/processes.h"
 
 namespace scorecast::launcher {
 
@@ -40,6 +41,13 @@ class Job {
   /// The launcher's exit code, 128 + N if signal N ended it; nothing while it runs.
   std::optional<int> exit_code() const { return exit_code_; }
 
+  /// "4711 (mpirun, state S)".
+  std::string LauncherText() const;
+  /// "; process 4712 (scorecast) has waited 3.2 s for a CPU": the launcher, or its descendant on
+  /// this host, that has waited longest because others had the CPUs. Empty if none has waited for
+  /// more than a second.
+  std::string CpuShortage() const;
+
   /// Readable if a process wants to connect.
   int listener() const { return listener_.get(); }
   /// Connects rank 0. Refuses processes of other users, and further processes.
@@ -52,11 +60,11 @@ class Job {
  private:
   void EndRankZero();
   void EndAdopted();
-  std::vector<pid_t> ChildrenOfTheJob() const;
+  std::vector<HostProcess> ChildrenOfTheJob() const;
 
   std::filesystem::path directory_;
   Descriptor listener_;
-  std::vector<pid_t> earlier_children_;  ///< Not of the job, and not yet collected.
+  std::vector<HostProcess> earlier_children_;  ///< Not of the job, and not yet collected.
   pid_t launcher_ = -1;
   std::optional<int> exit_code_;
   Descriptor link_;

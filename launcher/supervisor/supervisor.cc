@@ -31,6 +31,8 @@ constexpr auto kTermTime = seconds(2);
 constexpr int kNoRanks = 70;
 /// Drain time of a job that has not said its own.
 constexpr auto kUnknownDrainTime = seconds(10);
+/// Time after which the log says what a restart waits for.
+constexpr auto kPatience = seconds(2);
 
 }  // namespace
 
@@ -79,12 +81,14 @@ int Supervisor::Run() {
     spdlog::warn("supervise: the job ended with exit code {}; restart {} of {} in {:.1f} s",
                  exit_code, policy_.restarts(), limits_.max_restarts,
                  std::chrono::duration<double>(*delay).count());
-    for (const TimePoint start = Clock::now() + *delay; Clock::now() < start;) {
+    const TimePoint begin = Clock::now();
+    for (const TimePoint start = begin + *delay; Clock::now() < start;) {
       HandleEvents(start);
       if (is_stopping()) {
         return 0;
       }
     }
+    downtime_->delays += Clock::now() - begin;
   }
 }
 
@@ -92,14 +96,19 @@ int Supervisor::RunJob() {
   can_drain_ = false;
   is_draining_ = false;
   drain_time_ = kUnknownDrainTime;
+  is_ready_ = false;
+  failed_at_.reset();
   later_signals_.clear();
+  notice_.emplace(Clock::now(), kPatience);
   job_ = std::make_unique<Job>(command_, directory_);
   while (!job_->exit_code()) {
-    HandleEvents(SendLaterSignals());
+    const TimePoint next_signal = SendLaterSignals();
+    HandleEvents(std::min(next_signal, LogLongWait()));
   }
-  failed_at_ = failed_at_.value_or(Clock::now());
+  NoteFault();
   const int exit_code = *job_->exit_code();
   job_.reset();
+  downtime_->ends += Clock::now() - *failed_at_;
   return exit_code;
 }
 
@@ -162,6 +171,7 @@ void Supervisor::HandleMessage(const Message& message) {
     std::from_chars(drain_time->data(), drain_time->data() + drain_time->size(), count);
     drain_time_ = milliseconds(count);
     policy_.Ready(Clock::now());
+    is_ready_ = true;
     LogReady();
   } else if (const auto path = message.After("address-file")) {
     address_file_ = AddressFile::Find(*path);
@@ -173,11 +183,42 @@ void Supervisor::HandleMessage(const Message& message) {
 }
 
 void Supervisor::LogReady() {
-  if (failed_at_) {
-    spdlog::info("supervise: ready again {:.2f} s after the fault",
-                 std::chrono::duration<double>(Clock::now() - *failed_at_).count());
-    failed_at_.reset();
+  if (!downtime_) {
+    return;
   }
+  const auto seconds_of = [](Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  const Clock::duration total = Clock::now() - downtime_->begin;
+  spdlog::info(
+      "supervise: ready again {:.2f} s after the fault: {:.2f} s until no process of the job was "
+      "left, {:.2f} s of delay, {:.2f} s of start{}",
+      seconds_of(total), seconds_of(downtime_->ends), seconds_of(downtime_->delays),
+      seconds_of(total - downtime_->ends - downtime_->delays), job_->CpuShortage());
+  downtime_.reset();
+}
+
+Supervisor::TimePoint Supervisor::LogLongWait() {
+  // The first start is the service's own affair, and so is a drain.
+  const bool waits = failed_at_ || (!is_ready_ && !is_stopping());
+  if (!waits || !policy_.was_ever_ready()) {
+    return TimePoint::max();
+  }
+  const TimePoint now = Clock::now();
+  if (notice_->IsDue(now)) {
+    const double waited = notice_->SecondsAt(now);
+    if (failed_at_) {
+      spdlog::warn("supervise: rank 0 is gone, and the launcher has not ended for {:.1f} s: {}",
+                   waited, job_->LauncherText());
+    } else if (job_->link() < 0) {
+      spdlog::info("supervise: has waited {:.1f} s for the launcher {} to start rank 0{}", waited,
+                   job_->LauncherText(), job_->CpuShortage());
+    } else {
+      spdlog::info("supervise: has waited {:.1f} s for the ranks to read the model and be ready{}",
+                   waited, job_->CpuShortage());
+    }
+  }
+  return notice_->next();
 }
 
 void Supervisor::SendSocket(const SocketRequest& request) {
@@ -192,8 +233,18 @@ void Supervisor::SendSocket(const SocketRequest& request) {
   }
 }
 
+void Supervisor::NoteFault() {
+  if (!failed_at_) {
+    failed_at_ = Clock::now();
+    notice_.emplace(*failed_at_, kPatience);
+  }
+  if (!downtime_) {
+    downtime_ = Downtime{*failed_at_};
+  }
+}
+
 void Supervisor::LoseRankZero() {
-  failed_at_ = failed_at_.value_or(Clock::now());
+  NoteFault();
   if (is_stopping() && !can_drain_) {
     return;  // Stop has the launcher killed soon.
   }

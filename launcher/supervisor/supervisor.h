@@ -13,6 +13,7 @@
 #include "launcher/supervisor/job_directory.h"
 #include "launcher/supervisor/restart_policy.h"
 #include "launcher/supervisor/signal_pipe.h"
+#include "launcher/supervisor/wait_notice.h"
 
 namespace scorecast::launcher {
 
@@ -45,6 +46,9 @@ class Supervisor {
   /// Runs a job to its end and returns its exit code.
   int RunJob();
   void LogReady();
+  /// Logs what it waits for if a job that was ready before has not come back for some seconds.
+  /// Returns the time of the next such line.
+  TimePoint LogLongWait();
   /// Waits until something happens, at most until `until`, and handles it.
   void HandleEvents(TimePoint until);
   void HandleSignals();
@@ -53,6 +57,8 @@ class Supervisor {
   void HandleMessage(const Message& message);
   void SendSocket(const SocketRequest& request);
   void LoseRankZero();
+  /// The job that runs has failed, unless that is known already.
+  void NoteFault();
   /// Closes the listening sockets if the last job drains, so that new clients are refused instead
   /// of waiting for nothing.
   void CloseSockets();
@@ -69,13 +75,21 @@ class Supervisor {
   SupervisorDirectory directory_;
   SignalPipe signals_;
   int stop_requests_ = 0;
-  std::optional<TimePoint>
-      failed_at_;  ///< When a fault was noticed from which the job is not back.
+  /// From the moment when a fault was noticed until a job is ready again.
+  struct Downtime {
+    TimePoint begin;
+    Clock::duration ends{};    ///< Until no process of the jobs that failed was left.
+    Clock::duration delays{};  ///< Before restarts.
+  };
+  std::optional<Downtime> downtime_;
 
   // These belong to the job that runs.
   std::unique_ptr<Job> job_;
   bool can_drain_ = false;  ///< Rank 0 drains on SIGUSR1, and its sockets listen.
   bool is_draining_ = false;
+  bool is_ready_ = false;
+  std::optional<TimePoint> failed_at_;  ///< When its end was noticed, or that of rank 0.
+  std::optional<WaitNotice> notice_;    ///< Of the wait for the job's start or end.
   std::chrono::milliseconds drain_time_{0};
   std::deque<LaterSignal> later_signals_;
 };

@@ -1,5 +1,6 @@
 // kill -9 of a rank under load: the job ends at once and standard error names the rank. No process,
-// no shared memory and no directory of Open MPI is left.
+// no shared memory and no directory of Open MPI is left. If mpirun is killed, too, the shared
+// memory stays until the next job starts.
 
 #include <chrono>
 #include <csignal>
@@ -8,6 +9,7 @@
 #include <iostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -112,6 +114,49 @@ TEST(TestsEnd, OfAJobLeavesNothing) {
   for (const std::filesystem::path& trace : traces) {
     EXPECT_FALSE(std::filesystem::exists(trace)) << trace << " is left";
   }
+}
+
+TEST(ServeDeathOfAllProcesses, LeavesSharedMemoryThatTheNextStartRemoves) {
+  const std::filesystem::path directory = NewDirectory();
+  const std::filesystem::path segments = directory / "segments";
+  std::filesystem::create_directory(segments);
+  const auto with_own_files = [&](Command command) {
+    for (const auto& [variable, value] : {std::pair("TMPDIR", directory),
+                                          {"OMPI_MCA_btl_vader_backing_directory", segments},
+                                          {"OMPI_MCA_osc_sm_backing_directory", segments}}) {
+      command.environment.emplace_back(variable, value);
+    }
+    return command;
+  };
+  {
+    Process process(with_own_files(ScorecastCommand(
+        {"serve", "--model", NumberedCommand(2).model, "--port", "0", "--http-port", "-1"}, 2)));
+    ASSERT_NE(process.ErrorLineWith("ready"), "");
+    const std::vector<pid_t> ranks = RanksOf(process.pid());
+    ASSERT_EQ(ranks.size(), 2U);
+    for (const pid_t rank : ranks) {
+      kill(rank, SIGSTOP);  // So that it cannot remove its file.
+    }
+    kill(process.pid(), SIGKILL);
+    for (const pid_t rank : ranks) {
+      kill(rank, SIGKILL);
+    }
+    process.Wait();
+  }
+  int left = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(segments)) {
+    EXPECT_THAT(entry.path().filename().string(), ::testing::StartsWith("vader_segment."));
+    // Younger files stay.
+    std::filesystem::last_write_time(
+        entry.path(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+    ++left;
+  }
+  ASSERT_EQ(left, 2);
+
+  const ProcessResult next = testing::Run(with_own_files(ScorecastCommand(
+      {"batch", "--model", "/nonexistent", "--input", "/dev/null", "--output", "-"}, 0)));
+  EXPECT_THAT(next.err, ::testing::HasSubstr("removed 2 files with "));
+  EXPECT_TRUE(std::filesystem::is_empty(segments));
 }
 
 }  // namespace serve_death_test

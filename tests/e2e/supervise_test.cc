@@ -31,6 +31,7 @@ namespace supervise_test {
 using launcher::Client;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -125,6 +126,9 @@ TEST(Supervise, AKilledJobComesBackWithTheSameBits) {
   const ProcessResult result = service.Drain();
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("restart 3 of 10"));
+  EXPECT_THAT(result.err,
+              ContainsRegex("ready again [0-9.]+ s after the fault: [0-9.]+ s until no process of "
+                            "the job was left, [0-9.]+ s of delay, [0-9.]+ s of start"));
   for (const pid_t pid : processes) {
     EXPECT_FALSE(IsRunning(pid)) << pid;
   }
@@ -199,22 +203,30 @@ TEST(Supervise, GivesUpAfterTheLastRestart) {
   EXPECT_THAT(result.err, HasSubstr("no further restart after 1"));
 }
 
-TEST(Supervise, ALauncherThatStartsNoRanksAgainIsAFault) {
+TEST(Supervise, ALauncherThatStartsNoRanksAgainIsNamedAndIsAFault) {
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() / ("scorecast_supervise_" + std::to_string(getpid()));
   std::filesystem::create_directory(directory);
-  // Kills its first job when that is ready, and ends with 0 when it is started again.
+  // Kills its first job when that is ready. When it is started again, it ends with 0 as soon as the
+  // supervisor's log says that it is waited for.
   const std::string launcher =
-      "cd \"$0\"; if [ -e first ]; then exit 0; fi; touch first\n"
+      "cd \"$0\"\n"
+      "if [ -e first ]; then until grep -q 'has waited' supervise; do sleep 0.1; done; exit 0; fi\n"
+      "touch first\n"
       "\"$@\" 2> log & until grep -q ready: log; do sleep 0.1; done\n"
       "kill -KILL $!; wait $!";
   Command command = ScorecastCommand(
       {"serve", "--model", NumberedCommand(0).model, "--port", "0", "--http-port", "-1"});
   command.arguments.insert(command.arguments.begin(), {"sh", "-c", launcher, directory.string()});
-  const ProcessResult result = testing::Run(SupervisedCommand(command, {"--max-restarts", "1"}));
-  EXPECT_EQ(result.exit_code, 70);
-  EXPECT_THAT(result.err, HasSubstr("the job ended with exit code 137; restart 1 of 1"));
-  EXPECT_THAT(result.err, HasSubstr("the job ended with exit code 70; no further restart"));
+  command = SupervisedCommand(command, {"--max-restarts", "1"});
+  command.arguments.insert(command.arguments.begin(),
+                           {"sh", "-c", "exec \"$@\" 2> \"$0\"", directory / "supervise"});
+  EXPECT_EQ(testing::Run(command).exit_code, 70);
+  const std::string log = ReadFile(directory / "supervise");
+  EXPECT_THAT(log, HasSubstr("the job ended with exit code 137; restart 1 of 1"));
+  EXPECT_THAT(log, ContainsRegex("has waited [0-9.]+ s for the launcher [0-9]+ .sh, state .. to "
+                                 "start rank 0"));
+  EXPECT_THAT(log, HasSubstr("the job ended with exit code 70; no further restart"));
   std::filesystem::remove_all(directory);
 }
 
