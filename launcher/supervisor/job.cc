@@ -30,7 +30,7 @@ namespace {
 /// Time that a process needs at most to end after SIGKILL. More only if the kernel is stuck.
 constexpr auto kTimeToDie = std::chrono::seconds(10);
 /// Time after which the log says for which processes the supervisor waits.
-constexpr auto kPatience = std::chrono::seconds(1);
+constexpr auto kPatienceWithProcesses = std::chrono::seconds(1);
 
 using Clock = std::chrono::steady_clock;
 
@@ -130,7 +130,7 @@ void Job::Reap() {
 
 std::string Job::CpuShortage() const {
   std::string longest;
-  std::chrono::duration<double> most = kPatience;
+  std::chrono::duration<double> most = kPatienceWithProcesses;
   for (const HostProcess& process : FamilyOf(launcher_)) {
     if (const auto wait = WaitForCpu(process.pid); wait && *wait > most) {
       most = *wait;
@@ -181,7 +181,7 @@ void Job::EndRankZero() {
     kill(rank_zero_, SIGKILL);
   }
   const Clock::time_point begin = Clock::now();
-  WaitNotice notice(begin, kPatience);
+  WaitNotice notice(begin, kPatienceWithProcesses);
   while (link_ && Clock::now() < begin + kTimeToDie) {
     if (notice.IsDue(Clock::now())) {
       spdlog::warn("supervise: has waited {:.1f} s for the end of rank 0, process {}",
@@ -205,7 +205,7 @@ std::vector<HostProcess> Job::ChildrenOfTheJob() const {
 
 void Job::EndAdopted() {
   const Clock::time_point begin = Clock::now();
-  WaitNotice notice(begin, kPatience);
+  WaitNotice notice(begin, kPatienceWithProcesses);
   for (Reap();; Reap()) {
     const std::vector<HostProcess> children = ChildrenOfTheJob();
     if (children.empty()) {

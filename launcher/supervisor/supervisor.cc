@@ -32,7 +32,7 @@ constexpr int kNoRanks = 70;
 /// Drain time of a job that has not said its own.
 constexpr auto kUnknownDrainTime = seconds(10);
 /// Time after which the log says what a restart waits for.
-constexpr auto kPatience = seconds(2);
+constexpr auto kPatienceWithStarts = seconds(2);
 
 }  // namespace
 
@@ -99,7 +99,7 @@ int Supervisor::RunJob() {
   is_ready_ = false;
   failed_at_.reset();
   later_signals_.clear();
-  notice_.emplace(Clock::now(), kPatience);
+  notice_.emplace(Clock::now(), kPatienceWithStarts);
   job_ = std::make_unique<Job>(command_, directory_);
   while (!job_->exit_code()) {
     const TimePoint next_signal = SendLaterSignals();
@@ -236,7 +236,7 @@ void Supervisor::SendSocket(const SocketRequest& request) {
 void Supervisor::NoteFault() {
   if (!failed_at_) {
     failed_at_ = Clock::now();
-    notice_.emplace(*failed_at_, kPatience);
+    notice_.emplace(*failed_at_, kPatienceWithStarts);
   }
   if (!downtime_) {
     downtime_ = Downtime{*failed_at_};
