@@ -33,12 +33,16 @@ Families QueueFamilies(const SchedulerStatus& status) {
 }
 
 Families PassTimeFamilies(const PassTimes& times) {
-  MetricFamily rates = GaugeFamily("scorecast_predicted_pass_seconds",
-                                   "Predicted time of a pass, and of each row, key and read.");
+  MetricFamily rates =
+      GaugeFamily("scorecast_predicted_pass_seconds",
+                  "Predicted time of a pass, and of one of each that it computes.");
   AddValue(rates, {{"of", "pass"}}, times.rates.overhead);
   AddValue(rates, {{"of", "row"}}, times.rates.row);
   AddValue(rates, {{"of", "key"}}, times.rates.key);
   AddValue(rates, {{"of", "read"}}, times.rates.read);
+  AddValue(rates, {{"of", "label"}}, times.rates.label);
+  AddValue(rates, {{"of", "product"}}, times.rates.product);
+  AddValue(rates, {{"of", "top"}}, times.rates.top);
   return {
       std::move(rates),
       Gauge("scorecast_prediction_error",
