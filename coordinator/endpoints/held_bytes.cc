@@ -1,17 +1,26 @@
 #include "coordinator/endpoints/held_bytes.h"
 
+#include "coordinator/endpoints/response_sink.h"
+
 namespace scorecast::coordinator {
 
-HeldBytes::HeldBytes(std::int64_t limit, const HeldBytes* all) : limit_(limit), all_(all) {}
+HeldBytes::HeldBytes(std::int64_t limit, const HeldBytes* all, std::int64_t reserve)
+    : limit_(limit), reserve_(reserve), all_(all) {}
 
 bool HeldBytes::HasRoom() const {
   return bytes() == 0 || (bytes() < limit_ && (all_ == nullptr || all_->bytes() < all_->limit()));
 }
 
-Held HeldBytes::TryHold(std::int64_t bytes) {
+Held HeldBytes::TryHold(std::int64_t bytes) { return TryHoldWithin(limit_, bytes); }
+
+Held HeldBytes::TryHoldPart(std::int64_t before, std::int64_t bytes) {
+  return TryHoldWithin(before + bytes <= kLongBytes ? limit_ + reserve_ : limit_, bytes);
+}
+
+Held HeldBytes::TryHoldWithin(std::int64_t limit, std::int64_t bytes) {
   std::int64_t held = *count_;
   do {
-    if (held + bytes > limit_) {
+    if (held + bytes > limit) {
       return nullptr;
     }
   } while (!count_->compare_exchange_weak(held, held + bytes));

@@ -35,12 +35,15 @@ Families QueueFamilies(const SchedulerStatus& status) {
 Families PassTimeFamilies(const PassTimes& times) {
   MetricFamily rates =
       GaugeFamily("scorecast_predicted_pass_seconds",
-                  "Predicted time of each row, key and read, and of a pass beyond these, "
-                  "which is negative if its first rows take less than others.");
+                  "Predicted time of one of each that a pass computes, and of a pass beyond "
+                  "these, which is negative if its first rows take less than others.");
   AddValue(rates, {{"of", "pass"}}, times.rates.overhead);
   AddValue(rates, {{"of", "row"}}, times.rates.row);
   AddValue(rates, {{"of", "key"}}, times.rates.key);
   AddValue(rates, {{"of", "read"}}, times.rates.read);
+  AddValue(rates, {{"of", "label"}}, times.rates.label);
+  AddValue(rates, {{"of", "product"}}, times.rates.product);
+  AddValue(rates, {{"of", "top"}}, times.rates.top);
   return {
       std::move(rates),
       Gauge("scorecast_prediction_error",

@@ -61,6 +61,12 @@ SequenceRun::Part PartTurns::Grown(const Turns& turns) const {
     return {};
   }
   SequenceRun::Part part = run.NextPart(room, rows_before + more);
+  // What is read of the rows is only known of a part.
+  const double end = std::min(rates.Seconds(turns.part.work) + turn, pass_.seconds_left());
+  while (more > kLeastTurnRows && rates.Seconds(part.work) > end) {
+    more = std::max(more / 2, kLeastTurnRows);
+    part = run.NextPart(room, rows_before + more);
+  }
   // A chain that is not cut may be longer than a turn.
   for (std::int64_t rows = rows_before + more; part.cost.rows <= rows_before && rows < room.rows;) {
     rows = std::min(2 * rows, room.rows);

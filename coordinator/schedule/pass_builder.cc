@@ -71,7 +71,7 @@ void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,
   const std::int64_t bytes = proto::ReadBytes(read, labels.size(), limits_);
   Check(reads() > 0 && bytes <= logit_bytes(), "a pass has room for its reads");
   logit_bytes_ += bytes;
-  ++work_.reads;
+  work_ += WorkOfRead(read, labels.size());
   plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(labels), read.normalizer,
                          read.top_k, read.temperature, read.draw});
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -26,14 +27,50 @@ constexpr std::array<std::int64_t, 3> kRows = {32, 128, 512};
 /// Rows of a short sequence. Their K/V fills whole granules.
 constexpr std::int64_t kShort = proto::kKvGranule;
 
+/// A pass that shows what reads return has so many rows, each of which is read. So few take little
+/// time, and what they return takes a good part of it.
+constexpr std::int64_t kReadRows = 8;
+/// It is computed so often if it is short, because a short time is not exact.
+constexpr int kReadPasses = 3;
+constexpr double kShortSeconds = kSeconds / 50;
+/// Most labels of such a read if each is a product of its own, and its best tokens.
+constexpr std::int64_t kProducts = 1024;
+constexpr std::int64_t kTop = 64;
+
 /// The rows whose products take as long as reading the weights once, on a typical machine.
 constexpr double kRowsOfOverhead = 10;
+// What a label and a top token take as long as, in operations of large products; and how much
+// longer the operations of a label's own product take.
+constexpr double kOperationsOfLabel = 2e3;
+constexpr double kOperationsOfTop = 1e5;
+constexpr double kSlowerProduct = 16;
 
 /// Makes passes of random tokens.
 class RandomPasses {
  public:
   RandomPasses(const ModelConfig& config, const PlanLimits& limits)
       : config_(config), limits_(limits) {}
+
+  /// What is read of a row.
+  struct Read {
+    proto::RowRead read;
+    proto::LabelList labels;
+  };
+  /// A classifier's head has few outputs, of which a rank may have none.
+  Read Least() const {
+    return config_.is_classifier() ? Read{{}, FirstLabels(1)} : Read{{.normalizer = true}, {}};
+  }
+  /// The kinds of reads that return much. Some are missing if the model has none of the kind.
+  std::vector<Read> Larger() const {
+    const Read products = {{}, FirstLabels(std::min(kProducts, config_.output_size()))};
+    if (config_.is_classifier()) {
+      return {products};
+    }
+    const auto top = static_cast<std::int32_t>(std::min(kTop, config_.output_size()));
+    return {{{.normalizer = true}, FirstLabels(config_.output_size())},
+            products,
+            {{.normalizer = true, .top_k = top}, {}}};
+  }
 
   struct Pass {
     ForwardPlan plan;
@@ -44,24 +81,47 @@ class RandomPasses {
   /// each is read.
   Pass Make(std::int64_t rows, std::int64_t length) {
     length = std::min(length, config_.max_position_embeddings);
+    const Read least = Least();
     PassBuilder builder(limits_);
-    PassWork work;
-    while (work.rows < rows && Add(std::min(length, rows - work.rows), builder, work)) {
+    while (builder.computed_rows() < rows &&
+           Add(std::min(length, rows - builder.computed_rows()), 1, least, builder)) {
     }
-    return {std::move(builder).Take(), work};
+    return TakeOf(std::move(builder));
+  }
+
+  /// A pass of one sequence, of which every row is read. It has as many rows as have room for that,
+  /// perhaps none.
+  Pass MakeReads(std::int64_t rows, const Read& read) {
+    PassBuilder builder(limits_);
+    const std::int64_t bytes = proto::ReadBytes(read.read, read.labels.size(), limits_);
+    rows = std::min({rows, config_.max_position_embeddings, builder.reads(),
+                     builder.logit_bytes() / std::max<std::int64_t>(bytes, 1)});
+    if (rows > 0) {
+      Add(rows, rows, read, builder);
+    }
+    return TakeOf(std::move(builder));
   }
 
  private:
-  /// False if the pass has no room for the sequence.
-  bool Add(std::int64_t length, PassBuilder& builder, PassWork& work) {
-    // A classifier's head has few outputs, of which a rank may have none.
-    const proto::RowRead read{.normalizer = !config_.is_classifier()};
-    const proto::LabelList& labels = config_.is_classifier() ? first_class_ : no_labels_;
+  static Pass TakeOf(PassBuilder builder) {
+    const PassWork work = builder.work();
+    return {std::move(builder).Take(), work};
+  }
+
+  static proto::LabelList FirstLabels(std::int64_t count) {
+    std::vector<TokenId> ids(static_cast<std::size_t>(count));
+    std::iota(ids.begin(), ids.end(), 0);
+    return proto::LabelList(std::move(ids));
+  }
+
+  /// Adds a sequence whose last `reads` rows are read. False if the pass has no room for it.
+  bool Add(std::int64_t length, std::int64_t reads, const Read& read, PassBuilder& builder) {
     const auto rows = static_cast<std::int32_t>(length);
-    const PassCost cost{.rows = length,
-                        .reads = 1,
-                        .kv_rows = proto::KvRows(rows),
-                        .logit_bytes = proto::ReadBytes(read, labels.size(), limits_)};
+    const PassCost cost{
+        .rows = length,
+        .reads = reads,
+        .kv_rows = proto::KvRows(rows),
+        .logit_bytes = reads * proto::ReadBytes(read.read, read.labels.size(), limits_)};
     if (!cost.FitsInto(builder.room())) {
       return false;
     }
@@ -71,20 +131,19 @@ class RandomPasses {
     }
     builder.BeginSequence({});
     builder.AddSegment({.compute_end = rows, .kv = builder.TakePlaces(rows)}, tokens);
-    builder.AddRead(builder.computed_rows() - 1, read, labels);
-    work += {.rows = length, .keys = length * (length + 1) / 2, .reads = 1};
+    for (std::int64_t left = reads; left > 0; --left) {
+      builder.AddRead(builder.computed_rows() - left, read.read, read.labels);
+    }
     return true;
   }
 
   const ModelConfig& config_;
   const PlanLimits& limits_;
-  const proto::LabelList no_labels_;
-  const proto::LabelList first_class_ = {0};
   std::mt19937_64 random_;  ///< The same tokens in every calibration.
 };
 
-/// Rates in the ratios of the operations that a row, a key and a read take, so that the pass takes
-/// this time.
+/// Rates in the ratios of the operations that each of the work takes, so that the pass takes this
+/// time.
 PassRates RatesByOperations(const ModelConfig& config, const PassWork& pass, double seconds) {
   const auto hidden = static_cast<double>(config.hidden_size);
   const auto queries = static_cast<double>(config.num_attention_heads * config.head_dim);
@@ -95,12 +154,11 @@ PassRates RatesByOperations(const ModelConfig& config, const PassWork& pass, dou
   rates.row = layers * 2 * hidden * (2 * queries + 2 * keys + 3 * intermediate);
   rates.key = layers * 4 * queries;
   rates.read = 2 * hidden * static_cast<double>(config.output_size());
+  rates.label = kOperationsOfLabel;
+  rates.product = kOperationsOfLabel + kSlowerProduct * 2 * hidden;
+  rates.top = kOperationsOfTop;
   rates.overhead = kRowsOfOverhead * rates.row;
-  const double scale = seconds / (rates.overhead + rates.Seconds(pass));
-  return {.overhead = scale * rates.overhead,
-          .row = scale * rates.row,
-          .key = scale * rates.key,
-          .read = scale * rates.read};
+  return rates.Scaled(seconds / (rates.overhead + rates.Seconds(pass)));
 }
 
 }  // namespace
@@ -133,17 +191,31 @@ PassCalibration CalibratePassTime(const ModelConfig& config, const PlanLimits& l
   const auto observe = [&](RandomPasses::Pass pass) {
     model.Observe(pass.work, measure(std::move(pass.plan)));
   };
+  const auto has_time_for = [&](const PassWork& work) {
+    return calibration.seconds + model.Seconds(work) <= kSeconds;
+  };
+  const auto observe_reads = [&](const RandomPasses::Read& read) {
+    for (int i = 0; i < kReadPasses; ++i) {
+      RandomPasses::Pass pass = passes.MakeReads(kReadRows, read);
+      if (pass.work.rows > 0 && has_time_for(pass.work) &&
+          (i == 0 || model.Seconds(pass.work) <= kShortSeconds)) {
+        observe(std::move(pass));
+      }
+    }
+  };
   bool has_time = true;
   std::int64_t most_rows = 0;
   for (const std::int64_t rows : kRows) {
     for (const std::int64_t length : {rows, kShort}) {
       RandomPasses::Pass pass = passes.Make(rows, length);
-      has_time = has_time && rows <= limits.max_rows &&
-                 calibration.seconds + model.Seconds(pass.work) <= kSeconds;
+      has_time = has_time && rows <= limits.max_rows && has_time_for(pass.work);
       if (has_time) {
         most_rows = std::max(most_rows, pass.work.rows);
         observe(std::move(pass));
       }
+    }
+    if (rows == kRows.front()) {
+      std::ranges::for_each(passes.Larger(), observe_reads);
     }
   }
   // The rate of further rows is only known from passes that have them. If few rows take as long as

@@ -16,10 +16,10 @@ struct PassCalibration {
   double seconds = 0;  ///< Their time.
 };
 
-/// Measures passes of up to 512 rows of random tokens: of one sequence, and of short ones. Their
-/// K/V is pass-local. The sizes rise until the next pass is predicted to end later than a second
-/// after the begin; the first pass is always computed. `compute` computes a plan and returns when
-/// that is done.
+/// Measures passes of up to 512 rows of random tokens: of one sequence, of short ones, and a few
+/// rows of which much is read. Their K/V is pass-local. The sizes rise until the next pass is
+/// predicted to end later than a second after the begin; the first pass is always computed.
+/// `compute` computes a plan and returns when that is done.
 PassCalibration CalibratePassTime(
     const proto::ModelConfig& config, const proto::PlanLimits& limits,
     const std::function<void(proto::ForwardPlan)>& compute,

@@ -10,13 +10,24 @@ namespace scorecast::coordinator {
 namespace {
 
 // Indices of the coefficients.
-enum : std::size_t { kBase, kFew, kRow, kKey, kRead };
+enum : std::size_t { kBase, kFew, kRow, kKey, kRead, kLabel, kProduct, kTop };
 
 /// A model of 0.5 billion parameters on two cores. What counts are the ratios: reading the weights
 /// takes as long as computing about ten rows.
-constexpr PassRates kTypical = {.overhead = 2e-2, .row = 2e-3, .key = 4e-7, .read = 2e-4};
+constexpr PassRates kTypical = {.overhead = 2e-2,
+                                .row = 2e-3,
+                                .key = 4e-7,
+                                .read = 2e-4,
+                                .label = 2e-8,
+                                .product = 4e-7,
+                                .top = 1e-6};
 /// Work of which every rate takes a part.
-constexpr PassWork kTypicalWork = {.rows = 512, .keys = 1 << 17, .reads = 8};
+constexpr PassWork kTypicalWork = {
+    .rows = 512, .keys = 1 << 17, .reads = 8, .labels = 1024, .products = 64, .top = 32};
+
+/// Reads return much if that takes more than this part of the time of the pass's rows, on a typical
+/// machine. On others the parts differ by factors, but so do those of the reads of most requests.
+constexpr double kMuchReturned = 1e-3;
 
 /// Times are clamped to these, so that squares of their ratios are finite.
 constexpr double kLeastSeconds = 1e-9;
@@ -54,7 +65,7 @@ constexpr int kFits = 2;
 
 /// The overhead of larger passes is the product of this and the coefficients: their first kFewRows
 /// rows count with the rate of the others, and the difference is overhead.
-constexpr UnknownsVector kOverhead = {1, PassTimeModel::kFewRows, -PassTimeModel::kFewRows, 0, 0};
+constexpr UnknownsVector kOverhead = {1, PassTimeModel::kFewRows, -PassTimeModel::kFewRows};
 /// A value is certain if it is this many standard deviations below its estimate.
 constexpr double kCertain = 2;
 
@@ -65,6 +76,11 @@ constexpr std::int64_t kTriedRows = 2 * PassTimeModel::kFewRows;
 
 /// A smaller pass is less efficient than this.
 constexpr double kEnoughRowsPerSecond = 0.95;
+
+UnknownsVector CoefficientsOf(const PassRates& rates) {
+  return {rates.overhead, rates.row,   rates.row,     rates.key,
+          rates.read,     rates.label, rates.product, rates.top};
+}
 
 double Product(const UnknownsVector& a, const UnknownsVector& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -82,23 +98,37 @@ PassTimeModel::PassTimeModel(const PassRates& prior)
 }
 
 void PassTimeModel::SetPrior(const PassRates& rates) {
-  coefficients_ = {rates.overhead, rates.row, rates.row, rates.key, rates.read};
+  coefficients_ = CoefficientsOf(rates);
   const double scale = (rates.overhead + rates.Seconds(kTypicalWork)) /
                        (kTypical.overhead + kTypical.Seconds(kTypicalWork));
-  prior_ = {kTypical.overhead, kTypical.row, kTypical.row, kTypical.key, kTypical.read};
+  prior_ = CoefficientsOf(kTypical);
   for (std::size_t i = 0; i < kUnknowns; ++i) {
     prior_[i] = std::max(coefficients_[i], kLeastPrior * scale * prior_[i]);
   }
 }
 
-std::size_t PassTimeModel::SizeOf(std::int64_t rows) {
-  return rows <= kFewRows ? 0 : rows <= 8 * kFewRows ? 1 : rows <= 64 * kFewRows ? 2 : 3;
+std::size_t PassTimeModel::KindOf(const PassWork& work) {
+  const std::int64_t rows = work.rows;
+  const std::size_t size = rows <= kFewRows        ? 0
+                           : rows <= 8 * kFewRows  ? 1
+                           : rows <= 64 * kFewRows ? 2
+                                                   : 3;
+  const double returned =
+      kTypical.Seconds({.labels = work.labels, .products = work.products, .top = work.top});
+  const bool is_much = returned > kMuchReturned * kTypical.Seconds({.rows = rows});
+  return kKindsOfFewRows * size + (is_much ? 1 : 0);
 }
 
 UnknownsVector PassTimeModel::FeaturesOf(const PassWork& work) {
   const std::int64_t few = std::min(work.rows, kFewRows);
-  return {1, static_cast<double>(few), static_cast<double>(work.rows - few),
-          static_cast<double>(work.keys), static_cast<double>(work.reads)};
+  return {1,
+          static_cast<double>(few),
+          static_cast<double>(work.rows - few),
+          static_cast<double>(work.keys),
+          static_cast<double>(work.reads),
+          static_cast<double>(work.labels),
+          static_cast<double>(work.products),
+          static_cast<double>(work.top)};
 }
 
 double PassTimeModel::Predicted(const UnknownsVector& features) const {
@@ -115,21 +145,18 @@ void PassTimeModel::Observe(const PassWork& work, double seconds) {
     errors_[predictions_++ % errors_.size()] = RelativeError(Predicted(features), seconds);
   } else {
     const double scale = seconds / Predicted(features);
-    SetPrior({.overhead = kTypical.overhead * scale,
-              .row = kTypical.row * scale,
-              .key = kTypical.key * scale,
-              .read = kTypical.read * scale});
+    SetPrior(kTypical.Scaled(scale));
     has_scale_ = true;
   }
-  for (Samples& of_size : samples_) {
-    for (Sample& sample : of_size.last) {
+  for (Samples& of_kind : samples_) {
+    for (Sample& sample : of_kind.last) {
       if (sample.weight > 0) {
         sample.weight = std::max(kAgeing * sample.weight, kLeastWeight);
       }
     }
   }
-  Samples& of_size = samples_[SizeOf(work.rows)];
-  of_size.last[of_size.next++ % Samples::kKept] = {work, features, seconds, 1};
+  Samples& of_kind = samples_[KindOf(work)];
+  of_kind.last[of_kind.next++ % Samples::kKept] = {work, features, seconds, 1};
   for (int i = 0; i < kFits; ++i) {
     Fit();
   }
@@ -153,8 +180,8 @@ void PassTimeModel::Fit() {
   }
   const double most_error = std::max(kHuber * deviation, kLeastHuberError);
   double least_part_of_prior = std::numeric_limits<double>::infinity();
-  for (const Samples& of_size : samples_) {
-    for (const Sample& sample : of_size.last) {
+  for (const Samples& of_kind : samples_) {
+    for (const Sample& sample : of_kind.last) {
       if (sample.weight == 0) {
         continue;
       }
@@ -205,7 +232,10 @@ PassRates PassTimeModel::rates() const {
   return {.overhead = Product(kOverhead, coefficients_),
           .row = coefficients_[kRow],
           .key = coefficients_[kKey],
-          .read = coefficients_[kRead]};
+          .read = coefficients_[kRead],
+          .label = coefficients_[kLabel],
+          .product = coefficients_[kProduct],
+          .top = coefficients_[kTop]};
 }
 
 double PassTimeModel::Seconds(const PassWork& work) const {
@@ -215,8 +245,8 @@ double PassTimeModel::Seconds(const PassWork& work) const {
 double PassTimeModel::BoundedSeconds(double max_pass_seconds, std::int64_t max_rows) const {
   PassWork kept;
   double tried = 0;
-  for (const Samples& of_size : std::span(samples_).subspan(SizeOf(kFewRows) + 1)) {
-    for (const Sample& sample : of_size.last) {
+  for (const Samples& of_kind : std::span(samples_).subspan(kKindsOfFewRows)) {
+    for (const Sample& sample : of_kind.last) {
       kept += sample.work;
       tried += sample.weight;
     }
@@ -226,7 +256,8 @@ double PassTimeModel::BoundedSeconds(double max_pass_seconds, std::int64_t max_r
   rates.overhead = std::max(rates.overhead - kCertain * overhead_deviation_, 0.0);
   const double row =
       kept.rows == 0 ? rates.row : rates.Seconds(kept) / static_cast<double>(kept.rows);
-  const bool is_observed = kept.rows > 0 || samples_[SizeOf(kFewRows)].last[0].weight > 0;
+  const bool is_observed = std::ranges::any_of(
+      samples_, [](const Samples& of_kind) { return of_kind.last[0].weight > 0; });
   if (is_observed && tried < kEnoughTried) {
     max_pass_seconds = std::max(max_pass_seconds, overhead + static_cast<double>(kTriedRows) * row);
   }

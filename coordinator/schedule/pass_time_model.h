@@ -11,13 +11,14 @@ namespace scorecast::coordinator {
 
 /// Predicts the seconds of a pass, from those of earlier passes.
 ///
-/// A pass takes `base + few * min(rows, 32) + row * max(rows - 32, 0) + key * keys + read * reads`.
-/// (The first rows of a pass cost little, because the weights are read from memory once for all of
-/// them.) The coefficients are positive. They are fitted by least squares to relative errors,
-/// with Huber weights, so that a machine that was stopped for a while changes little. The last
-/// passes of each size are kept, so that many passes of one size do not push out what is known of
-/// the others. Older ones count less. A coefficient that these passes do not determine stays at the
-/// prior's.
+/// A pass takes `base + few * min(rows, 32) + row * max(rows - 32, 0) + key * keys + read * reads +
+/// label * labels + product * products + top * top`: see PassWork. (The first rows of a pass cost
+/// little, because the weights are read from memory once for all of them.) The coefficients are
+/// positive. They are fitted by least squares to relative errors, with Huber weights, so that a
+/// machine that was stopped for a while changes little. The last passes of each size are kept,
+/// those whose reads return much beside the others, so that many passes of one kind do not push out
+/// what is known of the others. Older ones count less. A coefficient that these passes do not
+/// determine stays at the prior's.
 ///
 /// A relative error is `|predicted - seconds| / max(predicted, seconds)`, so it is between 0 and 1.
 ///
@@ -63,16 +64,18 @@ class PassTimeModel {
     double seconds = 0;
     double weight = 0;  ///< By its age; 0: no pass is kept here yet.
   };
-  /// The last passes of one size.
+  /// The last passes of one kind.
   struct Samples {
     static constexpr std::size_t kKept = 24;
     std::array<Sample, kKept> last;
     std::size_t next = 0;
   };
 
-  /// Sizes: up to 32 rows, 256, 2048, and more.
-  static constexpr std::size_t kSizes = 4;
-  static std::size_t SizeOf(std::int64_t rows);
+  /// Up to 32 rows, 256, 2048, and more; of each, passes whose reads return little, and much.
+  static constexpr std::size_t kKinds = 8;
+  /// Those of up to 32 rows come first.
+  static constexpr std::size_t kKindsOfFewRows = 2;
+  static std::size_t KindOf(const PassWork& work);
   static UnknownsVector FeaturesOf(const PassWork& work);
 
   double Predicted(const UnknownsVector& features) const;
@@ -84,7 +87,7 @@ class PassTimeModel {
   UnknownsVector prior_{};
   UnknownsVector coefficients_{};
   double overhead_deviation_ = 0;  ///< Standard deviation of rates().overhead.
-  std::array<Samples, kSizes> samples_;
+  std::array<Samples, kKinds> samples_;
   std::array<double, 32> errors_{};  ///< Relative errors of the last predictions.
   std::size_t predictions_ = 0;
 };

@@ -10,17 +10,27 @@ struct PassWork {
   std::int64_t rows = 0;  ///< Computed rows.
   std::int64_t keys = 0;  ///< Keys that a row attends to, its own included, summed over these rows.
   std::int64_t reads = 0;  ///< Rows whose logits are read.
+  // What the reads return: it is picked out, gathered from the ranks and merged.
+  std::int64_t labels = 0;    ///< Labels of reads that compute the logits of the whole vocabulary.
+  std::int64_t products = 0;  ///< Labels of other reads: each logit is a product of its own.
+  std::int64_t top = 0;       ///< Best tokens.
 
   PassWork& operator+=(const PassWork& other) {
     rows += other.rows;
     keys += other.keys;
     reads += other.reads;
+    labels += other.labels;
+    products += other.products;
+    top += other.top;
     return *this;
   }
   PassWork& operator-=(const PassWork& other) {
     rows -= other.rows;
     keys -= other.keys;
     reads -= other.reads;
+    labels -= other.labels;
+    products -= other.products;
+    top -= other.top;
     return *this;
   }
   bool operator==(const PassWork&) const = default;
@@ -28,14 +38,23 @@ struct PassWork {
 
 /// Seconds that work takes. A pass of more than a few rows takes `overhead + Seconds(work)`.
 struct PassRates {
-  double overhead = 0;  ///< What a pass takes beyond its rows, keys and reads; may be negative.
+  double overhead = 0;  ///< What a pass takes beyond its work; may be negative.
+  // Of one of each.
   double row = 0;
   double key = 0;
   double read = 0;
+  double label = 0;
+  double product = 0;
+  double top = 0;
 
+  PassRates Scaled(double factor) const {
+    return {factor * overhead, factor * row,     factor * key, factor * read,
+            factor * label,    factor * product, factor * top};
+  }
   double Seconds(const PassWork& work) const {
     return row * static_cast<double>(work.rows) + key * static_cast<double>(work.keys) +
-           read * static_cast<double>(work.reads);
+           read * static_cast<double>(work.reads) + label * static_cast<double>(work.labels) +
+           product * static_cast<double>(work.products) + top * static_cast<double>(work.top);
   }
 };
 

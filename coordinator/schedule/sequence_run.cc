@@ -48,7 +48,7 @@ bool SequenceRun::FitsEmptyPass() const {
     const SequencePart& part = parts_[i];
     if (pages_.is_left(i)) {
       cost += {.rows = part.rows(), .kv_rows = KvRows(part.rows())};
-      cost += ReadsTo(i, part.rows());
+      cost += ReadsTo(i, part.rows()).cost;
     }
   }
   for (const Completion& completion : completions_) {
@@ -99,17 +99,18 @@ SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const 
   return {completions_[target - score_reads_.size()].generation.chooser->Wanted(), no_labels};
 }
 
-PassCost SequenceRun::ReadsTo(std::size_t index, std::int32_t end) const {
-  PassCost cost;
+SequenceRun::Reads SequenceRun::ReadsTo(std::size_t index, std::int32_t end) const {
+  Reads reads;
   for (const SequencePart::Read& read : parts_[index].reads) {
     if (read.row >= end) {
       break;
     }
     const Wanted wanted = WantedOf(read);
-    ++cost.reads;
-    cost.logit_bytes += proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
+    ++reads.cost.reads;
+    reads.cost.logit_bytes += proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
+    reads.work += WorkOfRead(wanted.read, wanted.labels.size());
   }
-  return cost;
+  return reads;
 }
 
 std::int32_t SequenceRun::FirstRowWithoutRoom(std::size_t index, const PassCost& room) const {
@@ -230,13 +231,14 @@ SequenceRun::Part SequenceRun::PartTo(std::vector<std::int32_t> ends) const {
     const std::int64_t rows = RowsTo(i, ends[i]);
     to.work.keys += KeyCount::Keys(before, end - rows, end);
     to.cost.rows += rows;
-    to.cost += ReadsTo(i, ends[i]);
+    const Reads reads = ReadsTo(i, ends[i]);
+    to.cost += reads.cost;
+    to.work += reads.work;
     if (ends[i] > pages_.stored(i) && !(takes_several_passes_ && part.must_be_kept)) {
       to.cost.kv_rows += KvRows(part.rows() - PageBegin(pages_.stored(i)));
     }
   }
   to.work.rows = to.cost.rows;
-  to.work.reads = to.cost.reads;
   to.ends = std::move(ends);
   return to;
 }
@@ -251,7 +253,7 @@ std::vector<std::int32_t> SequenceRun::EndsWithin(PassCost room) const {
     for (std::size_t i = begin; i < chain_end; ++i) {
       const SequencePart& part = parts_[i];
       left += {.rows = RowsTo(i, part.rows()), .kv_rows = KvRows(part.rows())};
-      left += ReadsTo(i, part.rows());
+      left += ReadsTo(i, part.rows()).cost;
       is_left = is_left || pages_.is_left(i);
     }
     if (!is_left) {
@@ -288,7 +290,7 @@ std::vector<std::int32_t> SequenceRun::EndsWithin(PassCost room) const {
                                           room.rows - rows_again, part.rows() - stored)));
       ends[i] = end;
       room.rows -= RowsTo(i, end);
-      room -= ReadsTo(i, end);
+      room -= ReadsTo(i, end).cost;
       if (end < part.rows()) {
         return ends;
       }

@@ -129,8 +129,12 @@ class SequenceRun {
   /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
   /// that are read, and rows between a read one and the end of its page.
   std::int64_t RowsTo(std::size_t part, std::int32_t end) const;
-  /// The reads of a part's rows before `end`. Only `reads` and `logit_bytes` are set.
-  PassCost ReadsTo(std::size_t part, std::int32_t end) const;
+  struct Reads {
+    PassCost cost;  ///< Only `reads` and `logit_bytes` are set.
+    PassWork work;
+  };
+  /// The reads of a part's rows before `end`.
+  Reads ReadsTo(std::size_t part, std::int32_t end) const;
   /// The row of the part's first read that does not fit, if those before it are placed; the part's
   /// end if all fit.
   std::int32_t FirstRowWithoutRoom(std::size_t part, const PassCost& room) const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 
 namespace scorecast::coordinator {
 
@@ -42,7 +41,10 @@ PassWork WorkOf(const proto::PackedSequence& sequence, std::span<const std::int3
     work.rows += segment.length - begin;
     work.keys += KeyCount::Keys(before, begin, segment.length);
   }
-  work.reads = static_cast<std::int64_t>(sequence.reads.size());
+  for (const proto::RowRead& read : sequence.reads) {
+    work +=
+        WorkOfRead(read, sequence.label_lists.at(static_cast<std::size_t>(read.label_list)).size());
+  }
   return work;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -24,6 +25,16 @@ class KeyCount {
   std::int64_t blocks_ = 0;
   std::int64_t chain_ = 0;
 };
+
+/// What a RowRead or a PlanRead takes beyond its row. `labels` is the length of its label list.
+template <typename Read>
+PassWork WorkOfRead(const Read& read, std::size_t labels) {
+  const auto logits = static_cast<std::int64_t>(labels);
+  return {.reads = 1,
+          .labels = read.normalizer ? logits : 0,
+          .products = read.normalizer ? 0 : logits,
+          .top = read.top_k};
+}
 
 /// What it takes to compute a sequence, if the first rows of its segments are stored already.
 /// `stored` is [segments], or empty if none are.

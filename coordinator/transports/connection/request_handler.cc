@@ -48,6 +48,10 @@ Reply ResponseReply(const Client& client, const EndpointResponse& response) {
   }
 }
 
+proto::Error TooManyLongRequests(std::int64_t again) {
+  return {503, "overloaded", "The server has too many long requests to parse.", "", again};
+}
+
 /// Forms the response and its reply, unless the client has left.
 void SendReply(const Client& client, DeferredResponse& deferred) {
   if (client.pending->HasLeft()) {
@@ -114,12 +118,13 @@ class RequestHandler::ReplySink : public ResponseSink {
 };
 
 RequestHandler::RequestHandler(RequestService& service, asio::any_io_executor executor,
-                               HeldBytes& requests, std::int64_t max_reply_bytes, int threads)
+                               HeldBytes& requests, std::int64_t max_reply_bytes,
+                               Clock::duration patience, int threads)
     : service_(service),
       executor_(std::move(executor)),
       requests_(requests),
       replies_(max_reply_bytes),
-      parsing_(1),
+      parsing_(patience),
       preparing_(threads),
       replying_(threads) {}
 
@@ -142,24 +147,30 @@ void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& clie
 void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
                             Begun begun, Replied replied) {
   if (bytes <= static_cast<std::size_t>(kLongBytes)) {
-    Read(bytes, parse, pending, begun, replied);
+    Read(bytes, parse, /*refusal=*/std::nullopt, pending, begun, replied);
     return;
   }
   const ClientId client = pending->client();
   parsing_.Post(client, [this, bytes, parse = std::move(parse), pending = std::move(pending),
-                         begun = std::move(begun), replied = std::move(replied)] {
-    Read(bytes, parse, pending, begun, replied);
+                         begun = std::move(begun),
+                         replied = std::move(replied)](PatientPool::TooLate too_late) {
+    std::optional<proto::Error> refusal;
+    if (too_late) {
+      refusal = TooManyLongRequests(*too_late);
+    }
+    Read(bytes, parse, refusal, pending, begun, replied);
   });
 }
 
 void RequestHandler::Read(std::size_t bytes, const Parse& parse,
+                          const std::optional<proto::Error>& refusal,
                           const std::shared_ptr<PendingRequest>& pending, const Begun& begun,
                           const Replied& replied) {
   if (pending->HasLeft()) {
     begun();
     return;
   }
-  IncomingRequest incoming = parse(service_);
+  IncomingRequest incoming = parse(service_, refusal);
   bytes = std::max(bytes, incoming.inflated_bytes);
   const Client client{incoming.request_id, incoming.format, pending, replied, counters_};
   if (incoming.endpoint == nullptr) {

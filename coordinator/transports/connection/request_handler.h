@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -13,10 +14,13 @@
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/endpoints/request_service.h"
+#include "coordinator/schedule/job.h"
 #include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/fair_pool.h"
+#include "coordinator/transports/connection/patient_pool.h"
 #include "coordinator/transports/connection/pending_request.h"
 #include "coordinator/transports/connection/reply_format.h"
+#include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
@@ -34,21 +38,26 @@ struct IncomingRequest {
 ///
 /// Short requests and replies are handled on the I/O threads. All longer work is done by threads of
 /// its own, at which client addresses take turns, so that it delays no short request: the parsing
-/// of long requests, which shows their deadlines, by one thread; the tokenizing of all but the
-/// shortest requests by several; and the forming of long replies by several others.
+/// of long requests, which shows their deadlines, by one thread, or their refusal if their turn
+/// does not come in time; the tokenizing of all but the shortest requests by several; and the
+/// forming of long replies by several others.
 class RequestHandler {
  public:
   /// Replies are formed on `executor`, which outlives the handler, and whose threads still run
   /// when Finish is called. `requests` counts the memory of requests that are being tokenized.
   /// `max_reply_bytes` bounds the replies of all clients: see SocketOptions::max_held_bytes.
+  /// `patience` is that of SocketOptions::long_patience.
   /// `threads` is the number of threads for each kind of long work that has several.
   RequestHandler(RequestService& service, boost::asio::any_io_executor executor,
-                 HeldBytes& requests, std::int64_t max_reply_bytes, int threads);
+                 HeldBytes& requests, std::int64_t max_reply_bytes, Clock::duration patience,
+                 int threads);
   /// See Finish.
   ~RequestHandler() { Finish(); }
 
-  /// Called once, on any thread. Owns the bytes of the request. Throws nothing.
-  using Parse = std::function<IncomingRequest(const RequestService&)>;
+  /// Called once, on any thread. Owns the bytes of the request. If there is a `refusal`, the
+  /// request is not parsed and has that error. Throws nothing.
+  using Parse = std::function<IncomingRequest(const RequestService&,
+                                              const std::optional<proto::Error>& refusal)>;
   /// Called on any thread, for each reply in order. Not called any more once the client has left.
   using Replied = std::function<void(Reply)>;
   /// Called once, on any thread, when the request is queued, and its response, if it is still to be
@@ -78,8 +87,9 @@ class RequestHandler {
   /// Upper bound on the memory that tokenizing takes for each byte of a request: a token id.
   static constexpr std::int64_t kTokenBytes = 4;
 
-  void Read(std::size_t bytes, const Parse& parse, const std::shared_ptr<PendingRequest>& pending,
-            const Begun& begun, const Replied& replied);
+  void Read(std::size_t bytes, const Parse& parse, const std::optional<proto::Error>& refusal,
+            const std::shared_ptr<PendingRequest>& pending, const Begun& begun,
+            const Replied& replied);
   void Prepare(std::size_t bytes, const RequestService::Request& request, const Begun& begun);
 
   RequestService& service_;
@@ -92,7 +102,7 @@ class RequestHandler {
   std::condition_variable sink_gone_;
   std::size_t sinks_ = 0;  ///< Sinks that still wait for their response.
 
-  FairPool parsing_;
+  PatientPool parsing_;
   FairPool preparing_;
   FairPool replying_;
 };

@@ -22,6 +22,9 @@ using boost::system::error_code;
 /// Pause after an accept that failed, for example because no file descriptor was left.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
+/// This part of SocketOptions::max_held_bytes is held for short requests beyond it.
+constexpr std::int64_t kReservedPart = 16;
+
 /// The protocol of a socket: IPv4 or IPv6.
 tcp ProtocolOf(int socket) {
   sockaddr_storage address{};
@@ -41,8 +44,10 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
     : service_(service),
       options_(options),
       work_(io_.get_executor()),
-      requests_(std::max(options.max_held_bytes, options.max_request_bytes)),
-      handler_(service, io_.get_executor(), requests_, options.max_held_bytes, io_threads),
+      requests_(std::max(options.max_held_bytes, options.max_request_bytes), /*all=*/nullptr,
+                options.max_held_bytes / kReservedPart),
+      handler_(service, io_.get_executor(), requests_, options.max_held_bytes,
+               options.long_patience, io_threads),
       memory_(io_.get_executor()),
       protocol_context_{handler_, requests_, options.max_request_bytes},
       context_{options.idle_timeout,

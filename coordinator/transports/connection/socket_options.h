@@ -22,12 +22,16 @@ struct SocketOptions {
   std::chrono::milliseconds read_timeout = std::chrono::seconds(30);
   std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Largest request.
   /// Upper bound on the bytes of all requests that are being read. It counts as at least
-  /// `max_request_bytes`. A request that would exceed it is refused with a 503. The same bound
-  /// holds separately for all replies; the reply to a request under way counts with its upper
-  /// bound. To avoid starvation, a client with no reply pending may still send a request with a
-  /// small reply. A larger reply beyond the bound is refused with a 503, or with a 413 if it could
-  /// exceed the whole bound by itself.
+  /// `max_request_bytes`. A request that would exceed it is refused with a 503, but a sixteenth
+  /// more is reserved for requests, or their beginnings, of up to kLongBytes. The same bound holds
+  /// separately for all replies; the reply to a request under way counts with its upper bound. To
+  /// avoid starvation, a client with no reply pending may still send a request with a small reply.
+  /// A larger reply beyond the bound is refused with a 503, or with a 413 if it could exceed the
+  /// whole bound by itself.
   std::int64_t max_held_bytes = std::int64_t{1} << 30;
+  /// A request of more than kLongBytes, or that is compressed, waits for its turn to be parsed. If
+  /// that does not come within this time, it is refused with a 503.
+  std::chrono::milliseconds long_patience = std::chrono::seconds(10);
 };
 
 }  // namespace scorecast::coordinator

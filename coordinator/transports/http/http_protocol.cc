@@ -92,7 +92,8 @@ void HttpProtocol::ReadMore(const ConnectionPtr& connection, std::size_t bytes, 
   const std::size_t have = unparsed_.size();
   if (have + bytes > message_->unparsed_limit) {
     message_->unparsed_limit = have + bytes;
-    message_->unparsed = context_.requests.TryHold(static_cast<std::int64_t>(have + bytes));
+    message_->unparsed = context_.requests.TryHoldPart(message_->body_bytes,
+                                                       static_cast<std::int64_t>(have + bytes));
     if (message_->unparsed == nullptr) {
       RefuseNow(connection, Overloaded());
       return;
@@ -196,7 +197,8 @@ bool HttpProtocol::Keep(std::string_view bytes) {
   HeldText& body = message.body;
   while (!message.fault && body.text.size() + bytes.size() > message.body_limit) {
     const std::size_t piece = PieceAfter(message.body_limit);
-    Held held = context_.requests.TryHold(static_cast<std::int64_t>(piece));
+    Held held = context_.requests.TryHoldPart(static_cast<std::int64_t>(message.body_limit),
+                                              static_cast<std::int64_t>(piece));
     if (held == nullptr) {
       message.fault = Overloaded();
       body = {};
@@ -281,9 +283,10 @@ void HttpProtocol::PassOn(const ConnectionPtr& connection) {
   const Connection::InFlight request = connection->BeginRequest();
   context_.handler.Handle(
       bytes,
-      [terms = std::move(message_->terms), body,
-       &requests = context_.requests](const RequestService& service) {
-        return ParseHttpRequest(service, terms, *body, requests);
+      [terms = std::move(message_->terms), body, &requests = context_.requests](
+          const RequestService& service, const std::optional<proto::Error>& refusal) {
+        return refusal ? RefusedHttpRequest(service, terms, *refusal)
+                       : ParseHttpRequest(service, terms, *body, requests);
       },
       request.pending, request.begun, request.replied);
   message_.reset();

@@ -47,6 +47,18 @@ ParsedBody Parse(const RequestService& service, const Endpoint& endpoint, const 
 
 }  // namespace
 
+IncomingRequest RefusedHttpRequest(const RequestService& service, ReplyTerms terms,
+                                   const proto::Error& refusal) {
+  const Endpoint& endpoint = *terms.endpoint;
+  std::string request_id = terms.request_id;
+  return {.format = std::make_shared<HttpFormat>(endpoint, ReplyWriter(std::move(terms), service),
+                                                 /*streams=*/false),
+          .endpoint = &endpoint,
+          .parsed = proto::Unexpected(refusal),
+          .bytes = nullptr,
+          .request_id = std::move(request_id)};
+}
+
 IncomingRequest ParseHttpRequest(const RequestService& service, ReplyTerms terms,
                                  const HttpBody& body, HeldBytes& requests) {
   const Endpoint& endpoint = *terms.endpoint;

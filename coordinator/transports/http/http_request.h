@@ -7,6 +7,7 @@
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/http/inflate.h"
 #include "coordinator/transports/http/reply_writer.h"
+#include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
@@ -16,6 +17,10 @@ struct HttpBody {
   bool is_compressed = false;
   std::int64_t max_bytes = 0;  ///< Upper bound on its size when it is decompressed.
 };
+
+/// A request to `terms.endpoint` that is not parsed, because it has this error.
+IncomingRequest RefusedHttpRequest(const RequestService& service, ReplyTerms terms,
+                                   const proto::Error& refusal);
 
 /// Parses a request to `terms.endpoint`. `requests` counts the bytes of a body that is
 /// decompressed.

@@ -70,7 +70,7 @@ proto::Expected<HeldText> Inflate(std::string_view compressed, std::int64_t max_
     const auto have = inflated.text.size();
     // One byte more than is allowed shows that there is more.
     const std::size_t piece = std::min(kPieceBytes, static_cast<std::size_t>(max_bytes) + 1 - have);
-    Held room = held.TryHold(static_cast<std::int64_t>(piece));
+    Held room = held.TryHoldPart(static_cast<std::int64_t>(have), static_cast<std::int64_t>(piece));
     if (room == nullptr) {
       return proto::Unexpected(Overloaded());
     }

@@ -89,7 +89,8 @@ void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t len
     return;
   }
   const std::size_t piece = std::min(length - have, kPieceBytes);
-  Held held = context_.requests.TryHold(static_cast<std::int64_t>(piece));
+  Held held = context_.requests.TryHoldPart(static_cast<std::int64_t>(have),
+                                            static_cast<std::int64_t>(piece));
   if (held == nullptr) {
     ReleaseMessage();
     connection->SendError(Overloaded());
@@ -122,7 +123,11 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
   const Connection::InFlight request = connection->BeginRequest();
   context_.handler.Handle(
       bytes,
-      [message = std::move(message), held = std::move(held)](const RequestService& service) {
+      [message = std::move(message), held = std::move(held)](
+          const RequestService& service, const std::optional<proto::Error>& refusal) {
+        if (refusal) {
+          return RefusedFrameRequest(message, *refusal);
+        }
         IncomingRequest incoming = FrameRequest(service, message);
         incoming.bytes = held;
         return incoming;

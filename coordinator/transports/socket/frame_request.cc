@@ -5,6 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/value_limit.h"
 #include "coordinator/transports/socket/frame_format.h"
@@ -17,6 +20,22 @@ namespace {
 IncomingRequest Fault(std::uint64_t request_id, proto::Error error) {
   return {std::make_shared<FrameFormat>(request_id, nullptr), nullptr,
           proto::Unexpected(std::move(error)), nullptr};
+}
+
+/// Reads only what stands beside the request's fields. 0 if the message is none.
+std::uint64_t RequestIdOf(const std::string& message) {
+  using google::protobuf::internal::WireFormatLite;
+  constexpr auto kTag =
+      WireFormatLite::MakeTag(v1::Request::kRequestIdFieldNumber, WireFormatLite::WIRETYPE_VARINT);
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
+                                            static_cast<int>(message.size()));
+  std::uint64_t id = 0;
+  while (const std::uint32_t tag = in.ReadTag()) {
+    if (tag == kTag ? !in.ReadVarint64(&id) : !WireFormatLite::SkipField(&in, tag)) {
+      return 0;
+    }
+  }
+  return in.ConsumedEntireMessage() ? id : 0;
 }
 
 IncomingRequest Parse(const RequestService& service, const std::string& message) {
@@ -42,6 +61,10 @@ IncomingRequest Parse(const RequestService& service, const std::string& message)
 }
 
 }  // namespace
+
+IncomingRequest RefusedFrameRequest(const std::string& message, const proto::Error& refusal) {
+  return Fault(RequestIdOf(message), refusal);
+}
 
 IncomingRequest FrameRequest(const RequestService& service, const std::string& message) {
   try {

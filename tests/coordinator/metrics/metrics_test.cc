@@ -22,10 +22,15 @@ ServiceStatus FullStatus() {
   status.scheduler.waiting_bytes = 5000;
   status.scheduler.oldest_wait_seconds = 1.5;
   status.scheduler.predicted_seconds = 2.5;
-  status.scheduler.pass_times = {
-      .rates = {.overhead = 0.5, .row = 0.25, .key = 0.125, .read = 0.0625},
-      .bound_seconds = 10,
-      .error = 0.03125};
+  status.scheduler.pass_times = {.rates = {.overhead = 0.5,
+                                           .row = 0.25,
+                                           .key = 0.125,
+                                           .read = 0.0625,
+                                           .label = 0.5e-3,
+                                           .product = 0.25e-3,
+                                           .top = 0.125e-3},
+                                 .bound_seconds = 10,
+                                 .error = 0.03125};
   status.scheduler.running_completions = 2;
   status.scheduler.cache = {
       .asked_tokens = 30, .hit_tokens = 20, .evicted_pages = 7, .cached_pages = 5};
@@ -65,6 +70,9 @@ TEST(Metrics, HaveTheStatusOfAService) {
   EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"row\"}"), 0.25);
   EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"key\"}"), 0.125);
   EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"read\"}"), 0.0625);
+  EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"label\"}"), 0.5e-3);
+  EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"product\"}"), 0.25e-3);
+  EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"top\"}"), 0.125e-3);
   EXPECT_EQ(value("scorecast_prediction_error"), 0.03125);
   EXPECT_EQ(value("scorecast_pass_bound_seconds"), 10);
   EXPECT_EQ(value("scorecast_cache_lookup_tokens_total"), 30);

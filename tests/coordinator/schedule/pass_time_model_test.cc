@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 #include <vector>
@@ -22,11 +23,16 @@ struct Machine {
   double row = 2e-3;
   double key = 1e-6;
   double read = 1e-4;
+  double label = 1e-7;
+  double product = 1e-6;
+  double top = 1e-5;
 
   double Seconds(const PassWork& work) const {
     const auto few_rows = static_cast<double>(std::min<std::int64_t>(work.rows, 32));
     return base + few * few_rows + row * (static_cast<double>(work.rows) - few_rows) +
-           key * static_cast<double>(work.keys) + read * static_cast<double>(work.reads);
+           key * static_cast<double>(work.keys) + read * static_cast<double>(work.reads) +
+           label * static_cast<double>(work.labels) + product * static_cast<double>(work.products) +
+           top * static_cast<double>(work.top);
   }
 };
 
@@ -128,6 +134,58 @@ TEST_F(PassTimeModelTest, FindsThemFromNoisyPassesWithOutliers) {
   }
 }
 
+TEST_F(PassTimeModelTest, WhatReadsReturnTakesItsOwnTime) {
+  const Machine machine;
+  PassTimeModel model;
+  // Half of the passes return two labels a read. The others return much, of one of three kinds.
+  const auto returning = [&] {
+    PassWork work = Any();
+    switch (static_cast<int>(Uniform(0, 6))) {
+      case 0:
+        work.labels = 2560 * work.reads;
+        break;
+      case 1:
+        work.products = 1000 * work.reads;
+        break;
+      case 2:
+        work.labels = 2 * work.reads;
+        work.top = 50 * work.reads;
+        break;
+      default:
+        work.labels = 2 * work.reads;
+    }
+    return work;
+  };
+  for (int i = 0; i < 1000; ++i) {
+    const PassWork work = returning();
+    model.Observe(work, Noisy(machine.Seconds(work)));
+  }
+  EXPECT_LT(ErrorOn(model, machine, returning), 2 * kFittedError);
+}
+
+TEST_F(PassTimeModelTest, SmallReadsDoNotSpoilLargeOnes) {
+  const Machine machine;
+  PassTimeModel model;
+  const auto large = [&] {
+    PassWork work = Any();
+    work.labels = 20'000 * work.reads;
+    return work;
+  };
+  const auto small = [&] {
+    PassWork work = Any();
+    work.labels = 2 * work.reads;
+    return work;
+  };
+  for (const auto& next : {std::function<PassWork()>(large), std::function<PassWork()>(small)}) {
+    for (int i = 0; i < 1000; ++i) {
+      const PassWork work = next();
+      model.Observe(work, Noisy(machine.Seconds(work)));
+    }
+  }
+  EXPECT_LT(ErrorOn(model, machine, small), kFittedError);
+  EXPECT_LT(ErrorOn(model, machine, large), 2 * kFittedError);
+}
+
 TEST_F(PassTimeModelTest, APriorThatIsFarOffIsForgotten) {
   const Machine machine;
   for (const double factor : {1e-6, 1e-3, 1e3, 1e6}) {
@@ -226,6 +284,9 @@ TEST_F(PassTimeModelTest, NoWorkIsFree) {
   EXPECT_GT(rates.row, 0);
   EXPECT_GT(rates.key, 0);
   EXPECT_GT(rates.read, 0);
+  EXPECT_GT(rates.label, 0);
+  EXPECT_GT(rates.product, 0);
+  EXPECT_GT(rates.top, 0);
   // Row, key and read each keep at most a twentieth of the time of a pass.
   EXPECT_NEAR(model.Seconds({.rows = 1}), 0.01, 0.01 * 0.05);
 }
@@ -269,18 +330,19 @@ TEST_F(PassTimeModelTest, IsFiniteWhateverItSees) {
     PassTimeModel model;
     if (run % 2 == 1) {
       const auto rate = [&] { return Uniform(0, 1) < 0.3 ? 0 : std::exp(Uniform(-50, 20)); };
-      model = PassTimeModel(PassRates{rate(), rate(), rate(), rate()});
+      model = PassTimeModel(PassRates{rate(), rate(), rate(), rate(), rate(), rate(), rate()});
     }
     for (int i = 0; i < 200; ++i) {
       const auto count = [&](double digits) {
         return static_cast<std::int64_t>(std::exp(Uniform(0, digits)));
       };
-      const PassWork work{count(14), count(40), count(14)};
+      const PassWork work{count(14), count(40), count(14), count(30), count(30), count(20)};
       model.Observe(work, Uniform(0, 1) < 0.3 ? 0.1 : std::exp(Uniform(-700, 700)));
       const PassRates rates = model.rates();
       for (const double value :
-           {rates.row, rates.key, rates.read, model.error(), model.Seconds(work),
-            model.Seconds({count(14), count(40), count(14)}), model.BoundedSeconds(0.2, 8192)}) {
+           {rates.row, rates.key, rates.read, rates.label, rates.product, rates.top, model.error(),
+            model.Seconds(work), model.Seconds({count(14), count(40), count(14)}),
+            model.BoundedSeconds(0.2, 8192)}) {
         ASSERT_TRUE(std::isfinite(value));
         ASSERT_GE(value, 0);
       }

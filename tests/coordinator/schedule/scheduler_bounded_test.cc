@@ -21,6 +21,7 @@ namespace scorecast::coordinator {
 namespace scheduler_bounded_test {
 
 using proto::PlanLimits;
+using proto::TokenId;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Le;
@@ -107,11 +108,57 @@ TEST(SchedulerBounded, KeysAndReadsTakeTimeToo) {
   EXPECT_THAT(RowsOfPasses(bench), ElementsAre(1, 9, 9, 1)) << "one in flight; nine reads in 0.1 s";
 }
 
+TEST(SchedulerBounded, WhatReadsReturnTakesTimeToo) {
+  struct Case {
+    PassRates rates;
+    proto::RowRead read;
+  };
+  const std::vector<TokenId> labels(40, 1);
+  // Each prompt takes 0.04 s beside its row.
+  for (const auto& [rates, read] :
+       {Case{{.row = 1e-3, .label = 1e-3}, {.normalizer = true}},
+        Case{{.row = 1e-3, .product = 1e-3}, {}},
+        Case{{.row = 1e-3, .top = 2e-3}, {.normalizer = true, .top_k = 20}}}) {
+    SchedulerOptions options = BoundedTo(100);
+    options.time_model = PassTimeModel(rates);
+    SchedulerBench bench(kLimits, options);
+    bench.cluster.Hold();
+    ManyPending scores;
+    for (int i = 0; i < 7; ++i) {
+      Request prompt{.sequences = {ScoredPrompt(1, 3)}};
+      prompt.sequences[0].label_lists = {labels};
+      prompt.sequences[0].reads = {read};
+      scores.emplace_back(bench.scheduler, std::move(prompt));
+    }
+    bench.cluster.Release();
+    for (Pending& score : scores) {
+      score.ExpectComputed();
+    }
+    EXPECT_THAT(RowsOfPasses(bench), ElementsAre(1, 2, 2, 2)) << "one in flight; two in 0.1 s";
+
+    // A query and items of four rows, of which each takes 0.044 s.
+    bench.cluster.ForgetPlans();
+    Request request = ItemsRequest(Text(1, 20), std::vector<std::vector<TokenId>>(12, Text(2, 4)));
+    request.sequences[0].label_lists = {labels};
+    for (proto::RowRead& of_item : request.sequences[0].reads) {
+      const std::int32_t row = of_item.row;
+      of_item = read;
+      of_item.row = row;
+    }
+    Pending(bench.scheduler, std::move(request)).ExpectComputed();
+    EXPECT_GE(bench.cluster.plans().size(), 3U) << "it is cut";
+    for (const auto& plan : bench.cluster.plans()) {
+      EXPECT_LE(plan.reads.size(), 4U) << "16 rows, whatever they take";
+    }
+    bench.ExpectAllPagesAreFree();
+  }
+}
+
 TEST(SchedulerBounded, AnythingThatIsCutHasTheSameResults) {
   for (const std::int32_t cached_pages : {0, 40}) {
     SchedulerBench bench(kLimits, BoundedTo(32, cached_pages));
     ManyPending requests;
-    std::vector<std::vector<proto::TokenId>> items;
+    std::vector<std::vector<TokenId>> items;
     for (int i = 0; i < 12; ++i) {
       items.push_back(Text(i, i == 5 ? 70 : 3 + 2 * i));
     }
@@ -345,8 +392,12 @@ TEST(SchedulerBounded, RandomRequestsAreComputedAsIfAlone) {
                             .pass_kv_rows = 16 * pick(1, 60),
                             .kept_kv_rows = 64 * pages};
     SchedulerOptions options = BoundedTo(pick(1, 100), pick(0, 2) == 0 ? 0 : pick(1, pages));
-    options.time_model =
-        PassTimeModel(PassRates{.row = 1e-3, .key = pick(0, 1) * 1e-5, .read = pick(0, 1) * 1e-3});
+    options.time_model = PassTimeModel(PassRates{.row = 1e-3,
+                                                 .key = pick(0, 1) * 1e-5,
+                                                 .read = pick(0, 1) * 1e-3,
+                                                 .label = pick(0, 1) * 1e-2,
+                                                 .product = pick(0, 1) * 1e-3,
+                                                 .top = pick(0, 1) * 1e-3});
     SchedulerBench bench(limits, options);
     RequestMaker maker(seeds(), limits);
     ManyPending requests;

@@ -29,6 +29,13 @@ constexpr PlanLimits kLimits{
 /// Counts the keys of each row, one by one.
 PassWork Counted(const PackedSequence& sequence, const std::vector<std::int32_t>& stored) {
   PassWork work{.reads = static_cast<std::int64_t>(sequence.reads.size())};
+  for (const proto::RowRead& read : sequence.reads) {
+    for (std::size_t i = 0;
+         i < sequence.label_lists[static_cast<std::size_t>(read.label_list)].size(); ++i) {
+      ++(read.normalizer ? work.labels : work.products);
+    }
+    work.top += read.top_k;
+  }
   for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
     std::size_t chain = i;
     while (sequence.segments[chain].continues) {
@@ -94,6 +101,9 @@ TEST(SequenceWork, IsCountedExactlyByAPass) {
       // A stored row that is read is computed again.
       EXPECT_GE(sum.rows, expected.rows);
       EXPECT_EQ(sum.reads, expected.reads);
+      EXPECT_EQ(sum.labels, expected.labels);
+      EXPECT_EQ(sum.products, expected.products);
+      EXPECT_EQ(sum.top, expected.top);
       if (max_rows == 4096) {
         EXPECT_EQ(sum, expected);
       }

@@ -33,7 +33,11 @@ std::vector<PassWork> WorkOf(const ForwardPlan& plan) {
     }
     rows_before += work.rows;
     for (; read != plan.reads.end() && read->row < rows_before; ++read) {
+      const auto labels = static_cast<std::int64_t>(
+          plan.label_lists[static_cast<std::size_t>(read->label_list)].size());
       ++work.reads;
+      (read->normalizer ? work.labels : work.products) += labels;
+      work.top += read->top_k;
     }
   }
   return work_of_sequences;

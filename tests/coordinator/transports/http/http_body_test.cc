@@ -1,12 +1,18 @@
 // Bodies: their limits, chunks, encodings, and those that wait for permission.
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "coordinator/transports/connection/listening_socket.h"
+#include "coordinator/transports/http/http_protocol.h"
+#include "tests/coordinator/endpoints/held_endpoint.h"
 #include "tests/coordinator/transports/http/compressed.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
@@ -157,6 +163,46 @@ TEST(HttpBody, HoldsLittleWhileLittleHasArrived) {
   const auto held = [&] { return server.server().status().held_request_bytes; };
   ASSERT_TRUE(Eventually([&] { return held() >= kClients * 4096; }));
   EXPECT_LE(held(), kClients * 3 * 4096);
+}
+
+TEST(HttpBody, ACompressedOneWhoseTurnDoesNotComeIsRefused) {
+  HeldEndpoint endpoint;
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
+  SocketOptions options;
+  options.long_patience = std::chrono::milliseconds(50);
+  RequestServer server(fake.service, options, 2);
+  const std::uint16_t port =
+      server.Listen(OpenListeningSocket("127.0.0.1", 0), MakeHttpProtocol(fake.service, {}));
+  const auto post = [](std::size_t bytes) {
+    const nlohmann::json body = {{"query", std::string(bytes, 'x')}};
+    return Post("/v1/score", Compressed(body.dump(), Format::kGzip), "Content-Encoding: gzip\r\n");
+  };
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  constexpr int kClients = 5;
+  for (int i = 0; i < kClients; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(port));
+    clients.back()->Send(post(100'000));
+  }
+  // One of them is being parsed, by chance. The others do not wait for it.
+  EXPECT_TRUE(Eventually([&] { return server.status().refusals["overloaded"] == kClients - 1; }));
+  const std::string small = R"({"query":"x"})";
+  EXPECT_EQ(HttpClient(port).Call(Post("/v1/score", small)).Reason(), "parsed");
+  endpoint.Release();
+  int refused = 0;
+  for (const auto& client : clients) {
+    const HttpReply reply = client->Receive();
+    if (reply.status == 503) {
+      ++refused;
+      EXPECT_EQ(reply.Reason(), "overloaded");
+      EXPECT_GE(std::stoi(reply.Field("Retry-After")), 1);
+    } else {
+      EXPECT_EQ(reply.Reason(), "parsed");
+    }
+    EXPECT_EQ(client->Call(post(100)).Reason(), "parsed") << "the connection goes on";
+  }
+  EXPECT_EQ(refused, kClients - 1);
+  EXPECT_TRUE(Eventually([&] { return server.status().held_request_bytes == 0; }));
 }
 
 TEST(HttpBody, BeyondTheBytesOfAllClientsIsRefused) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/transports/socket/frame_protocol.h"
+#include "tests/coordinator/endpoints/held_endpoint.h"
 #include "tests/coordinator/endpoints/stuck_endpoint.h"
 #include "tests/coordinator/endpoints/throwing_endpoint.h"
 #include "tests/coordinator/transports/socket/connection_checks.h"
@@ -97,6 +99,44 @@ TEST(LongWork, TheBytesOfATextAreHeldUntilItIsTokenized) {
   EXPECT_TRUE(Eventually([&] {
     return other->Call(WithText(2, 150'000)).error().reason() == "sequence_too_long";
   })) << "the bytes are free again";
+}
+
+TEST(LongWork, ALongMessageWhoseTurnDoesNotComeIsRefused) {
+  HeldEndpoint endpoint;
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
+  SocketOptions options;
+  options.long_patience = std::chrono::milliseconds(50);
+  RequestServer server(fake.service, options, 2);
+  const std::uint16_t port = ListenForFrames(server);
+  const auto connect = [&] {
+    return std::make_unique<Client>("127.0.0.1:" + std::to_string(port));
+  };
+  const auto first = connect();
+  first->Send(WithText(7, 100'000));
+  std::vector<std::unique_ptr<Client>> others;
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    others.push_back(connect());
+    others.back()->Send(WithText(10 + number, 100'000));
+  }
+  // One of them is being parsed, by chance. The others do not wait for it.
+  EXPECT_TRUE(Eventually([&] { return server.status().refusals["overloaded"] == 4; }));
+  ExpectError(connect()->Call(WithText(9, 1000)), 9, 400, "parsed");
+  endpoint.Release();
+  std::map<std::string, int> reasons;
+  for (std::uint64_t number = 0; number < others.size(); ++number) {
+    const v1::Response response = others[number]->Receive();
+    EXPECT_EQ(response.request_id(), 10 + number);
+    ++reasons[response.error().reason()];
+    if (response.error().reason() == "overloaded") {
+      EXPECT_EQ(response.error().code(), 503);
+      EXPECT_GE(response.error().retry_after_seconds(), 1);
+    }
+  }
+  ++reasons[first->Receive().error().reason()];
+  EXPECT_EQ(reasons, (std::map<std::string, int>{{"overloaded", 4}, {"parsed", 1}}));
+  EXPECT_TRUE(Eventually([&] { return server.status().held_request_bytes == 0; }));
+  ExpectError(others[0]->Call(WithText(30, 100'000)), 30, 400, "parsed");
 }
 
 TEST(LongWork, StopsWhenItsClientLeaves) {
