@@ -4,12 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "proto/base/check.h"
 #include "shard/checkpoint/crc32c.h"
+#include "shard/checkpoint/hashed_block.h"
 
 namespace scorecast::shard {
 namespace {
@@ -23,13 +25,17 @@ std::size_t IndexOf(const std::vector<const WeightFile*>& files, const WeightFil
   return static_cast<std::size_t>(found - files.begin());
 }
 
+std::int64_t BlocksOf(const WeightFile& file) {
+  return (file.size() + kHashBlock - 1) / kHashBlock;
+}
+
 /// Numbers of all blocks, file after file.
 class BlockNumbers {
  public:
   explicit BlockNumbers(const std::vector<const WeightFile*>& files) : files_(files) {
     for (const WeightFile* file : files) {
       first_.push_back(count_);
-      count_ += (file->size() + kHashBlock - 1) / kHashBlock;
+      count_ += BlocksOf(*file);
     }
   }
 
@@ -102,9 +108,9 @@ std::vector<std::vector<FilePart>> BlocksToHash(const std::vector<const WeightFi
   const BlockNumbers blocks(files);
   const std::vector<int> owners = OwnersOf(blocks, steps_of, ranks);
   const Steps parts = steps_of(rank);
-  // In the step in which the rank first reads a part of the block.
+  // In the step in which the rank last reads a part of the block.
   std::vector<std::optional<std::size_t>> step_of(blocks.count());
-  for (std::size_t step = parts.size(); step-- > 0;) {
+  for (std::size_t step = 0; step < parts.size(); ++step) {
     for (const FilePart& part : parts[step]) {
       blocks.ForEach(part, [&](std::size_t block, std::int64_t) { step_of[block] = step; });
     }
@@ -123,31 +129,103 @@ std::vector<std::vector<FilePart>> BlocksToHash(const std::vector<const WeightFi
   return steps;
 }
 
-ChecksumShare::ChecksumShare(std::vector<const WeightFile*> files,
+/// The blocks of one file that this rank hashes.
+class ChecksumShare::FileBlocks : public WeightFile::Observer {
+ public:
+  explicit FileBlocks(const WeightFile& file)
+      : file_(file), blocks_(static_cast<std::size_t>(BlocksOf(file))) {
+    file.LetSee(this);
+  }
+  ~FileBlocks() override { file_.LetSee(nullptr); }
+  FileBlocks(const FileBlocks&) = delete;
+  FileBlocks& operator=(const FileBlocks&) = delete;
+
+  const WeightFile& file() const { return file_; }
+
+  void Own(Range bytes) {
+    blocks_[static_cast<std::size_t>(bytes.begin / kHashBlock)] =
+        std::make_unique<HashedBlock>(bytes);
+  }
+
+  void Saw(std::int64_t offset, std::span<const std::byte> bytes) override {
+    // What many small reads leave is read faster as a whole. Parts of rows are small.
+    constexpr std::size_t kLeastBytes = std::size_t{16} << 10;
+    if (bytes.size() >= kLeastBytes) {
+      Add(offset, bytes);
+    }
+  }
+
+  /// Reads and hashes what is missing of the block that begins at `begin`.
+  void Complete(std::int64_t begin) {
+    constexpr std::int64_t kBuffer = std::int64_t{64} << 10;
+    std::array<std::byte, kBuffer> buffer;
+    for (Range missing : blocks_[static_cast<std::size_t>(begin / kHashBlock)]->Missing()) {
+      while (!missing.empty()) {
+        const std::span<std::byte> bytes =
+            std::span(buffer).first(static_cast<std::size_t>(std::min(kBuffer, missing.size())));
+        file_.Read(missing.begin, bytes);
+        Add(missing.begin, bytes);  // Changes nothing if this read was seen.
+        missing.begin += static_cast<std::int64_t>(bytes.size());
+      }
+    }
+  }
+
+  std::uint32_t remainder() const {
+    std::uint32_t sum = 0;
+    for (const std::unique_ptr<HashedBlock>& block : blocks_) {
+      if (block != nullptr) {
+        proto::Check(block->Missing().empty(), "every step was hashed");
+        sum ^= WithZerosBehind(block->remainder(), file_.size() - block->bytes().end);
+      }
+    }
+    return sum;
+  }
+
+ private:
+  void Add(std::int64_t offset, std::span<const std::byte> bytes) {
+    const std::int64_t end = offset + static_cast<std::int64_t>(bytes.size());
+    for (std::int64_t block = offset / kHashBlock; block * kHashBlock < end; ++block) {
+      if (const auto& owned = blocks_[static_cast<std::size_t>(block)]; owned != nullptr) {
+        owned->Add(offset, bytes);
+      }
+    }
+  }
+
+  const WeightFile& file_;
+  std::vector<std::unique_ptr<HashedBlock>> blocks_;  // Null: another rank's.
+};
+
+ChecksumShare::ChecksumShare(const std::vector<const WeightFile*>& files,
                              std::vector<std::vector<FilePart>> steps)
-    : files_(std::move(files)), steps_(std::move(steps)), remainders_(files_.size(), 0) {}
+    : steps_(std::move(steps)) {
+  for (const WeightFile* file : files) {
+    files_.push_back(std::make_unique<FileBlocks>(*file));
+  }
+  for (const std::vector<FilePart>& step : steps_) {
+    for (const FilePart& block : step) {
+      files_[IndexOf(files, block.file)]->Own(block.bytes);
+    }
+  }
+}
+
+ChecksumShare::~ChecksumShare() = default;
 
 void ChecksumShare::HashStep(std::int64_t step, ThreadPool& pool) {
-  constexpr std::size_t kBuffer = std::size_t{64} << 10;
   const std::vector<FilePart>& blocks = steps_[static_cast<std::size_t>(step)];
-  std::vector<std::uint32_t> remainders(blocks.size());
   pool.ParallelFor(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t i, int) {
     const FilePart& block = blocks[static_cast<std::size_t>(i)];
-    std::array<std::byte, kBuffer> buffer;
-    std::uint32_t remainder = 0;
-    for (std::int64_t at = block.bytes.begin; at < block.bytes.end;) {
-      const std::span<std::byte> bytes = std::span(buffer).first(
-          std::min(kBuffer, static_cast<std::size_t>(block.bytes.end - at)));
-      block.file->Read(at, bytes);
-      remainder = CrcRemainder(remainder, bytes);
-      at += static_cast<std::int64_t>(bytes.size());
-    }
-    remainders[static_cast<std::size_t>(i)] =
-        WithZerosBehind(remainder, block.file->size() - block.bytes.end);
+    const auto file = std::ranges::find_if(
+        files_, [&](const auto& blocks_of) { return &blocks_of->file() == block.file; });
+    (*file)->Complete(block.bytes.begin);
   });
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    remainders_[IndexOf(files_, blocks[i].file)] ^= remainders[i];
+}
+
+std::vector<std::uint32_t> ChecksumShare::remainders() const {
+  std::vector<std::uint32_t> remainders;
+  for (const std::unique_ptr<FileBlocks>& file : files_) {
+    remainders.push_back(file->remainder());
   }
+  return remainders;
 }
 
 }  // namespace scorecast::shard

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "shard/checkpoint/read_ahead.h"
@@ -23,24 +24,33 @@ std::vector<std::vector<FilePart>> BlocksToHash(
     const std::function<std::vector<std::vector<FilePart>>(int rank)>& steps_of, int rank,
     int ranks);
 
-/// What a rank contributes to the checksums of files: see crc32c.h.
+/// What a rank contributes to the checksums of files: see crc32c.h. While it lives, it sees what is
+/// read from them, so that most bytes are hashed when they are in a core's cache anyway, and are
+/// not read again.
 class ChecksumShare {
  public:
-  /// `steps` are the blocks of this rank. The files must outlive this object.
-  ChecksumShare(std::vector<const WeightFile*> files, std::vector<std::vector<FilePart>> steps);
+  /// `steps` are the blocks of this rank. The files must outlive this object. Made and destroyed
+  /// while nothing is read.
+  ChecksumShare(const std::vector<const WeightFile*>& files,
+                std::vector<std::vector<FilePart>> steps);
+  ~ChecksumShare();
+  ChecksumShare(const ChecksumShare&) = delete;
+  ChecksumShare& operator=(const ChecksumShare&) = delete;
 
   const std::vector<std::vector<FilePart>>& steps() const { return steps_; }
 
-  /// Reads and hashes the blocks of a step. To be called once for each. Throws FileChanged.
+  /// Reads and hashes what is missing of the blocks of a step. Throws FileChanged.
   void HashStep(std::int64_t step, ThreadPool& pool);
 
   /// For each file, the remainder of this rank's blocks with zeros in the place of all others.
-  const std::vector<std::uint32_t>& remainders() const { return remainders_; }
+  /// Called after all steps.
+  std::vector<std::uint32_t> remainders() const;
 
  private:
-  const std::vector<const WeightFile*> files_;
+  class FileBlocks;
+
   const std::vector<std::vector<FilePart>> steps_;
-  std::vector<std::uint32_t> remainders_;
+  std::vector<std::unique_ptr<FileBlocks>> files_;
 };
 
 }  // namespace scorecast::shard

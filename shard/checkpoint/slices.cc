@@ -101,6 +101,10 @@ void ReadBlock(const TensorView& tensor, Range rows, Range cols, float* out,
   if (cols.empty()) {  // A tensor [n, 0] has no bytes, however many rows it has.
     return;
   }
+  if (cols.size() == tensor.shape[1] && out_stride == cols.size()) {
+    ReadRows(tensor, rows, out);  // In larger pieces.
+    return;
+  }
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     ReadNumbers(tensor, row * tensor.shape[1] + cols.begin, cols.size(),
                 out + (row - rows.begin) * out_stride);

@@ -20,6 +20,8 @@ void WeightFile::Read(std::int64_t offset, std::span<std::byte> out) const {
   proto::Check(
       offset >= 0 && offset <= size() && static_cast<std::int64_t>(out.size()) <= size() - offset,
       "the bytes read lie in the file");
+  const std::span<const std::byte> all = out;
+  const std::int64_t begin = offset;
   while (!out.empty()) {
     const ssize_t count = ::pread(file_.descriptor(), out.data(), out.size(), offset);
     if (count < 0 && errno == EINTR) {
@@ -33,6 +35,9 @@ void WeightFile::Read(std::int64_t offset, std::span<std::byte> out) const {
     }
     out = out.subspan(static_cast<std::size_t>(count));
     offset += count;
+  }
+  if (observer_ != nullptr) {
+    observer_->Saw(begin, all);
   }
 }
 

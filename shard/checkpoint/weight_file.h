@@ -29,6 +29,17 @@ class WeightFile {
   /// Bytes of the file when it was opened.
   std::int64_t size() const { return static_cast<std::int64_t>(file_.status().st_size); }
 
+  /// Sees bytes that were read.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    /// Called on the thread that has read them.
+    virtual void Saw(std::int64_t offset, std::span<const std::byte> bytes) = 0;
+  };
+  /// Lets one observer see all that is read from now on; null: none. Not called while other threads
+  /// read.
+  void LetSee(Observer* observer) const { observer_ = observer; }
+
   /// Reads out.size() bytes at `offset`, within the file's size. Throws FileChanged if they are no
   /// longer there.
   void Read(std::int64_t offset, std::span<std::byte> out) const;
@@ -44,6 +55,7 @@ class WeightFile {
   std::string TruncatedText() const;
 
   const proto::RegularFile file_;
+  mutable Observer* observer_ = nullptr;  // Of readers, to whom the file itself is const.
 };
 
 }  // namespace scorecast::shard

@@ -130,7 +130,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     }
     ReadAhead read_ahead(std::move(steps));
     read_bytes = read_ahead.bytes();
-    // Between the steps, when the system still has the bytes and the threads have nothing to do.
+    // What the step's reads have left.
     const auto hash = [&](std::int64_t step) {
       if (share) {
         share->HashStep(step, *pool_);
