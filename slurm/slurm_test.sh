@@ -235,7 +235,7 @@ limited_requeues() {
   program may_break.sh << PROGRAM
 [[ " \$* " == *' --dry-run '* || ! -e $work/broken ]] || kill -KILL \$\$
 PROGRAM
-  SCORECAST=$work/may_break.sh MAX_REQUEUES=1 submit batch --nodelist=h1,h2 -- "$model" long.jsonl killed.out.jsonl
+  SCORECAST=$work/may_break.sh MAX_REQUEUES=1 submit batch --nodelist=h1,h2 -- "$model" endless.jsonl killed.out.jsonl
   stop_rank h2 killed.out.jsonl 20
   kill_ranks h2
   wait_requeue 1
@@ -274,14 +274,14 @@ one_output() {
   PROGRESS_SECONDS=1 submit batch --nodes=1 --nodelist=h1 -- "$model" long.jsonl shared.out.jsonl
   local first=$job
   stop_rank h1 shared.out.jsonl 20
-  eventually has_comment 'scorecast: [1-9][0-9]* of 2000 lines \([0-9]+ %\)(, [0-9:]+ left)?'
+  eventually has_comment "scorecast: [1-9][0-9]* of $line_count lines \\([0-9]+ %\\)(, [0-9:]+ left)?"
   submit batch --nodes=1 --nodelist=h2 -- "$model" long.jsonl shared.out.jsonl
   expect_end FAILED 1 0 'failed: exit code 1, see the lines above'
   expect_line '^scorecast: .*/shared.out.jsonl is being written by process [0-9]* on host h1'
   on h1 kill -CONT "$(ranks_on h1)"
   job=$first
   expect_end COMPLETED 0 0 'done'
-  has_comment 'scorecast: 2000 of 2000 lines \(100 %\)' || fail 'the comment does not tell that all lines are done'
+  has_comment "scorecast: $line_count of $line_count lines \\(100 %\\)" || fail 'the comment does not tell that all lines are done'
   expect_undisturbed shared.out.jsonl one_rank.out.jsonl
 }
 
@@ -453,11 +453,16 @@ cat > in.jsonl << 'LINES'
 {"custom_id":"a","method":"POST","url":"/v1/score","body":{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}}
 LINES
 (cat in.jsonl && echo '{}') > bad.jsonl
-for ((i = 0; i < 2000; ++i)); do
+line_count=4000
+for ((i = 0; i < line_count; ++i)); do
   printf '{"custom_id":"%d","method":"POST","url":"/v1/score","body":{"query":"The number %d is","items":[" %d"," %d"," %d",' \
     $i $i $((i - 1)) $((i + 1)) $((i + 2))
   echo '" odd"," even"," a square"],"labels":[" yes"," no"]}}'
 done > long.jsonl
+# Of a run that never comes to its end.
+for ((i = 0; i < 10; ++i)); do
+  sed "s/\"custom_id\":\"/&$i-/" long.jsonl
+done > endless.jsonl
 
 if (($# > 2)); then
   cases=("${@:3}")
