@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "launcher/engine_flags.h"
+#include "launcher/engine/engine_flags.h"
 #include "proto/base/error.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/precision.h"

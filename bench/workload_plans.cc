@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "coordinator/request/item_packing.h"
-#include "coordinator/schedule/block_cache.h"
-#include "coordinator/schedule/pass_builder.h"
-#include "coordinator/schedule/sequence_run.h"
+#include "coordinator/schedule/pages/block_cache.h"
+#include "coordinator/schedule/pass/pass_builder.h"
+#include "coordinator/schedule/pass/sequence_run.h"
 #include "proto/base/check.h"
 #include "proto/plan/packed_sequence.h"
 

@@ -10,6 +10,7 @@ set -u
 # its first file.
 set_allowed() {
   contracts='proto/base proto/model proto/plan'
+  jobs='coordinator/schedule/clock.h coordinator/schedule/client_id.h coordinator/schedule/job.h'
   case $1 in
     proto/base/*) allowed='proto/base' ;;
     proto/model/*) allowed='proto/base proto/model' ;;
@@ -24,7 +25,15 @@ set_allowed() {
       allowed="coordinator/text/files coordinator/text/models coordinator/text/steps"
       allowed="$allowed coordinator/text/unicode $contracts" ;;
     coordinator/text/*) allowed="coordinator/text $contracts" ;;
-    coordinator/schedule/*) allowed="coordinator/schedule $contracts" ;;
+    # Jobs, the pages that they need, the passes that compute them, and the queue: each builds on those before it.
+    coordinator/schedule/*/*)
+      folder=${1#coordinator/schedule/}
+      allowed="coordinator/schedule/${folder%%/*} $jobs $contracts"
+      case $folder in
+        pass/*) allowed="$allowed coordinator/schedule/pages" ;;
+        queue/*) allowed="$allowed coordinator/schedule/pages coordinator/schedule/pass" ;;
+      esac ;;
+    coordinator/schedule/*) allowed="$jobs $contracts" ;;
     coordinator/generate/*)
       allowed="coordinator/generate coordinator/schedule coordinator/text $contracts" ;;
     coordinator/rerank/*) allowed="coordinator/rerank coordinator/text $contracts" ;;
@@ -41,9 +50,12 @@ set_allowed() {
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/rerank coordinator/schedule coordinator/text"
       allowed="$allowed proto/scorecast.pb.h $contracts" ;;
+    coordinator/service/*)
+      allowed="coordinator/service coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
+      allowed="$allowed coordinator/schedule coordinator/text $contracts" ;;
     # What transports share knows no protocol.
     coordinator/transports/connection/*)
-      allowed="coordinator/transports/connection coordinator/endpoints coordinator/request"
+      allowed="coordinator/transports/connection coordinator/service coordinator/endpoints coordinator/request"
       allowed="$allowed coordinator/generate coordinator/schedule $contracts" ;;
     # Files know nothing of what is in them.
     coordinator/transports/batch/files/*)
@@ -52,7 +64,7 @@ set_allowed() {
     coordinator/transports/*)
       transport=${1#coordinator/transports/}
       allowed="coordinator/transports/${transport%%/*} coordinator/transports/connection"
-      allowed="$allowed coordinator/endpoints coordinator/json coordinator/request"
+      allowed="$allowed coordinator/service coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/generate coordinator/rerank coordinator/resources"
       allowed="$allowed coordinator/schedule coordinator/text"
       allowed="$allowed proto/wire proto/scorecast.pb.h $contracts" ;;
@@ -61,13 +73,20 @@ set_allowed() {
       allowed="$allowed coordinator/schedule $contracts" ;;
     coordinator/metrics/*)
       allowed="coordinator/metrics coordinator/endpoints coordinator/resources coordinator/schedule"
-      allowed="$allowed coordinator/status $contracts" ;;
+      allowed="$allowed coordinator/service coordinator/status $contracts" ;;
     shard/*) allowed='shard proto' ;;
+    # No folder of the launcher includes another one that includes it.
+    launcher/address/*) allowed='launcher/address proto/base' ;;
+    launcher/client/*) allowed='launcher/client launcher/address coordinator proto' ;;
+    launcher/supervisor/*) allowed='launcher/supervisor launcher/address coordinator proto' ;;
+    launcher/host/*) allowed='launcher/host launcher/address launcher/supervisor proto' ;;
+    launcher/engine/*) allowed='launcher/engine launcher/host coordinator shard proto' ;;
+    launcher/log/*) allowed='launcher/log launcher/engine coordinator proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
     bench/*) allowed='bench launcher coordinator shard proto' ;;
     # The oracle shares only the description of its input with the code that it judges.
     tests/reference/*)
-      allowed='tests/reference proto/plan/packed_sequence.h proto/model/model_config.h' ;;
+      allowed='tests/reference proto/plan/packed_sequence.h proto/model/model_config.h proto/model/token_id.h' ;;
     tests/bench/*) allowed='tests bench proto' ;;
     tests/*) allowed='tests launcher coordinator shard proto' ;;
     *) allowed='' ;;
@@ -242,6 +261,15 @@ self_check() {
 1 coordinator/endpoints/a.cc #include "coordinator/metrics/b.h"
 1 coordinator/text/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/request/b.h"
+0 coordinator/schedule/queue/a.cc #include "coordinator/schedule/pass/b.h"
+0 coordinator/schedule/pass/a.cc #include "coordinator/schedule/pages/b.h"
+0 coordinator/schedule/pages/a.cc #include "coordinator/schedule/job.h"
+1 coordinator/schedule/pages/a.cc #include "coordinator/schedule/pass/b.h"
+1 coordinator/schedule/pass/a.cc #include "coordinator/schedule/queue/b.h"
+1 coordinator/schedule/a.cc #include "coordinator/schedule/pages/b.h"
+0 coordinator/service/a.cc #include "coordinator/endpoints/b.h"
+1 coordinator/service/a.cc #include "coordinator/transports/connection/b.h"
+1 coordinator/endpoints/a.cc #include "coordinator/service/b.h"
 0 coordinator/schedule/a.cc #include "proto/plan/b.h"
 0 coordinator/generate/a.cc #include "coordinator/schedule/b.h"
 0 coordinator/generate/a.cc #include "coordinator/text/b.h"
@@ -268,6 +296,11 @@ self_check() {
 0 shard/a.cc #include <nlohmann/json.hpp>
 0 shard/a.cc // #include "coordinator/text/b.h"
 0 launcher/a.cc #include "coordinator/endpoints/b.h"
+0 launcher/commands/a.cc #include "launcher/engine/b.h"
+0 launcher/engine/a.cc #include "launcher/host/b.h"
+1 launcher/host/a.cc #include "launcher/engine/b.h"
+1 launcher/engine/a.cc #include "launcher/log/b.h"
+1 launcher/log/a.cc #include "launcher/commands/b.h"
 0 launcher/a.cc #include "coordinator/endpoints/deep/b.h"
 0 launcher/a.cc #include "shard/b.h"
 1 launcher/a.cc #include "bench/b.h"

@@ -18,7 +18,7 @@
 #include "bench/worker/memory_peak.h"
 #include "bench/worker/mpi_meter.h"
 #include "bench/worker/session.h"
-#include "launcher/engine_flags.h"
+#include "launcher/engine/engine_flags.h"
 #include "proto/mpi/communicator.h"
 #include "proto/mpi/mpi_environment.h"
 

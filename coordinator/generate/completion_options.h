@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

@@ -2,7 +2,7 @@
 
 #include "coordinator/metrics/families.h"
 #include "coordinator/metrics/histogram.h"
-#include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/queue/scheduler.h"
 
 namespace scorecast::coordinator {
 

@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "coordinator/endpoints/endpoints.h"
-#include "coordinator/endpoints/request_observer.h"
 #include "coordinator/metrics/families.h"
 #include "coordinator/metrics/histogram.h"
+#include "coordinator/service/request_observer.h"
 
 namespace scorecast::coordinator {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "coordinator/request/chunk_options.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {

@@ -4,6 +4,7 @@
 
 #include "coordinator/text/tokenizer.h"
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

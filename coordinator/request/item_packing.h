@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {

@@ -11,6 +11,7 @@
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/expected.h"
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "proto/plan/label_list.h"
 
 namespace scorecast::coordinator {

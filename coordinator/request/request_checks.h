@@ -12,6 +12,7 @@
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/schedule/job.h"
+#include "coordinator/schedule/clock.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {

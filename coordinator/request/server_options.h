@@ -7,7 +7,7 @@
 
 #include "coordinator/request/chunk_options.h"
 #include "coordinator/text/steps/encode_options.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "coordinator/request/values.h"
+#include "coordinator/schedule/clock.h"
 #include "coordinator/schedule/job.h"
 
 namespace scorecast::coordinator {

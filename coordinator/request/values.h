@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

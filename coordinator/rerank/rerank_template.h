@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coordinator/rerank/score_formula.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

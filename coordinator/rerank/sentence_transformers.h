@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,13 +9,12 @@
 #include <vector>
 
 #include "coordinator/schedule/client_id.h"
+#include "coordinator/schedule/clock.h"
 #include "proto/base/expected.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
-
-using Clock = std::chrono::steady_clock;
 
 /// Names a job. Jobs that arrive later have larger tickets.
 using JobTicket = std::uint64_t;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/schedule/scheduler_status.h"
+#include "coordinator/schedule/queue/scheduler_status.h"
 #include "coordinator/transports/connection/clients_status.h"
 #include "proto/plan/cluster_status.h"
 

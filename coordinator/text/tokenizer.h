@@ -13,7 +13,7 @@
 #include "coordinator/text/models/token_collector.h"
 #include "coordinator/text/steps/encode_options.h"
 #include "proto/base/expected.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

@@ -18,6 +18,7 @@
 #include "proto/model/config_obstacles.h"
 #include "proto/model/config_rope.h"
 #include "proto/model/families.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::proto {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace scorecast::proto {
+#include "proto/model/token_id.h"
 
-using TokenId = std::int32_t;
+namespace scorecast::proto {
 
 /// How the frequencies of rotary position embeddings are scaled. The names are transformers'
 /// (modeling_rope_utils.py).

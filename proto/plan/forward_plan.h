@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "proto/plan/label_list.h"
 #include "proto/plan/packed_sequence.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::proto {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "proto/plan/label_list.h"
 
 namespace scorecast::proto {

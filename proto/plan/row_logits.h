@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::proto {
 

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "launcher/host_resources.h"
+#include "launcher/host/host_resources.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "tests/reference/reference_model.h"
 
 namespace scorecast::testing {

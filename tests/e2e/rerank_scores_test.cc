@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 #include "tests/reference/packed_layout.h"

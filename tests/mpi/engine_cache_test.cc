@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/pages/block_cache.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
 #include "tests/reference/golden_families.h"

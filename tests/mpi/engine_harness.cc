@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "coordinator/request/item_packing.h"
-#include "coordinator/schedule/pass_builder.h"
-#include "coordinator/schedule/sequence_run.h"
+#include "coordinator/schedule/pass/pass_builder.h"
+#include "coordinator/schedule/pass/sequence_run.h"
 
 namespace scorecast::testing {
 

@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "coordinator/schedule/block_cache.h"
+#include "coordinator/schedule/pages/block_cache.h"
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"

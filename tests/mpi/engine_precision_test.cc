@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "proto/mpi/communicator.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/golden_families.h"

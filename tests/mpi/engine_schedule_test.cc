@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/queue/scheduler.h"
 #include "proto/plan/cluster.h"
 #include "tests/coordinator/schedule/random_jobs.h"
 #include "tests/mpi/engine_harness.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "coordinator/schedule/extents.h"
+#include "coordinator/schedule/pages/extents.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 #include "tests/reference/packed_layout.h"

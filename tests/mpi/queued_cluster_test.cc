@@ -15,9 +15,9 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/block_cache.h"
-#include "coordinator/schedule/pass_builder.h"
-#include "coordinator/schedule/sequence_run.h"
+#include "coordinator/schedule/pages/block_cache.h"
+#include "coordinator/schedule/pass/pass_builder.h"
+#include "coordinator/schedule/pass/sequence_run.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "tests/reference/packed_layout.h"
 
 namespace scorecast::reference {

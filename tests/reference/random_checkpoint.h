@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::reference {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 #include "proto/plan/packed_sequence.h"
 #include "tests/reference/checkpoint_reader.h"
 #include "tests/reference/rope.h"

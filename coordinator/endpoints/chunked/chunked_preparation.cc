@@ -19,7 +19,7 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/score_kind.h"
-#include "coordinator/schedule/capacity.h"
+#include "coordinator/schedule/pages/capacity.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {

@@ -10,7 +10,7 @@
 #include "coordinator/request/request_error.h"
 #include "coordinator/rerank/rerank_prompts.h"
 #include "coordinator/rerank/reranker.h"
-#include "coordinator/schedule/capacity.h"
+#include "coordinator/schedule/pages/capacity.h"
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/count.h"
 

@@ -6,7 +6,7 @@
 #include "coordinator/request/item_packing.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/schedule/capacity.h"
+#include "coordinator/schedule/pages/capacity.h"
 
 namespace scorecast::coordinator {
 

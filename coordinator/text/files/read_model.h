@@ -10,7 +10,7 @@
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/models/bpe_model.h"
 #include "coordinator/text/models/unigram_model.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "coordinator/text/files/json_cursor.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

@@ -16,7 +16,7 @@
 #include "coordinator/text/models/token_collector.h"
 #include "coordinator/text/unicode/character_pairs.h"
 #include "coordinator/text/unicode/open_text.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

@@ -9,7 +9,7 @@
 #include "coordinator/text/models/longest_tokens.h"
 #include "coordinator/text/models/prefix_tree.h"
 #include "coordinator/text/models/token_collector.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

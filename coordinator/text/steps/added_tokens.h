@@ -11,7 +11,7 @@
 #include "coordinator/text/steps/normalizer.h"
 #include "coordinator/text/steps/token_trie.h"
 #include "coordinator/text/unicode/open_text.h"
-#include "proto/model/model_config.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 

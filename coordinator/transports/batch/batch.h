@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/endpoints/request_service.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/batch/batch_output.h"
 #include "coordinator/transports/batch/batch_progress.h"
 #include "coordinator/transports/batch/files/input_file.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "coordinator/endpoints/request_service.h"
 #include "coordinator/json/json_text.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/batch/line_window.h"
 #include "proto/base/error.h"
 

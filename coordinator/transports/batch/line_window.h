@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "coordinator/endpoints/request_service.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/batch/record.h"
 #include "coordinator/transports/batch/run_point.h"
 

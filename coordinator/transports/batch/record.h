@@ -6,9 +6,9 @@
 #include <string>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/endpoints/response_sink.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/json/json_writer.h"
+#include "coordinator/service/response_sink.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {

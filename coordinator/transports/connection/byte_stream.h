@@ -11,7 +11,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/system/error_code.hpp>
 
-#include "coordinator/schedule/job.h"
+#include "coordinator/schedule/clock.h"
 
 namespace scorecast::coordinator {
 

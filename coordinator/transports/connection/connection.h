@@ -12,10 +12,10 @@
 
 #include <boost/asio/steady_timer.hpp>
 
-#include "coordinator/endpoints/active_request.h"
-#include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/schedule/client_id.h"
-#include "coordinator/schedule/job.h"
+#include "coordinator/schedule/clock.h"
+#include "coordinator/service/active_request.h"
+#include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/byte_stream.h"
 #include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/memory_return.h"

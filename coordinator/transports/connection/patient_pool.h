@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "coordinator/schedule/client_id.h"
-#include "coordinator/schedule/job.h"
-#include "coordinator/schedule/retry_promises.h"
+#include "coordinator/schedule/clock.h"
+#include "coordinator/schedule/queue/retry_promises.h"
 #include "coordinator/transports/connection/fair_pool.h"
 
 namespace scorecast::coordinator {

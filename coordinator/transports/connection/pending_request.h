@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "coordinator/endpoints/active_request.h"
-#include "coordinator/endpoints/held_bytes.h"
 #include "coordinator/schedule/client_id.h"
-#include "coordinator/schedule/job.h"
+#include "coordinator/schedule/clock.h"
+#include "coordinator/service/active_request.h"
+#include "coordinator/service/held_bytes.h"
 
 namespace scorecast::coordinator {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/pending_request.h"
 #include "proto/base/error.h"
 

@@ -9,8 +9,8 @@
 #include <boost/asio/post.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/endpoints/response_sink.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/service/response_sink.h"
 #include "coordinator/transports/connection/delta_stream.h"
 
 namespace scorecast::coordinator {

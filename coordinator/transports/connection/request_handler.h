@@ -12,9 +12,9 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/endpoints/request_service.h"
-#include "coordinator/schedule/job.h"
+#include "coordinator/schedule/clock.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/fair_pool.h"
 #include "coordinator/transports/connection/patient_pool.h"

@@ -17,8 +17,8 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/endpoints/request_service.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/clients_status.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/memory_return.h"

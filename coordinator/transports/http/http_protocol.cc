@@ -7,10 +7,10 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
-#include "coordinator/endpoints/response_sink.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/request_log.h"
-#include "coordinator/schedule/scheduler.h"
+#include "coordinator/schedule/queue/scheduler.h"
+#include "coordinator/service/response_sink.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/http/access.h"
 #include "coordinator/transports/http/body_faults.h"

@@ -11,8 +11,8 @@
 
 #include <boost/system/error_code.hpp>
 
-#include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/endpoints/request_service.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/http/http_options.h"

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/endpoints/request_service.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/http/inflate.h"
 #include "coordinator/transports/http/reply_writer.h"

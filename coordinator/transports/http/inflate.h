@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/service/held_bytes.h"
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/endpoints/request_service.h"
+#include "coordinator/service/request_service.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {

@@ -9,7 +9,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/system/error_code.hpp>
 
-#include "coordinator/endpoints/held_bytes.h"
+#include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "proto/base/error.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "coordinator/endpoints/request_service.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "proto/base/error.h"
 

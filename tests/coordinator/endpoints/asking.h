@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/endpoints/held_bytes.h"
-#include "coordinator/endpoints/request_service.h"
-#include "coordinator/endpoints/response_sink.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/service/request_service.h"
+#include "coordinator/service/response_sink.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {

@@ -4,8 +4,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "coordinator/endpoints/request_service.h"
 #include "coordinator/request/server_options.h"
+#include "coordinator/service/request_service.h"
 #include "tests/coordinator/fake_cluster.h"
 #include "tests/coordinator/fake_tokenizer.h"
 

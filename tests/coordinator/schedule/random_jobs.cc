@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/capacity.h"
+#include "coordinator/schedule/pages/capacity.h"
 #include "tests/coordinator/fake_cluster.h"
 #include "tests/coordinator/schedule/sample_requests.h"
 

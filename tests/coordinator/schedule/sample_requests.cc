@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/capacity.h"
+#include "coordinator/schedule/pages/capacity.h"
 #include "tests/coordinator/fake_cluster.h"
 
 namespace scorecast::coordinator {

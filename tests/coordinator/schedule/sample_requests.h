@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/schedule/clock.h"
 #include "coordinator/schedule/job.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "proto/base/error.h"
+#include "proto/model/token_id.h"
 #include "tests/proto/model/config_json.h"
 
 namespace scorecast::proto {

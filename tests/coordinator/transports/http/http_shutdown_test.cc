@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/scheduler_status.h"
+#include "coordinator/schedule/queue/scheduler_status.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {

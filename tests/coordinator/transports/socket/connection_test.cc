@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/schedule/scheduler_status.h"
+#include "coordinator/schedule/queue/scheduler_status.h"
 #include "proto/wire/frame.h"
 #include "tests/coordinator/transports/socket/connection_checks.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"

@@ -1,0 +1,94 @@
+#include "coordinator/schedule/pass/pass_builder.h"
+
+#include <utility>
+
+#include "proto/base/check.h"
+
+namespace scorecast::coordinator {
+
+using proto::Check;
+
+std::int64_t PassBuilder::rows() const {
+  return limits_.max_rows - computed_rows() - reserved_.rows;
+}
+
+std::int64_t PassBuilder::reads() const {
+  return limits_.max_reads - static_cast<std::int64_t>(plan_.reads.size()) - reserved_.reads;
+}
+
+std::int64_t PassBuilder::pass_kv_rows() const {
+  return limits_.pass_kv_rows - pass_kv_rows_ - reserved_.kv_rows;
+}
+
+std::int64_t PassBuilder::logit_bytes() const {
+  return limits_.max_logit_bytes - logit_bytes_ - reserved_.logit_bytes;
+}
+
+double PassBuilder::seconds() const {
+  PassWork work = work_;
+  work += reserved_work_;
+  return budget_.rates.Seconds(work);
+}
+
+bool PassBuilder::HasTimeFor(const PassWork& work) const {
+  return empty() || budget_.rates.Seconds(work) <= seconds_left();
+}
+
+void PassBuilder::Reserve(const PassCost& cost, const PassWork& work) {
+  reserved_ += cost;
+  reserved_work_ += work;
+}
+
+void PassBuilder::Unreserve(const PassCost& cost, const PassWork& work) {
+  reserved_ -= cost;
+  reserved_work_ -= work;
+}
+
+void PassBuilder::BeginSequence(const proto::BlockWeighting& weighting) {
+  plan_.sequences.emplace_back().block_weighting = weighting;
+  keys_ = {};
+}
+
+proto::KvPlace PassBuilder::TakePlaces(std::int32_t rows) {
+  const proto::KvPlace place{false, pass_kv_rows_};
+  pass_kv_rows_ += proto::KvRows(rows);
+  Check(pass_kv_rows_ <= limits_.pass_kv_rows, "a pass has storage for its K/V");
+  return place;
+}
+
+void PassBuilder::AddSegment(const proto::PlanSegment& segment,
+                             std::span<const proto::TokenId> computed) {
+  Check(static_cast<std::int64_t>(computed.size()) <= rows(), "a pass has room for its rows");
+  const std::int64_t before = keys_.Next(segment.kind, segment.continues, segment.compute_end);
+  work_.rows += segment.computed();
+  work_.keys += KeyCount::Keys(before, segment.compute_begin, segment.compute_end);
+  plan_.sequences.back().segments.push_back(segment);
+  plan_.tokens.insert(plan_.tokens.end(), computed.begin(), computed.end());
+}
+
+void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,
+                          const proto::LabelList& labels) {
+  const std::int64_t bytes = proto::ReadBytes(read, labels.size(), limits_);
+  Check(reads() > 0 && bytes <= logit_bytes(), "a pass has room for its reads");
+  logit_bytes_ += bytes;
+  work_ += WorkOfRead(read, labels.size());
+  plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(labels), read.normalizer,
+                         read.top_k, read.temperature, read.draw});
+}
+
+std::int32_t PassBuilder::ListInPlan(const proto::LabelList& labels) {
+  const auto [entry, is_new] = list_in_plan_.try_emplace(
+      labels.identity(), static_cast<std::int32_t>(plan_.label_lists.size()));
+  if (is_new) {
+    plan_.label_lists.push_back(labels);
+  }
+  return entry->second;
+}
+
+proto::ForwardPlan PassBuilder::Take() && {
+  plan_.bucket = proto::TokenBucket(computed_rows());
+  plan_.read_bucket = proto::TokenBucket(static_cast<std::int64_t>(plan_.reads.size()));
+  return std::move(plan_);
+}
+
+}  // namespace scorecast::coordinator

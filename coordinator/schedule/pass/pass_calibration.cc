@@ -1,0 +1,230 @@
+#include "coordinator/schedule/pass/pass_calibration.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "coordinator/schedule/pass/pass_builder.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::ForwardPlan;
+using proto::ModelConfig;
+using proto::PlanLimits;
+using proto::TokenId;
+
+/// Time of a calibration.
+constexpr double kSeconds = 1;
+
+/// Sizes of passes in rows.
+constexpr std::array<std::int64_t, 3> kRows = {32, 128, 512};
+/// Rows of a short sequence. Their K/V fills whole granules.
+constexpr std::int64_t kShort = proto::kKvGranule;
+
+/// A pass that shows what reads return has so many rows, each of which is read. So few take little
+/// time, and what they return takes a good part of it.
+constexpr std::int64_t kReadRows = 8;
+/// It is computed so often if it is short, because a short time is not exact.
+constexpr int kReadPasses = 3;
+constexpr double kShortSeconds = kSeconds / 50;
+/// Most labels of such a read if each is a product of its own, and its best tokens.
+constexpr std::int64_t kProducts = 1024;
+constexpr std::int64_t kTop = 64;
+
+/// The rows whose products take as long as reading the weights once, on a typical machine.
+constexpr double kRowsOfOverhead = 10;
+// What a label and a top token take as long as, in operations of large products; and how much
+// longer the operations of a label's own product take.
+constexpr double kOperationsOfLabel = 2e3;
+constexpr double kOperationsOfTop = 1e5;
+constexpr double kSlowerProduct = 16;
+
+/// Makes passes of random tokens.
+class RandomPasses {
+ public:
+  RandomPasses(const ModelConfig& config, const PlanLimits& limits)
+      : config_(config), limits_(limits) {}
+
+  /// What is read of a row.
+  struct Read {
+    proto::RowRead read;
+    proto::LabelList labels;
+  };
+  /// A classifier's head has few outputs, of which a rank may have none.
+  Read Least() const {
+    return config_.is_classifier() ? Read{{}, FirstLabels(1)} : Read{{.normalizer = true}, {}};
+  }
+  /// The kinds of reads that return much. Some are missing if the model has none of the kind.
+  std::vector<Read> Larger() const {
+    const Read products = {{}, FirstLabels(std::min(kProducts, config_.output_size()))};
+    if (config_.is_classifier()) {
+      return {products};
+    }
+    const auto top = static_cast<std::int32_t>(std::min(kTop, config_.output_size()));
+    return {{{.normalizer = true}, FirstLabels(config_.output_size())},
+            products,
+            {{.normalizer = true, .top_k = top}, {}}};
+  }
+
+  struct Pass {
+    ForwardPlan plan;
+    PassWork work;
+  };
+
+  /// A pass of `rows` rows, or of as many as fit, in sequences of `length` rows. The last row of
+  /// each is read.
+  Pass Make(std::int64_t rows, std::int64_t length) {
+    length = std::min(length, config_.max_position_embeddings);
+    const Read least = Least();
+    PassBuilder builder(limits_);
+    while (builder.computed_rows() < rows &&
+           Add(std::min(length, rows - builder.computed_rows()), 1, least, builder)) {
+    }
+    return TakeOf(std::move(builder));
+  }
+
+  /// A pass of one sequence, of which every row is read. It has as many rows as have room for that,
+  /// perhaps none.
+  Pass MakeReads(std::int64_t rows, const Read& read) {
+    PassBuilder builder(limits_);
+    const std::int64_t bytes = proto::ReadBytes(read.read, read.labels.size(), limits_);
+    rows = std::min({rows, config_.max_position_embeddings, builder.reads(),
+                     builder.logit_bytes() / std::max<std::int64_t>(bytes, 1)});
+    if (rows > 0) {
+      Add(rows, rows, read, builder);
+    }
+    return TakeOf(std::move(builder));
+  }
+
+ private:
+  static Pass TakeOf(PassBuilder builder) {
+    const PassWork work = builder.work();
+    return {std::move(builder).Take(), work};
+  }
+
+  static proto::LabelList FirstLabels(std::int64_t count) {
+    std::vector<TokenId> ids(static_cast<std::size_t>(count));
+    std::iota(ids.begin(), ids.end(), 0);
+    return proto::LabelList(std::move(ids));
+  }
+
+  /// Adds a sequence whose last `reads` rows are read. False if the pass has no room for it.
+  bool Add(std::int64_t length, std::int64_t reads, const Read& read, PassBuilder& builder) {
+    const auto rows = static_cast<std::int32_t>(length);
+    const PassCost cost{
+        .rows = length,
+        .reads = reads,
+        .kv_rows = proto::KvRows(rows),
+        .logit_bytes = reads * proto::ReadBytes(read.read, read.labels.size(), limits_)};
+    if (!cost.FitsInto(builder.room())) {
+      return false;
+    }
+    std::vector<TokenId> tokens(static_cast<std::size_t>(length));
+    for (TokenId& token : tokens) {
+      token = static_cast<TokenId>(random_() % static_cast<std::uint64_t>(config_.vocab_size));
+    }
+    builder.BeginSequence({});
+    builder.AddSegment({.compute_end = rows, .kv = builder.TakePlaces(rows)}, tokens);
+    for (std::int64_t left = reads; left > 0; --left) {
+      builder.AddRead(builder.computed_rows() - left, read.read, read.labels);
+    }
+    return true;
+  }
+
+  const ModelConfig& config_;
+  const PlanLimits& limits_;
+  std::mt19937_64 random_;  ///< The same tokens in every calibration.
+};
+
+/// Rates in the ratios of the operations that each of the work takes, so that the pass takes this
+/// time.
+PassRates RatesByOperations(const ModelConfig& config, const PassWork& pass, double seconds) {
+  const auto hidden = static_cast<double>(config.hidden_size);
+  const auto queries = static_cast<double>(config.num_attention_heads * config.head_dim);
+  const auto keys = static_cast<double>(config.num_key_value_heads * config.head_dim);
+  const auto intermediate = static_cast<double>(config.intermediate_size);
+  const auto layers = static_cast<double>(config.num_hidden_layers());
+  PassRates rates;
+  rates.row = layers * 2 * hidden * (2 * queries + 2 * keys + 3 * intermediate);
+  rates.key = layers * 4 * queries;
+  rates.read = 2 * hidden * static_cast<double>(config.output_size());
+  rates.label = kOperationsOfLabel;
+  rates.product = kOperationsOfLabel + kSlowerProduct * 2 * hidden;
+  rates.top = kOperationsOfTop;
+  rates.overhead = kRowsOfOverhead * rates.row;
+  return rates.Scaled(seconds / (rates.overhead + rates.Seconds(pass)));
+}
+
+}  // namespace
+
+PassCalibration CalibratePassTime(const ModelConfig& config, const PlanLimits& limits,
+                                  const std::function<void(ForwardPlan)>& compute,
+                                  const std::function<Clock::time_point()>& now) {
+  PassCalibration calibration;
+  RandomPasses passes(config, limits);
+  const auto measure = [&](ForwardPlan plan) {
+    const Clock::time_point begin = now();
+    compute(std::move(plan));
+    const std::chrono::duration<double> took = now() - begin;
+    ++calibration.passes;
+    calibration.seconds += took.count();
+    return took.count();
+  };
+  // The first pass is slower, because some memory is touched for the first time. So it is computed
+  // again if it was fast.
+  RandomPasses::Pass smallest = passes.Make(1, 1);
+  double seconds = measure(smallest.plan);
+  if (2 * seconds <= kSeconds) {
+    seconds = measure(std::move(smallest.plan));
+  }
+  PassTimeModel& model = calibration.time_model;
+  if (seconds > 0) {
+    model = PassTimeModel(RatesByOperations(config, smallest.work, seconds));
+    model.Observe(smallest.work, seconds);
+  }
+  const auto observe = [&](RandomPasses::Pass pass) {
+    model.Observe(pass.work, measure(std::move(pass.plan)));
+  };
+  const auto has_time_for = [&](const PassWork& work) {
+    return calibration.seconds + model.Seconds(work) <= kSeconds;
+  };
+  const auto observe_reads = [&](const RandomPasses::Read& read) {
+    for (int i = 0; i < kReadPasses; ++i) {
+      RandomPasses::Pass pass = passes.MakeReads(kReadRows, read);
+      if (pass.work.rows > 0 && has_time_for(pass.work) &&
+          (i == 0 || model.Seconds(pass.work) <= kShortSeconds)) {
+        observe(std::move(pass));
+      }
+    }
+  };
+  bool has_time = true;
+  std::int64_t most_rows = 0;
+  for (const std::int64_t rows : kRows) {
+    for (const std::int64_t length : {rows, kShort}) {
+      RandomPasses::Pass pass = passes.Make(rows, length);
+      has_time = has_time && rows <= limits.max_rows && has_time_for(pass.work);
+      if (has_time) {
+        most_rows = std::max(most_rows, pass.work.rows);
+        observe(std::move(pass));
+      }
+    }
+    if (rows == kRows.front()) {
+      std::ranges::for_each(passes.Larger(), observe_reads);
+    }
+  }
+  // The rate of further rows is only known from passes that have them. If few rows take as long as
+  // a bounded pass, no such pass would be formed later.
+  const auto rows = std::min<std::int64_t>(2 * PassTimeModel::kFewRows, limits.max_rows);
+  if (most_rows < rows) {
+    observe(passes.Make(rows, rows));
+  }
+  return calibration;
+}
+
+}  // namespace scorecast::coordinator

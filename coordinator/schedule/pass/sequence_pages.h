@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/schedule/pages/block_cache.h"
+#include "coordinator/schedule/pages/extents.h"
+#include "coordinator/schedule/pass/sequence_parts.h"
+
+namespace scorecast::coordinator {
+
+class PassBuilder;
+
+/// The pages that one sequence holds, and how many rows of each part have their K/V stored. Shared
+/// parts are looked up in the cache, and put into it. The last page of a shared part is only an
+/// extent that holds the part's rows. Other parts have whole pages: they may grow, or give their
+/// pages to the next part.
+///
+/// A sequence that takes several passes never waits for pages that it holds itself: if it ran
+/// alone, it would always get its next page. Its new extents lie beside those that it finds in the
+/// cache, and else together in as few pages as possible. Those that it finds may be spread over
+/// more pages, so they are used only if there are enough pages in all.
+///
+/// Parts are named by their index.
+class SequencePages {
+ public:
+  /// With `takes_several_passes`, K/V that must be kept is stored in pages. Otherwise pages are
+  /// taken only for K/V that is worth caching, and only while some are free. `parts` and `cache`
+  /// outlive the object.
+  SequencePages(const std::vector<SequencePart>& parts, bool takes_several_passes, std::string salt,
+                BlockCache& cache);
+  ~SequencePages() { Release(); }
+
+  SequencePages(const SequencePages&) = delete;
+  SequencePages& operator=(const SequencePages&) = delete;
+
+  /// Looks the shared parts up in the cache, and holds what is found. No page may be held yet. With
+  /// `look_up` false nothing is looked up, but the sequence's pages are still put into the cache.
+  /// What is found is not used if Reserve(spare_pages) could then never succeed, even while no
+  /// other sequence holds pages.
+  void Open(bool look_up, std::int64_t spare_pages);
+  /// Takes the pages that the sequence will need for the tokens that it has so far, if it takes
+  /// several passes. Takes none and returns false unless these and `spare_pages` more are
+  /// available.
+  bool Reserve(std::int64_t spare_pages);
+  /// Adds copies to the pass: the first rows of cached pages that begin with the right tokens and
+  /// then differ.
+  void CopyOverlaps(PassBuilder& pass);
+  /// Counts the lookup in the cache's counters. Returns the number of rows stored so far.
+  std::int64_t CountLookup();
+
+  /// Returns the first row of a part's page `index`, among the rows of all pages. Takes the page
+  /// first if the part has only the pages before it. Returns nothing if the rows from there on
+  /// belong in pass-local storage.
+  std::optional<std::int32_t> PageOf(std::size_t part, std::size_t index);
+  /// Records that the pass stores the K/V of a part's rows up to `end`. Puts complete pages of
+  /// shared parts into the cache.
+  void Store(std::size_t part, std::int32_t end);
+  /// The pass is over. Releases the pages that it copied from, returns duplicates of cached pages,
+  /// and puts the pages of finished chains that no other row sees back into the reserve.
+  void PassDone();
+  /// Upper bound on the pages in which the sequence holds extents at any time until it is released.
+  /// 0 if it does not take several passes.
+  std::int64_t needed_pages() const { return needed_pages_; }
+  /// Gives all pages back. Their rows count as not stored, except those that no row needs any more.
+  void Release();
+
+  /// Rows of a part whose K/V is stored, or needed by no row any more.
+  std::int32_t stored(std::size_t part) const { return held_[part].stored; }
+  /// Rows of a part whose K/V lies in pages.
+  std::int32_t stored_in_pages(std::size_t part) const {
+    return held_[part].pages.empty() ? 0 : held_[part].stored;
+  }
+  /// Whether rows of the part are still to be computed or read.
+  bool is_left(std::size_t part) const {
+    return held_[part].stored < parts_[part].rows() || !parts_[part].reads.empty();
+  }
+
+ private:
+  struct Page {
+    Extent extent;
+    BlockCache::Node* node = nullptr;  ///< Null if the rows of the page are not in the cache.
+    bool is_own = false;               ///< The extent belongs to this sequence, not to the cache.
+  };
+
+  /// What is held of one part.
+  struct Held {
+    std::vector<Page> pages;  ///< From the part's first row on.
+    std::int32_t stored = 0;
+    BlockCache::Overlap overlap;  ///< Rows that can be copied into the first missing page.
+  };
+
+  void Match(std::size_t part);
+  bool ReadsStoredRows() const;
+  /// The extents that the sequence needs for the tokens that it has so far and does not hold yet.
+  ExtentCounts Missing() const;
+  bool AreAvailable(const ExtentCounts& missing, std::int64_t spare_pages) const;
+  /// See needed_pages. Nothing may be held yet but what was found in the cache.
+  std::int64_t CountNeededPages() const;
+  /// The pages of the extents that were found in the cache, or put into it, each once.
+  std::vector<std::int32_t> PagesOfNodes() const;
+  /// Takes what is free in pages of which the sequence holds nodes, and is missing.
+  void TakeBesideNodes(ExtentCounts& missing);
+  /// Rows of the extent for page `index` of a part.
+  std::int32_t ExtentRows(std::size_t part, std::size_t index) const;
+  std::optional<Extent> NewExtent(std::size_t part);
+  /// Whether a page may be replaced by the same rows that another sequence has cached. Counts it.
+  bool MayReplace(const Page& page);
+  void CachePages(std::size_t part);
+  void ReturnDuplicates();
+  void ReuseIfFinished(std::size_t chain_begin);
+  void ReleaseOverlaps();
+  void ReleaseCopied();
+  /// The parent node of the part's first page, and the node of its last page. Null if that is not
+  /// in the cache.
+  BlockCache::Node* ParentOf(std::size_t part) const;
+  BlockCache::Node* EndOf(std::size_t part) const;
+
+  const std::vector<SequencePart>& parts_;
+  const std::size_t prefix_parts_;
+  const bool takes_several_passes_;
+  const std::string salt_;
+  BlockCache& cache_;
+  std::vector<Held> held_;  // [parts]
+  BlockCache::Node* root_ = nullptr;
+  ExtentPool reserve_;                     // Taken and not used yet.
+  std::vector<BlockCache::Node*> copied_;  // Held until the pass that copies from them is over.
+  bool has_duplicates_ = false;            // Some own extents duplicate that of their node.
+  std::int64_t needed_pages_ = 0;
+};
+
+}  // namespace scorecast::coordinator

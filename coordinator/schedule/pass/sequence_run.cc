@@ -1,0 +1,455 @@
+#include "coordinator/schedule/pass/sequence_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "coordinator/schedule/pages/block_cache.h"
+#include "coordinator/schedule/pages/capacity.h"
+#include "coordinator/schedule/pass/pass_builder.h"
+#include "coordinator/schedule/pass/sequence_work.h"
+#include "proto/base/check.h"
+
+namespace scorecast::coordinator {
+
+using proto::Check;
+using proto::kKvPageRows;
+using proto::KvRows;
+using proto::PackedSequence;
+using proto::PlanSegment;
+using proto::SegmentKind;
+
+namespace {
+
+/// Marks a part of which a pass computes and reads nothing.
+constexpr std::int32_t kUntouched = -1;
+
+std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRows; }
+
+}  // namespace
+
+SequenceRun::SequenceRun(PackedSequence sequence, std::vector<Generation> generations,
+                         std::string salt, BlockCache& cache, const proto::PlanLimits& limits)
+    : limits_(limits),
+      label_lists_(sequence.label_lists),
+      weighting_(sequence.block_weighting),
+      score_reads_(sequence.reads),
+      results_(sequence.reads.size()),
+      parts_(PartsOf(sequence, limits, generations)),
+      takes_several_passes_(TakesSeveralPasses(sequence, limits, generations)),
+      pages_(parts_, takes_several_passes_, std::move(salt), cache) {
+  for (Generation& generation : generations) {
+    completions_.push_back({std::move(generation)});
+  }
+}
+
+bool SequenceRun::FitsEmptyPass() const {
+  PassCost cost;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const SequencePart& part = parts_[i];
+    if (pages_.is_left(i)) {
+      cost += {.rows = part.rows(), .kv_rows = KvRows(part.rows())};
+      cost += ReadsTo(i, part.rows()).cost;
+    }
+  }
+  for (const Completion& completion : completions_) {
+    ++cost.reads;
+    if (completion.is_active && !completion.is_read_placed) {
+      cost.logit_bytes += proto::ReadBytes(completion.generation.chooser->Wanted(), 0, limits_);
+    }
+  }
+  return FitsPass(cost, limits_);
+}
+
+bool SequenceRun::has_rows_left() const {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (pages_.is_left(i)) {
+      return true;
+    }
+  }
+  return std::any_of(completions_.begin(), completions_.end(), [](const Completion& completion) {
+    return completion.is_active && !completion.is_read_placed;
+  });
+}
+
+bool SequenceRun::has_active_completions() const {
+  return std::any_of(completions_.begin(), completions_.end(),
+                     [](const Completion& completion) { return completion.is_active; });
+}
+
+std::int64_t SequenceRun::RowsTo(std::size_t index, std::int32_t end) const {
+  const std::int32_t stored = pages_.stored(index);
+  std::int64_t rows = std::max(end - stored, 0);
+  std::int32_t page_begin = -1;
+  for (const SequencePart::Read& read : parts_[index].reads) {
+    if (read.row < std::min(stored, end) && PageBegin(read.row) != page_begin) {
+      page_begin = PageBegin(read.row);
+      rows += std::min(page_begin + kKvPageRows, stored) - read.row;
+    }
+  }
+  return rows;
+}
+
+SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const {
+  static const proto::LabelList no_labels;
+  const auto target = static_cast<std::size_t>(read.target);
+  if (target < score_reads_.size()) {
+    const proto::RowRead& score = score_reads_[target];
+    return {score, label_lists_.at(static_cast<std::size_t>(score.label_list))};
+  }
+  return {completions_[target - score_reads_.size()].generation.chooser->Wanted(), no_labels};
+}
+
+SequenceRun::Reads SequenceRun::ReadsTo(std::size_t index, std::int32_t end) const {
+  Reads reads;
+  for (const SequencePart::Read& read : parts_[index].reads) {
+    if (read.row >= end) {
+      break;
+    }
+    const Wanted wanted = WantedOf(read);
+    ++reads.cost.reads;
+    reads.cost.logit_bytes += proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
+    reads.work += WorkOfRead(wanted.read, wanted.labels.size());
+  }
+  return reads;
+}
+
+std::int32_t SequenceRun::FirstRowWithoutRoom(std::size_t index, const PassCost& room) const {
+  PassCost cost;
+  for (const SequencePart::Read& read : parts_[index].reads) {
+    const Wanted wanted = WantedOf(read);
+    ++cost.reads;
+    cost.logit_bytes += proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
+    if (!cost.FitsInto(room)) {
+      return read.row;
+    }
+  }
+  return parts_[index].rows();
+}
+
+void SequenceRun::PlaceReads() {
+  for (std::size_t i = 0; i < completions_.size(); ++i) {
+    Completion& completion = completions_[i];
+    if (!completion.is_active || completion.is_read_placed) {
+      continue;
+    }
+    const std::size_t segment = completion.generation.segment;
+    // An empty suffix continues the prefix's last row.
+    SequencePart& part = parts_[parts_[segment].rows() > 0 ? segment : PrefixParts(parts_) - 1];
+    part.reads.push_back({part.rows() - 1, static_cast<std::int32_t>(score_reads_.size() + i)});
+    completion.is_read_placed = true;
+  }
+}
+
+void SequenceRun::Begin(std::int64_t spare_pages) {
+  if (state_ == State::kWaiting) {
+    // A sequence without reads is not looked up. If all of it were cached, a pass would have
+    // nothing to compute.
+    pages_.Open(/*look_up=*/!score_reads_.empty() || !completions_.empty(), spare_pages);
+    state_ = State::kPrefill;
+  }
+  PlaceReads();
+}
+
+SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare_pages) {
+  const bool begins = state_ == State::kWaiting;
+  Begin(spare_pages);
+  const Part part = PartTo(AllEnds());
+  const bool fits = part.cost.FitsInto(pass.room()) && pass.HasTimeFor(part.work);
+  if (!fits || (takes_several_passes_ && !pages_.Reserve(begins ? spare_pages : 0))) {
+    if (begins) {
+      ReleasePages();
+    }
+    return fits ? Outcome::kNoPages : Outcome::kNoRoom;
+  }
+  pages_.CopyOverlaps(pass);
+  Emit(pass, part.ends);
+  return Outcome::kAdded;
+}
+
+SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t max_rows,
+                                          std::int64_t spare_pages) {
+  if (std::min(pass.rows(), max_rows) == 0) {
+    return Outcome::kNoRoom;
+  }
+  if (!TakePages(pass, spare_pages)) {
+    return Outcome::kNoPages;
+  }
+  AddPart(pass, NextPart(pass.room(), max_rows));
+  return is_in_pass() ? Outcome::kAdded : Outcome::kNoRoom;
+}
+
+bool SequenceRun::TakePages(PassBuilder& pass, std::int64_t spare_pages) {
+  const bool begins = state_ == State::kWaiting;
+  Begin(spare_pages);
+  if (!pages_.Reserve(spare_pages)) {
+    if (begins) {
+      ReleasePages();
+    }
+    return false;
+  }
+  pages_.CopyOverlaps(pass);
+  return true;
+}
+
+SequenceRun::Part SequenceRun::NextPart(const PassCost& room, std::int64_t max_rows) const {
+  PassCost within = room;
+  within.rows = std::min(within.rows, max_rows);
+  return PartTo(EndsWithin(within));
+}
+
+void SequenceRun::AddPart(PassBuilder& pass, const Part& part) { Emit(pass, part.ends); }
+
+std::int64_t SequenceRun::RowsWithin(double seconds, const PassRates& rates) const {
+  KeyCount count;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const SequencePart& part = parts_[i];
+    const std::int64_t before = count.Next(part.segment.kind, part.segment.continues, part.rows());
+    if (pages_.is_left(i)) {
+      return scorecast::coordinator::RowsWithin(seconds, rates, before + pages_.stored(i));
+    }
+  }
+  return 0;
+}
+
+PassWork SequenceRun::WorkLeft() const { return PartTo(AllEnds()).work; }
+
+std::vector<std::int32_t> SequenceRun::AllEnds() const {
+  std::vector<std::int32_t> ends;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    ends.push_back(pages_.is_left(i) ? parts_[i].rows() : kUntouched);
+  }
+  return ends;
+}
+
+SequenceRun::Part SequenceRun::PartTo(std::vector<std::int32_t> ends) const {
+  Part to;
+  KeyCount count;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const SequencePart& part = parts_[i];
+    const std::int32_t end = std::max(ends[i], pages_.stored(i));
+    const std::int64_t before = count.Next(part.segment.kind, part.segment.continues, end);
+    const std::int64_t rows = RowsTo(i, ends[i]);
+    to.work.keys += KeyCount::Keys(before, end - rows, end);
+    to.cost.rows += rows;
+    const Reads reads = ReadsTo(i, ends[i]);
+    to.cost += reads.cost;
+    to.work += reads.work;
+    if (ends[i] > pages_.stored(i) && !(takes_several_passes_ && part.must_be_kept)) {
+      to.cost.kv_rows += KvRows(part.rows() - PageBegin(pages_.stored(i)));
+    }
+  }
+  to.work.rows = to.cost.rows;
+  to.ends = std::move(ends);
+  return to;
+}
+
+std::vector<std::int32_t> SequenceRun::EndsWithin(PassCost room) const {
+  bool has_unseen_chain = false;
+  std::vector<std::int32_t> ends(parts_.size(), kUntouched);
+  for (std::size_t begin = 0; begin < parts_.size();) {
+    const std::size_t chain_end = ChainEnd(parts_, begin);
+    PassCost left;  // What computing the whole chain takes.
+    bool is_left = false;
+    for (std::size_t i = begin; i < chain_end; ++i) {
+      const SequencePart& part = parts_[i];
+      left += {.rows = RowsTo(i, part.rows()), .kv_rows = KvRows(part.rows())};
+      left += ReadsTo(i, part.rows()).cost;
+      is_left = is_left || pages_.is_left(i);
+    }
+    if (!is_left) {
+      begin = chain_end;
+      continue;
+    }
+    if (!parts_[begin].must_be_kept) {
+      if (!left.FitsInto(room)) {
+        return ends;
+      }
+      for (std::size_t i = begin; i < chain_end; ++i) {
+        ends[i] = parts_[i].rows();
+      }
+      room -= left;
+      begin = chain_end;
+      continue;
+    }
+    if (!parts_[begin].is_shared && !parts_[begin].is_growing) {
+      if (has_unseen_chain) {
+        return ends;  // This chain needs the pages of the one before it, which the pass still uses.
+      }
+      has_unseen_chain = true;
+    }
+    for (std::size_t i = begin; i < chain_end; ++i) {
+      const SequencePart& part = parts_[i];
+      const std::int32_t stored = pages_.stored(i);
+      const std::int64_t rows_again = RowsTo(i, stored);
+      const std::int32_t readable = FirstRowWithoutRoom(i, room);
+      if (rows_again > room.rows || readable < stored) {
+        return ends;
+      }
+      const std::int32_t end =
+          std::min(readable, stored + static_cast<std::int32_t>(std::min<std::int64_t>(
+                                          room.rows - rows_again, part.rows() - stored)));
+      ends[i] = end;
+      room.rows -= RowsTo(i, end);
+      room -= ReadsTo(i, end).cost;
+      if (end < part.rows()) {
+        return ends;
+      }
+    }
+    begin = chain_end;
+  }
+  return ends;
+}
+
+void SequenceRun::AddPieces(PassBuilder& pass, std::size_t index, std::int32_t end,
+                            std::vector<Piece>& pieces) {
+  const SequencePart& part = parts_[index];
+  const bool is_prefix = part.segment.kind == SegmentKind::kPrefix;
+  const std::int32_t stored = pages_.stored(index);
+  const std::int32_t present = std::max(end, pages_.stored_in_pages(index));
+  for (std::int32_t begin = 0; begin < present;) {
+    std::int32_t rows = part.rows() - begin;
+    Piece piece;
+    PlanSegment& segment = piece.segment;
+    if (const auto page = pages_.PageOf(index, static_cast<std::size_t>(begin / kKvPageRows))) {
+      rows = std::min(rows, kKvPageRows);
+      segment.kv = {true, *page};
+    } else {
+      segment.kv = pass.TakePlaces(rows);
+    }
+    segment.kind = part.segment.kind;
+    segment.continues = !is_prefix && (part.segment.continues || begin > 0);
+    segment.first_position = part.segment.first_position + begin;
+    segment.stored = std::clamp(stored - begin, 0, rows);
+    segment.compute_end = std::clamp(present - begin, 0, rows);
+    segment.compute_begin = segment.stored;
+    for (const SequencePart::Read& read : part.reads) {
+      if (begin <= read.row && read.row < std::min(end, begin + rows)) {
+        segment.compute_begin = std::min(segment.compute_begin, read.row - begin);
+        break;
+      }
+    }
+    piece.part = index;
+    piece.first_row = begin;
+    pieces.push_back(piece);
+    begin += rows;
+  }
+}
+
+std::vector<bool> SequenceRun::NeededPieces(const std::vector<Piece>& pieces) {
+  // Backwards: a piece is needed if its own rows, or later ones that see it, are computed.
+  std::vector<bool> needed(pieces.size());
+  bool any = false;
+  bool any_suffix = false;
+  bool in_chain = false;
+  for (std::size_t i = pieces.size(); i-- > 0;) {
+    const PlanSegment& segment = pieces[i].segment;
+    in_chain = in_chain || segment.computed() > 0;
+    any = any || in_chain;
+    switch (segment.kind) {
+      case SegmentKind::kPrefix:
+        needed[i] = any;
+        break;
+      case SegmentKind::kBlock:
+        needed[i] = in_chain || any_suffix;
+        break;
+      case SegmentKind::kSuffix:
+        needed[i] = in_chain;
+        any_suffix = any_suffix || in_chain;
+        break;
+    }
+    if (!segment.continues) {
+      in_chain = false;
+    }
+  }
+  return needed;
+}
+
+void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends) {
+  if (!cached_rows_) {
+    cached_rows_ = pages_.CountLookup();
+  }
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    AddPieces(pass, i, ends[i], pieces);
+  }
+  const std::vector<bool> needed = NeededPieces(pieces);
+  added_rows_ = 0;
+  if (std::any_of(needed.begin(), needed.end(), [](bool is_needed) { return is_needed; })) {
+    pass.BeginSequence(weighting_);
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (needed[i]) {
+      AddPiece(pass, pieces[i], ends[pieces[i].part]);
+    }
+  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    std::erase_if(parts_[i].reads,
+                  [&](const SequencePart::Read& read) { return read.row < ends[i]; });
+    pages_.Store(i, ends[i]);
+  }
+  if (!has_rows_left()) {
+    state_ = State::kDecode;
+  }
+}
+
+void SequenceRun::AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t end) {
+  const SequencePart& part = parts_[piece.part];
+  const PlanSegment& segment = piece.segment;
+  const std::int64_t first_computed = pass.computed_rows();
+  pass.AddSegment(segment,
+                  std::span(part.tokens)
+                      .subspan(static_cast<std::size_t>(piece.first_row + segment.compute_begin),
+                               static_cast<std::size_t>(segment.computed())));
+  added_rows_ += segment.computed();
+  for (const SequencePart::Read& read : part.reads) {
+    const std::int32_t row = read.row - piece.first_row;
+    if (read.row >= end || row < segment.compute_begin || row >= segment.compute_end) {
+      continue;
+    }
+    const Wanted wanted = WantedOf(read);
+    pass.AddRead(first_computed + row - segment.compute_begin, wanted.read, wanted.labels);
+    targets_in_pass_.push_back(read.target);
+  }
+}
+
+void SequenceRun::Take(std::span<proto::RowLogits> rows) {
+  Check(rows.size() == targets_in_pass_.size(), "a pass returns a row for each of its reads");
+  added_rows_ = 0;
+  const std::vector<std::int32_t> targets = std::exchange(targets_in_pass_, {});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto target = static_cast<std::size_t>(targets[i]);
+    if (target < results_.size()) {
+      results_[target] = std::move(rows[i]);
+    } else {
+      TakeToken(completions_[target - results_.size()], rows[i]);
+    }
+  }
+  pages_.PassDone();
+  if (!has_rows_left()) {
+    state_ = State::kDone;
+  }
+}
+
+void SequenceRun::TakeToken(Completion& completion, const proto::RowLogits& row) {
+  completion.is_read_placed = false;
+  SequencePart& part = parts_[completion.generation.segment];
+  const TokenChooser::Choice choice = completion.generation.chooser->Take(row);
+  switch (choice.kind) {
+    case TokenChooser::Choice::Kind::kToken:
+      part.tokens.push_back(choice.token);
+      break;
+    case TokenChooser::Choice::Kind::kReadAgain:
+      break;
+    case TokenChooser::Choice::Kind::kEnd:
+      completion.is_active = false;
+      part.is_growing = false;
+      break;
+  }
+}
+
+void SequenceRun::ReleasePages() {
+  pages_.Release();
+  state_ = State::kWaiting;
+}
+
+}  // namespace scorecast::coordinator

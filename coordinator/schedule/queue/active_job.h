@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/schedule/clock.h"
+#include "coordinator/schedule/job.h"
+#include "coordinator/schedule/pages/capacity.h"
+#include "coordinator/schedule/pass/pass_work.h"
+#include "coordinator/schedule/pass/sequence_run.h"
+#include "coordinator/schedule/queue/fair_queue.h"
+#include "coordinator/schedule/queue/job_size.h"
+#include "coordinator/schedule/queue/page_queue.h"
+#include "proto/base/error.h"
+#include "proto/plan/forward_plan.h"
+#include "proto/plan/packed_sequence.h"
+#include "proto/plan/row_logits.h"
+
+namespace scorecast::coordinator {
+
+class BlockCache;
+
+/// One sequence of a job. While it waits for its turn it is kept as it was submitted, because a
+/// run takes more memory and has tokens of its own.
+struct ActiveSequence {
+  proto::PackedSequence sequence;  ///< Empty as soon as it has begun: see ActiveJob::KeepRun.
+  std::unique_ptr<SequenceRun> run;
+  bool is_done = false;
+  PassCost cost;  ///< What a single pass needs to compute it if nothing is cached.
+  PassWork work;  ///< The same, as far as time depends on it.
+  /// Digests of the pages that the cache may have, until its last prompt row is in a pass. See
+  /// PageDigests.
+  std::vector<std::uint64_t> page_digests;
+  std::int64_t waiting_rows = 0;  ///< Prompt rows in no pass yet.
+  /// The most of its rows that fit into a pass: fewer than PlanLimits::max_rows if it is to be cut
+  /// because it would take too long.
+  std::int32_t max_rows = 0;
+  /// Whether the sequence must wait for pages of its own before it can begin.
+  bool takes_several_passes = false;
+  PageQueue::Need pages;  ///< If it does.
+};
+
+/// A job from its submission to its result. The fields are guarded by the scheduler's lock; a job
+/// that has left the planner belongs to the thread that calls it back.
+struct ActiveJob {
+  /// The limits never change, so the constructor needs no lock.
+  ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point now);
+
+  /// The run of a sequence that is not done. If there is none, it is made, with the sequence's
+  /// `max_rows` in place of that of the limits. The cache must outlive it.
+  SequenceRun& RunOf(std::size_t sequence, BlockCache& cache, proto::PlanLimits limits);
+  /// A run has begun or not: it stays, or the sequence waits without a run again.
+  void KeepRun(std::size_t sequence) { sequences[sequence].sequence = {}; }
+  void DropRun(std::size_t sequence) { sequences[sequence].run.reset(); }
+  /// Those of one sequence.
+  std::vector<Generation> GenerationsOf(std::size_t sequence) const;
+
+  /// Whether some of its rows are in the pass in flight.
+  bool is_in_pass() const;
+  /// Prompt rows in no pass yet.
+  std::int64_t waiting_rows() const;
+
+  /// Hands the result, or the error, to `done`.
+  void CallDone();
+
+  std::function<void(JobResult)> done;
+  JobTicket ticket = 0;
+  const Clock::time_point submitted;
+  JobSize size;
+  std::vector<ActiveSequence> sequences;
+  std::vector<Generation> generations;
+  FairPath path;
+  std::optional<Clock::time_point> deadline;
+  std::string cache_salt;
+  std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads], of those that are done.
+  std::int64_t rows_bytes = 0;                      ///< RowsBytes of `rows`.
+  std::int64_t cached_tokens = 0;
+  std::size_t unfinished_sequences = 0;
+  std::optional<Clock::time_point> started;
+  Clock::time_point finished;
+  /// Why the job is dropped, which happens as soon as none of its rows is in a pass.
+  std::optional<proto::Error> error;
+  bool is_dropped = false;
+};
+
+using JobPointer = std::shared_ptr<ActiveJob>;
+
+/// One sequence of a job.
+struct SequenceRef {
+  JobPointer job;
+  std::size_t sequence = 0;
+
+  ActiveSequence& state() const { return job->sequences[sequence]; }
+  /// There is a run: see ActiveJob::RunOf.
+  SequenceRun& run() const { return *state().run; }
+  JobTicket ticket() const { return job->ticket; }
+  FairQueue::Entry entry() const { return {job->ticket, sequence}; }
+  bool operator==(const SequenceRef&) const = default;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,64 @@
+#include "coordinator/schedule/queue/job_size.h"
+
+#include <cstddef>
+#include <unordered_set>
+#include <utility>
+
+#include "coordinator/schedule/queue/active_job.h"
+#include "proto/base/digest.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::TokenId;
+
+template <typename T>
+std::int64_t BytesOf(const std::vector<T>& list) {
+  return static_cast<std::int64_t>(list.capacity() * sizeof(T));
+}
+
+}  // namespace
+
+JobSize SizeOf(std::span<const proto::PackedSequence> sequences) {
+  JobSize size;
+  std::unordered_set<const void*> counted;
+  for (const proto::PackedSequence& sequence : sequences) {
+    size.tokens += static_cast<std::int64_t>(sequence.tokens.size());
+    size.bytes += static_cast<std::int64_t>(sizeof(ActiveSequence) + sizeof(SequenceRef)) +
+                  BytesOf(sequence.tokens) + BytesOf(sequence.segments) + BytesOf(sequence.reads) +
+                  BytesOf(sequence.label_lists);
+    const auto& shared = sequence.shared.list;
+    if (shared != nullptr && counted.insert(shared.get()).second) {
+      size.tokens += static_cast<std::int64_t>(shared->size());
+      size.bytes += BytesOf(*shared);
+    }
+    for (const proto::LabelList& labels : sequence.label_lists) {
+      if (counted.insert(labels.identity()).second) {
+        size.bytes += BytesOf(labels.ids());
+      }
+    }
+  }
+  return size;
+}
+
+std::uint64_t DigestOf(std::span<const proto::PackedSequence> sequences) {
+  proto::Digest digest;
+  const std::vector<TokenId>* shared = nullptr;
+  for (const proto::PackedSequence& sequence : sequences) {
+    digest.Add(std::as_bytes(std::span(sequence.tokens)));
+    if (std::exchange(shared, sequence.shared.list.get()) != sequence.shared.list.get()) {
+      digest.Add(std::as_bytes(sequence.shared.ids()));
+    }
+  }
+  return digest.value();
+}
+
+std::int64_t RowsBytes(const std::vector<proto::RowLogits>& rows) {
+  std::int64_t bytes = BytesOf(rows);
+  for (const proto::RowLogits& row : rows) {
+    bytes += BytesOf(row.label_logits) + BytesOf(row.top);
+  }
+  return bytes;
+}
+
+}  // namespace scorecast::coordinator

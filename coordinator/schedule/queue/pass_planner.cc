@@ -1,0 +1,521 @@
+#include "coordinator/schedule/queue/pass_planner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <unordered_set>
+#include <utility>
+
+#include "coordinator/schedule/pages/cache_peek.h"
+#include "coordinator/schedule/pages/capacity.h"
+#include "coordinator/schedule/pages/kept_segments.h"
+#include "coordinator/schedule/pass/pass_builder.h"
+#include "coordinator/schedule/pass/sequence_work.h"
+#include "coordinator/schedule/queue/part_turns.h"
+#include "proto/base/check.h"
+
+namespace scorecast::coordinator {
+
+using proto::Check;
+
+namespace {
+
+/// While other rows wait, running completions first get 1/kCompletionsShare of a pass.
+constexpr std::int64_t kCompletionsShare = 2;
+
+/// A bound lets a pass have this many rows, however long they take.
+constexpr std::int32_t kLeastBoundedRows = 32;
+
+/// Upper bound on the time that a client may save up: in bounded passes, and in seconds if passes
+/// have no bound.
+constexpr double kCreditPasses = 4;
+constexpr double kUnboundedCredit = 0.8;
+
+/// Upper bound on the sequences that are looked up in the cache for one pass and then do not fit
+/// it.
+constexpr int kMaxFailedLookups = 32;
+
+/// How many times 4 fits into the number of bounded passes that a job takes.
+std::int32_t SizeClassOf(double passes) {
+  std::int32_t size_class = 0;
+  for (double most = 1; passes > most && std::isfinite(passes); most *= 4) {
+    ++size_class;
+  }
+  return size_class;
+}
+
+}  // namespace
+
+PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pages)
+    : limits_(limits),
+      cache_(limits.kept_kv_rows / proto::kKvPageRows, cached_pages),
+      pages_(limits.kept_kv_rows / proto::kKvPageRows, limits.max_rows) {}
+
+double PassPlanner::LongestSeconds() const {
+  const std::int64_t rows = limits_.max_rows;
+  return std::min(budget_.seconds, budget_.rates.Seconds({.rows = rows,
+                                                          .keys = KeyCount::Keys(0, 0, rows),
+                                                          .reads = limits_.max_reads}));
+}
+
+double PassPlanner::Credit() const {
+  return std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds : kUnboundedCredit;
+}
+
+JobWork PassPlanner::Measure(const JobPointer& job) const {
+  JobWork work;
+  std::unordered_set<std::uint64_t> of_job;  // Pages of its sequences so far.
+  for (std::size_t i = 0; i < job->sequences.size(); ++i) {
+    const SequenceRef ref = {job, i};
+    const PassWork left = WorkLeft(ref, [&](std::uint64_t page) {
+      return of_job.contains(page) || expected_.IsOfAnother(ref.entry(), page);
+    });
+    Size(ref, left);
+    work.sequences.push_back(left);
+    work.all += left;
+    if (job->sequences.size() > 1) {
+      of_job.insert(ref.state().page_digests.begin(), ref.state().page_digests.end());
+    }
+  }
+  job->path.size_class = SizeClassOf(budget_.rates.Seconds(work.all) / LongestSeconds());
+  return work;
+}
+
+void PassPlanner::Add(const JobPointer& job, const JobWork& work) {
+  waiting_since_.emplace(job->ticket, job->submitted);
+  waiting_clients_.Add(job->path.client, job->size);
+  bytes_ += job->size.bytes;
+  for (std::size_t i = 0; i < job->sequences.size(); ++i) {
+    ActiveSequence& state = job->sequences[i];
+    waiting_rows_ += state.waiting_rows;
+    const SequenceRef ref = {job, i};
+    Enqueue(ref, work.sequences[i]);
+    if (std::cmp_less_equal(state.page_digests.size(), cache_.budget_pages())) {
+      expected_.Add(ref.entry(), state.page_digests);
+    } else {
+      state.page_digests = {};
+    }
+  }
+}
+
+JobForecast PassPlanner::ForecastFor(const FairPath& path, const JobWork& work) const {
+  const double seconds = budget_.rates.Seconds(work.all);
+  return {.seconds = seconds,
+          .first_seconds = std::min(seconds, LongestSeconds()),
+          .weight = WeightOf(path.priority)};
+}
+
+QueueForecast PassPlanner::ForecastFor(const FairPath& path) const {
+  QueueForecast forecast = ForecastOf(path, queue_.TagsOf(path), queue_.Backlogs(budget_.rates));
+  forecast.speed = Speed();
+  return forecast;
+}
+
+QueueForecast PassPlanner::LongestForecast() const {
+  return {.own_seconds = budget_.rates.Seconds(queue_.left()), .speed = Speed()};
+}
+
+double PassPlanner::Speed() const {
+  const double longest = LongestSeconds();
+  if (longest <= 0) {
+    return 1;
+  }
+  const auto completions = static_cast<std::int64_t>(running_.size());
+  const double of_completions =
+      std::min(budget_.rates.Seconds({.rows = completions, .keys = 0, .reads = completions}),
+               longest / static_cast<double>(kCompletionsShare));
+  const double of_others = longest - of_completions;
+  return of_others / std::max(longest + budget_.rates.overhead, of_others);
+}
+
+PassWork PassPlanner::WorkLeft(const SequenceRef& ref, const IsExpected& is_expected) const {
+  const ActiveSequence& state = ref.state();
+  const proto::PackedSequence& sequence = state.sequence;
+  if (!cache_.is_enabled() || (sequence.reads.empty() && ref.job->generations.empty())) {
+    return state.work;
+  }
+  return WorkOf(sequence, CachedRows({sequence, ref.job->cache_salt, state.page_digests}, cache_,
+                                     is_expected));
+}
+
+void PassPlanner::Size(const SequenceRef& ref, const PassWork& left) const {
+  ActiveSequence& state = ref.state();
+  const proto::PackedSequence& sequence = state.sequence;
+  const std::vector<Generation> generations = ref.job->GenerationsOf(ref.sequence);
+  const auto decide = [&](std::int32_t max_rows) {
+    proto::PlanLimits limits = limits_;
+    limits.max_rows = max_rows;
+    state.max_rows = max_rows;
+    state.takes_several_passes = TakesSeveralPasses(sequence, limits, generations);
+    state.pages =
+        state.takes_several_passes
+            ? pages_.NeedOf(KeptPages(sequence, limits, generations), !generations.empty())
+            : PageQueue::Need();
+  };
+  decide(limits_.max_rows);
+  if (!budget_.HasTimeFor(left)) {
+    // As many rows as take the budget on average.
+    const double part = budget_.seconds / budget_.rates.Seconds(state.work);
+    const auto rows = static_cast<std::int32_t>(
+        std::clamp<double>(part * static_cast<double>(state.work.rows), 0, limits_.max_rows));
+    decide(std::min(std::max(rows, kLeastBoundedRows), limits_.max_rows));
+    if (state.pages.pages > limits_.kept_kv_rows / proto::kKvPageRows) {
+      decide(limits_.max_rows);  // There are not enough pages for parts so small.
+    }
+  }
+}
+
+void PassPlanner::Enqueue(const SequenceRef& ref, const PassWork& left) {
+  queue_.Add(ref.job->path, ref.entry(), left);
+  waiting_.emplace(ref.entry(), ref);
+}
+
+void PassPlanner::Dequeue(const SequenceRef& ref) {
+  queue_.Remove(ref.job->path, ref.entry());
+  waiting_.erase(ref.entry());
+  expected_.Remove(ref.entry(), std::exchange(ref.state().page_digests, {}));
+}
+
+void PassPlanner::CountLeftOverWork() {
+  for (auto waiting = waiting_.begin(); waiting != waiting_.end() && expected_.has_left_over();
+       ++waiting) {
+    const SequenceRef& ref = waiting->second;
+    const ActiveSequence& state = ref.state();
+    if (expected_.TakeLeftOver(ref.entry(), state.page_digests) && state.run == nullptr) {
+      queue_.SetLeft(ref.job->path, ref.entry(), WorkLeft(ref, [&](std::uint64_t page) {
+                       return expected_.IsOfAnother(ref.entry(), page);
+                     }));
+    }
+  }
+}
+
+void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) const {
+  status.waiting_jobs = static_cast<std::int64_t>(waiting_since_.size());
+  if (!waiting_since_.empty()) {
+    const std::chrono::duration<double> wait = now - waiting_since_.begin()->second;
+    status.oldest_wait_seconds = wait.count();
+  }
+  status.waiting_tokens = waiting_clients_.all().size.tokens;
+  status.waiting_bytes = waiting_clients_.all().size.bytes;
+  status.waiting_rows = waiting_rows_;
+  status.predicted_seconds = budget_.rates.Seconds(queue_.left());
+  status.bytes = bytes_;
+  status.running_completions = static_cast<std::int64_t>(running_.size());
+  status.cache = cache_.counters();
+}
+
+void PassPlanner::EndWaiting(const ActiveJob& job) {
+  waiting_since_.erase(job.ticket);
+  waiting_clients_.Remove(job.path.client, job.size);
+}
+
+void PassPlanner::ForEachUnfinished(const std::function<void(ActiveJob&)>& visit) {
+  may_have_errors_ = true;
+  for (const auto& [entry, ref] : waiting_) {
+    visit(*ref.job);
+  }
+  running_.ForEach([&](const SequenceRef& ref) { visit(*ref.job); });
+  for (const SequenceRef& ref : in_pass_) {
+    if (ref.run().has_active_completions()) {
+      visit(*ref.job);
+    }
+  }
+}
+
+std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
+  std::vector<JobPointer> dropped;
+  if (!std::exchange(may_have_errors_, false)) {
+    return dropped;
+  }
+  const auto drop = [&](const JobPointer& job) {
+    if (!job->error || job->is_in_pass()) {
+      may_have_errors_ = may_have_errors_ || job->error;
+      return false;
+    }
+    if (!job->is_dropped) {
+      job->is_dropped = true;
+      job->finished = now;
+      waiting_rows_ -= job->waiting_rows();
+      bytes_ -= job->size.bytes + job->rows_bytes;
+      for (std::size_t i = 0; i < job->sequences.size(); ++i) {
+        pages_.End({job->ticket, i});
+        expected_.Drop({job->ticket, i}, job->sequences[i].page_digests);
+      }
+      job->sequences.clear();
+      job->rows.clear();
+      if (!job->started) {
+        EndWaiting(*job);
+      }
+      dropped.push_back(job);
+    }
+    return true;
+  };
+  std::erase_if(waiting_, [&](const auto& waiting) {
+    const SequenceRef& ref = waiting.second;
+    if (!drop(ref.job)) {
+      return false;
+    }
+    queue_.Remove(ref.job->path, ref.entry());
+    return true;
+  });
+  running_.RemoveIf([&](const SequenceRef& ref) { return drop(ref.job); });
+  for (const SequenceRef& ref : in_pass_) {
+    may_have_errors_ = may_have_errors_ || ref.job->error;
+  }
+  CountLeftOverWork();
+  return dropped;
+}
+
+std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
+  if (is_queue_empty()) {
+    return std::nullopt;
+  }
+  cache_.SetAwaited(pages_.has_waiting());
+  queue_.BeginPass(Credit());
+  PassBuilder pass(limits_, budget_);
+  if (!completions_give_way_) {
+    const std::int64_t share = queue_.empty() ? 1 : kCompletionsShare;
+    AddCompletions(pass, std::max<std::int64_t>(pass.rows() / share, 1),
+                   budget_.seconds / static_cast<double>(share), now);
+  }
+  const bool has_completions_first = !pass.empty();
+  const bool found_room = AddWaiting(pass, now);
+  AddCompletions(pass, pass.rows(), pass.seconds_left(), now);
+  // Without a page for any sequence: completions have just given theirs back, or must do so now.
+  for (bool is_left = true; pass.empty() && is_left; is_left = PreemptQueued()) {
+    queue_.BeginPass(Credit());
+    AddWaiting(pass, now);
+  }
+  completions_give_way_ = has_completions_first && !found_room;
+  running_.NoteSteps(++passes_);
+  pass_work_ = pass.work();
+  Check(!pass.empty(), "the first rows that wait fit an empty pass");
+  return std::move(pass).Take();
+}
+
+bool PassPlanner::AddWaiting(PassBuilder& pass, Clock::time_point now) {
+  PartTurns turns(pass, limits_.max_rows);
+  std::optional<bool> first_found_room;
+  int failed_lookups = 0;
+  while (const auto entry = queue_.Next()) {
+    const SequenceRef ref = waiting_.at(*entry);
+    auto outcome = Outcome::kNoRoom;
+    if (MustWaitForPages(ref)) {
+      outcome = Outcome::kNoPages;
+    } else if (pass.full() || failed_lookups == kMaxFailedLookups) {
+      first_found_room = first_found_room.value_or(false);
+      break;
+    } else if (!IsTooLarge(ref, pass)) {
+      outcome = AddNext(pass, ref, turns, now);
+      failed_lookups += outcome == Outcome::kAdded ? 0 : 1;
+    }
+    if (!first_found_room && outcome != Outcome::kNoPages) {
+      first_found_room = outcome == Outcome::kAdded;
+    }
+    if (outcome != Outcome::kAdded) {
+      queue_.Skip();
+    }
+  }
+  AddParts(turns, now);
+  return first_found_room.value_or(true);
+}
+
+SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& ref,
+                                          PartTurns& turns, Clock::time_point now) {
+  ActiveSequence& state = ref.state();
+  const bool may_be_cut = state.max_rows < limits_.max_rows || !budget_.HasTimeFor(state.work);
+  if (state.run == nullptr && may_be_cut) {
+    // The cache and the bound may have changed. What is expected may not have come.
+    Size(ref, WorkLeft(ref, [](std::uint64_t) { return false; }));
+    pages_.SetNeed(ref.entry(), state.pages);
+    if (MustWaitForPages(ref)) {
+      return Outcome::kNoPages;
+    }
+  }
+  SequenceRun& run = ref.job->RunOf(ref.sequence, cache_, limits_);
+  const bool began_before = run.is_under_way();
+  const bool is_whole = !began_before && run.FitsEmptyPass();
+  const Outcome outcome = is_whole ? AddWhole(pass, ref, now) : AddTurn(pass, ref, turns);
+  if (outcome == Outcome::kNoPages && !began_before) {
+    pages_.Wait(ref.entry(), state.pages, TagOf(ref));
+  }
+  if (!began_before && run.is_under_way()) {
+    ref.job->KeepRun(ref.sequence);
+    if (state.takes_several_passes) {
+      // Hits that lie in many pages hold more of them than the sequence needs by itself.
+      pages_.Begin(ref.entry(),
+                   {std::max(state.pages.pages, run.needed_pages()), state.pages.is_long_lived});
+    }
+  } else if (!began_before && !state.sequence.segments.empty()) {
+    ref.job->DropRun(ref.sequence);
+  }
+  return outcome;
+}
+
+SequenceRun::Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef& ref,
+                                           Clock::time_point now) {
+  const double before = pass.seconds();
+  const Outcome outcome = ref.run().AddWhole(pass, SparePages(ref));
+  if (outcome == Outcome::kAdded) {
+    queue_.ChargeNext(pass.seconds() - before);
+    Dequeue(ref);
+    RecordAdded(ref, now);
+  }
+  return outcome;
+}
+
+SequenceRun::Outcome PassPlanner::AddTurn(PassBuilder& pass, const SequenceRef& ref,
+                                          PartTurns& turns) {
+  SequenceRun& run = ref.run();
+  if (!turns.Has(ref) && !run.TakePages(pass, run.is_under_way() ? 0 : SparePages(ref))) {
+    return Outcome::kNoPages;
+  }
+  const std::optional<double> seconds = turns.Add(ref);
+  if (!seconds) {
+    return Outcome::kNoRoom;
+  }
+  queue_.ChargeNext(*seconds);
+  return Outcome::kAdded;
+}
+
+void PassPlanner::AddParts(PartTurns& turns, Clock::time_point now) {
+  turns.AddParts([&](const SequenceRef& ref, double seconds) {
+    queue_.Charge(ref.job->path, seconds);
+    RecordAdded(ref, now);
+    if (ref.run().is_prompt_added()) {
+      Dequeue(ref);
+    } else {
+      queue_.SetLeft(ref.job->path, ref.entry(), ref.run().WorkLeft());
+    }
+  });
+}
+
+void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, double max_seconds,
+                                 Clock::time_point now) {
+  const double end = pass.seconds() + max_seconds;
+  for (const SequenceRef& ref : running_.InTurn()) {
+    // The first one is added even if there is no time at all, so that there is progress.
+    if (max_rows <= 0 || pass.full() || (!pass.empty() && pass.seconds() >= end)) {
+      return;
+    }
+    SequenceRun& run = ref.run();
+    const auto is_left = [&] { return run.is_under_way() && !run.is_in_pass(); };
+    if (!is_left()) {  // It may have been preempted for one before it.
+      continue;
+    }
+    const double before = pass.seconds();
+    Outcome outcome = run.AddPart(pass, max_rows, pages_.SpareToGrow());
+    while (outcome == Outcome::kNoPages && Preempt() && is_left()) {
+      outcome = run.AddPart(pass, max_rows);
+    }
+    if (outcome == Outcome::kAdded) {
+      max_rows -= run.added_rows();
+      queue_.Charge(ref.job->path, pass.seconds() - before);
+      RecordAdded(ref, now);
+    }
+  }
+}
+
+bool PassPlanner::Preempt() {
+  const auto ref = running_.ToPreempt(queue_);
+  if (!ref) {
+    return false;
+  }
+  running_.Remove(*ref);
+  ref->run().ReleasePages();
+  Enqueue(*ref, ref->run().WorkLeft());
+  return true;
+}
+
+bool PassPlanner::PreemptQueued() {
+  std::optional<SequenceRef> most;
+  for (const auto& [entry, ref] : waiting_) {
+    const ActiveSequence& state = ref.state();
+    if (state.run != nullptr && state.run->is_under_way() && state.run->has_active_completions() &&
+        (!most || TagOf(ref) >= TagOf(*most))) {  // Later ones are younger.
+      most = ref;
+    }
+  }
+  if (!most) {
+    return false;
+  }
+  most->run().ReleasePages();
+  queue_.SetLeft(most->job->path, most->entry(), most->run().WorkLeft());
+  return true;
+}
+
+bool PassPlanner::MustWaitForPages(const SequenceRef& ref) const {
+  const ActiveSequence& state = ref.state();
+  return state.takes_several_passes && (state.run == nullptr || !state.run->is_under_way()) &&
+         !pages_.MayBegin(ref.entry(), state.pages, TagOf(ref));
+}
+
+std::int64_t PassPlanner::SparePages(const SequenceRef& ref) const {
+  const PageQueue::Need& need = ref.state().pages;
+  // Leaves a page free for each running completion, so that a long-lived sequence does not soon
+  // preempt one.
+  return need.is_long_lived ? pages_.SpareToBegin(need) + static_cast<std::int64_t>(running_.size())
+                            : 0;
+}
+
+bool PassPlanner::IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) const {
+  const ActiveSequence& state = ref.state();
+  if (cache_.is_enabled() || state.run != nullptr || state.takes_several_passes) {
+    return false;
+  }
+  PassCost cost = state.cost;
+  cost.kv_rows = 0;  // It may take pages instead.
+  return !cost.FitsInto(pass.room()) || !pass.HasTimeFor(state.work);
+}
+
+void PassPlanner::RecordAdded(const SequenceRef& ref, Clock::time_point now) {
+  ActiveJob& job = *ref.job;
+  if (!job.started) {
+    job.started = now;
+    EndWaiting(job);
+  }
+  in_pass_.push_back(ref);
+  std::int64_t& waiting = ref.state().waiting_rows;
+  const std::int64_t gone =
+      ref.run().is_prompt_added() ? waiting : std::min(waiting, ref.run().added_rows());
+  waiting -= gone;
+  waiting_rows_ -= gone;
+}
+
+std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
+                                              Clock::time_point now) {
+  std::vector<JobPointer> done;
+  cache_.PassDone();
+  for (const SequenceRef& ref : std::exchange(in_pass_, {})) {
+    ActiveJob& job = *ref.job;
+    SequenceRun& run = ref.run();
+    const std::size_t reads = run.reads_in_pass();
+    Check(reads <= rows.size(), "a pass returns a row for each of its reads");
+    run.Take(rows.first(reads));
+    rows = rows.subspan(reads);
+    if (run.is_done()) {
+      ActiveSequence& state = ref.state();
+      std::vector<proto::RowLogits>& results = job.rows[ref.sequence];
+      results = std::move(run.results());
+      const std::int64_t results_bytes = RowsBytes(results);
+      job.rows_bytes += results_bytes;
+      bytes_ += results_bytes;
+      job.cached_tokens += run.cached_rows();
+      running_.Remove(ref);
+      pages_.End(ref.entry());
+      state.run.reset();
+      state.is_done = true;
+      if (--job.unfinished_sequences == 0) {
+        job.finished = now;
+        bytes_ -= job.size.bytes + job.rows_bytes;
+        done.push_back(ref.job);
+      }
+    } else if (run.is_generating()) {
+      running_.Add(ref);
+    }
+  }
+  Check(rows.empty(), "a pass returns rows for its reads only");
+  return done;
+}
+
+}  // namespace scorecast::coordinator

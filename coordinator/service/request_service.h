@@ -1,0 +1,129 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/endpoints.h"
+#include "coordinator/request/server_options.h"
+#include "coordinator/request/value_limit.h"
+#include "coordinator/schedule/queue/scheduler.h"
+#include "coordinator/service/active_request.h"
+#include "coordinator/service/deadline_timer.h"
+#include "coordinator/service/request_observer.h"
+#include "coordinator/service/response_sink.h"
+#include "coordinator/text/tokenizer.h"
+#include "proto/base/error.h"
+#include "proto/model/model_config.h"
+
+namespace scorecast::coordinator {
+
+/// The only path from a request to its response, for every transport and every endpoint. Every
+/// request gets one response, at the latest when its deadline passes or when RefuseAll is called,
+/// whatever the tokenizer and the ranks do then. Safe to call from any number of threads.
+class RequestService {
+ public:
+  using Request = std::shared_ptr<ActiveRequest>;
+
+  /// The arguments must outlive the service. `tokenizer` may be null. `options.delimiter`, if set,
+  /// is in the model's vocabulary. Deadlines are those of the clock `now`. `observer` may be null.
+  RequestService(const proto::ModelConfig& config, const Tokenizer* tokenizer,
+                 const ServerOptions& options, Scheduler& scheduler,
+                 EndpointList endpoints = Endpoints(), DeadlineTimer::Now now = Clock::now,
+                 RequestObserver* observer = nullptr);
+  /// Refuses what is left. No call may be under way.
+  ~RequestService();
+
+  RequestService(const RequestService&) = delete;
+  RequestService& operator=(const RequestService&) = delete;
+
+  EndpointList endpoints() const { return endpoints_; }
+  // Both return null if no endpoint matches. The field 0 (v1::Request::ENDPOINT_NOT_SET) matches
+  // none.
+  const Endpoint* FindByUrl(std::string_view url) const;
+  const Endpoint* FindByMessageField(int field) const;
+
+  /// Upper bound on the values of a request: see MaxValues.
+  std::int64_t max_values() const { return MaxValues(config_, options_); }
+  /// See EndpointRequest::ResponseBytesBound.
+  std::int64_t ResponseBytesBound(const EndpointRequest& request) const {
+    return request.ResponseBytesBound(config_);
+  }
+
+  /// The first step, which is short: from now on the request has a deadline and can be cancelled.
+  /// The deadline and `total_ms` count from `arrived`. `bytes` are those of the request, which stay
+  /// held until it is prepared or over; may be null. A request with a long response is refused if
+  /// the held bytes of `sink` have no room for it: with a 503, or with a 413 if they could never
+  /// have room. A refused request is over when this returns.
+  Request Admit(const Endpoint& endpoint, ParsedRequest parsed, Clock::time_point arrived,
+                const std::shared_ptr<ResponseSink>& sink, Held bytes = nullptr);
+  /// The second step, which takes as long as the request's text is: checks, tokenizes and queues,
+  /// on the calling thread. Ends early if the request is over. Called once.
+  void Prepare(const Request& request);
+  /// Both steps.
+  Request Begin(const Endpoint& endpoint, ParsedRequest parsed, Clock::time_point arrived,
+                const std::shared_ptr<ResponseSink>& sink);
+
+  /// A transport has refused a request, or a client, without Admit. `endpoint` is null if it is not
+  /// known.
+  void NoteRefusal(const Endpoint* endpoint, std::string_view address, const proto::Error& error);
+
+  /// Ends requests whose clients have left. Their response is a 499. Ignores null pointers.
+  void Cancel(const std::vector<Request>& requests);
+
+  /// From now on every new request gets a 503.
+  void StartDraining() { draining_ = true; }
+  bool is_draining() const { return draining_; }
+  /// Starts draining, and ends every request that is not over with a 503.
+  void RefuseAll();
+  /// Starts draining. Requests that the pass in flight completes get their responses; all others
+  /// that need the ranks get a 503 `draining`, at the latest when the pass has ended.
+  void StopAfterPass();
+  /// Returns when every admitted request is over, after `time` at the latest. False if the time ran
+  /// out.
+  bool WaitAllOver(Clock::duration time);
+
+  /// See Scheduler.
+  void WaitForRoom() { scheduler_.WaitForRoom(); }
+
+  /// The timer of the deadlines, for tests that replace the clock.
+  DeadlineTimer& deadlines() { return deadlines_; }
+
+ private:
+  std::optional<proto::Error> AdmissionFault(const ParsedRequest& parsed,
+                                             const ResponseSink& sink) const;
+  /// False if no request is admitted any more.
+  bool Register(const Request& request);
+  /// Called last, because the service may be destroyed once no request is active.
+  void Deregister(const std::vector<Request>& requests);
+  /// Ends those of the requests that are not over with the error.
+  void EndAll(const std::vector<Request>& requests, const proto::Error& error);
+  /// Gives the sink of a request that is over an error. `parts` are those of the request, and are
+  /// freed first.
+  void Refuse(const ActiveRequest& request, ActiveRequest::Parts parts, proto::Error error);
+  /// Called when the request's job has ended.
+  void Respond(const Request& request, DeferredResponse response);
+
+  const proto::ModelConfig& config_;
+  const Tokenizer* tokenizer_;
+  const ServerOptions& options_;
+  Scheduler& scheduler_;
+  const EndpointList endpoints_;
+  RequestObserver* const observer_;
+  std::atomic<bool> draining_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool refuses_all_ = false;
+  std::unordered_set<Request> active_;  ///< Admitted, and not completely ended.
+  DeadlineTimer deadlines_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/text/steps/encode_options.h"
+#include "coordinator/transports/batch/line_share.h"
+#include "coordinator/transports/connection/socket_options.h"
+#include "coordinator/transports/http/http_options.h"
+#include "launcher/engine/engine_flags.h"
+
+namespace scorecast::launcher {
+
+/// Exit codes of every command. `batch` and `tokenize` also exit with 3, if the run finished but
+/// some lines failed.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitLinesFailed = 3;
+/// Every request got its response, but the ranks did not come back from the last pass (`serve`), or
+/// did not end, in time.
+inline constexpr int kExitRanksStuck = 72;
+/// The run was ended early, and has left lines (`batch`). The same command goes on.
+inline constexpr int kExitInterrupted = 75;
+
+struct BatchFlags {
+  EngineFlags engine;
+  std::string input;                  ///< A path, or "-" for standard input.
+  std::string output;                 ///< A path, or "-" for standard output.
+  std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
+  bool restart = false;               ///< Drops what the output has.
+  coordinator::LineShare share;
+  bool ok_with_refusals = false;  ///< Ends with kExitOk although some lines failed.
+  bool dry_run = false;           ///< Checks what can be checked without computing.
+  std::optional<int> ranks;       ///< Of a dry run by one process; unset: those of the job.
+  int ranks_per_host = 1;         ///< Of `ranks`.
+};
+
+struct ServeFlags {
+  EngineFlags engine;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 7400;           ///< Of the request socket; 0: any free one.
+  int http_port = 7480;                ///< 0: any free one; -1: no HTTP.
+  std::filesystem::path address_file;  ///< See AddressFile; empty: none.
+  coordinator::HttpOptions http;       ///< The resources and refused URLs are added later.
+  coordinator::SocketOptions socket;   ///< The server takes `max_request_bytes` from `engine`.
+  std::int64_t max_pass_ms = 200;      ///< 0: without bound.
+  std::size_t max_queue = 1024;
+  std::int64_t max_queue_tokens = std::int64_t{1} << 20;
+  std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
+  int io_threads = 2;
+  bool metrics_clients = false;  ///< Whether /metrics names the addresses of clients.
+  /// How long requests that were accepted may still be computed after a signal to end.
+  std::chrono::seconds drain_time{10};
+};
+
+struct SuperviseFlags {
+  int max_restarts = 10;
+  std::string log_level = "info";
+  std::vector<std::string> command;  ///< A launcher and its arguments: mpirun … scorecast serve ….
+};
+
+struct InspectFlags {
+  EngineFlags engine;
+  int ranks = 1;
+};
+
+struct TokenizeFlags {
+  std::filesystem::path model;
+  bool no_special = false;
+  coordinator::SpecialTokensInText special_tokens = coordinator::SpecialTokensInText::kAllow;
+};
+
+// Each function runs one command and returns its exit code, or throws StartupError.
+
+/// Called on every rank of the job.
+int RunBatchCommand(const BatchFlags& flags);
+/// Called on every rank of the job. Returns after a signal has ended the server.
+int RunServeCommand(const ServeFlags& flags);
+/// Runs a service and starts it again when it fails.
+int RunSuperviseCommand(const SuperviseFlags& flags);
+int RunInspectCommand(const InspectFlags& flags);
+int RunTokenizeCommand(const TokenizeFlags& flags);
+
+}  // namespace scorecast::launcher

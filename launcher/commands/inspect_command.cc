@@ -1,0 +1,268 @@
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/request/delimiter_flag.h"
+#include "coordinator/rerank/rerank_template.h"
+#include "coordinator/rerank/reranker.h"
+#include "coordinator/text/tokenizer.h"
+#include "launcher/commands/commands.h"
+#include "launcher/engine/plan_limits.h"
+#include "launcher/host/host_resources.h"
+#include "proto/base/count.h"
+#include "proto/base/error.h"
+#include "proto/base/one_line.h"
+#include "proto/model/model_config.h"
+#include "proto/model/partition.h"
+#include "proto/model/token_id.h"
+#include "shard/checkpoint/checkpoint.h"
+#include "shard/linear/arithmetic.h"
+#include "shard/model/memory_estimate.h"
+#include "shard/model/tensors.h"
+
+namespace scorecast::launcher {
+namespace {
+
+double Mib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+std::string Text(proto::Range range) {
+  return range.empty() ? "none"
+                       : std::to_string(range.begin) + ".." + std::to_string(range.end - 1);
+}
+
+/// A number without trailing zeros.
+std::string Text(double number) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", number);
+  return text.data();
+}
+
+std::string_view Name(proto::RopeType type) {
+  switch (type) {
+    case proto::RopeType::kDefault:
+      return "default";
+    case proto::RopeType::kLinear:
+      return "linear";
+    case proto::RopeType::kLlama3:
+      return "llama3";
+    case proto::RopeType::kYarn:
+      return "yarn";
+  }
+  return "?";
+}
+
+/// For example "theta 10000; theta 1e+06, linear, factor 8".
+std::string RopeText(const proto::ModelConfig& config) {
+  std::string text;
+  for (const proto::RopeConfig& rope : config.rope_tables) {
+    text += (text.empty() ? "theta " : "; theta ") + Text(rope.theta);
+    if (rope.type != proto::RopeType::kDefault) {
+      text += ", " + std::string(Name(rope.type)) + ", factor " + Text(rope.factor);
+    }
+  }
+  return text;
+}
+
+/// The sliding windows by their size, each with the number of its layers, for example
+/// "4096 in 13 layers".
+std::string WindowText(const proto::ModelConfig& config) {
+  std::map<std::int64_t, int> layers_of;
+  for (const proto::LayerConfig& layer : config.layers) {
+    if (layer.sliding_window) {
+      ++layers_of[*layer.sliding_window];
+    }
+  }
+  std::string text;
+  for (const auto& [window, layers] : layers_of) {
+    text += (text.empty() ? "" : "; ") + std::to_string(window) + " in " +
+            proto::Count(layers, "layer");
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string HeadText(const proto::ModelConfig& config) {
+  if (config.is_classifier()) {
+    return "classification, " + proto::Count(config.num_labels, "class", "classes");
+  }
+  return config.tie_word_embeddings ? "lm-head, tied to the embeddings" : "lm-head";
+}
+
+void PrintModel(const proto::ModelConfig& config) {
+  std::printf("model\n");
+  std::printf("  family              %s\n", config.model_type.c_str());
+  std::printf("  architecture        %s\n", config.architecture.c_str());
+  std::printf("  head                %s\n", HeadText(config).c_str());
+  std::printf("  stored dtype        %s\n", config.dtype.empty() ? "?" : config.dtype.c_str());
+  std::printf("  parameters          %lld\n",
+              static_cast<long long>(shard::CountParameters(config)));
+  std::printf("  layers              %lld\n", static_cast<long long>(config.num_hidden_layers()));
+  std::printf("  hidden_size         %lld\n", static_cast<long long>(config.hidden_size));
+  std::printf("  intermediate_size   %lld\n", static_cast<long long>(config.intermediate_size));
+  std::printf("  heads               %lld query, %lld K/V, head_dim %lld\n",
+              static_cast<long long>(config.num_attention_heads),
+              static_cast<long long>(config.num_key_value_heads),
+              static_cast<long long>(config.head_dim));
+  std::printf("  vocab_size          %lld\n", static_cast<long long>(config.vocab_size));
+  std::printf("  context length      %s\n",
+              proto::Count(config.max_position_embeddings, "token").c_str());
+  std::printf("  RoPE                %s\n", RopeText(config).c_str());
+  std::printf("  sliding windows     %s\n", WindowText(config).c_str());
+}
+
+void PrintTokenizer(const coordinator::Tokenizer* tokenizer) {
+  std::printf("\ntokenizer\n");
+  if (tokenizer == nullptr) {
+    std::printf("  none: requests of token ids only\n");
+    return;
+  }
+  std::printf("  kind                %s\n", std::string(tokenizer->kind()).c_str());
+  std::printf("  tokens              %lld\n", static_cast<long long>(tokenizer->vocab_size()));
+  const std::string bos = tokenizer->bos() ? std::to_string(*tokenizer->bos()) : "none added";
+  std::printf("  BOS                 %s\n", bos.c_str());
+  std::printf("  special tokens\n");
+  for (const coordinator::SpecialToken& token : tokenizer->special_tokens()) {
+    std::printf("    %8d  %s\n", token.id, token.text.c_str());
+  }
+}
+
+void PrintReranker(const coordinator::LoadedReranker& loaded) {
+  std::printf("\nrerank\n");
+  if (!loaded.reranker) {
+    std::printf("  template            none: %s\n", loaded.no_reranker_reason.c_str());
+    return;
+  }
+  const coordinator::Reranker& reranker = *loaded.reranker;
+  std::printf("  template            %s%s\n", reranker.name().c_str(),
+              reranker.is_guess() ? " (a guess: its scores may mean little)" : "");
+  std::printf("  why                 %s\n", reranker.reason().c_str());
+  std::printf("  score               %s\n", reranker.FormulaText().c_str());
+  std::string labels;
+  for (const proto::TokenId id : reranker.labels()) {
+    labels += (labels.empty() ? "" : ", ") + std::to_string(id);
+  }
+  std::printf("  label ids           %s\n", labels.c_str());
+  if (reranker.takes_instruction()) {
+    const std::string& instruction = reranker.default_instruction();
+    std::printf("  instruction         %s\n", instruction.empty()
+                                                  ? "none by default"
+                                                  : proto::OneLine(instruction, 4096).c_str());
+  }
+}
+
+/// What a rank could use that is alone on this host.
+void PrintShare(const RankShare& share) {
+  std::printf("\nhost\n");
+  std::printf("  threads             %d: %s\n", share.threads, share.threads_reason.c_str());
+  std::printf("  memory              %s\n", MemoryText(share.memory).c_str());
+}
+
+void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits,
+                    const shard::HeldWeights& weights) {
+  std::printf(
+      "\npartition over %s; memory in MiB, %s, at the largest pass; touched: the part of "
+      "activations and K/V that is touched at start, for passes of up to %u rows\n",
+      proto::Count(ranks, "rank").c_str(),
+      std::string(shard::Name(weights.precisions.layers)).c_str(), proto::kTouchedBucket);
+  std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s %10s\n", "rank", "heads", "K/V heads",
+              "intermediate", config.is_classifier() ? "classes" : "vocabulary", "weights",
+              "activations", "K/V", "touched");
+  for (int rank = 0; rank < ranks; ++rank) {
+    const proto::Partition part = proto::MakePartition(config, rank, ranks);
+    const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, weights);
+    std::printf("  %4d  %-12s %-12s %-16s %-18s %10.1f %12.1f %10.1f %10.1f\n", rank,
+                Text(part.heads).c_str(), Text(part.kv_heads).c_str(),
+                Text(part.intermediate).c_str(), Text(part.vocabulary).c_str(), Mib(memory.weights),
+                Mib(memory.activations), Mib(memory.kv), Mib(memory.touched));
+  }
+}
+
+/// Prints the model and its tokenizer, unless they could not be read.
+void PrintReadable(const std::optional<proto::ModelConfig>& config,
+                   const std::optional<std::unique_ptr<coordinator::Tokenizer>>& tokenizer) {
+  if (config) {
+    PrintModel(*config);
+  }
+  if (tokenizer) {
+    PrintTokenizer(tokenizer->get());
+  }
+}
+
+/// Runs a step, and keeps the message of its StartupError.
+template <typename Step>
+void Attempt(std::vector<std::string>& obstacles, const Step& step) {
+  try {
+    step();
+  } catch (const proto::StartupError& error) {
+    obstacles.emplace_back(error.what());
+  }
+}
+
+std::string Joined(const std::vector<std::string>& obstacles) {
+  std::string text;
+  for (const std::string& obstacle : obstacles) {
+    text += (text.empty() ? "" : "; ") + obstacle;
+  }
+  return text;
+}
+
+}  // namespace
+
+int RunInspectCommand(const InspectFlags& flags) {
+  CheckEngineFlags(flags.engine);
+  std::vector<std::string> obstacles;
+  std::optional<proto::ModelConfig> config;
+  Attempt(obstacles, [&] { config = proto::LoadModelConfig(flags.engine.model); });
+  std::optional<std::unique_ptr<coordinator::Tokenizer>> tokenizer;
+  if (std::error_code ignored;
+      config || std::filesystem::is_directory(flags.engine.model, ignored)) {
+    Attempt(obstacles, [&] {
+      tokenizer = coordinator::LoadTokenizer(
+          flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template));
+    });
+  }
+  std::optional<shard::Checkpoint> checkpoint;
+  if (config) {
+    Attempt(obstacles, [&] {
+      checkpoint = shard::Checkpoint::Open(flags.engine.model);
+      shard::CheckTensors(*checkpoint, *config);
+      if (shard::HeadTensor(*checkpoint, *config).role == shard::TensorRole::kOwnLmHead) {
+        config->tie_word_embeddings = false;
+      }
+    });
+  }
+  if (!obstacles.empty()) {
+    // What can be read of the model is printed before all that stands in its way.
+    PrintReadable(config, tokenizer);
+    std::fflush(stdout);
+    throw proto::StartupError(Joined(obstacles));
+  }
+
+  if (!flags.engine.delimiter.empty()) {
+    coordinator::DelimiterFromFlag(flags.engine.delimiter, tokenizer->get(), *config);
+  }
+  const coordinator::LoadedReranker reranker = coordinator::LoadReranker(
+      flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get());
+  const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
+  const shard::HeldWeights weights = shard::HoldWeights(
+      shard::ChooseArithmeticOfEngine(features, shard::PrecisionFromName(flags.engine.dtype)),
+      *checkpoint, *config);
+  // The ranks may run on several hosts; the limits assume a host for each.
+  const HostResources host = DetectHostResources();
+  const RankShare share = DivideResources(host, {NamesOf(host)});
+  const EngineLimits limits =
+      MakeEngineLimits(flags.engine, *config, weights, flags.ranks, share.memory);
+  PrintReadable(config, tokenizer);
+  PrintReranker(reranker);
+  PrintShare(share);
+  PrintPartition(*config, flags.ranks, limits.plan, weights);
+  return kExitOk;
+}
+
+}  // namespace scorecast::launcher

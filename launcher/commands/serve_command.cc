@@ -1,0 +1,323 @@
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <future>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <google/protobuf/stubs/logging.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "coordinator/endpoints/endpoints.h"
+#include "coordinator/endpoints/refused_urls.h"
+#include "coordinator/metrics/metrics.h"
+#include "coordinator/resources/resource.h"
+#include "coordinator/schedule/queue/scheduler.h"
+#include "coordinator/schedule/queue/scheduler_status.h"
+#include "coordinator/service/request_service.h"
+#include "coordinator/status/health.h"
+#include "coordinator/transports/connection/request_server.h"
+#include "coordinator/transports/http/http_protocol.h"
+#include "coordinator/transports/socket/frame_protocol.h"
+#include "launcher/address/address_file.h"
+#include "launcher/address/reachable_address.h"
+#include "launcher/address/service_address.h"
+#include "launcher/commands/commands.h"
+#include "launcher/commands/end_signals.h"
+#include "launcher/commands/listening_sockets.h"
+#include "launcher/commands/service_resources.h"
+#include "launcher/commands/stuck_ranks.h"
+#include "launcher/engine/calibration.h"
+#include "launcher/engine/engine.h"
+#include "launcher/log/cache_log.h"
+#include "launcher/log/status_log.h"
+#include "launcher/supervisor/supervisor_link.h"
+#include "launcher/supervisor/systemd_sockets.h"
+#include "shard/worker/queued_cluster.h"
+
+namespace scorecast::launcher {
+namespace {
+
+/// How long a client has to read its last replies.
+constexpr auto kLastRepliesTime = std::chrono::seconds(2);
+/// The same if mpirun was told to end, which leaves the ranks about a second.
+constexpr auto kHurriedRepliesTime = std::chrono::milliseconds(500);
+/// How long the pass in flight has to end, counted from the end of the drain.
+constexpr auto kLastPassTime = std::chrono::seconds(3);
+/// How long the ranks have to end, after the last pass. Longer than a busy machine stalls.
+constexpr auto kRanksEndTime = std::chrono::seconds(10);
+
+enum class Drain { kOrderly, kHurried };
+
+/// mpirun sends SIGTERM to every rank, and SIGKILL a second later.
+bool IsEndedByMpirun(int signal) {
+  return signal != SIGUSR1 && std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr;
+}
+
+/// Waits for the signals that end a service. The first signal says how the service ends, and a
+/// second one hurries it. Later ones, while the process ends, are ignored.
+class DrainSignals {
+ public:
+  /// The only instance.
+  static DrainSignals& Get() {
+    static auto* const signals = new DrainSignals;
+    return *signals;
+  }
+
+  Drain First() { return first_.get_future().get(); }
+  /// Waits for a second signal, at most `time`. True if it came.
+  bool SecondWithin(std::chrono::milliseconds time) {
+    return second_future_.wait_for(time) == std::future_status::ready;
+  }
+
+ private:
+  DrainSignals() {
+    EndSignals::Get().Handle([this](int received, int signal) {
+      if (received == 1) {
+        first_.set_value(IsEndedByMpirun(signal) ? Drain::kHurried : Drain::kOrderly);
+      } else if (received == 2) {
+        second_.set_value();
+      }
+    });
+  }
+
+  std::promise<Drain> first_;
+  std::promise<void> second_;
+  std::future<void> second_future_ = second_.get_future();
+};
+
+/// Generous upper bound on the files that the process opens besides its clients' connections.
+constexpr rlim_t kOtherDescriptors = 256;
+
+/// Raises the process's limit of file descriptors, because every connection takes one, and lowers
+/// `max_connections` to what the limit leaves.
+void FitConnectionsToDescriptors(std::size_t& max_connections) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return;
+  }
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t left = limit.rlim_max - std::min(limit.rlim_max / 2, kOtherDescriptors);
+  if (limit.rlim_max != RLIM_INFINITY && left < max_connections) {
+    spdlog::warn("--max-connections {}: the limit of open files, {}, leaves {}", max_connections,
+                 limit.rlim_max, left);
+    max_connections = left;
+  }
+}
+
+/// Lets accepted requests be computed for `time`, or until a second signal comes. What is left then
+/// gets a 503 at once, whatever the ranks do.
+void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds time,
+                    DrainSignals& signals) {
+  const auto end = coordinator::Clock::now() + time;
+  while (coordinator::Clock::now() < end && !requests.WaitAllOver(std::chrono::milliseconds(50)) &&
+         !signals.SecondWithin(std::chrono::milliseconds(0))) {
+  }
+  requests.RefuseAll();
+}
+
+/// 0 means that there is no limit.
+double SecondsOf(std::int64_t max_ms) {
+  return max_ms > 0 ? static_cast<double>(max_ms) * 1e-3 : std::numeric_limits<double>::infinity();
+}
+
+/// The objects with which rank 0 serves clients.
+struct Service {
+  Service(const ServeFlags& flags, Engine& engine, const coordinator::PassTimeModel& time_model)
+      : metrics(coordinator::Endpoints(), flags.metrics_clients),
+        cluster(engine.runner(), engine.limits()),
+        scheduler(cluster, {.max_queue = flags.max_queue,
+                            .max_queue_tokens = flags.max_queue_tokens,
+                            .max_wait_seconds = SecondsOf(flags.max_wait_ms),
+                            .cached_pages = engine.cached_pages(),
+                            .max_pass_seconds = SecondsOf(flags.max_pass_ms),
+                            .time_model = time_model,
+                            .on_pass =
+                                [this](const coordinator::PassSummary& pass) {
+                                  metrics.passes.OnPass(pass);
+                                }}),
+        requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler,
+                 coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
+        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads) {}
+
+  static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
+    coordinator::SocketOptions options = flags.socket;
+    options.max_request_bytes = flags.engine.max_request_bytes;
+    FitConnectionsToDescriptors(options.max_connections);
+    return options;
+  }
+
+  coordinator::ServiceStatus Status() const {
+    return {cluster.Status(), scheduler.status(), server->status()};
+  }
+
+  coordinator::Metrics metrics;
+  shard::QueuedCluster cluster;
+  coordinator::Scheduler scheduler;
+  coordinator::RequestService requests;
+  std::optional<coordinator::RequestServer> server;
+};
+
+/// Takes the service's sockets.
+void ReserveSockets(const ServeFlags& flags, ListeningSockets& sockets) {
+  sockets.Reserve(kRequestSocket, flags.port);
+  if (flags.http_port >= 0) {
+    sockets.Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
+  }
+}
+
+/// The address of a reserved socket, as clients on other hosts reach it.
+IpPort ReachableAddressOf(const ListeningSockets& sockets, const std::string& name) {
+  const IpPort address = sockets.AddressOf(name);
+  return {ReachableAddress(address.ip), address.port};
+}
+
+/// The address of this service, whose sockets are reserved.
+ServiceAddress AddressOf(const ServeFlags& flags, const ListeningSockets& sockets) {
+  ServiceAddress address;
+  address.host = OwnHostName();
+  address.requests = ReachableAddressOf(sockets, kRequestSocket);
+  if (flags.http_port >= 0) {
+    address.http = ReachableAddressOf(sockets, kHttpSocket);
+  }
+  address.pid = getpid();
+  address.job_id = OwnJobId();
+  return address;
+}
+
+/// For the log. Programs read the addresses from it.
+std::string ReadyLine(const ServiceAddress& address) {
+  return "ready: requests on " + address.requests.ToText() +
+         (address.http ? ", HTTP on " + address.http->ToText() : "") + " (host " + address.host +
+         ")";
+}
+
+/// What clients read with GET. `service` must outlive the resources, and has a server.
+std::vector<coordinator::Resource> ResourcesOf(const Service& service, std::int64_t page_bytes) {
+  return {
+      coordinator::HealthResource(),
+      coordinator::ReadyResource([&service] { return service.cluster.Status(); },
+                                 [&service] { return service.requests.is_draining(); }),
+      coordinator::MetricsResource(
+          service.metrics, [&service] { return service.Status(); }, page_bytes),
+  };
+}
+
+/// Opens the service to its clients.
+void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
+            Service& service) {
+  service.server->Listen(sockets.Take(kRequestSocket).Release(), coordinator::MakeFrameProtocol);
+  if (flags.http_port >= 0) {
+    coordinator::HttpOptions options = flags.http;
+    options.resources = ServiceResources(flags, engine, ResourcesOf(service, engine.page_bytes()));
+    options.refused_urls = coordinator::RefusedUrls();
+    options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
+    if (!options.is_on_loopback && !options.allowed_hosts.empty()) {
+      spdlog::warn("--allowed-host changes nothing: HTTP listens on {}, not on a loopback address",
+                   sockets.AddressOf(kHttpSocket).ip);
+    }
+    service.server->Listen(sockets.Take(kHttpSocket).Release(),
+                           coordinator::MakeHttpProtocol(service.requests, std::move(options)));
+  }
+}
+
+/// Runs on rank 0: serves clients on threads of their own, and runs plans on this one.
+/// `address_file` is removed when the drain begins. `supervisor` may be null.
+void RunService(const ServeFlags& flags, Service& service, const ServiceAddress& address,
+                const std::optional<AddressFile>& address_file, SupervisorLink* supervisor) {
+  DrainSignals& signals = DrainSignals::Get();
+  // Whoever reads the line finds everything in place.
+  if (supervisor != nullptr) {
+    supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
+  }
+  spdlog::info(ReadyLine(address));
+  std::optional<StatusLog> status_log(std::in_place, [&] { return service.Status(); });
+  std::thread control([&] {
+    const Drain drain = signals.First();
+    spdlog::info("draining");
+    if (supervisor != nullptr) {
+      supervisor->Draining();
+    }
+    service.server->StartDraining();
+    if (address_file) {
+      address_file->Remove();
+    }
+    FinishRequests(service.requests,
+                   drain == Drain::kHurried ? std::chrono::seconds(0) : flags.drain_time, signals);
+    const auto drained = coordinator::Clock::now();
+    service.server->CloseConnections(drain == Drain::kHurried ? kHurriedRepliesTime
+                                                              : kLastRepliesTime);
+    status_log.reset();
+    service.server.reset();
+    if (!service.scheduler.WaitIdleFor(drained + kLastPassTime - coordinator::Clock::now())) {
+      EndWithStuckRanks("the last pass does not end: leaving it");
+    }
+    service.cluster.Stop();
+  });
+  service.cluster.Run();
+  control.join();
+  LimitTimeOfEnd(kRanksEndTime);
+  spdlog::info("stopped");
+}
+
+}  // namespace
+
+int RunServeCommand(const ServeFlags& flags) {
+  // Outlives the engine, because the supervisor takes the end of the connection for that of rank 0.
+  std::unique_ptr<SupervisorLink> supervisor;
+  std::optional<ListeningSockets> sockets;
+  ServiceAddress address;
+  Engine engine(flags.engine, [&](const Engine&) {
+    supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
+    sockets.emplace(flags.host, supervisor.get());
+    ReserveSockets(flags, *sockets);
+    address = AddressOf(flags, *sockets);
+    if (!flags.address_file.empty()) {
+      AddressFile::Prepare(flags.address_file, address);
+    }
+  });
+  engine.Load();
+  const coordinator::PassTimeModel time_model = Calibrate(engine, SecondsOf(flags.max_pass_ms));
+  std::optional<Service> service;
+  std::optional<AddressFile> address_file;
+  engine.StartupPhase([&] {
+    if (engine.is_root()) {
+      // A bad message is reported to its client, not logged.
+      google::protobuf::SetLogHandler(nullptr);
+      DrainSignals::Get();
+      if (supervisor) {
+        supervisor->Listening();
+      }
+      service.emplace(flags, engine, time_model);
+      Listen(flags, engine, *sockets, *service);
+      if (!flags.address_file.empty()) {
+        address_file = AddressFile::Write(flags.address_file, address);
+        address_file->RemoveAtExit();
+        if (supervisor) {
+          supervisor->Wrote(address_file->path());
+        }
+      }
+    } else {
+      LeaveSignalsToRankZero();
+    }
+  });
+  if (engine.is_root()) {
+    RunService(flags, *service, address, address_file, supervisor.get());
+    LogCache(service->scheduler.cache_counters(), engine);
+    engine.runner().StopFollowers();
+  } else {
+    engine.runner().Follow();
+  }
+  return kExitOk;
+}
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,181 @@
+#include "launcher/engine/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "coordinator/request/delimiter_flag.h"
+#include "coordinator/rerank/rerank_template.h"
+#include "coordinator/rerank/reranker.h"
+#include "launcher/engine/startup_agreement.h"
+#include "launcher/host/cpu_use.h"
+#include "launcher/host/host_resources.h"
+#include "proto/base/count.h"
+#include "proto/model/partition.h"
+#include "shard/model/memory_estimate.h"
+
+namespace scorecast::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Logs a line every few seconds.
+shard::Transformer::Progress LogProgress() {
+  static constexpr auto kInterval = std::chrono::seconds(3);
+  return [next = Clock::now() + kInterval](std::int64_t done, std::int64_t layers) mutable {
+    if (Clock::now() >= next) {
+      next = Clock::now() + kInterval;
+      spdlog::info("weights of {} of {} read", done, proto::Count(layers, "layer"));
+    }
+  };
+}
+
+/// Names the first rank whose CPU lacks features that another rank's CPU has.
+void LogMissingFeatures(const proto::Communicator& group, shard::CpuFeatures mine,
+                        shard::CpuFeatures agreed) {
+  const std::vector<int> ranks = group.AllGather(mine.bits());
+  shard::CpuFeatures all;
+  for (const int bits : ranks) {
+    all = all | shard::CpuFeatures::FromBits(bits);
+  }
+  if (!group.is_root() || all == agreed) {
+    return;
+  }
+  const auto lacking = std::ranges::find_if(ranks, [&](int bits) { return bits != all.bits(); });
+  // The kernels may be the same with these features, but libraries do not use them either.
+  spdlog::info("all ranks compute with {} and without {}, because rank {} has none",
+               shard::BestKernelSet(agreed).name,
+               shard::Names(all - shard::CpuFeatures::FromBits(*lacking)), lacking - ranks.begin());
+}
+
+std::string KernelsText(const shard::AgreedArithmetic& arithmetic) {
+  return std::string(shard::BestKernelSet(arithmetic.features).name) + " (" +
+         shard::Names(arithmetic.features) + "; " +
+         std::string(arithmetic.products.layer_backend->name) + ", " +
+         std::string(arithmetic.products.lm_head_backend->name) + ")";
+}
+
+void LogReranker(const coordinator::ServerOptions& options) {
+  if (!options.reranker) {
+    spdlog::info("rerank requests are refused: {}", options.no_reranker_reason);
+  } else if (options.reranker->is_guess()) {
+    spdlog::warn("rerank template {}: {}; scores of rerank requests may mean little",
+                 options.reranker->name(), options.reranker->reason());
+  } else {
+    spdlog::info("rerank template {}: {}; the score is {}", options.reranker->name(),
+                 options.reranker->reason(), options.reranker->FormulaText());
+  }
+}
+
+}  // namespace
+
+Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root,
+               std::optional<PlannedRanks> planned)
+    : model_(flags.model),
+      group_(proto::Communicator::World()),
+      ranks_(planned ? planned->ranks : group_.size()),
+      server_options_(flags.server) {
+  AgreeOnBuild(group_);
+  AgreeOnFlags(group_, flags);
+  proto::StartupPhase(group_, [&] {
+    CheckEngineFlags(flags);
+    config_ = proto::LoadModelConfig(flags.model);
+    proto::MakePartition(config_, group_.rank(), ranks_);
+  });
+  AgreeOnConfig(group_, flags);
+  shard::CpuFeatures features;
+  proto::StartupPhase(group_, [&] { features = FeaturesFromFlag(flags.kernel); });
+  options_.arithmetic =
+      shard::AgreeOnArithmetic(group_, features, shard::PrecisionFromName(flags.dtype));
+  LogMissingFeatures(group_, features, options_.arithmetic.features);
+  dtype_ = shard::Name(options_.arithmetic.products.layers);
+  kernels_ = KernelsText(options_.arithmetic);
+  const HostResources resources = DetectHostResources();
+  share_ = planned
+               ? DivideResources(resources, std::vector(static_cast<std::size_t>(planned->per_host),
+                                                        NamesOf(resources)))
+               : ShareOfThisRank(group_, resources);
+  shard::HeldWeights weights;
+  proto::StartupPhase(group_, [&] {
+    weights =
+        shard::HoldWeights(options_.arithmetic.products, shard::Checkpoint::Open(model_), config_);
+    limits_ = MakeEngineLimits(flags, config_, weights, ranks_, share_.memory);
+    if (is_root()) {
+      Configure(flags);
+      prepare_root(*this);
+    }
+  });
+  // Hosts may differ in memory, but rank 0 assigns the same pages on all of them.
+  proto::PlanLimits& plan = limits_.plan;
+  plan.kept_kv_rows = group_.Min(plan.kept_kv_rows);
+  limits_.cached_pages =
+      std::min(group_.Min(limits_.cached_pages), plan.kept_kv_rows / proto::kKvPageRows);
+  if (is_root() && flags.kv_cache_mb.value_or(0) > 0 && limits_.cached_pages == 0) {
+    spdlog::warn("--kv-cache-mb {}: less than one page of {:.1f} MB, so nothing is cached",
+                 *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
+  }
+  memory_estimate_ = shard::EstimateMemory(
+      config_, proto::MakePartition(config_, group_.rank(), ranks_), plan, weights);
+  options_.threads = flags.threads > 0 ? flags.threads : share_.threads;
+  if (!planned) {
+    LogCpuWarnings(group_, resources, share_, options_.threads, flags.threads);
+  }
+  options_.limits = plan;
+  options_.watch.limits = flags.watch;
+  options_.watch.warn = [](const std::string& line) { spdlog::warn(line); };
+}
+
+void Engine::CheckCheckpoint() {
+  std::optional<shard::Checkpoint> checkpoint;
+  StartupPhase([&] { checkpoint.emplace(shard::Checkpoint::Open(model_)); });
+  shard::AgreeOnCheckpoint(group_, *checkpoint, config_);
+}
+
+void Engine::Load(bool has_checksums) {
+  options_.has_checksums = group_.Min(has_checksums || !is_root() ? 1 : 0) == 1;
+  if (is_root()) {
+    options_.progress = LogProgress();
+  }
+  rank_ = std::make_unique<shard::RankEngine>(group_, model_, config_, options_);
+  if (is_root()) {
+    const shard::LoadFigures& load = rank_->load_figures();
+    spdlog::info("{} ({}), {} x {}, dtype {}; {:.1f} MB of weights a rank",
+                 server_options_.model_name, config_.architecture, proto::Count(ranks_, "rank"),
+                 proto::Count(options_.threads, "thread"), rank_->Description(),
+                 static_cast<double>(memory_estimate_.weights) * 1e-6);
+    spdlog::info(
+        "weights: {:.1f} MB of files read and packed in {:.2f} s, {:.2f} GB/s; {:.1f} MB "
+        "came from storage",
+        static_cast<double>(load.read_bytes) * 1e-6, load.seconds,
+        static_cast<double>(load.read_bytes) * 1e-9 / load.seconds,
+        static_cast<double>(load.storage_bytes) * 1e-6);
+    spdlog::info("rows that a product computes at once: {}", rank_->arithmetic().Heights());
+    if (const std::string warning = rank_->arithmetic().Warning(); !warning.empty()) {
+      spdlog::warn(warning);
+    }
+    spdlog::info("rank 0 may use {} and {}", share_.threads_reason, MemoryText(share_.memory));
+    LogReranker(server_options_);
+  }
+}
+
+void Engine::Configure(const EngineFlags& flags) {
+  // Canonical, because the path "models/qwen3/" has an empty file name.
+  const std::filesystem::path dir = std::filesystem::weakly_canonical(flags.model);
+  server_options_.model_name =
+      flags.served_model_name.empty() ? dir.filename().string() : flags.served_model_name;
+  tokenizer_ = coordinator::LoadTokenizer(
+      flags.model, coordinator::ControlTokensOfTemplates(flags.rerank_template));
+  if (!flags.delimiter.empty()) {
+    server_options_.delimiter =
+        coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
+  }
+  coordinator::LoadedReranker loaded =
+      coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get());
+  server_options_.reranker = std::move(loaded.reranker);
+  server_options_.no_reranker_reason = std::move(loaded.no_reranker_reason);
+}
+
+}  // namespace scorecast::launcher

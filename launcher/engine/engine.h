@@ -1,0 +1,94 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/text/tokenizer.h"
+#include "launcher/engine/engine_flags.h"
+#include "launcher/engine/plan_limits.h"
+#include "launcher/host/host_resources.h"
+#include "proto/model/model_config.h"
+#include "proto/mpi/communicator.h"
+#include "proto/plan/forward_plan.h"
+#include "shard/model/memory_estimate.h"
+#include "shard/worker/plan_runner.h"
+#include "shard/worker/rank_engine.h"
+
+namespace scorecast::launcher {
+
+/// Ranks that are only planned: one process checks whether they could start.
+struct PlannedRanks {
+  int ranks = 1;
+  int per_host = 1;  ///< Those that share the memory of a host like this one.
+};
+
+/// Everything that a rank holds while it computes. All ranks construct and load it together: they
+/// agree on the success of each phase of start-up, and all throw StartupError if it failed on one
+/// of them.
+class Engine {
+ public:
+  /// Checks the flags, the model and the memory, and reads no weights. `prepare_root` runs on rank
+  /// 0 when this engine has everything but a runner; a command opens its files there. An exception
+  /// from it fails the start-up of all ranks. `planned` is only for an engine of one process that
+  /// is never loaded.
+  Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root,
+         std::optional<PlannedRanks> planned = std::nullopt);
+
+  /// Checks the checkpoint as Load does, and reads samples of it only.
+  void CheckCheckpoint();
+  /// Reads the weights, and makes the runner. `has_checksums`, of which rank 0's counts: whether
+  /// all ranks also compute the checksums of the weights' files.
+  void Load(bool has_checksums = false);
+  /// Of all files of weights. Empty if none were asked for.
+  const std::vector<shard::FileChecksum>& checksums() const { return rank_->checksums(); }
+
+  /// Runs a further phase of start-up. Called on every rank.
+  void StartupPhase(const std::function<void()>& phase) { proto::StartupPhase(group_, phase); }
+
+  bool is_root() const { return group_.is_root(); }
+  const proto::Communicator& group() const { return group_; }
+  /// The size of the group, or the planned ranks.
+  int ranks() const { return ranks_; }
+  const proto::ModelConfig& config() const { return config_; }
+  const proto::PlanLimits& limits() const { return limits_.plan; }
+  std::int32_t cached_pages() const { return limits_.cached_pages; }
+  /// What this rank needs, and what it may use.
+  const shard::MemoryEstimate& memory_estimate() const { return memory_estimate_; }
+  const RankShare& share() const { return share_; }
+  /// Bytes of one page of K/V on this rank.
+  std::int64_t page_bytes() const { return limits_.page_bytes; }
+  /// The precision of matrix products, as --dtype spells it.
+  const std::string& dtype() const { return dtype_; }
+  /// The kernels, instructions and libraries on which, besides the precision, the bits of a score
+  /// depend.
+  const std::string& kernels() const { return kernels_; }
+  /// Set on rank 0 only; null if the model directory has no tokenizer.
+  const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  /// Set on rank 0 only: the flags' options, with the delimiter as an id, the model's name and the
+  /// reranker.
+  const coordinator::ServerOptions& server_options() const { return server_options_; }
+  shard::PlanRunner& runner() { return rank_->runner(); }
+
+ private:
+  void Configure(const EngineFlags& flags);
+
+  const std::filesystem::path model_;
+  proto::Communicator group_;
+  const int ranks_;
+  proto::ModelConfig config_;
+  EngineLimits limits_;
+  RankShare share_;
+  shard::MemoryEstimate memory_estimate_;
+  shard::RankEngineOptions options_;
+  std::string dtype_;
+  std::string kernels_;
+  std::unique_ptr<coordinator::Tokenizer> tokenizer_;
+  coordinator::ServerOptions server_options_;
+  std::unique_ptr<shard::RankEngine> rank_;
+};
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "launcher/engine/engine_flags.h"
+#include "launcher/host/host_resources.h"
+#include "proto/model/model_config.h"
+#include "proto/plan/forward_plan.h"
+#include "shard/model/memory_estimate.h"
+
+namespace scorecast::launcher {
+
+struct EngineLimits {
+  proto::PlanLimits plan;
+  /// Pages of K/V that may stay cached: as many as --kv-cache-mb says, but at most those of `plan`.
+  std::int32_t cached_pages = 0;
+  std::int64_t page_bytes = 0;  ///< Bytes of one page on rank 0, all layers together.
+};
+
+/// Limits of the largest plan under these flags, for a group of `ranks`, and this rank's share of
+/// memory.
+///
+/// The flags bound a request under SGLang's rules, so there is always room for its K/V. Other
+/// requests are bounded by the model's positions only. The K/V kept between their passes takes at
+/// most half of the memory that weights and buffers leave; a request that needs more is refused.
+/// The cache and the running requests share these pages. Without --kv-cache-mb the cache takes a
+/// quarter of the memory that weights and buffers leave, and at most 1024 MB.
+///
+/// Throws StartupError with the figures if the buffers do not fit in memory.
+EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
+                              const shard::HeldWeights& weights, int ranks,
+                              const MemoryShare& memory);
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,123 @@
+#include "launcher/engine/run_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "coordinator/rerank/reranker.h"
+#include "proto/base/digest.h"
+#include "proto/base/error.h"
+#include "proto/base/one_line.h"
+#include "proto/base/regular_file.h"
+#include "shard/checkpoint/checkpoint.h"
+
+namespace scorecast::launcher {
+namespace {
+
+void Add(proto::Digest& digest, std::string_view text) {
+  digest.Add(std::as_bytes(std::span(text)));
+  digest.Add(std::as_bytes(std::span("", 1)));  // So that two texts differ from one.
+}
+
+/// The configuration and the tokenizer, which have no other kinds of files.
+bool IsModelText(const std::filesystem::path& path) {
+  static constexpr std::array<std::string_view, 4> kKinds = {".json", ".model", ".txt", ".jinja"};
+  return std::ranges::find(kKinds, path.extension().string()) != kKinds.end();
+}
+
+/// Tells the model from others by its configuration, its tokenizer, and samples of its weights:
+/// most other models are refused before they are loaded.
+std::string ModelFingerprint(const std::filesystem::path& model) {
+  std::vector<std::filesystem::path> texts;
+  std::error_code fault;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator entry(model, fault); !fault && entry != end;
+       entry.increment(fault)) {
+    std::error_code ignored;  // What is no regular file is not read.
+    if (entry->is_regular_file(ignored) && IsModelText(entry->path())) {
+      texts.push_back(entry->path());
+    }
+  }
+  if (fault) {
+    throw proto::StartupError(proto::OneLinePath(model.string()) +
+                              ": its files cannot be listed: " + fault.message());
+  }
+  std::ranges::sort(texts);
+  proto::Digest digest;
+  for (const std::filesystem::path& path : texts) {
+    Add(digest, path.filename().string());
+    Add(digest, proto::ReadRegularFile(path));
+  }
+  for (const auto& file : shard::Checkpoint::Open(model).Digests()) {
+    Add(digest, file.name);
+    Add(digest, std::to_string(file.digest));
+  }
+  return fmt::format("{:016x}", digest.value());
+}
+
+std::string TemplateText(const std::string& flag, const coordinator::Reranker* reranker) {
+  if (reranker == nullptr) {
+    return "none";
+  }
+  std::string text = reranker->name() + ", " + reranker->FormulaText();
+  if (std::error_code ignored; std::filesystem::is_regular_file(flag, ignored)) {
+    text += fmt::format(", {:016x}", proto::DigestOf(proto::ReadRegularFile(flag)));
+  }
+  return text;
+}
+
+std::string Given(bool is_given) { return is_given ? "given" : ""; }
+
+}  // namespace
+
+coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& engine) {
+  const coordinator::ServerOptions& options = engine.server_options();
+  const coordinator::ChunkOptions& chunks = options.chunks;
+  return {
+      {"the model's fingerprint", ModelFingerprint(flags.model)},
+      {"--dtype", engine.dtype()},
+      {"--kernel", engine.kernels()},
+      {"the number of ranks", std::to_string(engine.ranks())},
+      {"--one-by-one", Given(options.one_by_one)},
+      {"--enable-mis", Given(options.enable_mis)},
+      {"--multi-item-scoring-delimiter",
+       options.delimiter ? std::to_string(*options.delimiter) : ""},
+      {"--delimiter-visibility",
+       options.delimiter_visibility == coordinator::DelimiterVisibility::kFirst ? "first"
+                                                                                : "hidden"},
+      {"--item-tokenization", options.items_continue_query() ? "continued" : "alone"},
+      {"--rerank-response",
+       options.rerank_form == coordinator::RerankForm::kSglang ? "sglang" : "results"},
+      {"--rerank-template", TemplateText(flags.rerank_template, options.reranker.get())},
+      {"--special-tokens-in-text",
+       options.special_tokens_in_text == coordinator::SpecialTokensInText::kEscape ? "escape"
+                                                                                   : "allow"},
+      {"--max-items", std::to_string(options.max_items)},
+      {"--max-multi-item-seq-len", std::to_string(options.max_multi_item_seq_len)},
+      {"--max-batch-tokens", std::to_string(flags.max_batch_tokens)},
+      {"--max-request-bytes", std::to_string(flags.max_request_bytes)},
+      {"--enable-chunk-aware", Given(chunks.enable_chunk_aware)},
+      {"--chunk-separator", chunks.separator},
+      {"--chunk-position-strategy",
+       chunks.position_strategy == coordinator::ChunkPositionStrategy::kOffset ? "offset"
+                                                                               : "shared"},
+      {"--max-chunk-len", std::to_string(chunks.max_chunk_len)},
+  };
+}
+
+coordinator::RunSettings WeightSettingsOf(const Engine& engine) {
+  coordinator::RunSettings settings;
+  for (const shard::FileChecksum& file : engine.checksums()) {
+    settings.emplace_back("the CRC-32C of " + file.name, fmt::format("{:08x}", file.crc32c));
+  }
+  return settings;
+}
+
+}  // namespace scorecast::launcher

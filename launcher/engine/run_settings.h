@@ -1,0 +1,17 @@
+#pragma once
+
+#include "coordinator/transports/batch/run_state.h"
+#include "launcher/engine/engine.h"
+#include "launcher/engine/engine_flags.h"
+
+namespace scorecast::launcher {
+
+/// What the records of a batch depend on besides its input: the model, the arithmetic, and the
+/// flags that change a response. A run that goes on later must have the same. `engine` may be
+/// without a runner. Throws StartupError if the model's files cannot be read.
+coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& engine);
+
+/// The checksums of the weights, which `engine` has computed while it loaded these.
+coordinator::RunSettings WeightSettingsOf(const Engine& engine);
+
+}  // namespace scorecast::launcher

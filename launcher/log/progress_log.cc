@@ -1,0 +1,102 @@
+#include "launcher/log/progress_log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "launcher/log/lagging_rank.h"
+#include "launcher/log/log_pattern.h"
+
+namespace scorecast::launcher {
+namespace {
+
+constexpr std::chrono::seconds kLineInterval{10};
+constexpr std::chrono::milliseconds kBarInterval{500};
+
+bool MayDraw() { return isatty(STDERR_FILENO) == 1 && spdlog::should_log(spdlog::level::info); }
+
+std::size_t TerminalColumns() {
+  constexpr std::size_t kUsual = 80;
+  winsize size{};
+  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col : kUsual;
+}
+
+}  // namespace
+
+ProgressLog::ProgressLog(const coordinator::BatchProgress& progress, std::int64_t begin,
+                         std::optional<std::int64_t> size,
+                         std::function<proto::ClusterStatus()> cluster_status)
+    : progress_(progress),
+      begin_(begin),
+      cluster_status_(std::move(cluster_status)),
+      has_bar_(MayDraw()),
+      text_(size),
+      last_status_(cluster_status_()) {
+  if (has_bar_) {
+    // The cursor stays at the start of the bar, so that a line of the log replaces it.
+    spdlog::set_pattern(kErasingLogPattern);
+  }
+  // Not on the thread, which may begin to run behind the first records.
+  Sample();
+  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+}
+
+ProgressLog::~ProgressLog() {
+  thread_.request_stop();
+  thread_.join();
+  if (has_bar_) {
+    std::fputs("\x1B[K", stderr);
+    spdlog::set_pattern(kLogPattern);
+  }
+}
+
+void ProgressLog::Run(const std::stop_token& stop) {
+  const std::chrono::milliseconds interval = has_bar_ ? kBarInterval : kLineInterval;
+  auto next_line = ProgressText::Clock::now() + kLineInterval;
+  while (true) {
+    if (has_bar_) {
+      DrawBar();
+    }
+    std::unique_lock lock(mutex_);
+    if (stopped_.wait_for(lock, stop, interval, [&] { return stop.stop_requested(); })) {
+      return;
+    }
+    Sample();
+    if (ProgressText::Clock::now() >= next_line) {
+      next_line += kLineInterval;
+      LogLine();
+    }
+  }
+}
+
+void ProgressLog::Sample() {
+  text_.Add(
+      {ProgressText::Clock::now(), progress_.records(), std::max(begin_, progress_.position())});
+}
+
+void ProgressLog::DrawBar() const {
+  // One column stays free: some terminals begin a new line behind the last one.
+  const std::string bar = text_.Bar(TerminalColumns() - 1);
+  std::fprintf(stderr, "%s\x1B[K\r", bar.c_str());
+}
+
+void ProgressLog::LogLine() {
+  if (!has_bar_) {
+    spdlog::info("progress: {}", text_.Line());
+  }
+  proto::ClusterStatus status = cluster_status_();
+  if (const auto lagging = LaggingRank(last_status_, status)) {
+    spdlog::info("progress: {}", *lagging);
+  }
+  last_status_ = std::move(status);
+}
+
+}  // namespace scorecast::launcher

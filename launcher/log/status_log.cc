@@ -1,0 +1,70 @@
+#include "launcher/log/status_log.h"
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <string>
+#include <utility>
+
+#include <semaphore.h>
+#include <spdlog/spdlog.h>
+
+namespace scorecast::launcher {
+namespace {
+
+constexpr time_t kIntervalSeconds = 10;
+
+/// Raised by each signal, and by the end of a StatusLog. The signal is not blocked and waited for
+/// instead, because libraries start threads before main, in which it would not be blocked.
+sem_t asked;
+
+/// Waits for the semaphore at most kIntervalSeconds. False if the time ran out.
+bool WaitUntilAsked() {
+  timespec end{};
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_sec += kIntervalSeconds;
+  while (sem_clockwait(&asked, CLOCK_MONOTONIC, &end) != 0) {
+    if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void CatchStatusSignal() {
+  sem_init(&asked, /*pshared=*/0, /*value=*/0);
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    const int interrupted = errno;
+    sem_post(&asked);
+    errno = interrupted;
+  };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR2, &action, nullptr);
+}
+
+StatusLog::StatusLog(std::function<coordinator::ServiceStatus()> status)
+    : status_(std::move(status)), thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+StatusLog::~StatusLog() {
+  thread_.request_stop();
+  sem_post(&asked);
+}
+
+void StatusLog::Run(const std::stop_token& stop) {
+  while (true) {
+    const auto level = WaitUntilAsked() ? spdlog::level::info : spdlog::level::debug;
+    if (stop.stop_requested()) {
+      return;
+    }
+    if (spdlog::should_log(level)) {
+      for (const std::string& line : coordinator::LinesOf(status_())) {
+        spdlog::log(level, line);
+      }
+    }
+  }
+}
+
+}  // namespace scorecast::launcher

@@ -1,0 +1,189 @@
+#include "coordinator/service/request_service.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "proto/scorecast.pb.h"
+#include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/fake_server.h"
+
+namespace scorecast::coordinator {
+namespace request_service_test {
+
+using ::testing::SizeIs;
+
+constexpr const char* kPrompt = R"({"prompt":"p","max_new_tokens":3)";
+
+/// Begins a request from JSON.
+RequestService::Request Begin(FakeServer& server, const std::string& url, const std::string& body,
+                              const std::shared_ptr<AskingSink>& sink) {
+  const Endpoint& endpoint = *server.service.FindByUrl(url);
+  return server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body, 1000).value()),
+                              Clock::now(), sink);
+}
+
+proto::Error ErrorOf(AskingSink& sink) {
+  const auto response = sink.Wait().form();
+  if (response) {
+    ADD_FAILURE() << "there is a response";
+    return {};
+  }
+  return response.error();
+}
+
+TEST(RequestService, FindsEndpoints) {
+  FakeServer server;
+  for (const Endpoint* endpoint : Endpoints()) {
+    for (const std::string_view url : endpoint->urls()) {
+      EXPECT_EQ(server.service.FindByUrl(url), endpoint);
+    }
+    if (endpoint->message_field() != v1::Request::ENDPOINT_NOT_SET) {
+      EXPECT_EQ(server.service.FindByMessageField(endpoint->message_field()), endpoint);
+    }
+  }
+  EXPECT_EQ(server.service.FindByUrl("/v1/nothing"), nullptr);
+  EXPECT_EQ(server.service.FindByMessageField(v1::Request::ENDPOINT_NOT_SET), nullptr);
+}
+
+/// An endpoint that has no message.
+class JsonEndpoint : public Endpoint {
+ public:
+  std::string_view name() const override { return "json"; }
+  std::span<const std::string_view> urls() const override {
+    static constexpr std::array<std::string_view, 1> kUrls = {"/v1/json"};
+    return kUrls;
+  }
+  ParsedRequest FromJson(const nlohmann::json&) const override {
+    return std::unique_ptr<EndpointRequest>();
+  }
+};
+
+TEST(RequestService, AnEndpointWithoutAMessageIsFoundByUrlOnly) {
+  const JsonEndpoint endpoint;
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer server(FakeServer::MultiItem(), {}, endpoints);
+  EXPECT_EQ(server.service.FindByUrl("/v1/json"), &endpoint);
+  EXPECT_EQ(server.service.FindByMessageField(v1::Request::ENDPOINT_NOT_SET), nullptr);
+}
+
+TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
+  // Has the required fields of every endpoint. Each ignores those of the others, but not `stream`.
+  const auto body = ParseJson(
+      R"({"query":"q","items":["i"],"documents":["d"],"prompt":"p","tokens":[1],"max_new_tokens":1,)"
+      R"("stream":true})",
+      1000);
+  int streaming = 0;
+  for (const Endpoint* endpoint : Endpoints()) {
+    const ParsedRequest parsed = endpoint->FromJson(body.value());
+    if (!parsed) {
+      EXPECT_EQ(parsed.error().param, "stream")
+          << endpoint->name() << ": " << parsed.error().message;
+      continue;
+    }
+    if ((*parsed)->streams()) {
+      ++streaming;
+      v1::Response message;
+      endpoint->ToMessage(1, {"text", {7}, FinishReason::kStop}, message);
+      EXPECT_NE(message.result_case(), v1::Response::RESULT_NOT_SET) << endpoint->name();
+      EXPECT_EQ(endpoint->DeltaToJson(1, {"text", {7}, FinishReason::kStop})["text"], "text");
+    }
+  }
+  EXPECT_EQ(streaming, 1) << "chunked";
+}
+
+TEST(RequestService, SetsTheModelAndThePromptTokensOfEveryResponse) {
+  FakeServer server;
+  const auto response = [&](const std::string& url, const std::string& body) {
+    const auto sink = std::make_shared<AskingSink>();
+    Begin(server, url, body, sink);
+    auto formed = sink->Wait().form();
+    server.scheduler.WaitIdle();
+    return formed ? (*formed)->ToJson() : OrderedJson(formed.error().message);
+  };
+  for (const auto& [url, body, prompt_tokens] :
+       {std::tuple{"/v1/chunked", std::string(kPrompt), 2},
+        std::tuple{"/v1/score", std::string(R"({"query":[1],"items":[[2]],"labels":[" no"])"),
+                   2}}) {
+    const OrderedJson of_server = response(url, body + "}");
+    EXPECT_EQ(of_server["model"], "default");
+    EXPECT_EQ(of_server["usage"]["prompt_tokens"], prompt_tokens);
+    EXPECT_EQ(response(url, body + R"(,"model":"mine"})")["model"], "mine");
+  }
+}
+
+TEST(RequestService, StreamsARequestFromJson) {
+  FakeServer server;
+  std::map<std::size_t, std::vector<TokenId>> deltas;
+  const auto sink = std::make_shared<AskingSink>([&](std::size_t output, CompletionDelta delta) {
+    deltas[output].insert(deltas[output].end(), delta.token_ids.begin(), delta.token_ids.end());
+  });
+  Begin(server, "/v1/chunked", std::string(kPrompt) + R"(,"stream":true})", sink);
+  const auto response = sink->Wait().form();
+  server.scheduler.WaitIdle();
+  ASSERT_TRUE(response) << response.error().message;
+  ASSERT_THAT(deltas, SizeIs(1));
+  EXPECT_THAT(deltas[0], SizeIs(3));
+  EXPECT_EQ((*response)->ToJson()["outputs"][0]["token_ids"], OrderedJson(deltas[0]));
+}
+
+TEST(RequestService, CancelsARequestFromJson) {
+  FakeServer server;
+  server.cluster.Hold();
+  const auto first = std::make_shared<AskingSink>();
+  const auto second = std::make_shared<AskingSink>();
+  Begin(server, "/v1/chunked", std::string(kPrompt) + "}", first);
+  const RequestService::Request request =
+      Begin(server, "/v1/chunked", std::string(kPrompt) + "}", second);
+  ASSERT_FALSE(request->is_over());
+  server.service.Cancel({request, nullptr});
+  EXPECT_EQ(ErrorOf(*second).code, 499);
+  EXPECT_EQ(second->held_bytes().bytes(), 0);
+  server.cluster.Release();
+  EXPECT_TRUE(first->Wait().form());
+  server.scheduler.WaitIdle();
+}
+
+TEST(RequestService, RefusesALongResponseWithoutRoom) {
+  FakeServer server;
+  const auto narrow = std::make_shared<AskingSink>(OnDelta(), 10'000);
+  Begin(server, "/v1/chunked", R"({"prompt":"p","max_new_tokens":10000})", narrow);
+  const proto::Error too_large = ErrorOf(*narrow);
+  EXPECT_EQ(too_large.code, 413);
+  EXPECT_EQ(too_large.reason, "answer_too_large");
+  EXPECT_EQ(narrow->held_bytes().bytes(), 0);
+
+  const auto full = std::make_shared<AskingSink>(OnDelta(), 1'000'000);
+  const Held most = full->held_bytes().Hold(900'000);
+  Begin(server, "/v1/chunked", R"({"prompt":"p","max_new_tokens":10000})", full);
+  const proto::Error overloaded = ErrorOf(*full);
+  EXPECT_EQ(overloaded.code, 503);
+  EXPECT_EQ(overloaded.reason, "overloaded");
+  EXPECT_EQ(full->held_bytes().bytes(), 900'000);
+
+  const auto beyond = std::make_shared<AskingSink>(OnDelta(), 10);
+  Begin(server, "/v1/chunked", std::string(kPrompt) + "}", beyond);
+  EXPECT_TRUE(beyond->Wait().form()) << "short responses always have room";
+  server.scheduler.WaitIdle();
+}
+
+TEST(RequestService, RefusesNewRequestsWhileItDrains) {
+  FakeServer server;
+  server.service.StartDraining();
+  const auto sink = std::make_shared<AskingSink>();
+  EXPECT_TRUE(Begin(server, "/v1/score", "{}", sink)->is_over());
+  EXPECT_EQ(ErrorOf(*sink).reason, "draining");
+}
+
+}  // namespace request_service_test
+}  // namespace scorecast::coordinator
