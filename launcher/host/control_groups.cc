@@ -103,8 +103,8 @@ std::vector<std::string> LinesOf(const fs::path& path) {
   return lines;
 }
 
-/// Parts of `group` below `group_root`. Empty if the group is not visible below the mount point:
-/// then its root is the nearest group that is.
+/// Parts of `group` below `group_root`. Empty if the mount point does not show the group. The
+/// nearest group that it does show is then `group_root`.
 std::vector<std::string> PartsBelow(const std::string& group_root, const std::string& group) {
   const fs::path below = fs::path(group).lexically_relative(group_root);
   std::vector<std::string> parts;
@@ -126,7 +126,7 @@ std::optional<std::int64_t> NumberIn(const fs::path& path) {
   return file >> number ? std::optional(number) : std::nullopt;
 }
 
-/// CPUs of a group of version 2: "QUOTA PERIOD", or "max PERIOD".
+/// CPUs of a group of version 2. Its file has "QUOTA PERIOD", or "max PERIOD" if there is no limit.
 std::optional<double> CpusOfV2(const fs::path& group) {
   std::ifstream file(group / "cpu.max");
   double quota = 0;
@@ -135,7 +135,7 @@ std::optional<double> CpusOfV2(const fs::path& group) {
                                                             : std::nullopt;
 }
 
-/// CPUs of a group of version 1. A quota of -1 is none.
+/// CPUs of a group of version 1. A quota of -1 means that there is no limit.
 std::optional<double> CpusOfV1(const fs::path& group) {
   const auto quota = NumberIn(group / "cpu.cfs_quota_us");
   const auto period = NumberIn(group / "cpu.cfs_period_us");
@@ -161,7 +161,7 @@ void AddLimits(const Hierarchy& hierarchy, const fs::path& directory, const std:
   if (hierarchy.is_v2) {
     add(limits.cpus, CpusOfV2(directory));
     add(limits.memory, NumberIn(directory / "memory.max"));
-    // Above it, the system takes the group's memory back and slows it down.
+    // If a group has more than this, the system takes memory back from it and slows it down.
     add(limits.memory, NumberIn(directory / "memory.high"));
     return;
   }

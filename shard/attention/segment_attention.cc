@@ -140,8 +140,8 @@ bool SegmentAttention::ShouldDistributeSpans(const proto::ForwardPlan& plan, con
       sums += RowsOf(plan, map, row_tile, window, kv_head).query_rows();
     }
   }
-  // The threads would take whole tiles in rounds. Spans are worth it if they save a fifth of that
-  // time, and more than it takes to wake the threads once more.
+  // Whole tiles would take several rounds of the threads, each as long as the largest tile. Spans
+  // are used if they save a fifth of that time, and more than it takes to wake the threads again.
   const std::int64_t in_tiles = (tiles + threads - 1) / threads * most;
   const std::int64_t in_spans = std::max(most_of_span, (work + threads - 1) / threads);
   const std::int64_t saved = in_tiles - in_spans;
@@ -161,7 +161,8 @@ void SegmentAttention::ForwardInSpans(const proto::ForwardPlan& plan, const RowM
         std::max(most_spans, static_cast<std::int64_t>(spanned.end_span - spanned.first_span));
   }
   const std::int64_t set_size = set_rows * (value_stride_ + kRowState);
-  // The first two sets are the totals, with and without the blocks weighed separately.
+  // The first two sets are totals: that of the blocks that are weighed separately is the second,
+  // and that of all other keys the first. Each further set belongs to one span of every tile.
   const std::int64_t spans_at_once =
       static_cast<std::int64_t>(span_sums_.span().size()) / set_size - 2;
   const auto sums_of = [&](const SpannedTile& spanned, const TileRows& tile, std::int64_t set) {

@@ -19,8 +19,8 @@ constexpr Dtype PanelType(Precision precision, Dtype stored) {
   return precision == Precision::kBfloat16 ? Dtype::kBF16 : stored;
 }
 
-/// A weight in the panels of ProductKernels. An output has the bits of one chain of multiply-adds,
-/// whatever else is computed, and whatever the type in memory.
+/// A weight in the panels of ProductKernels. Each output is one chain of multiply-adds, so its bits
+/// depend neither on what else is computed nor on the type of the numbers in memory.
 class PanelWeight : public PackedWeight {
  public:
   /// Scratch of one thread: [kProductScratch].

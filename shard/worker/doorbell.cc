@@ -174,8 +174,8 @@ class RingingDoorbell : public Doorbell {
     return error;
   }
 
-  /// Reads a report and sends rank 0's own back. Without a RankWatch there are none, and the read
-  /// ends only when the connection does.
+  /// Waits for a report of the rank, and answers it with rank 0's own. If there is no RankWatch,
+  /// ranks send no reports, and the wait ends with the connection.
   void ReadReport(std::size_t i) {
     asio::async_read(sockets_[i], asio::buffer(&reports_[i], sizeof(RankReport)),
                      [this, i](error_code error, std::size_t) {

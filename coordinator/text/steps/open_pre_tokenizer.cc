@@ -32,8 +32,8 @@ bool IsPrefixed(std::span<const Step> steps, std::string_view text) {
   });
 }
 
-/// Puts a prefix before a text. The text behind it would get a prefix again, or as a later section
-/// none, so that place is no cut.
+/// Puts a prefix before a text. The place between them is no cut, because the text alone would not
+/// have this prefix: it would get one of its own or, as a later section, none.
 void Prepend(std::string_view prefix, OpenText& open) {
   OpenTextBuilder out;
   out.Add(prefix, OpenText::kNoPlace);
@@ -119,9 +119,10 @@ struct OpenCutting {
  private:
   bool MayPrepend() const { return !piece.text.text.empty() && (at_start || !piece.is_first); }
 
-  /// Goes on behind the last border, up to byte `end`. A later section that begins inside of a
-  /// match may have other matches, so nothing is certain there: the text ends at the border unless
-  /// that is `matches_end`. `removes` says whether the step may remove text.
+  /// Keeps the text behind the last border. If that border is the end of the last match,
+  /// `matches_end`, the text is kept up to byte `end`. If not, the border is inside of a match.
+  /// Nothing behind it is certain then, because a section that begins there may have other matches,
+  /// so the text ends at the border. `removes` says whether the step may remove text.
   void CutAt(const std::vector<std::size_t>& borders, std::size_t matches_end, std::size_t end,
              bool removes) const {
     OpenText& open = piece.text;
