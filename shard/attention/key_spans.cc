@@ -10,7 +10,7 @@ namespace {
 using proto::PlanSegment;
 using proto::SegmentKind;
 
-/// Segments [begin, end) that follow each other, as one text.
+/// Segments [begin, end) that continue each other and form one text.
 struct Chain {
   std::int32_t begin = 0;
   std::int32_t end = 0;
@@ -38,7 +38,7 @@ bool SeesChain(const RowPlace& row, const std::vector<PlanSegment>& segments, Ch
 
 /// Adds a chain's spans for the rows [first_row, end_row) of `rows`.
 void AddSpans(const AttendedRows& rows, Chain chain, KeySpan span, std::vector<KeySpan>& spans) {
-  std::int64_t first_position = 0;  // The first that a window shows.
+  std::int64_t first_position = 0;  // First position in the window of the earliest row.
   if (rows.window) {
     const auto by_position = [](const RowPlace& a, const RowPlace& b) {
       return a.position < b.position;
@@ -47,7 +47,7 @@ void AddSpans(const AttendedRows& rows, Chain chain, KeySpan span, std::vector<K
         std::ranges::min_element(rows.places, by_position)->position - *rows.window + 1;
   }
   const RowPlace& last_row = rows.places.back();
-  std::int32_t tile = 0;  // Of the chain.
+  std::int32_t tile = 0;  // Number of the tile in the chain.
   for (std::int32_t s = chain.begin; s < chain.end; ++s) {
     const PlanSegment& segment = rows.sequence.segments[static_cast<std::size_t>(s)];
     const std::int32_t keys =
@@ -64,7 +64,7 @@ void AddSpans(const AttendedRows& rows, Chain chain, KeySpan span, std::vector<K
       }
     }
     if (first > 0) {
-      span.tiles = 0;  // The tiles in front of `first` are left out.
+      span.tiles = 0;  // The tiles before `first` are left out.
       tile += first;
     }
     while (first < tiles) {
@@ -107,9 +107,9 @@ std::int32_t KeyTiles(std::int32_t keys) { return (keys + kTileKeys - 1) / kTile
 
 void FindSpans(const AttendedRows& rows, bool weighted, std::vector<KeySpan>& spans) {
   const std::vector<PlanSegment>& segments = rows.sequence.segments;
-  // Segment kinds come in the order prefix, block, suffix. The last row's kind therefore sees
-  // everything that any of the rows sees, except the rows' own chains; of these, the first row's
-  // begins earliest.
+  // Segment kinds come in the order prefix, block, suffix. The kind of the last row's segment
+  // therefore sees everything that any of the rows sees, except the rows' own chains. The first
+  // row's chain begins earliest.
   const std::int32_t last = rows.places.back().segment;
   const std::int32_t first_chain = rows.places.front().chain_begin;
   const SegmentKind last_kind = segments[static_cast<std::size_t>(last)].kind;
@@ -117,7 +117,7 @@ void FindSpans(const AttendedRows& rows, bool weighted, std::vector<KeySpan>& sp
     chain = ChainFrom(segments, chain.end, last);
     const SegmentKind kind = segments[static_cast<std::size_t>(chain.begin)].kind;
     if (chain.begin < first_chain && !proto::Sees(last_kind, kind)) {
-      continue;  // Other items: there may be many, and none of these rows sees them.
+      continue;  // Other items. There may be many, and none of these rows sees them.
     }
     const bool is_block = kind == SegmentKind::kBlock;
     if (weighted && !is_block) {

@@ -46,10 +46,11 @@ KeyRange SeenKeys(const RowPlace& row, const std::vector<proto::PlanSegment>& se
 /// Tiles of a segment whose first `keys` rows exist.
 std::int32_t KeyTiles(std::int32_t keys);
 
-/// Appends the spans that the rows see, in the order in which they are folded: those of blocks that
-/// are weighed separately if `weighted`, else all others. Spans are counted from the beginning of a
-/// chain: all prefixes, or a segment and those that continue it. Their limits therefore depend
-/// neither on the rows nor on whether segments are cut into pages.
+/// Appends the spans of keys that the rows see, in the order in which they are folded. If
+/// `weighted`, these are the spans of the blocks that are weighed separately; otherwise all other
+/// spans. Spans are counted from the beginning of a chain: a chain is all prefixes together, or a
+/// segment and the segments that continue it. The limits of a span therefore depend neither on the
+/// rows nor on whether segments are cut into pages.
 void FindSpans(const AttendedRows& rows, bool weighted, std::vector<KeySpan>& spans);
 
 }  // namespace scorecast::shard

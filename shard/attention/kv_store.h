@@ -35,16 +35,17 @@ class KvStore {
   };
   View At(std::int64_t layer, std::int64_t kv_head, proto::KvPlace place);
 
-  /// The part of a view from row `row`, a multiple of 16, on.
+  /// The part of a view that begins at row `row`, a multiple of 16.
   View From(View segment, std::int64_t row) const;
 
   /// Write one row of a view, [head_dim]. `is_last` means that the row is the last of its segment
-  /// so far. The value after it is then set to zero, because the kernel may multiply it by zero.
+  /// so far. Then the value after it is set to zero, because the kernel may read it with the weight
+  /// 0, and it must be finite.
   void WriteKey(View segment, std::int64_t row, const float* key) const;
   void WriteValue(View segment, std::int64_t row, const float* value, bool is_last) const;
 
   /// Carries out a plan's copies between kept places, in every layer and head. Copies whole
-  /// granules of 16 rows, which every place has room for.
+  /// granules of 16 rows; every place has room for them.
   void Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool);
 
   /// Touches the first `rows` places for K/V of one pass, in every head.

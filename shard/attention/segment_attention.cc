@@ -11,8 +11,8 @@ namespace {
 
 // If there are fewer tiles than this for each thread, spans may be distributed instead.
 constexpr int kTilesPerThread = 2;
-// Sets of sums that there is room for if a thread has that many tiles of the largest size: those of
-// the two reductions, and of two spans.
+// Number of sets of sums that span_sums_ can hold if each thread has that many tiles of the largest
+// size: two sets for the totals, and two for spans.
 constexpr int kSumSets = 4;
 
 float SumOfState(const float* state) { return std::accumulate(state + 1, state + kRowState, 0.0F); }
@@ -119,7 +119,7 @@ bool SegmentAttention::ShouldDistributeSpans(const proto::ForwardPlan& plan, con
   spanned_tiles_.clear();
   spans_.clear();
   std::int64_t sums = 0;
-  // Rows times tiles of keys: of all, of the largest tile of rows, of the largest span.
+  // Work in rows times tiles of keys: in all, of the largest tile of rows, and of the largest span.
   std::int64_t work = 0;
   std::int64_t most = 0;
   std::int64_t most_of_span = 0;
@@ -161,8 +161,8 @@ void SegmentAttention::ForwardInSpans(const proto::ForwardPlan& plan, const RowM
         std::max(most_spans, static_cast<std::int64_t>(spanned.end_span - spanned.first_span));
   }
   const std::int64_t set_size = set_rows * (value_stride_ + kRowState);
-  // The first two sets are totals: that of the blocks that are weighed separately is the second,
-  // and that of all other keys the first. Each further set belongs to one span of every tile.
+  // Sets 0 and 1 are the totals of the two reductions: without the blocks weighed separately, and
+  // of those blocks. The spans computed at the same time have the sets after them.
   const std::int64_t spans_at_once =
       static_cast<std::int64_t>(span_sums_.span().size()) / set_size - 2;
   const auto sums_of = [&](const SpannedTile& spanned, const TileRows& tile, std::int64_t set) {
@@ -234,7 +234,8 @@ void SegmentAttention::AttendTile(const TileRows& tile, const LayerPass& pass,
                                    ? FirstTile(tile, scratch.spans[i + 1], pass)
                                    : KvStore::View();
     if (is_first) {
-      ReduceSpan(tile, span, next, pass, scratch, total);  // As fold does for such a total.
+      // Gives the same bits as folding the span into an empty total.
+      ReduceSpan(tile, span, next, pass, scratch, total);
       continue;
     }
     const int begin = span.first_row * tile.group.size;
@@ -269,7 +270,9 @@ void SegmentAttention::Clear(const AttentionSums& sums) {
 void SegmentAttention::StoreQueries(const TileRows& tile, std::int32_t first_row,
                                     std::int32_t end_row, bool weighted, const LayerPass& pass,
                                     Scratch& scratch) const {
-  // The kernel multiplies by the soft-cap behind tanh, which therefore takes up the temperature.
+  // If scores are soft-capped, the temperature divides them behind tanh, where the kernel
+  // multiplies by the soft-cap; so only scores without soft-cap are divided by the temperature
+  // here.
   const float temperature = weighted ? tile.sequence.block_weighting.temperature : 1.0F;
   const float factor = scale_ / (softcap_ != 0 ? softcap_ : temperature);
   const AttentionKernels& kernels = pass.store.kernels();
@@ -351,7 +354,7 @@ void SegmentAttention::ReduceKeys(KvStore::View segment, KvStore::View next, int
     }
   }
   for (int key = first_key / kTileKeys * kTileKeys; key < end_key; key += kTileKeys) {
-    // Within its own segment a row sees no key of a later row, so the first rows drop out as `key`
+    // In its own segment a row sees no key of a later row, so rows drop out from the front as `key`
     // advances.
     while (ends[first] <= key) {
       ++first;

@@ -32,15 +32,15 @@ namespace scorecast::shard {
 ///
 /// If a sequence weighs blocks separately (proto::BlockWeighting), a suffix row reduces twice: over
 /// the keys of blocks, with scores divided by T, and over the others. The two results are merged by
-/// their weights. Scores are soft-capped, if the model does that, before they are divided by T.
+/// their weights. If the model soft-caps scores, they are divided by T after that.
 class SegmentAttention {
  public:
   SegmentAttention(const proto::ModelConfig& config, const proto::Partition& partition,
                    int threads);
 
   /// Reads rotated queries [rows, heads · head_dim] of the map's rows, writes [rows, heads ·
-  /// head_dim]. Every key that a row sees is in `store` already. `window` is the layer's, see
-  /// LayerConfig.
+  /// head_dim]. All keys that the rows see must already be in `store`. `window` is the layer's
+  /// sliding window: see LayerConfig.
   void Forward(const proto::ForwardPlan& plan, const RowMap& map, std::int64_t layer,
                std::optional<std::int64_t> window, KvStore& store, Rows<const float> queries,
                Rows<float> output, ThreadPool& pool);
@@ -55,7 +55,7 @@ class SegmentAttention {
     int size = 0;
   };
 
-  /// A tile's rows, and the heads with which they are attended: a query row for each row and head.
+  /// A tile's rows and the query heads with which they attend: one query row for each row and head.
   struct TileRows : AttendedRows {
     HeadGroup group;
     std::int64_t kv_head = 0;
@@ -76,7 +76,7 @@ class SegmentAttention {
   /// One thread's working memory.
   struct Scratch {
     AlignedBuffer<std::byte> query;  // [query rows][head_dim], scaled
-    AlignedBuffer<float> sums;       // Of three reductions; see SumsAt.
+    AlignedBuffer<float> sums;       // Sums of three reductions; see SumsAt.
     std::vector<KeySpan> spans;
     // [query rows]: the row sees keys [begin, end) of the current segment, and [hidden, visible) of
     // the current tile. begin and hidden are used only with a window.
@@ -92,7 +92,7 @@ class SegmentAttention {
     std::int64_t kv_head = 0;
     std::size_t first_span = 0;  // Spans [first_span, end_span) of spans_.
     std::size_t end_span = 0;
-    std::int64_t first_sums = 0;  // Its place in one set of sums, in query rows.
+    std::int64_t first_sums = 0;  // Place of its sums in one set of sums, in query rows.
   };
 
   HeadGroup GroupOf(std::int64_t kv_head) const;
@@ -108,9 +108,9 @@ class SegmentAttention {
                       std::optional<std::int64_t> window, const LayerPass& pass, ThreadPool& pool);
   void AttendTile(const TileRows& tile, const LayerPass& pass, Scratch& scratch) const;
 
-  /// Sums of `query_rows` rows that lie at `memory`.
+  /// A view of the sums of `query_rows` rows at `memory`.
   AttentionSums SumsAt(float* memory, int query_rows) const;
-  /// Those of the query rows [begin, end).
+  /// The part of `sums` for query rows [begin, end).
   static AttentionSums RowsOfSums(const AttentionSums& sums, int begin, int end);
   static void Clear(const AttentionSums& sums);
 
@@ -122,7 +122,7 @@ class SegmentAttention {
   void ReduceSpan(const TileRows& tile, const KeySpan& span, KvStore::View next,
                   const LayerPass& pass, Scratch& scratch, const AttentionSums& sums) const;
   /// Adds keys [scratch.begin[r], scratch.end[r]) of a segment to the sums of query rows r in
-  /// [first, end). `tile` says what all tiles have in common.
+  /// [first, end). `tile` has the arguments that are the same for all tiles.
   void ReduceKeys(KvStore::View segment, KvStore::View next, int first, int end, bool has_window,
                   const LayerPass& pass, Scratch& scratch, AttentionTile& tile,
                   const AttentionSums& sums) const;
@@ -147,7 +147,7 @@ class SegmentAttention {
   float softcap_;                 // Of scores; 0 if they have none.
   std::vector<Scratch> scratch_;  // [threads]
 
-  // For ForwardInSpans.
+  // Used by ForwardInSpans.
   std::vector<SpannedTile> spanned_tiles_;
   std::vector<KeySpan> spans_;
   AlignedBuffer<float> span_sums_;

@@ -137,7 +137,8 @@ void Checkpoint::OpenIndexed(const std::filesystem::path& model_dir,
                          ", which " + std::string(kIndexFile) + " lists in this file");
     }
   }
-  // Tensors that the index does not list come last, because it says which of two is meant.
+  // Tensors that the index does not list come last: if two tensors have one name, the index says
+  // which of them is meant.
   for (const OpenedFile& opened : files_) {
     for (const SafetensorsEntry& entry : opened.header.tensors) {
       Add(entry, *opened.file);

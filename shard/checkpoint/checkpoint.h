@@ -17,8 +17,8 @@
 namespace scorecast::shard {
 
 /// The tensors of a Hugging Face model directory. Opening reads only the headers. Parts of tensors
-/// are read when they are needed (see slices.h), from the files that were opened, even if other
-/// files have their names by then.
+/// are read when they are needed (see slices.h), always from the files that were opened, even if
+/// other files have taken their names since.
 class Checkpoint {
  public:
   /// Opens `model_dir`/model.safetensors or, if it does not exist, the files that
@@ -41,11 +41,12 @@ class Checkpoint {
     return Require(name, std::span(shape.begin(), shape.size()));
   }
 
-  /// Names of all tensors in all files, sorted. This includes tensors that the index does not list:
-  /// one that is unlisted (a bias) may mean that config.json does not describe the whole model.
+  /// Names of all tensors in all files, sorted. This includes tensors that the index does not list,
+  /// because an unlisted tensor (such as a bias) may mean that config.json does not describe the
+  /// whole model.
   std::vector<std::string> Names() const;
 
-  /// A digest of the header and of samples of every tensor of one file.
+  /// A digest of one file's header and of samples of each of its tensors.
   struct FileDigest {
     std::string name;  ///< In the directory.
     std::string path;  ///< For messages.

@@ -41,7 +41,8 @@ class BlockNumbers {
 
   std::size_t count() const { return static_cast<std::size_t>(count_); }
 
-  /// Calls visit(block, bytes) for each block of which a part has any bytes.
+  /// Calls visit(block, bytes) for each block that contains bytes of the part; `bytes` is their
+  /// number.
   template <typename Visit>
   void ForEach(const FilePart& part, const Visit& visit) const {
     const std::int64_t first = first_[IndexOf(files_, part.file)];
@@ -66,7 +67,7 @@ class BlockNumbers {
 
  private:
   const std::vector<const WeightFile*>& files_;
-  std::vector<std::int64_t> first_;  // Of each file.
+  std::vector<std::int64_t> first_;  // Number of the first block of each file.
   std::int64_t count_ = 0;
 };
 
@@ -85,7 +86,7 @@ std::vector<int> OwnersOf(const BlockNumbers& blocks,
       blocks.ForEach(part, [&](std::size_t block, std::int64_t size) { bytes[block] += size; });
     }
     for (std::size_t block = 0; block < owners.size(); ++block) {
-      // The first one of a round that begins at another rank for each block.
+      // Position of a rank in a round of all ranks, which begins at another rank for each block.
       const auto turn = [&](int of) {
         return (static_cast<std::size_t>(of + ranks) - block % static_cast<std::size_t>(ranks)) %
                static_cast<std::size_t>(ranks);
@@ -108,7 +109,7 @@ std::vector<std::vector<FilePart>> BlocksToHash(const std::vector<const WeightFi
   const BlockNumbers blocks(files);
   const std::vector<int> owners = OwnersOf(blocks, steps_of, ranks);
   const Steps parts = steps_of(rank);
-  // In the step in which the rank last reads a part of the block.
+  // A block is hashed in the step in which the rank last reads a part of it.
   std::vector<std::optional<std::size_t>> step_of(blocks.count());
   for (std::size_t step = 0; step < parts.size(); ++step) {
     for (const FilePart& part : parts[step]) {
@@ -122,7 +123,8 @@ std::vector<std::vector<FilePart>> BlocksToHash(const std::vector<const WeightFi
       (step_of[block] ? steps[*step_of[block]] : others).push_back(part);
     }
   });
-  // Evenly, so that no step waits long for bytes that only the checksum needs.
+  // The blocks that this rank does not read otherwise are spread evenly, so that no step waits long
+  // for bytes that only the checksum needs.
   for (std::size_t i = 0; i < others.size(); ++i) {
     steps[i * steps.size() / others.size()].push_back(others[i]);
   }
@@ -148,14 +150,15 @@ class ChecksumShare::FileBlocks : public WeightFile::Observer {
   }
 
   void Saw(std::int64_t offset, std::span<const std::byte> bytes) override {
-    // What many small reads leave is read faster as a whole. Parts of rows are small.
+    // Small reads are not hashed: reading their blocks again as a whole is faster. Reads of parts
+    // of rows are small.
     constexpr std::size_t kLeastBytes = std::size_t{16} << 10;
     if (bytes.size() >= kLeastBytes) {
       Add(offset, bytes);
     }
   }
 
-  /// Reads and hashes what is missing of the block that begins at `begin`.
+  /// Reads and hashes the parts not hashed yet of the block that begins at `begin`.
   void Complete(std::int64_t begin) {
     constexpr std::int64_t kBuffer = std::int64_t{64} << 10;
     std::array<std::byte, kBuffer> buffer;
@@ -164,7 +167,7 @@ class ChecksumShare::FileBlocks : public WeightFile::Observer {
         const std::span<std::byte> bytes =
             std::span(buffer).first(static_cast<std::size_t>(std::min(kBuffer, missing.size())));
         file_.Read(missing.begin, bytes);
-        Add(missing.begin, bytes);  // Changes nothing if this read was seen.
+        Add(missing.begin, bytes);  // Does nothing if Saw has hashed these bytes during this read.
         missing.begin += static_cast<std::int64_t>(bytes.size());
       }
     }
@@ -192,7 +195,7 @@ class ChecksumShare::FileBlocks : public WeightFile::Observer {
   }
 
   const WeightFile& file_;
-  std::vector<std::unique_ptr<HashedBlock>> blocks_;  // Null: another rank's.
+  std::vector<std::unique_ptr<HashedBlock>> blocks_;  // Null if another rank has the block.
 };
 
 ChecksumShare::ChecksumShare(const std::vector<const WeightFile*>& files,

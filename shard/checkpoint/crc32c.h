@@ -6,14 +6,16 @@
 
 namespace scorecast::shard {
 
-// CRC-32C, the checksum of iSCSI (RFC 3720), of bytes whose parts are read in any order and by any
-// process. Its remainder is linear: that of the whole is the XOR of those of its parts, each with
-// zeros in the place of all the others. Zeros in front of a part do not change its remainder.
+// CRC-32C, the checksum of iSCSI (RFC 3720), of bytes whose parts may be read in any order and by
+// any process. The remainder is linear: the remainder of the whole is the XOR of the remainders of
+// its parts, each computed with zeros in place of all other parts. Leading zeros do not change a
+// remainder.
 
-/// The remainder of bytes behind others, whose remainder is `before` (0: behind none).
+/// The remainder of a text whose last part is `bytes`. `before` is the remainder of what comes
+/// before them; 0 if nothing does.
 std::uint32_t CrcRemainder(std::uint32_t before, std::span<const std::byte> bytes);
 
-/// The remainder of bytes and `zeros` zeros behind them.
+/// The remainder of a text after `zeros` zero bytes are appended to it.
 std::uint32_t WithZerosBehind(std::uint32_t remainder, std::int64_t zeros);
 
 /// The CRC-32C of `size` bytes that have this remainder.

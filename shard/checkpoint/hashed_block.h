@@ -11,22 +11,23 @@
 
 namespace scorecast::shard {
 
-/// A block of a file of which any parts are hashed in any order, also more than once, by any number
-/// of threads. Each byte counts once.
+/// A block of a file. Any number of threads may hash parts of it, in any order and more than once;
+/// each byte counts only once.
 class HashedBlock {
  public:
   explicit HashedBlock(proto::Range bytes) : bytes_(bytes) {}
 
-  /// Where the block lies in its file.
+  /// The block's range of bytes in its file.
   proto::Range bytes() const { return bytes_; }
 
-  /// Hashes what lies in the block, and is not hashed yet, of the file's bytes from `offset` on.
+  /// Hashes those of the bytes from `offset` of the file on that lie in the block and are not
+  /// hashed yet.
   void Add(std::int64_t offset, std::span<const std::byte> bytes);
 
-  /// The parts that are not hashed yet, and that no thread is hashing, in their order.
+  /// The parts that are neither hashed nor being hashed, in ascending order.
   std::vector<proto::Range> Missing() const;
 
-  /// The remainder (crc32c.h) of the block, with zeros in the place of what is missing. Called when
+  /// The CRC remainder (crc32c.h) of the block in which bytes not hashed yet are zeros. Called when
   /// no Add is under way.
   std::uint32_t remainder() const { return remainder_; }
 
@@ -36,7 +37,7 @@ class HashedBlock {
 
   const proto::Range bytes_;
   mutable std::mutex mutex_;
-  std::vector<proto::Range> hashed_;  // Sorted, with bytes between them. Guarded by mutex_.
+  std::vector<proto::Range> hashed_;  // Sorted; no two ranges touch. Guarded by mutex_.
   std::atomic<std::uint32_t> remainder_ = 0;
 };
 

@@ -23,22 +23,23 @@ struct FilePart {
 inline constexpr std::int64_t kMergedGap = std::int64_t{64} << 10;
 
 /// Where a block of a tensor [rows, columns, …] lies in its file. `cols` are those of a matrix; for
-/// a vector they are [0, 1). Parts closer together than kMergedGap are one.
+/// a vector they are [0, 1). Parts closer together than kMergedGap are merged.
 std::vector<FilePart> PartsOfBlock(const TensorView& tensor, proto::Range rows, proto::Range cols);
 
-/// The same bytes, sorted by place, in parts that are kMergedGap or more apart.
+/// The same bytes, sorted by their place in the file. Parts closer together than kMergedGap are
+/// merged.
 std::vector<FilePart> Merge(std::vector<FilePart> parts);
 
 /// Asks the system to bring parts of files into its page cache, on a thread of its own and in the
 /// order in which they will be read. Reads find their bytes there and need not wait for the disk
-/// one after another. The system reads these parts only, while its own read-ahead, which follows a
-/// reader, would go on behind the end of each part.
+/// one after another. The system's own read-ahead would instead read on behind the end of each
+/// part.
 class ReadAhead {
  public:
-  /// Bytes that are asked for, at most, beyond the step in progress: so that the pages are still
-  /// there when they are read, also if memory is scarce.
+  /// Most bytes asked for beyond the step in progress. The bound keeps the pages in memory until
+  /// they are read, even if memory is scarce.
   static constexpr std::int64_t kWindow = std::int64_t{256} << 20;
-  /// Size of one request. Systems cut off what exceeds their limit, which is often 1 MiB over NFS.
+  /// Size of one request. Systems cut off what exceeds their limit, often 1 MiB over NFS.
   static constexpr std::int64_t kBlock = std::int64_t{1} << 20;
 
   /// `steps[i]` are the parts that the i-th step of loading reads. Their files must outlive this
@@ -52,7 +53,7 @@ class ReadAhead {
   /// Bytes of all parts, merged.
   std::int64_t bytes() const { return ends_.empty() ? 0 : ends_.back(); }
 
-  /// Loading has reached this step.
+  /// Says that loading has reached this step.
   void Reach(std::int64_t step);
 
   /// Bytes that were asked for so far.
@@ -60,12 +61,12 @@ class ReadAhead {
 
  private:
   void Run(const std::stop_token& stop);
-  /// The number of bytes up to which may be asked for; mutex_ is held.
+  /// The number of bytes that may have been asked for by now; mutex_ is held.
   std::int64_t Limit() const;
 
   std::vector<std::vector<FilePart>> steps_;
   std::int64_t window_;
-  std::vector<std::int64_t> ends_;  // Bytes of each step and of those before it.
+  std::vector<std::int64_t> ends_;  // For each step, the bytes of all steps up to and including it.
   mutable std::mutex mutex_;
   std::condition_variable_any reached_;
   std::int64_t step_ = 0;   // Guarded by mutex_.

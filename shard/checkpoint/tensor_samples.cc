@@ -13,8 +13,8 @@ namespace {
 constexpr std::int64_t kSampleBytes = 4096;
 constexpr std::int64_t kSmallBytes = 65536;
 
-/// Calls sample(offset, bytes) for each sample of a tensor. The last bytes of one tensor lie beside
-/// the first of the next.
+/// Calls sample(offset, bytes) for each sample of a tensor. The last sample of one tensor and the
+/// first one of the next lie side by side.
 template <typename Sample>
 void ForEachSample(const SafetensorsEntry& tensor, const Sample& sample) {
   if (tensor.bytes <= kSmallBytes) {

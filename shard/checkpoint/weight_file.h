@@ -11,7 +11,7 @@
 
 namespace scorecast::shard {
 
-/// A file of weights was overwritten or truncated, or can no longer be read, although it is in use.
+/// A file of weights was overwritten or truncated, or can no longer be read, while it is in use.
 class FileChanged : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -29,23 +29,23 @@ class WeightFile {
   /// Bytes of the file when it was opened.
   std::int64_t size() const { return static_cast<std::int64_t>(file_.status().st_size); }
 
-  /// Sees bytes that were read.
+  /// Is told of the bytes that are read.
   class Observer {
    public:
     virtual ~Observer() = default;
-    /// Called on the thread that has read them.
+    /// Called on the thread that has read the bytes.
     virtual void Saw(std::int64_t offset, std::span<const std::byte> bytes) = 0;
   };
-  /// Lets one observer see all that is read from now on; null: none. Not called while other threads
-  /// read.
+  /// From now on, `observer` is told of all reads; null: no observer. Not called while other
+  /// threads read.
   void LetSee(Observer* observer) const { observer_ = observer; }
 
   /// Reads out.size() bytes at `offset`, within the file's size. Throws FileChanged if they are no
   /// longer there.
   void Read(std::int64_t offset, std::span<std::byte> out) const;
 
-  /// Throws FileChanged if the file's size or time of modification are not those of when it was
-  /// opened. Bytes read before a call that returns are those of the file that was opened.
+  /// Throws FileChanged if the file's size or time of modification has changed since it was opened.
+  /// If a call returns, all bytes read before it are those of the file as it was opened.
   void CheckUnchanged() const;
 
   /// Tells the system that this part will be read soon.
@@ -55,7 +55,7 @@ class WeightFile {
   std::string TruncatedText() const;
 
   const proto::RegularFile file_;
-  mutable Observer* observer_ = nullptr;  // Of readers, to whom the file itself is const.
+  mutable Observer* observer_ = nullptr;  // Mutable, because its setters have the file as const.
 };
 
 }  // namespace scorecast::shard

@@ -57,9 +57,9 @@ class RowExchange {
               std::int64_t summand_row_bytes, std::int64_t shared_row_bytes,
               Transport transport = Transport::kFastest);
 
-  /// This rank's [max_rows][summand_row_bytes], page-aligned.
+  /// This rank's summands: [max_rows][summand_row_bytes], page-aligned.
   std::byte* summands() { return transport_->summands(); }
-  /// max_rows · shared_row_bytes, page-aligned.
+  /// The shared rows: max_rows · shared_row_bytes bytes, page-aligned.
   std::byte* shared_rows() { return transport_->shared_rows(); }
 
   /// From now on each call is a step of `progress`, which outlives the exchange.
@@ -78,10 +78,10 @@ class RowExchange {
 
   /// No rank may own more rows than max_rows / ranks, rounded up.
   void ExchangeSummands(const RowSlices& owners);
-  /// `rank`'s [own rows][summand_row_bytes] of the last ExchangeSummands; valid until ShareRows.
+  /// The summands of rank `rank` from the last ExchangeSummands: [own rows][summand_row_bytes].
+  /// Valid until ShareRows.
   const std::byte* part(int rank) const { return transport_->part(rank); }
-  /// In each plane, row i begins at data + i · row_bytes; planes whose rows have no bytes are
-  /// skipped.
+  /// In each plane, row i begins at data + i · row_bytes. Planes with row_bytes 0 are skipped.
   void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes);
 
   const Cost& cost() const { return cost_; }
@@ -91,7 +91,7 @@ class RowExchange {
 
  private:
   void CheckRows(const RowSlices& owners) const;
-  /// Makes a call in which this rank gets so many bytes of others.
+  /// Makes a call in which this rank receives `bytes` bytes of other ranks, and measures its time.
   template <typename Call>
   void Timed(proto::RankOperation operation, std::int64_t bytes, const Call& call);
 

@@ -68,7 +68,7 @@ void RowMessages::ExchangeSummands(const RowSlices& owners) {
   for (int r = 0; r < ranks_; ++r) {
     const auto i = static_cast<std::size_t>(r);
     const proto::Range slice = owners.Of(r);
-    // A rank's summands of its own rows stay where they are.
+    // A rank does not send the summands of its own rows to itself.
     send_counts_[i] = r == rank_ ? 0 : Count(slice.size());
     send_offsets_[i] = Count(slice.begin);
     receive_counts_[i] = r == rank_ ? 0 : Count(own.size());

@@ -38,13 +38,14 @@ class RowMessages : public RowTransport {
   int ranks_;
   AlignedBuffer<std::byte> summands_;
   AlignedBuffer<std::byte> shared_rows_;
-  /// [ranks][own rows] of summands; a rank's place for its own is not used.
+  /// Summands of this rank's own rows: [ranks][own rows]. The place for this rank's summands is not
+  /// used.
   AlignedBuffer<std::byte> received_;
   std::vector<const std::byte*> parts_;
   std::vector<int> send_counts_, send_offsets_, receive_counts_, receive_offsets_;  // In rows.
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Datatype summand_row_ = MPI_DATATYPE_NULL;
-  std::map<std::int64_t, MPI_Datatype> shared_rows_of_;  // By the bytes of a row.
+  std::map<std::int64_t, MPI_Datatype> shared_rows_of_;  // The key is the number of bytes of a row.
 };
 
 }  // namespace scorecast::shard

@@ -21,13 +21,13 @@ namespace scorecast::shard {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-/// About 0.3 ms. Ranks that have a core each usually arrive within less.
+/// About 0.3 ms. If each rank has a core, the others usually arrive sooner.
 constexpr int kSpins = 10'000;
 /// If ranks share cores, a rank that spins may take the core from the rank it waits for.
 constexpr int kSpinsOversubscribed = 200;
 /// A sleeping rank wakes this often to let MPI's messages make progress.
 constexpr long kNapNanoseconds = 1'000'000;
-/// The size to which the file of Open MPI's own messages may still grow, for each rank.
+/// Size to which the file of Open MPI's own messages may still grow, for each rank.
 constexpr std::size_t kMessageFileBytes = std::size_t{4} << 20U;
 
 std::size_t PageSize() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
@@ -79,7 +79,7 @@ std::string Obstacle(std::size_t bytes, int ranks) {
   return "";
 }
 
-/// Rank 0's text on all ranks.
+/// Gives all ranks the text of rank 0.
 std::string OfRoot(const proto::Communicator& group, std::string text) {
   text.resize(static_cast<std::size_t>(group.AllGather(static_cast<int>(text.size())).front()));
   group.Broadcast(std::as_writable_bytes(std::span(text)));
@@ -111,7 +111,7 @@ using Word = std::uint32_t;
 
 std::atomic_ref<Word> Atomic(Word& word) { return std::atomic_ref(word); }
 
-/// Sleeps while `word` is `value`, at most until WakeAll or the end of a nap.
+/// Sleeps while `word` is `value`. Ends at WakeAll, or at the latest when a nap is over.
 void SleepWhile(Word& word, Word value) {
   const timespec nap = {0, kNapNanoseconds};
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &nap, nullptr, 0);
@@ -161,7 +161,7 @@ proto::Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(
     return proto::Unexpected("MPI makes no shared window: " + OfRoot(group, ErrorText(code)));
   }
   if (number_made < ranks) {
-    // A window that some ranks lack cannot be freed either.
+    // MPI_Win_free is not called, because a window that some ranks lack cannot be freed.
     throw proto::StartupError("MPI made a shared window of " + std::to_string(all >> 20U) +
                               " MiB on " + proto::Count(number_made, "rank") + " of " +
                               std::to_string(ranks));

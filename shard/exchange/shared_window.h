@@ -14,8 +14,8 @@
 namespace scorecast::shard {
 
 /// Memory that the ranks of a group on one host share, and a barrier in it. Its pages are zero at
-/// first, and take memory when they are first used. Once made, it has no name in any file system,
-/// so nothing of it remains, however the ranks end.
+/// first, and take memory only when they are first used. Once made, the window has no name in any
+/// file system, so nothing of it remains, however the ranks end.
 class SharedWindow {
  public:
   /// Collective; all ranks must run on one host. Makes `bytes_a_rank` for each rank and

@@ -9,7 +9,8 @@
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
 
-/// Keys stored side by side, or as many elements of a value, and their vectors.
+/// Number of keys stored side by side, which is also the number of elements of a value in a group,
+/// and the vectors that hold them.
 constexpr int kGroup = kKeyLanes;
 constexpr int kGroupVectors = kGroup / kLanes;
 static_assert(kGroup % kLanes == 0);
@@ -33,7 +34,7 @@ struct Float32 {
   using Factor = float;  // An element of a query, or a weight.
   using Operand = Floats;
   static constexpr int kPair = 1;
-  static constexpr int kSteps = 1;  // In which the elements of a pair are multiplied.
+  static constexpr int kSteps = 1;  // Steps in which the elements of a pair are multiplied.
   template <int step>
   static Operand Spread(const Factor* p) {
     return Broadcast(*p);
@@ -188,7 +189,7 @@ HWY_INLINE float RaiseMaximum(Floats best, float* state) {
 }
 
 /// Turns a row's scores into weights relative to the new maximum, and rescales the row's sums to
-/// that maximum. Returns the factor for the weighted values so far. The row sees all 64 keys. No
+/// the new maximum. Returns the factor for the weighted values so far. The row sees all 64 keys. No
 /// score is far above the maximum, so ExpUpTo88 is enough.
 template <typename E>
 HWY_INLINE float WeighAll(const float* scores, float* state, typename E::Factor* weights) {
@@ -396,8 +397,8 @@ void Attend(const AttentionTile& tile) {
   }
 }
 
-/// Whether a row in this state has seen no key: of those that it saw, one has a weight of at
-/// least 1.
+/// Whether a row in this state has seen no key. If it has seen keys, one of them has a weight of at
+/// least 1, so its sums are not all 0.
 HWY_INLINE bool HasSeenNothing(const float* state) {
   bool is_zero = true;
   for (int i = 1; i < kRowState; i += kLanes) {
@@ -421,8 +422,8 @@ void FoldSpan(const AttentionSums& span, const AttentionSums& total) {
       continue;
     }
     const float maximum = from_state[0] > state[0] ? from_state[0] : state[0];
-    // Both factors in one vector: that of the sums so far in even lanes, the span's in odd ones.
-    // One of them is exactly 1.
+    // Both factors in one vector: the factor of the sums so far in even lanes, and the factor of
+    // the span's sums in odd lanes. One of the two is exactly 1.
     const Floats factors =
         Exp(hn::OddEven(Broadcast(from_state[0] - maximum), Broadcast(state[0] - maximum)));
     const Floats factor = hn::Broadcast<0>(factors);

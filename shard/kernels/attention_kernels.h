@@ -21,7 +21,8 @@ struct AttentionTile {
   const std::byte* keys = nullptr;    ///< T [tile keys / 16][head_dim / pair][16][pair]
   const std::byte* values = nullptr;  ///< T [tile keys / pair][value_stride][pair]
   std::int64_t value_stride = 0;      ///< head_dim rounded up to 16; the padding is zero.
-  /// The keys and values that are attended next, which the kernel prefetches; may be null.
+  /// The keys and values that the kernel is to prefetch, because they are attended next; may be
+  /// null.
   const std::byte* next_keys = nullptr;
   const std::byte* next_values = nullptr;
   std::int64_t rows = 0;
@@ -35,11 +36,11 @@ struct AttentionTile {
 };
 
 /// A row's state: the maximum so far, to within kMaximumSlack, and the sum of exponentials relative
-/// to it so far in 16 parts.
+/// to that maximum, in 16 parts.
 inline constexpr int kRowState = 1 + kKeyLanes;
 
-/// A row's maximum is raised only by scores that are above it by more than this, so that its sums
-/// are rarely rescaled. The weight of a key is then at most exp(kMaximumSlack).
+/// A score raises the row's maximum only if it exceeds it by more than this, so that sums are
+/// rarely rescaled. The weight of a key is therefore at most exp(kMaximumSlack).
 inline constexpr float kMaximumSlack = 4;
 
 /// Initial maximum of a row's state (the initial sums are 0). No score is below it, and it is
@@ -57,8 +58,8 @@ struct AttentionSums {
 /// Attention over keys and values of one type T.
 struct AttentionKernels {
   std::int64_t element_size;  ///< sizeof(T)
-  /// Bytes of a query's element. A set that cannot multiply pairs of bfloat16 has queries of
-  /// float32, whose values are rounded to bfloat16 nevertheless.
+  /// Bytes of a query's element. A kernel set that cannot multiply pairs of bfloat16 has queries of
+  /// float32, whose values are nevertheless rounded to bfloat16.
   std::int64_t query_size;
 
   /// out[i] = factor · x[i], rounded to T: a scaled query. `n` is head_dim, which is even.
@@ -75,7 +76,8 @@ struct AttentionKernels {
   /// effect.
   void (*attend)(const AttentionTile& tile);
   /// Adds the sums of a span of keys, which began at the initial state, to the sums so far. A row
-  /// that saw no key of the span keeps its bits; a row that had seen no key before gets the span's.
+  /// that saw no key of the span keeps its bits; a row that had seen no key before gets the span's
+  /// sums.
   void (*fold)(const AttentionSums& span, const AttentionSums& total);
 };
 

@@ -17,7 +17,8 @@ enum class CpuFeature : std::uint8_t {
   kAmxBf16,     ///< Products of tiles of bfloat16.
 };
 
-/// A set of features. They are no ladder: a CPU may have AVX-VNNI without AVX-512, or the reverse.
+/// A set of features. No feature implies another: a CPU may have AVX-VNNI without AVX-512, or the
+/// reverse.
 class CpuFeatures {
  public:
   constexpr CpuFeatures() = default;
@@ -36,10 +37,10 @@ class CpuFeatures {
   constexpr int bits() const { return bits_; }
 
   constexpr bool Contain(CpuFeatures needed) const { return (needed.bits_ & ~bits_) == 0; }
-  /// The features that both have.
+  /// The features that are in both sets.
   constexpr CpuFeatures operator&(CpuFeatures other) const { return FromBits(bits_ & other.bits_); }
   constexpr CpuFeatures operator|(CpuFeatures other) const { return FromBits(bits_ | other.bits_); }
-  /// The features that only this one has.
+  /// The features that only this set has.
   constexpr CpuFeatures operator-(CpuFeatures other) const {
     return FromBits(bits_ & ~other.bits_);
   }

@@ -30,7 +30,7 @@ constexpr IntTag kTag;
 /// Vectors of one panel.
 constexpr int kVectors = 2;
 constexpr std::int64_t kPanel = kVectors * kLanes;
-/// Most rows of a tile: its sums fill three quarters of the registers.
+/// Most rows of a tile: the tile's sums then fill three quarters of the registers.
 constexpr int kMostHeight = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
@@ -153,12 +153,12 @@ static_assert(sizeof(Scratch) <= kInt8Scratch && alignof(Scratch) <= 64);
 /// A part of a product: some rows, one panel and one block of inputs.
 struct Part {
   const Staged* x = nullptr;           // [rows][kBlock]
-  std::int64_t steps = 0;              // Of the block.
+  std::int64_t steps = 0;              // Steps of the block.
   const std::int8_t* ahead = nullptr;  // Weights for the cache to fetch, and
   std::int64_t ahead_step = 0;         // how many of them for each step.
   std::int32_t* sums = nullptr;        // Float32 results after the last block.
-  std::int64_t stride = 0;             // Of the sums' rows.
-  bool is_first = false;               // Of the blocks.
+  std::int64_t stride = 0;             // Distance between rows of the sums.
+  bool is_first = false;               // Whether this is the first block of inputs.
   bool is_last = false;
   const float* row_scales = nullptr;
   const float* scales = nullptr;
@@ -246,7 +246,7 @@ void AllRows(Part part, std::int64_t rows, const W* weights) {
 
 void Multiply(const Int8Product& product) {
   const std::int64_t rows = product.rows;
-  // Few rows use weights too seldom for it to be worth widening them in advance.
+  // If there are few rows, widening the weights in advance would take longer than it saves.
   const bool few = rows <= 2 * kMostHeight;
   auto* scratch = reinterpret_cast<Scratch*>(product.scratch);
   const std::int64_t whole_panels = product.columns / kPanel;

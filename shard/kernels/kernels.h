@@ -12,8 +12,8 @@
 namespace scorecast::shard {
 
 /// The loops that no library computes, for one kernel set. A row's result depends on that row
-/// alone, and is not finite if an input that it depends on is not. Arrays need no alignment; `n`
-/// may be any length.
+/// alone. If an input is not finite, neither are the results that depend on it. Arrays need no
+/// alignment; `n` may be any length.
 struct Kernels {
   /// out[i] = x[i] / sqrt(mean(x²) + eps) · weight[i]; `out` may be `x`.
   void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* out);
@@ -29,8 +29,8 @@ struct Kernels {
   void (*rope)(const float* cosine, const float* sine, std::int64_t head_dim, float* head);
   /// Σ a[i] · b[i]
   float (*dot)(const float* a, const float* b, std::int64_t n);
-  /// maximum = max x, and sum_exp = Σ exp(x[i] - maximum), which is not finite if any x is not. If
-  /// n is 0, they are kNoScore and 0.
+  /// maximum = max x, and sum_exp = Σ exp(x[i] - maximum). sum_exp is not finite if any x is not.
+  /// If n is 0, they are kNoScore and 0.
   void (*max_and_sum_exp)(const float* x, std::int64_t n, float* maximum, double* sum_exp);
 
   /// Candidates among the tokens with ids [first_id, first_id + 32); first_id is a multiple of 32.
@@ -47,9 +47,9 @@ struct Kernels {
   /// sum[i] += x[i], a bfloat16
   void (*add_bf16)(const std::uint16_t* x, std::int64_t n, float* sum);
   /// Rotates x in place: multiplies each block by a Hadamard matrix over the root of its size. The
-  /// block size is the largest power of two that divides n, at most 1024. The product of two
-  /// rotated vectors is that of the vectors, but an outlier is spread over its block (as QuaRot,
-  /// arXiv 2404.00456).
+  /// block size is the largest power of two that divides n, at most 1024. Rotation does not change
+  /// the inner product of two vectors, but spreads an outlier over its block (as in QuaRot, arXiv
+  /// 2404.00456).
   void (*rotate)(float* x, std::int64_t n);
   /// out[i] = 128 + x[i] / scale, rounded. Returns scale = max |x| / 127, which is 0 if all x are 0
   /// and NaN if any x is not finite.

@@ -1,5 +1,5 @@
-// The one body of the kernels, written with the vectors of vectors_body.h, which are as wide as the
-// instruction set at hand has them. Each kernels_*.cc includes it once and sets
+// The one body of the kernels, written with the vectors of vectors_body.h. These are as wide as the
+// instruction set of the including source. Each kernels_*.cc includes it once and sets
 // SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`. The bodies call
 // no templates and no inline functions of other headers, except those that are always inlined
 // (HWY_INLINE): see tests/weak_symbols.sh.
@@ -124,7 +124,8 @@ HWY_INLINE void Multiply(Bits x, std::uint32_t factor, Bits* high, Bits* low) {
 /// Bit i is set if logits[i] plus its noise may reach `least`. For that, the noise must be at least
 /// t = least - logit, which means -ln u <= exp(-t), and so 1 - u <= exp(-t). The test uses a lower
 /// bound of 1 - u, (2^32 - 1 - high) / 2^32, where `high` is the first 32 bits of u, less its last
-/// bit. The factors exceed the roundings of float32 and the error of Exp.
+/// bit. The constant factors below are larger than the rounding errors of float32 and the error of
+/// Exp.
 HWY_INLINE std::uint32_t Candidates(const float* logits, Bits high, float least) {
   const Floats most = hn::Mul(Exp(hn::Sub(Load(logits), Broadcast(least))), Broadcast(1.0005F));
   const Ints left = hn::BitCast(IntTag(), hn::ShiftRight<1>(hn::Not(high)));
@@ -229,7 +230,7 @@ HWY_INLINE Floats Signs(std::uint32_t width) {
   return hn::IfThenElse(hn::RebindMask(FloatTag(), has_bit), Broadcast(-1.0F), Broadcast(1.0F));
 }
 
-/// The stages of the widths below kLanes within a vector.
+/// All stages with widths below kLanes, within one vector.
 HWY_INLINE Floats ButterflyLanes(Floats v) {
   v = hn::MulAdd(v, Signs(1), hn::Shuffle2301(v));
   v = hn::MulAdd(v, Signs(2), hn::Shuffle1032(v));
@@ -242,7 +243,7 @@ HWY_INLINE Floats ButterflyLanes(Floats v) {
   return v;
 }
 
-/// The stages of the widths below kLanes · vectors, and a factor, in one go.
+/// All stages with widths below kLanes · vectors, and a factor, in one go.
 template <int vectors>
 HWY_INLINE void FirstButterflies(float* x, Floats factor) {
   Floats v[vectors];
@@ -270,7 +271,7 @@ HWY_INLINE void FirstButterflies(float* x, Floats factor) {
 
 void Rotate(float* x, std::int64_t n) {
   constexpr std::int64_t kLargestBlock = 1024;
-  constexpr int kVectors = kLanes < 8 ? 1 : 64 / kLanes;  // As many as there are registers for.
+  constexpr int kVectors = kLanes < 8 ? 1 : 64 / kLanes;  // As many as fit into the registers.
   const std::int64_t power = n & -n;
   const std::int64_t block = power < kLargestBlock ? power : kLargestBlock;
   const Floats norm = Broadcast(1.0F / std::sqrt(static_cast<float>(block)));
@@ -308,7 +309,8 @@ HWY_INLINE void StoreQuantized(Floats x, Floats to_int, std::uint8_t* out) {
 }
 
 float Quantize(const float* x, std::int64_t n, std::uint8_t* out) {
-  // As integers, the sizes have the order of the numbers, and ∞ and NaN are above all of them.
+  // Absolute values compare as integers in the same order as floats; ∞ and NaN compare above all
+  // numbers.
   const Ints largest = Fold(
       n, hn::Zero(IntTag()),
       [&](Ints best, std::int64_t i, auto lanes) {

@@ -15,7 +15,7 @@ namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {
 namespace {
 namespace product {
 
-constexpr int kParts = kPanelOutputs / kLanes;  // Floatss of a panel.
+constexpr int kParts = kPanelOutputs / kLanes;  // Vectors of a panel.
 
 // Shapes of tiles, by the number of vector registers: 16, but 32 with 16 lanes.
 constexpr int kTileRows = kLanes >= 16 ? 12 : kLanes >= 8 ? 6 : 2;
@@ -26,7 +26,7 @@ constexpr int PanelsOf(int rows) {
   const int sums = kLanes >= 16 ? 24 : kLanes >= 8 ? 12 : 8;
   return 4 * rows * kParts <= sums ? 4 : 2 * rows * kParts <= sums ? 2 : 1;
 }
-/// Inputs of a block, an even number.
+/// Inputs of a block; even.
 constexpr std::int64_t kBlock = 256;
 /// Largest number of tiles for which weights of 16 bits are widened in registers. More tiles share
 /// a block of panels that is widened once.
@@ -43,7 +43,8 @@ static_assert(kTilePanels * kBlock * kPanelOutputs <= kPanelScratch);
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kAhead = 2048;
 
-/// Weights as they are in memory: the vector `part` of a panel for an input.
+/// Weights in the type in which they are in memory, read as the vector `part` of a panel for one
+/// input.
 struct Float32Weights {
   static constexpr std::int64_t Bytes(std::int64_t in) { return in * kPanelOutputs * 4; }
   template <int kOdd>
@@ -124,9 +125,9 @@ struct Tile {
   float* y = nullptr;
   std::int64_t y_stride = 0;
   bool first = false;  ///< Whether the sums start at 0, else at y.
-  /// What is fetched into the cache meanwhile: `next_step` bytes for each pair of inputs and, if
-  /// the tile has several panels, for each of them, `next_bytes` apart. May lie behind the weight's
-  /// end.
+  /// Weights to prefetch meanwhile: `next_step` bytes for each pair of inputs. If the tile has
+  /// several panels, as many bytes for each of them, `next_bytes` apart. The addresses may lie
+  /// behind the weight's end.
   const std::byte* next = nullptr;
   std::int64_t next_bytes = 0;
   std::int64_t next_step = 0;
@@ -216,7 +217,7 @@ void MultiplyTile(const Tile& tile_in) {
 
 using TileKernel = void (*)(const Tile& tile);
 
-/// Kernels of tiles of 1, 2 and 4 panels; null if a tile of so many rows has fewer.
+/// Kernels of tiles of 1, 2 and 4 panels. Null if a tile of so many rows never has so many panels.
 template <class Weights, int kRows>
 struct TilesOfRows {
   static constexpr TileKernel Of(int log) {
@@ -295,10 +296,10 @@ struct Block {
   std::int64_t inputs = 0;
 };
 
-/// One tile's panels, for all rows.
+/// Multiplies one tile's panels for all rows.
 template <class Weights>
 void MultiplyRows(Tile tile, std::int64_t rows, int log_panels) {
-  // Tiles of equal height, or almost: a tile of one or two rows would be slow.
+  // Tiles of equal or almost equal height, because a tile of one or two rows would be slow.
   const std::int64_t count = (rows + kTileRows - 1) / kTileRows;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t height = (i + 1) * rows / count - i * rows / count;
@@ -313,7 +314,7 @@ template <class Weights>
 void Multiply(const PanelProduct& product) {
   constexpr bool kIsWide = std::is_same_v<Weights, Float32Weights>;
   const std::int64_t rows = product.rows;
-  // Few rows make one tile, with more panels at once, and widen weights in registers.
+  // A few rows make one tile. It has more panels at once, and its weights are widened in registers.
   const bool few = rows <= kTileRows;
   const int most_panels = few ? PanelsOf(static_cast<int>(rows)) : kTilePanels;
   const bool copies = product.x_is_bf16 || !few;

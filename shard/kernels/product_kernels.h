@@ -16,7 +16,7 @@ inline constexpr std::int64_t kMostProductRows = 128;
 inline constexpr std::int64_t kProductScratch =
     kMostProductRows * (256 + 16) + 8192 + kMostProductRows * kPanelOutputs;
 
-/// y = x · Wᵀ for some panels of one weight. Their type T is that of the kernel.
+/// y = x · Wᵀ for some panels of one weight. The weights' type T is the kernel's.
 struct PanelProduct {
   /// float32 and float16: [panels][in][kPanelOutputs]. bfloat16: [panels][⌈in / 2⌉][kPanelOutputs]
   /// [2], so that one load has the weights of two inputs; if `in` is odd, the last pair's second

@@ -1,5 +1,5 @@
-// Vectors of floats for the kernels' bodies: those of Google Highway, as wide as the instruction
-// set that the source is compiled for has them. Arithmetic is Highway's too. A multiplication whose
+// The vectors of floats that the kernels' bodies use: Google Highway's, as wide as the instruction
+// set that the source is compiled for allows. Arithmetic is Highway's too. A multiplication whose
 // result is added is written as hn::MulAdd, which rounds once if the instruction set can. Only
 // kernels_body.h includes this, hence no `#pragma once`.
 
@@ -66,10 +66,10 @@ HWY_INLINE Bits LaneNumbers() {
   return hn::LoadU(BitTag(), kNumbers);
 }
 
-/// The sum of the lanes, as a fixed tree.
+/// The sum of the lanes, added in the order of a fixed tree.
 HWY_INLINE float Sum(Floats v) { return hn::GetLane(hn::SumOfLanes(FloatTag(), v)); }
 
-/// The larger number of each lane; that of b if either is NaN.
+/// The larger number of each lane; the number of b if either is NaN.
 HWY_INLINE Floats Larger(Floats a, Floats b) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
   return hn::Max(a, b);
@@ -78,7 +78,7 @@ HWY_INLINE Floats Larger(Floats a, Floats b) {
 #endif
 }
 
-/// The smaller number of each lane; that of b if either is NaN.
+/// The smaller number of each lane; the number of b if either is NaN.
 HWY_INLINE Floats Smaller(Floats a, Floats b) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
   return hn::Min(a, b);
@@ -90,13 +90,14 @@ HWY_INLINE Floats Smaller(Floats a, Floats b) {
 /// The largest lane. A NaN in any lane may or may not be dropped.
 HWY_INLINE float Max(Floats v) { return hn::GetLane(hn::MaxOfLanes(FloatTag(), v)); }
 
-/// 0 for finite lanes, NaN for the others. Added to exp(v), it keeps exp(-∞) from passing for 0.
+/// 0 for finite lanes, NaN for the others. It is added to exp(v), because exp(-∞) would otherwise
+/// be a valid 0.
 HWY_INLINE Floats ZeroIfFinite(Floats v) { return hn::Mul(v, Zero()); }
 
 /// v + ZeroIfFinite(of)
 HWY_INLINE Floats NanUnlessFinite(Floats v, Floats of) { return hn::MulAdd(of, Zero(), v); }
 
-/// Which lanes of a vector a step of a loop is about: all, or the first `lanes`.
+/// Which lanes of a vector a step of a loop computes: all, or the first `lanes`.
 struct Whole {};
 struct Part {
   std::int64_t lanes;
@@ -111,7 +112,7 @@ HWY_INLINE Ints LoadInts(const std::int32_t* p, Part part) {
 HWY_INLINE void Store(Floats v, Whole, float* p) { Store(v, p); }
 HWY_INLINE void Store(Floats v, Part part, float* p) { StorePart(v, part.lanes, p); }
 
-/// v in the lanes that the step is about, and `other` in the others.
+/// v in the lanes that the step computes, and `other` in the others.
 HWY_INLINE Floats Select(Whole, Floats v, Floats /*other*/) { return v; }
 HWY_INLINE Floats Select(Part part, Floats v, Floats other) {
   const auto first = hn::FirstN(FloatTag(), static_cast<std::size_t>(part.lanes));
@@ -130,9 +131,9 @@ HWY_INLINE void ForVectors(std::int64_t n, const Step& step) {
   }
 }
 
-/// Folds n numbers as step(folded, i, Whole() or Part()) does, from `start`: in four chains of
-/// vectors, so that a step need not wait for the one before it. The order depends on n alone.
-/// combine(a, b) joins two chains.
+/// Folds n numbers: step(folded, i, Whole() or Part()) takes the next ones, and `start` is the
+/// first value. There are four chains of vectors, so that a step need not wait for the one before
+/// it. combine(a, b) joins two chains. The order depends on n alone.
 template <typename V, typename Step, typename Combine>
 HWY_INLINE V Fold(std::int64_t n, V start, const Step& step, const Combine& combine) {
   V a = start;
@@ -195,7 +196,7 @@ HWY_INLINE ExpParts PartsOfExp(Floats x) {
   return {p, hn::BitCast(FloatTag(), power)};
 }
 
-// NaN stays NaN in both.
+// Both leave a NaN as it is.
 HWY_INLINE Floats AtLeastMinus87(Floats x) { return Larger(Broadcast(-87.0F), x); }
 HWY_INLINE Floats AtMost88(Floats x) { return Smaller(Broadcast(88.0F), x); }
 
@@ -238,7 +239,7 @@ HWY_INLINE Floats Widen(const std::uint16_t* x) {
   return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits));
 }
 
-/// Rounds to bfloat16, ties to even. Each lane is the 16 bits, with their first one repeated.
+/// Rounds to bfloat16, ties to even. A lane gets the 16 bits, sign-extended.
 HWY_INLINE Ints RoundToBf16(Floats x) {
   const Bits bits = hn::BitCast(BitTag(), x);
   const Bits odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(BitTag(), 1));
@@ -262,7 +263,7 @@ HWY_INLINE void StoreRounded(Floats x, std::uint16_t* out) {
 /// Stores a, then b.
 HWY_INLINE void StoreRounded(Floats a, Floats b, std::uint16_t* out) {
 #if HWY_CAP_GE256 && !HWY_CAP_GE512
-  // Narrows both at once, which leaves halves of a and b by turns.
+  // Narrows both at once, which leaves halves of a and b alternating.
   const hn::ScalableTag<std::int16_t> narrow;
   const Ints mixed =
       hn::BitCast(IntTag(), hn::ReorderDemote2To(narrow, RoundToBf16(a), RoundToBf16(b)));

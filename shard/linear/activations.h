@@ -9,7 +9,8 @@
 namespace scorecast::shard {
 
 /// Buffers have room for a multiple of this many rows, because a GEMM may round the number of rows
-/// up to one. No other padding is ever computed. The contents of the padding rows do not matter.
+/// up to such a multiple. No other padding is ever computed. The contents of the padding rows do
+/// not matter.
 inline constexpr std::int64_t kRowGranule = 16;
 
 constexpr std::int64_t RoundUpRows(std::int64_t rows) {

@@ -108,7 +108,7 @@ Arithmetic::Arithmetic(const Kernels& kernels, const ArithmeticChoice& choice, i
 
 GemmBackend* Arithmetic::Make(const BackendEntry* entry, const Kernels& kernels, int threads) {
   if (!backends_.contains(entry)) {
-    // Entries are of one table, so a larger address is a later one.
+    // All entries are in one table, so a larger address means a later entry.
     const auto next = std::ranges::find_if(
         choice_.fallbacks, [&](const BackendEntry* fallback) { return fallback > entry; });
     GemmBackend* fallback =

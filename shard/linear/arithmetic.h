@@ -33,8 +33,9 @@ struct ArithmeticChoice {
 /// for it.
 Precision DefaultPrecision(CpuFeatures features);
 
-/// The precisions of an engine whose layers are `layers`. The lm-head of int8 layers has the
-/// default precision: without products of bfloat16, float32 is as fast and rounds nothing.
+/// The precisions of an engine whose layers are `layers`. If the layers are int8, the lm-head has
+/// the default precision: on a CPU without products of bfloat16, float32 is as fast and rounds
+/// nothing.
 ProductPrecisions PrecisionsFor(Precision layers, CpuFeatures features);
 
 /// Whether a backend can be used for products of a precision.
@@ -49,9 +50,9 @@ ArithmeticChoice ChooseArithmetic(std::span<const BackendEntry> table, ProductPr
 /// The best choice from Backends() on this CPU if only `features` may be used.
 ArithmeticChoice ChooseArithmetic(Precision layers, CpuFeatures features);
 
-/// The choice of an engine whose ranks all use `features` and no others, to which it limits oneDNN.
-/// If `layers` is absent, it is DefaultPrecision. `on_every_rank` says whether something that
-/// holds on this rank or not holds on all of them. Must be called before oneDNN is first used.
+/// The choice of an engine whose ranks all use `features` and no others. Limits oneDNN to
+/// `features`, so it must be called before oneDNN is first used. If `layers` is absent, it is
+/// DefaultPrecision. on_every_rank(here) returns whether `here` is true on all ranks.
 ArithmeticChoice ChooseArithmeticOfEngine(
     CpuFeatures features, std::optional<Precision> layers,
     const std::function<bool(bool here)>& on_every_rank = std::identity());
@@ -76,11 +77,11 @@ class Arithmetic {
 
  private:
   const GemmBackend& BackendOf(const BackendEntry* entry) const { return *backends_.at(entry); }
-  /// Makes it if there is none yet, and before it those to which it falls back.
+  /// Makes the backend of an entry, and before it its fallbacks, unless they exist already.
   GemmBackend* Make(const BackendEntry* entry, const Kernels& kernels, int threads);
 
   ArithmeticChoice choice_;
-  /// The chosen ones and their fallbacks.
+  /// The chosen backends and their fallbacks.
   std::map<const BackendEntry*, std::unique_ptr<GemmBackend>> backends_;
   const AttentionKernels& attention_;
 };

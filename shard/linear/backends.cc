@@ -24,14 +24,15 @@ std::unique_ptr<GemmBackend> Make(const Kernels& kernels, int threads, GemmBacke
   }
 }
 
-/// With less, oneDNN 2 emulates bfloat16 and adds pairs of int8 products in 16 bits, which may
-/// overflow. Float32 is the default of CPUs without BF16; they take our own, which keeps weights of
-/// 16 bits as they are and thus decodes twice as fast, but takes 5 % longer for many rows. The
-/// products of oneDNN 3 for AVX2 are not faster than ours, and in 3.2 a row's bits differ between
-/// 64 and 128 rows.
+/// Without these features, oneDNN 2 emulates bfloat16, and adds pairs of int8 products in 16 bits,
+/// which may overflow.
+/// OneDNN's float32 also needs BF16 here, because float32 is the default only on CPUs without BF16.
+/// These use our own products. They keep weights of 16 bits as they are, so decoding is twice as
+/// fast, but many rows take 5 % longer. The products of oneDNN 3 for AVX2 are not faster than ours,
+/// and in 3.2 a row's bits differ between 64 and 128 rows.
 constexpr ProductNeeds kOneDnnProducts[] = {
     {kFloat32, {kAvx512Bf16}}, {kBfloat16, {kAvx512Bf16}}, {kInt8, {kAvx512Vnni}}};
-/// Our own. With AVX2 they are as fast as those of oneDNN 3 and LIBXSMM at every number of rows.
+/// Our own products. With AVX2 they are as fast as oneDNN 3 and LIBXSMM at every number of rows.
 constexpr ProductNeeds kScorecastProducts[] = {
     {kFloat32, {kAvx2}}, {kBfloat16, {kAvx2}}, {kInt8, {}}};
 constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}};

@@ -12,7 +12,7 @@
 
 namespace scorecast::shard {
 
-/// A precision in which a backend computes, and the CPU features that its products of it need.
+/// A precision in which a backend computes, and the CPU features that it needs for that.
 struct ProductNeeds {
   Precision precision;
   CpuFeatures needs;
@@ -22,19 +22,20 @@ struct ProductNeeds {
 struct BackendEntry {
   std::string_view name;  ///< For the log.
   std::span<const ProductNeeds> products;
-  /// Whether its products of a precision pass its own check on this CPU. Null if that is certain.
+  /// Whether the backend's products of a precision pass its own check on this CPU. Null if no check
+  /// is needed.
   bool (*passes_check)(Precision precision);
 
-  /// `threads` is the size of the pool that calls it. Weights of a shape for which it has no kernel
-  /// go to `fallback`, which must outlive it. `fallback` is null if no later entry has the engine's
-  /// precisions.
+  /// Makes the backend. `threads` is the size of the pool that will call it. Weights of a shape for
+  /// which the backend has no kernel go to `fallback`, which must outlive the backend. `fallback`
+  /// is null if no later entry has the engine's precisions.
   std::unique_ptr<GemmBackend> (*make)(const Kernels& kernels, int threads, GemmBackend* fallback);
 
-  /// The type in which it keeps the weights of a precision that have a type in the checkpoint; not
-  /// for int8. Null if that is the type of the precision, whatever the checkpoint has.
+  /// The type in which the backend keeps weights that have the type `stored` in the checkpoint; not
+  /// called for int8. Null if the backend always keeps them in the type of the precision.
   Dtype (*held_type)(Precision precision, Dtype stored) = nullptr;
 
-  /// Whether it has products of `precision` on this CPU if only `features` may be used.
+  /// Whether the backend has products of `precision` on this CPU if only `features` may be used.
   bool supports(Precision precision, CpuFeatures features) const;
 
   /// Bytes of one packed weight that has the type `stored` in the checkpoint.

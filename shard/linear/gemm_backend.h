@@ -21,12 +21,12 @@ inline constexpr std::int64_t kMostTileRows = 128;
 /// Source of a weight W [out, in], read in chunks of outputs.
 struct WeightSource {
   std::vector<std::int64_t> widths;  ///< Number of outputs of each chunk; they add up to `out`.
-  /// Outputs of a chunk that an epilogue needs at the same time, e.g. those of a head. The last
-  /// group of a chunk may be narrower.
+  /// Number of outputs of a chunk that an epilogue needs at the same time, e.g. those of a head.
+  /// The last group of a chunk may be narrower.
   std::int64_t group = 1;
   std::int64_t in = 0;
-  /// The narrowest type that holds every number that `read` gives, as far as it is known from the
-  /// types in the checkpoint. A backend may keep the numbers in it without rounding them.
+  /// The narrowest type that is known, from the types in the checkpoint, to hold every number that
+  /// `read` gives. A backend may keep the numbers in this type without rounding them.
   Dtype stored = Dtype::kF32;
   /// Writes the rows of W that form one chunk: [width, in]. Called from several threads.
   std::function<void(std::int64_t chunk, float* rows)> read;
@@ -40,8 +40,8 @@ class PackedWeight {
  public:
   virtual ~PackedWeight() = default;
 
-  /// Multiply computes any part of a chunk that begins at a multiple of this many outputs, and ends
-  /// at one or at the end of the chunk.
+  /// Multiply computes parts of a chunk that begin at a multiple of this many outputs, and end at
+  /// such a multiple or at the end of the chunk.
   virtual std::int64_t column_granule() const = 0;
 
   /// y[0 … rows, columns.size()] = x[first_row … first_row + rows, in] · Wᵀ for outputs `columns`
@@ -52,8 +52,8 @@ class PackedWeight {
                         std::int64_t chunk, proto::Range columns, float* y, int thread) const = 0;
 };
 
-/// Buffers with which one thread packs a weight: its rows as read, and in 16 bits. They are reused
-/// from chunk to chunk, because fresh memory pages for each chunk would cost more.
+/// Buffers with which one thread packs a weight: the rows as read, and the rows in 16 bits. They
+/// are reused from chunk to chunk, because new memory pages for each chunk would cost more.
 struct PackScratch {
   PackScratch(const WeightSource& source, bool narrows);
 
@@ -70,13 +70,13 @@ class GemmBackend {
   virtual std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                              ThreadPool& pool) = 0;
 
-  /// The kernel that computes products of this precision, for the log after the library's name:
-  /// e.g. "SkylakeX".
+  /// The name of the kernel that computes products of this precision. The log shows it after the
+  /// library's name: e.g. "SkylakeX".
   virtual std::string Description(Precision precision) const = 0;
 
   /// For the log: the numbers of rows that one call of that kernel computes, ascending. If they
-  /// differ among the shapes packed, those of the shape with the lowest maximum. Empty if nothing
-  /// is packed.
+  /// differ among the packed shapes: the numbers of the shape with the lowest maximum. Empty if
+  /// nothing is packed.
   virtual std::vector<std::int64_t> Heights(Precision precision) const = 0;
 };
 

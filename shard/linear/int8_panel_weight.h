@@ -10,12 +10,12 @@
 
 namespace scorecast::shard {
 
-/// A weight of int8 numbers in the layout of Int8ProductKernels. Its sums are exact.
+/// A weight of int8 numbers in the layout of Int8ProductKernels. Sums of products are exact.
 class Int8PanelWeight : public PackedWeight {
  public:
   /// Reads, rounds and packs `source` on all threads of the pool. `scratch` has a buffer of at
-  /// least kInt8Scratch bytes for each thread. StartupError if `source` has more than kDeepestInt8
-  /// inputs.
+  /// least kInt8Scratch bytes for each thread. Throws StartupError if `source` has more than
+  /// kDeepestInt8 inputs.
   Int8PanelWeight(const Kernels& kernels, const WeightSource& source, ThreadPool& pool,
                   std::vector<AlignedBuffer<float>>& scratch);
 
@@ -26,7 +26,7 @@ class Int8PanelWeight : public PackedWeight {
  private:
   struct Chunk {
     std::int64_t width = 0;
-    std::int64_t first_output = 0;  // Counts the padding of the chunks before.
+    std::int64_t first_output = 0;  // Includes the padding of all earlier chunks.
   };
 
   const Int8ProductKernels& kernels_;
@@ -34,8 +34,8 @@ class Int8PanelWeight : public PackedWeight {
   std::int64_t padded_in_;
   std::vector<Chunk> chunks_;
   AlignedBuffer<std::int8_t> packed_;  // All chunks.
-  std::vector<float> scales_;          // Of each output, with padding.
-  std::vector<std::int32_t> offsets_;  // Likewise.
+  std::vector<float> scales_;          // One for each output, with padding.
+  std::vector<std::int32_t> offsets_;  // One for each output, with padding.
   std::vector<AlignedBuffer<float>>& scratch_;
 };
 

@@ -47,7 +47,7 @@ Linear::Cut Linear::CutProduct(std::int64_t rows, proto::Range chunks, int threa
     return {};
   }
   constexpr std::int64_t kTasksAThread = 12;
-  // Multiplications and additions: at least some microseconds.
+  // Multiplications and additions of a task: at least some microseconds of work.
   constexpr std::int64_t kSmallestTask = 1 << 15;
   const auto first = static_cast<std::size_t>(chunks.begin);
   const auto end = static_cast<std::size_t>(chunks.end);
@@ -58,7 +58,7 @@ Linear::Cut Linear::CutProduct(std::int64_t rows, proto::Range chunks, int threa
   cut.groups = {first_groups_[first], first_groups_[end]};
   const std::int64_t granules = DivideUp(rows, kRowGranule);
   const std::int64_t least_panels = DivideUp(granules * kRowGranule, kMostTileRows);
-  // A part is at most as wide as a chunk, unless that is not worth a task.
+  // A part is at most as wide as a chunk, unless a chunk is too little work for a task.
   const std::int64_t of_chunk = DivideUp(cut.groups.size(), chunks.size());
   const std::int64_t of_wanted = cut.groups.size() * least_panels / wanted;
   const std::int64_t of_smallest =

@@ -12,8 +12,8 @@
 
 namespace scorecast::shard {
 
-/// Each thread's buffer for products until an epilogue consumes them; small enough to stay in its
-/// cache.
+/// Each thread's buffer for products, from which an epilogue takes them; small enough to stay in
+/// the thread's cache.
 class TileScratch {
  public:
   explicit TileScratch(int threads) : threads_(threads) {}
@@ -58,7 +58,7 @@ class Linear {
                const Epilogue& epilogue) const {
     const Cut cut = CutProduct(rows, chunks, pool.threads());
     pool.ParallelFor(cut.panels * cut.parts, [&](std::int64_t task, int thread) {
-      // Part by part, so that a thread uses a part of the weight for all rows.
+      // Tasks are ordered by part of the weight, so that a thread uses one part for all rows.
       const std::int64_t row = task % cut.panels * cut.height;
       const Panel panel = {row, std::min(cut.height, rows - row)};
       proto::Range groups = cut.Part(task / cut.panels);
@@ -99,7 +99,7 @@ class Linear {
   /// Divides a product into enough tasks for all threads, but none that is too small to be worth
   /// starting.
   Cut CutProduct(std::int64_t rows, proto::Range chunks, int threads) const;
-  /// Removes those groups from the front of `groups` that belong to one chunk; returns their
+  /// Removes from the front of `groups` all groups of the first group's chunk. Returns their
   /// outputs.
   Columns TakeFromOneChunk(proto::Range& groups) const;
   ProductTile Multiply(const Activations& x, Panel panel, const Columns& columns, int thread) const;

@@ -100,7 +100,8 @@ std::string OneDnnBackend::Description(Precision precision) const {
 }
 
 std::vector<std::int64_t> OneDnnBackend::Heights(Precision precision) const {
-  // All products have the same largest height, and lack only some of the few small ones.
+  // All shapes have the same largest height. They differ only in which of the few small heights
+  // they have.
   std::vector<std::int64_t> fewest;
   for (const auto& [shape, product] : products_) {
     if (std::get<Precision>(shape) == precision && product->is_usable()) {

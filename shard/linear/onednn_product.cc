@@ -89,7 +89,7 @@ void OneDnnProduct::MakeAll(int threads) {
     try {
       made_.insert(made_.begin(), Make(rows, threads));
     } catch (const dnnl::error&) {
-      // Not needed: kRowGranule rows serve instead.
+      // This primitive is not needed: the one for kRowGranule rows serves instead.
     }
   }
 }
@@ -174,7 +174,7 @@ bool OneDnnProduct::PassesSelfCheck() {
     }
     return true;
   };
-  // Products of fewer rows than a granule are tried with every row at every place.
+  // Primitives for fewer rows than a granule are tried with every row at every place.
   std::vector<std::int64_t> others;
   for (const OfRows& few : made_) {
     for (std::int64_t turn = 0; few.rows < kRowGranule && turn < kRowGranule; ++turn) {

@@ -23,7 +23,7 @@ class OneDnnProduct {
   /// same time.
   OneDnnProduct(Precision precision, std::int64_t width, std::int64_t in, int threads);
 
-  /// Whether oneDNN has a kernel for this shape on this CPU, and the self-check found that a row's
+  /// True if oneDNN has a kernel for this shape on this CPU, and the self-check found that a row's
   /// bits do not depend on its place or on the number of rows, and that sums of int8 are exact.
   bool is_usable() const { return is_usable_; }
 
@@ -62,7 +62,7 @@ class OneDnnProduct {
   /// dnnl::error if oneDNN has no suitable kernel.
   OfRows Make(std::int64_t rows, int threads);
   void MakeAll(int threads);
-  /// Removes the primitives of less than a granule of rows that give a row other bits than the
+  /// Removes those primitives for fewer than kRowGranule rows that give a row other bits than the
   /// larger primitives do. Returns false if the larger ones do not agree with each other, or if
   /// their sums of int8 are not exact.
   bool PassesSelfCheck();

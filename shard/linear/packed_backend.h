@@ -10,7 +10,7 @@
 
 namespace scorecast::shard {
 
-/// Our own products, of ProductKernels and Int8ProductKernels. Rows keep their bits by
+/// Our own products, computed by ProductKernels and Int8ProductKernels. Rows keep their bits by
 /// construction, so nothing is checked at start-up.
 class PackedBackend : public GemmBackend {
  public:

@@ -9,7 +9,7 @@
 
 namespace scorecast::shard {
 
-/// What weights are packed with.
+/// How and with what weights are packed.
 struct Packing {
   GemmBackend& backend;
   Precision precision;
@@ -17,8 +17,8 @@ struct Packing {
   TileScratch& scratch;
 };
 
-/// Outputs of one chunk of a weight: wide enough for a library to run well, narrow enough that a
-/// small layer still makes several tasks.
+/// Number of outputs of one chunk of a weight: wide enough for a library to run well, narrow enough
+/// that a small layer still makes several tasks.
 inline constexpr std::int64_t kChunkOutputs = 256;
 
 /// Widths of the chunks that `outputs` outputs are cut into: `width` each, then the remainder. A

@@ -28,12 +28,12 @@ std::int64_t PanelBytes(Dtype type, std::int64_t in) {
   return kPanelOutputs * (type == Dtype::kBF16 ? (in + 1) / 2 * 4 : in * ItemSize(type));
 }
 
-/// x as bfloat16, which it must be.
+/// Converts a float whose value is exactly a bfloat16.
 std::uint16_t NarrowToBf16(float x) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16U);
 }
 
-/// x as float16, which it must be.
+/// Converts a float whose value is exactly a float16.
 std::uint16_t NarrowToF16(float x) {
   constexpr std::uint32_t kInfinity = 0x7F800000;
   constexpr std::uint32_t kSmallestNormal = 0x38800000;  // 2⁻¹⁴
@@ -54,7 +54,8 @@ std::uint16_t NarrowToF16(float x) {
 /// side for each output.
 template <typename T>
 void PackPanel(const T* rows, std::int64_t outputs, std::int64_t in, std::int64_t pair, T* panel) {
-  // A row's line is read at once, because lines of rows 4 KB apart displace each other.
+  // 16 inputs of each row are read at once, because cache lines of rows 4 KB apart displace each
+  // other.
   constexpr std::int64_t kLine = 16;
   for (std::int64_t begin = 0; begin < in; begin += kLine) {
     const std::int64_t end = std::min(in, begin + kLine);

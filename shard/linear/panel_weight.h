@@ -39,7 +39,7 @@ class PanelWeight : public PackedWeight {
   MultiplyPanels multiply_;
   std::int64_t in_;
   std::int64_t panel_bytes_;
-  std::vector<std::int64_t> first_panels_;  // Of each chunk.
+  std::vector<std::int64_t> first_panels_;  // The first panel of each chunk.
   AlignedBuffer<std::byte> panels_;
   std::vector<Scratch>& scratch_;
 };

@@ -5,8 +5,8 @@
 
 namespace scorecast::shard {
 
-/// Numbers in [-1, 1) that use every bit of a sum, for self-checks. Their values do not matter
-/// otherwise.
+/// Numbers in [-1, 1) for self-checks. Sums of them use every bit; otherwise their values do not
+/// matter.
 std::vector<float> SampleNumbers(std::int64_t count);
 
 }  // namespace scorecast::shard

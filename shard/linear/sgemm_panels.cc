@@ -20,8 +20,8 @@ void Sgemm(const float* x, std::int64_t rows, const float* w, std::int64_t colum
               static_cast<blasint>(columns));
 }
 
-/// Products of the rows of x, [rows of x, columns]. Each row in turn is repeated to fill a panel of
-/// `height` rows. Nullopt if a row's bits depend on its place in the panel.
+/// The products of the rows of x, [rows of x, columns], each computed in a panel of `height` rows
+/// that repeats this row. Nullopt if a row's bits depend on its place in the panel.
 std::optional<std::vector<float>> ResultsInAnyPlace(const std::vector<float>& x,
                                                     const std::vector<float>& w,
                                                     std::int64_t columns, std::int64_t in,
@@ -52,7 +52,8 @@ const std::vector<std::int64_t>& SgemmPanels::Heights(std::int64_t columns, std:
   if (!is_new) {
     return heights;
   }
-  // Two orders of addition often agree in one sum by chance, but hardly in this many.
+  // Two orders of addition often give the same bits in one sum by chance, but hardly ever in this
+  // many sums.
   constexpr std::int64_t kSums = 64;
   const std::vector<float> x = SampleNumbers((kSums + columns - 1) / columns * in);
   const std::vector<float> w = SampleNumbers(columns * in);

@@ -43,13 +43,13 @@ struct Layer {
 /// the residual stream, unless a layer normalises their sum first.
 bool UsesSummands(const proto::ModelConfig& config, bool is_alone);
 
-/// Reads the multipliers of a norm: its weights or, if the family has it so, 1 + its weights.
+/// Reads the multipliers of a norm: its weights or, in some families, 1 + its weights.
 std::vector<float> LoadNorm(const TensorView& weight, const proto::ModelConfig& config);
 
 /// Reads the slices of layer `index` that `partition` owns, packs them, and releases their pages of
 /// the file. In int8, the weights of a norm before a product are multiplied into the product's
-/// columns, because a large weight in the activations would leave too few bits for the other
-/// channels. StartupError if a tensor is missing or misshapen.
+/// columns, because in the activations a large weight would leave too few bits for the other
+/// channels. Throws StartupError if a tensor is missing or misshapen.
 Layer LoadLayer(const Checkpoint& checkpoint, const proto::ModelConfig& config,
                 const proto::Partition& partition, std::int64_t index, const Packing& packing);
 

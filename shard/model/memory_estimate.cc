@@ -49,7 +49,8 @@ std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& 
          LmHead::Bytes(h, partition.vocabulary.size(), limits.max_reads, precisions.lm_head) +
          static_cast<std::int64_t>(config.rope_tables.size()) *
              RopeTable::Bytes(config.head_dim, limits.max_rows) +
-         // Rows that the ranks share; summands, if they are used; other ranks' summands.
+         // Three parts: the rows that the ranks share; the summands, if they are used; other ranks'
+         // summands.
          kFloat * limits.max_rows * h * exchanged;
 }
 
@@ -65,7 +66,7 @@ std::int64_t KvBytes(const ModelConfig& config, const proto::Partition& partitio
 
 HeldWeights HoldWeights(const ArithmeticChoice& choice, const Checkpoint& checkpoint,
                         const ModelConfig& config) {
-  // A tensor that is missing is a fault that loading reports.
+  // A missing tensor is skipped here, because loading reports it.
   std::set<Dtype> types;
   for (const TensorSpec& tensor : AllTensors(config)) {
     if (tensor.storage == Storage::kLayerProduct && checkpoint.Has(tensor.name)) {

@@ -34,7 +34,8 @@ struct HeldWeights {
 };
 
 /// How the weights of a checkpoint are held for the products of `choice`. If the layers' weights
-/// have several types in the checkpoint, the size is that of the largest they may be held in.
+/// have several types in the checkpoint, the size is that of the largest type in which one of them
+/// is held.
 HeldWeights HoldWeights(const ArithmeticChoice& choice, const Checkpoint& checkpoint,
                         const proto::ModelConfig& config);
 

@@ -55,7 +55,7 @@ class YarnRamp {
     begin = std::max(begin, 0.0);
     end = std::min(end, dim - 1);
     begin_ = static_cast<float>(begin);
-    // transformers' way to avoid a division by zero.
+    // Avoids a division by zero in the same way as transformers.
     length_ = static_cast<float>((begin == end ? end + 0.001 : end) - begin);
   }
 
@@ -76,7 +76,7 @@ std::vector<float> Frequencies(const RopeConfig& config, std::int64_t head_dim) 
   std::vector<float> frequencies;
   for (std::int64_t i = 0; i < head_dim / 2; ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
-    // The power is computed in float64, so that its float32 is the nearest.
+    // The power is computed in float64, so that rounding it to float32 gives the nearest float32.
     const auto power =
         static_cast<float>(std::pow(static_cast<double>(theta), static_cast<double>(exponent)));
     float frequency = 1.0F / power;

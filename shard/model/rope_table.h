@@ -9,8 +9,8 @@ namespace scorecast::shard {
 
 /// Cosines and sines of rotary position embeddings (arXiv 2104.09864), with the frequencies of a
 /// RoPE type and multiplied by its attention factor. As in transformers, the angle and every step
-/// on the way to it are rounded to float32, so that scores agree at large positions too. Grows with
-/// the largest position seen.
+/// on the way to it are rounded to float32, so that scores agree at large positions too. The table
+/// grows with the largest position seen.
 class RopeTable {
  public:
   RopeTable(const proto::RopeConfig& config, std::int64_t head_dim);

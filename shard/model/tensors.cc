@@ -65,15 +65,15 @@ constexpr Entry kModelTable[] = {
     {Role::kLmHead,     "model.embed_tokens.weight", Dim::kOutput,     Dim::kHidden, Storage::kLmHead, TiedLmHead},
     {Role::kLmHead,     "score.weight",              Dim::kOutput,     Dim::kHidden, Storage::kLmHead, Classifier},
     {Role::kLmHeadBias, "score.bias",                Dim::kOutput,     Dim::kNone,   Storage::kVector, Classifier, /*is_optional=*/true},
-    // Usually a copy of the embedding.
+    // It is usually a copy of the embedding.
     {Role::kOwnLmHead,  "lm_head.weight",            Dim::kOutput,     Dim::kHidden, Storage::kLmHead, TiedLmHead, /*is_optional=*/true},
-    // Left from the language model that became a classifier.
+    // It is left from the language model that became a classifier.
     {Role::kUnused,     "lm_head.weight",            Dim::kNone,       Dim::kNone,   Storage::kUnused, Classifier},
 };
 
-/// Names are those of transformers and follow "model.layers.N.". If a layer has no norm behind
-/// attention, the norm before feed-forward is called post_attention_layernorm; otherwise it is
-/// called pre_feedforward_layernorm.
+/// Names are those of transformers and follow "model.layers.N.". The norm before feed-forward is
+/// called post_attention_layernorm if the layer has no norm behind attention, else
+/// pre_feedforward_layernorm.
 constexpr Entry kLayerTable[] = {
     {Role::kInputNorm,           "input_layernorm.weight",            Dim::kHidden,       Dim::kNone,         Storage::kVector,       Always},
     {Role::kQuery,               "self_attn.q_proj.weight",           Dim::kQueryHeads,   Dim::kHidden,       Storage::kLayerProduct, Always},
@@ -84,7 +84,7 @@ constexpr Entry kLayerTable[] = {
     {Role::kValueBias,           "self_attn.v_proj.bias",             Dim::kKvHeads,      Dim::kNone,         Storage::kVector,       QkvBias},
     {Role::kQueryNorm,           "self_attn.q_norm.weight",           Dim::kHeadDim,      Dim::kNone,         Storage::kVector,       QkNorm},
     {Role::kKeyNorm,             "self_attn.k_norm.weight",           Dim::kHeadDim,      Dim::kNone,         Storage::kVector,       QkNorm},
-    {Role::kUnused,              "self_attn.rotary_emb.inv_freq",     Dim::kNone,         Dim::kNone,         Storage::kUnused,       Always},  // In old checkpoints.
+    {Role::kUnused,              "self_attn.rotary_emb.inv_freq",     Dim::kNone,         Dim::kNone,         Storage::kUnused,       Always},  // Old checkpoints have it.
     {Role::kOutput,              "self_attn.o_proj.weight",           Dim::kHidden,       Dim::kQueryHeads,   Storage::kLayerProduct, Always},
     {Role::kOutputBias,          "self_attn.o_proj.bias",             Dim::kHidden,       Dim::kNone,         Storage::kVector,       OutputBias},
     {Role::kPostAttentionNorm,   "post_attention_layernorm.weight",   Dim::kHidden,       Dim::kNone,         Storage::kVector,       PostAttentionNorm},

@@ -17,7 +17,7 @@ enum class TensorRole : std::uint8_t {
   kEmbedding,
   kFinalNorm,
   kLmHead,  ///< The lm-head, or the head of a classifier.
-  /// The lm-head of a checkpoint that has one, although config.json ties it to the embedding.
+  /// An lm-head that the checkpoint has although config.json ties the head to the embedding.
   kOwnLmHead,
   kLmHeadBias,
   // Tensors of a layer.
@@ -41,11 +41,12 @@ enum class TensorRole : std::uint8_t {
   kDown,
   kDownBias,
   kPostFeedforwardNorm,
-  // In either place: the tensor may be there, but nothing is computed with it.
+  // May be a tensor of a layer or not. It may be present, but nothing is computed with it.
   kUnused,
 };
 
-/// A dimension of a tensor. A rank holds all of it or, if it is split over the ranks, a part.
+/// A dimension of a tensor. A rank holds all of it, or only a part if the dimension is split over
+/// the ranks.
 enum class Dim : std::uint8_t {
   kHidden,        ///< hidden_size; not split.
   kHeadDim,       ///< head_dim; not split.
@@ -91,7 +92,7 @@ std::vector<TensorSpec> AllTensors(const proto::ModelConfig& config);
 const TensorSpec* FindTensor(std::span<const TensorSpec> tensors, TensorRole role);
 
 /// The tensor of the head. As in transformers, an lm-head that the checkpoint has is used even if
-/// config.json ties it: it may be another one than the embedding.
+/// config.json ties it: it may differ from the embedding.
 TensorSpec HeadTensor(const Checkpoint& checkpoint, const proto::ModelConfig& config);
 
 /// The whole dimension. kNone has one element.
@@ -99,13 +100,13 @@ std::int64_t SizeOf(Dim dim, const proto::ModelConfig& config);
 /// The range of the dimension that a rank holds.
 proto::Range PartOf(Dim dim, const proto::ModelConfig& config, const proto::Partition& partition);
 
-/// The tensor. StartupError if it is missing or has another shape.
+/// The tensor. Throws StartupError if it is missing or has another shape.
 const TensorView& Require(const Checkpoint& checkpoint, const TensorSpec& tensor,
                           const proto::ModelConfig& config);
 
-/// StartupError if a tensor of the model is missing or has another shape, or if the checkpoint has
-/// a tensor that the model does not have (a bias, one more layer), because scores computed without
-/// it would be wrong.
+/// Throws StartupError if a tensor of the model is missing or has another shape, or if the
+/// checkpoint has a tensor that the model does not have (a bias, one more layer), because scores
+/// computed without it would be wrong.
 void CheckTensors(const Checkpoint& checkpoint, const proto::ModelConfig& config);
 
 }  // namespace scorecast::shard

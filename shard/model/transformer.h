@@ -113,7 +113,7 @@ class Transformer {
   const proto::ModelConfig config_;
   const proto::PlanLimits limits_;
   const proto::Partition partition_;
-  std::vector<const WeightFile*> files_read_;  // During passes.
+  std::vector<const WeightFile*> files_read_;  // Files that passes read.
   const TensorView& embedding_;                // [vocab_size, h], in the checkpoint
   const Kernels& kernels_;
   ThreadPool& pool_;

@@ -35,7 +35,8 @@ std::vector<std::vector<FilePart>> WeightSlices(const Checkpoint& checkpoint,
   for (std::int64_t layer = 0; layer < config.num_hidden_layers(); ++layer) {
     steps.push_back(HeldParts(checkpoint, config, partition, LayerTensors(config, layer)));
   }
-  // Of a tied lm-head and one of the checkpoint's own, only one is read.
+  // If the checkpoint has an lm-head although config.json ties the head, only one of the two is
+  // read.
   std::vector<TensorSpec> others = ModelTensors(config);
   const TensorSpec head = HeadTensor(checkpoint, config);
   std::erase_if(others, [&](const TensorSpec& tensor) {

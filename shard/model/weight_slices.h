@@ -10,9 +10,9 @@
 namespace scorecast::shard {
 
 /// The parts of the checkpoint that a rank reads to make its Transformer: one entry for each layer,
-/// and a last one for the tensors outside of the layers. Embeddings are not among them unless the
-/// lm-head is tied to them, because passes read their rows. StartupError if the checkpoint does not
-/// fit the configuration.
+/// and a last one for the tensors outside of the layers. Embeddings are included only if the
+/// lm-head is tied to them; otherwise only passes read their rows. Throws StartupError if the
+/// checkpoint does not fit the configuration.
 std::vector<std::vector<FilePart>> WeightSlices(const Checkpoint& checkpoint,
                                                 const proto::ModelConfig& config,
                                                 const proto::Partition& partition);

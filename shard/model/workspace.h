@@ -15,16 +15,18 @@ namespace scorecast::shard {
 /// Activations of a pass that no other rank sees. One allocation has room for the largest plan, and
 /// each pass divides it among the arrays according to its buckets of rows and of reads. h is
 /// hidden_size; q and i are the widths of the rank's query heads and its intermediate range. In
-/// float32, output_input and down_input are attended and activated themselves, not copies.
+/// float32, output_input is `attended` itself, and down_input is `activated` itself; they are no
+/// copies.
 class Workspace {
  public:
   /// Laid out for `limits`.
   Workspace(const proto::ModelConfig& config, const proto::Partition& partition,
             const proto::PlanLimits& limits, Precision precision, int threads);
 
-  /// Gives each array room for a plan of these limits, which are at most those of the constructor;
-  /// the arrays' contents are lost. They follow each other from the beginning of the allocation, so
-  /// such a plan uses its first Bytes() bytes, and a plan of lower limits uses a part of these.
+  /// Gives each array room for a plan of these limits, which are at most the constructor's. The
+  /// arrays' contents are lost. The arrays follow each other from the beginning of the allocation.
+  /// A plan of these limits therefore uses the first Bytes() bytes, and a plan of lower limits uses
+  /// a part of these bytes.
   void LayOut(const proto::PlanLimits& limits);
 
   /// Touches the bytes that plans of these limits use.

@@ -31,7 +31,7 @@ class Best {
     }
   }
 
-  /// A sum below this cannot be the best.
+  /// A token whose sum is below this cannot be the best.
   float least() const { return least_; }
   std::pair<TokenId, double> drawn() const { return drawn_; }
 
@@ -57,7 +57,7 @@ std::pair<TokenId, double> BestDraw(const Kernels& kernels, const Draw& draw,
   }
   const TokenId end = first_id + static_cast<TokenId>(logits.size());
   for (TokenId group = first_id / kGroup * kGroup; group < end; group += kGroup) {
-    // The tokens of the group that there are.
+    // The ids of the group that belong to `logits`.
     const TokenId from = std::max(group, first_id);
     const TokenId to = std::min(group + kGroup, end);
     const float* of_group = logits.data() + (from - first_id);

@@ -14,18 +14,18 @@ namespace scorecast::shard {
 /// at least one, and all are finite. If all sums are below `least`, returns any of them, or the id
 /// -1 with the sum -∞.
 ///
-/// Noise takes two logarithms. They are computed only for tokens whose u is close enough to 1 for
-/// the token to win.
+/// The noise of a token takes two logarithms. They are computed only if the token's u is close
+/// enough to 1 for it to win.
 std::pair<proto::TokenId, double> BestDraw(const Kernels& kernels, const proto::Draw& draw,
                                            std::span<const float> logits, proto::TokenId first_id,
                                            float least = std::numeric_limits<float>::lowest());
 
-/// A bound for further draws if there is one with this sum: the sum less the rounding errors of a
-/// sum and of the noise.
+/// A value of `least` for further draws if there is already one with this sum: the sum less the
+/// rounding errors of a sum and of the noise.
 float LeastSum(double sum);
 
-/// Whether draw `a` wins over draw `b`: the larger sum wins and, of equal sums, the smaller id. NaN
-/// wins over every number, so that it is noticed.
+/// Whether draw `a` wins over draw `b`: the larger sum wins; of equal sums, the smaller id wins.
+/// NaN wins over every number, so that it is noticed.
 bool IsDrawnBefore(const std::pair<proto::TokenId, double>& a,
                    const std::pair<proto::TokenId, double>& b);
 

@@ -34,8 +34,8 @@ struct LabelReads {
   std::vector<std::size_t> reads;
 };
 
-/// Some labels of a list, for some of the list's reads. Reads of one task share the rows that are
-/// read from the file.
+/// Some labels of a list, for some of the list's reads. The reads of one task use the same rows of
+/// weights, which are read from the file once.
 struct LabelTask {
   const LabelReads* of_list = nullptr;
   std::size_t label = 0;  ///< The first.
@@ -119,7 +119,7 @@ void LmHead::ReadWithNormalizer(const Input& input, const std::vector<std::size_
 void LmHead::ReadTogether(const Input& input, std::span<const std::size_t> reads,
                           const Labels& labels, const std::vector<std::size_t>& offsets,
                           std::byte* out) {
-  std::deque<ReadAccumulator> accumulators;  // They cannot be moved.
+  std::deque<ReadAccumulator> accumulators;  // A deque, because they cannot be moved.
   std::vector<std::size_t> first_read;       // [rows + 1]: the first read of each row.
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const proto::PlanRead& read = input.plan.reads[reads[i]];

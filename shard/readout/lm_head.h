@@ -25,7 +25,7 @@ namespace scorecast::shard {
 /// head of a classifier is an lm-head whose tokens are the classes.
 class LmHead {
  public:
-  /// Reads that are computed together: the weights are read from memory once for so many.
+  /// Reads that are computed together: the weights are read from memory once for this many reads.
   static constexpr std::int64_t kReadsAtOnce = 1024;
 
   /// `weight`: [output_size, hidden_size], must outlive this object. `bias`:
@@ -55,19 +55,20 @@ class LmHead {
     const float* RowOf(std::size_t read) const { return rows[row_of[read]]; }
   };
 
-  /// By the index of the list.
+  /// The key is the index of the list.
   using Labels = std::map<std::int32_t, std::vector<LabelColumn>>;
 
-  /// The reads with a normalizer: logits of the whole slice, which are read tile by tile while the
-  /// product is computed. Read i is written to out + offsets[i].
+  /// Computes the reads with a normalizer. They need the logits of the whole slice, which are used
+  /// tile by tile while the product is computed. Read i is written to out + offsets[i].
   void ReadWithNormalizer(const Input& input, const std::vector<std::size_t>& offsets,
                           std::byte* out);
-  /// At most kReadsAtOnce of these reads; those of one row stand together.
+  /// Computes at most kReadsAtOnce of these reads. Reads of the same row stand together.
   void ReadTogether(const Input& input, std::span<const std::size_t> reads, const Labels& labels,
                     const std::vector<std::size_t>& offsets, std::byte* out);
   /// Applies the soft-cap, if there is one.
   void SoftCap(std::int64_t n, float* logits) const;
-  /// The reads without a normalizer: label columns only, read from the file.
+  /// Computes the reads without a normalizer. They need only the columns of their labels, which are
+  /// read from the file.
   void ReadLabels(const Input& input, const std::vector<std::size_t>& offsets, std::byte* out);
 
   const Kernels& kernels_;

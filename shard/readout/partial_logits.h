@@ -21,7 +21,7 @@ struct PartialLogits {
   float max = kNoScore;
   double sum_exp = 0;
   std::vector<std::pair<proto::TokenId, float>> top;  ///< The min(top_k, slice) best (id, logit).
-  /// The slice's best (id, logit + noise), if a token is drawn.
+  /// If a token is drawn: the (id, logit + noise) with the largest sum in the slice.
   std::pair<proto::TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
 };
 

@@ -57,7 +57,7 @@ void ReadAccumulator::AddRange(Range columns, const float* logits) {
   float max = kNoScore;
   double sum_exp = 0;
   kernels_.max_and_sum_exp(logits, columns.size(), &max, &sum_exp);
-  // The sum of so few numbers is computed in float32.
+  // The sum of at most kRangeColumns numbers is computed in float32.
   ranges_[columns.begin / kRangeColumns * stride_] = {max, static_cast<float>(sum_exp)};
   for (auto label = std::ranges::lower_bound(labels_, columns.begin, {}, &LabelColumn::column);
        label != labels_.end() && label->column < columns.end; ++label) {
@@ -74,19 +74,21 @@ void ReadAccumulator::AddRange(Range columns, const float* logits) {
 void ReadAccumulator::FindTop(Range columns, const float* logits, float max) {
   const float least = least_top_.load(std::memory_order_relaxed);
   if (max < least) {
-    return;  // The common case.
+    return;  // Most ranges end here.
   }
   std::array<std::pair<TokenId, float>, kRangeColumns> found;
   auto end = found.begin();
   for (std::int64_t i = 0; i < columns.size(); ++i) {
-    if (!(logits[i] < least)) {  // NaN is found, too: it counts if there are too few numbers.
+    // A NaN is found, too, because it belongs to the best if there are too few numbers.
+    if (!(logits[i] < least)) {
       *end++ = {static_cast<TokenId>(vocabulary_.begin + columns.begin + i), logits[i]};
     }
   }
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<TokenId, float>>& top = part_.top;
   top.insert(top.end(), found.begin(), end);
-  // Only when there are twice as many as wanted, so that the work per token is bounded.
+  // The best are selected only when there are twice as many as wanted, so that the work per token
+  // is bounded.
   if (top.size() > 2 * top_k_) {
     const auto worst = top.begin() + static_cast<std::ptrdiff_t>(top_k_ - 1);
     std::nth_element(top.begin(), worst, top.end(), &IsBetter);

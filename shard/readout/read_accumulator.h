@@ -18,7 +18,7 @@ namespace scorecast::shard {
 /// slice's start, so that the bits do not depend on how a product is cut.
 inline constexpr std::int64_t kRangeColumns = 256;
 
-/// Ranges of a slice of so many columns; the last one may be narrower.
+/// Number of ranges of a slice of `columns` columns. The last range may be narrower.
 constexpr std::int64_t Ranges(std::int64_t columns) {
   return (columns + kRangeColumns - 1) / kRangeColumns;
 }
@@ -48,8 +48,8 @@ class ReadAccumulator {
                   std::span<const LabelColumn> labels, RangeNormalizer* ranges,
                   std::int64_t stride);
 
-  /// Takes the logits of some columns of the slice, which are whole ranges: before the temperature,
-  /// but with bias and soft-cap. Any thread may call this at any time.
+  /// Takes the logits of some columns, which are whole ranges of the slice. Bias and soft-cap are
+  /// applied already, the temperature is not. Any thread may call this at any time.
   void Add(proto::Range columns, const float* logits);
   /// Called once, after all columns were added.
   PartialLogits Finish();
@@ -67,10 +67,11 @@ class ReadAccumulator {
   const std::int64_t stride_;
   const std::size_t top_k_;  ///< At most the slice.
 
-  /// A logit below this is not among the best. It may lag behind. It is NaN, which no number is
-  /// below, while the best include a NaN.
+  /// A logit below this cannot be among the best. The value may lag behind, and is then too low.
+  /// While the best include a NaN, the value is NaN, and no logit counts as below it.
   std::atomic<float> least_top_ = -std::numeric_limits<float>::infinity();
-  /// A sum of logit and noise below this cannot be drawn. It may lag behind.
+  /// A token whose logit + noise is below this cannot be drawn. The value may lag behind, and is
+  /// then too low.
   std::atomic<float> least_drawn_ = std::numeric_limits<float>::lowest();
   std::mutex mutex_;  ///< Guards part_.top and part_.drawn.
   PartialLogits part_;

@@ -12,7 +12,7 @@ namespace scorecast::shard {
 
 namespace {
 
-/// Of x86-64, and of Arm with pages of 4 KB.
+/// The size on x86-64, and on Arm with pages of 4 KB.
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 
 /// Unmaps [begin, end), which may be empty.
@@ -28,8 +28,8 @@ PageBlock::PageBlock(std::size_t bytes) {
   if (bytes == 0) {
     return;
   }
-  // Only whole huge pages at their borders can be huge: one more is mapped, and what lies before
-  // and behind the block is returned.
+  // The system uses huge pages only at their borders. So one more is mapped, and the memory before
+  // and behind the block is given back.
   const bool may_be_huge = bytes >= kHugePage;
   const std::size_t more = may_be_huge ? kHugePage : 0;
   void* data = bytes + more < bytes ? MAP_FAILED

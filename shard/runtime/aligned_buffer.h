@@ -7,8 +7,8 @@
 
 namespace scorecast::shard {
 
-/// Zeroed pages from the system, which begin at a huge page's border if they fill one. A page takes
-/// memory only when it is first used, so a buffer that is made for the largest case costs no more
+/// Zeroed pages from the system. If they fill a huge page, they begin at the border of one. A page
+/// takes memory only when it is first used, so a buffer made for the largest case costs no more
 /// than the part that is used.
 class PageBlock {
  public:
@@ -27,7 +27,8 @@ class PageBlock {
   void* data() const { return data_; }
 
   /// Lets the system use larger pages, which helps memory that is read from end to end repeatedly.
-  /// Called before a page is used. Bytes that do not fill a huge page stay in small ones.
+  /// Called before a page is used. Bytes at the end that do not fill a huge page stay in small
+  /// pages.
   void PreferHugePages() const;
 
  private:

@@ -18,10 +18,10 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Start-up is over: the rank has nothing to compute yet.
+  /// Called when start-up is over, and the rank has nothing to compute yet.
   void BecomeIdle() { Set(proto::RankState::kIdle); }
 
-  /// `expected_seconds` is 0 if nothing is known of how long the pass takes.
+  /// `expected_seconds` is 0 if it is unknown how long the pass takes.
   void BeginPass(double expected_seconds) {
     expected_seconds_.store(expected_seconds, std::memory_order_relaxed);
     step_.store(0, std::memory_order_relaxed);
@@ -33,21 +33,21 @@ class Progress {
     Set(proto::RankState::kIdle);
   }
 
-  /// The next step of a pass begins: the rank waits for the others.
+  /// The next step of a pass begins. In it, the rank waits for other ranks.
   void BeginWait(Clock::time_point now) {
     CountComputed(now);
     NextStep();
     wait_began_ = now;
     Set(proto::RankState::kWaiting);
   }
-  /// The step is over, which was this operation. The rank has got so many bytes of others.
+  /// The step ends. It was this operation, and the rank has received `bytes` bytes of other ranks.
   void EndWait(Clock::time_point now, proto::RankOperation operation, std::uint64_t bytes) {
     Cost& cost = costs_[static_cast<std::size_t>(operation)];
     Add(cost.bytes, bytes);
     Add(cost.time, (now - wait_began_).count());
     Compute(now);
   }
-  /// The next step begins, and there is no other rank to wait for.
+  /// The next step begins. In it, there is no other rank to wait for.
   void NextStep() {
     step_.store(step_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -88,7 +88,7 @@ class Progress {
     return std::chrono::duration<double>(Clock::duration(time.load(std::memory_order_relaxed)))
         .count();
   }
-  /// Not an atomic addition, because only one thread writes.
+  /// No atomic addition is needed, because only one thread writes.
   template <typename Value>
   static void Add(std::atomic<Value>& sum, Value more) {
     sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
@@ -106,8 +106,8 @@ class Progress {
   std::atomic<std::uint64_t> pass_ = 0;
   std::atomic<std::uint32_t> step_ = 0;
   std::atomic<double> expected_seconds_ = 0;
-  std::atomic<Clock::rep> since_ = 0;     // When it began to compute.
-  std::atomic<Clock::rep> computed_ = 0;  // Up to the last wait.
+  std::atomic<Clock::rep> since_ = 0;     // When the rank began to compute.
+  std::atomic<Clock::rep> computed_ = 0;  // Time computed up to the last wait.
   Clock::time_point wait_began_;          // Only the computing thread uses it.
   std::array<Cost, proto::kRankOperations.size()> costs_;
 };

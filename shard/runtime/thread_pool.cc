@@ -44,8 +44,9 @@ std::uint64_t Share(std::int64_t begin, std::int64_t end) {
   return static_cast<std::uint64_t>(end) << 32U | static_cast<std::uint64_t>(begin);
 }
 
-/// Takes the first or the last task of a share; -1 if it is empty. A share may be of a later round
-/// than the thread has been started for: the task is then of that round, too.
+/// Takes the first or the last task of a share; -1 if the share is empty. The share may already
+/// belong to a later round than the one that the thread was started for. Then the task belongs to
+/// the later round, too.
 std::int64_t Take(std::atomic<std::uint64_t>& share, bool last) {
   std::uint64_t seen = share.load(std::memory_order_relaxed);
   while (true) {
@@ -122,7 +123,7 @@ void ThreadPool::TakeTasks(int thread) {
       }
     }
   }
-  if (taken > 0) {  // Once for all of them, because all threads write this number.
+  if (taken > 0) {  // Subtracted once for all tasks taken, because all threads write this number.
     left_.fetch_sub(taken, std::memory_order_release);
   }
 }

@@ -12,9 +12,10 @@ namespace scorecast::shard {
 
 /// The threads of one rank, including the calling one. Any thread may run any task, in any order,
 /// so a task's result must not depend on the thread that runs it or on the tasks that run beside
-/// it. Each thread begins with a share of neighbouring tasks, which is the same in every loop of as
-/// many tasks: what a task reads is often still in the cache of its thread, or in memory near it. A
-/// thread that is done takes tasks from the ends of the others' shares.
+/// it. Each thread begins with a share of neighbouring tasks. The share is the same in every loop
+/// with the same number of tasks, so the data of a task are often still in the thread's cache, or
+/// in memory near its core. A thread that has finished its share takes tasks from the ends of the
+/// others' shares.
 class ThreadPool {
  public:
   /// `threads` ≥ 1 includes the caller. StartupError if the system gives no more threads.
@@ -47,7 +48,7 @@ class ThreadPool {
     void (*call)(void* object, std::int64_t i, int thread) = nullptr;
   };
 
-  /// What the other threads see of one of them. Each slot has cache lines of its own.
+  /// The part of a thread's state that the other threads see. Each slot has cache lines of its own.
   struct alignas(128) Slot {
     std::atomic<std::uint64_t> share = 0;   // Tasks to take: the first, and the end in the upper
                                             // half.
@@ -62,7 +63,8 @@ class ThreadPool {
   void RunTask(std::int64_t i, int thread);
   void StopWorkers();
 
-  // A thread that has taken a task sees what was written to these members before the shares.
+  // Written before the shares. A thread that has taken a task therefore sees these members' new
+  // values.
   TaskRef task_;
   std::atomic<std::int64_t> left_ = 0;  // Tasks that have not ended.
   std::atomic<bool> failed_ = false;    // Tasks not yet begun are skipped.

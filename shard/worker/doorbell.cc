@@ -49,7 +49,8 @@ struct RootMessage {
   RankReport report;
 };
 
-/// The number of ranks before this one that are not `lost`; 0 if no mpirun says which rank this is.
+/// The number of ranks before this one, not counting `lost`. 0 if no mpirun says which rank this
+/// is.
 int SurvivorsBefore(int lost) {
   const char* own = std::getenv("OMPI_COMM_WORLD_RANK");
   const int rank = own == nullptr ? 0 : std::atoi(own);
@@ -60,8 +61,8 @@ int SurvivorsBefore(int lost) {
 [[noreturn]] void EndInWaves(int lost, int exit_code) {
   std::fflush(stderr);
   std::this_thread::sleep_for(kEndWave * (1 + SurvivorsBefore(lost) % 2));
-  // Not exit or MPI_Abort: another thread may be in MPI, waiting for the lost rank forever. The
-  // handlers of quick_exit are the launcher's, which removes its files.
+  // Not exit or MPI_Abort: another thread may be in MPI, waiting for the lost rank forever.
+  // quick_exit runs only the launcher's handlers, which remove its files.
   std::quick_exit(exit_code);
 }
 
@@ -73,8 +74,8 @@ class Watcher {
     context_->restart();
   }
 
-  /// `tick` is called every kReportPeriod after the RankWatch has looked, and `end` before the
-  /// process ends if the RankWatch says so. Neither is called without a RankWatch.
+  /// Every kReportPeriod the RankWatch looks, and then `tick` is called. `end` is called before the
+  /// process ends because the RankWatch says so. Without a RankWatch neither is called.
   void Start(std::function<void()> tick, std::function<void()> end) {
     tick_ = std::move(tick);
     end_ = std::move(end);
@@ -84,7 +85,7 @@ class Watcher {
     thread_ = std::thread([this] { context_->run(); });
   }
 
-  /// From then on a lost connection is the normal end of the job, and nothing is watched.
+  /// Called when the job ends: from now on a lost connection is normal, and nothing is watched.
   void JobEnds() { job_ends_ = true; }
   bool job_ends() const { return job_ends_; }
 
@@ -141,7 +142,7 @@ class RingingDoorbell : public Doorbell {
 
   ~RingingDoorbell() override {
     if (!watcher_.job_ends()) {
-      // A later part of start-up failed, or something was thrown: the others may end too.
+      // A later part of start-up failed, or an exception was thrown: the other ranks may end too.
       RingAll(0);
     }
     watcher_.Stop();
@@ -225,7 +226,8 @@ class WaitingDoorbell : public Doorbell {
   }
 
   /// Waits for the last ring, because rank 0 would report this rank as lost if the connection
-  /// closed earlier. If no last ring comes in time, that report is right.
+  /// closed earlier. If no last ring comes in time, this rank closes the connection, and rank 0's
+  /// report is right.
   ~WaitingDoorbell() override {
     {
       std::unique_lock lock(mutex_);
@@ -246,7 +248,7 @@ class WaitingDoorbell : public Doorbell {
   }
 
  private:
-  /// Reads ahead, and so notices the death of rank 0 in the middle of a pass.
+  /// Always waits for the next message, so that the death of rank 0 is noticed even during a pass.
   void ReadMessage() {
     asio::async_read(socket_, asio::buffer(&incoming_, sizeof(incoming_)),
                      [this](error_code error, std::size_t) {
@@ -305,7 +307,7 @@ class WaitingDoorbell : public Doorbell {
   std::deque<Ring> rings_;
 };
 
-/// For a group of one rank, in which there is no other rank to wake, but passes to watch.
+/// For a group of one rank: there is no other rank to wake, but passes are watched.
 class SilentDoorbell : public Doorbell {
  public:
   explicit SilentDoorbell(RankWatch* watch)

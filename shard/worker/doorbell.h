@@ -20,7 +20,7 @@ struct Ring {
 };
 
 /// Called on a thread of the doorbell when a connection to another rank is lost before the last
-/// ring. The job cannot go on, so this must not return.
+/// ring. The job cannot go on, so the callback must not return.
 using RankLost = std::function<void(int rank)>;
 
 /// Exit code of a rank that ends because another rank is gone, or because an invariant is broken.
@@ -39,23 +39,23 @@ struct HandshakeTimes {
   std::chrono::milliseconds hello = std::chrono::seconds(3);
 };
 
-/// Wakes idle ranks. An idle rank sleeps in poll on a socket to rank 0, because it would keep a
-/// core busy in one of Open MPI's blocking calls, which spin. After a ring every rank enters the
+/// Wakes idle ranks. An idle rank sleeps in poll on a socket to rank 0. In a blocking call of Open
+/// MPI it would keep a core busy, because these calls spin. After a ring every rank enters the
 /// broadcast that the ring announces.
 ///
-/// Each side notices at once that the other has died, even during a pass, because a thread of each
+/// If one side dies, the other notices at once, even during a pass, because a thread on each side
 /// watches the connections. TCP keepalive notices a lost host after about ten seconds.
 ///
 /// The same threads carry the ranks' reports for RankWatch. Every kReportPeriod a rank sends its
-/// report to rank 0, which sends its own back. A rank waits for that before it reports again, so no
-/// connection fills up with reports if one side is stopped. If a RankWatch finds that the job has
-/// to end, its rank prints why and ends with kWatchdogExitCode, and so do the ranks that it can
-/// tell.
+/// report to rank 0, and rank 0 sends its own report back. A rank waits for this reply before it
+/// reports again, so that no connection fills up with reports if one side is stopped. If a
+/// RankWatch finds that the job has to end, its rank prints why and ends with kWatchdogExitCode.
+/// All ranks that it can still reach do the same.
 class Doorbell {
  public:
   /// Collective. Rank 0 listens, the others connect, and both sides prove themselves with tokens
-  /// that were broadcast over MPI. StartupError, on every rank, if one rank's handshake fails.
-  /// Without `watch`, which outlives the doorbell, no reports are sent.
+  /// that were broadcast over MPI. Throws StartupError, on every rank, if one rank's handshake
+  /// fails. `watch` must outlive the doorbell; if it is null, no reports are sent.
   static std::unique_ptr<Doorbell> Connect(const proto::Communicator& group,
                                            RankWatch* watch = nullptr,
                                            RankLost rank_lost = &EndProcessFor,

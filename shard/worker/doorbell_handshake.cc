@@ -35,7 +35,7 @@ Token RandomToken() {
   return token;
 }
 
-/// Takes the same time wherever the tokens differ.
+/// Takes the same time whichever bytes of the tokens differ.
 bool SameToken(const Token& a, const Token& b) {
   std::uint8_t difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -180,7 +180,7 @@ class Gate {
                      });
   }
 
-  /// Drops a connection that is not from a rank, or from one that is connected already.
+  /// Drops the connection unless it comes from a rank that is not connected yet.
   void Admit(Visitor& visitor) {
     const auto index = static_cast<std::size_t>(visitor.hello.rank) - 1;
     if (!SameToken(visitor.hello.token, invitation_.token) || index >= proven_.size() ||
@@ -328,7 +328,7 @@ class Approach {
   const Hello hello_;
   const HandshakeTimes& times_;
   asio::steady_timer deadline_;
-  std::deque<Attempt> attempts_;  // One for each address; they stay where they are.
+  std::deque<Attempt> attempts_;  // One for each address; a deque, so that they do not move.
   std::optional<tcp::socket> connected_;
   error_code last_error_;
   bool closed_ = false;

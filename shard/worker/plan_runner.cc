@@ -18,7 +18,8 @@ namespace scorecast::shard {
 
 namespace {
 
-/// The other ranks wait for this one in the middle of the pass; the job's end frees them.
+/// Ends this process and thereby the job. The other ranks wait for this one in the middle of a
+/// pass; only the end of the job frees them.
 [[noreturn]] void EndForChangedFile(const FileChanged& fault, int rank) {
   std::fprintf(stderr, "scorecast: rank %d on host %s: %s: the job ends\n", rank,
                proto::HostName().c_str(), fault.what());
@@ -112,7 +113,8 @@ std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
   } catch (const FileChanged& fault) {
     EndForChangedFile(fault, group_.rank());
   } catch (const std::exception& fault) {
-    // The other ranks wait for this one in the middle of the pass; only the job's end frees them.
+    // The other ranks wait for this one in the middle of the pass; only the end of the job frees
+    // them.
     proto::Check(false, fault.what());
   }
   if (group_.size() == 1) {

@@ -25,7 +25,7 @@ inline constexpr int kWeightsChangedExitCode = 74;
 /// thread that calls MPI may call this object.
 class PlanRunner {
  public:
-  /// `progress` is that which `watch` reads.
+  /// `progress` is the one that `watch` reads.
   PlanRunner(proto::Communicator& group, const proto::ModelConfig& config, Transformer& transformer,
              Doorbell& doorbell, Progress& progress, const RankWatch& watch);
 

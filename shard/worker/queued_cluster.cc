@@ -6,7 +6,7 @@
 namespace scorecast::shard {
 namespace {
 
-/// How often an idle service looks whether its files were changed.
+/// How often an idle service checks whether its files were changed.
 constexpr auto kWeightsCheckPeriod = std::chrono::seconds(1);
 
 }  // namespace

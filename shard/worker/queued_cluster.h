@@ -10,7 +10,8 @@
 
 namespace scorecast::shard {
 
-/// The real Cluster, on rank 0. Any thread submits plans; the one thread that calls MPI runs them.
+/// The real Cluster, on rank 0. Any thread may submit plans; the one thread that calls MPI runs
+/// them.
 class QueuedCluster : public proto::Cluster {
  public:
   QueuedCluster(PlanRunner& runner, const proto::PlanLimits& limits)
@@ -20,9 +21,9 @@ class QueuedCluster : public proto::Cluster {
   const proto::PlanLimits& limits() const override { return limits_; }
   proto::ClusterStatus Status() const override { return runner_.Status(); }
 
-  /// Runs plans on the calling thread until Stop was called and the queue is empty.
+  /// Runs plans on the calling thread. Returns when Stop was called and the queue is empty.
   void Run();
-  /// From any thread.
+  /// Any thread may call it.
   void Stop();
 
  private:
@@ -31,7 +32,7 @@ class QueuedCluster : public proto::Cluster {
     PlanDone done;
   };
 
-  /// Waits for an entry. nullopt if there will be no more.
+  /// Waits for an entry. Nullopt if no more will come.
   std::optional<Entry> Next();
 
   PlanRunner& runner_;

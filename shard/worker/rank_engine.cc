@@ -27,8 +27,9 @@ AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, CpuFeatures
   for (const int bits : group.AllGather(features.bits())) {
     agreed.features = agreed.features & CpuFeatures::FromBits(bits);
   }
-  // A library that does not support a precision on one rank is used for it on none. All ranks ask
-  // the same questions, because each depends on the agreed results of those before.
+  // If a library does not support a precision on one rank, no rank uses the library for it. All
+  // ranks ask the same questions in the same order, because each question depends only on the
+  // agreed answers to the earlier ones.
   agreed.products = ChooseArithmeticOfEngine(
       agreed.features, precision, [&](bool here) { return group.Min(here ? 1 : 0) == 1; });
   return agreed;
@@ -72,7 +73,7 @@ std::int64_t Sum(const proto::Communicator& group, std::int64_t mine) {
   return sum;
 }
 
-/// The checksums of the files, from what every rank has hashed.
+/// The checksums of the files, computed from what every rank has hashed.
 std::vector<FileChecksum> Checksums(const proto::Communicator& group,
                                     const std::vector<std::string>& names,
                                     const std::vector<const WeightFile*>& files,
@@ -109,7 +110,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
       group, config, agreed_.products.layers, options.limits, options.transport));
   exchange_->ReportTo(progress_);
-  // Connected before the weights are read, so that start-up is watched, too.
+  // The doorbell is connected before the weights are read, so that start-up is watched, too.
   watch_ = std::make_unique<RankWatch>(group, options.watch, progress_, *pool_);
   doorbell_ = Doorbell::Connect(group, watch_.get());
   const auto begin = std::chrono::steady_clock::now();
@@ -130,7 +131,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     }
     ReadAhead read_ahead(std::move(steps));
     read_bytes = read_ahead.bytes();
-    // What the step's reads have left.
+    // Hashes the blocks of a step that its reads have left.
     const auto hash = [&](std::int64_t step) {
       if (share) {
         share->HashStep(step, *pool_);
@@ -158,7 +159,9 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   proto::StartupPhase(group, [&] {
     transformer_->ExtendRopeTables(proto::TouchedLimits(options.limits).max_rows);
   });
-  transformer_->Touch();  // Collective, so it must not fail on one rank only: it allocates nothing.
+  // Touch is collective, so it must not fail on one rank only. It cannot, because it allocates
+  // nothing.
+  transformer_->Touch();
   runner_ =
       std::make_unique<PlanRunner>(group, config, *transformer_, *doorbell_, progress_, *watch_);
   progress_.BecomeIdle();

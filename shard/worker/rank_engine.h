@@ -25,13 +25,13 @@ namespace scorecast::shard {
 
 /// The arithmetic of all ranks of a group: the best that every one of them supports.
 struct AgreedArithmetic {
-  CpuFeatures features;  ///< Those that every rank may use.
+  CpuFeatures features;  ///< The features that every rank may use.
   ArithmeticChoice products;
 };
 
-/// Collective. `features` are those that this rank may use. `precision` is the same on every rank;
-/// if it is absent, it is DefaultPrecision of the agreed features. Must be called before oneDNN is
-/// first used.
+/// Collective. `features` are the features that this rank may use. `precision` is the same on every
+/// rank; if it is absent, it is DefaultPrecision of the agreed features. Must be called before
+/// oneDNN is first used.
 AgreedArithmetic AgreeOnArithmetic(const proto::Communicator& group, CpuFeatures features,
                                    std::optional<Precision> precision);
 
@@ -57,8 +57,8 @@ struct FileChecksum {
   std::uint32_t crc32c = 0;
 };
 
-/// What reading the weights took. Bytes are those of all ranks together; ranks that read the same
-/// bytes count each.
+/// What it cost to read the weights. Bytes are summed over all ranks; bytes that several ranks read
+/// count for each of them.
 struct LoadFigures {
   double seconds = 0;              ///< Until the slowest rank had read and packed its weights.
   std::int64_t read_bytes = 0;     ///< Of files, from wherever the system had them.
@@ -80,7 +80,7 @@ class RankEngine {
   PlanRunner& runner() { return *runner_; }
 
   const LoadFigures& load_figures() const { return load_figures_; }
-  /// Of every file, on every rank. Empty without RankEngineOptions::has_checksums.
+  /// The checksum of every file, on every rank. Empty without RankEngineOptions::has_checksums.
   const std::vector<FileChecksum>& checksums() const { return checksums_; }
   /// For the log: the precision, libraries and kernels, and how the ranks exchange sums.
   std::string Description() const;

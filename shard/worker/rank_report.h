@@ -7,8 +7,8 @@
 
 namespace scorecast::shard {
 
-/// What a rank says of itself several times a second. All ranks run the same build on one kind of
-/// machine, so it travels as it lies in memory.
+/// What a rank reports about itself several times a second. It is sent as it lies in memory,
+/// because all ranks run the same build on one kind of machine.
 struct RankReport {
   proto::RankState state = proto::RankState::kStarting;
   std::uint32_t step = 0;       ///< Exchanges of the pass that have begun.

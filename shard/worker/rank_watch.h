@@ -35,7 +35,7 @@ class RankWatch {
   /// Called every kReportPeriod. Logs warnings. Returns why the job has to end, or nullopt.
   std::optional<std::string> Tick();
 
-  /// Complete on rank 0 only.
+  /// On other ranks than rank 0 it is incomplete.
   proto::ClusterStatus Status() const;
 
  private:

@@ -11,15 +11,15 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 using proto::RankState;
 
-/// The most time that one tick counts. A later tick is forgiven.
+/// The longest time that one tick counts. The rest of a late tick's delay is forgiven.
 constexpr Seconds kMostTick = 2 * Seconds(kReportPeriod);
-/// A silence that is logged; half of the rank timeout if that is less.
+/// A silence of this length is logged; half of the rank timeout if that is less.
 constexpr Seconds kLoggedSilence = std::chrono::seconds(5);
-/// Long enough that reports which were only delayed have arrived.
+/// Length of a silence after which reports that were only delayed have arrived.
 constexpr Seconds kSilence = std::chrono::seconds(2);
-/// Computing time over which a rank's CPU share is measured.
+/// Time that a rank computes while its CPU share is measured.
 constexpr double kCpuWindow = 3;
-/// Time between two warnings of the same rank's CPU share.
+/// Time between two warnings about the same rank's CPU share.
 constexpr Seconds kSlowRankPause = std::chrono::minutes(1);
 
 /// "7.5 s"
@@ -170,7 +170,7 @@ std::optional<std::size_t> Watchdog::StoppedThread() const {
   int still = 0;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     if (ranks_[r].report.state != RankState::kWaiting) {
-      continue;  // It is done with the pass, and sleeps.
+      continue;  // This rank is done with the pass, and sleeps.
     }
     if (time_ - ranks_[r].ran > kSilence) {
       stopped = r;

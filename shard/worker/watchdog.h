@@ -11,7 +11,7 @@
 
 namespace scorecast::shard {
 
-/// How often a rank reports, and how often its watchdog looks.
+/// How often a rank reports, and how often its watchdog checks.
 inline constexpr std::chrono::milliseconds kReportPeriod{250};
 
 struct WatchLimits {
@@ -27,16 +27,17 @@ inline constexpr std::chrono::duration<double> kLeastSlowPass = std::chrono::sec
 /// A rank whose computing thread gets less than this share of a CPU is logged as slow.
 inline constexpr double kLeastCpuShare = 0.2;
 
-/// Judges from reports of ranks whether the job is well. It has no threads and no clock of its own.
-/// Rank 0 watches all others and its own pass. Each other rank watches rank 0, for silence only.
+/// Judges from the ranks' reports whether the job has to end. It has no threads and no clock of its
+/// own. Rank 0 watches all others and its own pass. Each other rank watches rank 0, for silence
+/// only.
 ///
 /// Time is counted only while the watchdog itself runs: if its tick is late, because this process
 /// or the whole machine was stopped, the delay is forgiven. A suspended machine therefore comes
 /// back without harm.
 ///
-/// A rank is silent if its reports stay away: its process is stopped, or its host is cut off. A
-/// pass is stuck if no rank begins a step or a task of it. A pass that is merely long is never
-/// stuck.
+/// A rank is silent if no reports of it arrive, because its process is stopped or its host is cut
+/// off. A pass is stuck if no rank begins a step or a task of it. A pass that is merely long is
+/// never stuck.
 class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
@@ -49,12 +50,13 @@ class Watchdog {
   /// `hosts` has the host of each rank.
   Watchdog(const WatchLimits& limits, int own_rank, std::vector<std::string> hosts);
 
-  /// A report arrived. On rank 0 its own reports are passed, too, before each Tick.
+  /// Called when a report arrives. On rank 0 it is also called with rank 0's own report before each
+  /// Tick.
   void Heard(int rank, const RankReport& report);
   /// Called every kReportPeriod.
   Verdict Tick(Clock::time_point now);
 
-  /// Complete on rank 0 only. `own` is this rank's report at this moment.
+  /// On other ranks than rank 0 it is incomplete. `own` is this rank's report at this moment.
   proto::ClusterStatus Status(const RankReport& own) const;
 
  private:
@@ -66,9 +68,9 @@ class Watchdog {
     Seconds heard{0};
     Seconds ran{0};  ///< When the computing thread's CPU time last grew.
     bool is_silence_logged = false;
-    /// Of the pass in flight: the ticks at which this rank computed and all others waited.
+    /// Number of ticks of the pass in flight at which this rank computed and all others waited.
     int lone_ticks = 0;
-    // The window in which the CPU share is measured.
+    // The window of time in which the CPU share is measured.
     double window_computed = 0;
     double window_cpu = 0;
     std::optional<double> cpu_share;
@@ -87,10 +89,11 @@ class Watchdog {
   void CountLoneTicks();
   /// Whether other ranks may be waiting for this one in the pass in flight.
   bool IsAwaited(const Rank& rank) const;
-  /// All ranks wait for each other: the only one whose computing thread gets no CPU time, if there
-  /// is one. A thread that waits looks for messages at least every millisecond.
+  /// If all ranks seem to wait for each other: the only one whose computing thread gets no CPU
+  /// time, if there is exactly one. (A waiting thread gets some, because it looks for messages at
+  /// least every millisecond.)
   std::optional<std::size_t> StoppedThread() const;
-  /// What holds up the pass in flight: "rank 1 (host b) computes while the others wait, …".
+  /// What holds up the pass in flight, e.g. "rank 1 (host b) computes while the others wait, …".
   std::string Obstacle() const;
 
   const WatchLimits limits_;
