@@ -7,7 +7,7 @@
 
 namespace scorecast::proto {
 
-/// FNV-1a of 64 bits. It tells copies from different contents, but is no defence against contents
+/// FNV-1a of 64 bits. It tells whether two contents are copies, but is no defence against contents
 /// that somebody made to have the same digest.
 class Digest {
  public:

@@ -5,8 +5,8 @@
 
 namespace scorecast::proto {
 
-/// What an exception that ends a command says of it. That is its own text, or a plainer one if the
-/// standard library threw it.
+/// What to print about an exception that ends a command: the exception's own text, or plainer words
+/// if the standard library threw it.
 std::string FaultText(const std::exception& fault);
 
 }  // namespace scorecast::proto

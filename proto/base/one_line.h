@@ -34,7 +34,7 @@ inline std::string OneLine(std::string_view text, std::size_t limit = 200) {
   return line;
 }
 
-/// OneLine of a path, whole if it is no longer than Linux takes.
+/// OneLine of a path. Not cut if the path is no longer than Linux allows.
 inline std::string OneLinePath(std::string_view path) { return OneLine(path, 4096); }
 
 /// OneLine in quotation marks.

@@ -39,7 +39,8 @@ bool FileExists(const std::filesystem::path& path) {
   return std::filesystem::exists(status);
 }
 
-// Opened without blocking, because opening a FIFO would wait for a writer before it can be refused.
+// The file is opened without blocking: opening a FIFO would otherwise wait for a writer before the
+// FIFO can be refused.
 RegularFile::RegularFile(const std::filesystem::path& path)
     : name_(OneLinePath(path.string())),
       descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {

@@ -9,9 +9,8 @@
 
 namespace scorecast::proto {
 
-/// Whether `path` exists. A symbolic link does, even if its target does not, so that a file whose
-/// target is gone is an error and not an absent file. Throws StartupError if that cannot be
-/// determined.
+/// Whether `path` exists. A symbolic link exists even if its target does not, so that a missing
+/// target is an error and not an absent file. Throws StartupError if that cannot be determined.
 bool FileExists(const std::filesystem::path& path);
 
 /// A regular file, or a symbolic link to one, that is open for reading.
@@ -27,7 +26,7 @@ class RegularFile {
   /// The path as one line, for messages.
   const std::string& name() const { return name_; }
   int descriptor() const { return descriptor_; }
-  /// As the file was when it was opened.
+  /// The file's status when it was opened.
   const struct stat& status() const { return status_; }
 
  private:
@@ -36,8 +35,8 @@ class RegularFile {
   struct stat status_ {};
 };
 
-/// The bytes of a regular file. Throws StartupError, one line that names the file, if it is none,
-/// if it has more than `most_bytes`, or if it cannot be read.
+/// The bytes of a regular file. Throws StartupError, one line that names the file, if it is no
+/// regular file, if it has more than `most_bytes`, or if it cannot be read.
 std::string ReadRegularFile(const std::filesystem::path& path,
                             std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max());
 

@@ -15,7 +15,7 @@
 namespace scorecast::proto {
 namespace {
 
-/// Throws if `succeeded` is false. Must follow the call that has set errno.
+/// Throws if `succeeded` is false. Must directly follow the call that has set errno.
 void Require(bool succeeded) {
   if (!succeeded) {
     throw std::system_error(errno, std::generic_category());
@@ -61,8 +61,8 @@ class File {
 bool TryToReplace(const std::filesystem::path& path, std::string_view contents) {
   const std::filesystem::path unnamed = path.string() + ".new";
   const File file(unnamed, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
-  // Processes that replace the same file take turns. The lock ends with the descriptor. A file
-  // system may have no locks; then there is no protection from other processes.
+  // Processes that replace the same file take turns. The lock ends with the descriptor. If the file
+  // system has no locks, there is no protection from other processes.
   while (flock(file.number(), LOCK_EX) != 0 && errno == EINTR) {
   }
   if (!file.IsNamed(unnamed)) {
@@ -85,14 +85,14 @@ void ReplaceFile(const std::filesystem::path& path, std::string_view contents) {
     std::filesystem::path target = path;
     if (std::filesystem::exists(path)) {
       target = std::filesystem::canonical(path);
-      // A device or a pipe has readers who would not see that its name means another file now.
+      // A device or a pipe has readers that would not notice that its name now means another file.
       if (!std::filesystem::is_regular_file(target)) {
         throw std::runtime_error("it is not a regular file");
       }
     }
     while (!TryToReplace(target, contents)) {
     }
-    // The new name survives a loss of power only after this.
+    // Only after this does the new name survive a loss of power.
     const std::filesystem::path parent = target.parent_path();
     const File directory(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     Require(fsync(directory.number()) == 0 || errno == EINVAL);

@@ -5,13 +5,13 @@
 
 namespace scorecast::proto {
 
-/// Replaces a file, or makes it, so that readers and later runs see either the old contents or
-/// `contents`, whole: also if this process is killed, the host loses power, or another process
-/// replaces the file at the same time. If `path` is a symbolic link to a
-/// file, that file is replaced.
+/// Replaces or makes a file so that readers and later runs see either all of the old contents or
+/// all of `contents`. This holds even if this process is killed, the host loses power, or another
+/// process replaces the file at the same time. If `path` is a symbolic link to a file, that file is
+/// replaced.
 ///
-/// The contents are written to `path` + ".new" first. Such a file that a killed process has left is
-/// used again.
+/// The contents are first written to `path` + ".new". If a killed process has left such a file, it
+/// is reused.
 ///
 /// Throws std::runtime_error with one line, "cannot write PATH: …". The old file then stays.
 void ReplaceFile(const std::filesystem::path& path, std::string_view contents);

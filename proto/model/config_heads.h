@@ -6,11 +6,12 @@
 
 namespace scorecast::proto {
 
-/// Reads the numbers of query and K/V heads and their dimension. `config` has its hidden_size
-/// already.
+/// Reads the numbers of query and K/V heads and their dimension. `config` must already have its
+/// hidden_size.
 void ReadAttentionHeads(const Fields& fields, const Family& family, ModelConfig& config);
 
-/// The classes of a classification head: as in transformers, id2label decides if it is there.
+/// The number of classes of a classification head. As in transformers, id2label decides if it is
+/// there.
 std::int64_t ReadNumLabels(const Fields& fields);
 
 }  // namespace scorecast::proto

@@ -103,7 +103,7 @@ std::vector<bool> LayersByType(const Fields& fields, const WindowRule& rule, boo
     if (sliding.back() && !has_window) {
       fields.Refuse(name, type, "the model has no sliding window");
     }
-    // transformers ignores the list then, so that it would not be clear what is meant.
+    // transformers ignores layer_types in this case, so it would be unclear what is meant.
     if (rule.layers == WindowLayers::kAll && sliding.back() != has_window) {
       fields.Refuse(name, type, "in this family sliding_window is for all layers");
     }

@@ -11,13 +11,13 @@
 namespace scorecast::proto {
 namespace {
 
-/// An option that changes the scores of some models, and of which one setting only is supported.
-/// That setting is also the default of an absent field.
+/// An option that changes the scores of some models. Only one of its values is supported, which is
+/// also the default if the field is absent.
 struct Obstacle {
   std::string_view name;
   std::string_view accepted;  ///< A JSON list of the values that mean this setting.
-  /// What any other value asks for, and with which the list of supported architectures follows.
-  /// Empty: the message lists the accepted values.
+  /// What any other value asks for. The message names it, and then lists the supported
+  /// architectures. If this is empty, the message lists the accepted values instead.
   std::string_view what;
 };
 

@@ -12,7 +12,7 @@
 namespace scorecast::proto {
 namespace {
 
-/// A type of RoPE and the fields it has beside rope_theta.
+/// A type of RoPE, and the fields that it has besides rope_theta.
 struct RopeTypeRow {
   RopeType type;
   std::string_view name;
@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 9> kYarnFields = {
     "attention_factor", "mscale",
     "mscale_all_dim",   "beta_fast",
     "beta_slow",        "truncate",
-    "finetuned",  // Says how the model was trained; no implementation computes with it.
+    "finetuned",  // It says how the model was trained; no implementation computes with it.
 };
 
 constexpr std::array kRopeTypes = {
@@ -37,7 +37,7 @@ constexpr std::array kRopeTypes = {
     RopeTypeRow{RopeType::kYarn, "yarn", kYarnFields},
 };
 
-/// The type by its new or old name; both may be there if they agree.
+/// The type by its new or its old name. Both may be present if they agree.
 const RopeTypeRow& FindRopeType(const Fields& rope) {
   const RopeTypeRow* found = nullptr;
   for (const std::string_view key : {"rope_type", "type"}) {
@@ -87,8 +87,8 @@ double RequiredNumber(const Fields& rope, std::string_view name) {
   return *number;
 }
 
-/// `original_max_position_embeddings` stands among the RoPE parameters or, in some files, beside
-/// them. max_position_embeddings if it is in neither place.
+/// `original_max_position_embeddings` is one of the RoPE parameters or, in some files, a field
+/// beside them. If it is in neither place, max_position_embeddings counts.
 std::int64_t OriginalPositions(const Fields& fields, const Fields& rope,
                                std::int64_t max_position_embeddings) {
   constexpr std::string_view kName = "original_max_position_embeddings";
@@ -103,8 +103,8 @@ std::int64_t OriginalPositions(const Fields& fields, const Fields& rope,
   return outer == nullptr ? max_position_embeddings : fields.IntegerOf(kName, *outer, kPositions);
 }
 
-/// What yarn multiplies cosines and sines by: as in transformers' modeling_rope_utils.py, after
-/// the paper (arXiv 2309.00071).
+/// The factor by which yarn multiplies cosines and sines: as in transformers'
+/// modeling_rope_utils.py, after the paper (arXiv 2309.00071).
 double YarnAttentionFactor(const Fields& rope, double factor) {
   if (const auto given = rope.OptionalPositiveNumber("attention_factor")) {
     return *given;
@@ -112,7 +112,7 @@ double YarnAttentionFactor(const Fields& rope, double factor) {
   const auto scale = [factor](double mscale) {
     return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
   };
-  // 0 is as good as absent.
+  // 0 has the same meaning as an absent field.
   const auto optional = [&rope](std::string_view name) {
     const Json* value = rope.Find(name);
     return value != nullptr && *value == 0 ? std::nullopt : rope.OptionalPositiveNumber(name);
@@ -149,7 +149,7 @@ RopeConfig ReadRopeObject(const Fields& fields, const Fields& rope, double theta
   if (rope.Find("factor") == nullptr) {
     rope.Fail(rope.Path("factor") + " is missing");
   }
-  // null is the ratio of the two context lengths.
+  // null means the ratio of the two context lengths.
   table.factor = rope.OptionalPositiveNumber("factor").value_or(
       static_cast<double>(max_position_embeddings) /
       static_cast<double>(table.original_max_position_embeddings));
@@ -160,7 +160,7 @@ RopeConfig ReadRopeObject(const Fields& fields, const Fields& rope, double theta
   return table;
 }
 
-/// The theta among all places that may have it. They must agree.
+/// The theta. Several places may have it; their values must agree.
 double RopeTheta(const Fields& fields, std::string_view name, std::span<const Fields> ropes,
                  double fallback) {
   std::optional<double> theta;
@@ -181,8 +181,8 @@ double RopeTheta(const Fields& fields, std::string_view name, std::span<const Fi
   return theta.value_or(fallback);
 }
 
-/// The one table that `theta_name` and the objects `ropes` describe. Objects must agree, but empty
-/// ones say nothing.
+/// The one table that `theta_name` and the objects `ropes` describe. The objects must agree; an
+/// empty one says nothing.
 RopeConfig ReadTable(const Fields& fields, std::string_view theta_name,
                      std::span<const Fields> ropes, double default_theta,
                      std::int64_t max_position_embeddings) {
@@ -238,7 +238,7 @@ void ReadRope(const Fields& fields, const Family& family, ModelConfig& config) {
     config.rope_tables.push_back(
         ReadTable(fields, "rope_local_base_freq", local, *family.rope_local_theta, positions));
   }
-  // Many files with yarn give the context length before it is scaled. vLLM extends it likewise.
+  // Many files with yarn give the context length before scaling. It is extended as in vLLM.
   const RopeConfig& rope = config.rope_tables.front();
   if (rope.type == RopeType::kYarn) {
     const double scaled = rope.factor * static_cast<double>(rope.original_max_position_embeddings);

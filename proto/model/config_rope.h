@@ -7,8 +7,8 @@
 namespace scorecast::proto {
 
 /// Reads `rope_theta`, `rope_scaling`, `rope_local_base_freq` and `rope_parameters` into the tables
-/// of `config`, which has its other sizes already. The first table is that of layers without a
-/// window; the second, if the family has one, that of layers with a window.
+/// of `config`, which must already have all sizes. The first table is for layers without a window;
+/// the second, if the family has one, is for layers with a window.
 void ReadRope(const Fields& fields, const Family& family, ModelConfig& config);
 
 }  // namespace scorecast::proto

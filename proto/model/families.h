@@ -9,14 +9,14 @@
 
 namespace scorecast::proto {
 
-/// Which projections of the attention have biases.
+/// Says which projections of the attention have biases.
 enum class AttentionBias {
   kNone,
   kQkv,           ///< q, k and v, whatever config.json says.
   kAsConfigured,  ///< All four if `attention_bias` is true.
 };
 
-/// Which layers have the sliding window, if config.json has no `layer_types`.
+/// Says which layers have the sliding window if config.json has no `layer_types`.
 enum class WindowLayers {
   kNone,      ///< The family has no windows.
   kAll,       ///< All layers, unless `sliding_window` is null.
@@ -24,17 +24,18 @@ enum class WindowLayers {
   kPeriodic,  ///< All but every `period`-th layer.
 };
 
-/// The sliding windows of a family, with the values of absent fields.
+/// Sliding windows of a family, and the values that count if their fields are absent.
 struct WindowRule {
   WindowLayers layers = WindowLayers::kNone;
   std::int64_t sliding_window = 4096;
   std::int64_t max_window_layers = 0;  ///< kSwitched.
   std::int64_t period = 0;             ///< kPeriodic.
-  /// `sliding_window_pattern` or `_sliding_window_pattern` is the period.
+  /// If true, `sliding_window_pattern` or `_sliding_window_pattern` has the period.
   bool period_is_a_field = false;
 };
 
-/// Attention scores and logits are soft-capped, with the values of absent fields.
+/// Soft-capping of attention scores and logits, with the values that count if the fields are
+/// absent.
 struct SoftcappingRule {
   std::optional<double> attention;
   /// False: transformers has `attn_logit_softcapping` in the family's configuration, but does not
@@ -58,8 +59,8 @@ struct Family {
   bool tie_word_embeddings = false;
 
   double rope_theta = 10000.0;
-  /// RoPE differs between layers with and without a window: this is the theta of those with one,
-  /// and rope_theta and `rope_scaling` are for those without.
+  /// If RoPE differs between layers with and without a window: the theta of layers with a window.
+  /// rope_theta and `rope_scaling` are then for layers without one.
   std::optional<double> rope_local_theta;
   WindowRule window;
 

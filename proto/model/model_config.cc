@@ -23,8 +23,8 @@
 namespace scorecast::proto {
 namespace {
 
-// Bounds are far beyond any model, yet small enough that the size of a tensor or of a whole model
-// does not overflow 64 bits.
+// The bounds are far above those of any model, yet small enough that the size of a tensor or of a
+// whole model does not overflow 64 bits.
 constexpr Bounds kHiddenSize{1, 1 << 20};
 constexpr Bounds kLayers{1, 1 << 12};
 constexpr Bounds kIntermediateSize{1, 1 << 24};
@@ -32,7 +32,7 @@ constexpr Bounds kVocabSize{1, 1 << 24};
 
 constexpr std::int64_t kMaxConfigBytes = 16 << 20;
 
-/// A family and which of its two architectures the model has.
+/// A family, and which of its two architectures a model has.
 struct Architecture {
   const Family& family;
   bool is_classifier = false;
@@ -42,7 +42,7 @@ struct Architecture {
   }
 };
 
-/// A config.json without architectures is of the language model of its model_type.
+/// If config.json has no architectures, the model is the language model of its model_type.
 Architecture FindByModelType(const Fields& fields) {
   const Json* model_type = fields.FindNonNull("model_type");
   if (model_type == nullptr) {
@@ -110,8 +110,8 @@ Activation ActivationOf(const Fields& fields, std::string_view name, const Json&
   fields.Refuse(name, value, "not supported (supported are " + list + ")");
 }
 
-/// transformers computes what the field of the family says. Some files have the other field, too;
-/// then it must mean the same.
+/// transformers uses only the field that the family has. Some files have the other field, too; then
+/// the two must mean the same.
 Activation ReadActivation(const Fields& fields, const Family& family) {
   const Json* value = fields.Find(family.activation_field);
   const Activation activation = value == nullptr
@@ -223,7 +223,7 @@ std::string ReadDtype(const Fields& fields) {
   return {};
 }
 
-/// A token ends a completion if either of the two files says so.
+/// A token ends a completion if config.json or generation_config.json says so.
 void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config) {
   const std::string where = OneLine(path.string(), 4096);
   const Json root = ParseObject(ReadRegularFile(path, kMaxConfigBytes), where);
@@ -265,13 +265,13 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
   config.norm_weights_plus_one = family.norm_weights_plus_one;
   config.hidden_activation = ReadActivation(fields, family);
   if (family.scaled_embeddings) {
-    // transformers rounds it to the dtype it computes in. Here that is float32.
+    // transformers rounds this to the dtype in which it computes. Here that dtype is float32.
     config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
   }
   config.tie_word_embeddings = fields.Bool("tie_word_embeddings", family.tie_word_embeddings);
   if (architecture.is_classifier) {
     config.num_labels = ReadNumLabels(fields);
-    config.final_logit_softcapping.reset();  // It is for the logits of an lm-head.
+    config.final_logit_softcapping.reset();  // Only the logits of an lm-head are soft-capped.
   }
 
   config.dtype = ReadDtype(fields);

@@ -45,8 +45,8 @@ struct LayerConfig {
   /// A row at position p sees only positions above p - sliding_window. nullopt: no window.
   std::optional<std::int64_t> sliding_window;
   bool qk_norm = false;  ///< q_norm and k_norm over head_dim, before RoPE.
-  /// The attention's output, summed over ranks, is normalised before it is added to the residual
-  /// stream.
+  /// If true, the attention's output, summed over ranks, is normalised before it is added to the
+  /// residual stream.
   bool post_attention_norm = false;
   bool post_feedforward_norm = false;  ///< The same for the feed-forward's output.
 
@@ -83,7 +83,7 @@ struct ModelConfig {
   bool mlp_bias = false;               ///< gate_proj, up_proj and down_proj have biases.
   bool tie_word_embeddings = false;    ///< embed_tokens is also the lm-head's weight.
 
-  /// The classes of a …ForSequenceClassification, whose head `score` stands in place of the
+  /// Number of classes of a …ForSequenceClassification, which has a head `score` instead of an
   /// lm-head. 0: a language model.
   std::int64_t num_labels = 0;
 

@@ -10,7 +10,8 @@
 namespace scorecast::proto {
 namespace {
 
-/// The contiguous share of `rank` in `count` units; the first ranks get one more.
+/// The contiguous share of `rank` in `count` units. The first ranks get one more if `count` is not
+/// a multiple of `size`.
 Range Deal(std::int64_t count, int rank, int size) {
   const std::int64_t share = count / size;
   const std::int64_t extra = count % size;

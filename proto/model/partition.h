@@ -22,9 +22,10 @@ struct Partition {
 /// vectors.
 inline constexpr std::int64_t kPartitionGrain = 16;
 
-/// Each rank gets a contiguous range of query heads, and of grains of the intermediate and the
-/// vocabulary dimension. If the number is not a multiple of `size`, the first ranks get one more.
-/// Throws StartupError if `size` is larger than the number of query heads.
+/// The part of rank `rank`. Each rank gets a contiguous range of query heads, and of grains of the
+/// intermediate and the vocabulary dimension. If their number is not a multiple of `size`, the
+/// first ranks get one more. Throws StartupError if `size` is larger than the number of query
+/// heads.
 Partition MakePartition(const ModelConfig& config, int rank, int size);
 
 }  // namespace scorecast::proto

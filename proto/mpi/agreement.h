@@ -16,8 +16,8 @@ struct Fingerprint {
       fault;  ///< What to say if the digests differ: "/m/x.safetensors differs from rank 0's"
 };
 
-/// Compares every rank's fingerprints with rank 0's. Throws StartupError, on every rank, that names
-/// the host of the first rank that differs. Collective.
+/// Compares every rank's fingerprints with rank 0's. If a rank differs, throws StartupError on
+/// every rank, which names the host of the first such rank. Collective.
 void AgreeOn(const Communicator& group, const std::vector<Fingerprint>& mine);
 
 /// The name of this host.

@@ -144,7 +144,7 @@ void StartupPhase(const Communicator& group, const std::function<void()>& phase)
   if (first == sizes.end()) {
     return;
   }
-  // The first rank that failed sends its message to the root, which sends it to all.
+  // The first rank that failed sends its message to the root, and the root sends it to all ranks.
   const int failed_rank = static_cast<int>(first - sizes.begin());
   std::vector<std::size_t> counts(sizes.size(), 0);
   counts[static_cast<std::size_t>(failed_rank)] = static_cast<std::size_t>(*first);
@@ -154,7 +154,7 @@ void StartupPhase(const Communicator& group, const std::function<void()>& phase)
   group.GatherToRoot(std::as_bytes(std::span(mine)), counts,
                      std::as_writable_bytes(std::span(message)));
   group.Broadcast(std::as_writable_bytes(std::span(message)));
-  // The rank is named, because a fault that rank 0 does not have may concern only that rank's host.
+  // Names the rank, because a fault that rank 0 does not have may concern only that rank's host.
   throw StartupError(failed_rank == 0 ? message
                                       : "rank " + std::to_string(failed_rank) + ": " + message);
 }

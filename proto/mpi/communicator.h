@@ -26,13 +26,13 @@ class Communicator {
   int size() const { return size_; }
   bool is_root() const { return rank_ == 0; }
 
-  /// Sends rank 0's bytes to all ranks, which must know their number. They may be more than fit one
-  /// message.
+  /// Sends rank 0's bytes to all ranks. Every rank must know their number, which may be more than
+  /// one MPI message can hold.
   void Broadcast(std::span<std::byte> bytes) const;
 
-  /// Concatenates every rank's bytes on rank 0. `counts` [size] are the bytes that each rank sends,
-  /// and must be the same on every rank; together they fit an `int`, as MPI requires, or the job
-  /// ends. `all` is used on rank 0 only.
+  /// Concatenates every rank's bytes on rank 0. `counts` [size] are the numbers of bytes that the
+  /// ranks send, and must be the same on every rank. Their sum must fit an `int`, as MPI requires;
+  /// otherwise the job ends. `all` is used on rank 0 only.
   void GatherToRoot(std::span<const std::byte> mine, std::span<const std::size_t> counts,
                     std::span<std::byte> all) const;
 
@@ -57,8 +57,8 @@ class Communicator {
   int size_ = 1;
 };
 
-/// Runs one phase of start-up on every rank, which then agree on its success. If any rank threw,
-/// every rank throws StartupError with the message of the first rank that did.
+/// Runs one phase of start-up on every rank. The ranks then agree on whether it succeeded: if it
+/// threw on any rank, every rank throws StartupError with the message of the first such rank.
 void StartupPhase(const Communicator& group, const std::function<void()>& phase);
 
 }  // namespace scorecast::proto

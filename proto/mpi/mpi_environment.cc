@@ -16,7 +16,7 @@ int world_rank = 0;
 
 void PrintAndEndJob(const char* message) {
   std::fprintf(stderr, "scorecast: rank %d: %s\n", world_rank, message);
-  // Not 0 modulo 256, which mpirun would report as success.
+  // The code is not 0 modulo 256, which mpirun would report as success.
   MPI_Abort(MPI_COMM_WORLD, 70);
 }
 
@@ -26,8 +26,7 @@ bool StartedByLauncher() {
   return IsSet("OMPI_COMM_WORLD_SIZE") || IsSet("PMIX_RANK") || IsSet("PMI_RANK");
 }
 
-/// Whether all ranks of the job run on this host, as far as the launcher's variables say. False if
-/// they do not say it.
+/// Whether the launcher's variables say that all ranks of the job run on this host.
 bool AllRanksAreHere() {
   if (!StartedByLauncher()) {
     return true;
@@ -37,13 +36,13 @@ bool AllRanksAreHere() {
     return here != nullptr && std::strcmp(here, size) == 0;
   }
   const char* hosts = std::getenv("SLURM_STEP_NUM_NODES");  // srun
-  // The parts of a heterogeneous job count their hosts apart.
+  // Each part of a heterogeneous job counts only its own hosts.
   return hosts != nullptr && std::strcmp(hosts, "1") == 0 && !IsSet("SLURM_HET_SIZE");
 }
 
 /// Lets Open MPI use shared memory only. Otherwise every rank would listen on a TCP port, on all
-/// addresses, although no other rank connects to it; whoever else connects and sends one byte stops
-/// the rank.
+/// addresses, although no other rank connects to it, and any program that connects and sends one
+/// byte would stop the rank.
 void OpenNoPorts() {
   if (!IsSet("OMPI_MCA_pml") && !IsSet("OMPI_MCA_btl")) {  // A user may have chosen otherwise.
     setenv("OMPI_MCA_pml", "ob1", /*overwrite=*/0);
@@ -55,11 +54,11 @@ void OpenNoPorts() {
 
 MpiEnvironment::MpiEnvironment() {
   if (!StartedByLauncher()) {
-    // A world of one needs no daemon, but Open MPI would fork one that lives as long as the
+    // A world of one rank needs no daemon, but Open MPI would fork one that lives as long as the
     // process.
     setenv("OMPI_MCA_ess_singleton_isolated", "1", /*overwrite=*/0);
-    // It needs no session directory either. All such worlds of a user would share one, and each
-    // removes it at its end, so another world that is just starting would fail.
+    // It needs no session directory either. All such worlds of a user would share one directory.
+    // Each removes it at its end, so that another world which is just starting would fail.
     setenv("OMPI_MCA_orte_create_session_dirs", "0", /*overwrite=*/0);
   }
   if (AllRanksAreHere()) {
@@ -73,9 +72,9 @@ MpiEnvironment::MpiEnvironment() {
 }
 
 MpiEnvironment::~MpiEnvironment() {
-  // srun --kill-on-bad-exit sends SIGTERM to the other ranks when one has ended with a code such as
-  // 3. They all end, because MPI_Finalize waits for all, but a rank that the signal killed would
-  // change the job's exit code.
+  // If one rank ends with a code such as 3, srun --kill-on-bad-exit sends SIGTERM to the others.
+  // All ranks end anyway, because MPI_Finalize waits for all of them, but a rank killed by the
+  // signal would change the job's exit code.
   std::signal(SIGTERM, SIG_IGN);
   MPI_Finalize();
 }

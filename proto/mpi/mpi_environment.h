@@ -6,7 +6,8 @@ namespace scorecast::proto {
 /// thread that will call MPI (MPI_THREAD_FUNNELED). A process that no launcher started is a world
 /// of one rank. If all ranks run on one host, they use shared memory only and open no port, unless
 /// the user chose a pml or btl by OMPI_MCA_* or mpirun's --mca. As long as the object lives, a
-/// failed Check names the rank and ends the job by MPI_Abort. Its end ignores SIGTERM from then on.
+/// failed Check names the rank and ends the job by MPI_Abort. The destructor makes the process
+/// ignore SIGTERM from then on.
 class MpiEnvironment {
  public:
   MpiEnvironment();

@@ -13,7 +13,7 @@ namespace scorecast::proto {
 /// fake in tests.
 class Cluster {
  public:
-  /// Receives one RowLogits for each of the plan's reads, in their order.
+  /// Receives one RowLogits for each read of the plan, in the order of the reads.
   using PlanDone = std::function<void(std::vector<RowLogits>)>;
 
   virtual ~Cluster() = default;

@@ -40,8 +40,7 @@ struct KvPlace {
 /// A segment, or a page of one, in a pass. The rows [compute_begin, compute_end) are computed now;
 /// any later ones do not exist yet. The K/V of the rows before `stored` is not written, because an
 /// earlier pass has stored it or another sequence of this pass stores it. Rows from compute_begin
-/// to `stored` are computed only because something is read from them. compute_begin <= stored <=
-/// compute_end.
+/// to `stored` are computed only because a read needs them. compute_begin <= stored <= compute_end.
 struct PlanSegment {
   SegmentKind kind = SegmentKind::kPrefix;
   bool continues = false;           ///< As Segment::continues; also true for the later pages of a
@@ -77,7 +76,7 @@ struct PlanRead {
 
 /// A copy of the kept K/V of `rows` rows, in every layer, made before anything is computed. Neither
 /// the rows that are read nor those that are written cross the end of a page. Whole granules are
-/// copied; no granule that a copy of a plan writes is read or written by another one.
+/// copied. A granule that one copy of a plan writes is neither read nor written by another copy.
 struct KvCopy {
   std::int32_t from = 0;  ///< Counted in rows; a multiple of kKvGranule, like `to`.
   std::int32_t to = 0;
@@ -87,13 +86,13 @@ struct KvCopy {
 };
 
 /// One pass over the model: a batch of packed sequences, or of parts of them. Everything that the
-/// ranks do follows from it. It is broadcast once; no rank can refuse it.
+/// ranks do follows from the plan. It is broadcast once, and no rank can refuse it.
 struct ForwardPlan {
   /// Rows for which the ranks' buffers have room in this pass: TokenBucket(tokens.size()), or a
-  /// larger bucket. It decides how the buffers are laid out. Neither the work nor any bit of the
-  /// result depends on it.
+  /// larger bucket. The bucket decides how the buffers are laid out. Neither the work nor any bit
+  /// of the result depends on it.
   std::uint32_t bucket = 0;
-  /// The same for reads: it decides the room for the rows that are read.
+  /// A bucket of reads in the same way: it decides the room for the rows that are read.
   std::uint32_t read_bucket = 0;
   std::vector<TokenId> tokens;          ///< Tokens of the computed rows, sequence by sequence.
   std::vector<PlanSequence> sequences;  ///< Their computed rows add up to tokens.size().
@@ -108,7 +107,7 @@ struct ForwardPlan {
 std::uint32_t TokenBucket(std::int64_t rows);
 
 /// The largest bucket whose buffers are touched at start-up, so that its first pass is as fast as
-/// later ones. A smaller bucket uses a part of the same memory.
+/// later passes. A smaller bucket uses a part of the same memory.
 inline constexpr std::uint32_t kTouchedBucket = 1024;
 
 /// Default of PlanLimits::max_logit_bytes.
@@ -120,18 +119,18 @@ struct PlanLimits {
   std::int32_t max_reads = 0;     ///< Most rows read in one pass.
   std::int32_t pass_kv_rows = 0;  ///< Rows of pass-local K/V storage.
   std::int32_t kept_kv_rows = 0;  ///< Rows of K/V storage kept between passes, in whole pages.
-  /// Upper bound on the bytes of partial logits of one pass, those of all ranks together, by
-  /// ReadBytes. At most what MPI can gather, whose counts are `int`. It also bounds the bytes of a
-  /// plan's label lists, because every list is read.
+  /// Upper bound on the bytes of partial logits of one pass, summed over all ranks, as ReadBytes
+  /// counts them. At most what MPI can gather, because its counts are `int`. It also bounds the
+  /// bytes of a plan's label lists, because every list is read.
   std::int64_t max_logit_bytes = kMaxLogitBytes;
   // ReadBytes depends on these.
   std::int32_t ranks = 1;
-  /// Tokens or classes of all ranks together.
+  /// Number of tokens or classes of all ranks together.
   std::int64_t vocabulary = std::numeric_limits<std::int32_t>::max();
 };
 
-/// Upper bound on the bytes of partial logits of one read, a RowRead or a PlanRead, however the
-/// vocabulary is divided among the ranks. `labels` is the length of its label list.
+/// Upper bound on the bytes of partial logits of one read (a RowRead or a PlanRead), however the
+/// vocabulary is divided among the ranks. `labels` is the length of the read's label list.
 template <typename Read>
 std::int64_t ReadBytes(const Read& read, std::size_t labels, const PlanLimits& limits) {
   constexpr std::int64_t kNormalizer = sizeof(float) + sizeof(double);
@@ -148,22 +147,22 @@ std::int64_t ReadBytes(const Read& read, std::size_t labels, const PlanLimits& l
 /// ReadBytes of all reads of a plan.
 std::int64_t LogitBytes(const ForwardPlan& plan, const PlanLimits& limits);
 
-/// ReadBytes of the largest read that a request can ask for.
+/// ReadBytes of the largest read for which a request can ask.
 std::int64_t LargestReadBytes(const PlanLimits& limits);
 
-/// The limits of those plans, within `limits`, that have these buckets. Buckets do not limit K/V.
+/// Limits of the plans within `limits` that have these buckets. Buckets do not limit K/V.
 PlanLimits LimitsOfBuckets(const PlanLimits& limits, std::uint32_t bucket,
                            std::uint32_t read_bucket);
 
-/// The part of buffers made for `limits` that is touched at start-up: what plans of up to
-/// kTouchedBucket rows and reads use. Pass-local K/V is four rows a computed row, which is enough
-/// if no segment has fewer than four rows. In a plan with shorter segments a row may take a whole
-/// granule; such a plan may touch new pages. Kept rows are 0, because they belong to no single
-/// pass.
+/// The part of the buffers made for `limits` that is touched at start-up: the part that plans of up
+/// to kTouchedBucket rows and reads use. Pass-local K/V is four rows a computed row, which is
+/// enough if no segment has fewer than four rows. In a plan with shorter segments a row may take a
+/// whole granule; such a plan may touch new pages. The number of kept rows is 0, because they
+/// belong to no single pass.
 PlanLimits TouchedLimits(const PlanLimits& limits);
 
-/// Checks that the plan's rows, reads and partial logits fit its buckets and `limits`, and that its
-/// buckets are ones that these limits can have. Anything else is a broken invariant.
+/// Checks that the plan's rows, reads and partial logits fit its buckets and `limits`, and that
+/// these limits allow such buckets. If not, an invariant is broken.
 void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits);
 
 }  // namespace scorecast::proto

@@ -28,23 +28,23 @@ constexpr bool Sees(SegmentKind row, SegmentKind key) {
   return false;
 }
 
-/// Rows at consecutive positions. They follow the rows of the segment before.
+/// Rows at consecutive positions. They follow the rows of the previous segment.
 struct Segment {
   SegmentKind kind = SegmentKind::kPrefix;
   std::int32_t length = 0;
   std::int32_t first_position = 0;
-  /// Whether it continues the segment before it, which is of the same kind. Its rows then also see
-  /// that segment and those that it continues. Every chunk of a group but the first continues the
-  /// one before it.
+  /// Whether this segment continues the one before it, which has the same kind. Its rows then also
+  /// see that segment and the segments that it continues. In a group of chunks, every chunk but the
+  /// first continues the one before it.
   bool continues = false;
 
   bool operator==(const Segment&) const = default;
 };
 
-/// How suffix rows weigh blocks against the rest, after APE (arXiv 2502.05431). With the scores s
-/// against all keys of blocks, o = softmax(s / T) V has the weight T logsumexp(s / T) + ln S. It is
-/// merged, by softmax over the weights, with the result over prefix and own keys, for which T and S
-/// are 1.
+/// How suffix rows weigh blocks against the other keys, after APE (arXiv 2502.05431). Let s be the
+/// scores against all keys of blocks. Then o = softmax(s / T) V has the weight T logsumexp(s / T) +
+/// ln S. It is merged, by softmax over the weights, with the result over prefix and own keys, for
+/// which T and S are 1.
 struct BlockWeighting {
   float temperature = 1;  ///< T, > 0
   float scale = 1;        ///< S, > 0
@@ -63,7 +63,7 @@ struct Draw {
   bool operator==(const Draw&) const = default;
 };
 
-/// The results that are wanted from one row of a sequence.
+/// What is read from one row of a sequence.
 struct RowRead {
   std::int32_t row = 0;         ///< Index into the sequence's tokens.
   std::int32_t label_list = 0;  ///< Index into `PackedSequence::label_lists`.
@@ -78,7 +78,7 @@ struct RowRead {
   bool operator==(const RowRead&) const = default;
 };
 
-/// A part of a list of tokens that several sequences share.
+/// Some of the tokens of a list that several sequences share.
 struct SharedTokens {
   std::shared_ptr<const std::vector<TokenId>> list;  ///< Not null unless `count` is 0.
   std::size_t first = 0;
@@ -90,8 +90,9 @@ struct SharedTokens {
   }
 };
 
-/// A request in the form in which it is computed: prefixes, then blocks that never see each other,
-/// then suffixes that see everything but each other. Mask and positions follow from this alone.
+/// A request in the form in which it is computed: prefixes; then blocks, which never see each
+/// other; then suffixes, which see everything but each other. Mask and positions follow from this
+/// alone.
 struct PackedSequence {
   std::vector<TokenId> tokens;  ///< [rows], without those that are shared.
   SharedTokens shared;
@@ -104,8 +105,8 @@ struct PackedSequence {
 
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size() + shared.count); }
   std::vector<TokenId> AllTokens() const;  ///< [rows]
-  /// The largest position + 1, or 0 for an empty sequence. This is what a model's position limit
-  /// bounds.
+  /// The largest position + 1, or 0 for an empty sequence. A model's position limit bounds this
+  /// number.
   std::int64_t PositionLimit() const;
 };
 

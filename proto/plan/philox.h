@@ -11,7 +11,7 @@ inline constexpr std::array<std::uint32_t, 2> kPhiloxFactors = {0xD2511F53, 0xCD
 inline constexpr std::array<std::uint32_t, 2> kPhiloxKeySteps = {0x9E3779B9, 0xBB67AE85};
 
 /// One block of Philox4x32-10, the counter-based generator of Salmon et al. (SC 2011). The same key
-/// and counter give the same block on every machine; different counters give independent ones.
+/// and counter give the same block on every machine; different counters give independent blocks.
 constexpr std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < kPhiloxRounds; ++round) {

@@ -8,7 +8,7 @@
 
 namespace scorecast::proto {
 
-/// Encodes a plan as little-endian bytes, for machines of that byte order.
+/// Encodes a plan as little-endian bytes; only for machines of that byte order.
 std::vector<std::byte> EncodePlan(const ForwardPlan& plan);
 
 /// Inverse of EncodePlan. The bytes only ever come from rank 0, so a malformed plan is a broken

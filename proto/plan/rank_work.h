@@ -7,7 +7,7 @@
 
 namespace scorecast::proto {
 
-/// What ranks do together in a pass. In each of these a rank waits for others.
+/// Operations that all ranks do together in a pass. In each of them a rank waits for others.
 enum class RankOperation : std::uint32_t {
   kExchange,   ///< Each rank gets all summands of the rows that it owns.
   kShare,      ///< Each rank gets the finished rows that others own.
@@ -32,10 +32,10 @@ constexpr std::string_view Name(RankOperation operation) {
   return "";
 }
 
-/// What a rank has done since it started. No value ever decreases.
+/// Work that a rank has done since it started. No value ever decreases.
 struct RankWork {
   struct Cost {
-    /// Bytes of other ranks that were received, or read in shared memory.
+    /// Bytes of other ranks that this rank received, or read in shared memory.
     std::uint64_t bytes = 0;
     double seconds = 0;  ///< Includes waiting for the other ranks.
   };

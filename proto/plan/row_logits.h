@@ -11,8 +11,8 @@ namespace scorecast::proto {
 /// Result for one row read. All logits are divided by the read's temperature.
 struct RowLogits {
   std::vector<float> label_logits;  ///< In the order of the read's label list.
-  /// Over the whole vocabulary, if the read asked for the normaliser: log-probability = logit - max
-  /// - log(sum_exp).
+  /// Set if the read asked for the normalizer. Over the whole vocabulary: log-probability = logit -
+  /// max - log(sum_exp).
   float max = 0;
   double sum_exp = 0;  ///< Sum of exp(logit - max).
   /// The best `top_k` tokens as (id, logit), sorted by logit, then by id.
