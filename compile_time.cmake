@@ -19,7 +19,7 @@ function(scorecast_remove_json_literals)
   string(REGEX REPLACE "JSON_HEDLEY_NON_NULL\\(1\\)\ninline [a-z_:]+ operator \"\" ?_json(_pointer)?\\([^}]*}" "" text "${text}")
   string(REGEX REPLACE "using nlohmann::literals::json_literals::operator \"\" ?_json(_pointer)?;" "" text "${text}")
   file(CONFIGURE OUTPUT include/nlohmann/json.hpp CONTENT "${text}" @ONLY)
-  include_directories(SYSTEM BEFORE ${CMAKE_CURRENT_BINARY_DIR}/include)
+  include_directories(BEFORE SYSTEM ${CMAKE_CURRENT_BINARY_DIR}/include)
 endfunction()
 scorecast_remove_json_literals()
 

@@ -6,6 +6,7 @@
 
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/schedule/job.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -35,7 +35,7 @@ constexpr int kReadPasses = 3;
 constexpr double kShortSeconds = kSeconds / 50;
 /// Most labels of such a read if each is a product of its own, and its best tokens.
 constexpr std::int64_t kProducts = 1024;
-constexpr std::int64_t kTop = 64;
+constexpr std::int64_t kTopTokens = 64;
 
 /// The rows whose products take as long as reading the weights once, on a typical machine.
 constexpr double kRowsOfOverhead = 10;
@@ -66,7 +66,7 @@ class RandomPasses {
     if (config_.is_classifier()) {
       return {products};
     }
-    const auto top = static_cast<std::int32_t>(std::min(kTop, config_.output_size()));
+    const auto top = static_cast<std::int32_t>(std::min(kTopTokens, config_.output_size()));
     return {{{.normalizer = true}, FirstLabels(config_.output_size())},
             products,
             {{.normalizer = true, .top_k = top}, {}}};
