@@ -50,8 +50,8 @@ Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokeni
     if (!of_tail) {
       return Unexpected(of_tail.error());
     }
-    // The continuation may be empty, so the text's tokens end with those of the tail. A cut that
-    // does not even hold for that is not used.
+    // An empty continuation is possible, so the tokens of the text must end with the tokens of the
+    // tail. If they do not, the cut is not used.
     const std::vector<TokenId>& tail_ids = of_tail->ids;
     if (result.head_tokens_ + tail_ids.size() <= result.ids_.size() &&
         std::equal(tail_ids.rbegin(), tail_ids.rend(), result.ids_.rbegin())) {

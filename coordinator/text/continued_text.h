@@ -10,19 +10,20 @@
 
 namespace scorecast::coordinator {
 
-/// A text that begins many texts, such as a query with its items. It is tokenized once: each longer
-/// text is tokenized from the last place at which the tokenizer cuts for certain, whatever follows
-/// (OpenEnd::cut). Const methods may be called from several threads at the same time.
+/// A text that begins many texts, such as a query with its items. The beginning is tokenized once.
+/// A longer text is then tokenized only from the last place at which the tokenizer certainly cuts,
+/// whatever follows (OpenEnd::cut). Const methods may be called from several threads at the same
+/// time.
 class ContinuedText {
  public:
-  /// Encodes `text`, which must be valid UTF-8, with BOS at most `limits.max_tokens`. `tokenizer`
-  /// must outlive the result.
+  /// Encodes `text`, which must be valid UTF-8, into at most `limits.max_tokens` tokens, BOS
+  /// included. `tokenizer` must outlive the result.
   static proto::Expected<ContinuedText, EncodeFault> Make(const Tokenizer& tokenizer,
                                                           std::string_view text,
                                                           SpecialTokensInText special_tokens,
                                                           const EncodeLimits& limits = {});
 
-  /// The same for a text that stands behind `before`, tokens that ids() then begins with. They
+  /// The same for a text that follows the tokens `before`. ids() then begins with them, and they
   /// count for the limits.
   static proto::Expected<ContinuedText, EncodeFault> Make(const Tokenizer& tokenizer,
                                                           std::vector<TokenId> before,
@@ -30,20 +31,21 @@ class ContinuedText {
                                                           const EncodeOptions& options,
                                                           const EncodeLimits& limits = {});
 
-  /// The tokens of the text from its start: BOS if the tokenizer adds one, then those of the text.
+  /// The tokens of the text: BOS if the tokenizer adds one, then the tokens of the text itself.
   const std::vector<TokenId>& ids() const { return ids_; }
 
-  /// The tokens of text + continuation from its start.
+  /// The tokens of text + continuation, from the beginning.
   proto::Expected<std::vector<TokenId>, EncodeFault> Continue(
       std::string_view continuation, const EncodeLimits& limits = {}) const;
 
-  /// How many of ids() every continued text begins with.
+  /// How many of ids() are the first tokens of every continued text.
   std::size_t certain_tokens() const { return head_tokens_; }
-  /// The text behind these tokens, and how it is encoded.
+  /// The part of the text after these tokens, and how it is encoded.
   const std::string& tail() const { return tail_; }
   const EncodeOptions& tail_options() const { return tail_options_; }
 
-  /// The tokens of text + continuation behind certain_tokens(), which do not count for the limits.
+  /// The tokens of text + continuation after the first certain_tokens(), which do not count for the
+  /// limits.
   proto::Expected<std::vector<TokenId>, EncodeFault> ContinueTail(
       std::string_view continuation, const EncodeLimits& limits = {}) const;
 

@@ -17,8 +17,8 @@
 
 namespace scorecast::coordinator {
 
-/// The tokenizer that a tokenizer.json describes. Added tokens are cut out, the rest is normalized
-/// and cut into pieces, and the model makes tokens of each piece.
+/// The tokenizer that a tokenizer.json describes. Added tokens are cut out of a text. The rest is
+/// normalized and cut into pieces, and the model makes tokens of each piece.
 class PipelineTokenizer final : public Tokenizer {
  public:
   struct Parts {

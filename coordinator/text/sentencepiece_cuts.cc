@@ -20,7 +20,7 @@ constexpr std::uint64_t kPieceType = 3;
 constexpr std::uint64_t kNormal = 1;  // A value of kPieceType, and its default.
 constexpr std::uint64_t kModelType = 3;
 constexpr std::uint64_t kUnigram = 1;  // A value of kModelType, and its default.
-constexpr std::uint64_t kBpe = 2;      // Another one.
+constexpr std::uint64_t kBpe = 2;      // Another value of kModelType.
 constexpr std::uint64_t kByteFallback = 35;
 constexpr std::uint64_t kTreatWhitespaceAsSuffix = 24;
 constexpr std::uint64_t kPrecompiledCharsmap = 2;
@@ -116,7 +116,7 @@ void SentencePieceCuts::GoToLast(OpenPiece& piece) const {
       return;
     }
     const CodePoint before = LastCodePoint(text.substr(0, at));
-    // Several spaces become one, so they stay together.
+    // Several spaces become one, so there is no cut between them.
     const bool is_inside_spaces = removes_extra_spaces_ && spelled(after) == kSpelledSpace &&
                                   spelled(before) == kSpelledSpace;
     if (!is_inside_spaces && piece.text.places[at] != OpenText::kNoPlace &&

@@ -10,32 +10,34 @@
 
 namespace scorecast::coordinator {
 
-/// Where a SentencePiece model certainly cuts a text, whatever follows it: in BPE models without
-/// normalization rules, between two characters that are neighbours in no piece. In other models,
-/// nowhere.
+/// Places at which a SentencePiece model certainly cuts a text, whatever follows. In BPE models
+/// without normalization rules, these are all places between two characters that are neighbours in
+/// no piece. Other models have no such places.
 class SentencePieceCuts {
  public:
   /// Reads a serialized ModelProto, which must be valid.
   explicit SentencePieceCuts(std::string_view model);
 
-  /// Whether the model removes spaces at a text's ends, and all but one of several.
+  /// Whether the model removes spaces at both ends of a text, and all but one of several spaces in
+  /// a row.
   bool removes_extra_spaces() const { return removes_extra_spaces_; }
 
-  /// Goes on behind the last such place of a text with an open end.
+  /// Moves the beginning of a text with an open end behind the last such place.
   void GoToLast(OpenPiece& piece) const;
 
-  /// The tokens of every text that contains `text` are at least so many.
+  /// A lower bound on the number of tokens of every text that contains `text`.
   std::int64_t LeastTokens(std::string_view text) const;
 
  private:
   void AddPiece(std::string_view piece, bool is_normal);
 
-  bool is_known_ = false;           ///< False: nothing is known of cuts.
-  bool keeps_characters_ = false;   ///< Of a text, all but spaces are in its tokens.
-  bool has_byte_fallback_ = false;  ///< What no piece contains becomes its bytes.
+  bool is_known_ = false;           ///< False: no cut is certain.
+  bool keeps_characters_ = false;   ///< All characters of a text but spaces are in its tokens.
+  bool has_byte_fallback_ = false;  ///< Other characters become tokens of their bytes.
   bool removes_extra_spaces_ = true;
   std::unordered_set<char32_t> characters_;  ///< Pieces of one character.
-  /// Those among them that text becomes if nothing else.
+  /// The normal pieces among them: such a character of a text becomes a token, alone or with
+  /// others.
   std::unordered_set<char32_t> normal_characters_;
   CharacterPairs pairs_;
   LongestTokens longest_;

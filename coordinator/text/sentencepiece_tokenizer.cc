@@ -20,8 +20,8 @@ using sentencepiece::SentencePieceProcessor;
 
 namespace {
 
-/// Returns the processor of a serialized model, with the model's own dummy prefix or as
-/// `dummy_prefix` says. Throws StartupError.
+/// Returns the processor of a serialized model. It has a dummy prefix as `dummy_prefix` says, or as
+/// the model says if that is absent. Throws StartupError.
 std::unique_ptr<SentencePieceProcessor> Load(std::string_view model,
                                              std::optional<bool> dummy_prefix,
                                              const std::string& origin) {
@@ -46,7 +46,8 @@ std::optional<TokenId> FindPiece(const SentencePieceProcessor& processor, const 
   return processor.IdToPiece(id) == text ? std::optional(id) : std::nullopt;
 }
 
-/// The added tokens of the configuration. A token that is a piece of the model has its id.
+/// The added tokens of the configuration. If a token is a piece of the model, it gets the piece's
+/// id.
 std::vector<AddedToken> ConfiguredTokens(const TokenizerConfig& config,
                                          const SentencePieceProcessor& processor) {
   std::vector<AddedToken> tokens;
@@ -146,7 +147,7 @@ void SentencePieceTokenizer::EncodeText(std::string_view text, const EncodeOptio
       if (static_cast<std::int64_t>(part.text.size()) > tokens.left()) {
         tokens.ExpectAtLeast(cuts_.LeastTokens(part.text));
       }
-      // The library cannot be stopped.
+      // The library's encoding cannot be interrupted.
       tokens.ExpectUncut(part.text.size());
       for (const TokenId id : processor->EncodeAsIds(part.text)) {
         tokens.Add(id);
@@ -173,10 +174,10 @@ std::string_view SentencePieceTokenizer::EscapedSpelling(TokenId id) const {
 }
 
 std::string SentencePieceTokenizer::Decode(std::span<const TokenId> ids) const {
-  // The library does not know added tokens. In their places it decodes unknown tokens, which like
-  // them are not white space.
+  // The library does not know added tokens. Unknown tokens are decoded in their places, because
+  // these are no white space either.
   std::vector<int> pieces;
-  std::vector<std::string_view> texts;  // Of each token, if it does not come from the library.
+  std::vector<std::string_view> texts;  // Text of each token that does not come from the library.
   for (const TokenId id : ids) {
     const auto added = added_texts_.find(id);
     const bool is_control = IsPiece(id) && processor_->IsControl(id);
@@ -184,8 +185,8 @@ std::string SentencePieceTokenizer::Decode(std::span<const TokenId> ids) const {
       pieces.push_back(is_control ? id : processor_->unk_id());
       texts.emplace_back(added->second);
     } else if (is_control) {
-      // The library decodes control tokens to no text at all. Here they are kept, each in its
-      // place.
+      // The library decodes control tokens to no text at all. Here their texts are kept, each in
+      // its place.
       pieces.push_back(id);
       texts.emplace_back(processor_->IdToPiece(id));
     } else if (IsPiece(id)) {

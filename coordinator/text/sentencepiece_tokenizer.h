@@ -19,9 +19,9 @@ class SentencePieceProcessor;
 namespace scorecast::coordinator {
 
 /// A tokenizer.model, read by the SentencePiece library. Added tokens of the configuration are cut
-/// out of a text first; only a text's beginning gets a dummy prefix, what follows an added token
-/// does not. Spellings of control tokens ("</s>") that are no added tokens are ordinary text, as in
-/// SentencePiece itself.
+/// out of a text first. Only the beginning of a text gets a dummy prefix; a part that follows an
+/// added token does not. As in SentencePiece itself, the spelling of a control token ("</s>") that
+/// is no added token is ordinary text.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   /// `model` is the file's content. BOS is added if the model has one, unless the configuration
@@ -45,7 +45,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   void EncodeText(std::string_view text, const EncodeOptions& options,
                   TokenCollector& tokens) const override;
   std::string_view EscapedSpelling(TokenId id) const override;
-  /// The id of a BOS or EOS that the configuration names, else that of the model.
+  /// The id of a BOS or EOS: of the one that the configuration names, or else of the model's.
   TokenId AddedAround(const TokenizerConfig& config, const std::optional<std::string>& named,
                       TokenId of_model, const std::string& name) const;
   bool IsPiece(TokenId id) const;
@@ -53,14 +53,15 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   /// Encodes without the dummy prefix.
   std::unique_ptr<sentencepiece::SentencePieceProcessor> later_sections_;
-  /// Encodes with the dummy prefix. Set if the model removes the spaces at a text's beginning,
-  /// which a later section keeps: one space is then the dummy prefix.
+  /// Encodes with the dummy prefix. Set if the model removes spaces at the beginning of a text. A
+  /// later section must keep such spaces, so one of them takes the place of the dummy prefix.
   std::unique_ptr<sentencepiece::SentencePieceProcessor> spaced_sections_;
   AddedTokens added_tokens_;
   SentencePieceCuts cuts_;
   std::int64_t vocab_size_;
-  std::unordered_map<TokenId, std::string> added_texts_;    ///< Of the added tokens, by id.
-  std::unordered_map<TokenId, std::string> escaped_texts_;  ///< Of the tokens to be escaped.
+  std::unordered_map<TokenId, std::string> added_texts_;  ///< Texts of the added tokens, by id.
+  std::unordered_map<TokenId, std::string>
+      escaped_texts_;  ///< Texts of the tokens to be escaped, by id.
   std::vector<TokenId> added_prefix_;
   std::vector<TokenId> added_suffix_;
   std::optional<TokenId> bos_;

@@ -29,7 +29,7 @@ Expected<std::string> ReadText(const std::string& line) {
     return Fault("invalid_utf8", "The line is not valid UTF-8.");
   }
   json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  // The parser takes a zero byte for the end of the text, hence the check for one.
+  // The parser would take a zero byte for the end of the text, so there must be none.
   if (!request.is_object() || line.find('\0') != std::string::npos) {
     return Fault("invalid_json", "The line is not a JSON object.");
   }
@@ -62,7 +62,7 @@ int TokenizeLines(const Tokenizer& tokenizer, const EncodeOptions& options, bool
           {"code", text.error().code}, {"message", text.error().message}, {"line", number}};
     }
     out << result.dump() << '\n';
-    // No further input is buffered, so the sender may be waiting for this line.
+    // No further input is buffered, so the sender may be waiting for this output line.
     if (in.rdbuf()->in_avail() <= 0) {
       out.flush();
     }

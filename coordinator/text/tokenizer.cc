@@ -22,12 +22,12 @@ using proto::Unexpected;
 
 namespace {
 
-/// No piece is shorter because few tokens are allowed.
+/// A piece has at least this size, even if few tokens are allowed.
 constexpr std::size_t kLeastPieceBytes = 4096;
-/// More than the bytes of a token in ordinary text.
+/// A token of ordinary text has fewer bytes than this.
 constexpr std::int64_t kBytesPerToken = 8;
 
-/// A text within the limit is one piece, unless it is very long.
+/// Size of a piece. A text within the limit of tokens is one piece, unless it is very long.
 std::size_t PieceBytes(const EncodeLimits& limits) {
   const std::int64_t tokens =
       std::clamp<std::int64_t>(limits.max_tokens, 0, EncodeLimits::kUnlimited / kBytesPerToken);
@@ -35,7 +35,7 @@ std::size_t PieceBytes(const EncodeLimits& limits) {
                   std::max(kLeastPieceBytes, static_cast<std::size_t>(tokens * kBytesPerToken)));
 }
 
-/// The beginning of a text that is longer than `size`, without a part of a character.
+/// The first `size` bytes of a longer text, and a few more if they would end inside a character.
 std::string_view Beginning(std::string_view text, std::size_t size) {
   while ((static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) {
     ++size;
@@ -56,8 +56,8 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
 Expected<EncodedText, EncodeFault> Tokenizer::EncodeWithin(const EncodeLimits& limits,
                                                            std::string_view text,
                                                            const EncodeOptions& options) const {
-  // PCRE2 reads out of bounds if a text is not valid UTF-8. A caller's mistake must not get that
-  // far.
+  // If a text is not valid UTF-8, PCRE2 reads out of bounds. Therefore a caller's mistake is
+  // repaired here.
   std::string repaired;
   if (!IsValidUtf8(text)) {
     repaired = ReplaceInvalidUtf8(text);
@@ -70,16 +70,16 @@ Expected<EncodedText, EncodeFault> Tokenizer::EncodeWithin(const EncodeLimits& l
   }
 }
 
-/// Encodes a long text from one certain cut to the next. The tokens before a cut are those of a
-/// piece that goes on behind it, without those behind it. If a piece has no certain cut in its
-/// second half, it is made longer, up to a limit.
+/// Encodes a long text piece by piece, up to a certain cut in each piece. The tokens before a cut
+/// are the tokens of the piece without the tokens of its part behind the cut. If a piece has no
+/// certain cut in its second half, the piece is made longer, up to a limit.
 EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view text,
                                     EncodeOptions options) const {
   TokenCollector tokens(limits);
   EncodedText encoded;
   std::size_t size = PieceBytes(limits);
   tokens.PollStop();
-  tokens.ExpectAtLeast(0);  // What is before the text may already be too much.
+  tokens.ExpectAtLeast(0);  // There may already be too many tokens before the text.
   while (text.size() > size + size / 2) {
     const std::string_view piece = Beginning(text, size);
     const OpenEnd end = FindOpenEnd(piece, options);
@@ -99,8 +99,8 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
     std::vector<TokenId> ids = EncodeWhole(piece, options, limits.Uncounted());
     const std::vector<TokenId> behind =
         EncodeWhole(piece.substr(end.cut), later, limits.Uncounted());
-    // The continuation may be empty, so the piece's tokens end with those behind the cut. A cut
-    // that does not even hold for that is not used.
+    // An empty continuation is possible, so the tokens of the piece must end with the tokens behind
+    // the cut. If they do not, the cut is not used.
     if (!EndsWith(ids, behind)) {
       if (is_longest) {
         throw TokenCollector::Ended{EncodeFault::kUncut};
@@ -145,10 +145,10 @@ void Tokenizer::AddAll(std::vector<TokenId> ids, const EncodeOptions& options,
   }
 }
 
-/// Adds a token or, if it has an escaped spelling, the tokens of its first character and those
-/// of the rest of its text. A token of one character stays, because its text cannot be cut. Each
-/// cut shortens the spelling, so a part that becomes a token of a longer one, by an odd
-/// normalization, is left out.
+/// Adds a token. If the token has an escaped spelling, adds instead the tokens of the spelling's
+/// first character and of its rest. A token of one character stays, because its text cannot be cut.
+/// Each cut shortens the spelling. So if an odd normalization turns a part into a token with a
+/// longer spelling, that token is left out.
 void Tokenizer::AddEscaped(TokenId id, const EncodeLimits& limits, TokenCollector& tokens) const {
   const std::string_view text = EscapedSpelling(id);
   const std::size_t first = text.empty() ? 0 : FirstCodePoint(text).length;

@@ -19,7 +19,7 @@ namespace scorecast::coordinator {
 
 using proto::TokenId;
 
-/// A token that the vocabulary marks as special (control, added), for display.
+/// A token that the vocabulary marks as special (control or added), as it is displayed.
 struct SpecialToken {
   TokenId id = 0;
   std::string text;
@@ -29,18 +29,18 @@ struct SpecialToken {
 /// The tokens of a text.
 struct EncodedText {
   std::vector<TokenId> ids;
-  // A certain cut (see OpenEnd) that was found on the way, possibly far from the text's end.
+  // A certain cut (see OpenEnd) that was found during encoding. It may be far from the text's end.
   std::size_t bytes_before_cut = 0;
   std::size_t tokens_before_cut = 0;
 };
 
-/// What is certain about the end of a text, however the text continues.
+/// What is certain about the end of a text to which more text may be appended.
 struct OpenEnd {
-  /// The last place of the text, in bytes, that is known to be cut there: for every continuation,
-  /// the tokens of the whole are those before the cut, which are always the same, and those of the
-  /// rest encoded with `at_start` false. 0 if no such place is known.
+  /// The last place of the text, in bytes, at which it is certainly cut: for every continuation,
+  /// the tokens of the whole are the tokens before the cut, which are always the same, and then the
+  /// tokens of the rest encoded with `at_start` false. 0 if no such place is known.
   std::size_t cut = 0;
-  /// The whole has at least so many tokens behind the cut.
+  /// A lower bound on the number of tokens that the whole has behind the cut.
   std::int64_t least_tokens = 0;
 };
 
@@ -54,8 +54,8 @@ class Tokenizer {
   /// the text's length.
   std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  /// The same, as far as the limits allow. A text with more tokens, or one that nobody waits for
-  /// any more, is dropped early: what that costs depends on the limits, not on the text's length.
+  /// The same within limits. A text is dropped early if it has too many tokens or if encoding is
+  /// stopped. The cost of that depends on the limits, not on the text's length.
   proto::Expected<EncodedText, EncodeFault> EncodeWithin(const EncodeLimits& limits,
                                                          std::string_view text,
                                                          const EncodeOptions& options = {}) const;
@@ -70,7 +70,7 @@ class Tokenizer {
   virtual const std::vector<TokenId>& added_prefix() const = 0;
   virtual const std::vector<TokenId>& added_suffix() const = 0;
 
-  /// BOS, if the tokenizer's own rule adds one. It is the only added token that a request keeps.
+  /// BOS, if the tokenizer's own rule adds one. BOS is the only added token that a request keeps.
   virtual std::optional<TokenId> bos() const = 0;
 
   /// The text of the ids, including special tokens. Ids outside of the vocabulary give no text.
@@ -84,9 +84,9 @@ class Tokenizer {
 
   /// How the text of a token depends on the tokens after it.
   enum class TextState {
-    kCharacters,  ///< It may have a part of a character, which is U+FFFD as long as it is last.
-    kSettled,     ///< It and all text before it stay as they are.
-    kOpen,        ///< It may change until a settled token follows.
+    kCharacters,  ///< The text may end in a part of a character, shown as U+FFFD for now.
+    kSettled,     ///< The text of the token, and all text before it, no longer changes.
+    kOpen,        ///< The text may change until a settled token follows.
     kAbsent,      ///< The id has no token.
   };
   virtual TextState StateOf(TokenId /*id*/) const { return TextState::kCharacters; }
@@ -106,12 +106,13 @@ class Tokenizer {
   std::optional<TokenId> SingleToken(std::string_view text) const;
 
  private:
-  /// Encodes `text` as a whole. With kEscape the tokens may contain some that have an
-  /// EscapedSpelling, because a model may make them of plain text.
+  /// Encodes `text` as a whole. Even with kEscape, the result may contain tokens that have an
+  /// EscapedSpelling, because a model may make them from plain text.
   virtual void EncodeText(std::string_view text, const EncodeOptions& options,
                           TokenCollector& tokens) const = 0;
 
-  /// The text of a token that an escaped text must not become; empty for all other tokens.
+  /// The text of a token that must not be in the tokens of an escaped text; empty for all other
+  /// tokens.
   virtual std::string_view EscapedSpelling(TokenId /*id*/) const { return {}; }
 
   /// The tokens of EncodeText.
@@ -127,7 +128,8 @@ class Tokenizer {
 /// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. Applies the
 /// tokenizer_config.json beside them. Returns null if neither file exists. Throws StartupError, one
 /// line that names the file, if a file is malformed or needs something that is not supported. Added
-/// tokens that `templates` contains are escaped as those of the directory's chat templates.
+/// tokens whose text occurs in `templates` are escaped in the same way as those that occur in the
+/// directory's chat templates.
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir,
                                          std::string_view templates = {});
 

@@ -22,8 +22,8 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// What is decoded for each id, as in the reference: the spelling in the vocabulary or the content
-/// of an added token, normalized if the token is.
+/// The text that each id is decoded from, as in the reference: the spelling in the vocabulary, or
+/// the content of an added token, which is normalized if the token is.
 std::vector<std::string> Spellings(const IdBySpelling& ids, const std::vector<AddedToken>& added,
                                    const Normalizer& normalizer) {
   TokenId largest = -1;
@@ -40,7 +40,7 @@ std::vector<std::string> Spellings(const IdBySpelling& ids, const std::vector<Ad
   return spellings;
 }
 
-/// The id of a token that the configuration adds.
+/// The id of a token that the configuration names as added around a text.
 TokenId ConfiguredToken(const TokenizerConfig& config, const std::optional<std::string>& token,
                         std::string_view name, const IdBySpelling& ids) {
   const std::string what =
@@ -55,7 +55,7 @@ TokenId ConfiguredToken(const TokenizerConfig& config, const std::optional<std::
   return entry->second;
 }
 
-/// The tokens of the post-processor's template are never made of an escaped text.
+/// An escaped text must never contain a token of the post-processor's template.
 void MarkTemplateTokens(const AddedAround& around, std::vector<AddedToken>& added) {
   for (AddedToken& token : added) {
     const auto is_in = [&](const std::vector<TokenId>& side) {
@@ -66,8 +66,8 @@ void MarkTemplateTokens(const AddedAround& around, std::vector<AddedToken>& adde
 }
 
 void MarkUnknownToken(const JsonCursor& model, std::vector<AddedToken>& added) {
-  const std::optional<JsonCursor> text = model.Find("unk_token");  // Of BPE
-  const std::optional<JsonCursor> id = model.Find("unk_id");       // Of Unigram
+  const std::optional<JsonCursor> text = model.Find("unk_token");  // Used by BPE.
+  const std::optional<JsonCursor> id = model.Find("unk_id");       // Used by Unigram.
   for (AddedToken& token : added) {
     token.is_unknown = (text && text->value() == token.content) || (id && id->value() == token.id);
   }
@@ -88,8 +88,8 @@ void ApplyConfig(const TokenizerConfig& config, const IdBySpelling& ids, AddedAr
   }
 }
 
-/// The BOS among the tokens of the prefix: the one that the configuration names or, if it names
-/// none, the first one.
+/// The BOS among the tokens of the prefix: the one that the configuration names, or the first one
+/// if it names none.
 std::optional<TokenId> FindBos(const TokenizerConfig& config, const IdBySpelling& ids,
                                const std::vector<TokenId>& prefix) {
   if (prefix.empty()) {

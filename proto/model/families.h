@@ -20,7 +20,7 @@ enum class AttentionBias {
 enum class WindowLayers {
   kNone,      ///< The family has no windows.
   kAll,       ///< All layers, unless `sliding_window` is null.
-  kSwitched,  ///< Those from `max_window_layers` on, if `use_sliding_window` is true.
+  kSwitched,  ///< Layers from `max_window_layers` on, if `use_sliding_window` is true.
   kPeriodic,  ///< All but every `period`-th layer.
 };
 
@@ -69,9 +69,9 @@ struct Family {
   bool qk_norm = false;
   bool post_norms = false;  ///< Outputs of attention and feed-forward are normalised, too.
   bool norm_weights_plus_one = false;
-  bool scaled_embeddings = false;  ///< By √hidden_size.
+  bool scaled_embeddings = false;  ///< Embeddings are multiplied by √hidden_size.
 
-  Activation activation = Activation::kSilu;         ///< Of an absent field.
+  Activation activation = Activation::kSilu;         ///< Used if the field is absent.
   std::string_view activation_field = "hidden_act";  ///< Or "hidden_activation".
   bool hidden_act_gelu_is_tanh = false;              ///< `hidden_act`: "gelu" means kGeluTanh.
   std::optional<double> query_pre_attn_scalar;       ///< nullopt: head_dim, and no such field.

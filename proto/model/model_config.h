@@ -27,7 +27,7 @@ struct RopeConfig {
   double high_freq_factor = 4.0;                      ///< llama3.
   double beta_fast = 32.0;                            ///< yarn.
   double beta_slow = 1.0;                             ///< yarn.
-  bool truncate = true;           ///< yarn: the ends of the ramp are whole dimensions.
+  bool truncate = true;           ///< yarn: the ends of the ramp are rounded to whole dimensions.
   double attention_factor = 1.0;  ///< yarn: cosines and sines are multiplied by it.
 
   bool operator==(const RopeConfig&) const = default;
@@ -71,7 +71,7 @@ struct ModelConfig {
   bool norm_weights_plus_one = false;  ///< RMS norms multiply by 1 + weight, not by the weight.
   Activation hidden_activation = Activation::kSilu;
   double embedding_scale = 1.0;  ///< Embeddings are multiplied by it.
-  double query_scale = 0;        ///< Attention scores are q·k times it; 0: 1 / √head_dim.
+  double query_scale = 0;  ///< Attention scores are q·k times this; 0: times 1 / √head_dim.
   /// Scores s become c·tanh(s / c), before the mask.
   std::optional<double> attn_logit_softcapping;
   std::optional<double> final_logit_softcapping;  ///< The same for the logits of the lm-head.
@@ -79,7 +79,7 @@ struct ModelConfig {
   std::vector<LayerConfig> layers;  ///< [num_hidden_layers]
 
   bool attention_bias = false;         ///< q_proj, k_proj and v_proj have biases.
-  bool attention_output_bias = false;  ///< o_proj has one.
+  bool attention_output_bias = false;  ///< o_proj has a bias.
   bool mlp_bias = false;               ///< gate_proj, up_proj and down_proj have biases.
   bool tie_word_embeddings = false;    ///< embed_tokens is also the lm-head's weight.
 

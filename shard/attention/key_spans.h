@@ -25,12 +25,12 @@ struct AttendedRows {
 
 /// Consecutive tiles of a chain of segments, and the rows that may see keys of them.
 struct KeySpan {
-  std::int32_t segment = 0;    ///< Of the first tile; an index within the sequence.
-  std::int32_t first_key = 0;  ///< Its first key's row in that segment.
+  std::int32_t segment = 0;    ///< Segment of the first tile; an index within the sequence.
+  std::int32_t first_key = 0;  ///< Row of the first tile's first key in that segment.
   std::int32_t tiles = 0;      ///< At most kSpanTiles.
   std::int32_t first_row = 0;  ///< The rows [first_row, end_row) of AttendedRows.
   std::int32_t end_row = 0;
-  bool weighted = false;  ///< Blocks that these rows weigh separately.
+  bool weighted = false;  ///< Whether the keys are blocks that these rows weigh separately.
 };
 
 /// Keys [begin, end) of a segment.

@@ -17,7 +17,7 @@ struct SafetensorsEntry {
   std::optional<Dtype> dtype;   ///< Nullopt: a dtype of the format that we do not read.
   std::string_view dtype_name;  ///< The spelling in the file; static storage.
   std::vector<std::int64_t> shape;
-  std::int64_t offset = 0;  ///< Of its first byte in the file.
+  std::int64_t offset = 0;  ///< Offset of the first byte in the file.
   std::int64_t bytes = 0;   ///< The size that shape and dtype imply.
 };
 

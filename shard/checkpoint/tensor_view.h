@@ -19,7 +19,7 @@ struct TensorView {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
   const WeightFile* file = nullptr;
-  std::int64_t offset = 0;  ///< Of its first byte in the file.
+  std::int64_t offset = 0;  ///< Offset of the first byte in the file.
   std::int64_t bytes = 0;
 
   std::int64_t num_elements() const { return bytes / ItemSize(dtype); }

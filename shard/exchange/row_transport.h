@@ -12,8 +12,8 @@ namespace scorecast::shard {
 
 struct RowSizes {
   std::int64_t max_rows = 0;
-  std::int64_t summand_bytes = 0;  ///< Of one row of one rank's summands.
-  std::int64_t shared_bytes = 0;   ///< Of one finished row, at most.
+  std::int64_t summand_bytes = 0;  ///< Bytes of one row of one rank's summands.
+  std::int64_t shared_bytes = 0;   ///< Most bytes of one finished row.
 };
 
 /// The owner of each row: rank r owns rows [bounds[r], bounds[r + 1]).

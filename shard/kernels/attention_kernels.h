@@ -32,7 +32,7 @@ struct AttentionTile {
   /// [rows]: less than `visible` unless that is 0. Null if no row has hidden keys.
   const int* hidden = nullptr;
   float* outputs = nullptr;  ///< [rows][value_stride]: weighted values so far.
-  float* states = nullptr;   ///< [rows][kRowState]; see there.
+  float* states = nullptr;   ///< [rows][kRowState]; see kRowState.
 };
 
 /// A row's state: the maximum so far, to within kMaximumSlack, and the sum of exponentials relative

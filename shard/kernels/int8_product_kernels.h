@@ -22,9 +22,9 @@ struct Int8Product {
   std::int64_t rows = 0;              ///< At least 1, at most kMostInt8Rows.
   std::int64_t in = 0;                ///< At least 1, at most kDeepestInt8.
 
-  const std::int8_t* packed = nullptr;    ///< The chunk.
-  const float* scales = nullptr;          ///< Of the chunk's outputs, padded to whole panels.
-  const std::int32_t* offsets = nullptr;  ///< Likewise.
+  const std::int8_t* packed = nullptr;  ///< The chunk.
+  const float* scales = nullptr;  ///< One for each output of the chunk, padded to whole panels.
+  const std::int32_t* offsets = nullptr;  ///< As many as scales.
   std::int64_t width = 0;                 ///< Outputs of the chunk, without padding.
 
   std::int64_t begin = 0;  ///< The first column; a multiple of Int8ProductKernels::panel.

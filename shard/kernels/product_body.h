@@ -124,7 +124,7 @@ struct Tile {
   std::int64_t inputs = 0;
   float* y = nullptr;
   std::int64_t y_stride = 0;
-  bool first = false;  ///< Whether the sums start at 0, else at y.
+  bool first = false;  ///< If true, the sums start at 0, otherwise at y.
   /// Weights to prefetch meanwhile: `next_step` bytes for each pair of inputs. If the tile has
   /// several panels, as many bytes for each of them, `next_bytes` apart. The addresses may lie
   /// behind the weight's end.

@@ -22,7 +22,7 @@ struct PanelProduct {
   /// [2], so that one load has the weights of two inputs; if `in` is odd, the last pair's second
   /// element is not used.
   const std::byte* panels = nullptr;
-  std::int64_t panel_bytes = 0;  ///< From one panel to the next.
+  std::int64_t panel_bytes = 0;  ///< Distance from one panel to the next.
   std::int64_t in = 0;           ///< At least 1.
 
   std::int64_t rows = 0;         ///< At least 1, at most kMostProductRows.

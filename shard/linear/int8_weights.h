@@ -12,8 +12,8 @@ namespace scorecast::shard {
 struct Int8Chunk {
   std::vector<std::int8_t> values;    ///< [width, in]
   std::vector<float> scales;          ///< [width]
-  std::vector<std::int32_t> offsets;  ///< [width]: 128 · Σ values, which the activations' offset of
-                                      ///< 128 adds to a product.
+  std::vector<std::int32_t> offsets;  ///< [width]: 128 · Σ values. A product has it too much,
+                                      ///< because activations have an offset of 128.
 };
 
 /// Overwrites `rows` [width, in].

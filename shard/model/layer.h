@@ -30,12 +30,12 @@ struct Layer {
   std::vector<float> output_bias;  ///< [h], added once, to the sum over ranks.
   std::vector<float> post_attention_norm;   ///< [h]: norm of that sum.
   std::vector<float> pre_feedforward_norm;  ///< [h]
-  Linear gate_up;                           ///< [2 i, h]: blocks of kGateBlock gates, each followed
-                                            ///< by as many ups.
-  std::vector<float> gate_bias;             ///< [i]
-  std::vector<float> up_bias;               ///< [i]
-  Linear down;                              ///< [h, i]: gives this rank's summand.
-  std::vector<float> down_bias;             ///< [h], added once, to the sum over ranks.
+  /// [2 i, h]: blocks of kGateBlock gates, each followed by a block of as many ups.
+  Linear gate_up;
+  std::vector<float> gate_bias;              ///< [i]
+  std::vector<float> up_bias;                ///< [i]
+  Linear down;                               ///< [h, i]: gives this rank's summand.
+  std::vector<float> down_bias;              ///< [h], added once, to the sum over ranks.
   std::vector<float> post_feedforward_norm;  ///< [h]: norm of that sum.
 };
 

@@ -18,7 +18,7 @@ namespace scorecast::shard {
 struct MemoryEstimate {
   std::int64_t weights = 0;      ///< The rank's slices, as packed, and vectors.
   std::int64_t activations = 0;  ///< Buffers for the largest plan.
-  std::int64_t kv = 0;           ///< Keys and values of one pass and those kept between passes.
+  std::int64_t kv = 0;           ///< Keys and values, both of one pass and kept between passes.
   /// The part of activations and K/V that is touched at start-up, for buckets up to
   /// proto::kTouchedBucket.
   std::int64_t touched = 0;
@@ -30,7 +30,7 @@ struct MemoryEstimate {
 struct HeldWeights {
   ProductPrecisions precisions;
   std::int64_t layer_size = 0;    ///< Bytes of one number of a layer's weight.
-  std::int64_t lm_head_size = 0;  ///< Bytes of one number of the lm-head's.
+  std::int64_t lm_head_size = 0;  ///< Bytes of one number of the lm-head's weight.
 };
 
 /// How the weights of a checkpoint are held for the products of `choice`. If the layers' weights

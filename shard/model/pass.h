@@ -14,9 +14,9 @@ namespace scorecast::shard {
 struct PassRows {
   explicit PassRows(std::int64_t max_rows) : map(max_rows) {}
 
-  RowMap map;                        ///< Their places in the plan.
-  RowSlices owners;                  ///< The rank that owns each.
-  std::vector<std::int32_t> origin;  ///< [rows]: index among all rows; empty if these are all.
+  RowMap map;                        ///< Places of the rows in the plan.
+  RowSlices owners;                  ///< The owner of each row.
+  std::vector<std::int32_t> origin;  ///< [rows]: index among all rows; empty if it is the same.
 
   std::int64_t size() const { return static_cast<std::int64_t>(map.rows().size()); }
   std::int64_t Origin(std::int64_t row) const {

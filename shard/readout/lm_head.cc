@@ -38,8 +38,8 @@ struct LabelReads {
 /// weights, which are read from the file once.
 struct LabelTask {
   const LabelReads* of_list = nullptr;
-  std::size_t label = 0;  ///< The first.
-  std::size_t read = 0;   ///< The first.
+  std::size_t label = 0;  ///< The first label.
+  std::size_t read = 0;   ///< The first read.
 };
 constexpr std::size_t kLabelsATask = 16;
 constexpr std::size_t kReadsATask = 32;

@@ -30,7 +30,7 @@ struct PartialLogits {
 /// and the rank's slice of the vocabulary, so it is not sent.
 struct PartialLogitsLayout {
   std::vector<std::size_t> offsets;  ///< [reads]: byte at which each read begins.
-  std::size_t bytes = 0;             ///< All reads together.
+  std::size_t bytes = 0;             ///< Bytes of all reads together.
 };
 
 PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary);

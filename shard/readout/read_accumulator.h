@@ -65,7 +65,7 @@ class ReadAccumulator {
   const std::span<const LabelColumn> labels_;
   RangeNormalizer* const ranges_;
   const std::int64_t stride_;
-  const std::size_t top_k_;  ///< At most the slice.
+  const std::size_t top_k_;  ///< Not more than the tokens of the slice.
 
   /// A logit below this cannot be among the best. The value may lag behind, and is then too low.
   /// While the best include a NaN, the value is NaN, and no logit counts as below it.

@@ -61,9 +61,8 @@ struct FileChecksum {
 /// count for each of them.
 struct LoadFigures {
   double seconds = 0;              ///< Until the slowest rank had read and packed its weights.
-  std::int64_t read_bytes = 0;     ///< Of files, from wherever the system had them.
-  std::int64_t storage_bytes = 0;  ///< Those that came from a disk or a file server, as far as the
-                                   ///< system tells.
+  std::int64_t read_bytes = 0;     ///< Bytes read of files, including those from the page cache.
+  std::int64_t storage_bytes = 0;  ///< Bytes that came from disks and file servers, if known.
 };
 
 /// Everything that a rank needs to compute passes, from the weights to the runner of plans. All

@@ -13,10 +13,10 @@ struct RankReport {
   proto::RankState state = proto::RankState::kStarting;
   std::uint32_t step = 0;       ///< Exchanges of the pass that have begun.
   std::uint64_t pass = 0;       ///< Passes that have begun.
-  std::uint64_t tasks = 0;      ///< Differs from the last report's if tasks were begun.
+  std::uint64_t tasks = 0;      ///< Changes from report to report if tasks were begun.
   double computed_seconds = 0;  ///< Time in which the computing thread did not wait.
   double cpu_seconds = 0;       ///< CPU time of the computing thread.
-  double expected_seconds = 0;  ///< Of this pass; 0: unknown. Set by rank 0 only.
+  double expected_seconds = 0;  ///< Expected time of this pass; 0: unknown. Set only by rank 0.
   proto::RankWork work;
 
   bool is_in_pass() const {

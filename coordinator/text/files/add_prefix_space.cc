@@ -13,8 +13,8 @@ bool Has(const json& value, const char* name, const json& expected) {
   return member != value.end() && *member == expected;
 }
 
-/// Calls `change` for the step `name` of the document or, if it is a Sequence, for its steps, the
-/// list `steps`. Steps for which it returns false are left out.
+/// Calls `change` for the step `name` of the document or, if this step is a Sequence, for each step
+/// in its list `steps`. Steps for which `change` returns false are left out.
 void ForEachStep(json& document, const std::string& name, const std::string& steps,
                  const std::function<bool(json&)>& change) {
   if (!document.is_object() || !document.contains(name)) {
@@ -38,7 +38,7 @@ void ForEachStep(json& document, const std::string& name, const std::string& ste
 
 void SetMetaspace(bool add_prefix_space, json& step) {
   if (Has(step, "type", "Metaspace")) {
-    step.erase("add_prefix_space");  // Its name in old files.
+    step.erase("add_prefix_space");  // Old files use this name.
     if (!add_prefix_space) {
       step["prepend_scheme"] = "never";
     } else if (Has(step, "prepend_scheme", "never")) {

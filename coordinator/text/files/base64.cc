@@ -21,7 +21,7 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3 + 2);
   std::uint32_t bits = 0;
-  int count = 0;  // Number of bits that wait.
+  int count = 0;  // Number of bits that wait to become a byte.
   for (const char c : text) {
     const std::size_t digit = kAlphabet.find(c);
     if (digit == std::string_view::npos) {

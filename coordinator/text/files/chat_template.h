@@ -12,7 +12,7 @@ namespace scorecast::coordinator {
 /// malformed. Templates are separated by zero bytes.
 void AppendChatTemplate(const JsonCursor& chat_template, std::string& text);
 
-/// Appends the text of the templates that are files of their own: chat_template.jinja,
+/// Appends the text of all templates that have files of their own: chat_template.jinja,
 /// additional_chat_templates/*.jinja and chat_template.json.
 void AppendChatTemplateFiles(const std::filesystem::path& model_dir, std::string& text);
 

@@ -10,11 +10,12 @@
 
 namespace scorecast::coordinator {
 
-/// Returns the added tokens of a tokenizer.json, `root`, and those that only `config` has, and adds
-/// them to `ids`, the vocabulary by text, as views into the document and the configuration. The
-/// flags of tokenizer.json count if both have a token, and the id of the vocabulary if it has the
-/// text, as in the reference. Throws StartupError if two tokens have one id, or a token of
-/// tokenizer.json two ids.
+/// Returns the added tokens of a tokenizer.json, `root`, and those that only `config` has. Adds
+/// them to `ids`, the vocabulary by text, as views into the document and the configuration.
+///
+/// As in the reference, the flags of tokenizer.json count if both have a token, and the
+/// vocabulary's id counts if the vocabulary has the token's text. Throws StartupError if two tokens
+/// have one id, or if a token of tokenizer.json has two ids.
 std::vector<AddedToken> CollectAddedTokens(
     const JsonCursor& root, const TokenizerConfig& config,
     std::unordered_map<std::string_view, proto::TokenId>& ids);

@@ -13,13 +13,14 @@ using proto::StartupError;
 
 namespace {
 
-/// Levels of lists and objects inside each other, at most. Without a limit, what walks through a
+/// Most levels of lists and objects inside each other. Without a limit, code that walks through a
 /// document could need more stack than there is.
 constexpr int kMaxDepth = 1000;
 
-/// Builds a document whose numbers are those of SerdeNumber. The reference of tokenizers reads its
-/// files so, and the scores of a Unigram model decide between ways to cut a text whose sums differ
-/// in the last bit only. Stops at a document that is nested too deep.
+/// Builds a document whose numbers have the values of SerdeNumber, because the reference reads the
+/// files of tokenizers in this way. The last bit matters: the scores of a Unigram model decide
+/// between ways to cut a text whose sums may differ in the last bit only. Stops at a document that
+/// is nested too deeply.
 class DocumentBuilder : public nlohmann::detail::json_sax_dom_parser<nlohmann::json> {
  public:
   using json_sax_dom_parser::json_sax_dom_parser;

@@ -19,7 +19,7 @@ class ProtobufFields {
  public:
   explicit ProtobufFields(std::string_view message) : rest_(message) {}
 
-  /// Nothing at the end of the message, or if it is malformed.
+  /// Nullopt at the end of the message, and if the message is malformed.
   std::optional<ProtobufField> Next();
 
  private:

@@ -84,7 +84,7 @@ class MergesReader {
   }
 
  private:
-  /// Whether it is the first line of a merges.txt, which some files contain.
+  /// Whether this is the first line of a merges.txt, which some files contain.
   static bool IsVersionLine(const nlohmann::json& entry) {
     return entry.is_string() && entry.get_ref<const std::string&>().starts_with("#version");
   }
@@ -142,7 +142,7 @@ std::unordered_map<char32_t, TokenId> ReadCharacterTokens(const IdBySpelling& id
 
 void ReadBytePairs(const IdBySpelling& ids, BpeModel::Data& data) {
   for (const auto& [spelling, id] : ids) {
-    // A spelling outside of the alphabet is never made of bytes.
+    // If a spelling has a character outside of the alphabet, its token is never made of bytes.
     if (const std::optional<std::string> bytes = BytesOfSpelling(spelling)) {
       data.pairs.AddBytes(*bytes);
       data.longest.AddBytes(*bytes);
@@ -157,7 +157,7 @@ void ReadCharacterPairs(const IdBySpelling& ids, BpeModel::Data& data) {
   }
 }
 
-/// The unknown token. In byte-level BPE it can only occur if some byte has no token.
+/// The unknown token. In byte-level BPE it can occur only if some byte has no token.
 std::optional<TokenId> ReadUnknown(const JsonCursor& model, const BpeModel::Data& data,
                                    const IdBySpelling& ids) {
   const std::optional<JsonCursor> unknown = model.Find("unk_token");

@@ -5,8 +5,8 @@
 
 namespace scorecast::coordinator {
 
-/// Reads a BPE model, with merges as "a b" or ["a", "b"]. Throws StartupError if it is malformed or
-/// needs dropout, or prefixes or suffixes of words.
+/// Reads a BPE model. Merges may be written as "a b" or as ["a", "b"]. Throws StartupError if it is
+/// malformed, or if it needs dropout, or prefixes or suffixes of words.
 ReadModel ReadBpeModel(const JsonCursor& model, bool is_byte_level);
 
 }  // namespace scorecast::coordinator

@@ -6,9 +6,9 @@
 namespace scorecast::coordinator {
 
 /// Reads the `decoder` of a tokenizer.json. Throws StartupError if it is malformed or needs
-/// something that is not supported. Among that is what would make the text of a token depend on
-/// tokens far away: after the tokens were joined, one space at the beginning may be removed, but
-/// nothing else changes.
+/// something that is not supported. The text of a token must not depend on tokens far away. So
+/// after the tokens are joined, one space at the beginning may be removed, but no other change is
+/// supported.
 Decoder ReadDecoder(const JsonCursor& decoder);
 
 }  // namespace scorecast::coordinator

@@ -15,7 +15,7 @@ ReadModel ReadTokenizerModel(const JsonCursor& model, bool is_byte_level) {
     }
     return ReadUnigramModel(model);
   }
-  // Files from before 2021 have no `type`; a BPE model without it is recognised by its merges.
+  // Files from before 2021 have no `type`; then a model with merges is taken for BPE.
   if (type ? type->String() != "BPE" : !model.Find("merges")) {
     model.Fail((type ? "type " + Quoted(type->String()) : "a model without merges") +
                " is not supported, only BPE and Unigram");

@@ -26,12 +26,12 @@ struct ReadModel {
   IdBySpelling ids;
 };
 
-/// Reads the `model` of a tokenizer.json: BPE or Unigram. `is_byte_level`: its pieces are spelled
-/// in bytes (see byte_alphabet.h). Throws StartupError if it is malformed or needs something that
-/// is not supported.
+/// Reads the `model` of a tokenizer.json: BPE or Unigram. `is_byte_level` says that its pieces are
+/// spelled in the alphabet of bytes (see byte_alphabet.h). Throws StartupError if it is malformed
+/// or needs something that is not supported.
 ReadModel ReadTokenizerModel(const JsonCursor& model, bool is_byte_level);
 
-/// The tokens <0x00> … <0xFF>; −1 for those that the vocabulary lacks.
+/// The tokens <0x00> … <0xFF>; −1 for a token that the vocabulary lacks.
 std::array<proto::TokenId, 256> FallbackTokens(const IdBySpelling& ids);
 
 }  // namespace scorecast::coordinator

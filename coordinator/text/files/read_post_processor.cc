@@ -53,12 +53,11 @@ AddedAround ReadClassAndSeparator(const JsonCursor& processor, std::int64_t voca
   return {.prefix = read("cls"), .suffix = read("sep")};
 }
 
-/// Adds the tokens of one processor of a Sequence outside of those that the processors before it
-/// added.
+/// Adds the tokens of one processor of a Sequence around the tokens of the processors before it.
 void Add(const JsonCursor& processor, std::int64_t vocab_size, AddedAround& around) {
   const std::string_view type = processor.At("type").String();
   if (type == "ByteLevel") {
-    return;  // It only changes offsets.
+    return;  // This processor only changes offsets.
   }
   AddedAround outer;
   if (type == "TemplateProcessing") {

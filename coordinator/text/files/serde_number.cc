@@ -43,7 +43,7 @@ double SerdeNumber(std::string_view spelling) {
     if (!is_full) {
       digits = digits * 10 + digit;
     }
-    // Digits that do not fit count as zeros before the decimal point, and not at all behind it.
+    // Digits that do not fit count as zeros before the decimal point, and are ignored behind it.
     power += is_full && !is_fraction ? 1 : 0;
     power -= !is_full && is_fraction ? 1 : 0;
   }

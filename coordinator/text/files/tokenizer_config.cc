@@ -29,8 +29,9 @@ std::optional<std::string> ReadSpecialToken(const JsonCursor& config, std::strin
   return value ? std::optional(ReadSpelling(*value)) : std::nullopt;
 }
 
-/// Whether a member always is a token. Others whose names end with `_token`, such as `image_token`,
-/// are tokens only if they look like one: `add_bos_token` is a switch.
+/// Whether a member is always a token. Other members whose names end with `_token`, such as
+/// `image_token`, are tokens only if their value looks like one, because `add_bos_token`, for
+/// example, is a switch.
 bool IsStandardName(std::string_view name) {
   static constexpr std::array<std::string_view, 7> kNames = {
       "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};

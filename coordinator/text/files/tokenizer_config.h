@@ -28,14 +28,15 @@ struct TokenizerConfig {
   std::unordered_set<std::string> named_tokens;
   std::string chat_templates;  ///< The text of all chat templates.
 
-  /// Sets `escapable` of `token` if it is special by its flag or by name, or if a chat template
-  /// contains its text. White space is ordinary text of a template.
+  /// Sets `escapable` of `token` if the token is special by its flag or by its name, or if a chat
+  /// template contains its text. Tokens of white space are not escapable, because white space is
+  /// ordinary text of a template.
   void MarkEscapable(AddedToken& token) const;
 };
 
 /// Reads tokenizer_config.json, added_tokens.json, special_tokens_map.json and the chat templates
-/// of a model directory, any of which may be absent. Throws StartupError, one line that names the
-/// file, if one is malformed.
+/// of a model directory, all of which may be absent. Throws StartupError, one line that names the
+/// file, if a file is malformed.
 TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& model_dir);
 
 }  // namespace scorecast::coordinator

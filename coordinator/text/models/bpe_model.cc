@@ -19,7 +19,7 @@ constexpr TokenId kMergedAway = -1;
 constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;
 /// Longer pieces are merged part by part, which takes less memory.
 constexpr std::size_t kPartBytes = 4096;
-/// How many steps go by until `stop` is looked at.
+/// Number of steps between two looks at `stop`.
 constexpr std::size_t kStepsPerPoll = 4096;
 
 /// A token of the piece, in a doubly linked list over an array.
@@ -43,8 +43,8 @@ struct Later {
 };
 
 /// A piece that is being merged. Candidates wait in a heap. A candidate is stale if one of its two
-/// tokens has since been merged with another: the merge found at its place is then a different one,
-/// and the candidate is dropped when it is popped.
+/// tokens has since been merged with another token. The merge found at its place then differs, and
+/// the candidate is dropped when it is popped.
 class Merging {
  public:
   Merging(const MergeTable& merges, std::vector<Symbol>& symbols, std::vector<Candidate>& heap,
@@ -120,8 +120,8 @@ class Merging {
   std::size_t steps_ = 0;
 };
 
-/// The lists of a merging. There are many short pieces, so they are reused from piece to piece
-/// unless they grew too large.
+/// The lists of a Merging. They are reused from piece to piece, because there are many short
+/// pieces, but are freed if they grew too large.
 class MergingSpace {
  public:
   MergingSpace() = default;
@@ -154,7 +154,7 @@ bool HasAll(const BpeModel::ByteTokens& tokens, std::string_view bytes) {
 
 }  // namespace
 
-/// Collects the tokens with which a piece begins.
+/// Collects the tokens of a piece's characters, with which merging begins.
 class BpeModel::Beginning {
  public:
   Beginning(const Data& data, std::vector<Symbol>& symbols) : data_(data), symbols_(symbols) {
@@ -169,7 +169,7 @@ class BpeModel::Beginning {
   /// Adds a character without a token; `spelling` is its UTF-8.
   void AddMissing(std::string_view spelling) {
     if (data_.fallback && HasAll(*data_.fallback, spelling)) {
-      // The reference adds unknown tokens that wait only after these.
+      // As in the reference, an unknown token that waits is added only after these tokens.
       for (const char byte : spelling) {
         Append((*data_.fallback)[static_cast<std::uint8_t>(byte)]);
       }
@@ -181,7 +181,7 @@ class BpeModel::Beginning {
     }
   }
 
-  /// Adds the unknown token if one waits.
+  /// Adds the unknown token if one is waiting.
   void AddUnknowns() {
     if (unknown_waits_) {
       Append(*data_.unknown);
@@ -211,7 +211,8 @@ void BpeModel::Encode(std::string_view piece, TokenCollector& tokens) const {
       return;
     }
   }
-  // No symbol becomes more than one token, nor does a byte.
+  // A symbol never becomes more than one token, and neither does a byte. So only a longer piece can
+  // have too many tokens.
   if (static_cast<std::int64_t>(piece.size()) > tokens.left()) {
     tokens.ExpectAtLeast(LeastTokens(piece));
   }
@@ -233,7 +234,7 @@ std::int64_t BpeModel::LeastTokens(std::string_view text) const {
     }
     return sum.tokens();
   }
-  // The token of a byte is spelled <0x41>, and may be a part of longer ones.
+  // The token of a byte is spelled <0x41>, and may be a part of a longer token.
   constexpr std::uint64_t kByteSpelling = 6;
   const std::uint64_t longest_of_bytes =
       std::max(kByteSpelling, std::uint64_t{data_.longest.With('<')});
@@ -259,8 +260,8 @@ std::size_t BpeModel::EndOfPart(std::string_view piece) const {
   return piece.size();
 }
 
-/// Whether no token contains what is on both sides of a place. Both have tokens, because unknown
-/// neighbours may become one.
+/// Whether no token can contain both what is before a place and what is behind it. The characters
+/// on both sides must have tokens, because unknown neighbours may become one token.
 bool BpeModel::IsBorder(std::string_view piece, std::size_t at) const {
   if (!data_.character_tokens) {
     const auto before = static_cast<std::uint8_t>(piece[at - 1]);
@@ -281,7 +282,8 @@ void BpeModel::GoToLast(OpenPiece& piece) const {
   if (!data_.character_tokens) {
     return;
   }
-  // The text behind the cut must not be a whole token, which would be looked up without merging.
+  // The text behind the cut must not be a whole token, because it would be looked up without
+  // merging.
   bool may_be_whole = !data_.whole_pieces.empty();
   const std::string_view text = piece.text.text;
   const auto is_known = [&](CodePoint character) {

@@ -38,25 +38,25 @@ class BpeModel {
   using ByteTokens = std::array<proto::TokenId, 256>;
 
   struct Data {
-    /// The token of each character. Byte-level BPE has none: it has `byte_tokens`.
+    /// The token of each character. Absent in byte-level BPE, which uses `byte_tokens`.
     std::optional<std::unordered_map<char32_t, proto::TokenId>> character_tokens;
     ByteTokens byte_tokens{};
 
-    // What becomes of a character (or byte) without a token. It becomes the tokens of its
-    // spelling's bytes if it has them all, or else the unknown token. If there is no such token, it
-    // is left out.
+    // Used for a character (or byte) without a token. The character becomes the tokens of its UTF-8
+    // bytes in `fallback` if all of them have one, or else the `unknown` token. If there is no
+    // unknown token, the character is left out.
     std::optional<ByteTokens> fallback;
     std::optional<proto::TokenId> unknown;
     bool fuse_unknown = false;  ///< Unknown neighbours become one token.
 
     MergeTable merges{0};
-    /// For `ignore_merges`: a piece that is a whole token becomes that token. Keys are spelled as
-    /// pieces are.
+    /// For `ignore_merges`: a piece whose text is a token becomes that token without merging. Keys
+    /// are spelled in the same way as pieces.
     IdByText whole_pieces;
     /// The pairs of characters in all tokens. In byte-level BPE, a byte counts as the character
     /// with its value.
     CharacterPairs pairs;
-    /// In byte-level BPE, of bytes.
+    /// In byte-level BPE, its symbols are bytes.
     LongestTokens longest;
   };
 
@@ -65,10 +65,11 @@ class BpeModel {
   /// Adds the tokens of `piece`. O(n log n).
   void Encode(std::string_view piece, TokenCollector& tokens) const;
 
-  /// The tokens of every text that contains `text` are at least so many.
+  /// A lower bound on the number of tokens of every text that contains `text`.
   std::int64_t LeastTokens(std::string_view text) const;
 
-  /// Goes on behind the last place of a piece with an open end at which no merge is possible.
+  /// Moves the beginning of a piece with an open end behind the last place at which no merge is
+  /// possible.
   void GoToLast(OpenPiece& piece) const;
 
  private:
@@ -76,8 +77,8 @@ class BpeModel {
 
   void Begin(std::string_view piece, Beginning& beginning) const;
   void EncodeMerged(std::string_view piece, TokenCollector& tokens) const;
-  /// The end of the first part of `piece` that is merged by itself: the first place behind some
-  /// thousand bytes at which no merge is possible.
+  /// The end of the first part of `piece` that can be merged by itself. It is the first place,
+  /// after some thousand bytes, at which no merge is possible.
   std::size_t EndOfPart(std::string_view piece) const;
   bool IsBorder(std::string_view piece, std::size_t at) const;
 

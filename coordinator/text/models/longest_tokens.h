@@ -8,15 +8,15 @@
 
 namespace scorecast::coordinator {
 
-/// How few tokens a text can have: each of its symbols (characters or bytes) counts as a fraction
-/// of a token, one over the length of the longest token in which the symbol occurs. What a token
-/// consists of then adds up to one token at most.
+/// A lower bound on the number of tokens of a text. Each symbol (character or byte) of the text
+/// counts as a fraction of a token: one over the length of the longest token in which the symbol
+/// occurs. The symbols of one token then add up to at most one token.
 class LongestTokens {
  public:
-  /// Adds up fractions. Each is rounded down.
+  /// Adds up fractions, each rounded down.
   class Sum {
    public:
-    /// A symbol that takes at least `parts` of `of`.
+    /// Adds parts / of for a symbol that takes at least this fraction of a token.
     void Add(std::uint64_t parts, std::uint64_t of) { sum_ += (parts << 32) / of; }
     std::int64_t tokens() const { return static_cast<std::int64_t>(sum_ >> 32); }
 
@@ -28,7 +28,7 @@ class LongestTokens {
   /// The token must be valid UTF-8.
   void AddCharacters(std::string_view token);
 
-  /// The number of symbols of the longest token with this one; 0 if there is none.
+  /// Number of symbols of the longest token that contains this one; 0 if no token does.
   std::uint64_t With(char32_t symbol) const {
     if (symbol < low_.size()) {
       return low_[symbol];
@@ -36,7 +36,7 @@ class LongestTokens {
     const auto entry = high_.find(symbol);
     return entry == high_.end() ? 0 : entry->second;
   }
-  /// The number of symbols of the longest token of all.
+  /// Number of symbols of the longest token of all.
   std::uint64_t longest() const { return longest_; }
 
  private:

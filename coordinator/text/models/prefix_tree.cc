@@ -5,7 +5,8 @@ namespace scorecast::coordinator {
 PrefixTree::PrefixTree(std::vector<Entry> entries) {
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Entry& a, const Entry& b) { return a.first < b.first; });
-  // Level by level: a node stands for the entries [begin, end), which share their first bytes.
+  // The tree is built level by level. An open node stands for the entries [begin, end), which share
+  // their first bytes.
   struct Open {
     std::size_t begin;
     std::size_t end;

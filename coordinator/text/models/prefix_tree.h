@@ -13,12 +13,13 @@
 
 namespace scorecast::coordinator {
 
-/// Texts with an id each, to find all of them that a text begins with. Immutable.
+/// A set of texts, each with an id. Finds all texts of the set with which a given text begins.
+/// Immutable.
 class PrefixTree {
  public:
   using Entry = std::pair<std::string_view, proto::TokenId>;
 
-  /// Of two entries with the same text the later one counts. An entry without text is never found.
+  /// If two entries have the same text, the later one counts. An entry without text is never found.
   explicit PrefixTree(std::vector<Entry> entries);
 
   /// Calls `found(length, id)` for every entry with which `text` begins, the shortest first.

@@ -10,21 +10,21 @@
 
 namespace scorecast::coordinator {
 
-/// How far a text is encoded.
+/// Limits on the encoding of a text.
 struct EncodeLimits {
   static constexpr std::int64_t kUnlimited = INT64_MAX;
   static constexpr std::size_t kMaxUncutBytes = std::size_t{1} << 20;
 
   std::int64_t max_tokens = kUnlimited;
-  /// As soon as it is true, encoding ends. May be null.
+  /// Encoding ends as soon as this is true. May be null.
   const std::atomic<bool>* stop = nullptr;
   /// A longer text is encoded in pieces of about this size, in bytes.
   std::size_t piece_bytes = std::size_t{64} << 10;
-  /// A piece that is not cut for certain in so many bytes is dropped. The memory and the time of a
-  /// piece, between two looks at `stop`, depend on its length.
+  /// A piece that has no certain cut in this many bytes is dropped, because its memory, and its
+  /// time between two looks at `stop`, grow with its length.
   std::size_t max_uncut_bytes = kMaxUncutBytes;
 
-  /// The limits of what follows `tokens` tokens.
+  /// The limits for a text that follows `tokens` tokens.
   EncodeLimits Behind(std::size_t tokens) const {
     EncodeLimits rest = *this;
     if (max_tokens != kUnlimited) {
@@ -33,7 +33,7 @@ struct EncodeLimits {
     return rest;
   }
 
-  /// The same without a limit of tokens.
+  /// The same limits without a limit of tokens.
   EncodeLimits Uncounted() const {
     EncodeLimits rest = *this;
     rest.max_tokens = kUnlimited;
@@ -41,15 +41,16 @@ struct EncodeLimits {
   }
 };
 
-/// Why the tokens of a text are not there.
+/// Why a text has no tokens.
 enum class EncodeFault {
   kTooManyTokens,
   kUncut,  ///< A part of the text is too long to be encoded as a whole, and has no certain cut.
   kStopped,
 };
 
-/// The tokens of a text while it is being encoded. It ends the encoding at the limits by throwing
-/// `Ended`, because every step of a tokenizer calls the next one for each piece of text.
+/// The tokens of a text while it is being encoded. At a limit it ends the encoding by throwing
+/// `Ended`, because the steps of a tokenizer are nested calls: each step calls the next one for
+/// each piece of text.
 class TokenCollector {
  public:
   struct Ended {
@@ -72,14 +73,14 @@ class TokenCollector {
     }
   }
 
-  /// To be called before the work, if `count` more tokens at least are certain.
+  /// To be called before the work if it certainly gives at least `count` more tokens.
   void ExpectAtLeast(std::int64_t count) const {
     if (count > left()) {
       throw Ended{EncodeFault::kTooManyTokens};
     }
   }
 
-  /// To be called before `bytes` are encoded by something that cannot be interrupted.
+  /// To be called before something that cannot be interrupted encodes `bytes` bytes.
   void ExpectUncut(std::size_t bytes) const {
     if (bytes > limits_.max_uncut_bytes / 4) {
       throw Ended{EncodeFault::kUncut};

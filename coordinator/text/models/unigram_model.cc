@@ -15,7 +15,7 @@ using proto::TokenId;
 /// How far the score of an unknown character is below the lowest score of a token.
 constexpr double kUnknownPenalty = 10.0;
 
-/// How many bytes are looked up until `stop` is looked at.
+/// Number of bytes looked up between two looks at `stop`.
 constexpr std::size_t kBytesPerPoll = 4096;
 
 /// The best way to cut the text up to a place: its last token and its sum of scores.
@@ -65,7 +65,8 @@ std::int64_t UnigramModel::LeastTokens(std::string_view text) const {
     if (tree_.Find(text.substr(0, character.length))) {
       sum.Add(1, longest_.With(character.value));
     } else if (has_bytes) {
-      // Unknown neighbours become their bytes, or a token if their text is one.
+      // Unknown neighbours become the tokens of their bytes, or one token if their whole text is a
+      // token.
       sum.Add(1, std::max(std::uint64_t{1}, longest_.longest()));
     }
     text.remove_prefix(character.length);
@@ -74,12 +75,12 @@ std::int64_t UnigramModel::LeastTokens(std::string_view text) const {
 }
 
 void UnigramModel::Encode(std::string_view piece, TokenCollector& tokens) const {
-  // No byte becomes more than one token.
+  // A byte never becomes more than one token. So only a longer piece can have too many tokens.
   if (static_cast<std::int64_t>(piece.size()) > tokens.left()) {
     tokens.ExpectAtLeast(LeastTokens(piece));
   }
   std::size_t next_poll = kBytesPerPoll;
-  std::vector<Best> best(piece.size() + 1);  // By the place up to which the text is cut.
+  std::vector<Best> best(piece.size() + 1);  // The index is the place up to which the text is cut.
   for (std::size_t at = 0; at < piece.size();) {
     const std::size_t character = FirstCodePoint(piece.substr(at)).length;
     const double sum = best[at].sum;
@@ -102,7 +103,7 @@ void UnigramModel::Encode(std::string_view piece, TokenCollector& tokens) const 
   for (std::size_t end = piece.size(); end > 0; end = best[end].begin) {
     ends.push_back(end);
   }
-  std::size_t begin = 0;  // The start of the token, or of the first of several unknown ones.
+  std::size_t begin = 0;  // Begin of the next token, or of the first of several unknown ones.
   for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
     const bool is_unknown = best[*end].id == unknown_;
     const bool goes_on = is_unknown && end + 1 != ends.rend() && best[end[1]].id == unknown_;

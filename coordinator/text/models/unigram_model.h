@@ -14,8 +14,8 @@
 namespace scorecast::coordinator {
 
 /// A Unigram model: of all ways to cut a piece of text into tokens, the one with the highest sum of
-/// scores. Computes in float64 and in the reference's order, so that equal sums are decided alike.
-/// Immutable.
+/// scores. Computes in float64 and in the reference's order, so that the choice between equal sums
+/// is the same. Immutable.
 class UnigramModel {
  public:
   struct Token {
@@ -26,8 +26,8 @@ class UnigramModel {
   struct Data {
     std::vector<Token> tokens;  ///< By id.
     proto::TokenId unknown = 0;
-    /// The tokens of single bytes (−1 for a byte without one), if bytes stand in for what is
-    /// unknown.
+    /// If unknown characters become tokens of their bytes: the token of each byte, −1 for a byte
+    /// without one.
     std::optional<std::array<proto::TokenId, 256>> fallback;
   };
 
@@ -36,7 +36,7 @@ class UnigramModel {
   /// Adds the tokens of `piece` (valid UTF-8). Linear in its length.
   void Encode(std::string_view piece, TokenCollector& tokens) const;
 
-  /// The tokens of every text that contains `text` are at least so many.
+  /// A lower bound on the number of tokens of every text that contains `text`.
   std::int64_t LeastTokens(std::string_view text) const;
 
  private:

@@ -42,8 +42,8 @@ std::size_t WhiteSpaceAtStart(std::string_view text) {
   return size;
 }
 
-/// Where a match at byte `begin` begins that takes the white space before it along, behind byte
-/// `done`. As in the reference, a match that begins before `done` begins there then.
+/// Begin of a match at byte `begin` that also takes the white space before it, back to byte `done`
+/// at most. As in the reference, a match that begins before `done` then begins at `done`.
 std::size_t WithWhiteSpaceBefore(std::string_view text, std::size_t begin, std::size_t done) {
   return begin < done ? done : begin - WhiteSpaceAtEnd(text.substr(done, begin - done));
 }
@@ -104,7 +104,7 @@ void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
     part({.text = text.substr(begin, end - begin),
           .first_bytes = std::min(end, std::max(begin, whole.first_bytes)) - begin});
   };
-  std::size_t done = 0;  // Everything before it has been reported.
+  std::size_t done = 0;  // All text before this byte has been reported.
   std::size_t at = trie.empty() ? text.size() : 0;
   while (at < text.size()) {
     const std::optional<TokenTrie::Match> match = trie.LongestPrefix(text.substr(at));
@@ -115,8 +115,8 @@ void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
     const AddedToken& token = tokens_[match->index];
     std::size_t begin = at;
     std::size_t end = at + match->length;
-    // As in the reference, the search continues right after the match, even if the match is
-    // rejected or has taken white space along.
+    // As in the reference, the search continues right after the match. This holds even if the match
+    // is rejected or has taken white space.
     at = end;
     if (token.escapable && special_tokens == SpecialTokensInText::kEscape) {
       continue;
@@ -132,7 +132,7 @@ void AddedTokens::CutAt(const TokenTrie& trie, const Part& whole,
       end += WhiteSpaceAtStart(text.substr(end));
     }
     if (begin >= end) {
-      continue;  // The token before it has taken it along as white space.
+      continue;  // The token before it has taken it as white space.
     }
     if (done < begin) {
       text_part(done, begin);
@@ -190,19 +190,21 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
     if (begin >= end) {
       continue;
     }
-    // A text that begins inside of an earlier match is searched from another place on.
+    // If a text begins inside of an earlier match, the search in it takes other steps. So it cannot
+    // be cut there.
     last = overlaps || begin < rejected ? std::nullopt : std::optional(begin);
     done = end;
   }
-  // Behind `at`, a token may begin. If `done` is the text's end, a token with `rstrip` may take
-  // more white space along.
+  // A token may begin behind `at`. If `done` is the end of the text, a token with `rstrip` may take
+  // more white space.
   std::size_t end = std::max(at, done);
   if (std::any_of(tokens_.begin(), tokens_.end(),
                   [](const AddedToken& token) { return token.lstrip; })) {
     end -= WhiteSpaceAtEnd(text.substr(done, end - done));
   }
   OpenText& open = piece.text;
-  // A token that must not follow a word character would be found if the text began with it.
+  // A token that must not follow a word character would be found if the text began with that token.
+  // So there is no cut before it.
   const std::string& firsts = &trie == &normalized_ ? normalized_words_ : raw_words_;
   for (std::size_t i = done; i <= end && !firsts.empty(); ++i) {
     const bool may_begin = i == text.size() || firsts.find(text[i]) != std::string::npos;
@@ -216,7 +218,8 @@ void AddedTokens::GoBehindLast(const TokenTrie& trie, SpecialTokensInText specia
     if (last && *last > 0 && open.places[*last] != OpenText::kNoPlace) {
       piece.cut = open.places[*last];
     }
-    // The text behind a token gets what is put before a text, but not a later section of one.
+    // The text behind a token gets what is put before a text, but a later section does not get it.
+    // So there is no cut.
     open.places[done] = OpenText::kNoPlace;
   }
   open.Keep(done, end);

@@ -15,7 +15,7 @@
 
 namespace scorecast::coordinator {
 
-/// A token that stands for a fixed text, whatever BPE would make of that text.
+/// A token that stands for a fixed text. BPE never sees that text.
 struct AddedToken {
   proto::TokenId id = 0;
   std::string content;
@@ -24,17 +24,17 @@ struct AddedToken {
   bool lstrip = false;       ///< The match includes the white space before it.
   bool rstrip = false;       ///< The match includes the white space after it.
   bool normalized = false;   ///< Its normalized form is searched for in the normalized text.
-  /// It is text, too, if the text is to be escaped (SpecialTokensInText::kEscape).
+  /// If texts are escaped (SpecialTokensInText::kEscape), this token's text is ordinary text.
   bool escapable = false;
   bool is_unknown = false;  ///< The model gives it for text that the vocabulary lacks.
 };
 
 /// Finds added tokens in texts as Hugging Face's tokenizers library does (AddedVocabulary). Tokens
-/// that are not `normalized` are searched for first, in the raw text. The text between them is
-/// normalized and searched for the `normalized` ones. The leftmost match wins, then the longest.
+/// that are not `normalized` are searched for first, in the raw text. The text between them is then
+/// normalized and searched for the `normalized` tokens. The leftmost match wins, then the longest.
 class AddedTokens {
  public:
-  /// A token or, if `id` is negative, a text without added tokens.
+  /// A token and its text. If `id` is negative: a text without added tokens.
   struct Part {
     proto::TokenId id = -1;
     std::string_view text;
@@ -49,11 +49,11 @@ class AddedTokens {
   void Cut(std::string_view text, const EncodeOptions& options,
            const std::function<void(const Part&)>& part) const;
 
-  /// The text of the escapable token with this id; empty if no such token exists, or if it is the
-  /// unknown token, which any text may become.
+  /// The text of the escapable token with this id. Empty if no such token exists, or if it is the
+  /// unknown token, because any text may become the unknown token.
   std::string_view EscapedSpelling(proto::TokenId id) const;
 
-  /// Goes on to the last part of a text whose end is open, and normalizes it.
+  /// Moves to the last part of a text whose end is open, and normalizes that part.
   void GoToLast(const EncodeOptions& options, OpenPiece& text) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
@@ -62,8 +62,8 @@ class AddedTokens {
   void CutAt(const TokenTrie& trie, const Part& whole, SpecialTokensInText special_tokens,
              const std::function<void(const Part&)>& part) const;
 
-  /// Goes on to the text behind the last token of `trie`. The text ends where a token may begin if
-  /// more text follows.
+  /// Moves to the text behind the last token of `trie`. Cuts off the end of the text from the place
+  /// on at which a token may begin if more text follows.
   void GoBehindLast(const TokenTrie& trie, SpecialTokensInText special_tokens,
                     OpenPiece& piece) const;
 

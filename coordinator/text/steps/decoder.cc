@@ -118,10 +118,10 @@ Tokens Apply(const Decoder::Metaspace& step, Tokens tokens) {
 Tokens Apply(const Decoder::ByteLevel& /*step*/, const Tokens& tokens) {
   std::string bytes;
   for (const std::string& token : tokens) {
-    // A token outside of the alphabet is taken literally.
+    // A token with a character outside of the alphabet is taken literally.
     bytes += BytesOfSpelling(token).value_or(token);
   }
-  // All at once, because the bytes of a character may be in several tokens.
+  // All bytes are converted at once, because the bytes of a character may be in several tokens.
   return {ReplaceInvalidUtf8(bytes)};
 }
 

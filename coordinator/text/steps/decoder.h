@@ -11,32 +11,32 @@
 
 namespace scorecast::coordinator {
 
-/// Makes a text of the spellings of tokens, as the decoders of Hugging Face's tokenizers library
+/// Makes a text from the spellings of tokens, as the decoders of Hugging Face's tokenizers library
 /// do: a sequence of steps.
 class Decoder {
  public:
-  /// In each token.
+  /// Replaces the matches of a pattern in each token.
   struct Replace {
     Regex pattern;
     std::string content;
   };
-  /// Tokens of the form <0x41> are bytes. Neighbours among them become text if they are valid UTF-8
-  /// together, or else one U+FFFD each.
+  /// Tokens of the form <0x41> are bytes. A run of such tokens becomes text if its bytes are valid
+  /// UTF-8, and otherwise one U+FFFD for each byte.
   struct ByteFallback {};
   /// Joins all tokens.
   struct Fuse {};
-  /// Removes a character up to `most` times from the beginning of each token.
+  /// Removes a character from the beginning of each token, at most `most` times.
   struct Strip {
     std::string character;
     std::size_t most = 0;
   };
-  /// The character is a space. It is left out of the first token if `drops_first`.
+  /// Replaces the character by a space. If `drops_first`, the first token loses it instead.
   struct Metaspace {
     std::string character;
     bool drops_first = true;
   };
-  /// The tokens are spelled in the alphabet of byte-level BPE (see byte_alphabet.h). Joins them.
-  /// Bytes that are not valid UTF-8 become U+FFFD.
+  /// The tokens are spelled in the alphabet of byte-level BPE (see byte_alphabet.h). Joins their
+  /// bytes. Bytes that are not valid UTF-8 become U+FFFD.
   struct ByteLevel {};
   using Step = std::variant<Replace, ByteFallback, Fuse, Strip, Metaspace, ByteLevel>;
 
@@ -46,7 +46,7 @@ class Decoder {
 
   bool HasByteLevel() const;
 
-  /// Whether ByteFallback takes the token for a byte.
+  /// Whether ByteFallback treats the token as a byte.
   bool IsByte(std::string token) const;
 
  private:

@@ -9,11 +9,11 @@ enum class SpecialTokensInText {
 };
 
 struct EncodeOptions {
-  /// False for a later section of a text: the tokenizer then leaves out what it puts before the
-  /// first piece of a text, such as SentencePiece's dummy prefix or ByteLevel's prefix space.
+  /// False for a later section of a text. The tokenizer then leaves out what it usually puts before
+  /// the first piece of a text, such as SentencePiece's dummy prefix or ByteLevel's prefix space.
   bool at_start = true;
-  /// True for a later section that follows an added token: it gets what the tokenizer puts behind
-  /// one.
+  /// True for a later section that follows an added token. The tokenizer then puts before it what
+  /// it usually puts behind an added token.
   bool behind_token = false;
   SpecialTokensInText special_tokens = SpecialTokensInText::kAllow;
 

@@ -10,8 +10,8 @@
 namespace scorecast::coordinator {
 namespace {
 
-// Each step keeps first_bytes as the reference keeps its alignments: a character that a step makes
-// stands for what the characters that it replaces stood for.
+// Each step keeps first_bytes in the same way as the reference keeps its alignments: a new
+// character stands for the same original characters as the characters that it replaces.
 
 /// Number of bytes in the first character of a text; 0 if it is empty.
 std::size_t FirstLength(std::string_view text) {
@@ -29,7 +29,7 @@ StagedText Normalized(UnicodeForm form, StagedText in) {
   const std::string alone = ToUnicodeForm(form, first);
   const bool combines = ToUnicodeForm(form, std::string(first) + std::string(next)) !=
                         alone + ToUnicodeForm(form, next);
-  // The first character may also combine with a mark behind the next one.
+  // This includes the case that the first character combines with a mark behind the next character.
   out.first_bytes = combines || !out.text.starts_with(alone) ? FirstLength(out.text) : alone.size();
   return out;
 }
@@ -48,7 +48,7 @@ StagedText Replaced(const Normalizer::Replace& step, const StagedText& in) {
   out.text.reserve(in.text.size());
   for (const Span& span : FindSpans(in.text, step.pattern)) {
     if (span.is_match) {
-      // What replaces a match stands for the match's last character.
+      // The replacement of a match stands for the match's last character.
       out.text += step.content;
       const bool is_first = in.first_bytes > 0 && span.end <= in.first_bytes;
       out.first_bytes += is_first ? step.content.size() : 0;
@@ -92,8 +92,8 @@ std::size_t CountCharacters(std::string_view text) {
   }));
 }
 
-/// Computes first_bytes of a text that is replaced part by part, from the number of characters that
-/// each character of the result stands for.
+/// Computes first_bytes of a text that is replaced part by part. It follows from the number of old
+/// characters for which each new character stands.
 class FirstBytesOfParts {
  public:
   explicit FirstBytesOfParts(const StagedText& in) : in_(in) {}
@@ -106,8 +106,8 @@ class FirstBytesOfParts {
       made_.push_back({length, i < old_count ? std::size_t{1} : 0});
       at += length;
     }
-    // Further characters that were replaced belong to the character made last, which may be one of
-    // an earlier part. If there is none, the reference forgets them.
+    // If more characters were replaced than made, the rest belong to the character made last, which
+    // may be one of an earlier part. If there is none, the reference forgets them.
     if (old_count > new_count && !made_.empty()) {
       made_.back().replaced += old_count - new_count;
     }
@@ -116,8 +116,8 @@ class FirstBytesOfParts {
   std::size_t Result() const {
     const std::string_view text = in_.text;
     std::size_t bytes = 0;
-    std::size_t at = 0;           // What the next character that replaces one stands for.
-    std::size_t previous_at = 0;  // The start of the character before it.
+    std::size_t at = 0;           // The old character for which the next replacing one stands.
+    std::size_t previous_at = 0;  // Begin of the old character before it.
     for (const Made& made : made_) {
       const std::size_t stands_for = made.replaced > 0 ? at : previous_at;
       if (stands_for >= in_.first_bytes) {

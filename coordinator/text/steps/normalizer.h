@@ -14,12 +14,12 @@
 
 namespace scorecast::coordinator {
 
-/// A text on its way through the steps of a tokenizer.
+/// A text between two steps of a tokenizer.
 struct StagedText {
   std::string text;
-  /// The number of bytes at its beginning that stand for the first character of the whole text.
-  /// The reference says of them that they are at offset 0. Zero for a part that begins later. In a
-  /// later section, which the reference does not have, it is simply the first character.
+  /// Number of bytes at the beginning of `text` that stand for the first character of the whole
+  /// text. The reference gives these bytes the offset 0. Zero for a part that begins later. In a
+  /// later section, which the reference does not have, the section's first character counts.
   std::size_t first_bytes = 0;
 };
 
@@ -49,7 +49,7 @@ class Normalizer {
   bool empty() const { return steps_.empty(); }
 
   /// `text` must be valid UTF-8. If `at_start` is false, nothing is put before a text with
-  /// `first_bytes`: it continues another one, whatever the steps make of its first character.
+  /// `first_bytes`, because that text continues another one.
   StagedText Apply(StagedText text, bool at_start) const;
 
   /// The same for a text whose end is open.

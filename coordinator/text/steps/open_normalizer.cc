@@ -18,7 +18,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Whether a character never combines with what is before it, in any normalization form.
+/// Whether a character never combines with the characters before it, in any normalization form.
 bool BeginsUnicodeSegment(char32_t character) {
   if (character < 0x80) {
     return true;
@@ -54,8 +54,8 @@ bool EndsCluster(char32_t before, char32_t after) {
          class_of(after) == UTF8PROC_BOUNDCLASS_OTHER;
 }
 
-/// Normalizes the segments of a text one by one. `begins_segment` says whether a segment certainly
-/// begins at a character. The last segment is left out, since it may go on.
+/// Normalizes the segments of a text one by one. begins_segment(c) says whether a segment certainly
+/// begins at the character c. The last segment is left out, because more text may belong to it.
 template <typename BeginsSegment, typename Normalize>
 OpenText BySegments(const OpenText& in, BeginsSegment begins_segment, Normalize normalize) {
   OpenTextBuilder out;
@@ -87,7 +87,8 @@ struct ApplyOpen {
     }
     OpenTextBuilder out;
     out.Add(step.text, OpenText::kNoPlace);
-    in.places[0] = OpenText::kNoPlace;  // The text behind the prefix would get a prefix again.
+    // No cut: the text behind the prefix would get a prefix, too.
+    in.places[0] = OpenText::kNoPlace;
     out.Copy(in, 0, in.text.size());
     return std::move(out).Finish(in.places.back());
   }
@@ -115,10 +116,10 @@ struct ApplyOpen {
     }
     std::size_t end = text.size();
     while (step.right && end > begin && IsWhiteSpace(LastCodePoint(text.substr(0, end)).value)) {
-      end -= LastCodePoint(text.substr(0, end)).length;  // It goes if nothing else follows.
+      end -= LastCodePoint(text.substr(0, end)).length;  // Stripped if no other text follows.
     }
     for (std::size_t i = begin; step.left && i <= end; ++i) {
-      // A later section would be stripped, too.
+      // No cut before white space: a later section that begins with it would be stripped, too.
       if (in.places[i] != OpenText::kNoPlace &&
           (i == text.size() || IsWhiteSpace(FirstCodePoint(text.substr(i)).value))) {
         in.places[i] = OpenText::kNoPlace;

@@ -42,7 +42,7 @@ void Prepend(std::string_view prefix, OpenText& open) {
   open = std::move(out).Finish(open.places.back());
 }
 
-/// A piece on its way through one step. `later` are the steps behind it.
+/// A piece while one step is applied to it. `later` are the steps after that one.
 struct OpenCutting {
   OpenPiece& piece;
   bool at_start;
@@ -79,7 +79,7 @@ struct OpenCutting {
   }
 
   void operator()(const MetaspaceStep& step) const {
-    piece.uncut.clear();  // It is spelled otherwise.
+    piece.uncut.clear();  // Forgotten, because this step spells spaces differently.
     OpenText& open = piece.text;
     OpenTextBuilder spelled;
     for (std::size_t at = 0; at < open.text.size(); ++at) {

@@ -18,7 +18,7 @@ Piece PartOf(const Piece& whole, std::size_t begin, std::size_t end) {
           .first_bytes = std::min(end, std::max(begin, whole.first_bytes)) - begin};
 }
 
-/// What a character is to WhitespaceStep.
+/// The kinds of characters that WhitespaceStep distinguishes.
 enum class Kind { kWhiteSpace, kWord, kOther };
 
 Kind KindOf(char32_t c) {
@@ -65,7 +65,7 @@ ByteLevelStep::ByteLevelStep(bool prefix_space, bool use_regex) : add_prefix_spa
   }
 }
 
-/// One call of Cut: a piece goes through the steps one after the other before the next one does.
+/// One call of Cut. Each piece goes through all steps before the next piece begins.
 struct PreTokenizer::Cutting {
   const std::vector<Step>& steps;
   bool at_start;
@@ -143,7 +143,7 @@ struct PreTokenizer::Cutting {
 
   bool MayPrepend(const Piece& whole) const { return at_start || whole.first_bytes == 0; }
 
-  /// Each match alone, and what lies between them. Needs no list of them.
+  /// Passes on each match and each text between matches, without a list of them.
   void EachOf(const Regex& regex, const Piece& whole, std::size_t next) const {
     ForEachSpan(whole.text, regex,
                 [&](const Span& span) { From(next, PartOf(whole, span.begin, span.end)); });

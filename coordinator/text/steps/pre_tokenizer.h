@@ -15,7 +15,7 @@
 
 namespace scorecast::coordinator {
 
-/// Cuts at the matches of an expression or, if `invert`, at what lies between them.
+/// Cuts at the matches of an expression or, if `invert`, at the texts between them.
 struct SplitStep {
   Regex pattern;
   SplitBehavior behavior = SplitBehavior::kIsolated;
@@ -31,7 +31,8 @@ struct CharacterSplitStep {
 /// Keeps words (runs of word characters) and runs of other characters, but no white space.
 struct WhitespaceStep {};
 
-/// Spells spaces as another character ("▁"), puts one before the text, and cuts before each.
+/// Spells spaces as another character ("▁"), puts one such character before the text, and cuts
+/// before each of them.
 struct MetaspaceStep {
   enum class Prepend { kAlways, kFirst, kNever };  ///< kFirst: only at the beginning of the text.
 
@@ -65,18 +66,19 @@ class PreTokenizer {
   PreTokenizer() = default;
   explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
-  /// Whether it is one of byte-level BPE. The model then works on the bytes of a piece.
+  /// Whether this is a pre-tokenizer of byte-level BPE. The model then works on the bytes of a
+  /// piece.
   bool is_byte_level() const {
     return !steps_.empty() && std::holds_alternative<ByteLevelStep>(steps_.back());
   }
 
   /// Calls `piece` for every piece of `text` (valid UTF-8), in order. No piece is empty. Its text
   /// is valid only during the call. If `at_start` is false, nothing is put before a piece with
-  /// `first_bytes`: it continues another text.
+  /// `first_bytes`, because that piece continues another text.
   void Cut(const Piece& text, bool at_start,
            const std::function<void(std::string_view)>& piece) const;
 
-  /// Goes on to the last piece of a text whose end is open.
+  /// Moves to the last piece of a text whose end is open.
   void GoToLast(OpenPiece& text, bool at_start) const;
 
  private:

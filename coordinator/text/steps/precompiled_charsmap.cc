@@ -89,7 +89,7 @@ std::optional<std::string_view> PrecompiledCharsmap::Find(std::string_view text)
 
 std::vector<PrecompiledCharsmap::Part> PrecompiledCharsmap::Cut(std::string_view text) const {
   constexpr std::size_t kLongGrapheme =
-      6;  // In bytes; from there on, its characters are looked up.
+      6;  // In bytes. The characters of a longer cluster are looked up one by one.
   std::vector<Part> parts;
   while (!text.empty()) {
     std::string_view grapheme = text.substr(0, FirstGrapheme(text));

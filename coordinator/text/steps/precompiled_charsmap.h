@@ -9,8 +9,8 @@
 
 namespace scorecast::coordinator {
 
-/// The normalization rules that a SentencePiece model contains: texts and their replacements. It
-/// finds what the reference (the spm_precompiled crate) finds, which is not always what
+/// The normalization rules that a SentencePiece model contains: texts and their replacements. Finds
+/// the same rules as the reference (the spm_precompiled crate), which is not always what
 /// SentencePiece finds.
 class PrecompiledCharsmap {
  public:
@@ -19,7 +19,7 @@ class PrecompiledCharsmap {
   /// nullopt if it is malformed.
   static std::optional<PrecompiledCharsmap> Parse(std::string_view bytes);
 
-  /// The replacement of the shortest rule with which `text` begins.
+  /// The replacement of the shortest rule whose text is a prefix of `text`.
   std::optional<std::string_view> Find(std::string_view text) const;
 
   /// A part of a text and its replacement, if there is one.
@@ -28,8 +28,8 @@ class PrecompiledCharsmap {
     std::optional<std::string_view> replacement;
   };
 
-  /// Cuts a text (valid UTF-8) into parts: a grapheme cluster that has less than six bytes and a
-  /// replacement, or else a character.
+  /// Cuts a text (valid UTF-8) into parts. A part is a grapheme cluster of less than six bytes that
+  /// has a replacement, or else one character.
   std::vector<Part> Cut(std::string_view text) const;
 
  private:

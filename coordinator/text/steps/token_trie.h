@@ -10,7 +10,8 @@
 
 namespace scorecast::coordinator {
 
-/// A set of texts to find inside other texts; at each place, the longest one is found.
+/// A set of texts to find inside other texts. If several match at a place, the longest one is
+/// found.
 class TokenTrie {
  public:
   struct Match {
@@ -24,8 +25,8 @@ class TokenTrie {
   /// The longest inserted text with which `rest` begins.
   std::optional<Match> LongestPrefix(std::string_view rest) const;
 
-  /// Whether an inserted text begins with `rest` and is longer: if more text follows `rest`, it may
-  /// begin with that text.
+  /// Whether an inserted text begins with `rest` and is longer. If more text follows `rest`, that
+  /// inserted text may match.
   bool MayContinue(std::string_view rest) const;
 
   bool empty() const { return values_.size() == 1; }

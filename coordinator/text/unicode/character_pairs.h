@@ -6,8 +6,8 @@
 
 namespace scorecast::coordinator {
 
-/// The pairs of neighbouring characters in the tokens of a vocabulary. BPE only makes tokens of the
-/// vocabulary, so it never merges across a pair that is in none of them.
+/// The pairs of neighbouring characters in the tokens of a vocabulary. BPE makes only tokens of the
+/// vocabulary. It therefore never merges across a pair that occurs in no token.
 class CharacterPairs {
  public:
   /// Adds the pairs of a token's spelling, which must be valid UTF-8.

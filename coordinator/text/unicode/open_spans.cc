@@ -13,7 +13,7 @@ void AddMatch(std::size_t begin, std::size_t end, std::vector<Span>& spans) {
   spans.push_back({begin, end, true});
 }
 
-/// Whether two neighbouring spans stay apart.
+/// Whether JoinSpans keeps two neighbouring spans apart.
 bool IsBorder(bool is_match, bool next_is_match, SplitBehavior behavior) {
   switch (behavior) {
     case SplitBehavior::kIsolated:
@@ -65,7 +65,8 @@ std::vector<std::size_t> CertainBorders(const OpenSpans& spans, SplitBehavior be
   for (std::size_t i = 0; i < spans.spans.size(); ++i) {
     const Span& span = spans.spans[i];
     const bool is_last = i + 1 == spans.spans.size();
-    // What follows the last match is a match or not, or only the latter if the search went on.
+    // What follows the last match may be a match or not. If the search went on behind that match,
+    // only the latter is possible.
     const bool next_may_match = is_last ? spans.searched == span.end : spans.spans[i + 1].is_match;
     const bool next_may_differ = is_last || !spans.spans[i + 1].is_match;
     const bool counts = span.is_match != invert;

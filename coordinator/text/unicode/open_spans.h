@@ -9,7 +9,7 @@
 
 namespace scorecast::coordinator {
 
-/// The spans of a text whose end is open, as far as they are the same whatever follows.
+/// The spans of a text whose end is open, as far as they do not depend on what follows.
 struct OpenSpans {
   /// Matches and the text between them, up to the last match.
   std::vector<Span> spans;
@@ -19,14 +19,15 @@ struct OpenSpans {
   std::size_t end() const { return spans.empty() ? 0 : spans.back().end; }
 };
 
-/// Nothing is certain if the expression looks behind, or from an empty match on.
+/// Finds the certain spans. Nothing is certain if the expression looks behind, and nothing from an
+/// empty match on.
 OpenSpans FindOpenSpans(std::string_view text, const Regex& regex);
 
-/// The same for the characters with a property.
+/// The same for an expression that matches single characters with a property.
 OpenSpans FindOpenSpans(std::string_view text, bool (*has_property)(char32_t));
 
-/// The places at which JoinSpans certainly cuts, in ascending order. The place 0 is none of them.
-/// `invert`: what is between two matches counts as a match, and the reverse.
+/// The places at which JoinSpans certainly cuts, in ascending order, without the place 0. If
+/// `invert`, the text between two matches counts as a match, and a match as text between matches.
 std::vector<std::size_t> CertainBorders(const OpenSpans& spans, SplitBehavior behavior,
                                         bool invert);
 

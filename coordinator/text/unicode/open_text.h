@@ -7,12 +7,12 @@
 
 namespace scorecast::coordinator {
 
-/// The beginning of a text whose end is open, on its way through the steps of a tokenizer. Whatever
-/// follows the raw text, the text of that step begins with `text`.
+/// The beginning of a text whose end is open, after some steps of a tokenizer. Whatever follows the
+/// raw text, the whole text after these steps begins with `text`.
 ///
-/// A place of `text` corresponds to a place of the raw text if the steps so far turn the raw text
-/// before it into the text before it, and the raw text behind it, encoded with `at_start` false,
-/// into the text behind it.
+/// Some places of `text` correspond to a place of the raw text. This means that the steps turn the
+/// raw text before that place into the text before it, and the raw text behind it, encoded with
+/// `at_start` false, into the text behind it.
 struct OpenText {
   static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
 
@@ -21,7 +21,7 @@ struct OpenText {
   /// Keeps [begin, end).
   void Keep(std::size_t begin, std::size_t end);
 
-  /// No place in [begin, end) corresponds to one of the raw text any more.
+  /// Notes that no place in [begin, end) corresponds to a place of the raw text any more.
   void ForgetPlaces(std::size_t begin, std::size_t end);
 
   std::string text;
@@ -31,10 +31,10 @@ struct OpenText {
 
 /// The last piece of a text whose end is open, after some steps of a tokenizer.
 struct OpenPiece {
-  OpenText text;  ///< Its certain beginning.
-  /// What certainly follows `text` in the text that is encoded, though the pieces are not known.
+  OpenText text;  ///< The beginning of the piece that is certain.
+  /// Text that certainly follows `text`, but whose pieces are not known.
   std::string uncut;
-  bool is_first = true;  ///< It contains the beginning of the whole text.
+  bool is_first = true;  ///< The piece contains the beginning of the whole text.
   /// The last place of the raw text at which the steps certainly cut, or 0.
   std::size_t cut = 0;
 
@@ -45,12 +45,13 @@ struct OpenPiece {
 /// Makes an OpenText part by part.
 class OpenTextBuilder {
  public:
-  /// `place` is that before `text`. No place inside of `text` corresponds to one of the raw text.
+  /// `place` corresponds to the beginning of `text`. No place inside `text` corresponds to a place
+  /// of the raw text.
   void Add(std::string_view text, std::size_t place);
   /// Adds [begin, end) of another text.
   void Copy(const OpenText& from, std::size_t begin, std::size_t end);
 
-  /// `place` is that at the end.
+  /// `place` corresponds to the end.
   OpenText Finish(std::size_t place) &&;
 
  private:

@@ -21,7 +21,7 @@ constexpr std::uint32_t kHeapKibibytes = 1u << 20;  // Limit of the interpreter,
 
 PCRE2_SPTR Units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
-/// The memory that a match writes to. Each thread has its own, made once.
+/// The memory to which a match is written. Each thread has its own, made once.
 class MatchSpace {
  public:
   MatchSpace()
@@ -87,7 +87,7 @@ Regex::Regex(std::string_view expression) {
     pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message.data()), message.size());
     throw RegexError(message.data());
   }
-  // If JIT is not available, pcre2_match interprets, which is slower but finds the same matches.
+  // Without JIT, pcre2_match interprets the expression, which is slower but finds the same matches.
   pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
   std::uint32_t lookbehind = 0;
   pcre2_pattern_info(code_.get(), PCRE2_INFO_MAXLOOKBEHIND, &lookbehind);
@@ -96,12 +96,13 @@ Regex::Regex(std::string_view expression) {
 
 int Regex::Match(std::string_view text, std::size_t from, std::uint32_t options) const {
   MatchSpace& space = ThreadMatchSpace();
-  // Each character that is stepped back over costs one step, as with "\s+(?!\S)" on a megabyte of
-  // spaces.
+  // A step is also counted for each character by which the search steps back, as with "\s+(?!\S)"
+  // on a megabyte of spaces.
   const std::uint64_t steps = std::uint64_t{64} * (text.size() - from) + 1'000'000;
   pcre2_set_match_limit(space.context(),
                         static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, UINT32_MAX)));
-  // The caller has checked the text once. A check in every call would take quadratic time.
+  // The caller has already checked the text once. A check in each call would make the time
+  // quadratic.
   options |= PCRE2_NO_UTF_CHECK;
   int count = pcre2_match(code_.get(), Units(text), text.size(), from, options, space.data(),
                           space.context());
@@ -121,8 +122,8 @@ std::optional<RegexMatch> Regex::Find(std::string_view text, std::size_t from) c
 }
 
 OpenMatch Regex::FindInOpenText(std::string_view text, std::size_t from) const {
-  // With this option, the search ends as soon as an attempt looks past the end of the text. A match
-  // is therefore found without such a look.
+  // With this option, the search ends as soon as an attempt looks past the end of the text. So if
+  // it finds a match, it has not looked past the end.
   const int count = Match(text, from, PCRE2_PARTIAL_HARD);
   const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(ThreadMatchSpace().data());
   if (count >= 0) {

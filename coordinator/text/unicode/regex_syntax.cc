@@ -111,7 +111,7 @@ class Translator {
         Refuse(rest_.substr(0, close + 1));
       }
     }
-    // Names of categories have one or two letters. Longer names are taken for scripts.
+    // Names of categories have one or two letters. Longer names are treated as scripts.
     if (name.size() > 2) {
       result_ += "sc:";
     }
@@ -122,7 +122,7 @@ class Translator {
 
   void Hexadecimal() {
     if (rest_.size() >= 4 && IsHexDigit(rest_[2]) && IsHexDigit(rest_[3])) {
-      // From 80 on, \xHH is a byte in Oniguruma, not a character.
+      // In Oniguruma, \x80 and above are bytes, not characters.
       if (rest_[2] >= '8') {
         Refuse(rest_.substr(0, 4));
       }
@@ -186,7 +186,7 @@ class Translator {
     Copy(1);
   }
 
-  /// A quantifier {n}, {n,} or {n,m}, or a brace that means itself.
+  /// A quantifier {n}, {n,} or {n,m}, or a brace that is an ordinary character.
   void Brace() {
     std::size_t end = 1;
     while (end < rest_.size() && (IsAsciiDigit(rest_[end]) || rest_[end] == ',')) {

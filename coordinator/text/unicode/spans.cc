@@ -33,7 +33,7 @@ class Spans {
   Report report_;
 };
 
-/// A report into a list.
+/// Makes a report that appends to a list.
 auto Into(std::vector<Span>& list) {
   return [&list](const Span& span) { list.push_back(span); };
 }
@@ -45,7 +45,7 @@ void ForEachSpan(std::string_view text, const Regex& regex,
   Spans spans(text.size(), std::cref(span));
   std::optional<std::size_t> last_end;
   std::size_t from = 0;
-  // The reference finds nothing in an empty text, not even an empty match.
+  // As in the reference, an empty text has no match, not even an empty one.
   while (from <= text.size() && !text.empty()) {
     const std::optional<RegexMatch> match = regex.Find(text, from);
     if (!match) {

@@ -10,7 +10,7 @@
 
 namespace scorecast::coordinator {
 
-/// A part of a text, in bytes: a match, or what lies between two matches.
+/// A part of a text, in bytes: a match, or the text between two matches.
 struct Span {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -18,11 +18,11 @@ struct Span {
 };
 
 /// Calls `span` for the spans of a text, in order: all matches of an expression and the text
-/// between them. As in the reference, an empty match right after another match does not count.
+/// between them. As in the reference, an empty match directly after another match does not count.
 void ForEachSpan(std::string_view text, const Regex& regex,
                  const std::function<void(const Span&)>& span);
 
-/// The same spans.
+/// Returns the same spans as a list.
 std::vector<Span> FindSpans(std::string_view text, const Regex& regex);
 
 /// The spans of a text whose matches are the characters with a property.

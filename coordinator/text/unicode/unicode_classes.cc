@@ -105,7 +105,7 @@ bool IsPunctuation(char32_t c) {
            (c >= '{' && c <= '~');
   }
   if (c == 0x166D || c == 0x111C9) {
-    return true;  // These two were punctuation then.
+    return true;  // These two were punctuation in the old version.
   }
   switch (Category(c)) {
     case UTF8PROC_CATEGORY_PC:

@@ -13,8 +13,8 @@ bool IsWordCharacter(char32_t code_point);
 /// The categories Nd, Nl and No: Rust's char::is_numeric.
 bool IsNumeric(char32_t code_point);
 
-/// What the reference's Punctuation splits at: ASCII punctuation, and category P in an old version
-/// of Unicode.
+/// The characters at which the reference's Punctuation splits: ASCII punctuation, and category P in
+/// an old version of Unicode.
 bool IsPunctuation(char32_t code_point);
 
 /// Appends the lower case of a character as UTF-8: Rust's char::to_lowercase.

@@ -23,8 +23,8 @@ struct Range {
   char32_t last = 0;
 };
 
-/// Characters with a decomposition in utf8proc's tables (Unicode 15), but none in those of the
-/// reference, which are older.
+/// Characters that are decomposed in utf8proc's tables (Unicode 15), but not in the older tables of
+/// the reference.
 constexpr std::array<Range, 10> kNotDecomposed = {{{0x32FF, 0x32FF},
                                                    {0xA7F2, 0xA7F4},
                                                    {0xAB69, 0xAB69},
@@ -70,7 +70,7 @@ std::vector<utf8proc_int32_t> Decompose(std::string_view text, utf8proc_option_t
 }
 
 /// Puts combining marks into canonical order. utf8proc's own ordering takes quadratic time for a
-/// run of combining marks, which a client may make as long as it likes.
+/// run of combining marks, and a client may send a run of any length.
 void OrderCombiningMarks(std::vector<utf8proc_int32_t>& code_points) {
   const auto is_mark = [](utf8proc_int32_t c) { return CombiningClass(c) != 0; };
   auto run = code_points.begin();
@@ -83,8 +83,8 @@ void OrderCombiningMarks(std::vector<utf8proc_int32_t>& code_points) {
   }
 }
 
-/// Composes what can be composed. utf8proc takes U+11A7, one less than the first trailing consonant
-/// of Hangul, for a trailing consonant that is none, and would leave it out. It is composed with
+/// Composes what can be composed. utf8proc takes U+11A7, which is one less than the first trailing
+/// consonant of Hangul, for a trailing consonant, and would leave it out. U+11A7 composes with
 /// nothing, so the text is cut before each one.
 void Compose(std::vector<utf8proc_int32_t>& code_points) {
   constexpr utf8proc_int32_t kBeforeTrailingConsonants = 0x11A7;

@@ -20,9 +20,8 @@ bool IsValidUtf8(std::string_view text);
 
 void AppendUtf8(char32_t code_point, std::string& text);
 
-/// Converts bytes to valid UTF-8. Each maximal subpart that does not belong to a valid character
-/// becomes one U+FFFD, the practice of Unicode 15, section 3.9, which Rust's from_utf8_lossy also
-/// follows.
+/// Converts bytes to valid UTF-8. Each maximal subpart of an invalid sequence becomes one U+FFFD.
+/// This is the practice of Unicode 15, section 3.9, and of Rust's from_utf8_lossy.
 std::string ReplaceInvalidUtf8(std::string_view bytes);
 
 }  // namespace scorecast::coordinator
