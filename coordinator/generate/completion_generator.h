@@ -24,7 +24,8 @@ enum class FinishReason {
 /// "stop" or "length".
 const char* Name(FinishReason reason);
 
-/// What was generated since the last delta. The text may lag behind the tokens.
+/// The part of a completion that was generated since the last delta. Its text may lag behind its
+/// tokens.
 struct CompletionDelta {
   std::string text;  ///< Whole characters. May be empty.
   std::vector<TokenId> token_ids;
@@ -37,7 +38,8 @@ struct CompletionOutput {
   FinishReason finish_reason = FinishReason::kLength;
 };
 
-/// The TokenChooser of one completion: samples its tokens, decodes them, and ends it.
+/// The TokenChooser of one completion: it samples the tokens, decodes them, and ends the
+/// completion.
 class CompletionGenerator : public TokenChooser {
  public:
   /// Called on the computing thread, once for each token. The last delta has a finish_reason. A
@@ -45,14 +47,15 @@ class CompletionGenerator : public TokenChooser {
   using OnDelta = std::function<void(CompletionDelta)>;
 
   /// `tokenizer` may be null: the text then stays empty, and no stop string is found. `context` are
-  /// the last tokens before the completion, which continues their text. `on_delta` may be empty.
+  /// the last tokens before the completion; the completion's text continues theirs. `on_delta` may
+  /// be empty.
   CompletionGenerator(const Tokenizer* tokenizer, std::int64_t vocab_size,
                       std::vector<TokenId> context, CompletionOptions options, OnDelta on_delta);
 
   proto::RowRead Wanted() const override;
   Choice Take(const proto::RowLogits& row) override;
 
-  /// False if a row was not finite. The completion ended there.
+  /// False if a row was not finite, which ended the completion.
   bool is_finite() const { return is_finite_; }
   /// Complete when the job is done.
   const CompletionOutput& output() const { return output_; }

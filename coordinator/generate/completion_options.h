@@ -12,9 +12,10 @@ namespace scorecast::coordinator {
 using proto::TokenId;
 
 /// How each token of a completion is chosen. The temperature divides the logits. Then the `top_k`
-/// best tokens are kept, and of these the fewest best ones whose probabilities add up to `top_p`.
+/// best tokens are kept, and of these only as many of the best as are needed for probabilities that
+/// add up to `top_p`.
 struct SamplingOptions {
-  /// Below this temperature the best token is all but certain, and is chosen.
+  /// Below this temperature the best token is almost certain, and is chosen without drawing.
   static constexpr double kLeastTemperature = 0.01;
 
   double temperature = 0;             ///< At least 0.
@@ -25,7 +26,7 @@ struct SamplingOptions {
   bool is_greedy() const { return temperature < kLeastTemperature; }
 };
 
-/// How a completion is generated, and when it ends.
+/// Options that say how a completion is generated and when it ends.
 struct CompletionOptions {
   std::int64_t max_new_tokens = 0;  ///< At least 1 if a completion is generated.
   SamplingOptions sampling;

@@ -4,12 +4,14 @@
 
 namespace scorecast::coordinator {
 
-// Seeds that nobody gave. They are below 2^53, so that every reader of JSON keeps their value.
+// Seeds for requests without one. They are below 2^53, so that every reader of JSON keeps their
+// value.
 
 /// A random seed.
 std::uint64_t DrawSeed();
 
-/// The seed that follows from the seed of a run and a line's number. The same on every machine.
+/// The seed of a line of a run. It follows from the run's seed and the line's number, and is the
+/// same on every machine.
 std::uint64_t DerivedSeed(std::uint64_t run_seed, std::uint64_t line);
 
 /// 64 random bits.

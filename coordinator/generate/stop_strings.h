@@ -8,12 +8,12 @@
 
 namespace scorecast::coordinator {
 
-/// Ends a text, which arrives in pieces, before its first stop string. That is the one that is
-/// complete first; of several that end at the same place, the longest. The result does not depend
-/// on how the text is cut into pieces.
+/// Ends a text that arrives in pieces before its first stop string. The first one is the one that
+/// is complete first; if several end at the same place, the longest. The result does not depend on
+/// how the text is cut into pieces.
 class StopStrings {
  public:
-  /// Each is valid UTF-8 of less than 65536 bytes. Empty ones are ignored.
+  /// Each stop string is valid UTF-8 of less than 65536 bytes. Empty stop strings are ignored.
   explicit StopStrings(std::vector<std::string> stops);
 
   /// Adds a piece. Returns the text that can now be shown: no part of a stop string, and nothing

@@ -17,14 +17,14 @@ constexpr std::string_view kReplacement = "\uFFFD";
 /// Bytes of a four-byte character that lacks its last byte. SentencePiece decodes each as U+FFFD.
 constexpr int kOpenBytes = 3;
 
-/// A window of more than kMostTokens is cut to its last kKeptTokens tokens that have text. Decoding
-/// that starts anywhere in a text gives the same characters from the fourth byte on. The text that
-/// is still open is at most kOpenBytes U+FFFD, each for up to three bytes. So the last 3 + 9 bytes
-/// decode to the same open text.
+/// A window of more than kMostTokens tokens is cut to its last kKeptTokens tokens that have text.
+/// This does not change the open text at the end: decoding from any place of a text gives the same
+/// characters from the fourth byte on, and the open text is at most kOpenBytes U+FFFD, each for up
+/// to three bytes. So the last 3 + 9 bytes decode to the same open text.
 constexpr std::size_t kMostTokens = 32;
 constexpr std::size_t kKeptTokens = 16;
 
-/// Number of bytes of the characters that both texts begin with.
+/// Number of bytes of the characters with which both texts begin.
 std::size_t SharedLength(std::string_view a, std::string_view b) {
   std::size_t length = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
   while (length < a.size() && length > 0 &&
@@ -42,7 +42,7 @@ std::vector<TokenId> Together(std::span<const TokenId> a, std::span<const TokenI
 
 /// Tokens that lose a space at the beginning of a text; empty if the tokenizer has no such tokens.
 std::vector<TokenId> TokensThatLoseASpace(const Tokenizer& tokenizer) {
-  // The last token must be settled, or else it would change the text after it. In a small
+  // The last token must be settled, because otherwise it would change the text after it. In a small
   // vocabulary a letter may be a byte.
   for (const std::string_view words : {"q x", "e e", "a a", "o o", "1 1"}) {
     const std::vector<TokenId> ids = tokenizer.Encode(words);

@@ -10,13 +10,13 @@
 
 namespace scorecast::coordinator {
 
-/// Decodes tokens that arrive one by one into the text that continues the text of a context. The
-/// pieces joined are Decode(context + tokens) without the whole characters at its beginning that it
-/// shares with Decode(context). The cost of a token does not grow with the number of tokens before
+/// Decodes tokens that arrive one by one. Their text continues the text of a context. The pieces
+/// joined are Decode(context + tokens) without the whole characters at the beginning that are the
+/// same as in Decode(context). The cost of a token does not grow with the number of tokens before
 /// it.
 class TextStream {
  public:
-  /// `tokenizer` outlives the stream.
+  /// `tokenizer` must outlive the stream.
   TextStream(const Tokenizer& tokenizer, std::span<const TokenId> context);
 
   /// Adds a token. Returns the text that no later token can change and that was not returned
@@ -29,11 +29,11 @@ class TextStream {
   std::string Finish();
 
  private:
-  /// Notes what the last token says of the text before it.
+  /// Updates the state after a token, because the token may settle the text before it.
   void Note(TokenId token);
-  /// Length of the beginning of the window's text that no further token changes.
+  /// Length of the beginning of the window's text that no further token can change.
   std::size_t CertainLength(std::string_view text) const;
-  /// The text of the window, whose tokens stand for all tokens so far.
+  /// The text of the window. The window's tokens stand for all tokens so far.
   std::string DecodeWindow() const;
   /// Offset in the window's text of the text that was not returned yet.
   std::size_t Begin(const std::string& text) const;
@@ -41,8 +41,8 @@ class TextStream {
   void Shorten(const std::string& text);
 
   const Tokenizer& tokenizer_;
-  /// Tokens that lose a space at the beginning of a text. If they keep the space after other
-  /// tokens, those tokens have begun the text, and lead_ may stand in for them. Empty if the
+  /// Tokens that lose their space at the beginning of a text. If they keep the space after other
+  /// tokens, these tokens have begun the text, and lead_ may stand in for them. Empty if the
   /// tokenizer gives a token the same text everywhere.
   std::vector<TokenId> lead_;
   bool begun_;           ///< lead_ keeps its space after the tokens so far.

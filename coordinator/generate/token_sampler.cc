@@ -18,9 +18,9 @@ namespace {
 constexpr std::int64_t kFirstRead = 64;
 constexpr std::int64_t kReadFactor = 8;
 
-/// Number of the best `tokens` whose mass reaches `top_p` of `total`, both as sums of
-/// exp(logit - max); nothing if all of them together do not reach it. Adds up from the best on, so
-/// that the result does not depend on the number of tokens given.
+/// Number of the best `tokens` whose mass reaches `top_p` of `total`; nothing if all of them
+/// together do not reach it. Masses are sums of exp(logit - max). They are added up from the best
+/// token on, so that the result does not depend on the number of tokens given.
 std::optional<std::size_t> NucleusSize(std::span<const std::pair<TokenId, float>> tokens, float max,
                                        double total, double top_p) {
   double mass = 0;

@@ -9,22 +9,22 @@
 
 namespace scorecast::coordinator {
 
-/// Chooses tokens from what the ranks return for a row: its best tokens, or the token they drew.
-/// The choice depends only on the row, the seed and the step. The noise of a token is
-/// GumbelNoise(seed, step, id), whether the ranks or this class add it.
+/// Chooses a token from what the ranks return for a row: the row's best tokens, or the token that
+/// the ranks drew. The choice depends only on the row, the seed and the step. The noise of a token
+/// is GumbelNoise(seed, step, id), whether the ranks or this class add it.
 class TokenSampler {
  public:
   TokenSampler(const SamplingOptions& options, std::int64_t vocab_size);
 
-  /// What to read of the row at `step`, which is the number of tokens chosen before.
+  /// What must be read of the row at `step`. `step` is the number of tokens chosen before.
   proto::RowRead Wanted(std::uint32_t step) const;
 
-  /// Chooses the token for the row at `step`, which was read as Wanted returned. Returns nothing if
-  /// more of the row must be read; Wanted then returns what. The row must be finite.
+  /// Chooses the token for the row at `step`, from which Wanted was read. Returns nothing if more
+  /// of the row must be read; Wanted then says what. All values of the row must be finite.
   std::optional<TokenId> Take(const proto::RowLogits& row, std::uint32_t step);
 
  private:
-  /// The tokens of a row that may be chosen.
+  /// Which tokens of a row may be chosen.
   enum class Candidates {
     kBest,     ///< The best token.
     kAll,      ///< All tokens. The ranks draw one.

@@ -8,7 +8,7 @@
 
 namespace scorecast::coordinator {
 
-/// Metrics of one name, as they are at the time of a scrape.
+/// Metrics in families of one name each, as they are at the time of a scrape.
 using Families = std::vector<prometheus::MetricFamily>;
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 

@@ -11,11 +11,11 @@
 
 namespace scorecast::coordinator {
 
-/// Counts values in buckets. Safe to use from any thread, and without a lock, so that a scrape
-/// never delays the computing thread.
+/// Counts values in buckets. Any thread may use it. It takes no lock, so that a scrape never delays
+/// the computing thread.
 class Histogram {
  public:
-  /// `bounds` are the upper bounds of all buckets but the last, ascending. They outlive the
+  /// `bounds` are the upper bounds of all buckets but the last, ascending. They must outlive the
   /// histogram.
   explicit Histogram(std::span<const double> bounds);
 

@@ -12,7 +12,7 @@
 
 namespace scorecast::coordinator {
 
-/// All metrics of a service. The counts are the service's to fill.
+/// All metrics of a service. The service updates the counts.
 struct Metrics {
   /// `names_clients`: see RequestMetrics.
   explicit Metrics(EndpointList endpoints, bool names_clients = false)
@@ -26,8 +26,8 @@ struct Metrics {
   PassMetrics passes;
 };
 
-/// GET /metrics, in Prometheus' text format. `metrics` outlives the resource; `status` is called on
-/// any thread.
+/// GET /metrics, in Prometheus' text format. `metrics` must outlive the resource. `status` is
+/// called on any thread.
 Resource MetricsResource(const Metrics& metrics, std::function<ServiceStatus()> status,
                          std::int64_t page_bytes);
 

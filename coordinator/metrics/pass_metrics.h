@@ -11,7 +11,7 @@ class PassMetrics {
  public:
   PassMetrics();
 
-  /// Takes no lock, because the computing thread calls it.
+  /// Called on the computing thread, so it takes no lock.
   void OnPass(const PassSummary& pass);
   Families Collect() const;
 

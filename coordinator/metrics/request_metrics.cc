@@ -19,7 +19,8 @@ void Add(std::atomic<std::int64_t>& count, std::int64_t more) {
 
 RequestMetrics::RequestMetrics(EndpointList endpoints, bool names_clients)
     : names_clients_(names_clients) {
-  // All at the beginning, so that the map needs no lock, and every metric is there from the start.
+  // All entries are made here, so that the map needs no lock, and every metric exists from the
+  // start.
   for (const Endpoint* endpoint : endpoints) {
     responses_.try_emplace(std::string(endpoint->name()));
   }

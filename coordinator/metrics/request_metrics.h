@@ -20,17 +20,17 @@
 
 namespace scorecast::coordinator {
 
-/// So many clients have metrics of their own, if clients are named. All further ones count as
-/// kOtherClients together.
+/// If clients are named, this many clients have metrics of their own. All further clients count
+/// together as kOtherClients.
 inline constexpr std::size_t kMaxNamedClients = 100;
 inline constexpr std::string_view kOtherClients = "other";
-/// The endpoint of requests that were refused before their endpoint was known.
+/// Name that stands for the endpoint if a request was refused before its endpoint was known.
 inline constexpr std::string_view kNoEndpoint = "none";
 
 /// Requests that have ended.
 class RequestMetrics : public RequestObserver {
  public:
-  /// `names_clients`: whether requests also count by the address of their client. Otherwise no
+  /// `names_clients` says whether requests also count by the address of their client. If not, no
   /// address is kept.
   RequestMetrics(EndpointList endpoints, bool names_clients);
 
@@ -60,12 +60,12 @@ class RequestMetrics : public RequestObserver {
   Families CollectResponses() const;
 
   const bool names_clients_;
-  std::map<std::string, Responses, std::less<>> responses_;  // By the endpoint's name.
+  std::map<std::string, Responses, std::less<>> responses_;  // The key is the endpoint's name.
 
   mutable std::mutex mutex_;
   std::map<EndpointAndCode, std::int64_t> requests_;
   // Both are empty unless clients are named.
-  std::set<std::string, std::less<>> clients_;  // That have metrics of their own.
+  std::set<std::string, std::less<>> clients_;  // Clients that have metrics of their own.
   std::map<ClientKind, std::int64_t> client_requests_;
 };
 

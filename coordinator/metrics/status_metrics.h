@@ -7,7 +7,7 @@
 
 namespace scorecast::coordinator {
 
-/// A status as metrics: queue, times of passes, cache, ranks and clients. `page_bytes` is the size
+/// Metrics of a status: queue, times of passes, cache, ranks and clients. `page_bytes` is the size
 /// of a page of K/V on a rank.
 Families FamiliesOf(const ServiceStatus& status, std::int64_t page_bytes);
 

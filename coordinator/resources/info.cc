@@ -15,7 +15,7 @@ std::string DtypeName(const std::string& dtype) {
   return dtype == "bf16" ? "bfloat16" : dtype;
 }
 
-/// A reranker has one score, for which transformers' default name stands.
+/// A reranker has one score. It gets the name that transformers gives to a single label by default.
 OrderedJson ModelType(const ServiceFacts& facts) {
   OrderedJson type;
   if (facts.options.reranker) {

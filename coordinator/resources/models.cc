@@ -10,7 +10,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// The template with which the server reranks, or why it does not.
+/// The template with which the server reranks, or the reason why it does not rerank.
 OrderedJson RerankTemplateJson(const ServerOptions& options) {
   OrderedJson json;
   json["name"] = options.reranker ? OrderedJson(options.reranker->name()) : OrderedJson();

@@ -5,7 +5,7 @@
 
 namespace scorecast::coordinator {
 
-/// What a client gets for a GET of a resource.
+/// The reply to a GET of a resource.
 struct ResourceContent {
   int status = 200;  ///< An HTTP status code.
   std::string content_type = "application/json";

@@ -9,7 +9,7 @@
 
 namespace scorecast::coordinator {
 
-/// What a service says of itself. Never changes while it runs.
+/// Facts that a service tells about itself. They never change while it runs.
 struct ServiceFacts {
   const proto::ModelConfig& config;
   const ServerOptions& options;

@@ -12,8 +12,8 @@ namespace scorecast::coordinator {
 /// times a second.
 inline constexpr std::chrono::seconds kLateAfter{3};
 
-/// Whether the ranks can compute a request now: a 200, or a 503 with the reason. A service is not
-/// ready while it drains, or while a rank is late or still starting.
+/// Says whether the ranks can compute a request now: a 200, or a 503 with the reason. A service is
+/// not ready while it drains, or while a rank is late or still starting.
 ResourceContent Readiness(const proto::ClusterStatus& cluster, bool is_draining);
 
 /// GET /health: a 200 as long as the process serves.

@@ -74,7 +74,7 @@ std::string TextOf(const PassTimes& times) {
           : "no bound";
   char rate[64];
   std::snprintf(rate, sizeof(rate), "%.0f rows/s, ", times.rates.row > 0 ? 1 / times.rates.row : 0);
-  // It is negative if the first rows take less than the others.
+  // The overhead is negative if the first rows take less than the others.
   const double overhead_ms = 1000 * times.rates.overhead;
   char overhead[64] = "no overhead a pass, ";
   if (overhead_ms >= kLeastShownMs) {

@@ -10,19 +10,20 @@
 
 namespace scorecast::coordinator {
 
-/// What a service does at one moment.
+/// The state of a service at one moment.
 struct ServiceStatus {
   proto::ClusterStatus cluster;
   SchedulerStatus scheduler;
   std::optional<ClientsStatus> clients;  ///< nullopt in a batch, which has none.
 };
 
-/// "498 rows/s, 1.2 ms of overhead a pass, bound 200 ms". "no overhead a pass" if a pass takes
-/// nothing beyond its rows, keys and reads, or if its first rows even take less than the others.
+/// E.g. "498 rows/s, 1.2 ms of overhead a pass, bound 200 ms". It says "no overhead a pass" if a
+/// pass takes no time beyond that of its rows, keys and reads, or if its first rows even take less
+/// than the others.
 std::string TextOf(const PassTimes& times);
 
-/// For the log: a line on passes and queue, one on the time of passes, one on clients if there are
-/// any, and one on each rank.
+/// For the log: a line about passes and queue, a line about the time of passes, a line about
+/// clients if there are any, and a line about each rank.
 std::vector<std::string> LinesOf(const ServiceStatus& status);
 
 }  // namespace scorecast::coordinator
