@@ -47,8 +47,8 @@ using scorecast::launcher::ServeFlags;
 using scorecast::launcher::SuperviseFlags;
 using scorecast::launcher::TokenizeFlags;
 
-/// Runs a command and returns its exit code. If it throws, returns kExitFailed, and prints the
-/// message as one line if `prints`.
+/// Runs a command and returns its exit code. If the command throws, returns kExitFailed and, if
+/// `prints`, prints the message as one line.
 int Guarded(bool prints, const std::function<int()>& command) {
   try {
     return command();
@@ -65,8 +65,8 @@ int Guarded(bool prints, const std::function<int()>& command) {
 int GuardedOnAllRanks(int threads, const std::function<int()>& command) {
   scorecast::launcher::CatchStatusSignal();
   scorecast::launcher::YieldIfCpusAreShared(threads);
-  // Before Open MPI starts, because it may need the space. Logged later, because the first line of
-  // the log says that all ranks handle signals.
+  // Done before Open MPI starts, because it may need the space. Logged later, because the first
+  // line of the log says that all ranks handle signals.
   const std::vector<std::string> removed =
       scorecast::launcher::RemoveLeftSegmentsOfHost(scorecast::launcher::ProcessEnvironment());
   const scorecast::proto::MpiEnvironment mpi;
@@ -87,7 +87,7 @@ int UsageFault(const CLI::App& app, const CLI::ParseError& fault, bool on_all_ra
   return on_all_ranks ? GuardedOnAllRanks(/*threads=*/0, fail) : Guarded(true, fail);
 }
 
-/// Reads I/N. A share without lines if the text is something else.
+/// Reads I/N. If the text has another form, returns a share without lines.
 scorecast::coordinator::LineShare ShareFromText(const std::string& text) {
   scorecast::coordinator::LineShare share{-1, 0};
   const char* const end = text.data() + text.size();
@@ -292,7 +292,7 @@ void AddRerankFlags(CLI::App& app, RerankFlags& flags) {
   AddClientFlags(app, flags);
 }
 
-/// Takes the words behind the first "--" off the command line.
+/// Removes the words after the first "--" from the command line and returns them.
 std::vector<std::string> TakeCommand(int& argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
@@ -463,7 +463,8 @@ int main(int argc, char** argv) {
                              [&] { return RunServeCommand(serve_flags); });
   }
   StartLogging(batch_flags.engine.log_level);
-  // On every rank, because mpirun passes signals on to all of them, also while Open MPI starts.
+  // Called on every rank, because mpirun passes signals on to all of them, even while Open MPI
+  // starts.
   scorecast::launcher::EndSignals::Get();
   return GuardedOnAllRanks(batch_flags.engine.threads,
                            [&] { return RunBatchCommand(batch_flags); });

@@ -17,7 +17,8 @@
 namespace scorecast::launcher {
 namespace {
 
-/// The file that RemoveAtExit has named. Never destroyed, because threads run until the very end.
+/// The file for which RemoveAtExit was called. Never destroyed, because threads run until the very
+/// end.
 const AddressFile* removed_at_exit = nullptr;
 
 void RemoveNow() { removed_at_exit->Remove(); }

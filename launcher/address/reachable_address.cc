@@ -31,7 +31,8 @@ bool IsOf(Family family, const address& candidate) {
   return family == Family::kV6 ? candidate.is_v6() : candidate.is_v4();
 }
 
-/// Whether other hosts can use it. A link-local address would need the name of an interface, too.
+/// Whether other hosts can use the address. A link-local one would also need the name of an
+/// interface.
 bool IsUsable(const address& candidate) {
   return !candidate.is_loopback() && !candidate.is_unspecified() &&
          !(candidate.is_v6() && candidate.to_v6().is_link_local());

@@ -53,7 +53,7 @@ std::string ServiceAddress::ToJson() const {
   if (job_id) {
     object["job_id"] = *job_id;
   }
-  // A name that is not UTF-8 must not keep the service from starting.
+  // A name that is not UTF-8 must not prevent the service from starting.
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -19,12 +19,12 @@ struct IpPort {
   bool operator==(const IpPort&) const = default;
 };
 
-/// Where and what a service is. `--address-file` has it as JSON:
+/// Where a service is, and which process and job it is. `--address-file` has this as JSON:
 ///
 ///   {"host":"node7","ip":"10.0.0.7","port":41234,"http_port":41235,"pid":4711,"job_id":"123"}
 ///
-/// `http_port` is missing without HTTP, `job_id` without a job. `http_ip` is there only if it
-/// differs from `ip`.
+/// Without HTTP there is no `http_port`, and without a job no `job_id`. `http_ip` is present only
+/// if it differs from `ip`.
 struct ServiceAddress {
   std::string host;  ///< Name of rank 0's host.
   IpPort requests;   ///< Of the request socket, as clients on other hosts reach it.
@@ -34,7 +34,7 @@ struct ServiceAddress {
 
   /// One line, which ends with a newline.
   std::string ToJson() const;
-  /// Nothing if the text is not of this form. Fields that are not known are ignored.
+  /// Nothing if the text does not have this form. Unknown fields are ignored.
   static std::optional<ServiceAddress> FromJson(std::string_view text);
   bool operator==(const ServiceAddress&) const = default;
 };
@@ -42,9 +42,9 @@ struct ServiceAddress {
 /// The name of this host.
 std::string OwnHostName();
 
-/// The id of the job that this process belongs to, from the environment: Slurm's (SLURM_JOB_ID),
-/// else the name that PMIx gives the job (PMIX_NAMESPACE), else Open MPI's number
-/// (OMPI_MCA_ess_base_jobid). Nothing if no launcher has started this process.
+/// Id of the job of this process, from the environment: Slurm's (SLURM_JOB_ID), else the name that
+/// PMIx gives to the job (PMIX_NAMESPACE), else Open MPI's number (OMPI_MCA_ess_base_jobid).
+/// Nothing if no launcher has started this process.
 std::optional<std::string> OwnJobId();
 
 }  // namespace scorecast::launcher

@@ -24,9 +24,10 @@ using boost::system::error_code;
 /// HOST and PORT of "HOST:PORT".
 std::pair<std::string, std::string> SplitAddress(const std::string& address) {
   const std::size_t colon = address.rfind(':');
-  const char* const port = address.c_str() + colon + 1;  // The whole address if it has no colon.
+  // If there is no colon, this is the whole address.
+  const char* const port = address.c_str() + colon + 1;
   const char* const end = address.c_str() + address.size();
-  // Checked here, because the resolver takes 70000 for 4464.
+  // The port is checked here, because the resolver would take 70000 for 4464.
   std::uint16_t number = 0;
   const auto [stop, fault] = std::from_chars(port, end, number);
   if (colon == std::string::npos || fault != std::errc() || stop != end || number == 0) {
@@ -39,7 +40,8 @@ std::pair<std::string, std::string> SplitAddress(const std::string& address) {
   return {host, address.substr(colon + 1)};
 }
 
-/// A reply's memory grows by this factor as its bytes arrive, whatever length it announces.
+/// The memory for a reply grows by this factor as its bytes arrive, whatever length the reply
+/// announces.
 constexpr std::size_t kGrowth = 2;
 constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
 
@@ -87,7 +89,7 @@ void Client::Connect(const std::string& address) {
   }
   if (!is_done) {
     socket_.close(error);
-    io_.run();  // The handler refers to this function's variables.
+    io_.run();  // Needed because the handler refers to variables of this function.
     throw TimedOut("cannot connect to " + address + " in time");
   }
   if (error) {

@@ -16,16 +16,17 @@
 namespace scorecast::launcher {
 
 struct ClientOptions {
-  /// For connecting, and for each Send and Receive. If it is not set, they wait as long as it
-  /// takes.
+  /// Limits the time to connect, and the time of each Send and Receive. If unset, they wait for any
+  /// time.
   std::optional<std::chrono::milliseconds> timeout;
-  /// If it is set, nothing waits beyond it.
+  /// If set, no call waits beyond this time.
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  /// A longer reply is not read. The default is what a server holds of replies at most.
+  /// A longer reply is not read. The default is the most that a server keeps of replies.
   std::size_t max_reply_bytes = std::size_t{1} << 30;
 };
 
-/// The connection was refused, or ended before the reply. The server may be about to start again.
+/// The connection was refused, or it ended before the reply. The server may be about to start
+/// again.
 class ConnectionLost : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -46,7 +47,7 @@ class Client {
   explicit Client(const std::string& address, const ClientOptions& options = {});
 
   void Send(const v1::Request& request);
-  /// Returns the next reply, to any of the requests in flight.
+  /// Returns the next reply. It may belong to any of the requests in flight.
   v1::Response Receive();
   /// Sends a request and returns its reply. No other request may be in flight.
   v1::Response Call(const v1::Request& request);
@@ -56,7 +57,7 @@ class Client {
  private:
   using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-  /// When a call that begins now must have ended.
+  /// The time by which a call that begins now must have ended.
   Deadline CallDeadline() const;
   void Connect(const std::string& address);
   void Write(std::span<const char> bytes, const Deadline& deadline);

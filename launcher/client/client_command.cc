@@ -12,7 +12,7 @@
 namespace scorecast::launcher {
 
 v1::Response CallServer(const ClientFlags& flags, const v1::Request& request) {
-  // Protobuf would log text that is not valid UTF-8. The server refuses such text.
+  // Protobuf would log text that is not valid UTF-8, but the server refuses such text anyway.
   google::protobuf::SetLogHandler(nullptr);
   const ServerLocation location = flags.connect_file.empty()
                                       ? ServerLocation::At(flags.connect)

@@ -21,13 +21,13 @@ struct ClientFlags {
 };
 
 /// Sends the request of a command and returns the reply. Throws std::runtime_error, with a message
-/// of one line, if none comes in time.
+/// of one line, if no reply comes in time.
 v1::Response CallServer(const ClientFlags& flags, const v1::Request& request);
 
 /// Prints the server's error to standard error. Returns the command's exit code.
 int PrintRefusal(const v1::Error& error);
 
-/// Throws std::runtime_error if what was printed cannot be written.
+/// Throws std::runtime_error if the output cannot be written.
 void FlushOutput();
 
 }  // namespace scorecast::launcher

@@ -50,7 +50,7 @@ std::string Bar(double score, const Scale& scale, int columns) {
 /// character of the locale count as one column each.
 std::string Fitted(std::string_view text, int columns) {
   std::string fitted;
-  std::size_t before_ellipsis = 0;  // Bytes that leave a column for it.
+  std::size_t before_ellipsis = 0;  // Bytes that leave one column for the ellipsis.
   int used = 0;
   std::mbstate_t state{};
   while (!text.empty()) {

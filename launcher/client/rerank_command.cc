@@ -70,7 +70,7 @@ v1::Request ToRequest(const RerankFlags& flags, const std::vector<std::string>& 
   return request;
 }
 
-/// Columns of the terminal that standard output is, or 0 if it is none.
+/// Number of columns of the terminal if standard output is one, else 0.
 int TerminalColumns() {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

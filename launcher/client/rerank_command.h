@@ -19,10 +19,10 @@ struct RerankFlags : ClientFlags {
   bool raw_scores = false;
 };
 
-/// Sends one request. Prints the documents best first, a line each with its score and a bar, or the
-/// whole response as JSON. Returns 0, or 1 if the server refused the request, and then prints the
-/// error to standard error. Throws std::runtime_error if no reply comes in time, or if the file of
-/// documents cannot be read.
+/// Sends one request. Prints the documents, best first, each on a line with its score and a bar, or
+/// prints the whole response as JSON. Returns 0. If the server refused the request, prints the
+/// error to standard error and returns 1. Throws std::runtime_error if no reply comes in time, or
+/// if the file of documents cannot be read.
 int RunRerankCommand(const RerankFlags& flags);
 
 }  // namespace scorecast::launcher

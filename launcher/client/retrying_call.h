@@ -11,15 +11,14 @@ namespace scorecast::launcher {
 
 /// Sends a request on a connection of its own and returns its response. A connection that is
 /// refused, or lost before the response, is tried again with growing pauses, because the server may
-/// be starting again:
-/// - One that is refused, for ten seconds. Nothing listens there; under `scorecast supervise` the
-///   address stays open while the job starts. A server whose address file is missing counts as one
-///   that refuses. The file is read anew for each attempt.
-/// - One that is lost after the request was sent, three times, so that a request which itself ends
-///   the server does not end it for ever. A request that is computed twice does no harm.
-/// - Not at all if a delta has been passed to `on_delta`.
-/// `options.timeout` bounds everything together. Throws std::runtime_error like Client. `on_delta`
-/// may be empty if the request does not stream.
+/// be starting again: - A refused connection is tried for ten seconds, because nothing listens
+/// there. (Under `scorecast supervise` the address stays open while the job starts.) A missing
+/// address file counts as a refusal. The file is read anew for each attempt. - A connection that is
+/// lost after the request was sent is tried three times, so that a request which itself ends the
+/// server cannot do so for ever. Computing a request twice does no harm. - If a delta has been
+/// passed to `on_delta`, nothing is tried again. `options.timeout` limits the time of all attempts
+/// together. Throws std::runtime_error like Client. `on_delta` may be empty if the request does not
+/// stream.
 v1::Response RetryingCall(const ServerLocation& location, const v1::Request& request,
                           const ClientOptions& options,
                           const std::function<void(const v1::Response&)>& on_delta = {});

@@ -23,8 +23,8 @@ struct ScoreFlags : ClientFlags {
 };
 
 /// Sends one request of text. Prints one line per item with its scores, or the whole response as
-/// JSON. Returns 0, or 1 if the server refused the request, and then prints the error
-/// to standard error. Throws std::runtime_error if no reply comes in time.
+/// JSON. Returns 0. If the server refused the request, prints the error to standard error and
+/// returns 1. Throws std::runtime_error if no reply comes in time.
 int RunScoreCommand(const ScoreFlags& flags);
 
 }  // namespace scorecast::launcher

@@ -42,8 +42,8 @@ using coordinator::Batch;
 using coordinator::BatchSummary;
 using coordinator::RunFiles;
 
-/// The second signal ends the process, and with it the job, in the middle of whatever it does. What
-/// is in the output by then stays, and the run can go on.
+/// At the second signal the process ends, and with it the job, whatever it is doing. The output
+/// written by then stays, and the run can be continued.
 void EndAtSecond(int received) {
   if (received > 1) {
     spdlog::warn("second signal: ending at once");
@@ -132,7 +132,7 @@ BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
   return summary;
 }
 
-/// Runs on rank 0: reads requests on a thread of their own, and runs plans on this one.
+/// Called on rank 0. Requests are read on a thread of their own; plans are run on this thread.
 int RunRankZero(const BatchFlags& flags, Engine& engine, RunFiles& files) {
   shard::QueuedCluster cluster(engine.runner(), engine.limits());
   coordinator::Scheduler scheduler(cluster, {.cached_pages = engine.cached_pages()});

@@ -15,15 +15,15 @@
 
 namespace scorecast::launcher {
 
-/// Exit codes of every command. `batch` and `tokenize` also exit with 3, if the run finished but
-/// some lines failed.
+/// Exit codes of every command. `batch` and `tokenize` exit with 3 if the run finished but some
+/// lines failed.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitLinesFailed = 3;
-/// Every request got its response, but the ranks did not come back from the last pass (`serve`), or
-/// did not end, in time.
+/// All requests got their responses, but the ranks did not come back from the last pass (`serve`),
+/// or did not end, in time.
 inline constexpr int kExitRanksStuck = 72;
-/// The run was ended early, and has left lines (`batch`). The same command goes on.
+/// The run was ended early and has lines left (`batch`). The same command continues it.
 inline constexpr int kExitInterrupted = 75;
 
 struct BatchFlags {
@@ -53,7 +53,7 @@ struct ServeFlags {
   std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
   int io_threads = 2;
   bool metrics_clients = false;  ///< Whether /metrics names the addresses of clients.
-  /// How long requests that were accepted may still be computed after a signal to end.
+  /// How long accepted requests may still be computed after a signal to end.
   std::chrono::seconds drain_time{10};
 };
 

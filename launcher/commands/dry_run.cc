@@ -37,10 +37,10 @@ std::string NameOf(const std::string& path, std::string_view stream) {
   return path == "-" ? std::string(stream) : proto::OneLinePath(path);
 }
 
-/// Reads the input from where the run begins to its end. Null if it was stopped.
+/// Reads the input from the place at which the run begins to the end. Null if stopped.
 std::optional<LineCounts> CountLines(RunFiles& files, const coordinator::LineShare& share,
                                      const std::function<bool()>& is_stopped) {
-  // All lines, because an input that ends behind the last one of the share has others.
+  // Reads all lines, because lines behind the last one of the share belong to other shares.
   coordinator::OwnLines lines(files.input(), {}, files.begin());
   LineCounts counts{files.begin().lines, files.begin().records()};
   std::string line;

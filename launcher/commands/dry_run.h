@@ -8,9 +8,9 @@
 
 namespace scorecast::launcher {
 
-/// Prints what a dry run of `batch` has found, and counts the lines of an input that is a regular
-/// file. Returns false if it was stopped meanwhile: `is_stopped` is asked before each line. Runs on
-/// rank 0. Throws StartupError if the input cannot be read to its end.
+/// Prints what a dry run of `batch` has found. If the input is a regular file, also counts its
+/// lines. `is_stopped` is called before each line; returns false if it was true. Runs on rank 0.
+/// Throws StartupError if the input cannot be read to its end.
 bool ReportDryRun(const BatchFlags& flags, const Engine& engine, coordinator::RunFiles& files,
                   const std::function<bool()>& is_stopped);
 

@@ -156,7 +156,7 @@ void PrintReranker(const coordinator::LoadedReranker& loaded) {
   }
 }
 
-/// What a rank could use that is alone on this host.
+/// Prints what a rank could use if it were alone on this host.
 void PrintShare(const RankShare& share) {
   std::printf("\nhost\n");
   std::printf("  threads             %d: %s\n", share.threads, share.threads_reason.c_str());
@@ -183,7 +183,7 @@ void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::Pl
   }
 }
 
-/// Prints the model and its tokenizer, unless they could not be read.
+/// Prints the model and its tokenizer, each only if it could be read.
 void PrintReadable(const std::optional<proto::ModelConfig>& config,
                    const std::optional<std::unique_ptr<coordinator::Tokenizer>>& tokenizer) {
   if (config) {
@@ -238,7 +238,7 @@ int RunInspectCommand(const InspectFlags& flags) {
     });
   }
   if (!obstacles.empty()) {
-    // What can be read of the model is printed before all that stands in its way.
+    // Everything that can be read of the model is printed before the obstacles.
     PrintReadable(config, tokenizer);
     std::fflush(stdout);
     throw proto::StartupError(Joined(obstacles));
@@ -253,7 +253,7 @@ int RunInspectCommand(const InspectFlags& flags) {
   const shard::HeldWeights weights = shard::HoldWeights(
       shard::ChooseArithmeticOfEngine(features, shard::PrecisionFromName(flags.engine.dtype)),
       *checkpoint, *config);
-  // The ranks may run on several hosts; the limits assume a host for each.
+  // The ranks may run on several hosts; the limits assume that each has a host of its own.
   const HostResources host = DetectHostResources();
   const RankShare share = DivideResources(host, {NamesOf(host)});
   const EngineLimits limits =

@@ -11,25 +11,25 @@ namespace scorecast::launcher {
 
 class SupervisorLink;
 
-/// The sockets of a service, by name (see kRequestSocket). Each is the one that a supervisor or
-/// systemd holds for this process, or is opened if nobody does.
+/// The sockets of a service, by name (see kRequestSocket). If a supervisor or systemd holds a
+/// socket for this process, that socket is used. Otherwise it is opened.
 class ListeningSockets {
  public:
-  /// `supervisor` may be null; the sockets of systemd are taken then. Throws StartupError.
+  /// `supervisor` may be null; then the sockets of systemd are taken. Throws StartupError.
   ListeningSockets(std::string host, SupervisorLink* supervisor);
 
   /// Takes the address of a socket, so that a fault is found before the model is read. A new socket
-  /// refuses its clients until it is taken. One that has served before, or that is systemd's,
-  /// listens already, and its clients wait. Throws StartupError.
+  /// refuses clients until Take is called. A socket that has served before, or that is systemd's,
+  /// is listening already, and its clients wait. Throws StartupError.
   void Reserve(const std::string& name, std::uint16_t port);
 
   /// The address of a reserved name. The IP may be 0.0.0.0 or ::, every address of this host.
   IpPort AddressOf(const std::string& name) const;
 
-  /// Whether that address is one of loopback.
+  /// Whether that address is a loopback address.
   bool IsOnLoopback(const std::string& name) const;
 
-  /// The socket of a reserved name, which listens. Throws StartupError.
+  /// The socket of a reserved name, listening. Throws StartupError.
   Descriptor Take(const std::string& name);
 
  private:

@@ -46,13 +46,13 @@
 namespace scorecast::launcher {
 namespace {
 
-/// How long a client has to read its last replies.
+/// Time that a client has to read its last replies.
 constexpr auto kLastRepliesTime = std::chrono::seconds(2);
-/// The same if mpirun was told to end, which leaves the ranks about a second.
+/// The same if mpirun was told to end. mpirun then leaves the ranks about a second.
 constexpr auto kHurriedRepliesTime = std::chrono::milliseconds(500);
-/// How long the pass in flight has to end, counted from the end of the drain.
+/// Time that the pass in flight has to end, counted from the end of the drain.
 constexpr auto kLastPassTime = std::chrono::seconds(3);
-/// How long the ranks have to end, after the last pass. Longer than a busy machine stalls.
+/// Time that the ranks have to end after the last pass. A busy machine delays them by less.
 constexpr auto kRanksEndTime = std::chrono::seconds(10);
 
 enum class Drain { kOrderly, kHurried };
@@ -97,8 +97,8 @@ class DrainSignals {
 /// Generous upper bound on the files that the process opens besides its clients' connections.
 constexpr rlim_t kOtherDescriptors = 256;
 
-/// Raises the process's limit of file descriptors, because every connection takes one, and lowers
-/// `max_connections` to what the limit leaves.
+/// Raises the process's limit of file descriptors, because every connection takes one. Lowers
+/// `max_connections` to the number that the limit leaves room for.
 void FitConnectionsToDescriptors(std::size_t& max_connections) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -114,8 +114,8 @@ void FitConnectionsToDescriptors(std::size_t& max_connections) {
   }
 }
 
-/// Lets accepted requests be computed for `time`, or until a second signal comes. What is left then
-/// gets a 503 at once, whatever the ranks do.
+/// Waits until all accepted requests are computed, for at most `time` or until a second signal
+/// comes. All that are left then get a 503 at once, even if the ranks are stuck.
 void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds time,
                     DrainSignals& signals) {
   const auto end = coordinator::Clock::now() + time;
@@ -125,7 +125,7 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
   requests.RefuseAll();
 }
 
-/// 0 means that there is no limit.
+/// 0 means no limit.
 double SecondsOf(std::int64_t max_ms) {
   return max_ms > 0 ? static_cast<double>(max_ms) * 1e-3 : std::numeric_limits<double>::infinity();
 }
@@ -175,13 +175,13 @@ void ReserveSockets(const ServeFlags& flags, ListeningSockets& sockets) {
   }
 }
 
-/// The address of a reserved socket, as clients on other hosts reach it.
+/// The address at which clients on other hosts reach a reserved socket.
 IpPort ReachableAddressOf(const ListeningSockets& sockets, const std::string& name) {
   const IpPort address = sockets.AddressOf(name);
   return {ReachableAddress(address.ip), address.port};
 }
 
-/// The address of this service, whose sockets are reserved.
+/// The address of this service. Its sockets must be reserved.
 ServiceAddress AddressOf(const ServeFlags& flags, const ListeningSockets& sockets) {
   ServiceAddress address;
   address.host = OwnHostName();
@@ -194,14 +194,15 @@ ServiceAddress AddressOf(const ServeFlags& flags, const ListeningSockets& socket
   return address;
 }
 
-/// For the log. Programs read the addresses from it.
+/// A line of the log, from which programs read the addresses.
 std::string ReadyLine(const ServiceAddress& address) {
   return "ready: requests on " + address.requests.ToText() +
          (address.http ? ", HTTP on " + address.http->ToText() : "") + " (host " + address.host +
          ")";
 }
 
-/// What clients read with GET. `service` must outlive the resources, and has a server.
+/// The resources that clients read with GET. `service` must have a server, and must outlive the
+/// resources.
 std::vector<coordinator::Resource> ResourcesOf(const Service& service, std::int64_t page_bytes) {
   return {
       coordinator::HealthResource(),
@@ -230,12 +231,12 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
   }
 }
 
-/// Runs on rank 0: serves clients on threads of their own, and runs plans on this one.
+/// Called on rank 0. Clients are served on threads of their own; plans are run on this thread.
 /// `address_file` is removed when the drain begins. `supervisor` may be null.
 void RunService(const ServeFlags& flags, Service& service, const ServiceAddress& address,
                 const std::optional<AddressFile>& address_file, SupervisorLink* supervisor) {
   DrainSignals& signals = DrainSignals::Get();
-  // Whoever reads the line finds everything in place.
+  // Everything is ready before this line is logged, because programs act on it.
   if (supervisor != nullptr) {
     supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
@@ -272,7 +273,7 @@ void RunService(const ServeFlags& flags, Service& service, const ServiceAddress&
 }  // namespace
 
 int RunServeCommand(const ServeFlags& flags) {
-  // Outlives the engine, because the supervisor takes the end of the connection for that of rank 0.
+  // Must outlive the engine: if this connection ends, the supervisor takes rank 0 to have ended.
   std::unique_ptr<SupervisorLink> supervisor;
   std::optional<ListeningSockets> sockets;
   ServiceAddress address;
@@ -291,7 +292,7 @@ int RunServeCommand(const ServeFlags& flags) {
   std::optional<AddressFile> address_file;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
-      // A bad message is reported to its client, not logged.
+      // A malformed message is reported to its client, and not logged.
       google::protobuf::SetLogHandler(nullptr);
       DrainSignals::Get();
       if (supervisor) {

@@ -8,8 +8,8 @@
 
 namespace scorecast::launcher {
 
-/// What clients of this service read with GET: `others`, the model, the tokenizer, and the document
-/// that describes all of them and the endpoints. Called on rank 0.
+/// The resources that clients of this service read with GET: `others`, the model, the tokenizer,
+/// and the document that describes all of these and the endpoints. Called on rank 0.
 std::vector<coordinator::Resource> ServiceResources(const ServeFlags& flags, const Engine& engine,
                                                     std::vector<coordinator::Resource> others);
 

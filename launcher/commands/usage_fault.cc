@@ -41,7 +41,8 @@ std::string_view Between(std::string_view text, std::string_view before, std::st
   return end == std::string_view::npos ? std::string_view() : text.substr(0, end);
 }
 
-/// CLI11's sentence, or a plainer one. It has the flag's name and value in its sentences only.
+/// CLI11's sentence, or a plainer one. CLI11 gives the flag's name and value only in its sentences,
+/// so they are taken from there.
 std::string Reworded(std::string_view text) {
   if (const auto flag = Between(text, "", ": At Most 1 required but received"); !flag.empty()) {
     return std::string(flag) + " is given more than once";

@@ -9,9 +9,8 @@ class ParseError;
 
 namespace scorecast::launcher {
 
-/// What is wrong with a command line that `app` has failed to parse, in one sentence. Arguments
-/// that no command knows come first, in the order in which they were given, because a flag that is
-/// missing may be one that was misspelt.
+/// Says in one sentence what is wrong with a command line that `app` has failed to parse. Unknown
+/// arguments come first, in the order given, because a missing flag may be one that was misspelt.
 std::string UsageFaultText(const CLI::App& app, const CLI::ParseError& fault);
 
 }  // namespace scorecast::launcher

@@ -4,7 +4,7 @@
 
 namespace scorecast::launcher {
 
-/// The number in hexadecimal by which the linker tells this executable from other builds.
+/// The build ID, in hexadecimal: the linker's number that tells this executable from other builds.
 std::string BuildId();
 
 }  // namespace scorecast::launcher

@@ -5,8 +5,8 @@
 
 namespace scorecast::launcher {
 
-/// Measures passes for about a second. Called on every rank, before a service begins. On rank 0,
-/// returns what it found out and logs it. `max_pass_seconds` is for the log.
+/// Measures passes for about a second. Called on every rank, before a service begins. Rank 0 logs
+/// the result and returns it. `max_pass_seconds` is needed for the log only.
 coordinator::PassTimeModel Calibrate(Engine& engine, double max_pass_seconds);
 
 }  // namespace scorecast::launcher

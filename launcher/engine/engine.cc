@@ -45,7 +45,8 @@ void LogMissingFeatures(const proto::Communicator& group, shard::CpuFeatures min
     return;
   }
   const auto lacking = std::ranges::find_if(ranks, [&](int bits) { return bits != all.bits(); });
-  // The kernels may be the same with these features, but libraries do not use them either.
+  // The kernels may be the same with and without these features, but libraries must not use them
+  // either.
   spdlog::info("all ranks compute with {} and without {}, because rank {} has none",
                shard::BestKernelSet(agreed).name,
                shard::Names(all - shard::CpuFeatures::FromBits(*lacking)), lacking - ranks.begin());
@@ -162,7 +163,7 @@ void Engine::Load(bool has_checksums) {
 }
 
 void Engine::Configure(const EngineFlags& flags) {
-  // Canonical, because the path "models/qwen3/" has an empty file name.
+  // The path is made canonical, because "models/qwen3/" has an empty file name.
   const std::filesystem::path dir = std::filesystem::weakly_canonical(flags.model);
   server_options_.model_name =
       flags.served_model_name.empty() ? dir.filename().string() : flags.served_model_name;

@@ -20,7 +20,7 @@
 
 namespace scorecast::launcher {
 
-/// Ranks that are only planned: one process checks whether they could start.
+/// A number of ranks for a dry run, in which one process checks whether so many ranks could start.
 struct PlannedRanks {
   int ranks = 1;
   int per_host = 1;  ///< Those that share the memory of a host like this one.
@@ -31,19 +31,19 @@ struct PlannedRanks {
 /// of them.
 class Engine {
  public:
-  /// Checks the flags, the model and the memory, and reads no weights. `prepare_root` runs on rank
-  /// 0 when this engine has everything but a runner; a command opens its files there. An exception
-  /// from it fails the start-up of all ranks. `planned` is only for an engine of one process that
-  /// is never loaded.
+  /// Checks the flags, the model and the memory. Reads no weights. Rank 0 calls `prepare_root` when
+  /// this engine has everything but a runner; a command opens its files there. If it throws, the
+  /// start-up of all ranks fails. `planned` is only for an engine of one process that is never
+  /// loaded.
   Engine(const EngineFlags& flags, const std::function<void(const Engine&)>& prepare_root,
          std::optional<PlannedRanks> planned = std::nullopt);
 
-  /// Checks the checkpoint as Load does, and reads samples of it only.
+  /// Checks the checkpoint as Load does, but reads only samples of it.
   void CheckCheckpoint();
-  /// Reads the weights, and makes the runner. `has_checksums`, of which rank 0's counts: whether
-  /// all ranks also compute the checksums of the weights' files.
+  /// Reads the weights, and makes the runner. If `has_checksums` is true on rank 0, all ranks also
+  /// compute the checksums of the weights' files.
   void Load(bool has_checksums = false);
-  /// Of all files of weights. Empty if none were asked for.
+  /// The checksums of all files of weights. Empty if Load had no has_checksums.
   const std::vector<shard::FileChecksum>& checksums() const { return rank_->checksums(); }
 
   /// Runs a further phase of start-up. Called on every rank.
@@ -51,25 +51,25 @@ class Engine {
 
   bool is_root() const { return group_.is_root(); }
   const proto::Communicator& group() const { return group_; }
-  /// The size of the group, or the planned ranks.
+  /// The number of ranks of the group, or of planned ranks.
   int ranks() const { return ranks_; }
   const proto::ModelConfig& config() const { return config_; }
   const proto::PlanLimits& limits() const { return limits_.plan; }
   std::int32_t cached_pages() const { return limits_.cached_pages; }
-  /// What this rank needs, and what it may use.
+  /// The memory that this rank needs, and the resources that it may use.
   const shard::MemoryEstimate& memory_estimate() const { return memory_estimate_; }
   const RankShare& share() const { return share_; }
   /// Bytes of one page of K/V on this rank.
   std::int64_t page_bytes() const { return limits_.page_bytes; }
   /// The precision of matrix products, as --dtype spells it.
   const std::string& dtype() const { return dtype_; }
-  /// The kernels, instructions and libraries on which, besides the precision, the bits of a score
-  /// depend.
+  /// The kernels, instructions and libraries. Together with the precision, they decide the bits of
+  /// a score.
   const std::string& kernels() const { return kernels_; }
   /// Set on rank 0 only; null if the model directory has no tokenizer.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
-  /// Set on rank 0 only: the flags' options, with the delimiter as an id, the model's name and the
-  /// reranker.
+  /// Set on rank 0 only: the options given by flags, with the delimiter as an id, the model's name
+  /// and the reranker.
   const coordinator::ServerOptions& server_options() const { return server_options_; }
   shard::PlanRunner& runner() { return rank_->runner(); }
 

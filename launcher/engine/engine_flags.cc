@@ -28,7 +28,7 @@ std::string SeparatorFault(const std::string& separator) {
   return coordinator::IsValidUtf8(separator) ? "" : "--chunk-separator must be valid UTF-8";
 }
 
-/// Ranks report four times a second, so that less than a second of silence means nothing.
+/// A silence of less than a second means nothing, because ranks report only four times a second.
 std::string RankTimeoutFault(const std::string& text) {
   const bool is_off = CLI::Range(0.0, 0.0)(text).empty();
   return is_off ? "" : CLI::Range(1.0, 86400.0)(text);
@@ -230,7 +230,7 @@ CpuFeatures FeaturesFromFlag(const std::string& kernel, CpuFeatures features) {
                                 shard::Names(set.needs - features) + "; its best kernels are " +
                                 std::string(shard::BestKernelSet(features).name));
     }
-    // The first set is for the newest CPUs, and libraries may use whatever else these have.
+    // The first set is for the newest CPUs, so libraries may use all features of these.
     return &set == &shard::KernelSets().front() ? features : set.needs;
   }
   return features;

@@ -25,7 +25,7 @@ struct EngineFlags {
   coordinator::ServerOptions server;  ///< Delimiter, model's name and reranker: set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
-  /// MiB on each rank; 0: off; unset: depends on the host's memory.
+  /// In MiB on each rank. 0: off. Unset: depends on the host's memory.
   std::optional<std::int64_t> kv_cache_mb;
   int threads = 0;  ///< 0: this rank's share of the CPUs (RankShare).
   std::string dtype = "auto";
@@ -33,7 +33,8 @@ struct EngineFlags {
   shard::WatchLimits watch;
   std::string log_level = "info";
 
-  /// Like ServerOptions::has_sglang_rules, also before the engine has set `server.delimiter`.
+  /// Like ServerOptions::has_sglang_rules, but also valid before the engine has set
+  /// `server.delimiter`.
   bool has_sglang_rules() const { return server.enable_mis || !delimiter.empty(); }
 };
 
@@ -51,9 +52,9 @@ void CheckEngineFlags(const EngineFlags& flags);
 /// Values of --kernel: "auto" and the names of the kernel sets.
 std::vector<std::string> KernelNames();
 
-/// The features of this CPU that kernels and libraries may use: those that the kernel set named by
-/// --kernel needs, or all of them for "auto" and for the first set of the table. Throws
-/// StartupError if `features`, which this CPU has, lack any of them.
+/// The features of this CPU that kernels and libraries may use. If --kernel names a kernel set,
+/// these are the features that the set needs. For "auto", and for the first set of the table, these
+/// are all features. Throws StartupError if `features`, the features of this CPU, lack any of them.
 shard::CpuFeatures FeaturesFromFlag(const std::string& kernel,
                                     shard::CpuFeatures features = shard::DetectCpuFeatures());
 

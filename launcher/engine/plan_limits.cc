@@ -21,8 +21,8 @@ std::int64_t KvRowsOf(std::int64_t rows, std::int64_t segments) {
   return rows + (kKvGranule - 1) * segments + kKvGranule;
 }
 
-/// Rows, in whole pages, for a sequence with two segments kept at a time: its prefix, and an item
-/// longer than a pass or a completion.
+/// Number of rows, in whole pages, that a sequence of `rows` rows needs at most. Two of its
+/// segments are kept at a time: its prefix, and an item longer than a pass, or a completion.
 std::int64_t KeptRowsOf(std::int64_t rows) {
   return (rows + 2 * kKvPageRows) / kKvPageRows * kKvPageRows;
 }
@@ -36,8 +36,8 @@ std::int32_t Narrow(std::int64_t n) {
   return static_cast<std::int32_t>(n);
 }
 
-/// Bytes of the label lists of the largest plan, on each rank of a host; of all ranks' partial
-/// logits of it; and of the rows into which rank 0 merges them.
+/// Bytes that each rank of a host needs for the largest plan: its label lists; the partial logits
+/// of all ranks; and the rows into which rank 0 merges them.
 std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks) {
   return (ranks + 2) * plan.max_logit_bytes;
 }
@@ -47,8 +47,8 @@ std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks) {
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
                               const shard::HeldWeights& weights, int ranks,
                               const MemoryShare& memory) {
-  // In multi-item mode a pass with many short items, and the query's prefix, is full of rows before
-  // it is full of K/V. In the other modes the segments that do not fit are left to later passes.
+  // In multi-item mode, a pass with many short items and the query's prefix runs out of rows before
+  // it runs out of K/V. In the other modes, segments that do not fit are left to later passes.
   const std::int64_t segments =
       flags.server.one_by_one ? 1 : std::min(flags.server.max_items, flags.max_batch_tokens) + 1;
 
@@ -61,7 +61,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
 
   plan.ranks = ranks;
   plan.vocabulary = config.output_size();
-  // Rows that are read for scores may also be read for a completion.
+  // A row that is read for scores may also be read for a completion.
   const std::int64_t one_row = 2 * proto::LargestReadBytes(plan);
   plan.max_logit_bytes =
       std::max(one_row, std::min(plan.max_logit_bytes, plan.max_reads * one_row));
@@ -70,7 +70,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
                               std::to_string(one_row) + " bytes");
   }
 
-  // No rank holds more than rank 0.
+  // No rank holds more than rank 0 does.
   const proto::Partition partition = proto::MakePartition(config, 0, ranks);
   const auto needed = [&] {
     return memory.ranks * shard::EstimateMemory(config, partition, plan, weights).total() +
@@ -83,7 +83,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   const std::int64_t wanted_mb = std::min(kDefaultKvCacheMb, (room / 4) >> 20);
   const std::int64_t cached_pages =
       (flags.kv_cache_mb.value_or(wanted_mb) << 20) / limits.page_bytes;
-  // Each completion takes at least a page of its own, however short it is. Chunks take less.
+  // Each completion takes at least a page of its own, even a short one. Chunks take less.
   const std::int64_t longest =
       KeptRowsOf(config.max_position_embeddings) + flags.server.max_items * kKvPageRows;
   const std::int64_t for_positions = std::min(longest, room / 2 / limits.page_bytes * kKvPageRows);

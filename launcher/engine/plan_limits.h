@@ -12,7 +12,8 @@ namespace scorecast::launcher {
 
 struct EngineLimits {
   proto::PlanLimits plan;
-  /// Pages of K/V that may stay cached: as many as --kv-cache-mb says, but at most those of `plan`.
+  /// Pages of K/V that may stay cached: the number that --kv-cache-mb gives, but at most all pages
+  /// of `plan`.
   std::int32_t cached_pages = 0;
   std::int64_t page_bytes = 0;  ///< Bytes of one page on rank 0, all layers together.
 };
@@ -20,11 +21,11 @@ struct EngineLimits {
 /// Limits of the largest plan under these flags, for a group of `ranks`, and this rank's share of
 /// memory.
 ///
-/// The flags bound a request under SGLang's rules, so there is always room for its K/V. Other
-/// requests are bounded by the model's positions only. The K/V kept between their passes takes at
-/// most half of the memory that weights and buffers leave; a request that needs more is refused.
-/// The cache and the running requests share these pages. Without --kv-cache-mb the cache takes a
-/// quarter of the memory that weights and buffers leave, and at most 1024 MB.
+/// The flags limit the size of a request under SGLang's rules, so there is always room for its K/V.
+/// The size of other requests is limited by the model's positions only. The K/V kept between their
+/// passes takes at most half of the memory that weights and buffers leave; a request that needs
+/// more is refused. The cache and the running requests share these pages. Without --kv-cache-mb the
+/// cache takes a quarter of the memory that weights and buffers leave, and at most 1024 MB.
 ///
 /// Throws StartupError with the figures if the buffers do not fit in memory.
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,

@@ -23,24 +23,25 @@ namespace {
 
 void Add(proto::Digest& digest, std::string_view text) {
   digest.Add(std::as_bytes(std::span(text)));
-  digest.Add(std::as_bytes(std::span("", 1)));  // So that two texts differ from one.
+  // A separator, so that two texts have another digest than one joined text.
+  digest.Add(std::as_bytes(std::span("", 1)));
 }
 
-/// The configuration and the tokenizer, which have no other kinds of files.
+/// Whether a file belongs to the configuration or the tokenizer: these have no other suffixes.
 bool IsModelText(const std::filesystem::path& path) {
   static constexpr std::array<std::string_view, 4> kKinds = {".json", ".model", ".txt", ".jinja"};
   return std::ranges::find(kKinds, path.extension().string()) != kKinds.end();
 }
 
-/// Tells the model from others by its configuration, its tokenizer, and samples of its weights:
-/// most other models are refused before they are loaded.
+/// Tells models apart by their configuration, their tokenizer, and samples of their weights. So
+/// most wrong models are refused before they are loaded.
 std::string ModelFingerprint(const std::filesystem::path& model) {
   std::vector<std::filesystem::path> texts;
   std::error_code fault;
   const std::filesystem::directory_iterator end;
   for (std::filesystem::directory_iterator entry(model, fault); !fault && entry != end;
        entry.increment(fault)) {
-    std::error_code ignored;  // What is no regular file is not read.
+    std::error_code ignored;  // Only regular files are read.
     if (entry->is_regular_file(ignored) && IsModelText(entry->path())) {
       texts.push_back(entry->path());
     }

@@ -6,12 +6,12 @@
 
 namespace scorecast::launcher {
 
-/// What the records of a batch depend on besides its input: the model, the arithmetic, and the
-/// flags that change a response. A run that goes on later must have the same. `engine` may be
-/// without a runner. Throws StartupError if the model's files cannot be read.
+/// Everything besides the input on which the records of a batch depend: the model, the arithmetic,
+/// and the flags that change a response. A run that is continued later must have the same settings.
+/// `engine` may be without a runner. Throws StartupError if the model's files cannot be read.
 coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& engine);
 
-/// The checksums of the weights, which `engine` has computed while it loaded these.
+/// The checksums of the weights, which `engine` has computed while it loaded them.
 coordinator::RunSettings WeightSettingsOf(const Engine& engine);
 
 }  // namespace scorecast::launcher

@@ -6,7 +6,8 @@
 namespace scorecast::launcher {
 
 /// Refuses ranks of different builds, with different flags or with different configurations of the
-/// model, before anything collective depends on these. StartupError on every rank. Collective.
+/// model, before anything collective depends on them. Throws StartupError on every rank.
+/// Collective.
 void AgreeOnBuild(const proto::Communicator& group);
 void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags);
 void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags);

@@ -16,15 +16,15 @@ struct GroupLimit {
   std::string id;  ///< The same for all processes of the host that see this group.
 };
 
-/// What the control groups of a process allow it.
+/// The limits of a process's control groups.
 struct ControlGroupLimits {
   std::vector<GroupLimit<double>> cpus;          ///< Quotas in CPUs; 0.5 is half of one.
   std::vector<GroupLimit<std::int64_t>> memory;  ///< Bytes.
 };
 
 /// The limits of this process's own control groups and of all groups above them, in versions 1 and
-/// 2. Groups above the root of a container are not visible. `root` is the directory that has proc
-/// and sys; tests have one of their own.
+/// 2. Groups above the root of a container are not visible. `root` is the directory that contains
+/// proc and sys; tests use another one.
 ControlGroupLimits ReadControlGroupLimits(const std::filesystem::path& root = "/");
 
 }  // namespace scorecast::launcher

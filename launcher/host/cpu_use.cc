@@ -18,7 +18,7 @@ constexpr double kRounding = 1e-6;  // Thirds of a CPU need not add up to exactl
 
 using proto::Count;
 
-/// The flag that lets the ranks use the CPUs that they would have unbound.
+/// The flag with which the ranks use the CPUs that they would have if they were not bound.
 std::string UnbindingFlag(const HostCpuUse& use) {
   if (use.binder == Binder::kMpirun) {
     return "because mpirun binds ranks: give mpirun --bind-to none, or --map-by numa --bind-to "
@@ -29,7 +29,7 @@ std::string UnbindingFlag(const HostCpuUse& use) {
          ", or --cpu-bind=none";
 }
 
-/// What a rank's share is, as one line for the other ranks of its host.
+/// A rank's share as one line, for the other ranks of its host.
 std::string ShareText(int threads, double cpus, double unbound_cpus, int numa_nodes) {
   std::ostringstream text;
   text.precision(12);

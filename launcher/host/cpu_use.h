@@ -24,17 +24,18 @@ struct HostCpuUse {
   int numa_nodes = 1;              ///< On which a rank runs; of all these ranks the most.
 };
 
-/// One line, if the ranks use at most half of the CPUs that they could have, or if they have more
-/// threads than CPUs. It names the flag that mends it. Empty if all is well, or if the user chose
-/// it.
+/// A line if the ranks use at most half of the CPUs that they could use, or if they have more
+/// threads than CPUs. The line names the flag that changes this. Empty if there is nothing to say,
+/// or if the user has chosen it.
 std::string CpuWarning(const HostCpuUse& use);
 
-/// One line, if a rank runs on several NUMA nodes, with the flags that start one in each. Else
-/// empty.
+/// A line if a rank runs on several NUMA nodes, with the flags that start one rank in each node.
+/// Otherwise empty.
 std::string NumaWarning(const HostCpuUse& use);
 
 /// Collective. Rank 0 logs each kind of warning for the first host that has one. `mine` and `share`
-/// are what this rank may use, `threads` those that it computes with, `threads_flag` is --threads.
+/// are the resources that this rank may use, `threads` is the number of threads with which it
+/// computes, and `threads_flag` is --threads.
 void LogCpuWarnings(const proto::Communicator& group, const HostResources& mine,
                     const RankShare& share, int threads, int threads_flag);
 

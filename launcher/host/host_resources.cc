@@ -27,7 +27,7 @@ std::string Number(double number) {
 }
 
 std::string Cpus(double number) {
-  const std::string text = Number(number);  // Of a number near 1, too, this is "1".
+  const std::string text = Number(number);  // "1" also stands for a number near 1.
   return text + (text == "1" ? " CPU" : " CPUs");
 }
 
@@ -57,11 +57,11 @@ std::set<int> AllowedCpus() {
   return {};
 }
 
-/// The CPUs that this process could be bound to. If the system does not say, those that it is bound
-/// to.
+/// The CPUs to which this process could be bound. If the system does not say, the CPUs to which it
+/// is bound.
 std::set<int> ReachableCpus() {
   std::set<int> cpus;
-  // A thread may ask for any CPUs, and gets those of them that its cpuset has.
+  // A thread may ask for any CPUs. It gets those of them that are in its cpuset.
   std::thread asker([&cpus] {
     constexpr std::size_t kMostCpus = 1 << 16;
     const std::vector<std::uint64_t> all(kMostCpus / 64, ~std::uint64_t{0});
@@ -118,7 +118,7 @@ RankShare DivideResources(const HostResources& mine,
         names_of_ranks, [&](const std::set<std::string>& names) { return names.contains(name); });
     return std::max(1, static_cast<int>(count));
   };
-  // A CPU that n ranks may run on is 1/n of a CPU for each of them.
+  // If n ranks may run on a CPU, each of them gets 1/n of it.
   double cpus = 0;
   int cpu_sharers = 1;
   for (const int cpu : mine.cpus) {

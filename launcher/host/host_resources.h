@@ -12,10 +12,11 @@
 
 namespace scorecast::launcher {
 
-/// What this process may use, together with all others that may use the same.
+/// Resources that this process may use, together with all other processes that may use them.
 struct HostResources {
   std::set<int> cpus;  ///< Numbers of the CPUs that the process may run on.
-  /// Those that it could be bound to: the host's, or those of the cpuset that holds it.
+  /// The CPUs to which the process could be bound: those of the host, or of the cpuset that
+  /// contains the process.
   std::set<int> host_cpus;
   std::optional<int> slurm_cpus;      ///< CPUs of this host that Slurm gave to this job step.
   std::optional<int> slurm_job_cpus;  ///< Those that it gave to the whole job.
@@ -23,17 +24,17 @@ struct HostResources {
   ControlGroupLimits limits;
 };
 
-/// What this process's host and control groups offer.
+/// Detects what the host and the control groups of this process offer.
 HostResources DetectHostResources();
 
-/// Memory that some ranks share.
+/// Memory that several ranks share.
 struct MemoryShare {
   std::int64_t bytes = 0;
   int ranks = 1;      ///< Ranks that share it.
   std::string group;  ///< The control group that limits it; empty if it is the host's.
 };
 
-/// What is left for one rank.
+/// The share of one rank.
 struct RankShare {
   int threads = 1;
   double cpus = 1;             ///< May be less than one.
@@ -41,15 +42,16 @@ struct RankShare {
   MemoryShare memory;
 };
 
-/// What the process could use, if no launcher had bound it or given it a part of the job's CPUs.
+/// The resources that the process could use if no launcher had bound it or given it a part of the
+/// job's CPUs.
 HostResources Unbound(HostResources resources);
 
-/// Names of everything that ranks can share: CPUs and control groups.
+/// Names of all resources that ranks can share: CPUs and control groups.
 std::set<std::string> NamesOf(const HostResources& resources);
 
-/// Divides `mine` among the ranks that share it. `names_of_ranks` are NamesOf every rank on the
-/// host, including this one. A rank's share of a CPU, a quota or memory is the same as that of
-/// every other rank that may use it.
+/// Divides `mine` among the ranks that share it. `names_of_ranks` has the NamesOf of every rank on
+/// the host, including this one. All ranks that may use a CPU, a quota or memory get equal shares
+/// of it.
 RankShare DivideResources(const HostResources& mine,
                           const std::vector<std::set<std::string>>& names_of_ranks);
 

@@ -47,7 +47,7 @@ std::optional<int> EntryOfNode(std::string_view list, int node) {
   return std::nullopt;
 }
 
-/// The entry of this node in such a list.
+/// The entry of this node in a list of this form.
 std::optional<int> EntryOfThisNode(const char* list, const Environment& environment) {
   const std::optional<int> node = NumberOf(environment("SLURM_NODEID"));
   return list == nullptr || !node ? std::nullopt : EntryOfNode(list, *node);
@@ -76,7 +76,7 @@ std::optional<int> SlurmStepCpus(const Environment& environment) {
 
 std::optional<int> SlurmJobCpus(const Environment& environment) {
   const std::optional<int> of_step = SlurmStepCpus(environment);
-  // mpirun passes on the node number of its own host, but the CPUs of each.
+  // mpirun passes on the node number of its own host only, but the CPUs of every host.
   if (!of_step || environment("OMPI_COMM_WORLD_SIZE") != nullptr) {
     return of_step;
   }

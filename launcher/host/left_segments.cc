@@ -29,16 +29,18 @@ std::regex SegmentNames() {
                     "\\.[0-9a-f]+\\.[0-9]+|osc_sm\\..+\\.[0-9a-f]+\\.[0-9]+\\.[0-9]+");
 }
 
-/// Whether no other process has the file open or mapped. A write lease is given only then, and
-/// only for a file of this user: see fcntl(2). Unlike /proc/PID/maps, it covers processes that this
-/// one cannot see. The lease ends when the descriptor is closed.
+/// Whether no other process has the file open or mapped. The system gives a write lease only then,
+/// and only for a file of this user: see fcntl(2). Unlike /proc/PID/maps, the lease covers
+/// processes that this one cannot see. The lease ends when the descriptor is closed.
 bool IsMine(const Descriptor& file) {
-  // A process that opens the file now waits for the end of the lease, of which the kernel tells
-  // this process by SIGIO, which would kill it. SIGURG is ignored.
+  // If a process opens the file now, it waits for the end of the lease, and the kernel tells this
+  // process by a signal. By default the signal is SIGIO, which would kill this process. SIGURG is
+  // ignored.
   return fcntl(file.get(), F_SETSIG, SIGURG) == 0 && fcntl(file.get(), F_SETLEASE, F_WRLCK) == 0;
 }
 
-/// Removes the file if it is left. Returns the bytes of memory that it had; nothing if it stays.
+/// Removes the file if a job has left it. Returns the bytes of memory that it took; nothing if it
+/// stays.
 std::optional<std::uint64_t> RemoveIfLeft(const std::filesystem::path& path,
                                           std::chrono::seconds least_age) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -68,7 +70,7 @@ std::set<std::filesystem::path> SegmentDirectories(const Environment& environmen
 
 /// Whether this process is the first rank of its host, or a process without a launcher.
 bool IsFirstRankOfHost(const Environment& environment) {
-  // Ranks of an mpirun inside a Slurm job have Slurm's variable, too, from mpirun's daemon.
+  // Ranks of an mpirun in a Slurm job have Slurm's variable, too, inherited from mpirun's daemon.
   for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
     if (const char* rank = environment(variable)) {
       return std::string_view(rank) == "0";

@@ -16,19 +16,20 @@ struct RemovedSegments {
   std::uint64_t bytes = 0;  ///< Of memory, which is less than the files' sizes.
 };
 
-/// A file that is younger is never removed. Open MPI has a segment open or mapped from the moment
-/// when it makes it, so this is far more than needed.
+/// A younger file is never removed. This is far longer than needed, because Open MPI has a segment
+/// open or mapped from the moment when it makes it.
 inline constexpr std::chrono::seconds kLeastAgeOfLeftSegments{60};
 
-/// Removes Open MPI's files of shared memory that jobs of this user have left in a directory,
+/// Removes files of Open MPI's shared memory in a directory that jobs of this user have left,
 /// because mpirun and all ranks were killed. A file is removed only if the kernel says that no
-/// process has it open or mapped, also none of another container that shares the directory.
+/// process has it open or mapped, not even in another container that shares the directory.
 RemovedSegments RemoveLeftSegments(const std::filesystem::path& directory,
                                    std::chrono::seconds least_age = kLeastAgeOfLeftSegments);
 
-/// Does so on behalf of a job that starts: in /dev/shm, or in the directories that the environment
-/// names for Open MPI instead. Does nothing unless this process is the first rank of its host, or
-/// has no launcher. Returns lines for the log, one for each directory that had such files.
+/// Calls RemoveLeftSegments for a job that starts: in /dev/shm, or in the directories that the
+/// environment names for Open MPI instead. Does nothing if this process is not the first rank of
+/// its host and has a launcher. Returns lines for the log, one for each directory that had such
+/// files.
 std::vector<std::string> RemoveLeftSegmentsOfHost(const Environment& environment);
 
 }  // namespace scorecast::launcher

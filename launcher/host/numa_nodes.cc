@@ -20,14 +20,14 @@ struct FreeBitmap {
 };
 using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
 
-/// Null if it cannot be found out.
+/// Null if the topology cannot be determined.
 Topology LoadTopology(const char* synthetic) {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) {
     return nullptr;
   }
   Topology topology(made);
-  // Caches, sockets and the like are of no interest here.
+  // Caches, sockets and the like are not needed here.
   hwloc_topology_set_all_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
   if ((synthetic != nullptr && hwloc_topology_set_synthetic(topology.get(), synthetic) != 0) ||
       hwloc_topology_load(topology.get()) != 0) {
@@ -47,7 +47,7 @@ int CountNumaNodes(const std::set<int>& cpus, const char* synthetic) {
   for (const int cpu : cpus) {
     hwloc_bitmap_set(mine.get(), static_cast<unsigned>(cpu));
   }
-  std::vector<hwloc_const_bitmap_t> found;  // The CPUs of each node.
+  std::vector<hwloc_const_bitmap_t> found;  // CPUs of each node.
   for (hwloc_obj_t node = nullptr;
        (node = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
     const bool is_new = std::ranges::none_of(found, [&](hwloc_const_bitmap_t other) {

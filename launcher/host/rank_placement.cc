@@ -12,7 +12,7 @@ RankPlacement ReadRankPlacement(const Environment& environment) {
   RankPlacement placement;
   placement.has_cpus_per_task = environment("SLURM_CPUS_PER_TASK") != nullptr;
   std::optional<int> ranks;
-  if (environment("OMPI_COMM_WORLD_SIZE") != nullptr) {  // mpirun, also in a job of Slurm
+  if (environment("OMPI_COMM_WORLD_SIZE") != nullptr) {  // Set by mpirun, also in a job of Slurm.
     ranks = NumberOf(environment("OMPI_COMM_WORLD_LOCAL_SIZE"));
     placement.binder =
         environment("OMPI_MCA_orte_bound_at_launch") == nullptr ? Binder::kNobody : Binder::kMpirun;

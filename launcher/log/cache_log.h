@@ -5,7 +5,8 @@
 
 namespace scorecast::launcher {
 
-/// Logs one line with the hits, size and evictions of the K/V cache. Logs nothing if it is off.
+/// Logs one line with the hits, size and evictions of the K/V cache. Logs nothing if the cache is
+/// off.
 void LogCache(const coordinator::BlockCacheCounters& counters, const Engine& engine);
 
 }  // namespace scorecast::launcher

@@ -9,7 +9,7 @@ namespace scorecast::launcher {
 namespace {
 
 constexpr double kLeastSeconds = 1;
-/// A model whose heads cannot be divided evenly makes ranks differ, but seldom by more.
+/// If a model's heads cannot be divided evenly, ranks differ, but seldom by more than this.
 constexpr double kLagFactor = 1.25;
 
 }  // namespace

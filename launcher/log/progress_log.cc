@@ -44,7 +44,7 @@ ProgressLog::ProgressLog(const coordinator::BatchProgress& progress, std::int64_
     // The cursor stays at the start of the bar, so that a line of the log replaces it.
     spdlog::set_pattern(kErasingLogPattern);
   }
-  // Not on the thread, which may begin to run behind the first records.
+  // Sampled here, because the thread may begin to run only after the first records.
   Sample();
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
@@ -83,7 +83,7 @@ void ProgressLog::Sample() {
 }
 
 void ProgressLog::DrawBar() const {
-  // One column stays free: some terminals begin a new line behind the last one.
+  // One column stays free, because some terminals begin a new line after the last column.
   const std::string bar = text_.Bar(TerminalColumns() - 1);
   std::fprintf(stderr, "%s\x1B[K\r", bar.c_str());
 }

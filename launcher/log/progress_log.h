@@ -14,14 +14,14 @@
 
 namespace scorecast::launcher {
 
-/// Tells how far a batch has come: by a bar if standard error is a terminal, otherwise by a line of
-/// the log every ten seconds, both at level info. Every ten seconds it also names the slowest rank,
-/// if one lags. It must be made before the run begins, so that the rate counts every record.
+/// Shows the progress of a batch: with a bar if standard error is a terminal, otherwise with a line
+/// of the log every ten seconds, both at level info. Every ten seconds it also names the slowest
+/// rank, if one lags. It must be made before the run begins, so that the rate counts every record.
 class ProgressLog {
  public:
-  /// `begin`: the position in the input at which the run begins. `size`: that of the input, if it
-  /// is known. `progress` and what `cluster_status` uses must
-  /// outlive the object; the function is called on a thread of the object.
+  /// `begin` is the position in the input at which the run begins, and `size` is the input's size,
+  /// if it is known. `progress` and everything that `cluster_status` uses must outlive the object.
+  /// `cluster_status` is called on a thread of the object.
   ProgressLog(const coordinator::BatchProgress& progress, std::int64_t begin,
               std::optional<std::int64_t> size,
               std::function<proto::ClusterStatus()> cluster_status);

@@ -18,7 +18,7 @@ std::string Duration(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-/// With three digits, or all before the point.
+/// A rate with three digits, or with all digits before the point if there are more.
 std::string Rounded(double rate) {
   return rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate);
 }
@@ -88,7 +88,7 @@ std::optional<double> ProgressText::SecondsLeft() const {
   const auto moved = static_cast<double>(samples_.back().position - samples_.front().position);
   const auto left =
       static_cast<double>(std::max<std::int64_t>(*size_ - samples_.back().position, 0));
-  // A time that is longer than a hundred days says nothing.
+  // Nobody can use a forecast of more than a hundred days.
   constexpr double kLongest = 100.0 * 24 * 3600;
   if (moved <= 0 || left / moved * seconds > kLongest) {
     return std::nullopt;

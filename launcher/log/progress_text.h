@@ -9,7 +9,7 @@
 
 namespace scorecast::launcher {
 
-/// What a run tells of its progress, from how far it had come at several times.
+/// The text that shows a run's progress. It is computed from samples of how far the run had come.
 class ProgressText {
  public:
   using Clock = std::chrono::steady_clock;
@@ -20,18 +20,18 @@ class ProgressText {
     std::int64_t position = 0;  ///< In the input, in bytes.
   };
 
-  /// `size`: that of the input, if it is known.
+  /// `size` is the input's size, if it is known.
   explicit ProgressText(std::optional<std::int64_t> size) : size_(size) {}
 
-  /// Samples come in the order of their times. The first one is from before the first record. The
-  /// last minute counts for the rate.
+  /// Adds a sample. Samples must come in the order of their times, and the first one must be from
+  /// before the first record. The rate is that of the last minute.
   void Add(const Sample& sample);
 
-  /// "1234 lines, 45 % of the input, 10.3 lines/s, 0:12:34 left". Without the parts that are not
-  /// known.
+  /// E.g. "1234 lines, 45 % of the input, 10.3 lines/s, 0:12:34 left". Parts that are not known are
+  /// left out.
   std::string Line() const;
-  /// "[#########-----------] " and the same, shorter. Without the bar if the size is not known. Cut
-  /// to `columns`.
+  /// "[#########-----------] " and a shorter form of the line. Without the bar if the size is not
+  /// known. Cut to `columns` columns.
   std::string Bar(std::size_t columns) const;
 
  private:

@@ -14,11 +14,12 @@ namespace {
 
 constexpr time_t kIntervalSeconds = 10;
 
-/// Raised by each signal, and by the end of a StatusLog. The signal is not blocked and waited for
-/// instead, because libraries start threads before main, in which it would not be blocked.
+/// Raised by each signal, and by the end of a StatusLog. Blocking the signal and waiting for it
+/// would not work: libraries start threads before main, and in these threads it would not be
+/// blocked.
 sem_t asked;
 
-/// Waits for the semaphore at most kIntervalSeconds. False if the time ran out.
+/// Waits for the semaphore for at most kIntervalSeconds. False if the time ran out.
 bool WaitUntilAsked() {
   timespec end{};
   clock_gettime(CLOCK_MONOTONIC, &end);

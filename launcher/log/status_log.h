@@ -8,14 +8,14 @@
 
 namespace scorecast::launcher {
 
-/// From now on SIGUSR2 does not end the process, but waits for a StatusLog. Called once.
+/// From now on, SIGUSR2 does not end the process, but is kept for a StatusLog. Called once.
 void CatchStatusSignal();
 
-/// Logs the status of rank 0 on SIGUSR2 at level info, and every ten seconds at level debug.
+/// Logs the status of rank 0: on SIGUSR2 at level info, and every ten seconds at level debug.
 class StatusLog {
  public:
-  /// The process has one such object at a time. `status` is called on a thread of the object. A
-  /// signal that came earlier is served at once.
+  /// A process has at most one such object at a time. `status` is called on a thread of the object.
+  /// A signal that came earlier is handled at once.
   explicit StatusLog(std::function<coordinator::ServiceStatus()> status);
   ~StatusLog();
   StatusLog(const StatusLog&) = delete;

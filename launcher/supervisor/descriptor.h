@@ -21,7 +21,7 @@ class Descriptor {
   }
   ~Descriptor() { Reset(); }
 
-  /// -1 if there is none.
+  /// -1 if there is no descriptor.
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
 

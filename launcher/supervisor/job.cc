@@ -27,7 +27,8 @@
 namespace scorecast::launcher {
 namespace {
 
-/// Time that a process needs at most to end after SIGKILL. More only if the kernel is stuck.
+/// The longest time that a process needs to end after SIGKILL. It needs more only if the kernel is
+/// stuck.
 constexpr auto kTimeToDie = std::chrono::seconds(10);
 /// Time after which the log says for which processes the supervisor waits.
 constexpr auto kPatienceWithProcesses = std::chrono::seconds(1);
@@ -37,12 +38,12 @@ using Clock = std::chrono::steady_clock;
 /// Environment of the launcher, which its ranks on this host inherit.
 void SetEnvironment(const std::filesystem::path& directory, const std::string& launcher) {
   setenv(kSupervisorVariable, (directory / "socket").c_str(), 1);
-  // mpirun would wait for a second before it kills the other ranks of a rank that died. These end
-  // by themselves, and there is nothing to wait for.
+  // If a rank dies, mpirun would wait for a second before it kills the others. They end by
+  // themselves, so there is nothing to wait for.
   setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
-  // For Open MPI's session directory. A directory for each job, because a job that ends removes the
-  // one that all jobs of a user share otherwise. srun needs none, and would pass the name on to
-  // hosts that have no such directory.
+  // Open MPI's session directory is made here. Each job has a directory of its own, because
+  // otherwise all jobs of a user share one, and the first job that ends removes it. srun needs no
+  // such directory, and would pass its name on to hosts that do not have it.
   if (std::filesystem::path(launcher).filename() != "srun") {
     setenv("TMPDIR", directory.c_str(), 1);
   }
@@ -53,7 +54,7 @@ void SetEnvironment(const std::filesystem::path& directory, const std::string& l
   const int input = open("/dev/null", O_RDONLY);
   dup2(input, STDIN_FILENO);
   close(input);
-  // The launcher's copy of the lock keeps the directory as long as the launcher runs.
+  // The launcher has a copy of the lock, which keeps the directory as long as the launcher runs.
   fcntl(lock, F_SETFD, 0);
   std::vector<char*> arguments;
   for (const std::string& argument : command) {
@@ -89,7 +90,8 @@ Job::Job(const std::vector<std::string>& command, SupervisorDirectory& directory
   if (launcher_ == 0) {
     Execute(command, directory.lock());
   }
-  setpgid(launcher_, launcher_);  // The child does so too, so that the group certainly exists.
+  // The child does the same, so that the group exists whichever of the two is first.
+  setpgid(launcher_, launcher_);
 }
 
 Job::~Job() {
@@ -123,7 +125,7 @@ void Job::Reap() {
     if (pid == launcher_) {
       exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
-    // The number may be another process's from now on.
+    // From now on the system may give the number to another process.
     std::erase_if(earlier_children_, [pid](const HostProcess& child) { return child.pid == pid; });
   }
 }
@@ -172,8 +174,8 @@ std::optional<Message> Job::ReceiveFromRankZero() {
 }
 
 void Job::EndRankZero() {
-  // Under srun it is no descendant of this process. If it lived on, it would go on to accept
-  // clients.
+  // Under srun, rank 0 is no descendant of this process. If it lived on, it would continue to
+  // accept clients.
   if (!link_) {
     return;
   }

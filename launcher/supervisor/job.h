@@ -17,24 +17,26 @@ namespace scorecast::launcher {
 /// The processes of one job: the launcher (mpirun, srun), which is a child of this process, rank 0,
 /// which connects to this process, and whatever they have started on this host.
 ///
-/// This process adopts processes whose parents end (PR_SET_CHILD_SUBREAPER), so ranks whose mpirun
-/// is gone become its children, and it can end them. Children that it had before, for example
-/// because a script has started programs before it executed this one, are left alone.
+/// This process adopts processes whose parents end (PR_SET_CHILD_SUBREAPER). If mpirun is gone, its
+/// ranks therefore become children of this process, which can end them. Earlier children of this
+/// process are left alone. It has some if, for example, a script has started programs before it
+/// executed this one.
 class Job {
  public:
   /// Starts the launcher, in a process group of its own, so that Ctrl-C reaches only this process.
   /// Its standard input is empty.
   Job(const std::vector<std::string>& command, SupervisorDirectory& directory);
-  /// Ends what is left of the job, and removes its directory.
+  /// Ends all processes of the job that are left, and removes the job's directory.
   ~Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
   /// Sends a signal to the launcher; SIGKILL to its whole process group.
   void Signal(int signal) const;
-  /// Sends a signal to rank 0 if it is connected. The launcher would send it to all ranks, and kill
-  /// those that have no handler for it yet. It gets the signal only if this process cannot see rank
-  /// 0, because that is in another PID namespace.
+  /// Sends a signal to rank 0 if it is connected. The launcher is avoided, because it would send
+  /// the signal to all ranks, and would kill those that have no handler for it yet. The launcher
+  /// gets the signal only if rank 0 is in another PID namespace, so that this process cannot see
+  /// it.
   void SignalRankZero(int signal) const;
   /// Collects children that have ended. To be called on SIGCHLD.
   void Reap();
@@ -43,18 +45,18 @@ class Job {
 
   /// "4711 (mpirun, state S)".
   std::string LauncherText() const;
-  /// "; process 4712 (scorecast) has waited 3.2 s for a CPU": the launcher, or its descendant on
-  /// this host, that has waited longest because others had the CPUs. Empty if none has waited for
-  /// more than a second.
+  /// E.g. "; process 4712 (scorecast) has waited 3.2 s for a CPU". The process is the one that has
+  /// waited longest because others had the CPUs: the launcher, or one of its descendants on this
+  /// host. Empty if none has waited for more than a second.
   std::string CpuShortage() const;
 
   /// Readable if a process wants to connect.
   int listener() const { return listener_.get(); }
-  /// Connects rank 0. Refuses processes of other users, and further processes.
+  /// Connects rank 0. Refuses processes of other users, and any further process.
   void Accept();
   /// The connection to rank 0; -1 if there is none.
   int link() const { return link_.get(); }
-  /// Rank 0's next message; nothing if the connection has ended, and `link` is -1 then.
+  /// Rank 0's next message. Nothing if the connection has ended; `link` is then -1.
   std::optional<Message> ReceiveFromRankZero();
 
  private:
@@ -68,7 +70,8 @@ class Job {
   pid_t launcher_ = -1;
   std::optional<int> exit_code_;
   Descriptor link_;
-  /// Valid while `link_` is open: the process is alive then. 0 if it cannot be seen.
+  /// Process id of rank 0; 0 if this process cannot see it. Valid while `link_` is open, because
+  /// rank 0 is then alive.
   pid_t rank_zero_ = 0;
 };
 

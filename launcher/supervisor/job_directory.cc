@@ -58,7 +58,7 @@ SupervisorDirectory::SupervisorDirectory() {
     throw proto::StartupError("cannot make " + name + ": " + std::strerror(errno));
   }
   path_ = name;
-  // The lock has its name only after it is held, because another supervisor would take the
+  // The lock gets its name only when it is held. Otherwise another supervisor could take the
   // directory for an abandoned one.
   const std::filesystem::path unnamed = path_ / "lock.new";
   lock_ = Descriptor(open(unnamed.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));

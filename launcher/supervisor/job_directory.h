@@ -12,8 +12,8 @@ namespace scorecast::launcher {
 /// files of Open MPI: its session directory and the memory that ranks share.
 class SupervisorDirectory {
  public:
-  /// Makes the directory. Removes those of this user whose supervisor and launcher are gone, which
-  /// ended too abruptly to do so. Throws StartupError.
+  /// Makes the directory. Removes directories of this user whose supervisor and launcher are gone:
+  /// they ended too abruptly to do it themselves. Throws StartupError.
   SupervisorDirectory();
   ~SupervisorDirectory();
   SupervisorDirectory(const SupervisorDirectory&) = delete;
@@ -22,8 +22,8 @@ class SupervisorDirectory {
   /// Makes the directory of the next job.
   std::filesystem::path MakeJobDirectory();
 
-  /// A descriptor that keeps the directory from being removed by other supervisors as long as any
-  /// process has it open.
+  /// A descriptor of the directory's lock. As long as any process has it open, other supervisors do
+  /// not remove the directory.
   int lock() const { return lock_.get(); }
 
  private:
@@ -32,7 +32,7 @@ class SupervisorDirectory {
   int jobs_ = 0;
 };
 
-/// Opens a Unix socket that listens at the path. Throws StartupError.
+/// Opens a Unix socket and listens at the path. Throws StartupError.
 Descriptor ListenAt(const std::filesystem::path& path);
 
 }  // namespace scorecast::launcher

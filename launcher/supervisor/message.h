@@ -35,14 +35,14 @@ bool Send(int socket, const std::string& text, int descriptor = -1);
 /// Waits for a message. Nothing if the other side has closed the socket.
 std::optional<Message> Receive(int socket);
 
-/// What a rank 0 that sends `socket` asks for.
+/// The contents of rank 0's message `socket`.
 struct SocketRequest {
   std::string name;
   std::string host;
   std::uint16_t port = 0;
 
   std::string ToText() const;
-  /// Nothing if the text asks for no socket.
+  /// Nothing if the message is another one.
   static std::optional<SocketRequest> FromMessage(const Message& message);
 };
 

@@ -23,13 +23,14 @@ std::vector<HostProcess> AllProcesses() {
     }
     std::ifstream file(entry.path() / "stat");
     std::string stat;
-    std::getline(file, stat, '\0');  // Fails, and does not throw, if the process has just ended.
+    // If the process has just ended, this fails without an exception.
+    std::getline(file, stat, '\0');
     // "pid (name) state parent …". The name may have any characters.
     const std::size_t name_begin = stat.find('(');
     const std::size_t name_end = stat.rfind(") ");
     if (name_begin == std::string::npos || name_end == std::string::npos ||
         std::sscanf(stat.c_str() + name_end, ") %c %d", &process.state, &process.parent) != 2) {
-      continue;  // It has ended meanwhile.
+      continue;  // The process has ended meanwhile.
     }
     process.name = stat.substr(name_begin + 1, name_end - name_begin - 1);
     processes.push_back(process);

@@ -20,12 +20,12 @@ struct HostProcess {
   std::string ToText() const;
 };
 
-/// The children of a process, also those that have ended and are not collected.
+/// The children of a process, including children that have ended and are not yet collected.
 std::vector<HostProcess> ChildrenOf(pid_t parent);
 /// The process, if there is one, and all its descendants.
 std::vector<HostProcess> FamilyOf(pid_t pid);
 
-/// How long the main thread of a process has been ready to run and had no CPU. Nothing if the
+/// How long the main thread of a process has been ready to run but had no CPU. Nothing if the
 /// kernel does not say.
 std::optional<std::chrono::duration<double>> WaitForCpu(pid_t pid);
 

@@ -6,12 +6,12 @@
 namespace scorecast::launcher {
 
 struct RestartLimits {
-  /// Restarts without a stable time between them.
+  /// Number of restarts that may follow each other without a stable time in between.
   int max_restarts = 10;
-  /// A job that was ready for this time has a fresh start: its restarts count from 0 again.
+  /// If a job was ready for this time, its restarts count from 0 again.
   std::chrono::milliseconds stable_time = std::chrono::minutes(1);
-  /// Delay before the second restart. The first has none, and each further one twice the delay of
-  /// the one before.
+  /// Delay before the second restart. The first restart has no delay, and each further one has
+  /// twice the delay of the restart before it.
   std::chrono::milliseconds second_delay = std::chrono::milliseconds(500);
   std::chrono::milliseconds max_delay = std::chrono::seconds(30);
 };
@@ -24,11 +24,11 @@ class RestartPolicy {
 
   explicit RestartPolicy(const RestartLimits& limits) : limits_(limits) {}
 
-  /// The job serves requests.
+  /// To be called when the job serves requests.
   void Ready(TimePoint now);
-  /// The job has ended with a fault. Returns the delay before it is started again, or nothing if it
-  /// should not be: if it was never ready, because the next start would most likely fail in the
-  /// same way, or after too many restarts.
+  /// To be called when the job has ended with a fault. Returns the delay before it is started
+  /// again. Returns nothing if it should not be started again: after too many restarts, or if it
+  /// was never ready, because the next start would most likely fail in the same way.
   std::optional<std::chrono::milliseconds> Failed(TimePoint now);
 
   bool was_ever_ready() const { return was_ever_ready_; }

@@ -16,7 +16,7 @@ volatile int pipe_of_handler = -1;
 void WriteSignal(int signal) {
   const int error = errno;
   const auto byte = static_cast<unsigned char>(signal);
-  // If the pipe is full, thousands of signals wait already.
+  // A full pipe already holds thousands of signals, so this one may be lost.
   [[maybe_unused]] const ssize_t written = write(pipe_of_handler, &byte, 1);
   errno = error;
 }

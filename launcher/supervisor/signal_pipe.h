@@ -9,8 +9,8 @@ namespace scorecast::launcher {
 
 /// Receives signals as bytes of a pipe, so that a loop can wait for them and for sockets together.
 /// At most one instance at a time. A signal that this process ignores (SIGHUP under nohup) stays
-/// ignored, except SIGCHLD, without which the system would hide how children end. Programs that
-/// this process executes have the default actions of the signals received here.
+/// ignored. The exception is SIGCHLD: if it were ignored, the system would hide how children end.
+/// Programs that this process executes have the default actions of the signals received here.
 class SignalPipe {
  public:
   explicit SignalPipe(std::initializer_list<int> signals);

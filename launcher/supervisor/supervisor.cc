@@ -18,16 +18,16 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// scancel sends SIGTERM to the ranks, too. They have this time to say that they drain, because a
-/// second signal would hurry them.
+/// scancel sends SIGTERM to the ranks, too. They have this time to say that they drain. A second
+/// signal during a drain would hurry them.
 constexpr auto kTimeToDrainAlready = milliseconds(200);
-/// Time that a job has beyond the time of its drain, for the last pass and for the ranks' ends.
+/// Time that a job has in addition to its drain, for the last pass and for the ends of the ranks.
 constexpr auto kDrainSlack = seconds(20);
 /// Time that a launcher has to end after rank 0.
 constexpr auto kLauncherTime = seconds(3);
 /// Time between SIGTERM and SIGKILL.
 constexpr auto kTermTime = seconds(2);
-/// Exit code of a job whose launcher ended with 0 without having started the ranks again.
+/// Exit code if the launcher ended with 0 without having started the ranks again.
 constexpr int kNoRanks = 70;
 /// Drain time of a job that has not said its own.
 constexpr auto kUnknownDrainTime = seconds(10);
@@ -45,7 +45,7 @@ Supervisor::Supervisor(std::vector<std::string> command, const RestartLimits& li
       signals_{SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD} {}
 
 Supervisor::~Supervisor() {
-  // A rank 0 that was killed has left it.
+  // A rank 0 that was killed has left its address file.
   if (address_file_) {
     address_file_->Remove();
   }
@@ -55,7 +55,7 @@ int Supervisor::Run() {
   for (;;) {
     int exit_code = RunJob();
     if (is_stopping()) {
-      // A job that never listened has accepted no request, so it may end in any way.
+      // A job that never listened has accepted no request, so any end of it is fine.
       return can_drain_ ? exit_code : 0;
     }
     if (exit_code == 0 && policy_.was_ever_ready() && !can_drain_) {
@@ -140,7 +140,7 @@ void Supervisor::HandleSignals() {
         job_->Reap();
       }
     } else if (signal == SIGUSR2) {
-      if (job_ && can_drain_) {  // A rank 0 that is starting would be killed by it.
+      if (job_ && can_drain_) {  // A rank 0 that is still starting would be killed by the signal.
         job_->SignalRankZero(SIGUSR2);
       }
     } else {
@@ -150,7 +150,8 @@ void Supervisor::HandleSignals() {
 }
 
 void Supervisor::HandleMessages() {
-  // All that there are, because the job's end may be among the signals that are handled next.
+  // Handles all messages that are there, because the signals handled next may include the job's
+  // end.
   for (pollfd link = {job_->link(), POLLIN, 0}; link.fd >= 0 && poll(&link, 1, 0) > 0;
        link.fd = job_->link()) {
     if (const std::optional<Message> message = job_->ReceiveFromRankZero()) {
@@ -176,7 +177,8 @@ void Supervisor::HandleMessage(const Message& message) {
   } else if (const auto path = message.After("address-file")) {
     address_file_ = AddressFile::Find(*path);
   } else if (message.After("draining")) {
-    // Without a signal to this process, a launcher may be ending the ranks because one has failed.
+    // If this process got no signal, the launcher may be ending the ranks because one of them has
+    // failed.
     is_draining_ = true;
     CloseSockets();
   }
@@ -199,7 +201,8 @@ void Supervisor::LogReady() {
 }
 
 Supervisor::TimePoint Supervisor::LogLongWait() {
-  // The first start is the service's own affair, and so is a drain.
+  // Nothing is logged about the first start and about a drain, because the service itself logs
+  // them.
   const bool waits = failed_at_ || (!is_ready_ && !is_stopping());
   if (!waits || !policy_.was_ever_ready()) {
     return TimePoint::max();
@@ -246,10 +249,10 @@ void Supervisor::NoteFault() {
 void Supervisor::LoseRankZero() {
   NoteFault();
   if (is_stopping() && !can_drain_) {
-    return;  // Stop has the launcher killed soon.
+    return;  // Stop will soon have the launcher killed.
   }
-  // The launcher usually ends by itself, but one that has lost a host may hang. If the job has
-  // found a fault of its configuration, the launcher has the time to end with its exit code.
+  // The launcher usually ends by itself, but it may hang if it has lost a host. If the job has
+  // found a fault in its configuration, the launcher has this time to end with its exit code.
   const TimePoint now = Clock::now();
   const bool ends_itself = is_stopping() || is_draining_ || !can_drain_;
   const TimePoint end = now + (ends_itself ? kDrainSlack : kLauncherTime);
@@ -275,7 +278,7 @@ void Supervisor::Stop() {
   if (!can_drain_) {
     later_signals_ = {{now, SIGTERM}, {now + kTermTime, SIGKILL}};
   } else if (stop_requests_ == 2) {
-    // The ranks' second signal ends their drain.
+    // The second signal that the ranks get ends their drain.
     later_signals_ = {
         {now, SIGUSR1}, {now + kDrainSlack, SIGTERM}, {now + kDrainSlack + kTermTime, SIGKILL}};
   } else {

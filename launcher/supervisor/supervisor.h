@@ -17,19 +17,19 @@
 
 namespace scorecast::launcher {
 
-/// Runs a job, starts it again when it fails, and holds its listening sockets meanwhile.
+/// Runs a job, starts it again when it fails, and keeps its listening sockets open meanwhile.
 class Supervisor {
  public:
-  /// `sockets`: by name, those that systemd has opened. Others are bound when rank 0 asks for them
-  /// for the first time, and listen when it is ready for the first time.
+  /// `sockets` are the sockets that systemd has opened, by name. Other sockets are bound when rank
+  /// 0 first asks for them, and listen when rank 0 is ready for the first time.
   Supervisor(std::vector<std::string> command, const RestartLimits& limits,
              std::map<std::string, Descriptor> sockets);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// Returns when the job has ended and is not to be started again. The exit code: 0 after a drain,
-  /// and if the job ended with 0 by itself; else the job's.
+  /// Returns when the job has ended and is not to be started again. Returns the exit code: 0 after
+  /// a drain, otherwise the job's.
   int Run();
 
  private:
@@ -46,24 +46,24 @@ class Supervisor {
   /// Runs a job to its end and returns its exit code.
   int RunJob();
   void LogReady();
-  /// Logs what it waits for if a job that was ready before has not come back for some seconds.
-  /// Returns the time of the next such line.
+  /// If a job that was ready before has not come back for some seconds, logs what the supervisor
+  /// waits for. Returns the time of the next such line.
   TimePoint LogLongWait();
   /// Waits until something happens, at most until `until`, and handles it.
   void HandleEvents(TimePoint until);
   void HandleSignals();
-  /// Those that rank 0 has sent.
+  /// Handles all messages that rank 0 has sent.
   void HandleMessages();
   void HandleMessage(const Message& message);
   void SendSocket(const SocketRequest& request);
   void LoseRankZero();
-  /// The job that runs has failed, unless that is known already.
+  /// Notes that the running job has failed, unless that is known already.
   void NoteFault();
-  /// Closes the listening sockets if the last job drains, so that new clients are refused instead
-  /// of waiting for nothing.
+  /// Closes the listening sockets if the last job drains. New clients are then refused; otherwise
+  /// they would wait for nothing.
   void CloseSockets();
   void Stop();
-  /// Sends the signals whose time has come. Returns the time of the next one.
+  /// Sends the signals that are due. Returns the time of the next signal.
   TimePoint SendLaterSignals();
   bool is_stopping() const { return stop_requests_ > 0; }
 
@@ -75,7 +75,7 @@ class Supervisor {
   SupervisorDirectory directory_;
   SignalPipe signals_;
   int stop_requests_ = 0;
-  /// From the moment when a fault was noticed until a job is ready again.
+  /// The time from the moment when a fault was noticed until a job is ready again.
   struct Downtime {
     TimePoint begin;
     Clock::duration ends{};    ///< Until no process of the jobs that failed was left.
@@ -83,7 +83,7 @@ class Supervisor {
   };
   std::optional<Downtime> downtime_;
 
-  // These belong to the job that runs.
+  // The members below belong to the running job.
   std::unique_ptr<Job> job_;
   bool can_drain_ = false;  ///< Rank 0 drains on SIGUSR1, and its sockets listen.
   bool is_draining_ = false;

@@ -22,8 +22,9 @@
 namespace scorecast::launcher {
 namespace {
 
-/// A signal that ended the supervisor may have come to this process, too. It then has this time to
-/// begin its drain, so that the drain is not hurried by a second cause.
+/// The signal that ended the supervisor may have come to this process, too. The process has this
+/// time to begin its drain by itself. Otherwise the end of the supervisor would be a second cause,
+/// which hurries the drain.
 constexpr auto kTimeToDrain = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -115,7 +116,8 @@ void SupervisorLink::Watch() {
   if (fds[1].revents != 0) {
     return;
   }
-  // The supervisor sends nothing after the sockets, so the event is the end of the connection.
+  // After the sockets, the supervisor sends nothing more, so this event means that the connection
+  // has ended.
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, kTimeToDrain, [this] { return is_draining_; })) {
     lost_();

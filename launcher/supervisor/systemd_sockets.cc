@@ -17,7 +17,7 @@ namespace {
 /// systemd passes descriptors from 3 on.
 constexpr int kFirstDescriptor = 3;
 
-/// Takes a variable out of the environment. Empty if it is not set.
+/// Removes a variable from the environment and returns its value. Empty if it is not set.
 std::string Take(const char* variable) {
   const char* value = std::getenv(variable);
   std::string text = value == nullptr ? "" : value;
@@ -33,7 +33,7 @@ std::map<std::string, Descriptor> TakeSystemdSockets() {
   std::istringstream names(Take("LISTEN_FDNAMES"));
   std::map<std::string, Descriptor> sockets;
   if (pid != std::to_string(getpid())) {
-    return sockets;  // The variables are another process's.
+    return sockets;  // The variables are for another process.
   }
   for (int i = 0; i < count; ++i) {
     Descriptor socket(kFirstDescriptor + i);

@@ -4,8 +4,8 @@
 
 namespace scorecast::launcher {
 
-/// Says when a wait has become so long that the log should tell of it: after a first time, and
-/// then whenever the wait has doubled. It reads no clock: the caller says what time it is.
+/// Says when a wait has become so long that the log should mention it: after a first time, and then
+/// each time that the wait has doubled. It reads no clock; the caller passes the time.
 class WaitNotice {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -16,7 +16,7 @@ class WaitNotice {
   /// When the next notice is due.
   TimePoint next() const { return since_ + wait_; }
 
-  /// Whether a notice is due. The one after it is due when the wait is at least twice as long.
+  /// Whether a notice is due. The next one is due when the wait is at least twice as long.
   bool IsDue(TimePoint now) {
     if (now < next()) {
       return false;
