@@ -1,22 +1,21 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# Sourced by the job scripts of this directory, which set `repository` and `arguments`, and `reason`, which
-# says what has ended the run, if that is a signal to the job. Those of a batch set `output`, too. These
-# variables of the environment of sbatch count:
+# Sourced by the job scripts of this directory. They set `repository` and `arguments`; those of a batch set
+# `output`, too. If a signal to the job has ended the run, `reason` names it. Variables of sbatch's environment:
 #
 #   SCORECAST        the executable; default: build/release/scorecast of the repository
 #   RANKS_PER_NODE   default: one rank for each NUMA node of the first host
 #   MPI              who starts the ranks: a name that `srun --mpi=list` prints, or mpirun. Default:
 #                    $SLURM_MPI_TYPE, otherwise pmix; mpirun if srun does not have it
-#   MAX_REQUEUES     how often the job is queued again before it gives up; default: 10. Of a batch, only
-#                    requeues since it last made progress count
+#   MAX_REQUEUES     how often the job is queued again before it gives up; default: 10. For a batch, requeues
+#                    count from 0 again after progress
 #   PROGRESS_SECONDS how often the job's comment tells the progress of a batch; default: 60; 0: never
 set -eu
 
-# With `sbatch --export`, srun and mpirun would start tasks without what the script has in its environment,
-# even without PATH.
+# With `sbatch --export`, srun and mpirun would start tasks without the script's environment, even without PATH.
 export SLURM_EXPORT_ENV=ALL PATH
 
-# scontrol takes the number of an array's last task for the whole array, unless it has this form.
+# Only in this form does scontrol take the number for one task of an array. The plain number of the array's last
+# task would mean the whole array.
 job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
 job=${job:-$SLURM_JOB_ID}
 requeues=${SLURM_RESTART_COUNT:-0}
@@ -24,21 +23,21 @@ max_requeues=${MAX_REQUEUES:-10}
 progress_seconds=${PROGRESS_SECONDS:-60}
 scorecast=${SCORECAST:-$repository/build/release/scorecast}
 
-# The same job may succeed after these exit codes: a rank or a host was lost (70, 137, 143, 205; 16 or 17 if
-# Open MPI notices it first), ranks did not end (72), the run was interrupted or stuck (75).
-# docs/operations.md lists all codes.
+# Exit codes after which the same job may succeed: a rank or a host was lost (70, 137, 143, 205; 16 or 17 if
+# Open MPI notices it first), ranks did not end (72), the run was interrupted or stuck (75). docs/operations.md
+# lists all codes.
 requeue_codes=' 16 17 70 72 75 137 143 205 '
 
-# Copies of the job scripts may not set it.
+# Older copies of the job scripts may not set it.
 : "${reason:=}"
-# The process that the script waits for: srun, mpirun, or the supervisor of a service.
+# Process for which the script waits: srun, mpirun, or the supervisor of a service.
 process=
 supervisor=
 
 # say TEXT: prints a line of the job's output.
 say() { echo "$(date '+%F %T') job $job: $1" >&2; }
 
-# fail TEXT: ends the job because of a fault that another start would meet again.
+# fail TEXT: ends the job because of a fault that would be the same at the next start.
 fail() {
   drop_count
   say "failed: $1"
@@ -50,13 +49,13 @@ expect_arguments() {
   ((${#arguments[@]} >= $1)) || fail "arguments are missing: sbatch $2"
 }
 
-# has_flag FLAG: whether the arguments have it. scorecast takes a flag once only.
+# has_flag FLAG: whether the arguments contain the flag. scorecast takes a flag only once.
 has_flag() { [[ " ${arguments[*]} " == *" $1"[\ =]* ]]; }
 
 # times COUNT: prints "once" or "N times".
 times() { (($1 == 1)) && echo once || echo "$1 times"; }
 
-# job_field NAME: prints a field of the job; nothing if Slurm does not answer. It asks again because Slurm's
+# job_field NAME: prints a field of the job, or nothing if Slurm does not answer. It asks again, because Slurm's
 # signals to all processes of the job also end a scontrol.
 job_field() {
   local field
@@ -75,9 +74,9 @@ is_queued_again() {
   ((${restarts:-0} > requeues))
 }
 
-# Rank 0, which runs on this host, writes its process id to it when it starts.
+# When rank 0 starts, which is on this host, it writes its process id to this file.
 started=$(mktemp)
-# What a dry run has printed.
+# Output of a dry run.
 found=$(mktemp)
 trap 'rm -f "$started" "$found"' EXIT
 
@@ -90,8 +89,8 @@ plan() {
   ((counted <= max_requeues)) || fail "$(limit_text "$counted")"
   test -x "$scorecast" || fail "no executable $scorecast on $(hostname -s): build it, or set SCORECAST"
 
-  # SLURM_JOB_CPUS_PER_NODE is "4(x2),8" for two nodes with 4 CPUs and one with 8. All ranks get the same
-  # number, so that of the smallest node counts.
+  # SLURM_JOB_CPUS_PER_NODE is "4(x2),8" for two nodes with 4 CPUs and one with 8. All ranks get the same number
+  # of CPUs, so the smallest node counts.
   local cpus numa_nodes
   cpus=$(tr ',' '\n' <<< "$SLURM_JOB_CPUS_PER_NODE" | sed 's/(.*//' | sort -n | head -n 1)
   numa_nodes=$(cat /sys/devices/system/node/node[0-9]*/cpulist 2> /dev/null | grep -c '[0-9]') ||
@@ -117,12 +116,12 @@ plan() {
       launcher+=(--map-by "ppr:$per_node:node" --bind-to none)
     fi
     rank=OMPI_COMM_WORLD_RANK
-    # mpirun starts its daemons by srun. Their binding is that of the ranks, so they get none.
+    # mpirun starts its daemons by srun. Ranks would inherit the daemons' binding, so daemons are not bound.
     export SLURM_CPU_BIND=none
   else
-    # The ranks of a node get consecutive cores, so that each has a NUMA node of its own. --overlap, because
-    # an earlier step whose node is lost does not end, and would keep the CPUs. --mem=0: a step may use all
-    # memory of the job.
+    # The ranks of a node get consecutive cores, so that each has a NUMA node of its own. --overlap is needed
+    # because an earlier step does not end if its node is lost, and would keep the CPUs. --mem=0 lets a step use
+    # all memory of the job.
     launcher=(srun "--mpi=$mpi" --kill-on-bad-exit=1 --overlap "--nodes=$nodes"
       "--ntasks=$((nodes * per_node))" "--ntasks-per-node=$per_node" "--cpus-per-task=$cpus_per_rank"
       --mem=0 --distribution=block:block --cpu-bind=cores)
@@ -130,9 +129,9 @@ plan() {
     mpi="srun --mpi=$mpi"
   fi
   # `exec` keeps the process id.
-  # shellcheck disable=SC2016
   launcher+=(bash -c 'test "${!0}" != 0 || echo $$ > "$1"; exec "${@:2}"' "$rank" "$started")
-  # The variable replaces Open MPI's list of files, so it names the user's and the system's, too.
+  # The variable replaces Open MPI's default list of files, so it must also name the user's and the system's
+  # file.
   local user_file=${HOME:-}/.openmpi/mca-params.conf own_file=$repository/launcher/openmpi-mca-params.conf
   export OMPI_MCA_mca_base_param_files="${OMPI_MCA_mca_base_param_files:-$user_file,$own_file,\
 /etc/openmpi/openmpi-mca-params.conf}"
@@ -159,7 +158,8 @@ check_nodes() {
 }
 
 # run COMMAND...: runs the command, which starts the ranks, and passes signals on. Sets `status` to its exit
-# code. If a signal came before the ranks were started, a batch can go on (75), and a service is done.
+# code. If a signal comes before the ranks are started, the status of a batch is 75, so that it can be
+# continued, and that of a service is 0.
 run() {
   local try trapped not_started=75
   test "$1" != "$scorecast" || not_started=0
@@ -181,7 +181,7 @@ run() {
       test -n "$trapped" || break # Otherwise a signal has ended `wait`.
     done
     process=
-    # The program cannot be executed, now or later.
+    # The program cannot be executed, so another try would fail, too.
     ((status != 126 && status != 127)) || return 0
     if [[ -n $reason && ! -s $started ]]; then
       status=$not_started
@@ -189,8 +189,8 @@ run() {
     if [[ ${launcher[0]} == mpirun || -s $started || -n $reason ]]; then
       return
     fi
-    # A node that was lost may have files of a step with the same number, and keeps srun from starting one.
-    # srun may end with 0 nevertheless. The next step has another number.
+    # A node that was lost may have files of a step with the same number, which keep srun from starting a rank
+    # there. srun may nevertheless end with 0. The next step has another number.
     say "srun has started no rank (try $try of 5)"
     sleep 3
   done
@@ -213,7 +213,7 @@ end_fault() {
   elif ((since >= max_requeues)); then
     drop_count
     say "failed: $2; $(limit_text "$since")"
-  # When Slurm queues the job again, it signals all processes, and may end the scontrol that has asked for it.
+  # When Slurm queues the job again, it signals all processes. This may end the scontrol that has asked for it.
   elif refusal=$(timeout 60 scontrol requeue "$job" 2>&1) || is_queued_again; then
     say "interrupted: $2; $(requeue_text $((requeues + 1)) $((since + 1)))"
   else
@@ -240,12 +240,12 @@ end_job() {
   esac
   local text="exit code $status${reason:+, because $reason}"
   if [[ -n $supervisor && -n $reason ]]; then
-    # It was told to end, so it is not queued again.
+    # A signal told the job to end, so it is not queued again.
     say "ended: $text"
     exit "$status"
   fi
   if [[ $requeue_codes != *" $status "* ]]; then
-    # srun has codes of its own if it cannot start the ranks.
+    # If srun cannot start the ranks, it ends with codes of its own.
     check_nodes "$1"
     text="$text, see the lines above"
   fi
@@ -262,7 +262,7 @@ run_batch() {
   if [[ -z $total ]]; then
     run "${launcher[@]}" "$scorecast" batch --dry-run "$@" > "$found"
     cat "$found"
-    # Nothing if the input cannot be read twice.
+    # Empty if the input cannot be read twice.
     total=$(sed -n 's/^done .* of \([0-9]*\) lines\{0,1\}$/\1/p' "$found" | tail -n 1)
   fi
   if ((status == 0)); then

@@ -1,25 +1,27 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# Sourced by job.sh: how far a batch is. The job's comment tells it, and requeues count that got it no further.
+# Sourced by job.sh: the progress of a batch. The job's comment shows it, and it decides which requeues count:
+# those since the last progress.
 
-# Lines of the run, of which the comment tells how many are done. Empty before the dry run.
+# Number of lines of the run. The comment tells how many of them are done. Empty before the dry run.
 total=
-# Records that the run had when the job started, and requeues since it last got further, this one included.
+# Number of records that the run had when the job started, and number of requeues since it last made progress,
+# this one included.
 records=0
 counted=$requeues
-# A file beside the output that keeps all this for the next start: "JOB REQUEUES RECORDS COUNTED TOTAL". Empty
-# if there is none: a service, or an output that is no regular file.
+# A file beside the output that keeps these numbers for the next start: "JOB REQUEUES RECORDS COUNTED TOTAL".
+# Empty if there is no such file, for a service or if the output is no regular file.
 requeue_file=
 
-# output_file EXTENSION: prints the name of a file beside the output, as scorecast forms it.
+# output_file EXTENSION: prints the name of a file beside the output, formed as scorecast does.
 output_file() { echo "$(realpath -m -- "$output").$1"; }
 
-# records_done: prints how many records the run has, according to its state.
+# records_done: prints how many records the run has, according to its state file.
 records_done() {
   sed -n '/^ *"next":/,/}/s/.*"\(succeeded\|refused\|error_records\)": *\([0-9]*\).*/\2/p' \
     "$(output_file state)" 2> /dev/null | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# has_progressed: whether the run has got further since the job started.
+# has_progressed: whether the run has made progress since the job started.
 has_progressed() { [[ -n $requeue_file ]] && (($(records_done) > records)); }
 
 # count_requeues: sets `records`, `counted` and, if the job has run before, `total`.
@@ -38,20 +40,20 @@ count_requeues() {
   counted=$((count + requeues - at))
 }
 
-# keep_count: writes the file, when no other job uses the output.
+# keep_count: writes the file, once no other job uses the output.
 keep_count() {
   test -z "$requeue_file" ||
     echo "$job $requeues $records $counted $total" 2> /dev/null > "$requeue_file" || true
 }
 
-# drop_count: removes the file, if it is this job's, because the job is not queued again.
+# drop_count: removes the file if it is this job's. Called when the job is not queued again.
 drop_count() {
   if [[ -n $requeue_file ]] && grep -qs "^$job " "$requeue_file"; then
     rm -f "$requeue_file"
   fi
 }
 
-# requeue_text REQUEUES COUNTED: prints which requeue it is.
+# requeue_text REQUEUES COUNTED: prints the number of this requeue.
 requeue_text() {
   if (($1 == $2)); then
     echo "requeue $1 of $max_requeues"
@@ -60,15 +62,15 @@ requeue_text() {
   fi
 }
 
-# limit_text COUNTED: says that there were enough requeues.
+# limit_text COUNTED: prints that there were too many requeues.
 limit_text() {
   local since=
   (($1 == requeues)) || since=' since its last progress'
   echo "it was queued again $(times "$1")$since, and MAX_REQUEUES is $max_requeues"
 }
 
-# tell_progress [SECONDS_LEFT]: writes into the job's comment how far the batch is, unless the user has written
-# something else there. Nothing happens if Slurm does not take it.
+# tell_progress [SECONDS_LEFT]: writes the batch's progress into the job's comment, unless the user has written
+# something else there. If Slurm does not take the comment, nothing else happens.
 tell_progress() {
   local comment now text
   [[ -n $total ]] && ((progress_seconds > 0)) || return 0
@@ -82,7 +84,7 @@ tell_progress() {
   timeout 5 scontrol update JobId="$job" Comment="$text" > /dev/null 2>&1 || true
 }
 
-# report_progress: tells the progress while the ranks run.
+# report_progress: updates the job's comment while the ranks run.
 report_progress() {
   ((progress_seconds > 0)) || return 0
   local second now first begin=$SECONDS

@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# Sourced by job.sh: what the script does with the signals to the job while the ranks run.
+# Sourced by job.sh: handles signals to the job while the ranks run.
 
-# How many signals are to end the run, and how many of them `pass_signals` has taken care of.
+# Number of signals that ask the run to end, and how many of them `pass_signals` has handled.
 signals=0
 passed=0
 
-# takes_signals PID: whether the process has a handler for SIGUSR1. A shell may have one of its own until it
-# executes the program.
+# takes_signals PID: whether the process has a handler for SIGUSR1. False for a shell that has yet to execute
+# the program, because the shell may have a handler of its own.
 takes_signals() {
   local caught
   ! [[ /proc/$1/exe -ef /proc/$$/exe ]] || return 1
@@ -14,9 +14,9 @@ takes_signals() {
   ((0x${caught:-0} >> ($(kill -l USR1) - 1) & 1))
 }
 
-# end_run: sends SIGUSR1 to the supervisor, or to rank 0, which tells the other ranks, as soon as it has a
-# handler. Before, the signal would kill it. srun and mpirun get none, because they would send it to all
-# ranks, and mpirun may hang if that kills a rank that is starting.
+# end_run: sends SIGUSR1 to the supervisor, or to rank 0, which tells the other ranks. It waits until the
+# receiver has a handler, because before that the signal would kill it. srun and mpirun do not get the signal:
+# they would send it to all ranks, and mpirun may hang if that kills a rank that is starting.
 end_run() {
   local receiver
   while kill -0 "$process" 2> /dev/null; do
@@ -30,7 +30,7 @@ end_run() {
   done
 }
 
-# pass_signals: ends the run, if there is one, once for each signal that asks for it.
+# pass_signals: calls end_run once for each signal that is not handled yet, if there is a run.
 pass_signals() {
   while [[ -n $process ]] && ((passed < signals && ++passed)); do
     end_run &
@@ -43,8 +43,8 @@ ask_to_end() {
   pass_signals
 }
 
-# hurry SECONDS: ends a batch at once if it runs on for so many seconds. A model may compute a pass for longer
-# than is left of the job's time, and Slurm queues no job again that its time limit has ended.
+# hurry SECONDS: ends a batch at once if it is still running after this many seconds. A pass of a model may take
+# longer than the rest of the job's time, and Slurm does not queue a job again that has reached its time limit.
 hurry() {
   local second
   for ((second = 0; second < $1; ++second)); do
@@ -60,7 +60,7 @@ on_usr1() {
   trapped=yes
   reason=SIGUSR1
   ask_to_end # First, because Slurm may answer slowly.
-  # It may come up to a minute earlier than --signal says.
+  # The signal may come up to a minute earlier than --signal says.
   left=$(($(date -d "$(job_field EndTime)" +%s 2> /dev/null || echo 0) - $(date +%s)))
   if ((left > 0 && left <= 180)); then
     reason="the time limit of $(job_field TimeLimit) is over in $left s"
@@ -71,7 +71,8 @@ on_usr1() {
   say "$reason"
 }
 
-# on_term: if Slurm ends the job, it sends SIGTERM to all processes. A second signal would hurry them.
+# on_term: if Slurm ends the job, it sends SIGTERM to all processes. A second signal to them would end them at
+# once.
 on_term() {
   local state
   trapped=yes

@@ -56,9 +56,10 @@ class LineWindow {
   /// No further line is opened.
   void Close();
 
-  /// The oldest line, once its record is ready. Null when all are written and the window is closed.
-  /// If there is none yet, `before_waiting` is called, outside the lock; and again at the time that
-  /// it returns, if any, and after Stop.
+  /// Waits until the record of the oldest line is ready, and returns the line. Null when the window
+  /// is closed and all lines are written. If it has to wait, it first calls `before_waiting`,
+  /// without holding the lock. It calls it again after Stop, and at the time that the call before
+  /// returned, if it returned one.
   std::shared_ptr<Slot> Take(
       const std::function<std::optional<Clock::time_point>()>& before_waiting);
 
