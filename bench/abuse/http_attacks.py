@@ -81,7 +81,7 @@ def endless_headers(hostile: Hostile) -> None:
     def client() -> None:
         with raw_connection(hostile.address) as connection:
             hostile.counts["connections"] += 1
-            connection.sendall(b"POST /v1/score HTTP/1.1\r\nHost: bench\r\n")
+            connection.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\n")
             for number in range(1000):
                 connection.sendall(b"X-%d: " % number + b"x" * 10_000 + b"\r\n")
     for _ in range(4):
@@ -111,7 +111,7 @@ def _slow_senders(hostile: Hostile, data: bytes, at_once: int, clients: int = 50
 
 
 def slow_headers(hostile: Hostile) -> None:
-    _slow_senders(hostile, b"POST /v1/score HTTP/1.1\r\nHost: bench\r\nX-Slow: " + b"x" * 10_000, 0)
+    _slow_senders(hostile, b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 10_000, 0)
 
 
 def slow_bodies(hostile: Hostile) -> None:

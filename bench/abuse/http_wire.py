@@ -26,7 +26,7 @@ def body(query: str | Tokens, items: Iterable[str | Tokens], labels: Tokens, **f
 
 def head(length: int | None, path: str = SCORE_PATH, headers: Mapping[str, str] | None = None) -> bytes:
     """The lines before a request's body. `length`: of the body; None: the headers say how it ends."""
-    lines = [f"POST {path} HTTP/1.1", "Host: bench", "Content-Type: application/json"]
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
     if length is not None:
         lines.append(f"Content-Length: {length}")
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
@@ -38,7 +38,7 @@ def post(data: bytes, path: str = SCORE_PATH, headers: Mapping[str, str] | None 
 
 
 def get(path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
 class Connection:

@@ -19,7 +19,7 @@ HttpClient::HttpClient(const std::string& address) : stream_(io_) {
 
 std::string HttpClient::Post(const std::string& path, const std::string& body) {
   http::request<http::string_body> request{http::verb::post, path, 11, body};
-  request.set(http::field::host, "bench");
+  request.set(http::field::host, "localhost");
   request.set(http::field::content_type, "application/json");
   request.prepare_payload();
   http::write(stream_, request);
