@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "coordinator/request/item_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/schedule/pages/block_cache.h"
 #include "coordinator/schedule/pass/pass_builder.h"
 #include "coordinator/schedule/pass/sequence_run.h"

@@ -36,19 +36,22 @@ set_allowed() {
     coordinator/schedule/*) allowed="$jobs $contracts" ;;
     coordinator/generate/*)
       allowed="coordinator/generate coordinator/schedule coordinator/text $contracts" ;;
+    # Packs for every endpoint, and knows none of their requests.
+    coordinator/prompts/*) allowed="coordinator/prompts coordinator/schedule coordinator/text $contracts" ;;
     coordinator/rerank/*) allowed="coordinator/rerank coordinator/text $contracts" ;;
     coordinator/resources/*)
       allowed="coordinator/resources coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/generate coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text $contracts" ;;
     coordinator/request/*)
-      allowed="coordinator/request coordinator/rerank coordinator/schedule coordinator/text $contracts" ;;
+      allowed="coordinator/request coordinator/prompts coordinator/rerank coordinator/schedule"
+      allowed="$allowed coordinator/text $contracts" ;;
     coordinator/json/*)
       allowed="coordinator/json coordinator/request coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
-      allowed="$allowed coordinator/rerank coordinator/schedule coordinator/text"
+      allowed="$allowed coordinator/prompts coordinator/rerank coordinator/schedule coordinator/text"
       allowed="$allowed proto/scorecast.pb.h $contracts" ;;
     coordinator/service/*)
       allowed="coordinator/service coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
@@ -214,6 +217,15 @@ self_check() {
 1 proto/unknown/a.h #include "proto/base/b.h"
 0 coordinator/request/a.cc #include "coordinator/schedule/b.h"
 1 coordinator/request/a.cc #include "coordinator/json/b.h"
+0 coordinator/request/a.cc #include "coordinator/prompts/b.h"
+0 coordinator/prompts/a.cc #include "coordinator/text/b.h"
+0 coordinator/prompts/a.cc #include "coordinator/schedule/pages/b.h"
+1 coordinator/prompts/a.cc #include "coordinator/request/b.h"
+1 coordinator/prompts/a.cc #include "coordinator/endpoints/b.h"
+1 coordinator/prompts/a.cc #include "coordinator/rerank/b.h"
+1 coordinator/schedule/a.cc #include "coordinator/prompts/b.h"
+1 coordinator/text/a.cc #include "coordinator/prompts/b.h"
+0 coordinator/endpoints/deep/a.cc #include "coordinator/prompts/b.h"
 1 coordinator/request/a.cc #include "proto/scorecast.pb.h"
 0 coordinator/json/a.cc #include "coordinator/request/b.h"
 1 coordinator/json/a.cc #include "coordinator/endpoints/b.h"

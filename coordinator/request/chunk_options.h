@@ -3,13 +3,9 @@
 #include <cstdint>
 #include <string>
 
-namespace scorecast::coordinator {
+#include "coordinator/prompts/sequence_layout.h"
 
-/// Positions of chunks and questions.
-enum class ChunkPositionStrategy {
-  kShared,  ///< Every chunk follows the system prompt; every question follows the longest chunk.
-  kOffset,  ///< Each chunk follows the one before it; every question follows all chunks.
-};
+namespace scorecast::coordinator {
 
 /// How this server reads chunked prompts.
 struct ChunkOptions {

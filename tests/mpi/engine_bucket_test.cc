@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "coordinator/request/item_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "proto/base/check.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "coordinator/request/item_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/schedule/pass/pass_builder.h"
 #include "coordinator/schedule/pass/sequence_run.h"
 

@@ -14,7 +14,7 @@
 #include "coordinator/generate/completion_generator.h"
 #include "coordinator/generate/completion_options.h"
 #include "coordinator/generate/seed.h"
-#include "coordinator/request/chunk_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/request/chunk_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/request/request_context.h"
 #include "proto/base/expected.h"
 

@@ -5,12 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "coordinator/request/item_packing.h"
+#include "coordinator/prompts/prompt_packer.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/rerank/rerank_prompts.h"
 #include "coordinator/rerank/reranker.h"
-#include "coordinator/schedule/pages/capacity.h"
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/count.h"
 
@@ -19,8 +18,6 @@ namespace {
 
 using proto::Error;
 using proto::Expected;
-using proto::PackedSequence;
-using proto::SegmentKind;
 using proto::Unexpected;
 using Cut = DocumentLimits::Cut;
 using Prompt = RerankPrompts::Prompt;
@@ -79,11 +76,6 @@ std::optional<Error> Utf8Fault(const RelevanceInputs& inputs) {
   return std::nullopt;
 }
 
-std::vector<TokenId> Concatenated(std::vector<TokenId> first, const std::vector<TokenId>& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 class RelevancePreparation {
  public:
   RelevancePreparation(const RelevanceInputs& inputs, const RequestContext& context)
@@ -92,17 +84,15 @@ class RelevancePreparation {
         reranker_(*context.options.reranker),
         limits_{.cut = inputs.options.truncate ? *CutOf(inputs.options.truncation_direction)
                                                : Cut::kNone,
-                .stop = context.stop} {
+                .stop = context.stop},
+        packer_(inputs.documents_field, inputs.documents.size(),
+                {.label_lists = {&reranker_.labels(), 1}}, context.limits) {
     const std::int64_t positions = context.config.max_position_embeddings;
     const std::int64_t prompt_tokens = inputs.options.truncate_prompt_tokens.value_or(-1);
     limits_.max_prompt_tokens = prompt_tokens < 0 ? positions : std::min(prompt_tokens, positions);
     if (inputs.options.max_tokens_per_doc > 0) {
       limits_.max_document_tokens = inputs.options.max_tokens_per_doc;
     }
-    prepared_.readout.reranker = context.options.reranker;
-    prepared_.readout.raw_scores = inputs.options.raw_scores;
-    prepared_.readout.documents_field = inputs.documents_field;
-    prepared_.readout.rows.resize(inputs.documents.size());
   }
 
   std::optional<Error> AddQuery(const QueryDocuments& query) {
@@ -119,11 +109,24 @@ class RelevancePreparation {
             VocabularyFault(prompts->prefix(), query.query_field, context_.config.vocab_size)) {
       return fault;
     }
+    packer_.Begin(prompts->prefix());
     return reranker_.is_document_first() ? AddDocumentsFirst(query, *prompts)
                                          : AddBlocks(query, *prompts);
   }
 
-  PreparedRelevance Take() && { return std::move(prepared_); }
+  PreparedRelevance Take() && {
+    PackedPrompts packed = std::move(packer_).Take();
+    PreparedRelevance prepared;
+    prepared.readout.reranker = context_.options.reranker;
+    prepared.readout.raw_scores = inputs_.options.raw_scores;
+    prepared.readout.documents_field = inputs_.documents_field;
+    for (const PackedPrompts::ItemReads& reads : packed.items) {
+      prepared.readout.rows.push_back({reads.sequence, reads.first});
+    }
+    prepared.sequences = std::move(packed.sequences);
+    prepared.prompt_tokens = packed.prompt_tokens;
+    return prepared;
+  }
 
  private:
   Error QueryTooLong(const std::string& query_field) const {
@@ -162,102 +165,34 @@ class RelevancePreparation {
     return *std::move(prompt);
   }
 
-  /// Packs the documents as blocks behind the prefix. A document whose tokens merge with those
+  /// Adds the documents as blocks behind the prefix. A document whose tokens merge with those
   /// before it has a prompt of its own.
   std::optional<Error> AddBlocks(const QueryDocuments& query, const RerankPrompts& prompts) {
-    const auto prefix = std::make_shared<const std::vector<TokenId>>(prompts.prefix());
-    std::vector<std::vector<TokenId>> blocks;
-    std::vector<std::size_t> documents_of_blocks;
     for (const std::size_t document : query.documents) {
       Expected<Prompt> prompt = PromptOf(query, prompts, document);
       if (!prompt) {
         return prompt.error();
       }
-      // A packed sequence has a prefix.
-      if (!prompt->include_prefix && !prefix->empty()) {
-        blocks.push_back(std::move(prompt->rest));
-        documents_of_blocks.push_back(document);
-        continue;
-      }
-      PackedSequence sequence = PackPrompt(prompt->rest, prefix);
-      AddRead(sequence, static_cast<std::int32_t>(sequence.rows()) - 1, document);
-      if (auto fault = Add(std::move(sequence), At(inputs_.documents_field, document))) {
+      if (auto fault = packer_.Add(document, {std::move(prompt->rest), prompt->include_prefix})) {
         return fault;
       }
     }
-    if (blocks.empty()) {
-      return std::nullopt;
-    }
-    PackedSequence packed = PackItems(*prefix, blocks);
-    const std::vector<std::int32_t> rows =
-        LastRowOfEachItem(static_cast<std::int32_t>(prefix->size()), blocks);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      AddRead(packed, rows[i], documents_of_blocks[i]);
-    }
-    return Add(std::move(packed), inputs_.documents_field);
+    return packer_.PackBlocks();
   }
 
-  /// Makes a sequence for each document: prefix and document, then the rest as a suffix.
+  /// Adds a sequence for each document: prefix and document, then the rest as a suffix.
   std::optional<Error> AddDocumentsFirst(const QueryDocuments& query,
                                          const RerankPrompts& prompts) {
-    std::shared_ptr<const std::vector<TokenId>> first_rest;
     for (const std::size_t document : query.documents) {
-      const Expected<Prompt> prompt = PromptOf(query, prompts, document);
+      Expected<Prompt> prompt = PromptOf(query, prompts, document);
       if (!prompt) {
         return prompt.error();
       }
-      if (first_rest == nullptr) {
-        first_rest = std::make_shared<const std::vector<TokenId>>(prompt->rest);
-      }
-      PackedSequence sequence = PackDocumentFirst(
-          prompt->include_prefix ? prompt->document
-                                 : Concatenated(prompts.prefix(), prompt->document),
-          prompt->rest, first_rest);
-      AddRead(sequence, static_cast<std::int32_t>(sequence.rows()) - 1, document);
-      if (auto fault = Add(std::move(sequence), At(inputs_.documents_field, document))) {
+      if (auto fault = packer_.AddItemFirst(
+              document, {std::move(prompt->document), prompt->include_prefix}, prompt->rest)) {
         return fault;
       }
     }
-    return std::nullopt;
-  }
-
-  /// Shares those tokens of `shared` that `rest` ends with, which are the query's.
-  static PackedSequence PackDocumentFirst(
-      std::vector<TokenId> head, const std::vector<TokenId>& rest,
-      const std::shared_ptr<const std::vector<TokenId>>& shared) {
-    const auto most = static_cast<std::ptrdiff_t>(std::min(rest.size(), shared->size()));
-    const auto count = static_cast<std::size_t>(
-        std::mismatch(rest.rbegin(), rest.rbegin() + most, shared->rbegin()).first - rest.rbegin());
-    PackedSequence sequence;
-    sequence.shared = {shared, shared->size() - count, count, /*are_last=*/true};
-    const auto head_length = static_cast<std::int32_t>(head.size());
-    const auto rest_length = static_cast<std::int32_t>(rest.size());
-    if (head_length > 0) {
-      sequence.segments.push_back({SegmentKind::kPrefix, head_length, 0});
-    }
-    sequence.segments.push_back(
-        {head_length > 0 ? SegmentKind::kSuffix : SegmentKind::kPrefix, rest_length, head_length});
-    sequence.tokens = std::move(head);
-    sequence.tokens.insert(sequence.tokens.end(), rest.begin(),
-                           rest.end() - static_cast<std::ptrdiff_t>(count));
-    return sequence;
-  }
-
-  /// Reads `row` of the sequence that is added next.
-  void AddRead(PackedSequence& sequence, std::int32_t row, std::size_t document) {
-    prepared_.readout.rows[document] = {prepared_.sequences.size(), sequence.reads.size()};
-    sequence.reads.push_back({.row = row});
-  }
-
-  /// `field` is the one at fault if the sequence cannot be computed.
-  std::optional<Error> Add(PackedSequence sequence, const std::string& field) {
-    sequence.label_lists = {reranker_.labels()};
-    if (auto fault = CapacityFault(sequence, context_.limits)) {
-      fault->param = field;
-      return fault;
-    }
-    prepared_.prompt_tokens += sequence.rows();
-    prepared_.sequences.push_back(std::move(sequence));
     return std::nullopt;
   }
 
@@ -265,7 +200,7 @@ class RelevancePreparation {
   const RequestContext& context_;
   const Reranker& reranker_;
   DocumentLimits limits_;
-  PreparedRelevance prepared_;
+  PromptPacker packer_;
 };
 
 }  // namespace

@@ -40,9 +40,9 @@ struct PreparedRelevance {
 ///
 /// If the template puts the query first, all documents of a query are blocks behind the query's
 /// prefix, in one sequence of any length, which the scheduler computes in as many passes as it
-/// takes. If the document stands first, each document has a sequence: the document, which other
-/// requests may find in the cache, then the query as a suffix. What is computed for a document
-/// depends on the query and that document alone.
+/// takes, or in several if one can never be computed. If the document stands first, each document
+/// has a sequence: the document, which other requests may find in the cache, then the query as a
+/// suffix. What is computed for a document depends on the query and that document alone.
 proto::Expected<PreparedRelevance> PrepareRelevance(const RelevanceInputs& inputs,
                                                     const RequestContext& context);
 

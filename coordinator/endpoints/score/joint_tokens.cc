@@ -51,16 +51,16 @@ const std::vector<TokenId>& JointTokens::query() const {
   return continued_query_ ? continued_query_->ids() : query_;
 }
 
-Expected<ItemTokens, EncodeFault> JointTokens::Item(const TextOrIds& item,
-                                                    std::int64_t most) const {
+Expected<Continuation, EncodeFault> JointTokens::Item(const TextOrIds& item,
+                                                      std::int64_t most) const {
   if (!IsText(item)) {
-    return ItemTokens{Ids(item)};
+    return Continuation{Ids(item)};
   }
   if (!continued_query_) {
     Expected<EncodedText, EncodeFault> alone = context_.tokenizer->EncodeWithin(
         Limits(most).Behind(query_.size()), Text(item),
         {.special_tokens = context_.options.special_tokens_in_text});
-    return alone ? Expected<ItemTokens, EncodeFault>(ItemTokens{std::move(alone->ids)})
+    return alone ? Expected<Continuation, EncodeFault>(Continuation{std::move(alone->ids)})
                  : Unexpected(alone.error());
   }
   Expected<std::vector<TokenId>, EncodeFault> encoded =
@@ -71,10 +71,10 @@ Expected<ItemTokens, EncodeFault> JointTokens::Item(const TextOrIds& item,
   std::vector<TokenId> joint = *std::move(encoded);
   const std::vector<TokenId>& query = continued_query_->ids();
   if (query.size() > joint.size() || !std::equal(query.begin(), query.end(), joint.begin())) {
-    return ItemTokens{std::move(joint), /*include_query=*/true};
+    return Continuation{std::move(joint), /*is_whole=*/true};
   }
   joint.erase(joint.begin(), joint.begin() + static_cast<std::ptrdiff_t>(query.size()));
-  return ItemTokens{std::move(joint)};
+  return Continuation{std::move(joint)};
 }
 
 Expected<std::vector<TokenId>, EncodeFault> JointTokens::Prompt(const TextOrIds& item,

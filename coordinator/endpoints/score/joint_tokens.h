@@ -5,19 +5,12 @@
 #include <vector>
 
 #include "coordinator/endpoints/score/score_request.h"
+#include "coordinator/prompts/prompt_packer.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/text/continued_text.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
-
-/// The tokens of an item in multi-item mode.
-struct ItemTokens {
-  std::vector<TokenId> ids;
-  /// False if `ids` follow the query's tokens. True if they are those of query and item, which do
-  /// not begin with the query's tokens because some of them merge across the border.
-  bool include_query = false;
-};
 
 /// Tokenizes the query and the items of a request that has no TextOrIdsFault. The query is encoded
 /// once. The tokens of an item depend on query and item alone. Texts with more tokens than allowed
@@ -33,7 +26,7 @@ class JointTokens {
   const std::vector<TokenId>& query() const;
 
   /// `most` is how many tokens query and item may have together.
-  proto::Expected<ItemTokens, EncodeFault> Item(const TextOrIds& item, std::int64_t most) const;
+  proto::Expected<Continuation, EncodeFault> Item(const TextOrIds& item, std::int64_t most) const;
 
   /// Query and item as one prompt of at most `most` tokens, or item and query if the request has
   /// `item_first`.

@@ -10,6 +10,8 @@
 namespace scorecast::coordinator {
 
 using proto::Error;
+using proto::Expected;
+using proto::Unexpected;
 
 std::optional<Error> FieldFault(const ScoreRequest& request, ScoreKind kind,
                                 const RequestContext& context) {
@@ -83,6 +85,43 @@ std::optional<Error> QueryFault(const std::vector<TokenId>& query,
                       "query");
   }
   return std::nullopt;
+}
+
+std::optional<Error> PromptFault(const std::vector<TokenId>& prompt, std::size_t item,
+                                 const proto::ModelConfig& config) {
+  const std::string field = At("items", item);
+  if (prompt.empty()) {
+    return BadRequest("empty_prompt", "The query and " + field + " together have no token.", field);
+  }
+  const std::int64_t limit = config.max_position_embeddings;
+  const auto rows = static_cast<std::int64_t>(prompt.size());
+  if (rows > limit) {
+    return TooManyPositions(Exceeds(rows, limit), item);
+  }
+  // A token may span query and item, so the fault is that of the item.
+  return VocabularyFault(prompt, field, config.vocab_size);
+}
+
+Expected<std::vector<std::int32_t>> RowsRead(const CheckedScore& checked, std::size_t item,
+                                             const std::vector<TokenId>& tokens) {
+  std::vector<std::int32_t> rows;
+  if (!checked.extraction_token) {
+    return rows;
+  }
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] == *checked.extraction_token) {
+      rows.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  if (!rows.empty()) {
+    return rows;
+  }
+  const std::string field = At("items", item);
+  return Unexpected(
+      BadRequest("no_extraction_token",
+                 "No score-extraction token (id=" + std::to_string(*checked.extraction_token) +
+                     ") found in " + field + "; the client must render one per candidate.",
+                 field));
 }
 
 Error TooManyPositions(const std::string& positions, std::size_t item) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/score_kind.h"
 #include "proto/base/error.h"
+#include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
@@ -32,6 +34,16 @@ std::optional<proto::Error> TextOrIdsFault(const ScoreRequest& request,
 /// The fault of the query's own tokens: there are none, or the extraction token is among them.
 std::optional<proto::Error> QueryFault(const std::vector<TokenId>& query,
                                        const std::optional<TokenId>& extraction_token);
+
+/// The fault of the tokens of a prompt, which consists of the query and item `item`.
+std::optional<proto::Error> PromptFault(const std::vector<TokenId>& prompt, std::size_t item,
+                                        const proto::ModelConfig& config);
+
+/// The rows of item `item` that are read, counted from the first of its tokens: of a setwise
+/// request those of each extraction token, of which there must be one. Otherwise empty, which is
+/// its last.
+proto::Expected<std::vector<std::int32_t>> RowsRead(const CheckedScore& checked, std::size_t item,
+                                                    const std::vector<TokenId>& tokens);
 
 /// `positions` says how many the query and item `item` have.
 proto::Error TooManyPositions(const std::string& positions, std::size_t item);

@@ -13,8 +13,8 @@
 #include "coordinator/endpoints/score/score_checks.h"
 #include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/score_response.h"
-#include "coordinator/endpoints/score/score_sequences.h"
 #include "coordinator/endpoints/score/sglang_preparation.h"
+#include "coordinator/prompts/prompt_packer.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
@@ -25,7 +25,6 @@ namespace {
 
 using proto::Error;
 using proto::Expected;
-using proto::PackedSequence;
 using proto::Unexpected;
 
 RowReadout ReadoutOf(const ScoreRequest& request, ScoreKind kind) {
@@ -35,6 +34,29 @@ RowReadout ReadoutOf(const ScoreRequest& request, ScoreKind kind) {
   readout.token_logprobs = request.return_token_logprobs;
   readout.top_logprobs = request.top_logprobs > 0;
   return readout;
+}
+
+/// Says in the readout where each item's rows are, and returns the sequences.
+std::vector<proto::PackedSequence> AddReads(PackedPrompts packed, bool is_setwise,
+                                            ScoreReadout& readout) {
+  std::vector<std::size_t> first_rows;  // [sequences]
+  std::size_t rows = 0;
+  for (const proto::PackedSequence& sequence : packed.sequences) {
+    first_rows.push_back(rows);
+    rows += sequence.reads.size();
+  }
+  for (const PackedPrompts::ItemReads& reads : packed.items) {
+    readout.item_rows.push_back(first_rows[reads.sequence] + reads.first -
+                                (readout.query_row ? 1 : 0));
+  }
+  if (is_setwise) {
+    readout.occurrences.emplace();
+    for (const PackedPrompts::ItemReads& reads : packed.items) {
+      readout.occurrences->push_back(static_cast<std::int64_t>(reads.count));
+    }
+  }
+  readout.prompt_tokens += packed.prompt_tokens;
+  return std::move(packed.sequences);
 }
 
 void WarnOfItemFirst() {
@@ -52,8 +74,7 @@ class Preparation {
       : checked_(checked),
         has_prompts_(checked.context.options.one_by_one || checked.request.item_first) {}
 
-  std::optional<Error> Prepare(std::vector<PackedSequence>& sequences,
-                               ScoreReadout& readout) const {
+  std::optional<Error> Prepare(PromptPacker& packer) const {
     const std::vector<TextOrIds>& items = checked_.request.items;
     const std::int64_t limit = checked_.context.config.max_position_embeddings;
     const std::int64_t most = CountedTokens(limit);
@@ -71,40 +92,45 @@ class Preparation {
     if (auto fault = IdsFault()) {
       return fault;
     }
-    ScoreSequences list(checked_, tokens->query(), readout);
-    std::vector<std::vector<TokenId>> blocks;
-    std::vector<std::size_t> items_of_blocks;
+    packer.Begin(tokens->query());
+    bool has_blocks = false;
+    std::optional<Error> row_fault;  // The first of the blocks'.
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Expected<ItemTokens, EncodeFault> item = TokensOf(*tokens, items[i], most);
+      Expected<Continuation, EncodeFault> item = TokensOf(*tokens, items[i], most);
       if (!item) {
         return EncodeError(item.error(), TooManyPositions(MoreThan(limit), i), At("items", i));
       }
-      auto fault = item->include_query ? list.AddPrompt(item->ids, i)
-                                       : BlockFault(tokens->query(), item->ids, i);
+      const proto::ModelConfig& config = checked_.context.config;
+      auto fault = item->is_whole ? PromptFault(item->ids, i, config)
+                                  : BlockFault(tokens->query(), item->ids, i);
       if (fault) {
         return fault;
       }
-      if (!item->include_query) {
-        blocks.push_back(std::move(item->ids));
-        items_of_blocks.push_back(i);
+      has_blocks = has_blocks || !item->is_whole;
+      Expected<std::vector<std::int32_t>> rows = RowsRead(checked_, i, item->ids);
+      if (!rows && item->is_whole) {
+        return rows.error();
+      }
+      if (!rows) {
+        row_fault = row_fault ? row_fault : rows.error();
+        continue;
+      }
+      if (auto capacity_fault = packer.Add(i, *std::move(item), *std::move(rows))) {
+        return capacity_fault;
       }
     }
-    if (!blocks.empty()) {
-      auto fault = VocabularyFault(tokens->query(), "query", checked_.context.config.vocab_size);
-      if (!fault) {
-        fault = list.AddPacked(blocks, items_of_blocks);
-      }
-      if (fault) {
+    if (has_blocks) {
+      if (auto fault =
+              VocabularyFault(tokens->query(), "query", checked_.context.config.vocab_size)) {
         return fault;
       }
     }
-    sequences = std::move(list).Take();
-    return std::nullopt;
+    return row_fault ? row_fault : packer.PackBlocks();
   }
 
  private:
-  Expected<ItemTokens, EncodeFault> TokensOf(const JointTokens& tokens, const TextOrIds& item,
-                                             std::int64_t most) const {
+  Expected<Continuation, EncodeFault> TokensOf(const JointTokens& tokens, const TextOrIds& item,
+                                               std::int64_t most) const {
     if (!has_prompts_) {
       return tokens.Item(item, most);
     }
@@ -112,7 +138,7 @@ class Preparation {
     if (!prompt) {
       return Unexpected(prompt.error());
     }
-    return ItemTokens{*std::move(prompt), /*include_query=*/true};
+    return Continuation{*std::move(prompt), /*is_whole=*/true};
   }
 
   std::optional<Error> IdsFault() const {
@@ -186,11 +212,17 @@ Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
   auto readout = std::make_shared<ScoreReadout>();
   readout->row = ReadoutOf(request, *kind);
   readout->item_first_ignored = sglang && request.item_first;
-  auto fault = sglang ? PrepareAsSglang(checked, prepared.sequences, *readout)
-                      : Preparation(checked).Prepare(prepared.sequences, *readout);
+  PromptPacker packer("items", request.items.size(),
+                      {.label_lists = label_lists->lists,
+                       .normalizer = readout->row.NeedsNormalizer(),
+                       .top_k = static_cast<std::int32_t>(request.top_logprobs)},
+                      context.limits);
+  auto fault =
+      sglang ? PrepareAsSglang(checked, packer, *readout) : Preparation(checked).Prepare(packer);
   if (fault) {
     return Unexpected(*std::move(fault));
   }
+  prepared.sequences = AddReads(std::move(packer).Take(), extraction_token.has_value(), *readout);
   if (readout->item_first_ignored) {
     WarnOfItemFirst();
   }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "coordinator/endpoints/score/joint_tokens.h"
-#include "coordinator/endpoints/score/score_sequences.h"
+#include "coordinator/prompts/prompt_packer.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/count.h"
@@ -17,13 +17,12 @@ namespace {
 
 using proto::Error;
 using proto::Expected;
-using proto::PackedSequence;
 
 class SglangPreparation {
  public:
   explicit SglangPreparation(const CheckedScore& checked) : checked_(checked) {}
 
-  std::optional<Error> Prepare(std::vector<PackedSequence>& sequences, ScoreReadout& readout) {
+  std::optional<Error> Prepare(PromptPacker& packer, ScoreReadout& readout) {
     if (auto fault = Tokenize()) {
       return fault;
     }
@@ -38,7 +37,7 @@ class SglangPreparation {
     readout.query_token_logprobs =
         has_items && checked_.request.return_token_logprobs && !checked_.labels.per_item;
     readout.query_row = readout.query_token_logprobs || (has_items && readout.row.top_logprobs);
-    const bool needs_query = !blocks_.empty() || readout.query_row || !has_items;
+    const bool needs_query = HasBlocks() || readout.query_row || !has_items;
     if (auto fault = LengthFault(needs_query)) {
       return fault;
     }
@@ -46,19 +45,16 @@ class SglangPreparation {
       readout.prompt_tokens = static_cast<std::int64_t>(prefix_.size());
       return std::nullopt;
     }
-    ScoreSequences list(checked_, prefix_, readout);
+    packer.Begin(prefix_);
+    if (auto fault = AddItems(/*are_whole=*/false, packer)) {
+      return fault;
+    }
     if (needs_query) {
-      if (auto fault = list.AddPacked(blocks_, items_of_blocks_)) {
+      if (auto fault = packer.PackBlocksAsOne(readout.query_row)) {
         return fault;
       }
     }
-    for (const auto& [item, prompt] : prompts_) {
-      if (auto fault = list.AddPrompt(prompt, item)) {
-        return fault;
-      }
-    }
-    sequences = std::move(list).Take();
-    return std::nullopt;
+    return AddItems(/*are_whole=*/true, packer);
   }
 
  private:
@@ -79,17 +75,12 @@ class SglangPreparation {
     prefix_ = tokens->query();
     const std::vector<TextOrIds>& items = checked_.request.items;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Expected<ItemTokens, EncodeFault> item = tokens->Item(items[i], left);
+      Expected<Continuation, EncodeFault> item = tokens->Item(items[i], left);
       if (!item) {
         return EncodeError(item.error(), too_long(), At("items", i));
       }
       left -= static_cast<std::int64_t>(item->ids.size());
-      if (item->include_query) {
-        prompts_.emplace_back(i, std::move(item->ids));
-      } else {
-        blocks_.push_back(std::move(item->ids));
-        items_of_blocks_.push_back(i);
-      }
+      items_.push_back(*std::move(item));
     }
     return std::nullopt;
   }
@@ -105,11 +96,12 @@ class SglangPreparation {
     if (!fault) {
       fault = ListFault(prefix_, "query", "delimiter_in_query");
     }
-    for (std::size_t i = 0; i < blocks_.size() && !fault; ++i) {
-      fault = ListFault(blocks_[i], At("items", items_of_blocks_[i]), "delimiter_in_item");
-    }
-    for (std::size_t i = 0; i < prompts_.size() && !fault; ++i) {
-      fault = ListFault(prompts_[i].second, At("items", prompts_[i].first), "delimiter_in_item");
+    for (const bool are_whole : {false, true}) {
+      for (std::size_t i = 0; i < items_.size() && !fault; ++i) {
+        if (items_[i].is_whole == are_whole) {
+          fault = ListFault(items_[i].ids, At("items", i), "delimiter_in_item");
+        }
+      }
     }
     return fault;
   }
@@ -136,11 +128,8 @@ class SglangPreparation {
   /// Checks all tokens that are computed, and the positions of the packed ones.
   std::optional<Error> LengthFault(bool needs_query) const {
     std::int64_t rows = needs_query ? static_cast<std::int64_t>(prefix_.size()) : 0;
-    for (const std::vector<TokenId>& block : blocks_) {
-      rows += static_cast<std::int64_t>(block.size());
-    }
-    for (const auto& [item, prompt] : prompts_) {
-      rows += static_cast<std::int64_t>(prompt.size());
+    for (const Continuation& item : items_) {
+      rows += static_cast<std::int64_t>(item.ids.size());
     }
     if (rows > options().max_multi_item_seq_len) {
       return TooLong(Exceeds(rows, options().max_multi_item_seq_len) + " tokens");
@@ -149,39 +138,66 @@ class SglangPreparation {
   }
 
   std::optional<Error> PositionFault() const {
-    const auto longest =
-        std::max_element(blocks_.begin(), blocks_.end(),
-                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    const std::int64_t item_length =
-        longest == blocks_.end() ? 0 : static_cast<std::int64_t>(longest->size());
+    // The longest of those that are packed, and of these the first.
+    std::size_t longest = 0;
+    std::int64_t item_length = 0;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      const auto length = static_cast<std::int64_t>(items_[i].ids.size());
+      if (!items_[i].is_whole && length > item_length) {
+        longest = i;
+        item_length = length;
+      }
+    }
     const std::int64_t prefix_length = static_cast<std::int64_t>(prefix_.size());
     const std::int64_t limit = checked_.context.config.max_position_embeddings;
     if (prefix_length + item_length <= limit) {
       return std::nullopt;
     }
     const bool query_alone = prefix_length > limit || item_length == 0;
-    return BadRequest(
-        "too_many_positions",
-        "Too many positions: " + Exceeds(prefix_length + item_length, limit) + " (query " +
-            std::to_string(prefix_length) + ", longest item " + std::to_string(item_length) + ").",
-        query_alone
-            ? "query"
-            : At("items", items_of_blocks_[static_cast<std::size_t>(longest - blocks_.begin())]));
+    return BadRequest("too_many_positions",
+                      "Too many positions: " + Exceeds(prefix_length + item_length, limit) +
+                          " (query " + std::to_string(prefix_length) + ", longest item " +
+                          std::to_string(item_length) + ").",
+                      query_alone ? "query" : At("items", longest));
+  }
+
+  bool HasBlocks() const {
+    return std::any_of(items_.begin(), items_.end(),
+                       [](const Continuation& item) { return !item.is_whole; });
+  }
+
+  /// Adds the items that are whole prompts, or those that are not, which become blocks.
+  std::optional<Error> AddItems(bool are_whole, PromptPacker& packer) {
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (items_[i].is_whole != are_whole) {
+        continue;
+      }
+      if (are_whole) {
+        if (auto fault = PromptFault(items_[i].ids, i, checked_.context.config)) {
+          return fault;
+        }
+      }
+      Expected<std::vector<std::int32_t>> rows = RowsRead(checked_, i, items_[i].ids);
+      if (!rows) {
+        return rows.error();
+      }
+      if (auto fault = packer.Add(i, std::move(items_[i]), *std::move(rows))) {
+        return fault;
+      }
+    }
+    return std::nullopt;
   }
 
   const CheckedScore& checked_;
   std::vector<TokenId> prefix_;
-  std::vector<std::vector<TokenId>> blocks_;
-  std::vector<std::size_t> items_of_blocks_;
-  std::vector<std::pair<std::size_t, std::vector<TokenId>>> prompts_;  ///< Item, query and item.
+  std::vector<Continuation> items_;
 };
 
 }  // namespace
 
-std::optional<Error> PrepareAsSglang(const CheckedScore& checked,
-                                     std::vector<PackedSequence>& sequences,
+std::optional<Error> PrepareAsSglang(const CheckedScore& checked, PromptPacker& packer,
                                      ScoreReadout& readout) {
-  return SglangPreparation(checked).Prepare(sequences, readout);
+  return SglangPreparation(checked).Prepare(packer, readout);
 }
 
 }  // namespace scorecast::coordinator

@@ -1,12 +1,11 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "coordinator/endpoints/score/score_checks.h"
 #include "coordinator/endpoints/score/score_response.h"
+#include "coordinator/prompts/prompt_packer.h"
 #include "proto/base/error.h"
-#include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
 
@@ -15,8 +14,7 @@ namespace scorecast::coordinator {
 /// is read if the response needs it. Each item sees the query and itself. An item whose tokens
 /// merge with the query's is a prompt of its own, after the packed sequence. Returns the first
 /// fault of the tokens.
-std::optional<proto::Error> PrepareAsSglang(const CheckedScore& checked,
-                                            std::vector<proto::PackedSequence>& sequences,
+std::optional<proto::Error> PrepareAsSglang(const CheckedScore& checked, PromptPacker& packer,
                                             ScoreReadout& readout);
 
 }  // namespace scorecast::coordinator

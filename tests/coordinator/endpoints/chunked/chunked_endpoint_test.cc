@@ -9,7 +9,7 @@
 
 #include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/chunked/chunked_response.h"
-#include "coordinator/request/chunk_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 

@@ -19,7 +19,7 @@
 #include "coordinator/endpoints/rerank/rerank_request.h"
 #include "coordinator/endpoints/rerank/rerank_response.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
-#include "coordinator/request/item_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
@@ -163,6 +163,34 @@ TEST(Rerank, BitsDoNotDependOnOrderNumberOrCompany) {
       }
     }
   }
+}
+
+// A server without room for K/V between passes computes the prefix in every pass. Then a document's
+// rows are the same segments as before.
+TEST(Rerank, BitsDoNotDependOnTheDivisionIntoSequences) {
+  FakeServer server(Options());
+  proto::PlanLimits limits = server.cluster.limits();
+  limits.kept_kv_rows = 0;
+  FakeCluster small(limits, FakeServer::kVocabSize);
+  Scheduler scheduler(small, {});
+  RequestService divides(server.config, &server.tokenizer, server.options, scheduler, Endpoints());
+  std::vector<std::string> documents;
+  for (int i = 0; i < 60; ++i) {
+    documents.push_back(std::string(static_cast<std::size_t>(i % 40), 'd') + std::to_string(i));
+    documents.push_back("x" + std::to_string(i));
+  }
+  const RerankRequest request = Request("query", documents);
+  const RerankResponse one = ResponseTo(server, request);
+  const RerankResponse several =
+      ValueOrFail(Ask<RerankResponse>(divides, RerankEndpoint(), request));
+  scheduler.WaitIdle();
+  EXPECT_EQ(ScoresByIndex(several), ScoresByIndex(one));
+  EXPECT_EQ(several.usage.prompt_tokens, one.usage.prompt_tokens);
+  std::int64_t rows = 0;
+  for (const proto::ForwardPlan& plan : small.plans()) {
+    rows += static_cast<std::int64_t>(plan.tokens.size());
+  }
+  EXPECT_GT(rows, one.usage.prompt_tokens) << "the documents were not divided";
 }
 
 TEST(Rerank, ThePrefixIsComputedOnceForAllPasses) {

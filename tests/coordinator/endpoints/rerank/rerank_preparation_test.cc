@@ -199,6 +199,45 @@ TEST(RerankPreparation, ThousandsOfDocumentsAreOneSequence) {
   EXPECT_EQ(prepared.readout->prompt_tokens, 7 + 20000 * 10);
 }
 
+// A pass computes 16 rows, of which 7 are the prefix's, and no K/V outlives it.
+constexpr proto::PlanLimits kOnePass = {
+    .max_rows = 16, .max_reads = 16, .pass_kv_rows = 256, .kept_kv_rows = 0};
+
+TEST(RerankPreparation, DocumentsThatNeverFitOneSequenceHaveSeveralWithTheSamePrefix) {
+  RerankServer server;
+  server.limits_ = kOnePass;
+  const json body = {{"query", "q"}, {"documents", {"aaaa", "b", "xc", "dddddd", ""}}};
+  const PreparedRequest prepared = server.Prepared(body);
+  ASSERT_EQ(prepared.sequences.size(), 3U);
+  EXPECT_EQ(prepared.sequences[0].AllTokens(), FromStart("why:q-xc?")) << "merges with the prefix";
+  const auto behind_prefix = [](const std::string& blocks) { return FromStart("why:q-" + blocks); };
+  EXPECT_EQ(prepared.sequences[1].AllTokens(), behind_prefix("aaaa?b?"));
+  EXPECT_EQ(prepared.sequences[2].AllTokens(), behind_prefix("dddddd??"));
+  EXPECT_THAT(prepared.sequences[2].segments,
+              ElementsAre(Segment{SegmentKind::kPrefix, 7, 0}, Segment{SegmentKind::kBlock, 7, 7},
+                          Segment{SegmentKind::kBlock, 1, 7}));
+  EXPECT_THAT(RowsOf(prepared), ElementsAre(std::pair(1U, 11), std::pair(1U, 13), std::pair(0U, 8),
+                                            std::pair(2U, 13), std::pair(2U, 14)));
+  EXPECT_EQ(prepared.sequences[1].shared.list, prepared.sequences[2].shared.list);
+  for (const PackedSequence& sequence : prepared.sequences) {
+    EXPECT_THAT(sequence.label_lists, ElementsAre(ElementsAre('y', 'n')));
+  }
+  EXPECT_EQ(prepared.readout->prompt_tokens, 9 + 7 + 5 + 2 + 7 + 1) << "the prefix counts once";
+}
+
+TEST(RerankPreparation, EachQueryOfPairsIsDividedByItself) {
+  RerankServer server;
+  server.limits_ = kOnePass;
+  const PreparedRequest prepared = ValueOrFail(PrepareBody(
+      ScoreEndpoint(), R"({"queries":["q","r","q"],"documents":["aaaa","bbbb","cccc"]})",
+      server.context()));
+  ASSERT_EQ(prepared.sequences.size(), 3U);
+  EXPECT_EQ(prepared.sequences[0].AllTokens(), FromStart("why:q-aaaa?"));
+  EXPECT_EQ(prepared.sequences[1].AllTokens(), FromStart("why:q-cccc?"));
+  EXPECT_EQ(prepared.sequences[2].AllTokens(), FromStart("why:r-bbbb?"));
+  EXPECT_EQ(prepared.readout->prompt_tokens, 7 + 5 + 5 + 7 + 5);
+}
+
 TEST(RerankPreparation, TheServersFormDecidesUnlessTheRequestDoes) {
   RerankServer server;
   const auto form = [&](const json& body) { return ReadoutOf(server.Prepared(body)).form; };
@@ -256,6 +295,20 @@ TEST_F(RerankValidation, OfTextsThatAreTooLong) {
   ExpectRefused({{"query", letters}}, "query_too_long", "query", "more than 64 tokens");
   ExpectRefused({{"instruction", letters}}, "query_too_long", "query");
   ExpectRefused({{"truncate_prompt_tokens", 7}}, "query_too_long", "query", "more than 7 tokens");
+}
+
+// A document is 10 or more tokens, of which a pass with the prefix has 9.
+TEST_F(RerankValidation, OfDocumentsThatDoNotFitByThemselves) {
+  server_.limits_ = kOnePass;
+  const std::string fits(8, 'a');
+  const std::string too_long(9, 'a');
+  ValidationTest::ExpectAccepted(server_,
+                                 json{{"query", "q"}, {"documents", {fits, fits, fits}}}.dump());
+  ExpectRefused({{"documents", {fits, fits, too_long}}}, "capacity", "documents[2]");
+  ExpectRefused({{"documents", {fits, too_long, fits, fits}}}, "capacity", "documents[1]");
+  ExpectRefused({{"documents", {fits, "x" + too_long}}}, "capacity", "documents[1]");
+  ValidationTest::ExpectRefused(server_, json{{"query", "q"}, {"texts", {fits, too_long}}}.dump(),
+                                "capacity", "texts[1]");
 }
 
 TEST_F(RerankValidation, OfAServerThatDoesNotRerank) {

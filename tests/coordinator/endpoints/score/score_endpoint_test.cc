@@ -11,7 +11,7 @@
 
 #include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/score_response.h"
-#include "coordinator/request/item_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 

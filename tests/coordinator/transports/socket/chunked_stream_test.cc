@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/request/chunk_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "tests/coordinator/endpoints/greedy_completion.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 

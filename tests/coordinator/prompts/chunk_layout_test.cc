@@ -1,15 +1,14 @@
-#include "coordinator/request/chunk_packing.h"
-
 #include <numeric>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/prompts/sequence_layout.h"
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
-namespace chunk_packing_test {
+namespace chunk_layout_test {
 
 using proto::PackedSequence;
 using proto::Segment;
@@ -84,5 +83,5 @@ TEST(PackChunks, EmptyPartsGetNoSegment) {
   EXPECT_THAT(PackChunks(Tokens(6, 0), {}, {}, kShared).segments, ElementsAre(Prefix(6)));
 }
 
-}  // namespace chunk_packing_test
+}  // namespace chunk_layout_test
 }  // namespace scorecast::coordinator

@@ -1,4 +1,4 @@
-#include "coordinator/request/item_packing.h"
+#include "coordinator/prompts/sequence_layout.h"
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::coordinator {
-namespace item_packing_test {
+namespace sequence_layout_test {
 
 using proto::PackedSequence;
 using proto::Segment;
@@ -73,15 +73,36 @@ TEST(PackPrompt, SharesTheTokensThatItBeginsOrEndsWith) {
   EXPECT_THAT(pack({11, 5, 16, 17}), ElementsAre(11, 5));
 }
 
-TEST(SharePrefix, KeepsTheTokens) {
-  PackedSequence sequence = PackItems(kQuery, kCities);
-  const std::vector<TokenId> tokens = sequence.AllTokens();
+TEST(PackItems, ASharedPrefixIsTheSameSequence) {
   const auto query = std::make_shared<const std::vector<TokenId>>(kQuery);
-  SharePrefix(sequence, query);
-  EXPECT_EQ(sequence.AllTokens(), tokens);
+  const PackedSequence own = PackItems(kQuery, kCities);
+  const PackedSequence sequence = PackItems(query, kCities);
+  EXPECT_EQ(sequence.AllTokens(), own.AllTokens());
+  EXPECT_EQ(sequence.segments, own.segments);
   EXPECT_EQ(sequence.rows(), 10);
   EXPECT_THAT(sequence.tokens, ElementsAre(21, 22, 23));
   EXPECT_EQ(sequence.shared.list, query);
+}
+
+TEST(PackHeadAndRest, SharesTheTokensThatTheRestEndsWith) {
+  const auto query = std::make_shared<const std::vector<TokenId>>(kQuery);
+  const auto pack = [&](const std::vector<TokenId>& head, const std::vector<TokenId>& rest) {
+    const PackedSequence sequence = PackHeadAndRest(head, rest, query);
+    std::vector<TokenId> all = head;
+    all.insert(all.end(), rest.begin(), rest.end());
+    EXPECT_EQ(sequence.AllTokens(), all);
+    return sequence;
+  };
+  const PackedSequence whole = pack({1, 2}, kQuery);
+  EXPECT_THAT(whole.tokens, ElementsAre(1, 2));
+  EXPECT_THAT(whole.segments, ElementsAre(Segment{SegmentKind::kPrefix, 2, 0},
+                                          Segment{SegmentKind::kSuffix, 7, 2}));
+  EXPECT_THAT(pack({1, 2}, {5, 16, 17}).tokens, ElementsAre(1, 2, 5));
+  EXPECT_THAT(pack({1, 2}, {5}).tokens, ElementsAre(1, 2, 5));
+  EXPECT_THAT(pack({1}, {99, 11, 12, 13, 14, 15, 16, 17}).tokens, ElementsAre(1, 99));
+  const PackedSequence headless = pack({}, {5, 17});
+  EXPECT_THAT(headless.tokens, ElementsAre(5));
+  EXPECT_THAT(headless.segments, ElementsAre(Segment{SegmentKind::kPrefix, 2, 0}));
 }
 
 TEST(PackItems, WorkedExampleWithTheFirstDelimiter) {
@@ -140,5 +161,5 @@ TEST(LastRowOfEachItemDeathTest, NeedsAPrefix) {
   EXPECT_DEATH(LastRowOfEachItem(0, TokenLists{{1}}), "broken invariant");
 }
 
-}  // namespace item_packing_test
+}  // namespace sequence_layout_test
 }  // namespace scorecast::coordinator

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coordinator/prompts/sequence_layout.h"
+#include "proto/base/error.h"
+#include "proto/model/token_id.h"
+#include "proto/plan/forward_plan.h"
+#include "proto/plan/label_list.h"
+#include "proto/plan/packed_sequence.h"
+
+namespace scorecast::coordinator {
+
+using proto::TokenId;
+
+/// The tokens of an item.
+struct Continuation {
+  std::vector<TokenId> ids;
+  /// False if `ids` follow the prefix. True if they are a whole prompt: the item stands before the
+  /// prefix, or some of its tokens merge with the prefix's, so that the prompt does not begin with
+  /// it.
+  bool is_whole = false;
+};
+
+/// What is wanted from every row that is read.
+struct RowWants {
+  std::span<const proto::LabelList> label_lists;  ///< One for all items, or one for each.
+  bool normalizer = false;
+  std::int32_t top_k = 0;
+};
+
+/// The sequences of a request.
+struct PackedPrompts {
+  /// Where the rows that are read for an item are: consecutive reads of one sequence.
+  struct ItemReads {
+    std::size_t sequence = 0;
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
+
+  std::vector<proto::PackedSequence> sequences;
+  std::vector<ItemReads> items;  ///< [items]
+  /// Tokens of all sequences. Those of a prefix count once for all packed sequences that begin with
+  /// it.
+  std::int64_t prompt_tokens = 0;
+};
+
+/// Makes the sequences of a request, and says which rows they read. The request has one or more
+/// prefixes, each with items behind it, which never see each other. The caller numbers all items of
+/// the request from 0. The functions that add sequences return the error of one that can never be
+/// computed.
+class PromptPacker {
+ public:
+  /// `items_field` names the items in errors. The label lists and `limits` must outlive the packer.
+  PromptPacker(std::string items_field, std::size_t num_items, const RowWants& wants,
+               const proto::PlanLimits& limits);
+
+  /// Begins a prefix, whose tokens the sequences that are added from here on share. All blocks of
+  /// the one before it must be packed.
+  void Begin(std::vector<TokenId> prefix);
+
+  /// Adds an item. A whole prompt becomes a sequence at once, also if the prefix is empty, because
+  /// a packed sequence has one. Other items become blocks at PackBlocks. The rows `rows`, counted
+  /// from the first of `tokens`, are read; if there are none, the last row is or, for a block
+  /// without tokens, the last row of the prefix.
+  std::optional<proto::Error> Add(std::size_t item, Continuation tokens,
+                                  std::vector<std::int32_t> rows = {});
+
+  /// Adds a sequence that begins with an item: with the prefix and `head`, which do not depend on
+  /// what follows the item, `rest`. Its last row is read.
+  std::optional<proto::Error> AddItemFirst(std::size_t item, Continuation head,
+                                           const std::vector<TokenId>& rest);
+
+  /// Packs the blocks of this prefix as one sequence or, if that can never be computed, as several
+  /// that begin with the same prefix. A block's rows are the same segments in either case, and so
+  /// have the same bits. The error is that of an item that does not even fit alone. Does nothing if
+  /// there are no blocks.
+  std::optional<proto::Error> PackBlocks();
+
+  /// Packs the blocks of this prefix as one sequence in any case. The last row of the prefix is the
+  /// first read if `reads_prefix`, even if there are no blocks.
+  std::optional<proto::Error> PackBlocksAsOne(bool reads_prefix);
+
+  PackedPrompts Take() && { return std::move(packed_); }
+
+ private:
+  struct Block {
+    std::size_t item = 0;
+    std::vector<std::int32_t> rows;
+  };
+
+  proto::PackedSequence LayOut(std::size_t begin, std::size_t end, bool reads_prefix) const;
+  std::optional<proto::Error> PackRange(std::size_t begin, std::size_t end);
+  void AddPacked(proto::PackedSequence sequence, std::size_t begin, std::size_t end);
+  std::optional<proto::Error> AddPrompt(proto::PackedSequence sequence, std::size_t item,
+                                        std::span<const std::int32_t> rows);
+  void AddReads(proto::PackedSequence& sequence, std::span<const std::int32_t> rows,
+                std::int32_t begin, std::int32_t last, std::size_t label_list) const;
+  bool has_own_labels() const { return wants_.label_lists.size() > 1; }
+
+  std::string FieldOf(std::size_t item) const;
+
+  const std::string items_field_;
+  const RowWants wants_;
+  const proto::PlanLimits& limits_;
+  PackedPrompts packed_;
+  SharedIds prefix_;
+  SharedIds rest_;  ///< What follows the first item that stands first. Null if there is none.
+  bool is_prefix_counted_ = false;
+  std::vector<std::vector<TokenId>> blocks_;
+  std::vector<Block> items_of_blocks_;
+};
+
+}  // namespace scorecast::coordinator
