@@ -1,16 +1,17 @@
-# What saves compile time: precompiled headers, unity builds, the JSON library without its literals, and a fast
-# linker.
+# Four ways to save compile time: precompiled headers, unity builds, the JSON library without its literals, and a
+# fast linker.
 #
-# Precompiled headers: the library headers that many sources include, parsed once for all of them.
-# They only save time: every source includes what it uses, and builds with
-# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON too. The tests have a set of their own (tests/CMakeLists.txt).
+# Precompiled headers are the library headers that many sources include, parsed once for all of them. They only
+# save time: every source includes the headers that it uses, and also builds with
+# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON. The tests have a set of their own (tests/CMakeLists.txt).
 #
-# GCC accepts a precompiled header only if the source has the same options. So a target whose sources
-# have options of their own (an instruction set, OpenMP) sets DISABLE_PRECOMPILE_HEADERS.
+# GCC accepts a precompiled header only if the source is compiled with the same options. A target whose sources
+# have options of their own (an instruction set, OpenMP) therefore sets DISABLE_PRECOMPILE_HEADERS.
 
-# Two inline literals at the end of nlohmann/json.hpp make every source that includes it instantiate the whole
-# parser, about a second each, although no source uses them. A precompiled header does not help, because GCC
-# instantiates templates anew in each source. So sources find a copy without the literals first.
+# Because of two inline literals at the end of nlohmann/json.hpp, every source that includes it instantiates the
+# whole parser, which takes about a second, although no source uses the literals. A precompiled header does not
+# help, because GCC instantiates templates anew in each source. Sources therefore include a copy without the
+# literals.
 function(scorecast_remove_json_literals)
   get_target_property(directories nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
   find_file(header nlohmann/json.hpp HINTS ${directories} REQUIRED NO_CACHE)
@@ -28,11 +29,11 @@ scorecast_remove_json_literals()
 # must therefore differ. Sources with options of their own are compiled by themselves.
 function(scorecast_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  # It takes the sources for headers.
+  # In a unity build, GCC takes the sources for headers, and would warn of their unnamed namespaces.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
 endfunction()
 
-# The linker gold takes half the time of the default one.
+# The linker gold takes half the time of the default linker.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=gold SCORECAST_HAVE_GOLD)
 if(SCORECAST_HAVE_GOLD)
@@ -44,7 +45,8 @@ set(scorecast_std_headers
   <memory> <mutex> <optional> <span> <string> <string_view> <unordered_map> <utility> <variant>
   <vector>)
 
-# scorecast_header_set(NAME LINK … HEADERS …): the standard headers and HEADERS, for targets to reuse.
+# scorecast_header_set(NAME LINK … HEADERS …): makes a set of precompiled headers that targets can reuse: the
+# standard headers and HEADERS.
 function(scorecast_header_set name)
   cmake_parse_arguments(arg "" "" "LINK;HEADERS" ${ARGN})
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc "")
@@ -62,8 +64,8 @@ scorecast_header_set(scorecast_asio_headers
   HEADERS <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/post.hpp>
           <boost/asio/read.hpp> <boost/asio/steady_timer.hpp> <boost/asio/write.hpp>)
 
-# scorecast_precompile(TARGET LIBRARY …): gives the target the set for the libraries that it links. The headers
-# of scorecast_coordinator_json include nlohmann/json.hpp.
+# scorecast_precompile(TARGET LIBRARY …): gives the target the set that fits the libraries that it links.
+# scorecast_coordinator_json is in the condition because its headers include nlohmann/json.hpp.
 function(scorecast_precompile target)
   if(Boost::headers IN_LIST ARGN)
     target_precompile_headers(${target} REUSE_FROM scorecast_asio_headers)
