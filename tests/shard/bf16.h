@@ -23,8 +23,8 @@ inline std::uint16_t ToBf16(float x) {
   if (std::isinf(x)) {
     return below;
   }
-  // The neighbours towards zero and away from it. If the latter is infinity, the power of two that
-  // would follow takes its place.
+  // The two neighbours: towards zero, and away from zero. If the latter is infinity, the next power
+  // of two takes its place.
   const auto above = static_cast<std::uint16_t>(below + 1U);
   const double size = std::abs(static_cast<double>(x));
   const double low = std::abs(static_cast<double>(FromBf16(below)));

@@ -12,8 +12,8 @@
 
 namespace scorecast::testing {
 
-/// The type in which queries, keys and values are stored, and their layouts: those of
-/// attention_kernels.h as plain indices.
+/// The type in which queries, keys and values are stored, and the layouts of attention_kernels.h as
+/// plain indices.
 struct ElementType {
   bool is_bf16 = false;
 

@@ -14,19 +14,20 @@ constexpr double Gamma(std::int64_t operations) {
   return error / (1 - error);
 }
 
-/// Some instructions take smaller numbers for zero.
+/// Some instructions treat smaller numbers as zero.
 inline constexpr double kSmallestNormal = 0x1p-126;
 
-/// Relative error of the kernels' exp, apart from that of its argument. It is Cephes' expf, which
+/// Relative error of the kernels' exp, without the error of its argument. It is Cephes' expf, which
 /// states a largest error of 1.7e-7.
 inline constexpr double kExpError = 3 * kUnitRoundoff;
 
-/// The kernels' exp never falls below about this value, so it may be wrong by as much.
+/// The kernels' exp never falls below about this value, so its absolute error may be as large.
 inline constexpr double kExpFloor = 2e-38;
 
-/// Relative error of the kernels' tanh, which is e / (e + 2) with e = exp(2 |x|) - 1: at most that
-/// of e, and those of the sum and of the quotient. Found: 3.02 · 2⁻²⁴ over all float32 numbers from
-/// 0.001 to 12, and less below and above, with fused operations and without.
+/// Relative error of the kernels' tanh, which is e / (e + 2) with e = exp(2 |x|) - 1: at most the
+/// errors of e, of the sum and of the quotient. The largest error found is 3.02 · 2⁻²⁴ over all
+/// float32 numbers from 0.001 to 12, and less outside of this range, with fused operations and
+/// without.
 inline constexpr double kTanhError = 4 * kUnitRoundoff;
 
 /// Length of the longest chain of additions when a kernel sums `n` numbers: first lane by lane in

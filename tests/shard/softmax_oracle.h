@@ -18,8 +18,8 @@ struct VisibleKey {
   const float* value = nullptr;
 };
 
-/// softmax(query · Kᵀ · scale) · V of one row in float64, and how far the kernels' float32 result
-/// may be from it.
+/// softmax(query · Kᵀ · scale) · V of one row in float64, and the most by which the kernels'
+/// float32 result may differ from it.
 struct SoftmaxRow {
   std::vector<double> output;     ///< [head_dim]
   std::vector<double> tolerance;  ///< [head_dim]

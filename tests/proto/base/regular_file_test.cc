@@ -55,7 +55,7 @@ TEST_F(RegularFileTest, MayBeALink) {
   EXPECT_TRUE(FileExists(Path("link to it")));
 }
 
-// A FIFO without a writer, too: opening it does not wait for one.
+// This includes a FIFO without a writer. Opening it does not wait for a writer.
 TEST_F(RegularFileTest, IsNothingElse) {
   EXPECT_EQ(FaultOf(directory_.path()), "not a regular file");
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);

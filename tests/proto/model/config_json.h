@@ -26,7 +26,7 @@ inline Json Llama() {
           {"vocab_size", 320}};
 }
 
-/// The same of another family.
+/// A config.json like Llama's, for another family.
 inline Json OfType(const std::string& model_type, const std::string& architecture) {
   Json config = Llama();
   config["model_type"] = model_type;

@@ -58,7 +58,8 @@ TEST(LayersTest, QwenSwitchesItsWindowOn) {
     EXPECT_THAT(Windows(With(on, "sliding_window", 4000)), ElementsAre(0, 0, 4000));
     EXPECT_THAT(Windows(on), ElementsAre(0, 0, 4096));
     EXPECT_THAT(Windows(With(on, "max_window_layers", 0)), ElementsAre(4096, 4096, 4096));
-    // Not in force: switched off, without a window, or in no layer of the model.
+    // The window has no effect if it is switched off, if there is none, or if no layer of the model
+    // has it.
     EXPECT_THAT(Windows(With(config, "sliding_window", 4096)), Each(0));
     EXPECT_THAT(Windows(With(With(on, "use_sliding_window", false), "sliding_window", 16)),
                 Each(0));
@@ -86,7 +87,7 @@ TEST(LayersTest, Gemma2AlternatesFromLayer0) {
                            {"full_attention", "full_attention", "sliding_attention"})),
               ElementsAre(0, 0, 4096));
   EXPECT_THAT(Windows(With(config, "sliding_window_pattern", 3)),
-              ElementsAre(4096, 0, 4096, 0, 4096));  // A field of Gemma 3 only.
+              ElementsAre(4096, 0, 4096, 0, 4096));  // Only Gemma 3 has this field.
   EXPECT_THAT(ErrorOf(With(config, "sliding_window", nullptr)),
               HasSubstr("sliding_window is null"));
 }

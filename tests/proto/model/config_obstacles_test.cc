@@ -75,7 +75,8 @@ TEST(ObstaclesTest, OptionsInTheirPlainSettingAreAccepted) {
   EXPECT_NO_THROW(Parse(With(Qwen3(), "mlp_bias", false)));
 }
 
-// These are refused before the architecture is, because they say what stands in the way.
+// These kinds of models are refused before their architecture is, because the message can then name
+// the obstacle.
 TEST(ObstaclesTest, KindsOfModelsAreNamed) {
   struct Refusal {
     std::string architecture;

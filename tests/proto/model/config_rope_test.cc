@@ -134,9 +134,9 @@ TEST(RopeConfigTest, YarnExtendsTheContext) {
     return Parse(With(With(Qwen2(), "rope_scaling", rope), "max_position_embeddings", 512))
         .max_position_embeddings;
   };
-  EXPECT_EQ(positions(512, 4.0), 2048);  // The field is the length before scaling,
-  EXPECT_EQ(positions(128, 4.0), 512);   // or the one behind it,
-  EXPECT_EQ(positions(64, 2.0), 512);    // or larger.
+  EXPECT_EQ(positions(512, 4.0), 2048);  // The field may be the length before scaling,
+  EXPECT_EQ(positions(128, 4.0), 512);   // or the length after it,
+  EXPECT_EQ(positions(64, 2.0), 512);    // or larger than that.
   EXPECT_EQ(positions(512, 1e30), kPositions.most);
 }
 

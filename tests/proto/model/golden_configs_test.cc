@@ -165,7 +165,7 @@ TEST(GoldenConfigTest, ReadsClassifiers) {
   }
 }
 
-// Otherwise a new directory could stay unused by every test.
+// Without this test, a new directory could stay unused by every test.
 TEST(GoldenConfigTest, EveryGoldenDirectoryIsListed) {
   std::vector<std::string> listed(reference::kGoldenFamilies.begin(),
                                   reference::kGoldenFamilies.end());

@@ -93,7 +93,8 @@ TEST(PartitionTest, NineHeadsOnFourRanks) {
 }
 
 TEST(PartitionTest, RanksWithoutAGrainHoldNothing) {
-  const std::vector<Partition> parts = All(Config(9, 3, 40, 17), 9);  // Three grains; two.
+  // Three grains and two grains.
+  const std::vector<Partition> parts = All(Config(9, 3, 40, 17), 9);
   for (int rank = 0; rank < 9; ++rank) {
     EXPECT_EQ(parts[rank].intermediate.empty(), rank >= 3) << rank;
     EXPECT_EQ(parts[rank].vocabulary.empty(), rank >= 2) << rank;

@@ -4,10 +4,10 @@
 
 namespace scorecast::proto {
 
-/// Index of the first segment of the chain that segment `index` belongs to: the one that it
-/// continues, directly or through others, or `index` itself. A row of the segment sees the chain's
-/// segments before its own, whole, and its own segment up to itself. Sees says which segments
-/// before the chain it sees. The elements of `segments` have a member `continues`.
+/// Index of the first segment of the chain to which segment `index` belongs: the segment that it
+/// continues, directly or through others, or `index` itself. A row sees the earlier segments of its
+/// chain as a whole, and its own segment up to itself. Sees says which segments before the chain
+/// the row sees. The elements of `segments` have a member `continues`.
 template <typename Segments>
 std::size_t ChainBegin(const Segments& segments, std::size_t index) {
   while (segments[index].continues) {

@@ -41,7 +41,7 @@ TEST(ChainBegin, IsTheSegmentThatContinuesNone) {
   EXPECT_THAT(begins, ElementsAre(0, 0, 2, 2, 2, 5, 6, 6));
 }
 
-// Segments that continue others see what one uncut segment would.
+// A segment that is cut into segments that continue each other has the same mask as the uncut one.
 TEST(ChainBegin, CutsChangeNoMask) {
   std::mt19937_64 random(21);
   for (int trial = 0; trial < 200; ++trial) {

@@ -57,7 +57,7 @@ struct Sequence {
   std::int32_t rows() const { return static_cast<std::int32_t>(queries.size()); }
 };
 
-/// Rows [begin, end) of a sequence are computed; those before are already stored.
+/// Rows [begin, end) of a sequence are computed. The rows before `begin` are already stored.
 struct Part {
   const Sequence* sequence = nullptr;
   std::int32_t begin = 0;
@@ -70,7 +70,7 @@ using Outputs = std::vector<std::vector<std::vector<float>>>;
 /// Attention passes over random sequences with hand-made plans, and the results to expect.
 class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
  protected:
-  /// Random heads, rounded as they are in the store.
+  /// Random heads, rounded in the same way as in the store.
   std::vector<std::vector<std::vector<float>>> RandomHeads(std::int32_t rows, std::int64_t heads,
                                                            float size) {
     std::vector<std::vector<std::vector<float>>> all(static_cast<std::size_t>(rows));
@@ -184,7 +184,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return plan;
   }
 
-  /// End of the chain that begins with segment s, as a row.
+  /// Row at which the chain that begins with segment s ends.
   static std::int32_t ChainEnd(const Sequence& sequence, std::size_t s) {
     std::int32_t end = 0;
     for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
@@ -328,7 +328,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     }
     const auto most_tiles =
         static_cast<std::int64_t>(sequence.rows() / kTileKeys + sequence.segments.size());
-    // In float32, because a query is rounded after it has been scaled.
+    // Computed in float32, because a query is rounded after it has been scaled.
     const float scale = query_scale_ != 0 ? static_cast<float>(query_scale_)
                                           : 1.0F / std::sqrt(static_cast<float>(heads.head_dim));
     const auto softcap = static_cast<float>(softcap_.value_or(0));

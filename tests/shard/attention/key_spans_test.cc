@@ -54,8 +54,8 @@ class KeySpansTest : public ::testing::Test {
     EXPECT_EQ(span.tiles, tiles);
   }
 
-  /// Prefixes, blocks and suffixes that end anywhere in a page. Some continue the one before; some
-  /// go back in position, or leave a gap.
+  /// Adds prefixes, blocks and suffixes that end anywhere in a page. Some continue the segment
+  /// before them; some go back in position, or leave a gap.
   void AddRandom() {
     for (const SegmentKind kind :
          {SegmentKind::kPrefix, SegmentKind::kBlock, SegmentKind::kSuffix}) {
@@ -81,8 +81,9 @@ class KeySpansTest : public ::testing::Test {
   std::vector<SeenTile> SeenTiles(const RowPlace& row, std::optional<std::int64_t> window) const {
     const std::vector<PlanSegment>& segments = plan_.sequences[0].segments;
     std::vector<SeenTile> seen;
-    std::int32_t first_span = 0;  // Of the chain; a thousand more than that of the one before.
-    std::int32_t tiles = 0;       // Of the chain so far.
+    // Number of the chain's first span; a thousand more than that of the chain before.
+    std::int32_t first_span = 0;
+    std::int32_t tiles = 0;  // Number of the chain's tiles so far.
     for (std::int32_t s = 0; s <= row.segment; ++s) {
       const PlanSegment& segment = segments[static_cast<std::size_t>(s)];
       if (!segment.continues && segment.kind != SegmentKind::kPrefix) {
@@ -184,8 +185,7 @@ TEST_F(KeySpansTest, NameTheRowsThatSeeThem) {
   EXPECT_EQ(spans[3].segment, 3);
 }
 
-// Whatever rows are attended together, the tiles that one of them sees are divided into the same
-// spans.
+// The tiles that a row sees are divided into the same spans, whatever rows are attended together.
 TEST_F(KeySpansTest, CompanyMovesNoSpan) {
   for (int round = 0; round < 60; ++round) {
     plan_ = {.sequences = {proto::PlanSequence()}};

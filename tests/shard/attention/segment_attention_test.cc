@@ -43,7 +43,7 @@ TEST_P(SegmentAttentionTest, AgreesWithDenseMask) {
 }
 
 // Positions continue from segment to segment, overlap or leave gaps. Windows have from one row to
-// more than there are. Ranks, parts and pages change no bit.
+// more rows than there are. Ranks, parts and pages change no bit.
 TEST_P(SegmentAttentionTest, WindowsAreThoseOfTheDenseMask) {
   for (const std::int64_t window : {1, 5, 63, 64, 65, 130, 1000}) {
     SCOPED_TRACE("window " + std::to_string(window));

@@ -135,8 +135,8 @@ TEST_F(ChecksumShares, ARankHashesWhatItReadsInTheStepThatReadsIt) {
   const auto part = [&](std::int64_t begin, std::int64_t end) {
     return FilePart{file, {begin * kHashBlock / 4, end * kHashBlock / 4}};
   };
-  // In quarters of blocks: both read blocks 0 and 1, most of block 4 is read by rank 1, and nobody
-  // reads blocks 5 to 7.
+  // In quarters of blocks. Both ranks read blocks 0 and 1. Most of block 4 is read by rank 1.
+  // Nobody reads blocks 5 to 7.
   const std::vector<StepParts> slices = {{{part(0, 8)}, {part(8, 12), part(16, 17)}},
                                          {{part(0, 8)}, {part(12, 16), part(17, 20)}}};
   const auto numbers = [&](int rank) {

@@ -88,7 +88,7 @@ TEST(Crc32c, ZerosBehindAreThoseOfTheBytes) {
               RemainderOf(bytes + std::string(zeros, '\0')))
         << zeros;
   }
-  // More than can be tried: a file of 3 TB.
+  // A file of 3 TB, which is more than can be computed byte by byte.
   std::uint32_t remainder = RemainderOf(bytes);
   for (int i = 0; i < 3; ++i) {
     remainder = WithZerosBehind(remainder, std::int64_t{1} << 40);

@@ -12,7 +12,7 @@
 
 namespace scorecast::shard {
 
-/// A file of these bytes in memory, without a name in any directory.
+/// A file in memory that contains these bytes. It has no name in any directory.
 class FileOfBytes {
  public:
   explicit FileOfBytes(std::span<const std::byte> bytes)

@@ -6,7 +6,7 @@
 
 namespace scorecast::shard {
 
-/// As GoogleTest prints it: as safetensors spells it.
+/// Makes GoogleTest print a dtype as safetensors spells it.
 inline void PrintTo(Dtype dtype, std::ostream* out) {
   switch (dtype) {
     case Dtype::kF32:

@@ -63,7 +63,7 @@ TEST_F(ReadAheadTest, BlocksOfTensors) {
 
 TEST_F(ReadAheadTest, RowsThatLieFarApart) {
   const WeightFile file = MakeFile("a", 1);
-  const std::int64_t half = kMergedGap / 2;  // In numbers of two bytes: kMergedGap.
+  const std::int64_t half = kMergedGap / 2;  // In numbers of two bytes, so it is kMergedGap.
   const TensorView wide = {Dtype::kBF16, {3, 2 * half}, &file, 0, 12 * half};
   EXPECT_EQ(PartsOfBlock(wide, {0, 3}, {half, 2 * half}),
             (Parts{{&file, {kMergedGap, 2 * kMergedGap}},
@@ -108,7 +108,7 @@ class CachedPages {
   CachedPages(const CachedPages&) = delete;
   CachedPages& operator=(const CachedPages&) = delete;
 
-  /// False if the file system keeps them, as a tmpfs does.
+  /// Drops the file from the page cache. False if the file system keeps it there, as a tmpfs does.
   bool Drop() const {
     ::fsync(fd_);
     ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);

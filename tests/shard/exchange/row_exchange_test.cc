@@ -24,8 +24,8 @@ namespace row_exchange_test {
 
 using Transport = RowExchange::Transport;
 
-/// A sequence of bytes that no other rank, row or round of a test has, so that misplaced bytes are
-/// noticed.
+/// A sequence of bytes that is different for every rank, row and round of a test, so that misplaced
+/// bytes are noticed.
 class Pattern {
  public:
   Pattern(std::int64_t round, int rank, std::int64_t row)
@@ -112,7 +112,7 @@ std::int64_t CountWrongFinished(const std::vector<RowPlane>& planes, std::int64_
 }
 
 /// Exchanges and shares the owners' rows once, and checks every byte that arrives. A rank that
-/// finds a fault goes on, because the others would wait for it. Planes have room for `most` rows.
+/// finds a fault continues, because the others would wait for it. Planes have room for `most` rows.
 void Round(RowExchange& exchange, std::int64_t round, const RowSlices& owners, std::int64_t most,
            const Bytes& bytes, Dawdling dawdling = Dawdling::kNowhere) {
   const std::vector<RowPlane> planes = LayOut(exchange, most, bytes);

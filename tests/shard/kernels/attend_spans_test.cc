@@ -42,8 +42,9 @@ class AttendSpans : public AttendTile {
   }
 };
 
-// The first tile that a row sees sets its maximum; later, only scores that are above it by more
-// than the slack raise it. Whether other rows of the call raise theirs changes nothing.
+// The first tile that a row sees sets the row's maximum. Later, only scores that exceed the maximum
+// by more than the slack raise it. It makes no difference whether other rows of the call raise
+// theirs.
 TEST_P(AttendSpans, MaximumIsRaisedBeyondTheSlack) {
   const std::int64_t head_dim = 16;
   constexpr std::array<float, 6> kScores = {-1000, -996, -995.5F, -991.75F, -991.5F, 3};
@@ -83,8 +84,9 @@ TEST_P(AttendSpans, MaximumIsRaisedBeyondTheSlack) {
   }
 }
 
-// Tiles in spans, each from the initial state. A row that saw nothing in a span keeps its bits, and
-// one that had seen nothing gets the span's. A row alone has the bits that it has among others.
+// Tiles in spans, each from the initial state. A row that saw nothing in a span keeps its bits. A
+// row that had seen nothing before gets the span's bits. A row alone has the bits that it has among
+// others.
 TEST_P(AttendSpans, FoldedSpansAreSoftmax) {
   for (const std::int64_t head_dim : kHeadDims) {
     for (const float size : {1.0F, 8.0F, 40.0F}) {
@@ -127,7 +129,8 @@ TEST_P(AttendSpans, FoldedSpansAreSoftmax) {
   }
 }
 
-// A score that is not finite shows in the output, whether it is in the span or was before it.
+// A score that is not finite shows in the output, whether it is in the new span or in an earlier
+// one.
 TEST_P(AttendSpans, FoldKeepsNonFiniteScores) {
   const std::int64_t head_dim = 16;
   for (const float bad : {kNan, kInfinity, -kInfinity}) {

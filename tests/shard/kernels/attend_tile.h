@@ -187,7 +187,7 @@ class AttendTile : public ::testing::TestWithParam<Kind> {
 
   const testing::ElementType type_ = GetParam().type;
   const AttentionKernels& kernels_ = type_.KernelsOf(*GetParam().set.kernels);
-  /// Queries of float32 are rounded to bfloat16 nevertheless if the keys are.
+  /// Queries of float32 are also rounded to bfloat16 if the keys are bfloat16.
   const testing::ElementType query_type_ = {kernels_.query_size == 2};
   std::mt19937 random_{2};
   float softcap_ = 0;

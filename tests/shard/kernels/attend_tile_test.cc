@@ -260,8 +260,9 @@ TEST_P(AttendTile, HiddenKeysHaveNoEffect) {
   }
 }
 
-// The weight of a hidden key is exactly 0, even if no visible score is above that of no key. The
-// hidden values are so large that the smallest weight would show. Row 0 sees key 5, row 1 key 20.
+// The weight of a hidden key is exactly 0, even if all visible scores are as low as the initial
+// maximum, kNoScore. The hidden values are so large that the smallest weight would show. Row 0 sees
+// key 5, row 1 key 20.
 TEST_P(AttendTile, HiddenKeysHaveNoWeight) {
   const std::int64_t head_dim = 16;
   const float lowest = type_.is_bf16 ? type_.Round(-3.3e38F) : kNoScore;

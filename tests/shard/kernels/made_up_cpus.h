@@ -4,7 +4,7 @@
 
 namespace scorecast::shard {
 
-// Features of CPUs that the machine of the tests need not be.
+// Features of some CPUs. The machine that runs the tests need not be one of them.
 inline constexpr CpuFeatures kHaswell = {CpuFeature::kAvx2};
 inline constexpr CpuFeatures kAlderLake = {CpuFeature::kAvx2, CpuFeature::kAvxVnni};
 inline constexpr CpuFeatures kSkylakeX = {CpuFeature::kAvx2, CpuFeature::kAvx512};

@@ -31,7 +31,7 @@ using testing::RandomFloats;
 using testing::RandomInt;
 using testing::SameBits;
 
-/// Bytes that end where memory does: the page behind them may not be used.
+/// Bytes that end at the end of a page. The page behind them cannot be accessed.
 class GuardedBytes {
  public:
   explicit GuardedBytes(std::int64_t bytes)
@@ -90,7 +90,7 @@ double FromF16(std::uint16_t half) {
   return (half & 0x8000U) != 0 ? -size : size;
 }
 
-/// The float16 of a number that is k / 64 with |k| < 2048.
+/// The float16 of a number k / 64 with |k| < 2048.
 std::uint16_t F16Bits(float x) {
   if (x == 0) {
     return 0;
@@ -190,7 +190,8 @@ class ProductKernelsTest : public KernelsTest {
 // The last panel of most widths is padded. 1037 inputs are several blocks and an odd rest.
 TEST_P(ProductKernelsTest, EachOutputIsOneChainAtEveryHeight) {
   const bool fuses = Fuses();
-  constexpr std::int64_t kDistinctRows = 13;  // Which follow each other again and again.
+  // The rows of a product repeat these rows again and again.
+  constexpr std::int64_t kDistinctRows = 13;
   for (const std::int64_t in : {1, 2, 7, 258, 1037}) {
     // 23 panels make tiles of every number of panels.
     constexpr std::int64_t kOut = 23 * kPanelOutputs - 3;
@@ -220,8 +221,8 @@ TEST_P(ProductKernelsTest, EachOutputIsOneChainAtEveryHeight) {
       const GuardedBytes panels((kOut + 15) / 16 * PanelBytes(type, in));
       Pack(type, weights, in, panels.As<std::byte>());
       for (std::int64_t rows = 1; rows <= kMostProductRows; ++rows) {
-        // Every height with one type of rows, some widths; the longest chains at some heights, as
-        // well as the generic set, which is slow.
+        // Combinations that are tested: every height with one type of rows and some widths. For the
+        // longest chains, and for the generic set, which is slow, only some heights.
         if ((in > 1000 || !fuses) && rows > 14 && rows % 25 != 3) {
           continue;
         }
@@ -254,7 +255,7 @@ TEST_P(ProductKernelsTest, EachOutputIsOneChainAtEveryHeight) {
   }
 }
 
-// 1 · w + 0 is w. The many rows and the few widen in different places.
+// 1 · w + 0 is w. Weights are widened in one place for many rows, and in another for few.
 TEST_P(ProductKernelsTest, EveryNumberOf16BitsIsWidenedExactly) {
   constexpr std::int64_t kNumbers = 1 << 16;
   for (const Type type : {Type::kBf16, Type::kF16}) {
@@ -294,7 +295,7 @@ TEST_P(ProductKernelsTest, WhatIsNotFiniteStaysInItsRowAndColumn) {
       x[1 * kIn + 299] = std::numeric_limits<float>::infinity();
       const GuardedBytes panels((kOut + 15) / 16 * PanelBytes(type, kIn));
       Pack(type, weights, kIn, panels.As<std::byte>());
-      // All bits set are NaN in each type.
+      // A number with all bits set is NaN in each type.
       auto* number =
           panels.As<std::byte>() + (type == Type::kBf16
                                         ? (17 / 2 * kPanelOutputs + 5) * 4 + 17 % 2 * 2

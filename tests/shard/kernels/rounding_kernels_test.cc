@@ -104,9 +104,9 @@ std::int64_t BlockOf(std::int64_t n) {
   return block;
 }
 
-/// Bound on the relative error of a rotated vector's norm. A stage is one addition for each number,
-/// and its matrix is orthogonal up to a factor, so it does not enlarge earlier errors relatively.
-/// The factor adds a root, its inverse and a product.
+/// Bound on the relative error of a rotated vector's norm. A stage is one addition for each number.
+/// Its matrix is orthogonal up to a factor, so it does not increase the relative size of earlier
+/// errors. The factor adds a root, its inverse and a product.
 double RotationError(std::int64_t n) {
   return Gamma(std::countr_zero(static_cast<std::uint64_t>(BlockOf(n))) + 3);
 }

@@ -114,7 +114,7 @@ TEST(QuantizeChunk, IsTheRotatedRowsRounded) {
       const int value = chunk.values[static_cast<std::size_t>(i)];
       sum += value;
       EXPECT_LE(std::abs(value), 127);
-      // Half a step, and the roundings of the scale and of the number divided by it.
+      // Half a step, and the rounding errors of the scale and of the division by it.
       EXPECT_NEAR(value * scale, rotated[static_cast<std::size_t>(i)],
                   scale * (0.5 + 127 * testing::Gamma(3)))
           << "output " << o;

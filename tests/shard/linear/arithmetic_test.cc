@@ -62,8 +62,8 @@ TEST(Backends, SupportEveryPrecisionOnAnyCpu) {
   }
 }
 
-/// The libraries that the table would choose on a CPU with these features if all of them passed
-/// their checks.
+/// The libraries that the table chooses for a CPU with these features if all of them pass their
+/// checks.
 std::string Chosen(Precision precision, CpuFeatures features) {
   const ArithmeticChoice choice = ChooseArithmetic(
       Backends(), PrecisionsFor(precision, features),
@@ -116,7 +116,7 @@ TEST(ChooseArithmetic, FallsBackInTheOrderOfTheTable) {
   }
 }
 
-// On older CPUs the libraries lack precisions.
+// On older CPUs, libraries lack some precisions.
 TEST(ChooseArithmetic, TakesTheFirstThatSupportsThePrecision) {
   const auto entry = [](std::string_view name) {
     return BackendEntry{.name = name, .products = {}, .passes_check = nullptr, .make = nullptr};
@@ -200,7 +200,7 @@ TEST(Arithmetic, WarnsIfProductsHaveNoKernel) {
     EXPECT_EQ(Arithmetic(kernels, {.layers = precision, .layer_backend = one_dnn}, 1).Warning(),
               "");
   }
-  // Nothing is packed yet, so that no panel is known to be low.
+  // Nothing is packed yet, so no panel is known to be low.
   choice.layers = Precision::kFloat32;
   EXPECT_EQ(Arithmetic(kernels, choice, 1).Warning(), "");
   choice.lm_head = Precision::kBfloat16;
@@ -208,7 +208,7 @@ TEST(Arithmetic, WarnsIfProductsHaveNoKernel) {
               StartsWith("bf16 products of the lm-head have no kernel"));
 }
 
-// The run with OpenBLAS's AVX2 kernels has low panels only, that with those of AVX-512 has not.
+// A run with OpenBLAS's AVX2 kernels has only low panels. A run with its AVX-512 kernels has not.
 TEST(Arithmetic, WarnsIfOpenBlasHasLowPanelsOnly) {
   Arithmetic arithmetic(KernelsFor(DetectCpuFeatures()), ArithmeticChoice(), 1);
   ThreadPool pool(1);

@@ -126,7 +126,7 @@ TEST(LinearTasks, CoverTheProductOnce) {
   }
 }
 
-// A tile has whole groups only, even if the backend could compute less.
+// A tile has only whole groups, even if the backend could compute less.
 TEST(LinearTasks, KeepGroupsTogether) {
   ThreadPool pool(4);
   for (const std::int64_t granule : {1, 16, 48}) {
@@ -161,7 +161,7 @@ TEST(LinearTasks, OfFewRowsAreNotTiny) {
   }
 }
 
-// A backend that computes whole chunks only gets narrower panels of rows instead.
+// If a backend computes only whole chunks, it gets narrower panels of rows instead.
 TEST(LinearTasks, OfWholeChunksDivideTheRows) {
   ThreadPool pool(4);
   Product product({256, 256}, 1, 4096, kWholeChunk);

@@ -1,6 +1,6 @@
-// Linear layers in every precision, by every backend: the results are right, and a row's
-// bits depend on that row alone. OPENBLAS_CORETYPE (Haswell, SkylakeX, …) and ONEDNN_MAX_CPU_ISA
-// choose which of the libraries' kernels are tested, which differ in what they guarantee.
+// Linear layers in every precision, by every backend: the results are right, and a row's bits
+// depend on that row alone. The libraries have several kernels, with different guarantees.
+// OPENBLAS_CORETYPE (Haswell, SkylakeX, …) and ONEDNN_MAX_CPU_ISA choose which of them are tested.
 
 #include "shard/linear/linear.h"
 
