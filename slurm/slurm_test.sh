@@ -49,8 +49,8 @@ job_state() {
 }
 ended() { [[ $(job_state) =~ ^(COMPLETED|FAILED|CANCELLED|NODE_FAIL|TIMEOUT) ]]; }
 
-# wait_requeue TIMES: waits until the job was queued again so often, and has started again. Slurm would wait
-# for two minutes. The script's process must have ended by then; steps need not.
+# wait_requeue TIMES: waits until the job has been queued again this many times and has started again, without
+# the two minutes for which Slurm would wait. The script's process must have ended by then; steps need not.
 wait_requeue() { eventually started_again "$1"; }
 started_again() {
   local state host
@@ -60,7 +60,7 @@ started_again() {
     for host in h1 h2 h3 h4; do
       ! on "$host" pgrep -f "^slurmstepd: \\[$job\\.batch" || return
     done
-    # A node takes no job whose credential is of the second in which the job was ended there.
+    # A node refuses a job whose credential is from the second in which the same job was ended there.
     sleep 2
     scontrol update JobId="$job" StartTime=now
     return 1
@@ -79,10 +79,10 @@ expect_end() {
   done
 }
 
-# has_comment PATTERN: the job's comment, which squeue shows, matches.
+# has_comment PATTERN: whether the job's comment, which squeue shows, matches.
 has_comment() { scontrol -o show job "$job" | grep -Eq " Comment=$1 +StdErr="; }
 
-# expect_line PATTERN: the job's output has a line that matches.
+# expect_line PATTERN: expects that a line of the job's output matches.
 expect_line() { grep -Eq -- "$1" "$job.out" || fail "job $job has no line '$1'"; }
 
 # serve: starts a service, and waits until it is ready.
@@ -90,23 +90,23 @@ serve() {
   submit serve -- "$model"
   is_ready 1
 }
-# program FILE: makes a program that runs the lines of standard input, and then scorecast.
+# program FILE: makes a program that runs the lines of standard input and then executes scorecast.
 program() {
   (echo '#!/bin/bash' && cat && echo "exec \"$SCORECAST\" \"\$@\"") > "$1"
   chmod +x "$1"
 }
 
-# is_ready TIMES: waits until the service has been ready so often, and sets http to its address for HTTP.
+# is_ready TIMES: waits until the service has been ready this many times, and sets http to its address for HTTP.
 is_ready() {
   eventually ready_times "$1"
   http=$(grep 'ready: requests on ' "$job.out" | sed -n '$s/.*, HTTP on \([^ ]*\) .*/\1/p')
 }
 ready_times() { [[ $(grep -c 'ready: requests on ' "$job.out") -ge $1 ]]; }
 
-# has_records FILE COUNT: whether it has more.
+# has_records FILE COUNT: whether the file has more than COUNT records.
 has_records() { [[ -e $1 && $(wc -l < "$1") -gt $2 ]]; }
 
-# stop_rank HOST OUTPUT COUNT: stops the rank of the host when the output has more records.
+# stop_rank HOST OUTPUT COUNT: stops the rank on the host as soon as the output has more than COUNT records.
 stop_rank() {
   local i rank
   for ((i = 0; i < 100 * patience; ++i)); do
@@ -124,7 +124,8 @@ expect_undisturbed() {
   diff <(stable "$1") <(stable "$2") | head -n 5 > diff.out
   test ! -s diff.out || fail "$1 differs from $2"
 }
-# expect_kept PART OUTPUT: the whole lines of an earlier state of the output are the beginning of the output.
+# expect_kept PART OUTPUT: expects that the whole lines of PART, an earlier state of the output, are the
+# beginning of OUTPUT.
 expect_kept() {
   local lines
   lines=$(wc -l < "$1")
@@ -139,14 +140,16 @@ score() {
 }
 expect_scores() { [[ $(scores response.json) == "$(scores in.out.jsonl)" ]] || fail "$1"; }
 
-# kill_ranks HOST: kills the host's ranks. They have PMIX_RANK, the supervisor has not.
+# kill_ranks HOST: kills the ranks on the host. Ranks have PMIX_RANK in their environment; the supervisor does
+# not.
 kill_ranks() {
   # shellcheck disable=SC2016
   on "$1" bash -c 'for pid in $(pgrep -x scorecast); do
     ! grep -qz ^PMIX_RANK= /proc/$pid/environ || kill -KILL $pid; done'
 }
 
-# The time limit comes near. Slurm looks every 30 s, so the jobs run beside the next ones.
+# Starts jobs whose time limit comes near. Slurm checks limits every 30 s, so these jobs run beside the next
+# ones.
 before_time_limit() {
   submit serve --time=1 --nodes=1 --nodelist=h3 -- "$model"
   limited_serve=$job
@@ -154,7 +157,7 @@ before_time_limit() {
   limited_batch=$job
   let_limit_strike &
 }
-# let_limit_strike: stops the rank of the batch in the middle, until the job is told to end.
+# let_limit_strike: stops the rank of the batch in the middle of the run, until the job is told to end.
 let_limit_strike() {
   stop_rank h4 limited.out.jsonl 20
   eventually grep -q 'the time limit' "$job.out"
@@ -183,7 +186,7 @@ batch_anywhere() {
   expect_line '^scorecast: cannot write (.*/)?nowhere/out.jsonl: No such file or directory$'
 }
 
-# batch, serve: what is missing is named, with the node; what cannot succeed is not tried again
+# batch, serve: the message names what is missing, and the node; a job that cannot succeed is not tried again
 missing_files() {
   submit batch --nodes=1 -- "$model" in.jsonl
   expect_end FAILED 1 0 'failed: arguments are missing: sbatch slurm/batch.sbatch MODEL_DIR IN.jsonl .*'
@@ -285,7 +288,7 @@ one_output() {
   expect_undisturbed shared.out.jsonl one_rank.out.jsonl
 }
 
-# batch: a run that is queued again by scontrol and then loses a node goes on each time
+# batch: a run is continued after each requeue: first by scontrol, then after the loss of a node
 batch_requeued() {
   submit batch --nodelist=h1,h2 -- "$model" long.jsonl two_ranks.out.jsonl
   expect_end COMPLETED 0 0 'done'
@@ -307,15 +310,15 @@ batch_requeued() {
   expect_undisturbed requeued.out.jsonl two_ranks.out.jsonl
 }
 
-# batch: SIGUSR1 that comes before rank 0 has a handler does not kill it. If Slurm refuses the requeue, the
-# last line says so
+# batch: SIGUSR1 does not kill rank 0 before it has a handler. If Slurm refuses the requeue, the last line says
+# so
 ended_at_start() {
-  # A program that comes to main only when the file "go" is there.
+  # A program that reaches main only when the file "go" exists.
   program slow_start.sh << PROGRAM
 [[ " \$* " == *' --dry-run '* ]] || touch "$work/slow.\$SLURM_JOB_ID"
 while [[ -e $work/slow.\$SLURM_JOB_ID && ! -e $work/go ]]; do sleep 0.1; done
 PROGRAM
-  # A scontrol that Slurm has killed when it had queued the job again.
+  # A scontrol that is killed by Slurm after it has queued the job again.
   mkdir killed
   cat > killed/scontrol << PROGRAM
 #!/bin/bash
@@ -405,8 +408,8 @@ serve_cancelled() {
 rank_killed() {
   local rank try starts=1
   serve
-  # srun kills the other ranks as soon as it notices. On a busy machine they may be killed before they can
-  # print the message, hence three tries.
+  # srun kills the other ranks as soon as it notices. On a busy machine they may be killed before they can print
+  # the message, so there are three tries.
   for rank in 0 1; do
     for try in 1 2 3; do
       kill_ranks "h$((rank + 1))"
@@ -435,7 +438,7 @@ serve_node_lost() {
   expect_end COMPLETED 0 1 'done: SIGUSR1'
 }
 
-# The jobs of before_time_limit: the service has drained, and the batch goes on.
+# Checks the jobs of before_time_limit: the service has drained, and the batch was continued.
 time_limit() {
   job=$limited_serve
   expect_end COMPLETED 0 0 'done: the time limit of 00:01:00 is over in [0-9]* s'
@@ -459,7 +462,7 @@ for ((i = 0; i < line_count; ++i)); do
     $i $i $((i - 1)) $((i + 1)) $((i + 2))
   echo '" odd"," even"," a square"],"labels":[" yes"," no"]}}'
 done > long.jsonl
-# Of a run that never comes to its end.
+# For a run that never comes to its end.
 for ((i = 0; i < 10; ++i)); do
   sed "s/\"custom_id\":\"/&$i-/" long.jsonl
 done > endless.jsonl
