@@ -462,7 +462,7 @@ for ((i = 0; i < line_count; ++i)); do
     $i $i $((i - 1)) $((i + 1)) $((i + 2))
   echo '" odd"," even"," a square"],"labels":[" yes"," no"]}}'
 done > long.jsonl
-# For a run that never comes to its end.
+# long.jsonl ten times: a batch that does not end while the test runs.
 for ((i = 0; i < 10; ++i)); do
   sed "s/\"custom_id\":\"/&$i-/" long.jsonl
 done > endless.jsonl

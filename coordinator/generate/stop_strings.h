@@ -8,9 +8,9 @@
 
 namespace scorecast::coordinator {
 
-/// Ends a text that arrives in pieces before its first stop string. The first one is the one that
-/// is complete first; if several end at the same place, the longest. The result does not depend on
-/// how the text is cut into pieces.
+/// Cuts off a text before its first stop string, while the text arrives in pieces. The first stop
+/// string is the one that is complete first; if several end at the same place, the longest of them.
+/// The result does not depend on how the text is cut into pieces.
 class StopStrings {
  public:
   /// Each stop string is valid UTF-8 of less than 65536 bytes. Empty stop strings are ignored.

@@ -29,7 +29,7 @@ class TileScratch {
   AlignedBuffer<float> tiles_;  // [threads][kMostTileRows][columns]
 };
 
-/// A part of a product, as soon as it is computed. The epilogue may overwrite it.
+/// A part of a product that has just been computed. The epilogue may overwrite it.
 struct ProductTile {
   std::int64_t first_row = 0;
   std::int64_t rows = 0;  ///< Without padding.
