@@ -14,7 +14,7 @@ struct ServiceFacts {
   const proto::ModelConfig& config;
   const ServerOptions& options;
   std::string dtype;    ///< That of matrix products: "f32", "bf16" or "int8".
-  std::string version;  ///< Of scorecast.
+  std::string version;  ///< Version of scorecast.
   std::size_t max_queue = 0;
   std::int64_t max_batch_tokens = 0;
   int tokenizing_threads = 0;

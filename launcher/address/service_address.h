@@ -27,9 +27,9 @@ struct IpPort {
 /// if it differs from `ip`.
 struct ServiceAddress {
   std::string host;  ///< Name of rank 0's host.
-  IpPort requests;   ///< Of the request socket, as clients on other hosts reach it.
+  IpPort requests;   ///< Address at which clients on other hosts reach the request socket.
   std::optional<IpPort> http;
-  pid_t pid = 0;  ///< Of rank 0.
+  pid_t pid = 0;  ///< Process id of rank 0.
   std::optional<std::string> job_id;
 
   /// One line, which ends with a newline.

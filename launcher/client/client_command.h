@@ -14,8 +14,8 @@ namespace scorecast::launcher {
 struct ClientFlags {
   std::string connect;                     ///< HOST:PORT; empty if connect_file is given.
   std::filesystem::path connect_file;      ///< What serve --address-file writes; may be empty.
-  std::optional<std::int64_t> timeout_ms;  ///< Of the request.
-  std::int64_t priority = 0;               ///< Of the request.
+  std::optional<std::int64_t> timeout_ms;  ///< The request's.
+  std::int64_t priority = 0;               ///< The request's.
   std::chrono::milliseconds timeout = std::chrono::minutes(1);  ///< For the reply.
   bool json = false;                                            ///< Prints the whole response.
 };

@@ -35,14 +35,14 @@ struct BatchFlags {
   coordinator::LineShare share;
   bool ok_with_refusals = false;  ///< Ends with kExitOk although some lines failed.
   bool dry_run = false;           ///< Checks what can be checked without computing.
-  std::optional<int> ranks;       ///< Of a dry run by one process; unset: those of the job.
-  int ranks_per_host = 1;         ///< Of `ranks`.
+  std::optional<int> ranks;       ///< Ranks of a dry run by one process. Unset: the job's ranks.
+  int ranks_per_host = 1;         ///< Of these, ranks on each host.
 };
 
 struct ServeFlags {
   EngineFlags engine;
   std::string host = "127.0.0.1";
-  std::uint16_t port = 7400;           ///< Of the request socket; 0: any free one.
+  std::uint16_t port = 7400;           ///< Port of the request socket; 0: any free one.
   int http_port = 7480;                ///< 0: any free one; -1: no HTTP.
   std::filesystem::path address_file;  ///< See AddressFile; empty: none.
   coordinator::HttpOptions http;       ///< The resources and refused URLs are added later.

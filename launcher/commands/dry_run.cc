@@ -25,8 +25,8 @@ using coordinator::RunFiles;
 
 struct LineCounts {
   std::int64_t all = 0;
-  std::int64_t own = 0;       ///< Of this run's share.
-  std::int64_t too_long = 0;  ///< Of those that no earlier run has computed.
+  std::int64_t own = 0;       ///< Lines of this run's share.
+  std::int64_t too_long = 0;  ///< Without lines that an earlier run has computed.
 };
 
 void Print(std::string_view name, const std::string& text) {

@@ -23,7 +23,7 @@ namespace scorecast::launcher {
 /// A number of ranks for a dry run, in which one process checks whether so many ranks could start.
 struct PlannedRanks {
   int ranks = 1;
-  int per_host = 1;  ///< Those that share the memory of a host like this one.
+  int per_host = 1;  ///< Ranks that share the memory of a host like this one.
 };
 
 /// Everything that a rank holds while it computes. All ranks construct and load it together: they

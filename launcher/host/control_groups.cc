@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 /// A mounted hierarchy of control groups, from a line of mountinfo.
 struct Hierarchy {
   bool is_v2 = false;
-  std::vector<std::string> controllers;  ///< Of version 1: "cpu", "memory".
+  std::vector<std::string> controllers;  ///< In version 1: "cpu", "memory".
   std::string group_root;                ///< The group that is visible at `mount_point`.
   std::string mount_point;
 };

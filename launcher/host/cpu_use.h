@@ -13,12 +13,12 @@ namespace scorecast::launcher {
 struct HostCpuUse {
   std::string host;
   int ranks = 1;
-  int threads = 1;                ///< Of all these ranks together.
+  int threads = 1;                ///< Threads of all these ranks together.
   bool has_threads_flag = false;  ///< The user chose the number of threads.
   double cpus = 1;                ///< That these ranks may use together.
   double unbound_cpus = 1;        ///< The same, if no launcher had bound them.
   Binder binder = Binder::kNobody;
-  int online_cpus = 1;             ///< Of the host, for all jobs together.
+  int online_cpus = 1;             ///< CPUs of the host, for all jobs together.
   std::optional<int> slurm_cpus;   ///< Those that Slurm gave to this job.
   bool has_cpus_per_task = false;  ///< The user told Slurm how many a rank gets.
   int numa_nodes = 1;              ///< On which a rank runs; of all these ranks the most.

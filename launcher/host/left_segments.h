@@ -13,7 +13,7 @@ namespace scorecast::launcher {
 /// Files that were removed.
 struct RemovedSegments {
   int files = 0;
-  std::uint64_t bytes = 0;  ///< Of memory, which is less than the files' sizes.
+  std::uint64_t bytes = 0;  ///< Bytes of memory; less than the files' sizes.
 };
 
 /// A younger file is never removed. This is far longer than needed, because Open MPI has a segment

@@ -17,7 +17,7 @@ class ProgressText {
   struct Sample {
     Clock::time_point time;
     std::int64_t records = 0;   ///< Written so far.
-    std::int64_t position = 0;  ///< In the input, in bytes.
+    std::int64_t position = 0;  ///< Position in the input, in bytes.
   };
 
   /// `size` is the input's size, if it is known.

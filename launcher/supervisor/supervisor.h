@@ -89,7 +89,7 @@ class Supervisor {
   bool is_draining_ = false;
   bool is_ready_ = false;
   std::optional<TimePoint> failed_at_;  ///< When its end was noticed, or that of rank 0.
-  std::optional<WaitNotice> notice_;    ///< Of the wait for the job's start or end.
+  std::optional<WaitNotice> notice_;    ///< For the wait for the job's start or end.
   std::chrono::milliseconds drain_time_{0};
   std::deque<LaterSignal> later_signals_;
 };

@@ -46,7 +46,7 @@ struct RankStatus {
 /// What rank 0 knows of all ranks.
 struct ClusterStatus {
   std::uint64_t passes_done = 0;
-  std::vector<RankStatus> ranks;  ///< By rank.
+  std::vector<RankStatus> ranks;  ///< The index is the rank.
 };
 
 }  // namespace scorecast::proto

@@ -143,8 +143,8 @@ class SegmentAttention {
   std::int64_t group_size_;  // Query head h uses K/V head h / group_size_.
   std::int64_t head_dim_;
   std::int64_t value_stride_;
-  float scale_;                   // Of scores.
-  float softcap_;                 // Of scores; 0 if they have none.
+  float scale_;                   // Factor of scores.
+  float softcap_;                 // Soft-cap of scores; 0 if there is none.
   std::vector<Scratch> scratch_;  // [threads]
 
   // Used by ForwardInSpans.

@@ -58,7 +58,7 @@ class RowWindow : public RowTransport {
     return window_->of(rank) + first_own_row_ * sizes_.summand_bytes;
   }
   /// The first touch puts a page near the rank that writes it: summands near their rank, and shared
-  /// rows near the owners that they have in a pass of so many rows. Then each rank reads the rest,
+  /// rows near the owners that they have in a pass of `rows` rows. Then each rank reads the rest,
   /// because its own page table has no entry for a page that only others have touched.
   void Touch(std::int64_t rows, ThreadPool& pool) override {
     TouchPages(BytesOf(summands(), rows * sizes_.summand_bytes), pool);

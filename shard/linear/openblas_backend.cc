@@ -54,7 +54,7 @@ class OpenBlasWeight : public PackedWeight {
  private:
   Precision precision_;
   std::int64_t in_;
-  AlignedBuffer<std::byte> rows_;  // Of all chunks, one after another.
+  AlignedBuffer<std::byte> rows_;  // Rows of all chunks, one after another.
   std::vector<Chunk> chunks_;
   std::vector<OpenBlasBackend::Scratch>& scratch_;
 };

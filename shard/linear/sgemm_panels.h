@@ -18,8 +18,8 @@ class SgemmPanels {
   /// first call for a shape.
   const std::vector<std::int64_t>& Heights(std::int64_t columns, std::int64_t in);
 
-  /// Of the shapes checked so far, the heights, ascending, of the one whose tallest panel is
-  /// lowest; empty if no shape is checked.
+  /// The heights, ascending, of one of the shapes checked so far: of the shape whose tallest panel
+  /// is lowest. Empty if no shape is checked.
   std::vector<std::int64_t> LowestHeights() const;
 
   /// y [rows, columns] = x [rows, in] · wᵀ, w [columns, in], all dense; `rows` is a multiple of 16.

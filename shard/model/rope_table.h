@@ -26,7 +26,7 @@ class RopeTable {
 
  private:
   std::int64_t half_;
-  float factor_;                    // Of cosines and sines.
+  float factor_;                    // Factor of cosines and sines.
   std::vector<float> frequencies_;  // [head_dim / 2]
   std::vector<float> cosine_;       // [positions][head_dim / 2]
   std::vector<float> sine_;         // [positions][head_dim / 2]

@@ -32,7 +32,7 @@ struct RangeNormalizer {
 /// A label in this rank's slice.
 struct LabelColumn {
   std::int64_t column = 0;  ///< Counted from the slice's start.
-  std::size_t index = 0;    ///< Among the labels of its list that are in the slice.
+  std::size_t index = 0;    ///< Index among the labels of its list that are in the slice.
 };
 
 /// The labels of a list that are in a slice of the vocabulary, by column.

@@ -24,7 +24,7 @@ class UnigramModel {
   };
 
   struct Data {
-    std::vector<Token> tokens;  ///< By id.
+    std::vector<Token> tokens;  ///< The index is the id.
     proto::TokenId unknown = 0;
     /// If unknown characters become tokens of their bytes: the token of each byte, −1 for a byte
     /// without one.
