@@ -47,8 +47,8 @@ struct Kernels {
   /// sum[i] += x[i], a bfloat16
   void (*add_bf16)(const std::uint16_t* x, std::int64_t n, float* sum);
   /// Rotates x in place: multiplies each block by a Hadamard matrix over the root of its size. The
-  /// block size is the largest power of two that divides n, at most 1024. Rotation does not change
-  /// the inner product of two vectors, but spreads an outlier over its block (as in QuaRot, arXiv
+  /// block size is the largest power of two that divides n, at most 1024. Rotating two vectors does
+  /// not change their inner product, but spreads an outlier over its block (as in QuaRot, arXiv
   /// 2404.00456).
   void (*rotate)(float* x, std::int64_t n);
   /// out[i] = 128 + x[i] / scale, rounded. Returns scale = max |x| / 127, which is 0 if all x are 0
