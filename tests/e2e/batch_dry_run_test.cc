@@ -28,7 +28,7 @@ std::string DryRunRequests(int count) {
   return input;
 }
 
-/// What a directory has: names, bytes and times.
+/// Contents of a directory: names, bytes and times.
 std::map<std::string, std::pair<std::string, std::filesystem::file_time_type>> ContentsOf(
     const std::filesystem::path& dir) {
   std::map<std::string, std::pair<std::string, std::filesystem::file_time_type>> contents;
@@ -49,8 +49,8 @@ class BatchDryRun : public ::testing::Test {
     return RunScorecast(arguments, ranks);
   }
 
-  /// Expects that a dry run changes nothing, prints nothing else, and fails with a line that has
-  /// this part.
+  /// Expects that a dry run changes nothing, and prints only a line with this part, with which it
+  /// fails.
   void ExpectFault(const std::vector<std::string>& flags, const std::string& part) const {
     SCOPED_TRACE(part);
     const auto before = ContentsOf(dir);

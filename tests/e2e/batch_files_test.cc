@@ -107,7 +107,7 @@ TEST(BatchFiles, AFileMustBeWhatItsNameSays) {
   EXPECT_TRUE(run.lines.empty());
 }
 
-/// The most memory in MiB that a run took, whose output goes nowhere.
+/// The largest memory, in MiB, of a run whose output is discarded.
 std::int64_t PeakMemory(const std::filesystem::path& model, const std::filesystem::path& input) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -140,8 +140,8 @@ TEST(BatchFiles, ALongResponseIsNotInMemoryAsAWhole) {
   WriteFile(dir / "long.jsonl", ScoreLine("a", body(kItems)));
   const std::int64_t more =
       PeakMemory(model, dir / "long.jsonl") - PeakMemory(model, dir / "short.jsonl");
-  // The rows have 4 bytes a number, those of a pass may be there twice, and the response has 8.
-  // JSON would have 16 as values, and more than 20 as text.
+  // A number takes 4 bytes in the rows, which may exist twice for one pass, and 8 bytes in the
+  // response. In JSON it would take 16 bytes as a value, and more than 20 as text.
   constexpr std::int64_t kMiBPerByte = kItems * kLabels >> 20;
   EXPECT_LT(more, 24 * kMiBPerByte);
   RecordProperty("MiB", static_cast<int>(more));

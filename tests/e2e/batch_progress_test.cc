@@ -1,4 +1,4 @@
-// What `scorecast batch` tells of its progress: a bar on a terminal, otherwise a line every ten
+// How `scorecast batch` shows its progress: by a bar on a terminal, otherwise by a line every ten
 // seconds.
 
 #include <array>

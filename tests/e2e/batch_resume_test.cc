@@ -1,5 +1,5 @@
-// Batches that are killed or ended at random moments and go on with the same command. The final
-// file must be that of a run that nothing disturbed, and what was written must never change.
+// Batches that are killed or ended at random moments and continued with the same command. The final
+// file must be the same as that of an undisturbed run, and text that was written must never change.
 //
 // SCORECAST_BATCH_KILLS is the number of kills of each output (default 6).
 
@@ -113,7 +113,7 @@ struct Job {
     return command;
   }
 
-  /// The records as they are in the file. A file that is cut off has those before.
+  /// The records in the file. If the file is cut off, the records before the cut.
   std::vector<std::string> Records() const {
     std::vector<std::string> records;
     InputFile file(output, std::int64_t{1} << 30);
@@ -130,7 +130,8 @@ struct Job {
     return run.Stable();
   }
 
-  /// What must never change: what the state says is written and, in a plain file, whole lines.
+  /// The text that must never change: what is written according to the state and, in a plain file,
+  /// all whole lines.
   std::string Fixed() const {
     if (!std::filesystem::exists(StatePath())) {
       return "";
@@ -152,8 +153,9 @@ struct Job {
   std::filesystem::path model = DemoModelDirectory();
 };
 
-/// Sends SIGUSR1 to rank 0, or to mpirun, which sends it to all ranks. It waits for the ranks to
-/// take it, because it would kill a rank that has not come to main, and mpirun may then hang.
+/// Sends SIGUSR1 to rank 0, or to mpirun, which sends it to all ranks. First waits until the ranks
+/// take the signal, because it would kill a rank that has not reached main, and mpirun may then
+/// hang.
 void SendEndSignal(pid_t mpirun, std::size_t ranks, bool to_rank_zero) {
   const auto takes = [](pid_t pid) { return Catches(pid, SIGUSR1) || Ignores(pid, SIGUSR1); };
   ASSERT_TRUE(Eventually([&] {
@@ -204,8 +206,8 @@ void Disturb(Process& run, std::size_t ranks, std::mt19937& random) {
   }
 }
 
-/// Waits until the run's output has grown by a random part of what is missing of `whole` bytes, or
-/// until the run ends.
+/// Waits until the run has written a random part of the bytes that are missing of `whole`, or until
+/// the run ends.
 void AwaitWork(const Process& run, const Job& job, std::uintmax_t whole, std::mt19937& random) {
   const auto size = [&] {
     std::error_code none;
@@ -251,7 +253,8 @@ TEST_P(BatchKills, TheFinalFileIsThatOfAnUndisturbedRun) {
     for (bool is_done = false; !is_done;) {
       Process process(job.CommandLine());
       if (kills < Kills()) {
-        // Some are disturbed while they start. The first is not, so that the next goes on.
+        // Some runs are disturbed while they start. The first one is not, so that the next one
+        // continues it.
         if (kills > 0 && random() % 3 == 0) {
           std::this_thread::sleep_for(milliseconds(random() % 500));
         } else {
@@ -304,7 +307,7 @@ TEST(BatchSignals, ARunEndsWith75AndGoesOn) {
   for (const int ranks : {0, 2}) {
     for (const int signal : {SIGUSR1, SIGTERM, SIGINT}) {
       if (ranks > 0 && signal != SIGUSR1) {
-        continue;  // mpirun kills the ranks after these.
+        continue;  // mpirun kills the ranks after these signals.
       }
       SCOPED_TRACE(std::to_string(ranks) + " ranks, " + strsignal(signal));
       const Job job(4000, "out.jsonl", ranks);
@@ -387,7 +390,7 @@ TEST(BatchRuns, EditedWeightsAreRefusedAndAnotherPathIsFree) {
   EXPECT_EQ(testing::Run(job.CommandLine()).exit_code, kSomeFailed);
   const std::string written = ReadFile(job.output);
   WriteFile(job.dir / "in.jsonl", input);
-  // The largest tensor begins near the start of the file: this is none of its samples.
+  // The largest tensor begins near the start of the file, so this byte is in none of its samples.
   const std::string weights = ReadFile(file);
   std::string edited = weights;
   edited[edited.size() / 7] ^= 1;

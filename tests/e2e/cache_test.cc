@@ -140,7 +140,7 @@ TEST_F(Cache, OneByOnePromptsShareTheirQuery) {
   const std::vector<Tokens> others = {TokensFrom(20, 7), TokensFrom(21, 40)};
   const BatchRun run =
       RunBoth({Score(query, items), Score(query, others), Score(query, items)}, {"--one-by-one"});
-  // A whole prompt that an earlier request had is found with its item.
+  // If an earlier request had the whole prompt, the prompt is found with its item.
   EXPECT_EQ(run.CachedTokens(1), 2 * 100);
   EXPECT_EQ(run.CachedTokens(2), 3 * 100 + 5 + 1 + 30);
 }

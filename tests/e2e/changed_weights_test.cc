@@ -18,7 +18,7 @@ namespace changed_weights_test {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// As docs/operations.md says.
+/// The exit code that docs/operations.md names.
 constexpr int kWeightsChangedExitCode = 74;
 
 class ChangedWeights : public ::testing::TestWithParam<int> {
@@ -46,7 +46,7 @@ class ChangedWeights : public ::testing::TestWithParam<int> {
     if (GetParam() == 0) {
       EXPECT_EQ(result.exit_code, kWeightsChangedExitCode);
     } else {
-      EXPECT_NE(result.exit_code, 0);  // Of the rank whose end mpirun saw first.
+      EXPECT_NE(result.exit_code, 0);  // The code is that of the rank whose end mpirun saw first.
     }
   }
 

@@ -33,7 +33,7 @@ BatchRun RunAndExpectSuccess(const BatchCommand& command,
 
 json Output(const BatchRun& run, std::size_t line) { return run.Body(line).at("outputs").at(0); }
 
-/// A question that one of eight documents answers.
+/// A question about eight documents, one of which has the answer.
 struct Reading {
   std::string system;
   std::vector<std::string> chunks;
@@ -62,7 +62,7 @@ struct Reading {
   }
 };
 
-/// The readings that were kept out of the demo model's training.
+/// Readings that the demo model was not trained with.
 std::vector<Reading> HeldOut() {
   std::vector<Reading> readings;
   std::ifstream file(DemoModelDirectory() / "../held_out.jsonl");
@@ -169,7 +169,7 @@ TEST(Prompts, AnySeparatorMayBeChosen) {
   EXPECT_EQ(run.Body(0).at("scores"), run.Body(1).at("scores"));
 }
 
-/// Options of a sampled completion that goes on behind EOS.
+/// Options of a sampled completion that continues after EOS.
 json Sampled(std::uint64_t seed) {
   return {{"temperature", 1.5}, {"seed", seed}, {"max_new_tokens", 40}, {"ignore_eos", true}};
 }

@@ -82,7 +82,7 @@ TEST(ChunkedRefusals, NameTheReasonAndTheField) {
   for (const Refusal& refusal : refusals) {
     requests.push_back(ToChunked(Body(refusal.fields)));
   }
-  // Requests that are just within the limits.
+  // Requests that just keep the limits.
   const std::vector<json> accepted = {
       Body(json::object()),
       Body({{"chunks", {Ids(), Ids(40, 2)}}}),

@@ -152,8 +152,8 @@ v1::Request LongCompletion(std::uint64_t id) {
 }
 
 TEST(Stream, AClientThatDisconnectsCancelsItsRequests) {
-  // There is room for few completions at a time, so those of the disconnected clients must end
-  // before others can go on.
+  // There is room for few completions at a time, so the completions of disconnected clients must
+  // end before others can continue.
   Service service({MakeModel(""), {"--kv-cache-mb", "0"}, 2, ""});
   const auto stays = service.Connect();
   const v1::Response expected = [&] {
@@ -212,7 +212,7 @@ TEST(Stream, FaultsAreErrorReplies) {
   }
   client->Send(late);
   const auto all = ReadAll(*client, 5);
-  // It is refused at once if its prediction is later than its deadline.
+  // It is refused at once if it is predicted to be computed only after its deadline.
   EXPECT_EQ(all.at(8).last.error().code(),
             all.at(8).last.error().reason() == "deadline_too_close" ? 429 : 504)
       << all.at(8).last.ShortDebugString();

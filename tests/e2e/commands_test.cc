@@ -65,7 +65,7 @@ TEST(Help, NamesEveryFlagWithItsDefault) {
     EXPECT_THAT(HelpOf(result.out, "--one-by-one"), HasSubstr("by itself"));
     EXPECT_THAT(HelpOf(result.out, "--enable-mis"), HasSubstr("SGLang's rules"));
     EXPECT_THAT(HelpOf(result.out, "--multi-item-scoring-delimiter"), HasSubstr("ID|TEXT"));
-    // Units.
+    // The help names units.
     EXPECT_THAT(HelpOf(result.out, "--max-batch-tokens"), HasSubstr("Tokens"));
     EXPECT_THAT(HelpOf(result.out, "--max-multi-item-seq-len"), HasSubstr("Tokens"));
     EXPECT_THAT(HelpOf(result.out, "--max-request-bytes"), HasSubstr("Bytes"));
@@ -85,7 +85,7 @@ TEST(Help, NamesEveryFlagWithItsDefault) {
 class Tokenize : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Tokenize, GivesTheIdsOfTheReference) {
-  // The command needs the tokenizer's files only.
+  // The command needs only the tokenizer's files.
   const std::filesystem::path dir = MakeModel(GetParam());
   std::filesystem::remove(dir / "model.safetensors");
   std::filesystem::remove(dir / "config.json");
@@ -200,7 +200,7 @@ TEST(Inspect, AModelWithoutATokenizer) {
   EXPECT_THAT(result.out, HasSubstr("token ids only"));
 }
 
-// No file of the directory may be a FIFO. Its opening would wait for a writer.
+// A FIFO in the directory is refused, because opening it would wait for a writer.
 TEST(Inspect, RefusesAFifo) {
   const std::filesystem::path model = MakeModel("digits");
   const std::filesystem::path file = model / "generation_config.json";

@@ -108,7 +108,7 @@ TEST_P(DemoModelHeldOut, IsRightInNineteenOfTwenty) {
   }
   const auto count = static_cast<double>(requests.size());
   EXPECT_GE(first / count, kRight) << "the right candidate comes first of ten";
-  // Right and wrong candidates have the same weight.
+  // Right and wrong candidates count equally.
   EXPECT_GE((right_yes / count + wrong_no / wrong) / 2, kRight) << "yes or no is right";
 }
 

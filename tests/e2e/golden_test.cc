@@ -120,7 +120,7 @@ Reference DemoReference(const std::string& form) {
   return {"demo_model", DemoModelDirectory(), DemoModelDirectory() / "../goldens" / form};
 }
 
-/// Those with token ids: the golden families and the model of ./demo.
+/// References with token ids: the golden families and the model of ./demo.
 std::vector<Reference> IdReferences() {
   std::vector<Reference> references = {DemoReference("ids")};
   for (const std::string_view family : reference::kGoldenFamilies) {
@@ -167,7 +167,7 @@ TEST_P(Family, HiddenDelimiter) {
   });
 }
 
-// Without a delimiter there are the items' rows only.
+// Without a delimiter, only the items' rows are read.
 TEST_P(Family, NoDelimiter) {
   std::vector<json> bodies;
   for (const MultiItemCase& one : golden_.multi_item) {
@@ -282,7 +282,8 @@ TEST_P(Text, MultiItem) {
              [&](const BatchRun& run) { Check(run, golden_.multi_item); });
 }
 
-// Without a delimiter, items continue the query, and come first if a request asks for it.
+// Without a delimiter, items continue the query. If a request asks for it, they come before the
+// query.
 TEST_P(Text, OneByOneAndByDefault) {
   const std::vector<json> bodies = Bodies(golden_.one_by_one);
   for (const std::vector<std::string>& flags : {std::vector<std::string>{"--one-by-one"}, {}}) {

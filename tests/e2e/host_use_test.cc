@@ -43,8 +43,9 @@ class HostUse : public ::testing::Test {
     return result.err;
   }
 
-  /// The same with `ranks` under an mpirun that may use one CPU, as if the host had no other. With
-  /// such words for mpirun, Open MPI prints the parameters that the environment of rank 0 sets.
+  /// The same with `ranks` under an mpirun that may use one CPU, as if the host had no other.
+  /// `options` are options of mpirun. With some of them, Open MPI prints the parameters that are
+  /// set in the environment of rank 0.
   std::string LogOnOneCpu(int ranks, const std::vector<std::string>& options = {}) const {
     std::vector<std::string> launcher = {"taskset", "-c", std::to_string(*Here().cpus.begin())};
     const std::string number = std::to_string(ranks);
@@ -70,7 +71,7 @@ TEST_F(HostUse, MpirunBindsARankToACpu) {
                             "because mpirun binds ranks: give mpirun --bind-to none"));
   EXPECT_THAT(LogOf(bound, {"--threads", "1"}),
               Not(ContainsRegex("warning host [^ ]+: [0-9]+ rank")));
-  // Whoever uses taskset knows it.
+  // There is no warning, because a user of taskset knows about it.
   EXPECT_THAT(LogOf({"taskset", "-c", std::to_string(*Here().cpus.begin())}),
               Not(ContainsRegex("warning host [^ ]+: [0-9]+ rank")));
 }

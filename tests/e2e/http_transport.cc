@@ -23,7 +23,7 @@ BatchRun RunThroughHttp(const BatchCommand& command, const std::vector<EndpointR
       const coordinator::HttpReply reply =
           client.Call(coordinator::Post(request.url, request.body.dump()));
       all_succeeded = all_succeeded && reply.status == 200;
-      // The body is taken as it is, so that a comparison of lines is one of its text.
+      // The body is used as it is, so that comparing lines compares its text.
       run.lines.push_back(R"({"custom_id":")" + std::to_string(run.lines.size()) +
                           R"(","response":{"status_code":)" + std::to_string(reply.status) +
                           R"(,"body":)" + reply.body + R"(},"error":null})");

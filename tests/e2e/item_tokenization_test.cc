@@ -97,7 +97,7 @@ TEST_P(ItemTokenization, OnePassGivesTheScoresOfOneByOne) {
   }
 }
 
-// The same with the bits of a delimiter's mode, whose tokens are the same if items continue the
+// The same, with the same bits as with a delimiter: the tokens are the same if items continue the
 // query.
 TEST_P(ItemTokenization, WithoutADelimiterScoresAreThoseOfOneByOne) {
   const std::vector<json> bodies = Bodies();
@@ -164,8 +164,8 @@ INSTANTIATE_TEST_SUITE_P(Tokenizers, ItemTokenization,
                            return name;
                          });
 
-// "harb" and "our" are one token together, so that item is a sequence of its own, which counts
-// wholly.
+// "harb" and "our" together are one token. The item is therefore a sequence of its own, all of
+// whose tokens count.
 TEST(OwnSequence, HasTheBitsOfOneByOneAndCountsWholly) {
   const std::filesystem::path dir = MakeModel("digits", kModelPositions, kVocabSize);
   const std::vector<json> bodies = {Body("the harb", {"our"}), Body("the harb", {"our", " a"}),

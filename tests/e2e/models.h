@@ -29,7 +29,8 @@ std::filesystem::path MakeModel(const std::string& tokenizer,
                                 std::int64_t positions = kModelPositions,
                                 std::int64_t vocab_size = kModelVocabSize);
 
-/// Like MakeModel, with a head for so many classes, which has a bias, in place of the lm-head.
+/// Like MakeModel, but with a head for `classes` classes instead of the lm-head. The head has a
+/// bias.
 std::filesystem::path MakeClassifier(std::int64_t classes, const std::string& tokenizer = "");
 
 /// MakeModel(""), but the embedding of `token` is all NaN.

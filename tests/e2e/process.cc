@@ -25,9 +25,9 @@ using Clock = std::chrono::steady_clock;
 /// Time that a process has after SIGTERM.
 constexpr auto kTimeToEnd = std::chrono::seconds(10);
 
-/// Gives this test's jobs a directory for temporary files of their own. All Open MPI jobs of a user
-/// on a host share one otherwise; a job that ends may remove it while another starts and then
-/// fails.
+/// Gives this test's jobs a directory for temporary files of their own. By default, all Open MPI
+/// jobs of a user on a host share one; a job that ends may remove it while another one starts,
+/// which then fails.
 void UseOwnTempDirectory() {
   static const reference::TempDirectory directory;
   setenv("TMPDIR", directory.path().c_str(), 1);
@@ -101,7 +101,8 @@ Process::Process(const Command& command) : deadline_(Clock::now() + command.time
   if (pid_ == 0) {
     Exec(command, in.read, out.write, err.write);
   }
-  setpgid(pid_, pid_);  // The child does so too, so that the group exists before either goes on.
+  // The child does the same, so that the group exists before either continues.
+  setpgid(pid_, pid_);
   Close(in.read);
   Close(out.write);
   Close(err.write);

@@ -38,12 +38,12 @@ class Process {
   void Send(const std::string& text) { input_ += text; }
   void CloseInput() { input_ends_ = true; }
 
-  /// The next line of standard output, without the newline. Empty if the output ends or the time is
-  /// over before a line is complete.
+  /// The next line of standard output, without the newline. Empty if the output or the time ends
+  /// before a line is complete.
   std::string ReadLine();
 
-  /// The first line of standard error that contains `part`. Empty if standard error ends or the
-  /// time is over before. Wait still returns the text read here.
+  /// The first line of standard error that contains `part`. Empty if standard error or the time
+  /// ends before it. Wait still returns the text read here.
   std::string ErrorLineWith(const std::string& part);
   /// The part of standard error read so far.
   const std::string& error_text() const { return err_text_; }

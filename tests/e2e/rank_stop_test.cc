@@ -45,7 +45,7 @@ std::string NameOf(std::size_t rank) {
   return "rank " + std::to_string(rank) + " (host " + HostName() + ")";
 }
 
-/// A service that computes, and has more to compute.
+/// A service that is computing and has more work waiting.
 class BusyService {
  public:
   explicit BusyService(const std::vector<std::string>& flags = {"--rank-timeout", "3"})
@@ -60,7 +60,7 @@ class BusyService {
   Service& service() { return service_; }
   pid_t rank(std::size_t rank) const { return service_.Ranks().at(rank); }
 
-  /// Has as much to compute until `stop`, or until the service ends.
+  /// Keeps the same amount of work waiting until `stop`, or until the service ends.
   void StayBusy(const std::stop_token& stop) {
     try {
       for (std::uint64_t i = 0; !stop.stop_requested(); ++i) {
@@ -104,7 +104,7 @@ TEST(RankStop, OfAnIdleServiceEndsTheJob) {
   ExpectEnded(service.process(), processes, NameOf(1) + " has been silent for");
 }
 
-// The watchdog no longer looks when the job ends, so that time has a limit of its own.
+// When the job ends, the watchdog no longer looks, so the end has a time limit of its own.
 TEST(RankStop, AtTheEndOfABatchEndsTheJob) {
   BatchCommand command = NumberedCommand(2, {"--rank-timeout", "5"});
   std::vector<std::string> arguments = {

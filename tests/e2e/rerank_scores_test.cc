@@ -175,7 +175,8 @@ TEST_P(RerankTemplates, ScoresAreThoseOfTheWholePrompts) {
     const std::vector<double> raw_scores = ScoresByIndex(run.Body(2 * i + 1));
     ASSERT_EQ(scores.size(), group["between"].size());
     ASSERT_EQ(raw_scores.size(), group["between"].size());
-    // The oracle is slow: some of each query's documents, others for each.
+    // The oracle is slow, so it computes only some of each query's documents, different ones for
+    // each query.
     for (std::size_t j = i % 5; j < scores.size(); j += 5) {
       const Ids prompt =
           Joined(Joined(group["prefix"], group["between"][j].get<Ids>()), group["suffix"]);
@@ -294,7 +295,8 @@ TEST_F(RerankCuts, LeaveWhatFollowsTheDocument) {
       ToRerank(Body({{"max_tokens_per_doc", 10}, {"truncation_direction", "left"}}))};
   const BatchRun run = RunRequests({dir_, {}, 0, "f32"}, requests);
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  // The space before the document is the template's, and a token if the document's start is cut.
+  // The space before the document belongs to the template. If the document's start is cut, the
+  // space is a token of its own.
   const Ids space = {static_cast<TokenId>(Id("Ġ"))};
   const std::vector<Ids> expected = {First(kPositions - others), First(1 + 10), First(20),
                                      Joined(space, Ids(between_.end() - 10, between_.end()))};

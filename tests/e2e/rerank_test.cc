@@ -57,7 +57,8 @@ std::vector<std::string> With(std::vector<std::string> flags,
   return flags;
 }
 
-/// Short and long, of several scripts, empty, and with what could be a special token.
+/// Short and long documents, in several scripts, an empty one, and some that contain the spelling
+/// of special tokens.
 std::vector<std::string> Documents() {
   return {"The harbour is open.",
           " 日本語",
@@ -241,7 +242,7 @@ TEST(RerankResponses, ADocumentFirstTemplateFindsDocumentsInTheCache) {
   EXPECT_GE(cached, 2 * 128) << "whole pages of 64 rows";
 }
 
-// Forms that only JSON has, so only in a batch file.
+// Only JSON has these forms, so they are tested only in a batch file.
 TEST(RerankResponses, HaveTheFormsOfTeiSglangAndVllm) {
   const std::filesystem::path dir = MakeModel("digits");
   const std::vector<EndpointRequest> requests = {

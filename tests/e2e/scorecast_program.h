@@ -19,7 +19,7 @@ Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks = 
 /// The same command under `scorecast supervise` with these flags.
 Command SupervisedCommand(Command command, const std::vector<std::string>& flags = {});
 
-/// Runs it to its end.
+/// Runs the executable to its end.
 ProcessResult RunScorecast(const std::vector<std::string>& arguments, int ranks = 0,
                            const std::string& input = {});
 
@@ -44,7 +44,7 @@ struct BatchCommand {
   std::vector<std::string> AllFlags() const;
 };
 
-/// Responses of a run, in the format of a batch file's output whichever the transport was.
+/// Responses of a run, always in the format of a batch file's output, whatever the transport.
 struct BatchRun {
   int exit_code = -1;
   std::string err;

@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 
 constexpr int kRanks = 3;
 
-/// The promise of a machine that does nothing else.
+/// The time that is promised for an idle machine.
 constexpr std::chrono::seconds kTimeToBeGone{2};
 
 bool HasStrictTimes() {

@@ -120,8 +120,8 @@ TEST(ServeDrain, RefusesNewRequestsWithA503AndNewConnections) {
   ExpectStopped(service.process().Wait());
 }
 
-/// Receives to the end of a service that has SendMany's requests, of which one has a reply.
-/// It ends before it has computed them all.
+/// Receives to the end of a service that has SendMany's requests, one of which has its reply. The
+/// service ends before it has computed all of them.
 void ExpectEndsEarly(Service& service, Client& client) {
   const Counts counts = ReceiveToTheEnd(client);
   ExpectStopped(service.process().Wait());

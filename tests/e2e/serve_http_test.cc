@@ -78,7 +78,7 @@ TEST(ServeHttp, SharesItsClientsLimitsWithTheRequestSocket) {
 
 TEST(ServeHttp, GivesBackTheMemoryOfRequestsThatNeverArrived) {
   Service service(NumberedCommand(0));
-  // Not of /metrics, because its replies are memory to give back, too.
+  // Not read from /metrics, because its replies take memory, too, that must be given back.
   const auto resident = [path = "/proc/" + std::to_string(service.process().pid()) + "/statm"] {
     std::int64_t all = 0;
     std::int64_t pages = 0;

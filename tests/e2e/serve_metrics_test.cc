@@ -1,4 +1,4 @@
-// What a running service tells over HTTP of itself: metrics, health and readiness.
+// What a running service tells about itself over HTTP: metrics, health and readiness.
 
 #include <csignal>
 #include <cstdint>
@@ -88,7 +88,7 @@ TEST(ServeMetrics, AStoppedRankMakesTheServiceUnreadyUntilItIsBack) {
   const std::vector<pid_t> ranks = service.Ranks();
   ASSERT_EQ(ranks.size(), 2U);
   kill(ranks[1], SIGSTOP);
-  // A pass that hangs does not hold up the replies.
+  // A pass that hangs does not delay the replies.
   const auto client = service.Connect();
   client->Send(NumberedRequest(1));
   EXPECT_TRUE(Eventually([&] { return Get(service, "/ready").status == 503; }));

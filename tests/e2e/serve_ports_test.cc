@@ -1,5 +1,6 @@
-// Ranks on one host open no ports but those of rank 0 for clients. A stranger who finds another one
-// could stop every client with a byte. Those are taken before the model is read.
+// Ranks on one host open no ports but those of rank 0 for clients. With one byte to any other port,
+// a stranger could stop the service for all clients. Rank 0 takes its ports before the model is
+// read.
 
 #include <cstdio>
 #include <filesystem>

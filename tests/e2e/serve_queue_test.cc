@@ -34,8 +34,8 @@ std::map<std::uint64_t, v1::Response> ReceiveAll(Client& client, std::size_t cou
   return replies;
 }
 
-/// Sends requests at once, of which the queue has room for some. Those are scored as `expected`,
-/// and the others are refused because the queue is full. Returns the errors.
+/// Sends requests at once, of which the queue has room for some. The admitted requests get the
+/// scores `expected`; the others are refused because the queue is full. Returns the errors.
 std::vector<v1::Error> OverfillQueue(Client& client, const Scores& expected) {
   constexpr std::uint64_t kRequests = 20;
   for (std::uint64_t i = 0; i < kRequests; ++i) {

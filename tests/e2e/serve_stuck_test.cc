@@ -1,5 +1,5 @@
-// A rank that is stopped: deadlines pass all the same, and a drain ends in time with a reply to
-// every request.
+// A rank is stopped: deadlines nevertheless pass, and a drain ends in time with a reply to every
+// request.
 
 #include <csignal>
 #include <cstdint>
@@ -26,8 +26,8 @@ TEST(ServeStuck, RepliesDoNotWaitForAStoppedRank) {
   ASSERT_EQ(ranks.size(), 2U);
   kill(ranks[1], SIGSTOP);
 
-  // The first is in the pass that is stuck, the others are queued. They have time enough to be
-  // admitted, even if the first pass above was slow.
+  // The first request is in the pass that is stuck; the others are queued. Their deadlines leave
+  // enough time to admit them even if the first pass above was slow.
   constexpr std::uint64_t kHurried = 3;
   for (std::uint64_t number = 1; number <= kHurried; ++number) {
     v1::Request hurried = NumberedRequest(number);

@@ -48,7 +48,7 @@ TEST_P(ServeOnRanks, RepliesOnceToEachRequestWithTheBitsOfABatch) {
       const v1::Response response = clients[c]->Receive();
       ++replies[response.request_id()];
       ASSERT_TRUE(response.has_score()) << response.error().message();
-      // Replies with larger numbers are only counted.
+      // Replies with larger ids are only counted.
       if (response.request_id() < kRequests) {
         EXPECT_EQ(ScoresOf(response), batch.Body(response.request_id()).at("scores").get<Scores>());
       }

@@ -14,7 +14,8 @@
 
 namespace scorecast::testing {
 
-/// `scorecast serve` on free ports of 127.0.0.1. The destructor drains it if it has not ended.
+/// `scorecast serve` on free ports of 127.0.0.1. The destructor drains the service unless it has
+/// ended.
 class Service {
  public:
   /// Returns when the service is ready. Throws std::runtime_error with the service's standard error

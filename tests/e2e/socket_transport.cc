@@ -265,8 +265,8 @@ std::string ToBatchLine(const v1::Response& response) {
 
 namespace {
 
-/// Sends the requests on one connection: if `in_turn`, each after the reply to the one before it,
-/// else all at once from a thread of their own.
+/// Sends the requests on one connection. If `in_turn`, each is sent after the reply to the one
+/// before it; otherwise all are sent at once, from another thread.
 BatchRun RunOnConnection(const BatchCommand& command, const std::vector<EndpointRequest>& requests,
                          bool in_turn) {
   std::vector<v1::Request> messages;
@@ -277,7 +277,8 @@ BatchRun RunOnConnection(const BatchCommand& command, const std::vector<Endpoint
   const auto client = service.Connect();
   std::thread sender;
   if (!in_turn) {
-    // A thread of its own, because the server stops reading while its client does not read replies.
+    // Another thread sends, because the server stops reading while its client does not read
+    // replies.
     sender = std::thread([&] {
       for (const v1::Request& message : messages) {
         try {

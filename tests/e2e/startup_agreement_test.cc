@@ -30,7 +30,7 @@ class StartupAgreement : public ::testing::Test {
     return copy;
   }
 
-  /// `batch` with the arguments, on the first rank and on the second.
+  /// Runs `batch` on two ranks, with the given program and flags on the second one.
   ProcessResult RunTwo(const std::vector<std::string>& second_program,
                        const std::vector<std::string>& second_flags) const {
     const std::filesystem::path input = NewDirectory() / "in";
@@ -65,7 +65,7 @@ class StartupAgreement : public ::testing::Test {
   const std::filesystem::path model_ = MakeModel("");
 };
 
-// Another directory is no obstacle.
+// A different directory is allowed.
 TEST_F(StartupAgreement, ACopy) {
   const ProcessResult result = RunTwo({SCORECAST_PROGRAM}, {"--model", Copy()});
   EXPECT_EQ(result.exit_code, 0) << result.err;

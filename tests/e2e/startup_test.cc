@@ -242,7 +242,7 @@ TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
                 ContainsRegex(std::string("^dtype ") + dtype +
                               " by (oneDNN [0-9.]+ |scorecast |OpenBLAS )"));
   }
-  // The kernels' instructions decide which dtype `auto` is.
+  // Which dtype `auto` means depends on the instructions of the kernels.
   EXPECT_THAT(LogOf(RunWith(model_, {})),
               ::testing::AnyOf(
                   ContainsRegex(
@@ -256,7 +256,7 @@ TEST_F(Startup, TheLogNamesDtypeLibrariesAndKernels) {
               ContainsRegex(", sums by (shared window|messages .*)[,;]"));
 }
 
-// Every kernel set is either used, also by the libraries, or refused.
+// Each kernel set is either used, by the libraries, too, or refused.
 TEST_F(Startup, KernelSets) {
   for (const char* set : {"avx512_bf16", "avx512_vnni", "avx512", "avx2_vnni", "avx2", "generic"}) {
     SCOPED_TRACE(set);
@@ -279,7 +279,7 @@ TEST_F(Startup, KernelSets) {
   }
 }
 
-// As on two hosts, of which one has an older CPU.
+// Tests two ranks as on two hosts, one of which has an older CPU.
 TEST_F(Startup, RanksUseTheKernelsThatAllOfThemHave) {
   const std::vector<std::string> arguments = {"batch",    "--model", model_,    "--input", input_,
                                               "--output", output_,   "--dtype", "int8"};

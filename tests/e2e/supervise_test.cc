@@ -207,8 +207,8 @@ TEST(Supervise, ALauncherThatStartsNoRanksAgainIsNamedAndIsAFault) {
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() / ("scorecast_supervise_" + std::to_string(getpid()));
   std::filesystem::create_directory(directory);
-  // Kills its first job when that is ready. When it is started again, it ends with 0 as soon as the
-  // supervisor's log says that it is waited for.
+  // Kills its first job when that is ready. The second job ends with 0 as soon as the supervisor's
+  // log says that it waits for this job.
   const std::string launcher =
       "cd \"$0\"\n"
       "if [ -e first ]; then until grep -q 'has waited' supervise; do sleep 0.1; done; exit 0; fi\n"
@@ -287,7 +287,7 @@ Command WithSocketOfSystemd(Command command, int socket) {
 TEST(SystemdSocket, IsServedAloneAndUnderASupervisor) {
   for (const bool is_supervised : {false, true}) {
     const int listening = coordinator::OpenListeningSocket("127.0.0.1", 0);
-    // A descriptor of one digit, which programs inherit.
+    // The descriptor has one digit, and programs inherit it.
     const int inherited = fcntl(listening, F_DUPFD, 3);
     ASSERT_LE(inherited, 9);
     Command command = ScorecastCommand(

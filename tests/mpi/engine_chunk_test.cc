@@ -49,9 +49,9 @@ void ExpectGolden(const RowLogits& row, const ChunkAwareCase& golden) {
 
 class ChunkGolden : public ::testing::TestWithParam<reference::GoldenDirectory> {
  protected:
-  /// Generates tokens greedily: each plan computes one row behind the stored ones and must give the
-  /// golden token. Appends the golden token, not the found one, because only rank 0 has that and
-  /// all ranks must make the same plans.
+  /// Generates tokens greedily: each plan computes one row behind the stored ones, and must give
+  /// the golden token. Appends the golden token and not the token found: only rank 0 has found one,
+  /// and all ranks must make the same plans.
   void ExpectGreedy(const ChunkAwareCase& golden, PagedSequence paged, ScatteredPages& free) {
     paged.sequence.label_lists = {{}};
     for (const TokenId token : golden.greedy) {
@@ -101,7 +101,7 @@ TEST_P(ChunkGolden, WholeAndInPagesAndGreedy) {
     ExpectGreedy(chunk_case, paged, free);
   }
   EXPECT_GE(groups, 1);
-  // tests/golden/make/families.py makes weighted cases for these two.
+  // tests/golden/make/families.py makes weighted cases only for these two families.
   const std::string& type = engine_.config().model_type;
   EXPECT_EQ(weighted, type == "llama" || type == "qwen3" ? 2 : 0);
 }

@@ -1,5 +1,5 @@
-// Classifiers: the class logits are those of other implementations and of the oracle, on any number
-// of ranks, of which only the first ones may have classes, and keep their bits in any company.
+// Classifiers: class logits agree with other implementations and with the oracle on any number of
+// ranks, even if only the first ranks have classes. They have the same bits in any company.
 
 #include <algorithm>
 #include <cmath>
@@ -154,7 +154,7 @@ double Rms(const std::vector<double>& a, const std::vector<double>& b) {
 
 class ClassifierPrecision : public ::testing::TestWithParam<Precision> {};
 
-// The layers round, but the head does not.
+// The layers round to the precision, but the head does not.
 TEST_P(ClassifierPrecision, ErrorIsThatOfTheLayers) {
   constexpr std::int64_t kClasses = 5;
   const RandomClassifier model(kClasses, true);

@@ -157,8 +157,8 @@ INSTANTIATE_TEST_SUITE_P(All, Layouts, ::testing::ValuesIn(reference::kEachFamil
                            return PrecisionAndFamily(Precision::kFloat32, test.param);
                          });
 
-/// Every family in every precision. Windows are shorter than most of the sequences, so that many
-/// rows see none of a page.
+/// Every family in every precision. Windows are shorter than most sequences, so many rows see no
+/// key of some pages.
 class EnginePages : public ::testing::TestWithParam<std::tuple<Precision, std::string_view>> {
  protected:
   Precision precision() const { return std::get<0>(GetParam()); }
@@ -220,8 +220,8 @@ TEST_P(EnginePages, PagesAndPassesChangeNothing) {
   }
 }
 
-// Groups are computed one by one, the last first, each by a plan without the others. Then the
-// suffixes follow, again the last first.
+// Groups are computed one by one, the last one first, each by a plan without the others. Then the
+// suffixes follow, again the last one first.
 TEST_P(EnginePages, BlocksAreStoredInAnyOrder) {
   for (int round = 0; round < rounds(); ++round) {
     const PackedSequence sequence = Sequence(round);

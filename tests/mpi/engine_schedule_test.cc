@@ -75,7 +75,7 @@ struct Submitted {
   std::optional<JobResult> result;
 };
 
-/// Passes are measured as taking no time, so their rates stay the given ones.
+/// Passes seem to take no time, so the rates stay as given.
 SchedulerOptions WithoutClock(SchedulerOptions options) {
   options.now = [] { return Clock::time_point(); };
   return options;
@@ -109,7 +109,7 @@ class EngineSchedule : public ::testing::TestWithParam<std::tuple<Precision, std
     return limits;
   }
 
-  /// Passes are bounded by rows, or by keys, so that those of late rows are smaller.
+  /// Passes are bounded by rows or by keys; in the latter case, passes of late rows are smaller.
   SchedulerOptions RandomOptions(const proto::PlanLimits& limits) {
     SchedulerOptions options;
     options.cached_pages = Pick(0, 2) * limits.kept_kv_rows / proto::kKvPageRows / 2;
@@ -129,7 +129,7 @@ class EngineSchedule : public ::testing::TestWithParam<std::tuple<Precision, std
     return job;
   }
 
-  /// The job's results when it is computed by itself, in passes that are as large as possible.
+  /// The job's results if it is computed alone, in passes that are as large as possible.
   Submitted Alone(const RandomJob& job) {
     EngineCluster cluster(engine_, engine_.limits());
     Scheduler scheduler(cluster, WithoutClock({}));
