@@ -15,7 +15,6 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/samples.h"
-#include "coordinator/request/request_checks.h"
 #include "coordinator/text/continued_text.h"
 #include "coordinator/text/tokenizer.h"
 

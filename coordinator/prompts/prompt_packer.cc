@@ -36,15 +36,14 @@ std::optional<Error> PromptPacker::Add(std::size_t item, Continuation tokens,
   return std::nullopt;
 }
 
-std::optional<Error> PromptPacker::AddItemFirst(std::size_t item, Continuation head,
-                                                const std::vector<TokenId>& rest) {
+std::optional<Error> PromptPacker::AddItemFirst(std::size_t item, Continuation tokens) {
   if (rest_ == nullptr) {
-    rest_ = std::make_shared<const std::vector<TokenId>>(rest);
+    rest_ = std::make_shared<const std::vector<TokenId>>(tokens.ids);
   }
-  if (!head.is_whole) {
-    head.ids.insert(head.ids.begin(), prefix_->begin(), prefix_->end());
+  if (!tokens.is_whole) {
+    tokens.head.insert(tokens.head.begin(), prefix_->begin(), prefix_->end());
   }
-  return AddPrompt(PackHeadAndRest(std::move(head.ids), rest, rest_), item, {});
+  return AddPrompt(PackHeadAndRest(std::move(tokens.head), tokens.ids, rest_), item, {});
 }
 
 std::optional<Error> PromptPacker::PackBlocks() {

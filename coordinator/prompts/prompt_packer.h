@@ -7,25 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/prompts/item_prompts.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "proto/base/error.h"
-#include "proto/model/token_id.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/label_list.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
-
-using proto::TokenId;
-
-/// The tokens of an item.
-struct Continuation {
-  std::vector<TokenId> ids;
-  /// False if `ids` follow the prefix. True if they are a whole prompt: the item stands before the
-  /// prefix, or some of its tokens merge with the prefix's, so that the prompt does not begin with
-  /// it.
-  bool is_whole = false;
-};
 
 /// What is wanted from every row that is read.
 struct RowWants {
@@ -66,15 +55,14 @@ class PromptPacker {
 
   /// Adds an item. A whole prompt becomes a sequence at once, also if the prefix is empty, because
   /// a packed sequence has one. Other items become blocks at PackBlocks. The rows `rows`, counted
-  /// from the first of `tokens`, are read; if there are none, the last row is or, for a block
+  /// from the first of `tokens.ids`, are read; if there are none, the last row is or, for a block
   /// without tokens, the last row of the prefix.
   std::optional<proto::Error> Add(std::size_t item, Continuation tokens,
                                   std::vector<std::int32_t> rows = {});
 
-  /// Adds a sequence that begins with an item: with the prefix and `head`, which do not depend on
-  /// what follows the item, `rest`. Its last row is read.
-  std::optional<proto::Error> AddItemFirst(std::size_t item, Continuation head,
-                                           const std::vector<TokenId>& rest);
+  /// Adds a sequence that begins with an item: prefix and `tokens.head`, and a suffix. Its last row
+  /// is read.
+  std::optional<proto::Error> AddItemFirst(std::size_t item, Continuation tokens);
 
   /// Packs the blocks of this prefix as one sequence or, if that can never be computed, as several
   /// that begin with the same prefix. A block's rows are the same segments in either case, and so
@@ -110,7 +98,7 @@ class PromptPacker {
   const proto::PlanLimits& limits_;
   PackedPrompts packed_;
   SharedIds prefix_;
-  SharedIds rest_;  ///< What follows the first item that stands first. Null if there is none.
+  SharedIds rest_;  ///< The suffix of the first item that stands first. Null if there is none.
   bool is_prefix_counted_ = false;
   std::vector<std::vector<TokenId>> blocks_;
   std::vector<Block> items_of_blocks_;

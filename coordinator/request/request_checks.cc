@@ -9,8 +9,6 @@
 namespace scorecast::coordinator {
 
 using proto::Error;
-using proto::Expected;
-using proto::Unexpected;
 
 std::string Exceeds(std::int64_t value, std::int64_t limit) {
   return std::to_string(value) + " > " + std::to_string(limit);
@@ -64,23 +62,6 @@ std::int64_t CountedTokens(std::int64_t limit) {
   constexpr std::int64_t kMore = 64;
   limit = std::min(limit, EncodeLimits::kUnlimited / 2);
   return limit + limit / 8 + kMore;
-}
-
-Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(const EncodeLimits& limits,
-                                                            const Tokenizer& tokenizer,
-                                                            std::string_view text,
-                                                            SpecialTokensInText special_tokens) {
-  std::vector<TokenId> ids;
-  if (tokenizer.bos()) {
-    ids.push_back(*tokenizer.bos());
-  }
-  const Expected<EncodedText, EncodeFault> encoded =
-      tokenizer.EncodeWithin(limits.Behind(ids.size()), text, {.special_tokens = special_tokens});
-  if (!encoded) {
-    return Unexpected(encoded.error());
-  }
-  ids.insert(ids.end(), encoded->ids.begin(), encoded->ids.end());
-  return ids;
 }
 
 Error EncodeError(EncodeFault fault, Error too_many_tokens, const std::string& field) {

@@ -3,14 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "coordinator/request/score_kind.h"
 #include "coordinator/request/values.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
-#include "proto/base/expected.h"
 #include "proto/model/model_config.h"
 #include "proto/model/token_id.h"
 
@@ -40,12 +38,6 @@ std::optional<proto::Error> VocabularyFault(const std::vector<TokenId>& ids,
 /// an error can say by how many there are too many, and because a text may have a few tokens less
 /// when another one continues it.
 std::int64_t CountedTokens(std::int64_t limit);
-
-/// Returns the tokens of a text that begins a sequence: BOS if the tokenizer adds one, then the
-/// tokens of the text. All of them count.
-proto::Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(
-    const EncodeLimits& limits, const Tokenizer& tokenizer, std::string_view text,
-    SpecialTokensInText special_tokens);
 
 /// The error of a request whose encoding has ended. `too_many_tokens` is that of a text with too
 /// many tokens, and `field` the one that was being encoded. If nobody waits for the response any

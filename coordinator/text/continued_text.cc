@@ -9,15 +9,34 @@ namespace scorecast::coordinator {
 using proto::Expected;
 using proto::Unexpected;
 
+namespace {
+
+/// What stands before a text that begins a sequence.
+std::vector<TokenId> BosOf(const Tokenizer& tokenizer) {
+  return tokenizer.bos() ? std::vector<TokenId>{*tokenizer.bos()} : std::vector<TokenId>();
+}
+
+}  // namespace
+
+Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(const EncodeLimits& limits,
+                                                            const Tokenizer& tokenizer,
+                                                            std::string_view text,
+                                                            SpecialTokensInText special_tokens) {
+  std::vector<TokenId> ids = BosOf(tokenizer);
+  const Expected<EncodedText, EncodeFault> encoded =
+      tokenizer.EncodeWithin(limits.Behind(ids.size()), text, {.special_tokens = special_tokens});
+  if (!encoded) {
+    return Unexpected(encoded.error());
+  }
+  ids.insert(ids.end(), encoded->ids.begin(), encoded->ids.end());
+  return ids;
+}
+
 Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokenizer,
                                                          std::string_view text,
                                                          SpecialTokensInText special_tokens,
                                                          const EncodeLimits& limits) {
-  std::vector<TokenId> before;
-  if (tokenizer.bos()) {
-    before.push_back(*tokenizer.bos());
-  }
-  return Make(tokenizer, std::move(before), text, {.special_tokens = special_tokens}, limits);
+  return Make(tokenizer, BosOf(tokenizer), text, {.special_tokens = special_tokens}, limits);
 }
 
 Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokenizer,

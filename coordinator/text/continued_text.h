@@ -10,6 +10,12 @@
 
 namespace scorecast::coordinator {
 
+/// The tokens of a text that begins a sequence: BOS if the tokenizer adds one, then those of the
+/// text. All of them count.
+proto::Expected<std::vector<TokenId>, EncodeFault> EncodeFromStart(
+    const EncodeLimits& limits, const Tokenizer& tokenizer, std::string_view text,
+    SpecialTokensInText special_tokens);
+
 /// A text that begins many texts, such as a query with its items. The beginning is tokenized once.
 /// A longer text is then tokenized only from the last place at which the tokenizer certainly cuts,
 /// whatever follows (OpenEnd::cut). Const methods may be called from several threads at the same

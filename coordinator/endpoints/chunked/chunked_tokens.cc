@@ -11,6 +11,7 @@
 #include "coordinator/endpoints/chunked/token_sum.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/text/continued_text.h"
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/count.h"
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "coordinator/prompts/item_prompts.h"
 #include "coordinator/prompts/prompt_packer.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
@@ -19,8 +20,7 @@ namespace {
 using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
-using Cut = DocumentLimits::Cut;
-using Prompt = RerankPrompts::Prompt;
+using Cut = ItemLimits::Cut;
 
 std::optional<Cut> CutOf(std::string direction) {
   std::ranges::transform(direction, direction.begin(),
@@ -91,7 +91,7 @@ class RelevancePreparation {
     const std::int64_t prompt_tokens = inputs.options.truncate_prompt_tokens.value_or(-1);
     limits_.max_prompt_tokens = prompt_tokens < 0 ? positions : std::min(prompt_tokens, positions);
     if (inputs.options.max_tokens_per_doc > 0) {
-      limits_.max_document_tokens = inputs.options.max_tokens_per_doc;
+      limits_.max_item_tokens = inputs.options.max_tokens_per_doc;
     }
   }
 
@@ -99,7 +99,7 @@ class RelevancePreparation {
     if (query.documents.empty()) {
       return std::nullopt;
     }
-    const Expected<RerankPrompts, EncodeFault> prompts = RerankPrompts::Make(
+    const Expected<ItemPrompts, EncodeFault> prompts = RerankPrompts(
         reranker_, query.query, inputs_.options.instruction,
         {.max_tokens = CountedTokens(limits_.max_prompt_tokens), .stop = context_.stop});
     if (!prompts) {
@@ -139,25 +139,25 @@ class RelevancePreparation {
   Error DocumentTooLong(const std::string& field) const {
     std::string limit = "more than " + proto::Count(limits_.max_prompt_tokens, "token") +
                         " together with its query";
-    if (limits_.max_document_tokens != EncodeLimits::kUnlimited) {
-      limit = "more than " + proto::Count(limits_.max_document_tokens, "token") + ", or " + limit;
+    if (limits_.max_item_tokens != EncodeLimits::kUnlimited) {
+      limit = "more than " + proto::Count(limits_.max_item_tokens, "token") + ", or " + limit;
     }
     return BadRequest("document_too_long", field + " has " + limit + ", and truncate is false.",
                       field);
   }
 
   /// The prompt of a document, or its fault.
-  Expected<Prompt> PromptOf(const QueryDocuments& query, const RerankPrompts& prompts,
-                            std::size_t document) const {
+  Expected<Continuation> PromptOf(const QueryDocuments& query, const ItemPrompts& prompts,
+                                  std::size_t document) const {
     const std::string field = At(inputs_.documents_field, document);
-    Expected<Prompt, EncodeFault> prompt = prompts.Document(inputs_.documents[document], limits_);
+    Expected<Continuation, EncodeFault> prompt = prompts.Item(inputs_.documents[document], limits_);
     if (!prompt) {
       return Unexpected(EncodeError(
           prompt.error(),
           limits_.cut == Cut::kNone ? DocumentTooLong(field) : QueryTooLong(query.query_field),
           field));
     }
-    for (const std::vector<TokenId>* ids : {&prompt->document, &prompt->rest}) {
+    for (const std::vector<TokenId>* ids : {&prompt->head, &prompt->ids}) {
       if (auto fault = VocabularyFault(*ids, field, context_.config.vocab_size)) {
         return Unexpected(*std::move(fault));
       }
@@ -167,13 +167,13 @@ class RelevancePreparation {
 
   /// Adds the documents as blocks behind the prefix. A document whose tokens merge with those
   /// before it has a prompt of its own.
-  std::optional<Error> AddBlocks(const QueryDocuments& query, const RerankPrompts& prompts) {
+  std::optional<Error> AddBlocks(const QueryDocuments& query, const ItemPrompts& prompts) {
     for (const std::size_t document : query.documents) {
-      Expected<Prompt> prompt = PromptOf(query, prompts, document);
+      Expected<Continuation> prompt = PromptOf(query, prompts, document);
       if (!prompt) {
         return prompt.error();
       }
-      if (auto fault = packer_.Add(document, {std::move(prompt->rest), prompt->include_prefix})) {
+      if (auto fault = packer_.Add(document, *std::move(prompt))) {
         return fault;
       }
     }
@@ -181,15 +181,13 @@ class RelevancePreparation {
   }
 
   /// Adds a sequence for each document: prefix and document, then the rest as a suffix.
-  std::optional<Error> AddDocumentsFirst(const QueryDocuments& query,
-                                         const RerankPrompts& prompts) {
+  std::optional<Error> AddDocumentsFirst(const QueryDocuments& query, const ItemPrompts& prompts) {
     for (const std::size_t document : query.documents) {
-      Expected<Prompt> prompt = PromptOf(query, prompts, document);
+      Expected<Continuation> prompt = PromptOf(query, prompts, document);
       if (!prompt) {
         return prompt.error();
       }
-      if (auto fault = packer_.AddItemFirst(
-              document, {std::move(prompt->document), prompt->include_prefix}, prompt->rest)) {
+      if (auto fault = packer_.AddItemFirst(document, *std::move(prompt))) {
         return fault;
       }
     }
@@ -199,7 +197,7 @@ class RelevancePreparation {
   const RelevanceInputs& inputs_;
   const RequestContext& context_;
   const Reranker& reranker_;
-  DocumentLimits limits_;
+  ItemLimits limits_;
   PromptPacker packer_;
 };
 

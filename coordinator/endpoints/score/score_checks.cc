@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
@@ -12,6 +14,19 @@ namespace scorecast::coordinator {
 using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
+
+TextOrTokens Given(const TextOrIds& value) {
+  return IsText(value) ? TextOrTokens(std::string_view(Text(value)))
+                       : TextOrTokens(std::span<const TokenId>(Ids(value)));
+}
+
+JointOptions JointOptionsOf(const CheckedScore& checked) {
+  return {.tokenizer = checked.context.tokenizer,
+          .special_tokens = checked.context.options.special_tokens_in_text,
+          .items_continue_query = checked.context.options.items_continue_query(),
+          .item_first = checked.request.item_first,
+          .stop = checked.context.stop};
+}
 
 std::optional<Error> FieldFault(const ScoreRequest& request, ScoreKind kind,
                                 const RequestContext& context) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/score/score_request.h"
+#include "coordinator/prompts/joint_tokens.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/score_kind.h"
@@ -22,6 +23,12 @@ struct CheckedScore {
   std::optional<TokenId> extraction_token;  ///< Set if the request is setwise.
   const RequestContext& context;
 };
+
+/// A value of the request, for as long as the request lives.
+TextOrTokens Given(const TextOrIds& value);
+
+/// How the query and the items of a request without TextOrIdsFault become tokens.
+JointOptions JointOptionsOf(const CheckedScore& checked);
 
 /// The first fault of the fields that can be found without tokenizing.
 std::optional<proto::Error> FieldFault(const ScoreRequest& request, ScoreKind kind,

@@ -9,11 +9,11 @@
 
 #include <spdlog/spdlog.h>
 
-#include "coordinator/endpoints/score/joint_tokens.h"
 #include "coordinator/endpoints/score/score_checks.h"
 #include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/score_response.h"
 #include "coordinator/endpoints/score/sglang_preparation.h"
+#include "coordinator/prompts/joint_tokens.h"
 #include "coordinator/prompts/prompt_packer.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
@@ -79,7 +79,7 @@ class Preparation {
     const std::int64_t limit = checked_.context.config.max_position_embeddings;
     const std::int64_t most = CountedTokens(limit);
     const Expected<JointTokens, EncodeFault> tokens =
-        JointTokens::Make(checked_.request, checked_.context, most);
+        JointTokens::Make(Given(checked_.request.query), JointOptionsOf(checked_), most);
     if (!tokens && items.empty() && tokens.error() != EncodeFault::kStopped) {
       return std::nullopt;  // Nothing is computed.
     }
@@ -96,7 +96,9 @@ class Preparation {
     bool has_blocks = false;
     std::optional<Error> row_fault;  // The first of the blocks'.
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Expected<Continuation, EncodeFault> item = TokensOf(*tokens, items[i], most);
+      Expected<Continuation, EncodeFault> item = has_prompts_
+                                                     ? tokens->Prompt(Given(items[i]), most)
+                                                     : tokens->Item(Given(items[i]), most);
       if (!item) {
         return EncodeError(item.error(), TooManyPositions(MoreThan(limit), i), At("items", i));
       }
@@ -129,18 +131,6 @@ class Preparation {
   }
 
  private:
-  Expected<Continuation, EncodeFault> TokensOf(const JointTokens& tokens, const TextOrIds& item,
-                                               std::int64_t most) const {
-    if (!has_prompts_) {
-      return tokens.Item(item, most);
-    }
-    Expected<std::vector<TokenId>, EncodeFault> prompt = tokens.Prompt(item, most);
-    if (!prompt) {
-      return Unexpected(prompt.error());
-    }
-    return Continuation{*std::move(prompt), /*is_whole=*/true};
-  }
-
   std::optional<Error> IdsFault() const {
     const ScoreRequest& request = checked_.request;
     if (IsText(request.query)) {

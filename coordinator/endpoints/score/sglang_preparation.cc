@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "coordinator/endpoints/score/joint_tokens.h"
+#include "coordinator/prompts/joint_tokens.h"
 #include "coordinator/prompts/prompt_packer.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
@@ -68,14 +68,14 @@ class SglangPreparation {
     // For the query and the items that are left.
     std::int64_t left = CountedTokens(options().max_multi_item_seq_len);
     const Expected<JointTokens, EncodeFault> tokens =
-        JointTokens::Make(checked_.request, checked_.context, left);
+        JointTokens::Make(Given(checked_.request.query), JointOptionsOf(checked_), left);
     if (!tokens) {
       return EncodeError(tokens.error(), too_long(), "query");
     }
     prefix_ = tokens->query();
     const std::vector<TextOrIds>& items = checked_.request.items;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Expected<Continuation, EncodeFault> item = tokens->Item(items[i], left);
+      Expected<Continuation, EncodeFault> item = tokens->Item(Given(items[i]), left);
       if (!item) {
         return EncodeError(item.error(), too_long(), At("items", i));
       }

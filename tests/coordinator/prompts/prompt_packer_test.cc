@@ -155,8 +155,8 @@ TEST(PromptPacker, EachPrefixHasItsItems) {
 TEST(PromptPacker, AnItemMayStandFirst) {
   Packer packer(2);
   packer.Begin({1});
-  EXPECT_FALSE(packer.AddItemFirst(0, {{10, 11}}, {5, 6, 7}));
-  EXPECT_FALSE(packer.AddItemFirst(1, {{9, 12}, /*is_whole=*/true}, {8, 6, 7}));
+  EXPECT_FALSE(packer.AddItemFirst(0, {.ids = {5, 6, 7}, .head = {10, 11}}));
+  EXPECT_FALSE(packer.AddItemFirst(1, {.ids = {8, 6, 7}, .is_whole = true, .head = {9, 12}}));
   const PackedPrompts packed = packer.Packed();
   ASSERT_EQ(packed.sequences.size(), 2U);
   EXPECT_THAT(packed.sequences[0].AllTokens(), ElementsAre(1, 10, 11, 5, 6, 7));
@@ -277,7 +277,7 @@ TEST(PromptPacker, OnlyAnItemThatDoesNotFitAloneIsRefusedAndNamed) {
   const auto whole = packer.Add(2, {Tokens(17, 1), /*is_whole=*/true});
   ASSERT_TRUE(whole);
   EXPECT_EQ(whole->param, "texts[2]");
-  const auto first = packer.AddItemFirst(3, {Tokens(10, 1)}, Tokens(6, 1));
+  const auto first = packer.AddItemFirst(3, {.ids = Tokens(6, 1), .head = Tokens(10, 1)});
   ASSERT_TRUE(first);
   EXPECT_EQ(first->param, "texts[3]");
 }

@@ -40,21 +40,19 @@ void Check(const std::string& name, const std::filesystem::path& tokenizer_dir,
     const std::string query = cases.at(at)["query"];
     const nlohmann::json& given = cases.at(at)["instruction"];
     const std::string instruction = given.is_null() ? "" : given.get<std::string>();
-    const RerankPrompts prompts = RerankPrompts::Make(reranker, query, instruction).value();
+    const ItemPrompts prompts = RerankPrompts(reranker, query, instruction).value();
     for (const nlohmann::json& between : group["between"]) {
       const std::string document = cases.at(at++)["document"];
       SCOPED_TRACE(query + " | " + document);
-      const RerankPrompts::Prompt prompt = prompts.Document(document).value();
+      const Continuation prompt = prompts.Item(document).value();
       const Ids expected = Joined(Joined(group["prefix"].get<Ids>(), between.get<Ids>()),
                                   group["suffix"].get<Ids>());
-      const Ids whole = Joined(prompt.include_prefix ? Ids() : prompts.prefix(),
-                               Joined(prompt.document, prompt.rest));
+      const Ids whole =
+          Joined(prompt.is_whole ? Ids() : prompts.prefix(), Joined(prompt.head, prompt.ids));
       EXPECT_EQ(whole, expected);
-      EXPECT_EQ(prompt.TotalTokens(static_cast<std::int64_t>(prompts.prefix().size())),
-                static_cast<std::int64_t>(whole.size()));
       EXPECT_FALSE(prompt.is_cut);
-      EXPECT_EQ(prompt.document.empty(), !reranker.is_document_first()) << document;
-      alone += prompt.include_prefix ? 1 : 0;
+      EXPECT_EQ(prompt.head.empty(), !reranker.is_document_first()) << document;
+      alone += prompt.is_whole ? 1 : 0;
     }
   }
   EXPECT_EQ(at, 200u);

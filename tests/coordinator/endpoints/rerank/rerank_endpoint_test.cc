@@ -249,6 +249,7 @@ TEST(Rerank, NamesTheDocumentWhoseScoreIsNotFinite) {
   EXPECT_EQ(ResponseTo(server, Request("query", {"a", "b"})).results.size(), 2U);
   const auto response = Ask<RerankResponse>(server.service, RerankEndpoint(),
                                             Request("query", {"a", "b", "c!", "d"}));
+  server.scheduler.WaitIdle();
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code, 500);
   EXPECT_EQ(response.error().reason, "not_finite");

@@ -1,4 +1,4 @@
-#include "coordinator/rerank/document_cut.h"
+#include "coordinator/prompts/token_cut.h"
 
 #include <algorithm>
 #include <utility>
