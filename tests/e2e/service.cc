@@ -40,6 +40,11 @@ Service::Service(const BatchCommand& command,
       "serve", "--model", command.model.string(), "--port", "0", "--http-port", "0"};
   const std::vector<std::string> flags = command.AllFlags();
   arguments.insert(arguments.end(), flags.begin(), flags.end());
+  if (std::ranges::find(flags, "--max-wait-ms") == flags.end()) {
+    // On a busy machine the predicted wait of a test's requests may be long, and no test but those
+    // of this flag is about that.
+    arguments.insert(arguments.end(), {"--max-wait-ms", "0"});
+  }
   Command program = ScorecastCommand(arguments, ranks_);
   if (supervise_flags) {
     program = SupervisedCommand(program, *supervise_flags);
