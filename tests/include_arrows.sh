@@ -10,6 +10,7 @@ set -u
 # its first file.
 set_allowed() {
   contracts='proto/base proto/model proto/plan'
+  messages='proto/scorecast.pb.h proto/http_responses.pb.h proto/response_description.pb.h'
   jobs='coordinator/schedule/clock.h coordinator/schedule/client_id.h coordinator/schedule/job.h'
   case $1 in
     proto/base/*) allowed='proto/base' ;;
@@ -48,11 +49,11 @@ set_allowed() {
       allowed="$allowed coordinator/text $contracts" ;;
     coordinator/json/*)
       allowed="coordinator/json coordinator/request coordinator/rerank coordinator/schedule"
-      allowed="$allowed coordinator/text $contracts" ;;
+      allowed="$allowed coordinator/text $messages $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/prompts coordinator/rerank coordinator/schedule coordinator/text"
-      allowed="$allowed proto/scorecast.pb.h $contracts" ;;
+      allowed="$allowed $messages $contracts" ;;
     coordinator/service/*)
       allowed="coordinator/service coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/schedule coordinator/text $contracts" ;;
@@ -230,6 +231,8 @@ self_check() {
 1 coordinator/request/a.cc #include "proto/scorecast.pb.h"
 0 coordinator/json/a.cc #include "coordinator/request/b.h"
 1 coordinator/json/a.cc #include "coordinator/endpoints/b.h"
+0 coordinator/json/a.cc #include "proto/response_description.pb.h"
+1 coordinator/json/a.cc #include "proto/wire/b.h"
 0 coordinator/endpoints/deep/er/a.cc #include "coordinator/generate/b.h"
 0 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/b.h"
 0 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/deep/b.h"
@@ -242,6 +245,8 @@ self_check() {
 1 coordinator/endpoints/a.cc #include "coordinator/endpoints/deep/b.h"
 1 coordinator/transports/deep/a.cc #include "coordinator/endpoints/deep/b.h"
 0 coordinator/endpoints/a.cc #include "proto/scorecast.pb.h"
+0 coordinator/endpoints/a.cc #include "proto/http_responses.pb.h"
+1 coordinator/service/a.cc #include "proto/http_responses.pb.h"
 1 coordinator/endpoints/a.cc #include "proto/wire/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/transports/b.h"
 1 coordinator/endpoints/a.cc #include "launcher/b.h"

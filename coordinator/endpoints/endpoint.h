@@ -13,44 +13,23 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "coordinator/endpoints/endpoint_response.h"
 #include "coordinator/generate/completion_generator.h"
 #include "coordinator/json/field_table.h"
-#include "coordinator/json/json_text.h"
-#include "coordinator/json/json_writer.h"
+#include "coordinator/json/response_form.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/request_options.h"
-#include "coordinator/request/values.h"
 #include "coordinator/schedule/job.h"
+#include "proto/base/error.h"
 #include "proto/base/expected.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
 
 namespace scorecast::v1 {
 class Request;
-class Response;
 }  // namespace scorecast::v1
 
 namespace scorecast::coordinator {
-
-/// What an endpoint returns for one request. The endpoint's own fields are in a derived class.
-struct EndpointResponse {
-  virtual ~EndpointResponse() = default;
-
-  // The response as the endpoint's clients know it. Each of these two calls the other one, so an
-  // endpoint overrides one: WriteJson if its responses can be long, so that they are never
-  // converted as a whole.
-  virtual OrderedJson ToJson() const;
-  virtual void WriteJson(JsonWriter& writer) const;
-  /// Sets the endpoint's own field of `message`. Overridden by endpoints that have a message; the
-  /// default is a broken invariant.
-  virtual void ToMessage(v1::Response& message) const;
-
-  std::string model;  ///< Set by RequestService, like `timings`.
-  /// The endpoint sets only `completion_tokens`.
-  Usage usage;
-  Timings timings;
-  std::int64_t items = 0;  ///< See Readout::Items. Set by RequestService.
-};
 
 /// [sequences][reads] of a job.
 using JobRows = std::vector<std::vector<proto::RowLogits>>;
@@ -60,8 +39,9 @@ struct Readout {
   virtual ~Readout() = default;
 
   /// Called once, after the job has ended, and not on the computing thread. Returns a 500 if a
-  /// number is not finite.
-  virtual proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const = 0;
+  /// number is not finite. Of the fields that EndpointResponse::Complete sets, the response has
+  /// only `completion_tokens`. Texts may be moved into it.
+  virtual proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) = 0;
 
   /// The size of the request for the log, such as "3 items".
   virtual std::string Summary() const = 0;
@@ -76,7 +56,7 @@ struct Readout {
 struct PreparedRequest {
   std::vector<proto::PackedSequence> sequences;
   std::vector<Generation> generations;
-  std::shared_ptr<const Readout> readout;
+  std::shared_ptr<Readout> readout;
 };
 
 /// Receives the deltas of completions, one for each token, on the computing thread. Must return
@@ -134,15 +114,17 @@ class Endpoint {
   /// broken invariant.
   virtual ParsedRequest FromMessage(const v1::Request& message) const;
 
-  /// Sets the field of `message` that holds a delta of completion `output`. Overridden by endpoints
-  /// whose requests can stream; the default is a broken invariant.
-  virtual void ToMessage(std::size_t output, const CompletionDelta& delta,
-                         v1::Response& message) const;
-  /// The same as JSON.
-  virtual OrderedJson DeltaToJson(std::size_t output, const CompletionDelta& delta) const;
+  /// A delta of completion `output`. Overridden by endpoints whose requests can stream; the default
+  /// is a broken invariant.
+  virtual std::unique_ptr<EndpointResponse> Delta(std::size_t output,
+                                                  const CompletionDelta& delta) const;
 
+  /// The forms of the responses as JSON.
+  virtual std::vector<const ResponseForm*> response_forms() const { return {}; }
+  /// That of an error, which has a v1::Error's values.
+  virtual const ResponseForm& error_form() const;
   /// The body of an error as the endpoint's clients know it.
-  virtual OrderedJson ErrorToJson(const proto::Error& error) const;
+  std::string ErrorToJson(const proto::Error& error) const;
 };
 
 /// Wraps an endpoint's own request for FromJson and FromMessage, or passes the error on.

@@ -39,21 +39,4 @@ void ReadOptions(const Message& message, RequestOptions& options) {
   options.priority = message.priority();
 }
 
-std::vector<double> NumbersOf(const v1::Numbers& message);
-std::vector<std::vector<double>> RowsOf(
-    const google::protobuf::RepeatedPtrField<v1::Numbers>& messages);
-std::vector<std::vector<TokenLogprob>> TopLogprobsOf(
-    const google::protobuf::RepeatedPtrField<v1::TokenLogprobs>& messages);
-Usage UsageOf(const v1::Usage& message);
-Timings TimingsOf(const v1::Timings& message);
-
-void ToMessage(const std::vector<double>& numbers, v1::Numbers& message);
-void ToMessages(const std::vector<std::vector<double>>& rows,
-                google::protobuf::RepeatedPtrField<v1::Numbers>& messages);
-void ToMessages(const std::vector<std::vector<TokenLogprob>>& rows,
-                google::protobuf::RepeatedPtrField<v1::TokenLogprobs>& messages);
-void ToMessage(const Usage& usage, v1::Usage& message);
-void ToMessage(const Timings& timings, v1::Timings& message);
-void ToMessage(const proto::Error& error, v1::Error& message);
-
 }  // namespace scorecast::coordinator

@@ -48,22 +48,6 @@ Contents ContentsOf(std::string_view text) {
   return contents;
 }
 
-const char* ErrorType(int code) {
-  switch (code) {
-    case 429:
-      return "RateLimitError";
-    case 499:
-      return "ClientClosedRequestError";
-    case 503:
-      return "ServiceUnavailableError";
-    case 408:
-    case 504:
-      return "TimeoutError";
-    default:
-      return code < 500 ? "BadRequestError" : "InternalServerError";
-  }
-}
-
 }  // namespace
 
 proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t max_values) {
@@ -100,17 +84,6 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t ma
 
 std::string ToJsonText(const OrderedJson& json) {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
-OrderedJson ErrorBody(const proto::Error& error) {
-  OrderedJson body;
-  body["object"] = "error";
-  body["message"] = error.message;
-  body["type"] = ErrorType(error.code);
-  body["param"] = error.param.empty() ? OrderedJson() : OrderedJson(error.param);
-  body["code"] = error.code;
-  body["reason"] = error.reason;
-  return body;
 }
 
 }  // namespace scorecast::coordinator

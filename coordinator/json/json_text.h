@@ -6,7 +6,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "proto/base/error.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
@@ -22,8 +21,5 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t ma
 
 /// One line, without a newline.
 std::string ToJsonText(const OrderedJson& json);
-
-/// SGLang's flat error body: {"object":"error","message":…,"type":…,"param":…,"code":…,"reason":…}.
-OrderedJson ErrorBody(const proto::Error& error);
 
 }  // namespace scorecast::coordinator

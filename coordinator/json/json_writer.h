@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -9,15 +10,20 @@
 
 namespace scorecast::coordinator {
 
-/// Writes JSON text a part at a time, so that a long response is never in memory as a whole. The
-/// text is that of ToJsonText. Whoever uses it ends what it begins, and gives each member of an
-/// object a key.
+/// Writes JSON text a part at a time, so that a long response is never in memory twice. The text is
+/// that of ToJsonText. Whoever uses it ends what it begins, and gives each member of an object a
+/// key.
 class JsonWriter {
  public:
   /// Receives the text, in pieces of at least 64 KiB but for the last one.
   using Sink = std::function<void(std::string_view)>;
 
-  explicit JsonWriter(Sink sink) : sink_(std::move(sink)) {}
+  explicit JsonWriter(Sink sink) : sink_(std::move(sink)), text_(pending_) {}
+  /// Writes to the end of `text`, which outlives the writer.
+  explicit JsonWriter(std::string& text) : text_(text) {}
+
+  JsonWriter(const JsonWriter&) = delete;
+  JsonWriter& operator=(const JsonWriter&) = delete;
 
   void BeginObject() { Begin('{'); }
   void EndObject() { End('}'); }
@@ -31,17 +37,31 @@ class JsonWriter {
     Value(value);
   }
 
+  // The same as Value, without a copy. A number that is not finite is null, and bytes that are not
+  // UTF-8 are replaced.
+  void Text(std::string_view text);
+  void Number(double number);
+  void Integer(std::int64_t integer);
+  void Unsigned(std::uint64_t integer);
+
+  // The same as Key and Value, of what is JSON already: `key` is a quoted text and a colon.
+  void JsonKey(std::string_view key);
+  void Json(std::string_view json);
+
   /// Passes on what is left. Called at the end.
   void Finish();
 
  private:
   void Begin(char bracket);
   void End(char bracket);
+  /// Called before a value or a key.
   void Separate();
-  void Add(std::string_view text);
+  /// Called after a value or a bracket.
+  void FlushIfLong();
 
   const Sink sink_;
   std::string pending_;
+  std::string& text_;         ///< What was written; `pending_` if there is a sink.
   bool has_sibling_ = false;  ///< Whether the next value follows another one.
 };
 

@@ -26,22 +26,22 @@ RequestMetrics::RequestMetrics(EndpointList endpoints, bool names_clients)
   }
 }
 
-void RequestMetrics::Responses::Add(const EndpointResponse& response) {
-  coordinator::Add(items, response.items);
-  coordinator::Add(prompt_tokens, response.usage.prompt_tokens);
-  coordinator::Add(cached_tokens, response.usage.cached_tokens);
-  coordinator::Add(completion_tokens, response.usage.completion_tokens);
-  tokenize.Observe(Seconds(response.timings.tokenize_ms));
-  queue.Observe(Seconds(response.timings.queue_ms));
-  forward.Observe(Seconds(response.timings.forward_ms));
-  total.Observe(Seconds(response.timings.total_ms));
+void RequestMetrics::Responses::Add(const ResponseFigures& figures) {
+  coordinator::Add(items, figures.items);
+  coordinator::Add(prompt_tokens, figures.usage.prompt_tokens);
+  coordinator::Add(cached_tokens, figures.usage.cached_tokens);
+  coordinator::Add(completion_tokens, figures.usage.completion_tokens);
+  tokenize.Observe(Seconds(figures.timings.tokenize_ms));
+  queue.Observe(Seconds(figures.timings.queue_ms));
+  forward.Observe(Seconds(figures.timings.forward_ms));
+  total.Observe(Seconds(figures.timings.total_ms));
 }
 
 void RequestMetrics::OnEnd(const RequestEnd& end) {
   const std::string_view endpoint = end.endpoint == nullptr ? kNoEndpoint : end.endpoint->name();
   if (end.response != nullptr) {
     if (const auto found = responses_.find(endpoint); found != responses_.end()) {
-      found->second.Add(*end.response);
+      found->second.Add(end.response->figures());
     }
   }
   Count(endpoint, end.address, end.code);

@@ -49,7 +49,7 @@ class RequestMetrics : public RequestObserver {
     Histogram forward{DurationBounds()};
     Histogram total{DurationBounds()};
 
-    void Add(const EndpointResponse& response);
+    void Add(const ResponseFigures& figures);
   };
   using EndpointAndCode = std::pair<std::string, int>;
   /// Endpoint, client and code.

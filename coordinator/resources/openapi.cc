@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/json/response_writer.h"
+#include "coordinator/resources/openapi_response.h"
 #include "coordinator/resources/openapi_schema.h"
 
 namespace scorecast::coordinator {
@@ -16,10 +18,24 @@ OrderedJson Reference(std::string_view component) {
   return {{"$ref", "#/components/schemas/" + std::string(component)}};
 }
 
-/// The responses that every operation may have. Each endpoint has its own body for errors.
-OrderedJson ErrorResponses() {
+/// One of the forms.
+OrderedJson AnyResponse(std::span<const ResponseForm* const> forms, OrderedJson& schemas) {
+  OrderedJson any = OrderedJson::array();
+  for (const ResponseForm* form : forms) {
+    any.push_back(ResponseSchema(*form, schemas));
+  }
+  return any.size() == 1 ? any.front() : OrderedJson{{"anyOf", std::move(any)}};
+}
+
+/// The errors of an endpoint. Those that come before the endpoint is known have a form of their
+/// own.
+OrderedJson ErrorResponses(const Endpoint& endpoint, OrderedJson& schemas) {
+  std::vector<const ResponseForm*> forms = {&endpoint.error_form()};
+  if (forms.front() != &ErrorForm()) {
+    forms.push_back(&ErrorForm());
+  }
   OrderedJson content;
-  content["application/json"]["schema"] = {{"type", "object"}};
+  content["application/json"]["schema"] = AnyResponse(forms, schemas);
   OrderedJson responses;
   responses["4XX"] = {{"description", "The request is refused."}, {"content", content}};
   responses["5XX"] = {{"description", "The request could not be computed."}, {"content", content}};
@@ -32,8 +48,8 @@ bool CanStream(const Endpoint& endpoint) {
   });
 }
 
-/// `url` makes the operation's id its own.
-OrderedJson PostOf(const Endpoint& endpoint, std::string_view url) {
+/// `url` makes the operation's id its own. Adds the schemas of its responses to `schemas`.
+OrderedJson PostOf(const Endpoint& endpoint, std::string_view url, OrderedJson& schemas) {
   OrderedJson operation;
   operation["operationId"] = "post" + std::string(url);
   std::string summary;
@@ -50,11 +66,11 @@ OrderedJson PostOf(const Endpoint& endpoint, std::string_view url) {
   OrderedJson& responses = operation["responses"];
   responses["200"]["description"] = "The response.";
   OrderedJson& content = responses["200"]["content"];
-  content["application/json"] = OrderedJson::object();
+  content["application/json"]["schema"] = AnyResponse(endpoint.response_forms(), schemas);
   if (CanStream(endpoint)) {
     content["text/event-stream"] = OrderedJson::object();
   }
-  responses.update(ErrorResponses());
+  responses.update(ErrorResponses(endpoint, schemas));
   return operation;
 }
 
@@ -81,11 +97,11 @@ OrderedJson OpenApiDocument(EndpointList endpoints, std::span<const Resource> re
       {"title", "scorecast"},
       {"description", "Scores, reranks and completes with a causal language model."},
       {"version", version}};
-  OrderedJson& paths = document["paths"] = OrderedJson::object();
-  OrderedJson& schemas = document["components"]["schemas"] = OrderedJson::object();
+  OrderedJson paths = OrderedJson::object();
+  OrderedJson schemas = OrderedJson::object();
   for (const Endpoint* endpoint : endpoints) {
     for (const std::string_view url : endpoint->urls()) {
-      paths[std::string(url)]["post"] = PostOf(*endpoint, url);
+      paths[std::string(url)]["post"] = PostOf(*endpoint, url, schemas);
     }
     for (const FieldTable* form : endpoint->forms()) {
       schemas[std::string(form->name)] = SchemaOf(*form);
@@ -94,6 +110,8 @@ OrderedJson OpenApiDocument(EndpointList endpoints, std::span<const Resource> re
   for (const Resource& resource : resources) {
     paths[resource.path]["get"] = GetOf(resource);
   }
+  document["paths"] = std::move(paths);
+  document["components"]["schemas"] = std::move(schemas);
   return document;
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/json/json_text.h"
+#include "coordinator/json/response_writer.h"
 #include "coordinator/text/files/model_file.h"
 
 namespace scorecast::coordinator {
@@ -11,10 +12,9 @@ namespace {
 ResourceContent TokenizerInfo(const std::filesystem::path& model_dir) {
   const std::filesystem::path config = model_dir / "tokenizer_config.json";
   if (!ModelFileExists(config)) {
-    return {
-        .status = 404,
-        .body = ToJsonText(ErrorBody({404, "no_tokenizer_config",
-                                      "The model directory has no tokenizer_config.json.", ""}))};
+    return {.status = 404,
+            .body = ErrorJson({404, "no_tokenizer_config",
+                               "The model directory has no tokenizer_config.json.", ""})};
   }
   OrderedJson body = OrderedJson::parse(ReadModelFile(config));
   const std::filesystem::path chat_template = model_dir / "chat_template.jinja";

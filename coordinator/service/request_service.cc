@@ -91,7 +91,7 @@ Expected<PreparedRequest> PrepareParsed(const EndpointRequest& parsed,
   }
 }
 
-Expected<Response> RespondTo(const JobResult& result, const Readout& readout) {
+Expected<Response> RespondTo(const JobResult& result, Readout& readout) {
   try {
     return readout.Respond(*result.rows);
   } catch (const std::exception& exception) {
@@ -100,20 +100,19 @@ Expected<Response> RespondTo(const JobResult& result, const Readout& readout) {
 }
 
 Expected<Response> Form(const Endpoint& endpoint, const std::string& request_id,
-                        const std::string& model, const Readout& readout, const RequestTimes& times,
+                        const std::string& model, Readout& readout, const RequestTimes& times,
                         const JobResult& result) {
   Expected<Response> response = RespondTo(result, readout);
   if (!response) {
     LogRefusal(endpoint.name(), request_id, response.error());
     return response;
   }
-  (*response)->model = model;
-  (*response)->usage.prompt_tokens = readout.prompt_tokens;
-  (*response)->usage.cached_tokens = result.cached_tokens;
-  (*response)->timings = TimingsOf(times, result);
-  (*response)->items = readout.Items();
-  LogResponse(endpoint.name(), request_id, readout.Summary(), (*response)->usage,
-              (*response)->timings);
+  (*response)->Complete(model, {.usage = {.prompt_tokens = readout.prompt_tokens,
+                                          .cached_tokens = result.cached_tokens},
+                                .timings = TimingsOf(times, result),
+                                .items = readout.Items()});
+  const ResponseFigures& figures = (*response)->figures();
+  LogResponse(endpoint.name(), request_id, readout.Summary(), figures.usage, figures.timings);
   return response;
 }
 

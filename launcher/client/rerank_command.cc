@@ -9,14 +9,13 @@
 #include <istream>
 #include <stdexcept>
 
-#include <nlohmann/json.hpp>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "coordinator/endpoints/rerank/rerank_messages.h"
-#include "coordinator/json/json_text.h"
+#include "coordinator/json/response_writer.h"
 #include "launcher/client/ranking_lines.h"
 #include "proto/base/one_line.h"
+#include "proto/http_responses.pb.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -88,8 +87,9 @@ void PrintLines(const v1::RerankResponse& response, const std::vector<std::strin
 }
 
 void PrintJson(const v1::RerankResponse& response) {
-  const coordinator::OrderedJson body = coordinator::RerankResponseFromMessage(response).ToJson();
-  std::printf("%s\n", coordinator::ToJsonText(body).c_str());
+  const coordinator::ResponseForm& form = coordinator::FormOf(
+      *v1::RerankResponse::descriptor(), *v1::CohereRerankResponse::descriptor());
+  std::printf("%s\n", coordinator::ResponseJson(response, form).c_str());
 }
 
 }  // namespace

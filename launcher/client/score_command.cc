@@ -3,10 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
-#include "coordinator/endpoints/score/score_messages.h"
-#include "coordinator/json/json_text.h"
+#include "coordinator/json/response_writer.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -55,11 +52,6 @@ void PrintLines(const ScoreFlags& flags, const v1::ScoreResponse& response) {
   }
 }
 
-void PrintJson(const v1::ScoreResponse& response) {
-  const coordinator::OrderedJson body = coordinator::ScoreResponseFromMessage(response).ToJson();
-  std::printf("%s\n", coordinator::ToJsonText(body).c_str());
-}
-
 }  // namespace
 
 int RunScoreCommand(const ScoreFlags& flags) {
@@ -68,7 +60,7 @@ int RunScoreCommand(const ScoreFlags& flags) {
     return PrintRefusal(response.error());
   }
   if (flags.json) {
-    PrintJson(response.score());
+    std::printf("%s\n", coordinator::ResponseJson(response.score()).c_str());
   } else {
     PrintLines(flags, response.score());
   }

@@ -1,6 +1,10 @@
 #include "proto/wire/frame.h"
 
+#include <array>
 #include <limits>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include "proto/base/check.h"
 
@@ -14,14 +18,46 @@ std::uint32_t FrameLength(const FrameHeader& header) {
   return length;
 }
 
-std::string ToFrame(const google::protobuf::MessageLite& message) {
-  const std::size_t length = message.ByteSizeLong();
+namespace {
+
+/// A frame without its message, which has `length` bytes.
+std::string Header(std::size_t length) {
   Check(length <= std::numeric_limits<std::int32_t>::max(), "a message is shorter than 2 GiB");
-  std::string frame(kFrameHeaderBytes, '\0');
+  std::string frame;
+  frame.reserve(kFrameHeaderBytes + length);
   for (std::size_t i = 0; i < kFrameHeaderBytes; ++i) {
-    frame[i] = static_cast<char>((length >> (8 * (kFrameHeaderBytes - 1 - i))) & 0xFFU);
+    frame += static_cast<char>((length >> (8 * (kFrameHeaderBytes - 1 - i))) & 0xFFU);
   }
+  return frame;
+}
+
+void Append(const google::protobuf::MessageLite& message, std::string& frame) {
   Check(message.AppendToString(&frame), "a message of ours can be serialised");
+}
+
+}  // namespace
+
+std::string ToFrame(const google::protobuf::MessageLite& message) {
+  std::string frame = Header(message.ByteSizeLong());
+  Append(message, frame);
+  return frame;
+}
+
+std::string ToFrame(const google::protobuf::MessageLite& rest, int field,
+                    const google::protobuf::MessageLite& last) {
+  using google::protobuf::internal::WireFormatLite;
+  using google::protobuf::io::CodedOutputStream;
+  const std::size_t length = last.ByteSizeLong();
+  Check(length <= std::numeric_limits<std::int32_t>::max(), "a message is shorter than 2 GiB");
+  std::array<std::uint8_t, 16> head;
+  std::uint8_t* end = CodedOutputStream::WriteTagToArray(
+      WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED), head.data());
+  end = CodedOutputStream::WriteVarint32ToArray(static_cast<std::uint32_t>(length), end);
+  std::string frame =
+      Header(rest.ByteSizeLong() + static_cast<std::size_t>(end - head.data()) + length);
+  Append(rest, frame);
+  frame.append(head.data(), end);
+  Append(last, frame);
   return frame;
 }
 

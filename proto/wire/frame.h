@@ -18,5 +18,9 @@ std::uint32_t FrameLength(const FrameHeader& header);
 /// Returns header and message. The message must be shorter than 2 GiB, protobuf's own limit
 /// (Check).
 std::string ToFrame(const google::protobuf::MessageLite& message);
+/// The same, of a message whose last field, the `field`th, is `last`, and whose others are in
+/// `rest`.
+std::string ToFrame(const google::protobuf::MessageLite& rest, int field,
+                    const google::protobuf::MessageLite& last);
 
 }  // namespace scorecast::proto

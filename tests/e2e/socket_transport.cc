@@ -7,10 +7,9 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include "coordinator/endpoints/rerank/rerank_messages.h"
-#include "coordinator/endpoints/score/score_messages.h"
 #include "coordinator/json/json_text.h"
-#include "tests/coordinator/endpoints/chunked/chunked_response_from_message.h"
+#include "coordinator/json/response_writer.h"
+#include "proto/http_responses.pb.h"
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
@@ -184,12 +183,21 @@ const std::map<std::string, Setter>& ChunkedSetters() {
   return setters;
 }
 
-proto::Error ToError(const v1::Error& message) {
-  proto::Error error = {message.code(), message.reason(), message.message(), message.param(), {}};
-  if (message.has_retry_after_seconds()) {
-    error.retry_after_seconds = message.retry_after_seconds();
+std::string BodyOf(const v1::Response& response) {
+  switch (response.result_case()) {
+    case v1::Response::kScore:
+      return coordinator::ResponseJson(response.score());
+    case v1::Response::kChunked:
+      return coordinator::ResponseJson(response.chunked());
+    case v1::Response::kRerank:
+      return coordinator::ResponseJson(
+          response.rerank(), coordinator::FormOf(*v1::RerankResponse::descriptor(),
+                                                 *v1::CohereRerankResponse::descriptor()));
+    default:
+      return coordinator::ResponseJson(
+          response.error(),
+          coordinator::FormOf(*v1::Error::descriptor(), *v1::ErrorBody::descriptor()));
   }
-  return error;
 }
 
 }  // namespace
@@ -243,19 +251,8 @@ v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) 
 
 std::string ToBatchLine(const v1::Response& response) {
   coordinator::OrderedJson batch_response;
-  if (response.has_score()) {
-    batch_response["status_code"] = 200;
-    batch_response["body"] = coordinator::ScoreResponseFromMessage(response.score()).ToJson();
-  } else if (response.has_chunked()) {
-    batch_response["status_code"] = 200;
-    batch_response["body"] = coordinator::ChunkedResponseFromMessage(response.chunked()).ToJson();
-  } else if (response.has_rerank()) {
-    batch_response["status_code"] = 200;
-    batch_response["body"] = coordinator::RerankResponseFromMessage(response.rerank()).ToJson();
-  } else {
-    batch_response["status_code"] = response.error().code();
-    batch_response["body"] = coordinator::ErrorBody(ToError(response.error()));
-  }
+  batch_response["status_code"] = response.has_error() ? response.error().code() : 200;
+  batch_response["body"] = coordinator::OrderedJson::parse(BodyOf(response));
   coordinator::OrderedJson line;
   line["custom_id"] = std::to_string(response.request_id());
   line["response"] = std::move(batch_response);

@@ -1,8 +1,12 @@
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
 
 #include <array>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -33,12 +37,19 @@ class Chunked : public Endpoint {
   ParsedRequest FromMessage(const v1::Request& message) const override {
     return AsParsed(ChunkedRequestFromMessage(message.chunked()));
   }
-  void ToMessage(std::size_t output, const CompletionDelta& delta,
-                 v1::Response& message) const override {
-    coordinator::ToMessage(output, delta, *message.mutable_chunked_delta());
+  std::unique_ptr<EndpointResponse> Delta(std::size_t output,
+                                          const CompletionDelta& delta) const override {
+    auto message = std::make_unique<v1::ChunkedDelta>();
+    message->set_question(static_cast<std::uint32_t>(output));
+    message->set_text(delta.text);
+    message->mutable_token_ids()->Assign(delta.token_ids.begin(), delta.token_ids.end());
+    if (delta.finish_reason) {
+      message->set_finish_reason(Name(*delta.finish_reason));
+    }
+    return std::make_unique<EndpointResponse>(std::move(message));
   }
-  OrderedJson DeltaToJson(std::size_t output, const CompletionDelta& delta) const override {
-    return ChunkedDeltaToJson(output, delta);
+  std::vector<const ResponseForm*> response_forms() const override {
+    return {&FormOf(*v1::ChunkedResponse::descriptor())};
   }
 };
 

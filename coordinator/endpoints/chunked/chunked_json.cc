@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/chunked/chunked_fields.h"
-#include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/json/body_reader.h"
-#include "coordinator/json/response_json.h"
 
 namespace scorecast::coordinator {
 
@@ -68,54 +66,6 @@ Expected<ChunkedRequest> ChunkedRequestFromJson(const nlohmann::json& body) {
     return Unexpected(*std::move(reader.error()));
   }
   return request;
-}
-
-OrderedJson ChunkedDeltaToJson(std::size_t question, const CompletionDelta& delta) {
-  OrderedJson json;
-  json["object"] = "chunked.delta";
-  json["question"] = question;
-  json["text"] = delta.text;
-  json["token_ids"] = delta.token_ids;
-  if (delta.finish_reason) {
-    json["finish_reason"] = Name(*delta.finish_reason);
-  }
-  return json;
-}
-
-void ChunkedResponse::WriteJson(JsonWriter& writer) const {
-  writer.BeginObject();
-  writer.Member("object", "chunked");
-  if (scores) {
-    writer.Key("scores");
-    WriteRows(*scores, writer);
-  }
-  if (outputs) {
-    writer.Key("outputs");
-    writer.BeginList();
-    for (const CompletionOutput& output : *outputs) {
-      writer.BeginObject();
-      writer.Member("text", output.text);
-      writer.Member("token_ids", output.token_ids);
-      writer.Member("finish_reason", Name(output.finish_reason));
-      writer.EndObject();
-    }
-    writer.EndList();
-  }
-  if (seed) {
-    writer.Member("seed", *seed);
-  }
-  writer.Member("model", model);
-  writer.Member("usage", UsageToJson(usage));
-  if (token_logprobs) {
-    writer.Key("token_logprobs");
-    WriteRows(*token_logprobs, writer);
-  }
-  if (top_logprobs) {
-    writer.Key("top_logprobs");
-    WriteTopLogprobs(*top_logprobs, writer);
-  }
-  writer.Member("timings", TimingsToJson(timings));
-  writer.EndObject();
 }
 
 }  // namespace scorecast::coordinator

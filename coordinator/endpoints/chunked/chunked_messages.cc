@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/endpoints/value_messages.h"
 #include "proto/scorecast.pb.h"
 
@@ -115,42 +114,6 @@ Expected<ChunkedRequest> ChunkedRequestFromMessage(const v1::ChunkedRequest& mes
   ReadGeneration(message, request);
   ReadOptions(message, request);
   return request;
-}
-
-void ChunkedResponse::ToMessage(v1::Response& response) const {
-  v1::ChunkedResponse& message = *response.mutable_chunked();
-  message.set_model(model);
-  if (scores) {
-    ToMessages(*scores, *message.mutable_scores());
-  }
-  if (outputs) {
-    for (const CompletionOutput& output : *outputs) {
-      v1::ChunkedOutput& to = *message.add_outputs();
-      to.set_text(output.text);
-      to.mutable_token_ids()->Assign(output.token_ids.begin(), output.token_ids.end());
-      to.set_finish_reason(Name(output.finish_reason));
-    }
-  }
-  if (seed) {
-    message.set_seed(*seed);
-  }
-  if (token_logprobs) {
-    ToMessages(*token_logprobs, *message.mutable_token_logprobs());
-  }
-  if (top_logprobs) {
-    ToMessages(*top_logprobs, *message.mutable_top_logprobs());
-  }
-  coordinator::ToMessage(usage, *message.mutable_usage());
-  coordinator::ToMessage(timings, *message.mutable_timings());
-}
-
-void ToMessage(std::size_t question, const CompletionDelta& delta, v1::ChunkedDelta& message) {
-  message.set_question(static_cast<std::uint32_t>(question));
-  message.set_text(delta.text);
-  message.mutable_token_ids()->Assign(delta.token_ids.begin(), delta.token_ids.end());
-  if (delta.finish_reason) {
-    message.set_finish_reason(Name(*delta.finish_reason));
-  }
 }
 
 }  // namespace scorecast::coordinator

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "coordinator/endpoints/row_messages.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -13,66 +15,52 @@ using proto::Unexpected;
 /// Adds a row of scores for each question. Returns a 500 if a row is not finite.
 std::optional<Error> AddScores(const ChunkedReadout& readout,
                                const std::vector<proto::RowLogits>& rows,
-                               ChunkedResponse& response) {
+                               v1::ChunkedResponse& response) {
   if (!readout.reads_rows) {
     return std::nullopt;
   }
-  if (readout.row.scores) {
-    response.scores.emplace();
-  }
-  if (readout.row.token_logprobs) {
-    response.token_logprobs.emplace();
-  }
-  if (readout.row.top_logprobs) {
-    response.top_logprobs.emplace();
-  }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::optional<RowScores> scores = ScoresOfRow(rows[i], readout.row);
+    const std::optional<RowScores> scores = ScoresOfRow(rows[i], readout.row);
     if (!scores) {
       return NotFinite(readout.questions[i]);
     }
-    if (response.scores) {
-      response.scores->push_back(std::move(scores->scores));
-    }
-    if (response.token_logprobs) {
-      response.token_logprobs->push_back(std::move(scores->token_logprobs));
-    }
-    if (response.top_logprobs) {
-      response.top_logprobs->push_back(std::move(scores->top_logprobs));
-    }
+    AddRow(*scores, readout.row, response);
   }
   return std::nullopt;
 }
 
-std::optional<Error> AddOutputs(const ChunkedReadout& readout, ChunkedResponse& response) {
-  if (readout.completions.empty()) {
-    return std::nullopt;
-  }
-  response.outputs.emplace();
+std::optional<Error> AddOutputs(const ChunkedReadout& readout, v1::ChunkedResponse& response) {
+  std::int64_t num_tokens = 0;
   for (std::size_t i = 0; i < readout.completions.size(); ++i) {
     const CompletionGenerator& completion = *readout.completions[i];
     if (!completion.is_finite()) {
       return NotFinite(readout.questions[i]);
     }
-    response.outputs->push_back(completion.output());
-    response.usage.completion_tokens +=
-        static_cast<std::int64_t>(completion.output().token_ids.size());
+    const CompletionOutput& output = completion.output();
+    v1::ChunkedOutput& message = *response.add_outputs();
+    message.set_text(output.text);
+    message.mutable_token_ids()->Assign(output.token_ids.begin(), output.token_ids.end());
+    message.set_finish_reason(Name(output.finish_reason));
+    num_tokens += static_cast<std::int64_t>(output.token_ids.size());
   }
+  response.mutable_usage()->set_completion_tokens(num_tokens);
   return std::nullopt;
 }
 
 }  // namespace
 
-Expected<std::unique_ptr<EndpointResponse>> ChunkedReadout::Respond(const JobRows& rows) const {
-  auto response = std::make_unique<ChunkedResponse>();
-  response->seed = seed;
+Expected<std::unique_ptr<EndpointResponse>> ChunkedReadout::Respond(const JobRows& rows) {
+  auto response = std::make_unique<v1::ChunkedResponse>();
+  if (seed) {
+    response->set_seed(*seed);
+  }
   if (auto fault = AddScores(*this, rows.front(), *response)) {
     return Unexpected(*std::move(fault));
   }
   if (auto fault = AddOutputs(*this, *response)) {
     return Unexpected(*std::move(fault));
   }
-  return std::unique_ptr<EndpointResponse>(std::move(response));
+  return std::make_unique<EndpointResponse>(std::move(response));
 }
 
 }  // namespace scorecast::coordinator

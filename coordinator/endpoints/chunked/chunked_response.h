@@ -16,17 +16,6 @@
 
 namespace scorecast::coordinator {
 
-struct ChunkedResponse : EndpointResponse {
-  std::optional<std::vector<std::vector<double>>> scores;  ///< [questions][labels or classes]
-  std::optional<std::vector<CompletionOutput>> outputs;    ///< [questions]
-  std::optional<std::uint64_t> seed;                       ///< Of all outputs.
-  std::optional<std::vector<std::vector<double>>> token_logprobs;      ///< [questions][labels]
-  std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [questions][k]
-
-  void WriteJson(JsonWriter& writer) const override;
-  void ToMessage(v1::Response& message) const override;
-};
-
 /// How the rows of a chunked request and its completions become the response.
 struct ChunkedReadout : Readout {
   /// The questions' names in the request: "question", "questions[1]", "prompt".
@@ -37,7 +26,7 @@ struct ChunkedReadout : Readout {
   std::vector<std::shared_ptr<const CompletionGenerator>> completions;  ///< [questions], or empty.
   std::optional<std::uint64_t> seed;  ///< Empty if the request gives none and nothing is sampled.
 
-  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override;
   std::string Summary() const override {
     return proto::Count(num_chunks, "chunk") + ", " + proto::Count(Items(), "question");
   }

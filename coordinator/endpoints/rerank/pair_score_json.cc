@@ -12,10 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "coordinator/endpoints/rerank/pair_score_response.h"
 #include "coordinator/endpoints/rerank/relevance_fields.h"
 #include "coordinator/json/body_reader.h"
-#include "coordinator/json/response_json.h"
 #include "coordinator/request/request_error.h"
 
 namespace scorecast::coordinator {
@@ -105,25 +103,6 @@ proto::Expected<PairScoreRequest> PairScoreRequestFromJson(const nlohmann::json&
     return proto::Unexpected(*std::move(reader.error()));
   }
   return request;
-}
-
-OrderedJson PairScoreResponse::ToJson() const {
-  OrderedJson data = OrderedJson::array();
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    OrderedJson& json = data.emplace_back();
-    json["index"] = i;
-    json["object"] = "score";
-    json["score"] = scores[i];
-  }
-  OrderedJson body;
-  body["id"] = id;
-  body["object"] = "list";
-  body["created"] = created;
-  body["model"] = model;
-  body["data"] = std::move(data);
-  body["usage"] = UsageToJson(usage);
-  body["timings"] = TimingsToJson(timings);
-  return body;
 }
 
 }  // namespace scorecast::coordinator

@@ -3,26 +3,17 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/rerank/rerank_json.h"
 #include "coordinator/endpoints/rerank/rerank_messages.h"
+#include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 namespace {
-
-/// text-embeddings-inference's name for the kind of an error.
-const char* TeiErrorType(int code) {
-  switch (code) {
-    case 429:
-    case 503:
-      return "overloaded";
-    default:
-      return code < 500 ? "validation" : "backend";
-  }
-}
 
 class Rerank : public Endpoint {
  public:
@@ -41,14 +32,13 @@ class Rerank : public Endpoint {
   ParsedRequest FromMessage(const v1::Request& message) const override {
     return AsParsed(proto::Expected<RerankRequest>(RerankRequestFromMessage(message.rerank())));
   }
-
-  /// Cohere's clients show `message`, TEI's show `error`, and Haystack's for Jina shows `detail`.
-  OrderedJson ErrorToJson(const proto::Error& error) const override {
-    OrderedJson body = ErrorBody(error);
-    body["error"] = error.message;
-    body["error_type"] = TeiErrorType(error.code);
-    body["detail"] = error.message;
-    return body;
+  std::vector<const ResponseForm*> response_forms() const override {
+    return {&FormOf(*v1::RerankResponse::descriptor(), *v1::CohereRerankResponse::descriptor()),
+            &FormOf(*v1::RerankResponse::descriptor(), *v1::TeiRerankResponse::descriptor()),
+            &FormOf(*v1::RerankResponse::descriptor(), *v1::SglangRerankResponse::descriptor())};
+  }
+  const ResponseForm& error_form() const override {
+    return FormOf(*v1::Error::descriptor(), *v1::RerankErrorBody::descriptor());
   }
 };
 

@@ -9,9 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/rerank/relevance_fields.h"
-#include "coordinator/endpoints/rerank/rerank_response.h"
 #include "coordinator/json/body_reader.h"
-#include "coordinator/json/response_json.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -108,57 +106,6 @@ constinit const FieldTable kTeiTable = {
     .refused = kTeiRefused,
 };
 
-OrderedJson ResultsToJson(const RerankResponse& response) {
-  OrderedJson results = OrderedJson::array();
-  for (const RerankResponse::Result& result : response.results) {
-    OrderedJson& json = results.emplace_back();
-    json["index"] = result.index;
-    json["relevance_score"] = result.score;
-    if (result.document) {
-      json["document"]["text"] = *result.document;
-    }
-  }
-  OrderedJson body;
-  body["id"] = response.id;
-  body["model"] = response.model;
-  body["results"] = std::move(results);
-  body["usage"] = UsageToJson(response.usage);
-  OrderedJson& meta = body["meta"];
-  meta["api_version"]["version"] = "2";
-  meta["billed_units"]["search_units"] = 1;
-  meta["tokens"]["input_tokens"] = response.usage.prompt_tokens;
-  meta["tokens"]["output_tokens"] = response.usage.completion_tokens;
-  body["timings"] = TimingsToJson(response.timings);
-  return body;
-}
-
-OrderedJson TeiListToJson(const RerankResponse& response) {
-  OrderedJson list = OrderedJson::array();
-  for (const RerankResponse::Result& result : response.results) {
-    OrderedJson& json = list.emplace_back();
-    json["index"] = result.index;
-    json["score"] = result.score;
-    if (result.document) {
-      json["text"] = *result.document;
-    }
-  }
-  return list;
-}
-
-OrderedJson SglangListToJson(const RerankResponse& response) {
-  OrderedJson list = OrderedJson::array();
-  for (const RerankResponse::Result& result : response.results) {
-    OrderedJson& json = list.emplace_back();
-    json["score"] = result.score;
-    if (result.document) {
-      json["document"] = *result.document;
-    }
-    json["index"] = result.index;
-    json["meta_info"]["id"] = response.id;
-  }
-  return list;
-}
-
 }  // namespace
 
 std::span<const FieldTable* const> RerankForms() {
@@ -192,18 +139,6 @@ proto::Expected<RerankRequest> RerankRequestFromJson(const nlohmann::json& body)
     return proto::Unexpected(*std::move(reader.error()));
   }
   return request;
-}
-
-OrderedJson RerankResponse::ToJson() const {
-  switch (form) {
-    case RerankForm::kResults:
-      break;
-    case RerankForm::kTei:
-      return TeiListToJson(*this);
-    case RerankForm::kSglang:
-      return SglangListToJson(*this);
-  }
-  return ResultsToJson(*this);
 }
 
 }  // namespace scorecast::coordinator

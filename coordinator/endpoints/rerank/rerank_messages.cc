@@ -29,37 +29,4 @@ RerankRequest RerankRequestFromMessage(const v1::RerankRequest& message) {
   return request;
 }
 
-RerankResponse RerankResponseFromMessage(const v1::RerankResponse& message) {
-  RerankResponse response;
-  response.id = message.id();
-  for (const v1::RerankResult& from : message.results()) {
-    RerankResponse::Result& result = response.results.emplace_back();
-    result.index = from.index();
-    result.score = from.relevance_score();
-    if (from.has_document()) {
-      result.document = from.document();
-    }
-  }
-  response.model = message.model();
-  response.usage = UsageOf(message.usage());
-  response.timings = TimingsOf(message.timings());
-  return response;
-}
-
-void RerankResponse::ToMessage(v1::Response& response) const {
-  v1::RerankResponse& message = *response.mutable_rerank();
-  message.set_id(id);
-  for (const Result& result : results) {
-    v1::RerankResult& to = *message.add_results();
-    to.set_index(result.index);
-    to.set_relevance_score(result.score);
-    if (result.document) {
-      to.set_document(*result.document);
-    }
-  }
-  message.set_model(model);
-  coordinator::ToMessage(usage, *message.mutable_usage());
-  coordinator::ToMessage(timings, *message.mutable_timings());
-}
-
 }  // namespace scorecast::coordinator

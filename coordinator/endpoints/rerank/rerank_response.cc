@@ -2,15 +2,33 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <numeric>
 #include <utility>
 
 #include "coordinator/endpoints/rerank/response_id.h"
+#include "proto/http_responses.pb.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
+namespace {
 
-proto::Expected<std::unique_ptr<EndpointResponse>> RerankReadout::Respond(
-    const JobRows& rows) const {
+const google::protobuf::Descriptor& DescriptionOf(RerankForm form) {
+  switch (form) {
+    case RerankForm::kResults:
+      break;
+    case RerankForm::kTei:
+      return *v1::TeiRerankResponse::descriptor();
+    case RerankForm::kSglang:
+      return *v1::SglangRerankResponse::descriptor();
+  }
+  return *v1::CohereRerankResponse::descriptor();
+}
+
+}  // namespace
+
+proto::Expected<std::unique_ptr<EndpointResponse>> RerankReadout::Respond(const JobRows& rows) {
   const proto::Expected<std::vector<double>> scores = relevance.Scores(rows);
   if (!scores) {
     return proto::Unexpected(scores.error());
@@ -22,19 +40,18 @@ proto::Expected<std::unique_ptr<EndpointResponse>> RerankReadout::Respond(
   if (top_n > 0 && static_cast<std::size_t>(top_n) < best_first.size()) {
     best_first.resize(static_cast<std::size_t>(top_n));
   }
-  auto response = std::make_unique<RerankResponse>();
-  response->id = ResponseId("rerank-", identity);
-  response->form = form;
-  response->results.reserve(best_first.size());
+  auto response = std::make_unique<v1::RerankResponse>();
+  response->set_id(ResponseId("rerank-", identity));
+  response->mutable_results()->Reserve(static_cast<int>(best_first.size()));
   for (const std::size_t index : best_first) {
-    RerankResponse::Result& result = response->results.emplace_back();
-    result.index = static_cast<std::int64_t>(index);
-    result.score = (*scores)[index];
+    v1::RerankResult& result = *response->add_results();
+    result.set_index(static_cast<std::int64_t>(index));
+    result.set_relevance_score((*scores)[index]);
     if (returns_documents) {
-      result.document = documents[index];
+      result.set_document(std::move(documents[index]));
     }
   }
-  return std::unique_ptr<EndpointResponse>(std::move(response));
+  return std::make_unique<EndpointResponse>(std::move(response), &DescriptionOf(form));
 }
 
 }  // namespace scorecast::coordinator

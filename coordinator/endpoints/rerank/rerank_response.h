@@ -14,31 +14,17 @@
 
 namespace scorecast::coordinator {
 
-struct RerankResponse : EndpointResponse {
-  struct Result {
-    std::int64_t index = 0;  ///< Of the document in the request.
-    double score = 0;
-    std::optional<std::string> document;
-  };
-
-  std::string id;
-  std::vector<Result> results;  ///< Best first; equal scores by index.
-  RerankForm form = RerankForm::kResults;
-
-  OrderedJson ToJson() const override;
-  void ToMessage(v1::Response& message) const override;
-};
-
 /// How the rows of a rerank request become its response.
 struct RerankReadout : Readout {
   RelevanceReadout relevance;
-  std::int64_t top_n = 0;              ///< 0: all.
-  std::vector<std::string> documents;  ///< Those of the request, if they are returned.
+  std::int64_t top_n = 0;  ///< 0: all.
+  /// Those of the request, if they are returned. Respond moves them into the response.
+  std::vector<std::string> documents;
   bool returns_documents = false;
   RerankForm form = RerankForm::kResults;
   std::optional<ResponseIdentity> identity;  ///< That of the request.
 
-  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override;
   std::string Summary() const override { return proto::Count(Items(), "document"); }
   std::int64_t Items() const override { return static_cast<std::int64_t>(relevance.rows.size()); }
 };

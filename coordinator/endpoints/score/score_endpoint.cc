@@ -3,11 +3,13 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "coordinator/endpoints/rerank/pair_score_json.h"
 #include "coordinator/endpoints/score/score_fields.h"
 #include "coordinator/endpoints/score/score_json.h"
 #include "coordinator/endpoints/score/score_messages.h"
+#include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -32,6 +34,10 @@ class Score : public Endpoint {
   }
   ParsedRequest FromMessage(const v1::Request& message) const override {
     return AsParsed(ScoreRequestFromMessage(message.score()));
+  }
+  std::vector<const ResponseForm*> response_forms() const override {
+    return {&FormOf(*v1::ScoreResponse::descriptor()),
+            &FormOf(*v1::PairScoreResponse::descriptor())};
   }
 };
 

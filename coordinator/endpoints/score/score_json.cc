@@ -1,43 +1,16 @@
 #include "coordinator/endpoints/score/score_json.h"
 
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/score/score_fields.h"
-#include "coordinator/endpoints/score/score_response.h"
 #include "coordinator/json/body_reader.h"
-#include "coordinator/json/response_json.h"
 
 namespace scorecast::coordinator {
 
 using proto::Expected;
 using proto::Unexpected;
-
-namespace {
-
-/// [items][labels], or [items][occurrences][labels] if `occurrences` are given.
-void WriteItems(const std::vector<std::vector<double>>& rows,
-                const std::optional<std::vector<std::int64_t>>& occurrences, JsonWriter& writer) {
-  if (!occurrences) {
-    return WriteRows(rows, writer);
-  }
-  writer.BeginList();
-  auto row = rows.begin();
-  for (const std::int64_t count : *occurrences) {
-    writer.BeginList();
-    for (std::int64_t i = 0; i < count; ++i) {
-      writer.Value(*row++);
-    }
-    writer.EndList();
-  }
-  writer.EndList();
-}
-
-}  // namespace
 
 Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body) {
   BodyReader reader(body, kScoreFields);
@@ -61,31 +34,6 @@ Expected<ScoreRequest> ScoreRequestFromJson(const nlohmann::json& body) {
     return Unexpected(*std::move(reader.error()));
   }
   return request;
-}
-
-void ScoreResponse::WriteJson(JsonWriter& writer) const {
-  writer.BeginObject();
-  writer.Member("object", "scoring");
-  writer.Key("scores");
-  WriteItems(scores, occurrences, writer);
-  writer.Member("model", model);
-  writer.Member("usage", UsageToJson(usage));
-  if (token_logprobs) {
-    writer.Key("token_logprobs");
-    WriteItems(*token_logprobs, occurrences, writer);
-  }
-  if (query_token_logprobs) {
-    writer.Member("query_token_logprobs", *query_token_logprobs);
-  }
-  if (top_logprobs) {
-    writer.Key("top_logprobs");
-    WriteTopLogprobs(*top_logprobs, writer);
-  }
-  if (item_first_ignored) {
-    writer.Member("item_first_ignored", true);
-  }
-  writer.Member("timings", TimingsToJson(timings));
-  writer.EndObject();
 }
 
 }  // namespace scorecast::coordinator

@@ -59,47 +59,4 @@ proto::Expected<ScoreRequest> ScoreRequestFromMessage(const v1::ScoreRequest& me
   return request;
 }
 
-ScoreResponse ScoreResponseFromMessage(const v1::ScoreResponse& message) {
-  ScoreResponse response;
-  response.model = message.model();
-  response.scores = RowsOf(message.scores());
-  if (message.token_logprobs_size() > 0) {
-    response.token_logprobs = RowsOf(message.token_logprobs());
-  }
-  if (message.has_query_token_logprobs()) {
-    response.query_token_logprobs = NumbersOf(message.query_token_logprobs());
-  }
-  if (message.top_logprobs_size() > 0) {
-    response.top_logprobs = TopLogprobsOf(message.top_logprobs());
-  }
-  if (message.occurrences_size() > 0) {
-    response.occurrences.emplace(message.occurrences().begin(), message.occurrences().end());
-  }
-  response.item_first_ignored = message.item_first_ignored();
-  response.usage = UsageOf(message.usage());
-  response.timings = TimingsOf(message.timings());
-  return response;
-}
-
-void ScoreResponse::ToMessage(v1::Response& response) const {
-  v1::ScoreResponse& message = *response.mutable_score();
-  message.set_model(model);
-  ToMessages(scores, *message.mutable_scores());
-  if (token_logprobs) {
-    ToMessages(*token_logprobs, *message.mutable_token_logprobs());
-  }
-  if (query_token_logprobs) {
-    coordinator::ToMessage(*query_token_logprobs, *message.mutable_query_token_logprobs());
-  }
-  if (top_logprobs) {
-    ToMessages(*top_logprobs, *message.mutable_top_logprobs());
-  }
-  if (occurrences) {
-    message.mutable_occurrences()->Assign(occurrences->begin(), occurrences->end());
-  }
-  message.set_item_first_ignored(item_first_ignored);
-  coordinator::ToMessage(usage, *message.mutable_usage());
-  coordinator::ToMessage(timings, *message.mutable_timings());
-}
-
 }  // namespace scorecast::coordinator

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "coordinator/endpoints/row_messages.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/row_scores.h"
 
@@ -15,66 +16,49 @@ using proto::Expected;
 using proto::RowLogits;
 using proto::Unexpected;
 
-/// Builds the response. The query's row is added first, then those of the items in their order.
-class ResponseBuilder {
- public:
-  explicit ResponseBuilder(const ScoreReadout& readout) : readout_(readout) {
-    response_->item_first_ignored = readout.item_first_ignored;
-    response_->occurrences = readout.occurrences;
-    if (readout.row.token_logprobs) {
-      response_->token_logprobs.emplace();
-    }
-    if (readout.row.top_logprobs) {
-      response_->top_logprobs.emplace();
-    }
+/// False if a number of the row is not finite.
+bool AddItemRow(const RowLogits& row, const ScoreReadout& readout, v1::ScoreResponse& response) {
+  const std::optional<RowScores> scores = ScoresOfRow(row, readout.row);
+  if (!scores) {
+    return false;
   }
+  AddRow(*scores, readout.row, response);
+  return true;
+}
 
-  /// False if a number of the row is not finite.
-  bool AddQueryRow(const RowLogits& row) {
-    RowReadout readout = readout_.row;
-    readout.scores = false;
-    readout.token_logprobs = readout_.query_token_logprobs;
-    std::optional<RowScores> scores = ScoresOfRow(row, readout);
-    if (!scores) {
-      return false;
-    }
-    AddTop(*scores);
-    if (readout_.query_token_logprobs) {
-      response_->query_token_logprobs = std::move(scores->token_logprobs);
-    }
-    return true;
+/// The same. The query's row is added before those of the items.
+bool AddQueryRow(const RowLogits& row, const ScoreReadout& readout, v1::ScoreResponse& response) {
+  RowReadout of_query = readout.row;
+  of_query.scores = false;
+  of_query.token_logprobs = readout.query_token_logprobs;
+  const std::optional<RowScores> scores = ScoresOfRow(row, of_query);
+  if (!scores) {
+    return false;
   }
-
-  /// False if a number of the row is not finite.
-  bool AddItemRow(const RowLogits& row) {
-    std::optional<RowScores> scores = ScoresOfRow(row, readout_.row);
-    if (!scores) {
-      return false;
-    }
-    AddTop(*scores);
-    response_->scores.push_back(std::move(scores->scores));
-    if (readout_.row.token_logprobs) {
-      response_->token_logprobs->push_back(std::move(scores->token_logprobs));
-    }
-    return true;
+  if (readout.query_token_logprobs) {
+    SetNumbers(scores->token_logprobs, *response.mutable_query_token_logprobs());
   }
+  of_query.token_logprobs = false;
+  AddRow(*scores, of_query, response);
+  return true;
+}
 
-  std::unique_ptr<ScoreResponse> Take() && { return std::move(response_); }
-
- private:
-  void AddTop(RowScores& scores) {
-    if (readout_.row.top_logprobs) {
-      response_->top_logprobs->push_back(std::move(scores.top_logprobs));
-    }
+std::unique_ptr<EndpointResponse> ToResponse(std::unique_ptr<v1::ScoreResponse> message,
+                                             const RowReadout& row) {
+  auto response = std::make_unique<EndpointResponse>(std::move(message));
+  // Without items, these lists are empty.
+  if (row.token_logprobs) {
+    response->KeepIfEmpty(v1::ScoreResponse::kTokenLogprobsFieldNumber);
   }
-
-  const ScoreReadout& readout_;
-  std::unique_ptr<ScoreResponse> response_ = std::make_unique<ScoreResponse>();
-};
+  if (row.top_logprobs) {
+    response->KeepIfEmpty(v1::ScoreResponse::kTopLogprobsFieldNumber);
+  }
+  return response;
+}
 
 }  // namespace
 
-Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows& rows) const {
+Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows& rows) {
   std::vector<const RowLogits*> read;
   for (const std::vector<RowLogits>& sequence : rows) {
     for (const RowLogits& logits : sequence) {
@@ -85,18 +69,22 @@ Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows&
   const auto rows_of = [&](std::size_t item) {
     return occurrences ? static_cast<std::size_t>((*occurrences)[item]) : 1;
   };
-  ResponseBuilder builder(*this);
-  if (query_row && !builder.AddQueryRow(*read.front())) {
+  auto message = std::make_unique<v1::ScoreResponse>();
+  message->set_item_first_ignored(item_first_ignored);
+  if (occurrences) {
+    message->mutable_occurrences()->Assign(occurrences->begin(), occurrences->end());
+  }
+  if (query_row && !AddQueryRow(*read.front(), *this, *message)) {
     return Unexpected(NotFinite("query"));
   }
   for (std::size_t item = 0; item < item_rows.size(); ++item) {
     for (std::size_t i = 0; i < rows_of(item); ++i) {
-      if (!builder.AddItemRow(*read.at(query_rows + item_rows[item] + i))) {
+      if (!AddItemRow(*read.at(query_rows + item_rows[item] + i), *this, *message)) {
         return Unexpected(NotFinite(At("items", item)));
       }
     }
   }
-  return std::unique_ptr<EndpointResponse>(std::move(builder).Take());
+  return ToResponse(std::move(message), row);
 }
 
 }  // namespace scorecast::coordinator

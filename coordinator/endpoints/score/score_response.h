@@ -15,20 +15,6 @@
 
 namespace scorecast::coordinator {
 
-struct ScoreResponse : EndpointResponse {
-  /// [items][labels or classes]; of a setwise request [occurrences of all items][labels or classes]
-  std::vector<std::vector<double>> scores;
-  std::optional<std::vector<std::vector<double>>> token_logprobs;  ///< Like `scores`.
-  /// [items] Number of the item's rows in `scores`. Set if the request is setwise.
-  std::optional<std::vector<std::int64_t>> occurrences;
-  std::optional<std::vector<double>> query_token_logprobs;             ///< [labels]
-  std::optional<std::vector<std::vector<TokenLogprob>>> top_logprobs;  ///< [rows][k], best first
-  bool item_first_ignored = false;
-
-  void WriteJson(JsonWriter& writer) const override;
-  void ToMessage(v1::Response& message) const override;
-};
-
 /// How the rows of a score request become its response.
 struct ScoreReadout : Readout {
   bool query_row = false;  ///< The first row read is the query's. The items' rows follow it.
@@ -41,7 +27,7 @@ struct ScoreReadout : Readout {
   bool item_first_ignored = false;
 
   /// If a number is not finite, the 500 "not_finite" names the item as its `param`.
-  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) const override;
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override;
   std::string Summary() const override { return proto::Count(Items(), "item"); }
   std::int64_t Items() const override { return static_cast<std::int64_t>(item_rows.size()); }
 };

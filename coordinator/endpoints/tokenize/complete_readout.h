@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,25 +13,22 @@ namespace scorecast::coordinator {
 
 /// The readout of a request that is complete once it is prepared, because the ranks have nothing to
 /// compute for it.
-template <typename Response>
 struct CompleteReadout : Readout {
-  explicit CompleteReadout(Response complete) : response(std::move(complete)) {}
-
-  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(
-      const JobRows& /*rows*/) const override {
-    return std::unique_ptr<EndpointResponse>(std::make_unique<Response>(response));
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& /*rows*/) override {
+    return std::move(response);
   }
   std::string Summary() const override { return proto::Count(prompt_tokens, "token"); }
   std::int64_t Items() const override { return 0; }
 
-  const Response response;
+  std::unique_ptr<EndpointResponse> response;
 };
 
 /// A request without anything to compute. `num_tokens` is for the log.
-template <typename Response>
-PreparedRequest Complete(Response response, std::int64_t num_tokens) {
-  auto readout = std::make_shared<CompleteReadout<Response>>(std::move(response));
-  readout->prompt_tokens = num_tokens;
+inline PreparedRequest Complete(std::unique_ptr<EndpointResponse> response,
+                                std::size_t num_tokens) {
+  auto readout = std::make_shared<CompleteReadout>();
+  readout->response = std::move(response);
+  readout->prompt_tokens = static_cast<std::int64_t>(num_tokens);
   PreparedRequest prepared;
   prepared.readout = std::move(readout);
   return prepared;

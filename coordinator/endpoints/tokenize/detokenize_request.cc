@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/tokenize/detokenize_request.h"
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "coordinator/json/body_reader.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
+#include "proto/http_responses.pb.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -21,20 +23,6 @@ namespace {
 using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
-
-struct DetokenizedTexts : EndpointResponse {
-  bool is_list = false;  ///< TEI's response; otherwise vLLM's, with one text.
-  std::vector<std::string> texts;
-
-  OrderedJson ToJson() const override {
-    if (is_list) {
-      return texts;
-    }
-    OrderedJson body;
-    body["prompt"] = texts.front();
-    return body;
-  }
-};
 
 std::optional<Error> RequestFault(const DetokenizeRequest& request, const RequestContext& context) {
   if (auto fault = OptionsFault(request)) {
@@ -59,6 +47,20 @@ std::optional<Error> RequestFault(const DetokenizeRequest& request, const Reques
   return std::nullopt;
 }
 
+std::unique_ptr<EndpointResponse> ToResponse(std::string text) {
+  auto response = std::make_unique<v1::DetokenizeResponse>();
+  response->set_prompt(std::move(text));
+  return std::make_unique<EndpointResponse>(std::move(response));
+}
+
+std::unique_ptr<EndpointResponse> ToTeiResponse(std::vector<std::string> texts) {
+  auto response = std::make_unique<v1::TeiDetokenizeResponse>();
+  for (std::string& text : texts) {
+    response->add_texts(std::move(text));
+  }
+  return std::make_unique<EndpointResponse>(std::move(response));
+}
+
 }  // namespace
 
 Expected<PreparedRequest> DetokenizeRequest::Prepare(const RequestContext& context,
@@ -66,17 +68,17 @@ Expected<PreparedRequest> DetokenizeRequest::Prepare(const RequestContext& conte
   if (auto fault = RequestFault(*this, context)) {
     return Unexpected(*std::move(fault));
   }
-  DetokenizedTexts response;
-  response.is_list = is_ids;
+  std::vector<std::string> texts;
   std::size_t num_tokens = 0;
   for (std::vector<TokenId> ids : lists) {
     num_tokens += ids.size();
     if (skip_special_tokens) {
       std::erase_if(ids, [&](TokenId id) { return context.tokenizer->IsSpecial(id); });
     }
-    response.texts.push_back(context.tokenizer->Decode(ids));
+    texts.push_back(context.tokenizer->Decode(ids));
   }
-  return Complete(std::move(response), static_cast<std::int64_t>(num_tokens));
+  return Complete(is_ids ? ToTeiResponse(std::move(texts)) : ToResponse(std::move(texts.front())),
+                  num_tokens);
 }
 
 std::int64_t DetokenizeRequest::ResponseBytesBound(const proto::ModelConfig& /*config*/) const {

@@ -3,10 +3,12 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "coordinator/endpoints/tokenize/detokenize_request.h"
 #include "coordinator/endpoints/tokenize/tokenize_fields.h"
 #include "coordinator/endpoints/tokenize/tokenize_request.h"
+#include "proto/http_responses.pb.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -26,6 +28,10 @@ class Tokenize : public Endpoint {
   ParsedRequest FromJson(const nlohmann::json& body) const override {
     return AsParsed(TokenizeRequestFromJson(body));
   }
+  std::vector<const ResponseForm*> response_forms() const override {
+    return {&FormOf(*v1::TokenizeResponse::descriptor()),
+            &FormOf(*v1::TeiTokenizeResponse::descriptor())};
+  }
 };
 
 class Detokenize : public Endpoint {
@@ -42,6 +48,10 @@ class Detokenize : public Endpoint {
 
   ParsedRequest FromJson(const nlohmann::json& body) const override {
     return AsParsed(DetokenizeRequestFromJson(body));
+  }
+  std::vector<const ResponseForm*> response_forms() const override {
+    return {&FormOf(*v1::DetokenizeResponse::descriptor()),
+            &FormOf(*v1::TeiDetokenizeResponse::descriptor())};
   }
 };
 

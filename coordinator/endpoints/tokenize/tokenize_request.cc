@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/tokenize/tokenize_request.h"
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/http_responses.pb.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -25,43 +27,6 @@ using proto::Unexpected;
 /// Bytes of a TextToken, whose text has as many bytes as the token has of the request's text.
 constexpr std::int64_t kTextTokenBytes = 32;
 constexpr std::int64_t kMostAddedTokens = 16;
-
-/// vLLM's response.
-struct PromptTokens : EndpointResponse {
-  std::vector<TokenId> ids;
-  std::optional<std::vector<std::string>> spellings;
-  std::int64_t max_model_len = 0;
-
-  OrderedJson ToJson() const override {
-    OrderedJson body;
-    body["count"] = ids.size();
-    body["max_model_len"] = max_model_len;
-    body["tokens"] = ids;
-    body["token_strs"] = spellings ? OrderedJson(*spellings) : OrderedJson();
-    return body;
-  }
-};
-
-/// TEI's response.
-struct InputsTokens : EndpointResponse {
-  std::vector<std::vector<TextToken>> inputs;
-
-  OrderedJson ToJson() const override {
-    OrderedJson body = OrderedJson::array();
-    for (const std::vector<TextToken>& tokens : inputs) {
-      OrderedJson& list = body.emplace_back(OrderedJson::array());
-      for (const TextToken& token : tokens) {
-        OrderedJson& json = list.emplace_back();
-        json["id"] = token.id;
-        json["text"] = token.text;
-        json["special"] = token.is_added;
-        json["start"] = token.start ? OrderedJson(*token.start) : OrderedJson();
-        json["stop"] = token.stop ? OrderedJson(*token.stop) : OrderedJson();
-      }
-    }
-    return body;
-  }
-};
 
 /// The fault of a request that tokenizing does not find.
 std::optional<Error> FieldFault(const TokenizeRequest& request, const RequestContext& context) {
@@ -100,23 +65,39 @@ Expected<PreparedRequest> PreparePrompt(const TokenizeRequest& request,
   if (!ids) {
     return Unexpected(EncodeErrorOf(ids.error(), "prompt"));
   }
-  PromptTokens response;
-  response.ids = *std::move(ids);
-  response.max_model_len = context.config.max_position_embeddings;
+  auto response = std::make_unique<v1::TokenizeResponse>();
+  response->set_count(static_cast<std::int64_t>(ids->size()));
+  response->set_max_model_len(context.config.max_position_embeddings);
+  response->mutable_tokens()->Assign(ids->begin(), ids->end());
   if (request.return_token_strs) {
-    response.spellings.emplace();
-    for (const TokenId id : response.ids) {
-      response.spellings->push_back(tokenizer.Spelling(id));
+    v1::Texts& spellings = *response->mutable_token_strs();
+    for (const TokenId id : *ids) {
+      spellings.add_values(tokenizer.Spelling(id));
     }
   }
-  const auto num_tokens = static_cast<std::int64_t>(response.ids.size());
-  return Complete(std::move(response), num_tokens);
+  return Complete(std::make_unique<EndpointResponse>(std::move(response)), ids->size());
+}
+
+void AddTokens(std::vector<TextToken> tokens, v1::TextTokens& message) {
+  message.mutable_tokens()->Reserve(static_cast<int>(tokens.size()));
+  for (TextToken& token : tokens) {
+    v1::TextToken& to = *message.add_tokens();
+    to.set_id(token.id);
+    to.set_text(std::move(token.text));
+    to.set_special(token.is_added);
+    if (token.start) {
+      to.set_start(*token.start);
+    }
+    if (token.stop) {
+      to.set_stop(*token.stop);
+    }
+  }
 }
 
 Expected<PreparedRequest> PrepareInputs(const TokenizeRequest& request,
                                         const RequestContext& context) {
-  InputsTokens response;
-  std::int64_t num_tokens = 0;
+  auto response = std::make_unique<v1::TeiTokenizeResponse>();
+  std::size_t num_tokens = 0;
   for (std::size_t i = 0; i < request.texts.size(); ++i) {
     Expected<std::vector<TextToken>, EncodeFault> tokens = TokensOfText(
         *context.tokenizer, request.texts[i], request.add_special_tokens,
@@ -124,10 +105,10 @@ Expected<PreparedRequest> PrepareInputs(const TokenizeRequest& request,
     if (!tokens) {
       return Unexpected(EncodeErrorOf(tokens.error(), At("inputs", i)));
     }
-    num_tokens += static_cast<std::int64_t>(tokens->size());
-    response.inputs.push_back(*std::move(tokens));
+    num_tokens += tokens->size();
+    AddTokens(*std::move(tokens), *response->add_inputs());
   }
-  return Complete(std::move(response), num_tokens);
+  return Complete(std::make_unique<EndpointResponse>(std::move(response)), num_tokens);
 }
 
 }  // namespace

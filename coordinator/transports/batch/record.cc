@@ -47,7 +47,7 @@ Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
             if (has_response) {
               response->value()->WriteJson(writer);
             } else {
-              writer.Value(endpoint.ErrorToJson(response->error()));
+              writer.Json(endpoint.ErrorToJson(response->error()));
             }
             writer.EndObject();
             writer.Member("error", nullptr);

@@ -1,11 +1,18 @@
 #include "coordinator/transports/http/http_format.h"
 
-#include <nlohmann/json.hpp>
-
-#include "coordinator/json/json_text.h"
 #include "coordinator/json/json_writer.h"
 
 namespace scorecast::coordinator {
+namespace {
+
+std::string JsonOf(const EndpointResponse& response) {
+  std::string json;
+  JsonWriter writer(json);
+  response.WriteJson(writer);
+  return json;
+}
+
+}  // namespace
 
 std::string HttpFormat::Event(const std::string& json) {
   std::string bytes;
@@ -21,15 +28,17 @@ std::string HttpFormat::LastEvent(const std::string& json) {
 }
 
 std::string HttpFormat::Delta(std::size_t output, const CompletionDelta& delta) {
-  return Event(ToJsonText(endpoint_.DeltaToJson(output, delta)));
+  return Event(JsonOf(*endpoint_.Delta(output, delta)));
 }
 
 std::string HttpFormat::Response(const EndpointResponse& response) {
-  std::string json;
-  JsonWriter writer([&](std::string_view piece) { json += piece; });
-  response.WriteJson(writer);
-  writer.Finish();
-  return streams_ ? LastEvent(json) : writer_.Whole(200, "application/json", json);
+  if (streams_) {
+    return LastEvent(JsonOf(response));
+  }
+  return writer_.Whole(200, "application/json", [&](std::string& body) {
+    JsonWriter writer(body);
+    response.WriteJson(writer);
+  });
 }
 
 std::string HttpFormat::Error(const proto::Error& error) {

@@ -4,9 +4,8 @@
 #include <ctime>
 
 #include <boost/beast/http/status.hpp>
-#include <nlohmann/json.hpp>
 
-#include "coordinator/json/json_text.h"
+#include "coordinator/json/response_writer.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -68,13 +67,26 @@ std::string ReplyWriter::Whole(int status, std::string_view content_type, std::s
   return reply;
 }
 
+std::string ReplyWriter::Whole(int status, std::string_view content_type,
+                               const std::function<void(std::string& reply)>& write_body) {
+  // Longer than most headers, so that the body only moves to the front.
+  constexpr std::size_t kHeaderRoom = 1024;
+  std::string reply(kHeaderRoom, ' ');
+  write_body(reply);
+  const std::size_t bytes = reply.size() - kHeaderRoom;
+  if (terms_.is_head) {
+    reply.resize(kHeaderRoom);
+  }
+  reply.replace(0, kHeaderRoom, Header(status, TypeField(content_type) + LengthField(bytes)));
+  return reply;
+}
+
 std::string ReplyWriter::WithoutBody(int status, std::string_view fields) {
   return Header(status, fields);
 }
 
 std::string ReplyWriter::ErrorText(const proto::Error& error) const {
-  return ToJsonText(terms_.endpoint == nullptr ? ErrorBody(error)
-                                               : terms_.endpoint->ErrorToJson(error));
+  return terms_.endpoint == nullptr ? ErrorJson(error) : terms_.endpoint->ErrorToJson(error);
 }
 
 std::string ReplyWriter::Error(const proto::Error& error, std::string_view fields) {

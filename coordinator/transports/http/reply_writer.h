@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ class ReplyWriter {
   /// A reply as a whole. `fields` are further lines of its header, each with its end.
   std::string Whole(int status, std::string_view content_type, std::string_view body,
                     std::string_view fields = {});
+  /// The same with a body that is written to the end of the reply.
+  std::string Whole(int status, std::string_view content_type,
+                    const std::function<void(std::string& reply)>& write_body);
   std::string WithoutBody(int status, std::string_view fields);
   /// A reply with the body that the endpoint has for an error. `fields` as in Whole.
   std::string Error(const proto::Error& error, std::string_view fields = {});

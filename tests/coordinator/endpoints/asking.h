@@ -10,8 +10,10 @@
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/json/json_writer.h"
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/service/request_service.h"
 #include "coordinator/service/response_sink.h"
@@ -44,7 +46,7 @@ class AskingSink : public ResponseSink {
   std::promise<DeferredResponse> done_;
 };
 
-/// Returns the response of `endpoint` to a request.
+/// Returns the message of the response of `endpoint` to a request.
 template <typename Response, typename Request>
 proto::Expected<Response> Ask(RequestService& service, const Endpoint& endpoint,
                               const Request& request, Clock::time_point arrived = Clock::now(),
@@ -55,7 +57,15 @@ proto::Expected<Response> Ask(RequestService& service, const Endpoint& endpoint,
   if (!response) {
     return proto::Unexpected(std::move(response).error());
   }
-  return std::move(static_cast<Response&>(**response));
+  return static_cast<const Response&>((*response)->message());
+}
+
+/// A response as its endpoint's clients know it.
+inline OrderedJson JsonOf(const EndpointResponse& response) {
+  std::string json;
+  JsonWriter writer(json);
+  response.WriteJson(writer);
+  return OrderedJson::parse(json);
 }
 
 /// Returns the value. If there is none, fails the test and returns an empty value.

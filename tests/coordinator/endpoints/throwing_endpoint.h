@@ -32,7 +32,7 @@ class ThrowingEndpoint : public Endpoint {
 
  private:
   struct Reading : Readout {
-    proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows&) const override {
+    proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows&) override {
       throw std::bad_alloc();
     }
     std::string Summary() const override { return ""; }

@@ -64,16 +64,6 @@ TEST(ParseJson, TheLastOfEqualKeysCounts) {
   EXPECT_EQ(ParseJson(R"({"a":1,"a":2})", kMaxValues).value()["a"], 2);
 }
 
-TEST(ErrorBody, IsFlat) {
-  EXPECT_EQ(ToJsonText(ErrorBody({400, "delimiter_in_item", "It does.", "items[3]"})),
-            R"({"object":"error","message":"It does.","type":"BadRequestError",)"
-            R"("param":"items[3]","code":400,"reason":"delimiter_in_item"})");
-  EXPECT_TRUE(ErrorBody({413, "request_too_large", "", ""})["param"].is_null());
-  EXPECT_EQ(ErrorBody({413, "", "", ""})["type"], "BadRequestError");
-  EXPECT_EQ(ErrorBody({500, "", "", ""})["type"], "InternalServerError");
-  EXPECT_EQ(ErrorBody({504, "", "", ""})["type"], "TimeoutError");
-}
-
 TEST(ToJsonText, NumbersReadBackAsTheSameBits) {
   for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -745.13321910194110}) {
     const std::string text = ToJsonText(OrderedJson::array({value}));

@@ -76,7 +76,59 @@ TEST(OpenApi, SchemasAreThoseOfTheFieldTables) {
       EXPECT_EQ(schema.value("required", std::set<std::string>()), required) << form->name;
     }
   }
-  EXPECT_EQ(Keys(schemas), names);
+  EXPECT_THAT(Keys(schemas), testing::IsSupersetOf(names));
+}
+
+/// Adds the names of the schemas that `part` of a document refers to.
+void AddReferences(const json& part, std::set<std::string>& names) {
+  for (const auto& [key, value] : part.items()) {
+    if (key == "$ref") {
+      const std::string path = value.get<std::string>();
+      names.insert(path.substr(path.rfind('/') + 1));
+    } else if (value.is_structured()) {
+      AddReferences(value, names);
+    }
+  }
+}
+
+TEST(OpenApi, HasTheSchemasThatItRefersTo) {
+  const json document = Document();
+  std::set<std::string> names;
+  AddReferences(document, names);
+  EXPECT_EQ(Keys(document["components"]["schemas"]), names);
+}
+
+TEST(OpenApi, ResponsesAreThoseOfTheirForms) {
+  const json document = Document();
+  const auto schema_of = [&](const char* url, const char* status) {
+    return document["paths"][url]["post"]["responses"][status]["content"]["application/json"]
+                   ["schema"];
+  };
+  EXPECT_EQ(schema_of("/v1/chunked", "200"),
+            json::parse(R"({"$ref":"#/components/schemas/ChunkedResponse"})"));
+  EXPECT_EQ(
+      schema_of("/v1/rerank", "200"),
+      json::parse(
+          R"({"anyOf":[{"$ref":"#/components/schemas/CohereRerankResponse"},)"
+          R"({"type":"array","items":{"$ref":"#/components/schemas/TeiRerankResult"}},)"
+          R"({"type":"array","items":{"$ref":"#/components/schemas/SglangRerankResult"}}]})"));
+  EXPECT_EQ(schema_of("/v1/rerank", "4XX"),
+            json::parse(R"({"anyOf":[{"$ref":"#/components/schemas/RerankErrorBody"},)"
+                        R"({"$ref":"#/components/schemas/ErrorBody"}]})"));
+  const json& score = document["components"]["schemas"]["ScoreResponse"];
+  EXPECT_EQ(score["properties"]["object"], json::parse(R"({"const":"scoring"})"));
+  EXPECT_EQ(score["properties"]["scores"],
+            json::parse(
+                R"({"anyOf":[{"type":"array","items":{"type":"array","items":{"type":"number"}}},)"
+                R"({"type":"array","items":{"type":"array","items":{"type":"array",)"
+                R"("items":{"type":"number"}}}}]})"));
+  EXPECT_EQ(
+      score["properties"]["top_logprobs"]["items"]["items"],
+      json::parse(R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"number"}]})"));
+  EXPECT_EQ(score["required"], json::parse(R"(["object","scores","model"])"));
+  EXPECT_FALSE(score["properties"].contains("occurrences"));
+  EXPECT_EQ(document["components"]["schemas"]["ErrorBody"]["properties"]["param"],
+            json::parse(R"({"anyOf":[{"type":"string"},{"type":"null"}]})"));
 }
 
 TEST(OpenApi, OnlyFormsWithAStreamHaveEvents) {

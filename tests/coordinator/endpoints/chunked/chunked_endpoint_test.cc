@@ -8,10 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/endpoints/chunked/chunked_response.h"
+#include "coordinator/json/response_writer.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/endpoints/response_values.h"
 
 namespace scorecast::coordinator {
 namespace chunked_endpoint_test {
@@ -23,15 +24,15 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Ids = std::vector<TokenId>;
 
-Expected<ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
-                              Clock::time_point arrived = Clock::now()) {
+Expected<v1::ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
+                                  Clock::time_point arrived = Clock::now()) {
   auto response =
-      coordinator::Ask<ChunkedResponse>(server.service, ChunkedEndpoint(), request, arrived);
+      coordinator::Ask<v1::ChunkedResponse>(server.service, ChunkedEndpoint(), request, arrived);
   server.scheduler.WaitIdle();
   return response;
 }
 
-ChunkedResponse ResponseTo(FakeServer& server, const ChunkedRequest& request) {
+v1::ChunkedResponse ResponseTo(FakeServer& server, const ChunkedRequest& request) {
   return ValueOrFail(Ask(server, request));
 }
 
@@ -64,19 +65,19 @@ TEST(ChunkedEndpoint, AQuestionSeesEverythingAndAChunkSeesNoOtherChunk) {
     ServerOptions options;
     options.chunks.position_strategy = strategy;
     FakeServer server(options);
-    const ChunkedResponse response = ResponseTo(server, Example());
+    const v1::ChunkedResponse response = ResponseTo(server, Example());
     const PackedSequence expected =
         PackChunks({11, 12, 13}, {{{21, 22}}, {{23, 24, 25}}}, {{31, 32}}, strategy);
-    EXPECT_THAT(*response.token_logprobs, ElementsAre(Logprobs(expected, 9, kLabels)));
-    ASSERT_THAT(*response.scores, SizeIs(1));
-    for (std::size_t i = 0; i < kLabels.size(); ++i) {
-      EXPECT_EQ(response.scores->at(0)[i], std::exp(response.token_logprobs->at(0)[i]));
+    EXPECT_THAT(RowsOf(response.token_logprobs()), ElementsAre(Logprobs(expected, 9, kLabels)));
+    ASSERT_EQ(response.scores_size(), 1);
+    for (int i = 0; i < static_cast<int>(kLabels.size()); ++i) {
+      EXPECT_EQ(response.scores(0).values(i), std::exp(response.token_logprobs(0).values(i)));
     }
-    EXPECT_EQ(response.usage.prompt_tokens, 10);
-    EXPECT_EQ(response.usage.total_tokens(), 10);
-    EXPECT_EQ(response.model, "default");
-    EXPECT_FALSE(response.outputs);
-    EXPECT_FALSE(response.top_logprobs);
+    EXPECT_EQ(response.usage().prompt_tokens(), 10);
+    EXPECT_EQ(response.usage().total_tokens(), 10);
+    EXPECT_EQ(response.model(), "default");
+    EXPECT_EQ(response.outputs_size(), 0);
+    EXPECT_EQ(response.top_logprobs_size(), 0);
   }
 }
 
@@ -86,19 +87,19 @@ TEST(ChunkedEndpoint, SeveralQuestionsDoNotSeeEachOther) {
   request.question.reset();
   request.questions = {Ids{31, 32}, Ids{33}, Ids{31, 32}};
   request.top_logprobs = 2;
-  const ChunkedResponse together = ResponseTo(server, request);
-  ASSERT_THAT(*together.scores, SizeIs(3));
-  ASSERT_THAT(*together.top_logprobs, SizeIs(3));
-  for (std::size_t i = 0; i < 3; ++i) {
+  const v1::ChunkedResponse together = ResponseTo(server, request);
+  ASSERT_EQ(together.scores_size(), 3);
+  ASSERT_EQ(together.top_logprobs_size(), 3);
+  for (int i = 0; i < 3; ++i) {
     ChunkedRequest alone = request;
     alone.questions.reset();
-    alone.question = request.questions->at(i);
-    const ChunkedResponse response = ResponseTo(server, alone);
-    EXPECT_EQ(together.token_logprobs->at(i), response.token_logprobs->at(0));
-    EXPECT_EQ(together.scores->at(i), response.scores->at(0));
-    EXPECT_EQ(together.top_logprobs->at(i), response.top_logprobs->at(0));
+    alone.question = request.questions->at(static_cast<std::size_t>(i));
+    const v1::ChunkedResponse response = ResponseTo(server, alone);
+    EXPECT_EQ(NumbersOf(together.token_logprobs(i)), NumbersOf(response.token_logprobs(0)));
+    EXPECT_EQ(NumbersOf(together.scores(i)), NumbersOf(response.scores(0)));
+    EXPECT_EQ(TopOf(together.top_logprobs(i)), TopOf(response.top_logprobs(0)));
   }
-  EXPECT_NE(together.scores->at(0), together.scores->at(1));
+  EXPECT_NE(NumbersOf(together.scores(0)), NumbersOf(together.scores(1)));
 }
 
 TEST(ChunkedEndpoint, OneChunkAndOneQuestionAreAPlainPrompt) {
@@ -106,14 +107,14 @@ TEST(ChunkedEndpoint, OneChunkAndOneQuestionAreAPlainPrompt) {
   ChunkedRequest request;
   request.labels = {" yes", " no"};
   request.prompt = "system # # chunk # # question";
-  const ChunkedResponse split = ResponseTo(server, request);
+  const v1::ChunkedResponse split = ResponseTo(server, request);
   request.prompt = "systemchunkquestion";
-  EXPECT_EQ(ResponseTo(server, request).scores, split.scores);
+  EXPECT_EQ(RowsOf(ResponseTo(server, request).scores()), RowsOf(split.scores()));
   FakeServer plain{ServerOptions{}};  // Without the flag separators are ordinary text.
   request.prompt = "system # # chunk # # question";
-  const ChunkedResponse whole = ResponseTo(plain, request);
-  EXPECT_NE(whole.scores, split.scores);
-  EXPECT_EQ(whole.usage.prompt_tokens, split.usage.prompt_tokens + 10);
+  const v1::ChunkedResponse whole = ResponseTo(plain, request);
+  EXPECT_NE(RowsOf(whole.scores()), RowsOf(split.scores()));
+  EXPECT_EQ(whole.usage().prompt_tokens(), split.usage().prompt_tokens() + 10);
 }
 
 TEST(ChunkedEndpoint, LongDocumentsTakeSeveralPasses) {
@@ -125,29 +126,30 @@ TEST(ChunkedEndpoint, LongDocumentsTakeSeveralPasses) {
     groups.push_back({Ids(50, 40 + i)});
     request.chunks->emplace_back(Ids(50, 40 + i));
   }
-  const ChunkedResponse response = ResponseTo(server, request);
+  const v1::ChunkedResponse response = ResponseTo(server, request);
   EXPECT_GT(server.cluster.plans().size(), 3U);
   const PackedSequence expected =
       PackChunks({11, 12, 13}, groups, {{31, 32}}, ChunkPositionStrategy::kShared);
-  EXPECT_THAT(*response.token_logprobs, ElementsAre(Logprobs(expected, 254, kLabels)));
+  EXPECT_THAT(RowsOf(response.token_logprobs()), ElementsAre(Logprobs(expected, 254, kLabels)));
 }
 
 TEST(ChunkedEndpoint, SoftmaxOverTheLabels) {
   FakeServer server;
   ChunkedRequest request = Example();
-  const std::vector<double> logprobs = ResponseTo(server, request).token_logprobs->at(0);
+  const std::vector<double> logprobs = NumbersOf(ResponseTo(server, request).token_logprobs(0));
   request.return_token_logprobs = false;
   request.apply_softmax = true;
   request.label_temperature = 0.5;
-  const ChunkedResponse response = ResponseTo(server, request);
-  EXPECT_FALSE(response.token_logprobs);
+  const v1::ChunkedResponse response = ResponseTo(server, request);
+  EXPECT_EQ(response.token_logprobs_size(), 0);
   double sum = 0;
   for (const double logprob : logprobs) {
     sum += std::exp(logprob / 0.5);
   }
   for (std::size_t i = 0; i < logprobs.size(); ++i) {
     // A few roundings of float64, in terms of magnitude at most 50 that are then exponentiated.
-    EXPECT_NEAR(response.scores->at(0)[i], std::exp(logprobs[i] / 0.5) / sum, 1e-13);
+    EXPECT_NEAR(response.scores(0).values(static_cast<int>(i)), std::exp(logprobs[i] / 0.5) / sum,
+                1e-13);
   }
 }
 
@@ -166,7 +168,7 @@ TEST(ChunkedEndpoint, ABrokenModelGivesA500ThatNamesTheQuestion) {
   response = Ask(server, request);
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().param, "questions[1]");
-  EXPECT_THAT(*ResponseTo(server, Example()).scores, SizeIs(1)) << "the server goes on";
+  EXPECT_EQ(ResponseTo(server, Example()).scores_size(), 1) << "the server goes on";
 }
 
 TEST(ChunkedEndpoint, ADeadlineCountsFromTheArrival) {
@@ -192,7 +194,7 @@ TEST(ChunkedJson, HasTheFieldsThatWereAskedFor) {
   const auto response = sink->Wait().form();
   server.scheduler.WaitIdle();
   ASSERT_TRUE(response) << response.error().message;
-  const OrderedJson json = (*response)->ToJson();
+  const OrderedJson json = JsonOf(**response);
   std::vector<std::string> fields;
   for (const auto& [field, value] : json.items()) {
     fields.push_back(field);
@@ -210,18 +212,28 @@ TEST(ChunkedJson, HasTheFieldsThatWereAskedFor) {
   request.label_token_ids = Ids{5, 6};
   request.return_token_logprobs = true;
   request.top_logprobs = 2;
-  const ChunkedResponse expected = ResponseTo(server, request);
-  EXPECT_EQ(json["scores"], OrderedJson(*expected.scores));
-  EXPECT_EQ(json["token_logprobs"], OrderedJson(*expected.token_logprobs));
-  EXPECT_EQ(json["top_logprobs"][0][1][0], expected.top_logprobs->at(0)[1].first);
-  EXPECT_EQ(json["top_logprobs"][0][1][1], expected.top_logprobs->at(0)[1].second);
+  const v1::ChunkedResponse expected = ResponseTo(server, request);
+  EXPECT_EQ(json["scores"], OrderedJson(RowsOf(expected.scores())));
+  EXPECT_EQ(json["token_logprobs"], OrderedJson(RowsOf(expected.token_logprobs())));
+  EXPECT_EQ(json["top_logprobs"][0][1][0], expected.top_logprobs(0).entries(1).id());
+  EXPECT_EQ(json["top_logprobs"][0][1][1], expected.top_logprobs(0).entries(1).logprob());
 }
 
 TEST(ChunkedJson, HasCompletions) {
-  ChunkedResponse response;
-  response.outputs = {{"Paris.", {9, 8}, FinishReason::kStop}, {"", {7}, FinishReason::kLength}};
-  response.usage = {.prompt_tokens = 5, .completion_tokens = 3, .cached_tokens = 2};
-  const OrderedJson body = response.ToJson();
+  v1::ChunkedResponse response;
+  v1::ChunkedOutput& stopped = *response.add_outputs();
+  stopped.set_text("Paris.");
+  stopped.add_token_ids(9);
+  stopped.add_token_ids(8);
+  stopped.set_finish_reason("stop");
+  v1::ChunkedOutput& cut = *response.add_outputs();
+  cut.add_token_ids(7);
+  cut.set_finish_reason("length");
+  response.mutable_usage()->set_prompt_tokens(5);
+  response.mutable_usage()->set_total_tokens(8);
+  response.mutable_usage()->set_completion_tokens(3);
+  response.mutable_usage()->set_cached_tokens(2);
+  const OrderedJson body = OrderedJson::parse(ResponseJson(response));
   EXPECT_FALSE(body.contains("scores"));
   EXPECT_EQ(body["outputs"].dump(),
             R"([{"text":"Paris.","token_ids":[9,8],"finish_reason":"stop"},)"

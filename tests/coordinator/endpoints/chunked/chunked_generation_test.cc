@@ -11,12 +11,13 @@
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/endpoints/chunked/chunked_response.h"
+#include "coordinator/json/response_writer.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 #include "tests/coordinator/endpoints/greedy_completion.h"
+#include "tests/coordinator/endpoints/response_values.h"
 
 namespace scorecast::coordinator {
 namespace chunked_generation_test {
@@ -26,16 +27,21 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 using Ids = std::vector<TokenId>;
 
-Expected<ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
-                              const OnDelta& on_delta = {}) {
-  auto response = coordinator::Ask<ChunkedResponse>(server.service, ChunkedEndpoint(), request,
-                                                    Clock::now(), on_delta);
+Expected<v1::ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
+                                  const OnDelta& on_delta = {}) {
+  auto response = coordinator::Ask<v1::ChunkedResponse>(server.service, ChunkedEndpoint(), request,
+                                                        Clock::now(), on_delta);
   server.scheduler.WaitIdle();
   return response;
 }
 
-std::vector<CompletionOutput> Outputs(FakeServer& server, const ChunkedRequest& request) {
-  return ValueOrFail(Ask(server, request)).outputs.value_or(std::vector<CompletionOutput>());
+Ids IdsOf(const v1::ChunkedOutput& output) {
+  return {output.token_ids().begin(), output.token_ids().end()};
+}
+
+/// The completion of the first question.
+v1::ChunkedOutput FirstOutput(FakeServer& server, const ChunkedRequest& request) {
+  return ValueOrFail(Ask(server, request)).outputs(0);
 }
 
 /// The fake tokenizer's ids of a text.
@@ -66,41 +72,40 @@ ChunkedRequest Example() {
 TEST(ChunkedGeneration, ASeedIsDrawnAndSaid) {
   FakeServer server;
   ChunkedRequest request = Example();
-  EXPECT_EQ(ValueOrFail(Ask(server, request)).seed, std::nullopt) << "nothing is drawn";
+  EXPECT_FALSE(ValueOrFail(Ask(server, request)).has_seed()) << "nothing is drawn";
   request.sampling.temperature = 1.5;
-  const ChunkedResponse one = ValueOrFail(Ask(server, request));
-  const ChunkedResponse other = ValueOrFail(Ask(server, request));
-  ASSERT_TRUE(one.seed && other.seed);
-  EXPECT_NE(*one.seed, *other.seed);
-  EXPECT_NE(one.outputs->front().token_ids, other.outputs->front().token_ids);
-  request.sampling.seed = one.seed;
-  const ChunkedResponse again = ValueOrFail(Ask(server, request));
-  EXPECT_EQ(again.seed, one.seed);
-  EXPECT_EQ(again.outputs->front().token_ids, one.outputs->front().token_ids);
-  EXPECT_EQ(again.ToJson().at("seed"), *one.seed);
-  v1::Response message;
-  again.ToMessage(message);
-  EXPECT_EQ(message.chunked().seed(), *one.seed);
+  const v1::ChunkedResponse one = ValueOrFail(Ask(server, request));
+  const v1::ChunkedResponse other = ValueOrFail(Ask(server, request));
+  ASSERT_TRUE(one.has_seed() && other.has_seed());
+  EXPECT_NE(one.seed(), other.seed());
+  EXPECT_NE(IdsOf(one.outputs(0)), IdsOf(other.outputs(0)));
+  request.sampling.seed = one.seed();
+  const v1::ChunkedResponse again = ValueOrFail(Ask(server, request));
+  EXPECT_EQ(again.seed(), one.seed());
+  EXPECT_EQ(IdsOf(again.outputs(0)), IdsOf(one.outputs(0)));
+  EXPECT_EQ(OrderedJson::parse(ResponseJson(again)).at("seed"), one.seed());
   request.sampling.seed = 0;
-  EXPECT_EQ(ValueOrFail(Ask(server, request)).seed, 0U);
+  const v1::ChunkedResponse zero = ValueOrFail(Ask(server, request));
+  EXPECT_TRUE(zero.has_seed());
+  EXPECT_EQ(zero.seed(), 0U);
 }
 
 TEST(ChunkedGeneration, EachQuestionHasItsOwnCompletion) {
   FakeServer server;
   const auto response = Ask(server, Example());
   ASSERT_TRUE(response) << response.error().message;
-  ASSERT_THAT(*response->outputs, SizeIs(2));
-  for (std::size_t i = 0; i < 2; ++i) {
+  ASSERT_EQ(response->outputs_size(), 2);
+  for (int i = 0; i < 2; ++i) {
     const std::string question = i == 0 ? "why?" : "who?";
-    const CompletionOutput& output = response->outputs->at(i);
-    EXPECT_EQ(output.token_ids, Greedy(question, 9));
-    EXPECT_EQ(output.text, TextBehind(server, question, output.token_ids));
-    EXPECT_EQ(output.finish_reason, FinishReason::kLength);
+    const v1::ChunkedOutput& output = response->outputs(i);
+    EXPECT_EQ(IdsOf(output), Greedy(question, 9));
+    EXPECT_EQ(output.text(), TextBehind(server, question, IdsOf(output)));
+    EXPECT_EQ(output.finish_reason(), "length");
   }
-  EXPECT_EQ(response->usage.prompt_tokens, 14);
-  EXPECT_EQ(response->usage.completion_tokens, 18);
-  EXPECT_EQ(response->usage.total_tokens(), 32);
-  EXPECT_FALSE(response->scores);
+  EXPECT_EQ(response->usage().prompt_tokens(), 14);
+  EXPECT_EQ(response->usage().completion_tokens(), 18);
+  EXPECT_EQ(response->usage().total_tokens(), 32);
+  EXPECT_EQ(response->scores_size(), 0);
 }
 
 TEST(ChunkedGeneration, APlainPromptIsContinued) {
@@ -114,9 +119,8 @@ TEST(ChunkedGeneration, APlainPromptIsContinued) {
   Ids prompt = Bytes("once upon");
   prompt.insert(prompt.begin(), 259);
   const proto::PackedSequence sequence = PackChunks(prompt, {}, {}, ChunkPositionStrategy::kShared);
-  EXPECT_EQ(response->outputs->at(0).token_ids,
-            GreedyCompletion(sequence, 5, FakeServer::kVocabSize));
-  EXPECT_THAT(*response->scores, ElementsAre(SizeIs(2))) << "scores of the same prompt";
+  EXPECT_EQ(IdsOf(response->outputs(0)), GreedyCompletion(sequence, 5, FakeServer::kVocabSize));
+  EXPECT_THAT(RowsOf(response->scores()), ElementsAre(SizeIs(2))) << "scores of the same prompt";
 }
 
 TEST(ChunkedGeneration, ScoresDoNotDependOnCompletions) {
@@ -127,8 +131,8 @@ TEST(ChunkedGeneration, ScoresDoNotDependOnCompletions) {
   request.max_new_tokens = 0;
   const auto alone = Ask(server, request);
   ASSERT_TRUE(with_completions && alone);
-  EXPECT_EQ(with_completions->scores, alone->scores);
-  EXPECT_FALSE(alone->outputs);
+  EXPECT_EQ(RowsOf(with_completions->scores()), RowsOf(alone->scores()));
+  EXPECT_EQ(alone->outputs_size(), 0);
 }
 
 TEST(ChunkedGeneration, AStopTokenEndsACompletion) {
@@ -138,10 +142,10 @@ TEST(ChunkedGeneration, AStopTokenEndsACompletion) {
   const Ids whole = Greedy("why?", 9);
   const auto end = std::find(whole.begin(), whole.end(), whole[4]);
   request.stop_token_ids = {whole[4]};
-  const CompletionOutput output = Outputs(server, request).at(0);
-  EXPECT_EQ(output.token_ids, Ids(whole.begin(), end + 1));
-  EXPECT_EQ(output.text, TextBehind(server, "why?", Ids(whole.begin(), end)));
-  EXPECT_EQ(output.finish_reason, FinishReason::kStop);
+  const v1::ChunkedOutput output = FirstOutput(server, request);
+  EXPECT_EQ(IdsOf(output), Ids(whole.begin(), end + 1));
+  EXPECT_EQ(output.text(), TextBehind(server, "why?", Ids(whole.begin(), end)));
+  EXPECT_EQ(output.finish_reason(), "stop");
 }
 
 TEST(ChunkedGeneration, TheSeedAloneDecidesWhateverElseIsComputed) {
@@ -154,7 +158,7 @@ TEST(ChunkedGeneration, TheSeedAloneDecidesWhateverElseIsComputed) {
   std::map<std::uint64_t, Ids> alone;
   std::set<Ids> different;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
-    alone[seed] = Outputs(server, sampled(seed)).at(0).token_ids;
+    alone[seed] = IdsOf(FirstOutput(server, sampled(seed)));
     different.insert(alone[seed]);
   }
   EXPECT_GT(different.size(), 4U);
@@ -163,9 +167,8 @@ TEST(ChunkedGeneration, TheSeedAloneDecidesWhateverElseIsComputed) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     Ids& ids = together.at(seed);
     ids.clear();
-    threads.emplace_back([&server, &ids, request = sampled(seed)] {
-      ids = Outputs(server, request).at(0).token_ids;
-    });
+    threads.emplace_back(
+        [&server, &ids, request = sampled(seed)] { ids = IdsOf(FirstOutput(server, request)); });
   }
   for (std::thread& thread : threads) {
     thread.join();
@@ -189,9 +192,10 @@ TEST(ChunkedGeneration, DeltasAddUpToTheCompletion) {
   ASSERT_TRUE(response) << response.error().message;
   ASSERT_THAT(deltas, SizeIs(2));
   for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(deltas[i].text, response->outputs->at(i).text);
-    EXPECT_EQ(deltas[i].token_ids, response->outputs->at(i).token_ids);
-    EXPECT_EQ(deltas[i].finish_reason, response->outputs->at(i).finish_reason);
+    const v1::ChunkedOutput& output = response->outputs(static_cast<int>(i));
+    EXPECT_EQ(deltas[i].text, output.text());
+    EXPECT_EQ(deltas[i].token_ids, IdsOf(output));
+    EXPECT_EQ(Name(deltas[i].finish_reason.value()), output.finish_reason());
   }
 }
 

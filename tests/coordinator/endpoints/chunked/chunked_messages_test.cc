@@ -3,19 +3,18 @@
 #include <limits>
 
 #include <gmock/gmock.h>
-#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/chunked/chunked_response.h"
+#include "coordinator/endpoints/chunked/chunked_endpoint.h"
 #include "coordinator/endpoints/response_bytes.h"
+#include "coordinator/json/response_writer.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
-#include "tests/coordinator/endpoints/chunked/chunked_response_from_message.h"
+#include "tests/coordinator/endpoints/response_values.h"
 
 namespace scorecast::coordinator {
 namespace chunked_messages_test {
 
-using google::protobuf::util::MessageDifferencer;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -137,59 +136,25 @@ TEST(ChunkedRequestFromMessage, NamesTheFieldThatHasNoValue) {
   EXPECT_EQ(param(message), "system_prompt");
 }
 
-ChunkedResponse Example() {
-  ChunkedResponse response;
-  response.model = "m";
-  response.scores = {{0.25, 0.5}, {0.75, 1}};
-  response.outputs = {{"text", {1, 2}, FinishReason::kStop}, {"", {3}, FinishReason::kLength}};
-  response.token_logprobs = {{-1.0, -2.0}, {-3, -4}};
-  response.top_logprobs = {{{7, -0.5}, {8, -0.75}}, {{9, -1}, {10, -2}}};
-  response.usage = {.prompt_tokens = 11, .completion_tokens = 3, .cached_tokens = 5};
-  response.timings = {.queue_ms = 1, .tokenize_ms = 2, .forward_ms = 3, .total_ms = 4};
-  return response;
-}
-
-TEST(ChunkedResponse, KeepsEveryFieldAsAMessage) {
-  const ChunkedResponse response = Example();
-  v1::Response whole;
-  response.ToMessage(whole);
-  const v1::ChunkedResponse& message = whole.chunked();
-  EXPECT_EQ(message.usage().total_tokens(), 14);
-  EXPECT_EQ(message.outputs(0).finish_reason(), "stop");
-  EXPECT_EQ(message.outputs(1).finish_reason(), "length");
-  const ChunkedResponse back = ChunkedResponseFromMessage(message);
-  EXPECT_EQ(back.model, response.model);
-  EXPECT_EQ(back.scores, response.scores);
-  EXPECT_EQ(back.token_logprobs, response.token_logprobs);
-  EXPECT_EQ(back.top_logprobs, response.top_logprobs);
-  EXPECT_EQ(back.usage.prompt_tokens, response.usage.prompt_tokens);
-  EXPECT_EQ(back.usage.completion_tokens, response.usage.completion_tokens);
-  EXPECT_EQ(back.usage.cached_tokens, response.usage.cached_tokens);
-  v1::Response again;
-  back.ToMessage(again);
-  EXPECT_TRUE(MessageDifferencer::Equals(again, whole));
-}
-
-TEST(ChunkedResponse, AbsentFieldsStayAbsentAsAMessage) {
-  v1::Response message;
-  ChunkedResponse().ToMessage(message);
-  const ChunkedResponse back = ChunkedResponseFromMessage(message.chunked());
-  EXPECT_FALSE(back.scores);
-  EXPECT_FALSE(back.outputs);
-  EXPECT_FALSE(back.token_logprobs);
-  EXPECT_FALSE(back.top_logprobs);
+v1::ChunkedDelta Delta(std::size_t question, const CompletionDelta& delta) {
+  return static_cast<const v1::ChunkedDelta&>(ChunkedEndpoint().Delta(question, delta)->message());
 }
 
 TEST(ChunkedDelta, NamesItsQuestionAndSaysWhetherItIsTheLast) {
-  v1::ChunkedDelta message;
-  ToMessage(3, {"ab", {1, 2}, std::nullopt}, message);
+  const v1::ChunkedDelta message = Delta(3, {"ab", {1, 2}, std::nullopt});
   EXPECT_EQ(message.question(), 3U);
   EXPECT_EQ(message.text(), "ab");
   EXPECT_THAT(message.token_ids(), ElementsAre(1, 2));
   EXPECT_EQ(message.finish_reason(), "");
-  v1::ChunkedDelta last;
-  ToMessage(0, {"", {}, FinishReason::kLength}, last);
-  EXPECT_EQ(last.finish_reason(), "length");
+  EXPECT_EQ(Delta(0, {"", {}, FinishReason::kLength}).finish_reason(), "length");
+}
+
+TEST(ChunkedDelta, HasTheFinishReasonInJsonIfItIsTheLast) {
+  EXPECT_EQ(ResponseJson(Delta(3, {"ab", {1, 2}, std::nullopt})),
+            R"({"object":"chunked.delta","question":3,"text":"ab","token_ids":[1,2]})");
+  EXPECT_EQ(ResponseJson(Delta(0, {"", {}, FinishReason::kStop})),
+            R"({"object":"chunked.delta","question":0,"text":"","token_ids":[],)"
+            R"("finish_reason":"stop"})");
 }
 
 TEST(ResponseBytesBound, NoResponseIsLonger) {
@@ -201,18 +166,30 @@ TEST(ResponseBytesBound, NoResponseIsLonger) {
   request.max_new_tokens = 300;
   constexpr TokenId kLargest = std::numeric_limits<TokenId>::max();
   constexpr double kNumber = -1.0 / 3;
-  ChunkedResponse response;
-  response.scores.emplace(3, std::vector<double>(200, kNumber));
-  response.token_logprobs = response.scores;
-  response.top_logprobs.emplace(
-      3, std::vector<TokenLogprob>(static_cast<std::size_t>(kMaxTopLogprobs), {kLargest, kNumber}));
+  v1::ChunkedResponse response;
+  AddRows(std::vector(3, std::vector<double>(200, kNumber)), *response.mutable_scores());
+  *response.mutable_token_logprobs() = response.scores();
   const std::string text(300 * static_cast<std::size_t>(kTextBytesPerToken), 'x');
-  response.outputs.emplace(3, CompletionOutput{text, Ids(300, kLargest), FinishReason::kLength});
-  response.usage = {.prompt_tokens = 1 << 30, .completion_tokens = 900, .cached_tokens = 1 << 30};
-  response.timings = {.queue_ms = kNumber, .tokenize_ms = 1, .forward_ms = 1, .total_ms = 1};
+  for (int question = 0; question < 3; ++question) {
+    AddTop(std::vector<std::pair<int, double>>(static_cast<std::size_t>(kMaxTopLogprobs),
+                                               {kLargest, kNumber}),
+           *response.mutable_top_logprobs());
+    v1::ChunkedOutput& output = *response.add_outputs();
+    output.set_text(text);
+    output.mutable_token_ids()->Resize(300, kLargest);
+    output.set_finish_reason("length");
+  }
+  response.mutable_usage()->set_prompt_tokens(1 << 30);
+  response.mutable_usage()->set_total_tokens((1 << 30) + 900);
+  response.mutable_usage()->set_completion_tokens(900);
+  response.mutable_usage()->set_cached_tokens(1 << 30);
+  response.mutable_timings()->set_queue_ms(kNumber);
+  response.mutable_timings()->set_tokenize_ms(1);
+  response.mutable_timings()->set_forward_ms(1);
+  response.mutable_timings()->set_total_ms(1);
   v1::Response message;
   message.set_request_id(std::numeric_limits<std::uint64_t>::max());
-  response.ToMessage(message);
+  *message.mutable_chunked() = response;
   const auto bytes = static_cast<std::int64_t>(message.ByteSizeLong());
   EXPECT_LE(bytes, request.ResponseBytesBound({}));
   EXPECT_GT(2 * bytes, request.ResponseBytesBound({})) << "the bound is not too loose";

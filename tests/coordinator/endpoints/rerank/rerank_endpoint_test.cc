@@ -15,11 +15,11 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/rerank/pair_score_request.h"
-#include "coordinator/endpoints/rerank/pair_score_response.h"
 #include "coordinator/endpoints/rerank/rerank_request.h"
-#include "coordinator/endpoints/rerank/rerank_response.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
+#include "coordinator/json/response_writer.h"
 #include "coordinator/prompts/sequence_layout.h"
+#include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
@@ -80,18 +80,18 @@ RerankRequest Request(const std::string& query, std::vector<std::string> documen
   return request;
 }
 
-RerankResponse ResponseTo(FakeServer& server, const RerankRequest& request) {
-  RerankResponse response =
-      ValueOrFail(Ask<RerankResponse>(server.service, RerankEndpoint(), request));
+v1::RerankResponse ResponseTo(FakeServer& server, const RerankRequest& request) {
+  v1::RerankResponse response =
+      ValueOrFail(Ask<v1::RerankResponse>(server.service, RerankEndpoint(), request));
   server.scheduler.WaitIdle();
   return response;
 }
 
 /// [documents]
-std::vector<double> ScoresByIndex(const RerankResponse& response) {
-  std::vector<double> scores(response.results.size());
-  for (const RerankResponse::Result& result : response.results) {
-    scores.at(static_cast<std::size_t>(result.index)) = result.score;
+std::vector<double> ScoresByIndex(const v1::RerankResponse& response) {
+  std::vector<double> scores(static_cast<std::size_t>(response.results_size()));
+  for (const v1::RerankResult& result : response.results()) {
+    scores.at(static_cast<std::size_t>(result.index())) = result.relevance_score();
   }
   return scores;
 }
@@ -104,26 +104,26 @@ std::vector<std::string> Documents() {
 TEST(Rerank, AScoreIsThatOfThePromptAlone) {
   FakeServer server(Options());
   const std::vector<std::string> documents = Documents();
-  const RerankResponse response = ResponseTo(server, Request("query", documents));
+  const v1::RerankResponse response = ResponseTo(server, Request("query", documents));
   const std::vector<double> scores = ScoresByIndex(response);
   ASSERT_EQ(scores.size(), documents.size());
   for (std::size_t i = 0; i < documents.size(); ++i) {
     EXPECT_NEAR(scores[i], ScoreAlone("Q:query D-" + documents[i] + "?"), 1e-12) << documents[i];
   }
-  EXPECT_THAT(response.id, StartsWith("rerank-"));
-  EXPECT_EQ(response.model, "default");
+  EXPECT_THAT(response.id(), StartsWith("rerank-"));
+  EXPECT_EQ(response.model(), "default");
 }
 
 TEST(Rerank, TheIdFollowsFromTheIdentityThatATransportGives) {
   FakeServer server(Options());
   RerankRequest request = Request("query", {"a"});
-  EXPECT_NE(ResponseTo(server, request).id, ResponseTo(server, request).id);
+  EXPECT_NE(ResponseTo(server, request).id(), ResponseTo(server, request).id());
   request.identity = ResponseIdentity{.id_seed = 7, .created = 1};
-  const std::string id = ResponseTo(server, request).id;
+  const std::string id = ResponseTo(server, request).id();
   EXPECT_EQ(id.size(), std::string("rerank-").size() + 32);
-  EXPECT_EQ(id, ResponseTo(server, request).id);
+  EXPECT_EQ(id, ResponseTo(server, request).id());
   request.identity->id_seed = 8;
-  EXPECT_NE(id, ResponseTo(server, request).id);
+  EXPECT_NE(id, ResponseTo(server, request).id());
 }
 
 TEST(Rerank, ADocumentMayStandFirst) {
@@ -143,7 +143,8 @@ TEST(Rerank, BitsDoNotDependOnOrderNumberOrCompany) {
     const std::vector<std::string> documents = Documents();
     std::vector<double> alone;
     for (const std::string& document : documents) {
-      alone.push_back(ResponseTo(server, Request("query", {document})).results.at(0).score);
+      alone.push_back(
+          ResponseTo(server, Request("query", {document})).results(0).relevance_score());
     }
     // A pass has 64 rows, so this takes hundreds of them.
     std::vector<std::string> many;
@@ -180,56 +181,57 @@ TEST(Rerank, BitsDoNotDependOnTheDivisionIntoSequences) {
     documents.push_back("x" + std::to_string(i));
   }
   const RerankRequest request = Request("query", documents);
-  const RerankResponse one = ResponseTo(server, request);
-  const RerankResponse several =
-      ValueOrFail(Ask<RerankResponse>(divides, RerankEndpoint(), request));
+  const v1::RerankResponse one = ResponseTo(server, request);
+  const v1::RerankResponse several =
+      ValueOrFail(Ask<v1::RerankResponse>(divides, RerankEndpoint(), request));
   scheduler.WaitIdle();
   EXPECT_EQ(ScoresByIndex(several), ScoresByIndex(one));
-  EXPECT_EQ(several.usage.prompt_tokens, one.usage.prompt_tokens);
+  EXPECT_EQ(several.usage().prompt_tokens(), one.usage().prompt_tokens());
   std::int64_t rows = 0;
   for (const proto::ForwardPlan& plan : small.plans()) {
     rows += static_cast<std::int64_t>(plan.tokens.size());
   }
-  EXPECT_GT(rows, one.usage.prompt_tokens) << "the documents were not divided";
+  EXPECT_GT(rows, one.usage().prompt_tokens()) << "the documents were not divided";
 }
 
 TEST(Rerank, ThePrefixIsComputedOnceForAllPasses) {
   FakeServer server(Options());
   const std::string query(40, 'q');
-  const RerankResponse response =
+  const v1::RerankResponse response =
       ResponseTo(server, Request(query, std::vector<std::string>(100, "text")));
   std::int64_t rows = 0;
   for (const proto::ForwardPlan& plan : server.cluster.plans()) {
     rows += static_cast<std::int64_t>(plan.tokens.size());
   }
   EXPECT_GT(server.cluster.plans().size(), 5U);
-  EXPECT_EQ(rows, response.usage.prompt_tokens);
-  EXPECT_EQ(response.usage.prompt_tokens, 1 + 2 + 40 + 3 + 100 * 5);
+  EXPECT_EQ(rows, response.usage().prompt_tokens());
+  EXPECT_EQ(response.usage().prompt_tokens(), 1 + 2 + 40 + 3 + 100 * 5);
 }
 
 TEST(Rerank, TheBestComeFirstAndEqualScoresByIndex) {
   FakeServer server(Options());
   RerankRequest request = Request("query", {"a", "b", "a", "c", "a"});
-  const RerankResponse all = ResponseTo(server, request);
-  ASSERT_EQ(all.results.size(), 5U);
+  const v1::RerankResponse all = ResponseTo(server, request);
+  ASSERT_EQ(all.results_size(), 5);
   std::vector<std::int64_t> equal;
-  for (std::size_t i = 0; i < all.results.size(); ++i) {
-    EXPECT_TRUE(i == 0 || all.results[i - 1].score >= all.results[i].score);
-    EXPECT_FALSE(all.results[i].document);
-    if (request.documents[static_cast<std::size_t>(all.results[i].index)] == "a") {
-      equal.push_back(all.results[i].index);
+  for (int i = 0; i < all.results_size(); ++i) {
+    const v1::RerankResult& result = all.results(i);
+    EXPECT_TRUE(i == 0 || all.results(i - 1).relevance_score() >= result.relevance_score());
+    EXPECT_FALSE(result.has_document());
+    if (request.documents[static_cast<std::size_t>(result.index())] == "a") {
+      equal.push_back(result.index());
     }
   }
   EXPECT_THAT(equal, ElementsAre(0, 2, 4));
   request.return_documents = true;
   for (const std::int64_t top_n : {1, 3, 5, 9}) {
     request.top_n = top_n;
-    const RerankResponse best = ResponseTo(server, request);
-    ASSERT_EQ(best.results.size(), static_cast<std::size_t>(std::min<std::int64_t>(top_n, 5)));
-    for (std::size_t i = 0; i < best.results.size(); ++i) {
-      EXPECT_EQ(best.results[i].index, all.results[i].index);
-      EXPECT_EQ(best.results[i].document,
-                request.documents[static_cast<std::size_t>(best.results[i].index)]);
+    const v1::RerankResponse best = ResponseTo(server, request);
+    ASSERT_EQ(best.results_size(), static_cast<int>(std::min<std::int64_t>(top_n, 5)));
+    for (int i = 0; i < best.results_size(); ++i) {
+      EXPECT_EQ(best.results(i).index(), all.results(i).index());
+      EXPECT_EQ(best.results(i).document(),
+                request.documents[static_cast<std::size_t>(best.results(i).index())]);
     }
   }
 }
@@ -238,7 +240,7 @@ TEST(Rerank, RawScoresAreLogits) {
   FakeServer server(Options());
   RerankRequest request = Request("query", {"a"});
   request.relevance.raw_scores = true;
-  EXPECT_NEAR(ResponseTo(server, request).results.at(0).score,
+  EXPECT_NEAR(ResponseTo(server, request).results(0).relevance_score(),
               ScoreAlone("Q:query D-a?", /*is_raw=*/true), 1e-12);
 }
 
@@ -246,9 +248,9 @@ TEST(Rerank, NamesTheDocumentWhoseScoreIsNotFinite) {
   FakeServer server(Options());
   server.cluster.BreakToken(kLast);
   // A document that is broken breaks none of the others.
-  EXPECT_EQ(ResponseTo(server, Request("query", {"a", "b"})).results.size(), 2U);
-  const auto response = Ask<RerankResponse>(server.service, RerankEndpoint(),
-                                            Request("query", {"a", "b", "c!", "d"}));
+  EXPECT_EQ(ResponseTo(server, Request("query", {"a", "b"})).results_size(), 2);
+  const auto response = Ask<v1::RerankResponse>(server.service, RerankEndpoint(),
+                                                Request("query", {"a", "b", "c!", "d"}));
   server.scheduler.WaitIdle();
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code, 500);
@@ -258,9 +260,9 @@ TEST(Rerank, NamesTheDocumentWhoseScoreIsNotFinite) {
 
 TEST(Rerank, OfNoDocumentsIsEmpty) {
   FakeServer server(Options());
-  const RerankResponse response = ResponseTo(server, Request("query", {}));
-  EXPECT_TRUE(response.results.empty());
-  EXPECT_EQ(response.usage.prompt_tokens, 0);
+  const v1::RerankResponse response = ResponseTo(server, Request("query", {}));
+  EXPECT_EQ(response.results_size(), 0);
+  EXPECT_EQ(response.usage().prompt_tokens(), 0);
 }
 
 TEST(Rerank, ResponsesAreNoLongerThanTheirBound) {
@@ -269,7 +271,7 @@ TEST(Rerank, ResponsesAreNoLongerThanTheirBound) {
   for (const bool returns_documents : {false, true}) {
     request.return_documents = returns_documents;
     v1::Response message;
-    ResponseTo(server, request).ToMessage(message);
+    *message.mutable_rerank() = ResponseTo(server, request);
     EXPECT_LE(static_cast<std::int64_t>(message.ByteSizeLong()),
               request.ResponseBytesBound(server.config));
   }
@@ -281,51 +283,66 @@ TEST(Rerank, JsonIsNoLongerThanHttpExpects) {
        {std::string(), std::string("\x01\x1f\n"), std::string(999, '\0'), std::string(999, '"')}) {
     RerankRequest request;
     request.documents.assign(1000, text);
-    RerankResponse response;
-    response.id = "rerank-" + std::string(32, 'f');
+    v1::RerankResponse response;
+    response.set_id("rerank-" + std::string(32, 'f'));
     for (std::int64_t i = 0; i < 1000; ++i) {
-      response.results.push_back({i + 100'000, 1.2345678901234567e-300, text});
+      v1::RerankResult& result = *response.add_results();
+      result.set_index(i + 100'000);
+      result.set_relevance_score(1.2345678901234567e-300);
+      result.set_document(text);
     }
-    for (const RerankForm form : {RerankForm::kResults, RerankForm::kTei, RerankForm::kSglang}) {
-      response.form = form;
-      EXPECT_LE(static_cast<std::int64_t>(response.ToJson().dump().size()),
+    response.mutable_usage();
+    response.mutable_timings();
+    const google::protobuf::Descriptor* const forms[] = {v1::CohereRerankResponse::descriptor(),
+                                                         v1::TeiRerankResponse::descriptor(),
+                                                         v1::SglangRerankResponse::descriptor()};
+    for (const google::protobuf::Descriptor* form : forms) {
+      const std::string json = ResponseJson(response, FormOf(*response.descriptor(), *form));
+      EXPECT_LE(static_cast<std::int64_t>(json.size()),
                 kJsonBytesPerMessageByte * request.ResponseBytesBound({}));
     }
   }
 }
 
-PairScoreResponse PairScores(FakeServer& server, std::vector<std::string> queries,
-                             std::vector<std::string> documents) {
+v1::PairScoreResponse PairScores(FakeServer& server, std::vector<std::string> queries,
+                                 std::vector<std::string> documents) {
   PairScoreRequest request;
   request.queries = std::move(queries);
   request.documents = std::move(documents);
-  PairScoreResponse response =
-      ValueOrFail(Ask<PairScoreResponse>(server.service, ScoreEndpoint(), request));
+  v1::PairScoreResponse response =
+      ValueOrFail(Ask<v1::PairScoreResponse>(server.service, ScoreEndpoint(), request));
   server.scheduler.WaitIdle();
-  v1::Response message;
-  response.ToMessage(message);
-  EXPECT_LE(static_cast<std::int64_t>(message.ByteSizeLong()),
+  EXPECT_LE(static_cast<std::int64_t>(response.ByteSizeLong()),
             request.ResponseBytesBound(server.config));
-  EXPECT_EQ(message.score().scores_size(), static_cast<int>(response.scores.size()));
   return response;
+}
+
+/// [pairs]
+std::vector<double> ScoresOf(const v1::PairScoreResponse& response) {
+  std::vector<double> scores;
+  for (const v1::PairScore& pair : response.data()) {
+    EXPECT_EQ(pair.index(), static_cast<std::int64_t>(scores.size()));
+    scores.push_back(pair.score());
+  }
+  return scores;
 }
 
 TEST(PairScore, OneQueryOrOneForEachDocument) {
   for (const char* rerank_template : {kProbability, kDocumentFirst}) {
     FakeServer server(Options(rerank_template));
     const auto alone = [&](const std::string& query, const std::string& document) {
-      return ResponseTo(server, Request(query, {document})).results.at(0).score;
+      return ResponseTo(server, Request(query, {document})).results(0).relevance_score();
     };
-    EXPECT_THAT(PairScores(server, {"q"}, {"b", "a", "x"}).scores,
+    EXPECT_THAT(ScoresOf(PairScores(server, {"q"}, {"b", "a", "x"})),
                 ElementsAre(alone("q", "b"), alone("q", "a"), alone("q", "x")));
-    EXPECT_THAT(PairScores(server, {"q", "r", "q"}, {"b", "a", "x"}).scores,
+    EXPECT_THAT(ScoresOf(PairScores(server, {"q", "r", "q"}, {"b", "a", "x"})),
                 ElementsAre(alone("q", "b"), alone("r", "a"), alone("q", "x")));
   }
 }
 
 TEST(PairScore, HasVllmsResponse) {
   FakeServer server(Options());
-  const auto body = nlohmann::json::parse(PairScores(server, {"q"}, {"b", "a"}).ToJson().dump());
+  const auto body = nlohmann::json::parse(ResponseJson(PairScores(server, {"q"}, {"b", "a"})));
   EXPECT_THAT(body.at("id").get<std::string>(), StartsWith("score-"));
   EXPECT_EQ(body.at("object"), "list");
   EXPECT_GT(body.at("created"), 1'700'000'000);

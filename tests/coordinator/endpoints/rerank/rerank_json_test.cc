@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/rerank/rerank_endpoint.h"
-#include "coordinator/endpoints/rerank/rerank_response.h"
+#include "coordinator/json/response_writer.h"
+#include "proto/http_responses.pb.h"
+#include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
@@ -175,61 +177,81 @@ TEST(RerankRequestFromJson, NamesTheFieldAtFault) {
   ExpectRefused({{"query", "q"}, {"documents", {"a"}}, {"top_n", 1.5}}, "wrong_type", "top_n");
 }
 
-RerankResponse Example() {
-  RerankResponse response;
-  response.id = "rerank-1";
-  response.model = "m";
-  response.usage.prompt_tokens = 7;
-  response.results = {{1, 0.75, "b"}, {0, 0.25, "a"}};
+v1::RerankResponse Example() {
+  v1::RerankResponse response;
+  response.set_id("rerank-1");
+  response.set_model("m");
+  response.mutable_usage()->set_prompt_tokens(7);
+  response.mutable_usage()->set_total_tokens(7);
+  for (const int index : {1, 0}) {
+    v1::RerankResult& result = *response.add_results();
+    result.set_index(index);
+    result.set_relevance_score(index == 1 ? 0.75 : 0.25);
+    result.set_document(index == 1 ? "b" : "a");
+  }
+  response.mutable_timings()->set_total_ms(1.5);
   return response;
 }
 
-json Reparsed(const OrderedJson& body) {
-  json parsed = json::parse(body.dump());
-  if (parsed.is_object()) {
-    parsed.erase("timings");
-  }
-  return parsed;
+std::string CohereJson(const v1::RerankResponse& response) {
+  return ResponseJson(response,
+                      FormOf(*response.descriptor(), *v1::CohereRerankResponse::descriptor()));
 }
 
 TEST(RerankResponseToJson, HasWhatTheClientsOfCohereJinaAndVllmRead) {
-  RerankResponse response = Example();
-  EXPECT_EQ(Reparsed(response.ToJson()), json::parse(R"({"id":"rerank-1","model":"m","results":[
-                {"index":1,"relevance_score":0.75,"document":{"text":"b"}},
-                {"index":0,"relevance_score":0.25,"document":{"text":"a"}}],
-                "usage":{"prompt_tokens":7,"total_tokens":7,"completion_tokens":0,
-                         "cached_tokens":0},
-                "meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1},
-                        "tokens":{"input_tokens":7,"output_tokens":0}}})"));
-  response.results = {{0, 0.5, {}}};
-  EXPECT_EQ(Reparsed(response.ToJson())["results"],
-            json::parse(R"([{"index":0,"relevance_score":0.5}])"));
-  response.results = {};
-  EXPECT_EQ(Reparsed(response.ToJson())["results"], json::array());
+  v1::RerankResponse response = Example();
+  const std::string rest =
+      R"("usage":{"prompt_tokens":7,"total_tokens":7,"completion_tokens":0,"cached_tokens":0},)"
+      R"("meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1},)"
+      R"("tokens":{"input_tokens":7,"output_tokens":0}},)"
+      R"("timings":{"queue_ms":0.0,"tokenize_ms":0.0,"forward_ms":0.0,"total_ms":1.5}})";
+  EXPECT_EQ(CohereJson(response),
+            R"({"id":"rerank-1","model":"m","results":[)"
+            R"({"index":1,"relevance_score":0.75,"document":{"text":"b"}},)"
+            R"({"index":0,"relevance_score":0.25,"document":{"text":"a"}}],)" +
+                rest);
+  response.mutable_results()->DeleteSubrange(0, 1);
+  response.mutable_results(0)->clear_document();
+  EXPECT_EQ(
+      CohereJson(response),
+      R"({"id":"rerank-1","model":"m","results":[{"index":0,"relevance_score":0.25}],)" + rest);
+  response.clear_results();
+  EXPECT_EQ(CohereJson(response), R"({"id":"rerank-1","model":"m","results":[],)" + rest);
 }
 
 TEST(RerankResponseToJson, HasTheListsOfTeiAndSglang) {
-  RerankResponse response = Example();
-  response.form = RerankForm::kTei;
-  EXPECT_EQ(Reparsed(response.ToJson()), json::parse(R"([{"index":1,"score":0.75,"text":"b"},
-                            {"index":0,"score":0.25,"text":"a"}])"));
-  response.form = RerankForm::kSglang;
-  EXPECT_EQ(Reparsed(response.ToJson()),
-            json::parse(R"([{"score":0.75,"document":"b","index":1,"meta_info":{"id":"rerank-1"}},
-                            {"score":0.25,"document":"a","index":0,"meta_info":{"id":"rerank-1"}}
-                           ])"));
-  response.results = {};
-  EXPECT_EQ(response.ToJson(), OrderedJson::array());
+  v1::RerankResponse response = Example();
+  response.mutable_results(1)->set_document("");
+  const ResponseForm& tei = FormOf(*response.descriptor(), *v1::TeiRerankResponse::descriptor());
+  const ResponseForm& sglang =
+      FormOf(*response.descriptor(), *v1::SglangRerankResponse::descriptor());
+  EXPECT_EQ(ResponseJson(response, tei),
+            R"([{"index":1,"score":0.75,"text":"b"},{"index":0,"score":0.25,"text":""}])");
+  EXPECT_EQ(ResponseJson(response, sglang),
+            R"([{"score":0.75,"document":"b","index":1,"meta_info":{"id":"rerank-1"}},)"
+            R"({"score":0.25,"document":"","index":0,"meta_info":{"id":"rerank-1"}}])");
+  response.mutable_results(0)->clear_document();
+  response.mutable_results(1)->clear_document();
+  EXPECT_EQ(ResponseJson(response, tei), R"([{"index":1,"score":0.75},{"index":0,"score":0.25}])");
+  EXPECT_EQ(ResponseJson(response, sglang),
+            R"([{"score":0.75,"index":1,"meta_info":{"id":"rerank-1"}},)"
+            R"({"score":0.25,"index":0,"meta_info":{"id":"rerank-1"}}])");
+  response.clear_results();
+  EXPECT_EQ(ResponseJson(response, tei), "[]");
+  EXPECT_EQ(ResponseJson(response, sglang), "[]");
 }
 
 TEST(RerankEndpoint, ErrorsHaveTheFieldsThatEachClientShows) {
-  const auto body = json::parse(
-      RerankEndpoint().ErrorToJson({400, "document_too_long", "Too long.", "texts[1]"}).dump());
-  EXPECT_EQ(body, json::parse(R"({"object":"error","message":"Too long.","type":"BadRequestError",
-      "param":"texts[1]","code":400,"reason":"document_too_long","error":"Too long.",
-      "error_type":"validation","detail":"Too long."})"));
-  EXPECT_EQ(RerankEndpoint().ErrorToJson({429, "", "", ""})["error_type"], "overloaded");
-  EXPECT_EQ(RerankEndpoint().ErrorToJson({500, "", "", ""})["error_type"], "backend");
+  EXPECT_EQ(RerankEndpoint().ErrorToJson({400, "document_too_long", "Too long.", "texts[1]"}),
+            R"({"object":"error","message":"Too long.","type":"BadRequestError",)"
+            R"("param":"texts[1]","code":400,"reason":"document_too_long","error":"Too long.",)"
+            R"("error_type":"validation","detail":"Too long."})");
+  const auto type_of = [](int code) {
+    return json::parse(RerankEndpoint().ErrorToJson({code, "", "", ""}))["error_type"];
+  };
+  EXPECT_EQ(type_of(429), "overloaded");
+  EXPECT_EQ(type_of(503), "overloaded");
+  EXPECT_EQ(type_of(500), "backend");
 }
 
 }  // namespace rerank_json_test

@@ -1,7 +1,6 @@
 #include "coordinator/endpoints/rerank/rerank_messages.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include "proto/scorecast.pb.h"
@@ -57,26 +56,6 @@ TEST(RerankRequestFromMessage, TakesEveryField) {
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.cache_salt, "s");
   EXPECT_EQ(request.priority, 11) << "out of range: messages are not Cohere's";
-}
-
-TEST(RerankResponseMessage, RoundTrips) {
-  RerankResponse response;
-  response.id = "rerank-1";
-  response.results = {{4, 0.9, "d"}, {0, -1.5, {}}, {2, -2, ""}};
-  response.model = "m";
-  response.usage = {.prompt_tokens = 9, .completion_tokens = 0, .cached_tokens = 4};
-  response.timings = {.queue_ms = 1, .tokenize_ms = 2, .forward_ms = 3, .total_ms = 4};
-  v1::Response message;
-  response.ToMessage(message);
-  v1::Response again;
-  RerankResponseFromMessage(message.rerank()).ToMessage(again);
-  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(message, again));
-  EXPECT_EQ(message.rerank().results(0).index(), 4);
-  EXPECT_EQ(message.rerank().results(0).document(), "d");
-  EXPECT_FALSE(message.rerank().results(1).has_document());
-  EXPECT_EQ(message.rerank().results(1).relevance_score(), -1.5);
-  EXPECT_TRUE(message.rerank().results(2).has_document());
-  EXPECT_EQ(message.rerank().usage().cached_tokens(), 4);
 }
 
 }  // namespace rerank_messages_test

@@ -10,10 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/score/score_request.h"
-#include "coordinator/endpoints/score/score_response.h"
+#include "coordinator/json/response_writer.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/endpoints/response_values.h"
 
 namespace scorecast::coordinator {
 namespace score_endpoint_test {
@@ -23,13 +24,13 @@ using proto::PackedSequence;
 using ::testing::ElementsAre;
 using Ids = std::vector<TokenId>;
 
-Expected<ScoreResponse> Score(FakeServer& server, const ScoreRequest& request) {
-  auto response = Ask<ScoreResponse>(server.service, ScoreEndpoint(), request);
+Expected<v1::ScoreResponse> Score(FakeServer& server, const ScoreRequest& request) {
+  auto response = Ask<v1::ScoreResponse>(server.service, ScoreEndpoint(), request);
   server.scheduler.WaitIdle();
   return response;
 }
 
-ScoreResponse ResponseTo(FakeServer& server, const ScoreRequest& request) {
+v1::ScoreResponse ResponseTo(FakeServer& server, const ScoreRequest& request) {
   return ValueOrFail(Score(server, request));
 }
 
@@ -71,40 +72,41 @@ ScoreRequest Example() {
 TEST(ScoreEndpoint, AnItemIsScoredAsIfItAloneFollowedTheQuery) {
   FakeServer server;
   const Ids labels = {5, 6, 7};
-  const ScoreResponse response = ResponseTo(server, Example());
-  EXPECT_THAT(*response.token_logprobs,
+  const v1::ScoreResponse response = ResponseTo(server, Example());
+  EXPECT_THAT(RowsOf(response.token_logprobs()),
               ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21}, labels),
                           CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 22, 23}, labels),
                           CausalLogprobs({11, 12, 13, 14, 15, 16, 17}, labels),
                           CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 24}, labels)));
-  EXPECT_EQ(*response.query_token_logprobs, CausalLogprobs({11, 12, 13, 14, 15, 16, 17}, labels));
-  for (std::size_t i = 0; i < 4; ++i) {
-    for (std::size_t j = 0; j < 3; ++j) {
-      EXPECT_EQ(response.scores[i][j], std::exp((*response.token_logprobs)[i][j]));
+  EXPECT_EQ(NumbersOf(response.query_token_logprobs()),
+            CausalLogprobs({11, 12, 13, 14, 15, 16, 17}, labels));
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      EXPECT_EQ(response.scores(i).values(j), std::exp(response.token_logprobs(i).values(j)));
     }
   }
-  EXPECT_EQ(response.usage.prompt_tokens, 11);
-  EXPECT_EQ(response.model, "default");
+  EXPECT_EQ(response.usage().prompt_tokens(), 11);
+  EXPECT_EQ(response.model(), "default");
   for (const ServerOptions& options : {ServerOptions(), OneByOne()}) {
     FakeServer other(options);
-    const ScoreResponse same = ResponseTo(other, Example());
-    EXPECT_EQ(same.scores, response.scores);
-    EXPECT_EQ(same.token_logprobs, response.token_logprobs);
-    EXPECT_FALSE(same.query_token_logprobs);
-    EXPECT_EQ(same.usage.prompt_tokens, options.one_by_one ? 32 : 11);
+    const v1::ScoreResponse same = ResponseTo(other, Example());
+    EXPECT_EQ(RowsOf(same.scores()), RowsOf(response.scores()));
+    EXPECT_EQ(RowsOf(same.token_logprobs()), RowsOf(response.token_logprobs()));
+    EXPECT_FALSE(same.has_query_token_logprobs());
+    EXPECT_EQ(same.usage().prompt_tokens(), options.one_by_one ? 32 : 11);
   }
 }
 
 TEST(ScoreEndpoint, VisibilityFirstLetsEveryItemSeeOnlyTheFirstDelimiter) {
   FakeServer server(First());
   const Ids labels = {5, 6, 7};
-  const ScoreResponse response = ResponseTo(server, Example());
-  EXPECT_THAT(*response.token_logprobs,
+  const v1::ScoreResponse response = ResponseTo(server, Example());
+  EXPECT_THAT(RowsOf(response.token_logprobs()),
               ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256, 21}, labels),
                           CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256, 22, 23}, labels),
                           CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256}, labels),
                           CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256, 24}, labels)));
-  EXPECT_EQ(*response.query_token_logprobs,
+  EXPECT_EQ(NumbersOf(response.query_token_logprobs()),
             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 256}, labels));
 }
 
@@ -116,20 +118,20 @@ TEST(ScoreEndpoint, SetwiseReadsEveryOccurrence) {
     ScoreRequest request = Example();
     request.items = {Ids{21, 9, 22, 9}, Ids{9}, Ids{23, 9, 24}};
     request.score_extraction_token = TokenId{9};
-    const ScoreResponse response = ResponseTo(server, request);
+    const v1::ScoreResponse response = ResponseTo(server, request);
     const Ids labels = {5, 6, 7};
-    EXPECT_THAT(*response.token_logprobs,
+    EXPECT_THAT(RowsOf(response.token_logprobs()),
                 ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21, 9}, labels),
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21, 9, 22, 9}, labels),
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 9}, labels),
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 23, 9}, labels)));
-    EXPECT_THAT(*response.occurrences, ElementsAre(2, 1, 1));
-    const auto json = response.ToJson();
+    EXPECT_THAT(response.occurrences(), ElementsAre(2, 1, 1));
+    const auto json = OrderedJson::parse(ResponseJson(response));
     ASSERT_EQ(json["scores"].size(), 3u);
     EXPECT_EQ(json["scores"][0].size(), 2u);
-    EXPECT_EQ(json["scores"][2][0].dump(), OrderedJson(response.scores[3]).dump());
+    EXPECT_EQ(json["scores"][2][0].dump(), OrderedJson(NumbersOf(response.scores(3))).dump());
     EXPECT_EQ(json["token_logprobs"][1][0].dump(),
-              OrderedJson((*response.token_logprobs)[2]).dump());
+              OrderedJson(NumbersOf(response.token_logprobs(2))).dump());
   }
 }
 
@@ -141,14 +143,13 @@ TEST(ScoreEndpoint, ManyItemsOverSeveralPasses) {
     for (int i = 0; i < 128; ++i) {
       request.items.emplace_back(Ids(static_cast<std::size_t>(i % 5), 30 + i));
     }
-    const ScoreResponse response = ResponseTo(server, request);
+    const v1::ScoreResponse response = ResponseTo(server, request);
     EXPECT_GT(server.cluster.plans().size(), 3u);
-    ASSERT_EQ(response.scores.size(), 128u);
+    ASSERT_EQ(response.scores_size(), 128);
     for (int i = 0; i < 128; ++i) {
       Ids ids = {11, 12, 13, 14, 15, 16, 17};
       ids.insert(ids.end(), static_cast<std::size_t>(i % 5), 30 + i);
-      EXPECT_EQ((*response.token_logprobs)[static_cast<std::size_t>(i)],
-                CausalLogprobs(ids, {5, 6, 7}));
+      EXPECT_EQ(NumbersOf(response.token_logprobs(i)), CausalLogprobs(ids, {5, 6, 7}));
     }
   }
 }
@@ -160,14 +161,15 @@ TEST(ScoreEndpoint, ALongRequestTakesSeveralPasses) {
   const Ids query(100, 11);
   request.query = query;
   request.items = {Ids{21}, Ids(150, 22), Ids(), Ids(70, 23)};
-  const ScoreResponse response = ResponseTo(server, request);
+  const v1::ScoreResponse response = ResponseTo(server, request);
   EXPECT_GE(server.cluster.plans().size(), 6u);
-  EXPECT_EQ(response.usage.prompt_tokens, 321);
+  EXPECT_EQ(response.usage().prompt_tokens(), 321);
   for (std::size_t i = 0; i < 4; ++i) {
     Ids ids = query;
     const Ids& item = std::get<Ids>(request.items[i]);
     ids.insert(ids.end(), item.begin(), item.end());
-    EXPECT_EQ((*response.token_logprobs)[i], CausalLogprobs(ids, {5, 6, 7}));
+    EXPECT_EQ(NumbersOf(response.token_logprobs(static_cast<int>(i))),
+              CausalLogprobs(ids, {5, 6, 7}));
   }
 }
 
@@ -177,14 +179,14 @@ TEST(ScoreEndpoint, LabelsPerItem) {
     ScoreRequest request = Example();
     request.label_token_ids = std::vector<Ids>{{5}, {9, 8}, {7, 5}, {1, 2, 3}};
     request.top_logprobs = 2;
-    const ScoreResponse response = ResponseTo(server, request);
-    EXPECT_THAT(*response.token_logprobs,
+    const v1::ScoreResponse response = ResponseTo(server, request);
+    EXPECT_THAT(RowsOf(response.token_logprobs()),
                 ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21}, {5}),
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 22, 23}, {9, 8}),
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17}, {7, 5}),
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 24}, {1, 2, 3})));
-    EXPECT_FALSE(response.query_token_logprobs);
-    EXPECT_EQ(response.top_logprobs->size(), options.delimiter ? 5u : 4u);
+    EXPECT_FALSE(response.has_query_token_logprobs());
+    EXPECT_EQ(response.top_logprobs_size(), options.delimiter ? 5 : 4);
   }
 }
 
@@ -192,11 +194,11 @@ TEST(ScoreEndpoint, TopLogprobsAreTheVocabularysBest) {
   FakeServer server;
   ScoreRequest request = Example();
   request.top_logprobs = 50;
-  const ScoreResponse response = ResponseTo(server, request);
+  const v1::ScoreResponse response = ResponseTo(server, request);
   Ids all(FakeServer::kVocabSize);
   std::iota(all.begin(), all.end(), 0);
   std::vector<double> logprobs = CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 24}, all);
-  const auto& top = response.top_logprobs->at(4);  // After the query's row.
+  const auto top = TopOf(response.top_logprobs(4));  // After the query's row.
   ASSERT_EQ(top.size(), 50u);
   for (const auto& [id, logprob] : top) {
     EXPECT_EQ(logprob, logprobs[static_cast<std::size_t>(id)]);
@@ -211,11 +213,33 @@ TEST(ScoreEndpoint, NoItemsNeedNoPass) {
   FakeServer server;
   ScoreRequest request = Example();
   request.items.clear();
-  const ScoreResponse response = ResponseTo(server, request);
-  EXPECT_TRUE(response.scores.empty());
-  EXPECT_TRUE(response.token_logprobs->empty());
-  EXPECT_FALSE(response.query_token_logprobs);
+  const v1::ScoreResponse response = ResponseTo(server, request);
+  EXPECT_EQ(response.scores_size(), 0);
+  EXPECT_EQ(response.token_logprobs_size(), 0);
+  EXPECT_FALSE(response.has_query_token_logprobs());
   EXPECT_TRUE(server.cluster.plans().empty());
+}
+
+TEST(ScoreEndpoint, ListsThatWereAskedForAreInJsonAlsoWithoutItems) {
+  FakeServer server;
+  const auto json_of = [&](const ScoreRequest& request) {
+    const auto sink = std::make_shared<AskingSink>();
+    server.service.Begin(ScoreEndpoint(), AsParsed(Expected<ScoreRequest>(request)), Clock::now(),
+                         sink);
+    OrderedJson json = JsonOf(**sink->Wait().form());
+    json.erase("timings");
+    return json.dump();
+  };
+  ScoreRequest request = Example();
+  request.items.clear();
+  request.return_token_logprobs = false;
+  const std::string begin =
+      R"({"object":"scoring","scores":[],"model":"default","usage":{"prompt_tokens":7,)"
+      R"("total_tokens":7,"completion_tokens":0,"cached_tokens":0})";
+  EXPECT_EQ(json_of(request), begin + "}");
+  request.return_token_logprobs = true;
+  request.top_logprobs = 1;
+  EXPECT_EQ(json_of(request), begin + R"(,"token_logprobs":[],"top_logprobs":[]})");
 }
 
 TEST(ScoreEndpoint, ABrokenModelGivesA500AndTheServerGoesOn) {
@@ -228,7 +252,7 @@ TEST(ScoreEndpoint, ABrokenModelGivesA500AndTheServerGoesOn) {
     EXPECT_EQ(response.error().param, "items[1]");
     ScoreRequest request = Example();
     request.items = {Ids{21}};
-    EXPECT_EQ(ResponseTo(server, request).scores.size(), 1u);
+    EXPECT_EQ(ResponseTo(server, request).scores_size(), 1);
   }
 }
 
@@ -236,8 +260,8 @@ TEST(ScoreEndpoint, ADeadlineCountsFromTheArrival) {
   FakeServer server;
   ScoreRequest request = Example();
   request.timeout_ms = 1000;
-  const auto response = Ask<ScoreResponse>(server.service, ScoreEndpoint(), request,
-                                           Clock::now() - std::chrono::seconds(2));
+  const auto response = Ask<v1::ScoreResponse>(server.service, ScoreEndpoint(), request,
+                                               Clock::now() - std::chrono::seconds(2));
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code, 504);
   EXPECT_TRUE(server.cluster.plans().empty());
@@ -245,18 +269,19 @@ TEST(ScoreEndpoint, ADeadlineCountsFromTheArrival) {
 
 TEST(ScoreEndpoint, TimingsAddUp) {
   FakeServer server;
-  const Timings timings = ResponseTo(server, Example()).timings;
-  EXPECT_GE(timings.queue_ms, 0);
-  EXPECT_GE(timings.tokenize_ms, 0);
-  EXPECT_GT(timings.forward_ms, 0);
-  EXPECT_GE(timings.total_ms + 1e-6, timings.queue_ms + timings.tokenize_ms + timings.forward_ms);
+  const v1::Timings timings = ResponseTo(server, Example()).timings();
+  EXPECT_GE(timings.queue_ms(), 0);
+  EXPECT_GE(timings.tokenize_ms(), 0);
+  EXPECT_GT(timings.forward_ms(), 0);
+  EXPECT_GE(timings.total_ms() + 1e-6,
+            timings.queue_ms() + timings.tokenize_ms() + timings.forward_ms());
 }
 
 TEST(ScoreEndpoint, RequestsFromManyThreadsAreNotMixedUp) {
   FakeServer server;
   FakeServer alone;
   std::vector<std::thread> threads;
-  std::vector<std::vector<ScoreResponse>> together(8);
+  std::vector<std::vector<v1::ScoreResponse>> together(8);
   const auto request = [](int thread, int i) {
     ScoreRequest scored = Example();
     scored.query = Ids{thread, i};
@@ -266,7 +291,7 @@ TEST(ScoreEndpoint, RequestsFromManyThreadsAreNotMixedUp) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20; ++i) {
         together[static_cast<std::size_t>(t)].push_back(
-            Ask<ScoreResponse>(server.service, ScoreEndpoint(), request(t, i)).value());
+            Ask<v1::ScoreResponse>(server.service, ScoreEndpoint(), request(t, i)).value());
       }
     });
   }
@@ -276,9 +301,10 @@ TEST(ScoreEndpoint, RequestsFromManyThreadsAreNotMixedUp) {
   server.scheduler.WaitIdle();
   for (int t = 0; t < 8; ++t) {
     for (int i = 0; i < 20; ++i) {
-      const ScoreResponse& response =
+      const v1::ScoreResponse& response =
           together[static_cast<std::size_t>(t)][static_cast<std::size_t>(i)];
-      EXPECT_EQ(response.scores, ResponseTo(alone, request(t, i)).scores) << t << " " << i;
+      EXPECT_EQ(RowsOf(response.scores()), RowsOf(ResponseTo(alone, request(t, i)).scores()))
+          << t << " " << i;
     }
   }
 }

@@ -3,12 +3,11 @@
 #include <limits>
 
 #include <gmock/gmock.h>
-#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/value_messages.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/response_values.h"
 
 namespace scorecast::coordinator {
 namespace score_messages_test {
@@ -113,37 +112,9 @@ TEST(ScoreRequestFromMessage, NamesTheFieldThatHasNoValue) {
   EXPECT_EQ(ScoreRequestFromMessage(message).error().param, "score_extraction_token");
 }
 
-TEST(ScoreResponse, KeepsEveryFieldAsAMessage) {
-  ScoreResponse response;
-  response.model = "m";
-  response.scores = {{0.25, 0.5}, {}};
-  response.token_logprobs = {{-1.0, -2.0}, {}};
-  response.query_token_logprobs = {-3.0};
-  response.top_logprobs = {{{7, -0.5}, {8, -0.75}}, {}};
-  response.occurrences = {2, 0};
-  response.item_first_ignored = true;
-  response.usage = {.prompt_tokens = 11, .completion_tokens = 0, .cached_tokens = 3};
-  response.timings = {.queue_ms = 1, .tokenize_ms = 2, .forward_ms = 3, .total_ms = 4};
-  v1::Response whole;
-  response.ToMessage(whole);
-  const v1::ScoreResponse& message = whole.score();
-  EXPECT_EQ(message.usage().total_tokens(), 11);
-
-  const ScoreResponse back = ScoreResponseFromMessage(message);
-  EXPECT_EQ(back.model, response.model);
-  EXPECT_EQ(back.scores, response.scores);
-  EXPECT_EQ(back.token_logprobs, response.token_logprobs);
-  EXPECT_EQ(back.query_token_logprobs, response.query_token_logprobs);
-  EXPECT_EQ(back.top_logprobs, response.top_logprobs);
-  EXPECT_EQ(back.occurrences, response.occurrences);
-  v1::Response again;
-  back.ToMessage(again);
-  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(again, whole));
-}
-
 /// Bytes of the longest response to a request.
 std::int64_t LongestResponse(const ScoreRequest& request) {
-  ScoreResponse response;
+  v1::ScoreResponse response;
   const auto labels_of = [&](std::size_t item) {
     const auto* lists =
         request.label_token_ids
@@ -156,24 +127,29 @@ std::int64_t LongestResponse(const ScoreRequest& request) {
                                    : request.labels->size();
   };
   for (std::size_t item = 0; item < request.items.size(); ++item) {
-    response.scores.emplace_back(labels_of(item), 0.1);
+    AddRows({std::vector<double>(labels_of(item), 0.1)}, *response.mutable_scores());
   }
   if (request.return_token_logprobs) {
-    response.token_logprobs = response.scores;
-    response.query_token_logprobs.emplace(labels_of(0), -0.1);
+    *response.mutable_token_logprobs() = response.scores();
+    response.mutable_query_token_logprobs()->mutable_values()->Resize(
+        static_cast<int>(labels_of(0)), -0.1);
   }
   if (request.top_logprobs > 0) {
-    response.top_logprobs.emplace(
-        request.items.size() + 1,
-        std::vector<TokenLogprob>(static_cast<std::size_t>(request.top_logprobs),
-                                  {std::numeric_limits<TokenId>::max(), -0.1}));
+    for (std::size_t row = 0; row < request.items.size() + 1; ++row) {
+      AddTop(std::vector<std::pair<int, double>>(static_cast<std::size_t>(request.top_logprobs),
+                                                 {std::numeric_limits<TokenId>::max(), -0.1}),
+             *response.mutable_top_logprobs());
+    }
   }
-  response.item_first_ignored = true;
-  response.usage = {.prompt_tokens = 1'000'000, .cached_tokens = 1'000'000};
-  response.timings = {.queue_ms = 1, .tokenize_ms = 1, .forward_ms = 1, .total_ms = 1};
-  v1::Response message;
-  response.ToMessage(message);
-  return static_cast<std::int64_t>(message.score().ByteSizeLong());
+  response.set_item_first_ignored(true);
+  response.mutable_usage()->set_prompt_tokens(1'000'000);
+  response.mutable_usage()->set_total_tokens(1'000'000);
+  response.mutable_usage()->set_cached_tokens(1'000'000);
+  response.mutable_timings()->set_queue_ms(1);
+  response.mutable_timings()->set_tokenize_ms(1);
+  response.mutable_timings()->set_forward_ms(1);
+  response.mutable_timings()->set_total_ms(1);
+  return static_cast<std::int64_t>(response.ByteSizeLong());
 }
 
 TEST(ResponseBytesBound, IsAnUpperBoundAndNotFarOff) {
@@ -209,14 +185,15 @@ TEST(ResponseBytesBound, CountsTheOccurrencesOfASetwiseRequest) {
   request.score_extraction_token = "a";
   request.return_token_logprobs = true;
   request.top_logprobs = 2;
-  ScoreResponse response;
-  response.scores.assign(150, std::vector<double>(3, 0.1));
-  response.token_logprobs = response.scores;
-  response.top_logprobs.emplace(150, std::vector<TokenLogprob>(2, {1'000'000, -0.1}));
-  response.occurrences = {100, 50};
-  v1::Response message;
-  response.ToMessage(message);
-  const auto bytes = static_cast<std::int64_t>(message.score().ByteSizeLong());
+  v1::ScoreResponse response;
+  for (int row = 0; row < 150; ++row) {
+    AddRows({{0.1, 0.1, 0.1}}, *response.mutable_scores());
+    AddTop({{1'000'000, -0.1}, {1'000'000, -0.1}}, *response.mutable_top_logprobs());
+  }
+  *response.mutable_token_logprobs() = response.scores();
+  response.add_occurrences(100);
+  response.add_occurrences(50);
+  const auto bytes = static_cast<std::int64_t>(response.ByteSizeLong());
   const std::int64_t bound = request.ResponseBytesBound({.max_position_embeddings = 512});
   EXPECT_LE(bytes, bound);
   EXPECT_GT(2 * bytes, bound);
@@ -226,34 +203,11 @@ TEST(ResponseBytesBound, CountsTheOccurrencesOfASetwiseRequest) {
 TEST(ResponseBytesBound, CountsTheClassesOfAClassifier) {
   ScoreRequest request;
   request.items.resize(100);
-  ScoreResponse response;
-  response.scores.assign(100, std::vector<double>(500, -0.1));
-  v1::Response message;
-  response.ToMessage(message);
-  const auto bytes = static_cast<std::int64_t>(message.score().ByteSizeLong());
+  v1::ScoreResponse response;
+  AddRows(std::vector(100, std::vector<double>(500, -0.1)), *response.mutable_scores());
+  const auto bytes = static_cast<std::int64_t>(response.ByteSizeLong());
   EXPECT_LE(bytes, request.ResponseBytesBound({.num_labels = 500}));
   EXPECT_GT(2 * bytes, request.ResponseBytesBound({.num_labels = 500}));
-}
-
-TEST(ScoreResponse, FieldsThatWereNotAskedForAreAbsent) {
-  v1::Response message;
-  ScoreResponse().ToMessage(message);
-  const ScoreResponse back = ScoreResponseFromMessage(message.score());
-  EXPECT_FALSE(back.token_logprobs);
-  EXPECT_FALSE(back.query_token_logprobs);
-  EXPECT_FALSE(back.top_logprobs);
-  EXPECT_FALSE(back.occurrences);
-  EXPECT_FALSE(back.item_first_ignored);
-}
-
-TEST(ErrorMessage, HasEveryField) {
-  v1::Error message;
-  ToMessage(proto::Error{429, "queue_full", "Wait.", "field", 9}, message);
-  EXPECT_EQ(message.code(), 429);
-  EXPECT_EQ(message.reason(), "queue_full");
-  EXPECT_EQ(message.message(), "Wait.");
-  EXPECT_EQ(message.param(), "field");
-  EXPECT_EQ(message.retry_after_seconds(), 9);
 }
 
 }  // namespace score_messages_test

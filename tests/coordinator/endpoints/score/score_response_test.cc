@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/coordinator/endpoints/response_values.h"
+
 namespace scorecast::coordinator {
 namespace score_response_test {
 
@@ -34,12 +36,12 @@ ScoreReadout Items(std::size_t n) {
   return readout;
 }
 
-proto::Expected<ScoreResponse> Respond(const ScoreReadout& readout, const JobRows& rows) {
+proto::Expected<v1::ScoreResponse> Respond(ScoreReadout readout, const JobRows& rows) {
   auto response = readout.Respond(rows);
   if (!response) {
     return proto::Unexpected(std::move(response).error());
   }
-  return static_cast<ScoreResponse&>(**response);
+  return static_cast<const v1::ScoreResponse&>((*response)->message());
 }
 
 TEST(Scores, ProbabilitiesOverTheVocabulary) {
@@ -49,13 +51,14 @@ TEST(Scores, ProbabilitiesOverTheVocabulary) {
   readout.row.token_logprobs = true;
   const auto response = Respond(readout, {{Row({1, 2}, 2, sum)}});
   ASSERT_TRUE(response.has_value());
-  EXPECT_THAT(response.value().scores[0], ElementsAre(DoubleNear(std::exp(-1.0) / sum, kRounding),
-                                                      DoubleNear(1 / sum, kRounding)));
-  EXPECT_THAT(response.value().token_logprobs->at(0),
+  EXPECT_THAT(
+      response.value().scores(0).values(),
+      ElementsAre(DoubleNear(std::exp(-1.0) / sum, kRounding), DoubleNear(1 / sum, kRounding)));
+  EXPECT_THAT(response.value().token_logprobs(0).values(),
               ElementsAre(DoubleNear(-1 - std::log(sum), kRounding),
                           DoubleNear(-std::log(sum), kRounding)));
-  EXPECT_FALSE(response.value().query_token_logprobs);
-  EXPECT_FALSE(response.value().top_logprobs);
+  EXPECT_FALSE(response.value().has_query_token_logprobs());
+  EXPECT_EQ(response.value().top_logprobs_size(), 0);
 }
 
 TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
@@ -66,9 +69,10 @@ TEST(Scores, SoftmaxOverLabelsInTheirOrderWithTemperature) {
   const auto response = Respond(readout, {{Row({1, 2}, 0, 0)}, {Row({-700, -700}, 0, 0)}});
   ASSERT_TRUE(response.has_value());
   const double low = std::exp(-2.0);
-  EXPECT_THAT(response.value().scores[0], ElementsAre(DoubleNear(low / (1 + low), kRounding),
-                                                      DoubleNear(1 / (1 + low), kRounding)));
-  EXPECT_THAT(response.value().scores[1], ElementsAre(0.5, 0.5));
+  EXPECT_THAT(
+      response.value().scores(0).values(),
+      ElementsAre(DoubleNear(low / (1 + low), kRounding), DoubleNear(1 / (1 + low), kRounding)));
+  EXPECT_THAT(response.value().scores(1).values(), ElementsAre(0.5, 0.5));
 }
 
 TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
@@ -79,7 +83,7 @@ TEST(Scores, SoftmaxHasTheSameBitsIfLogProbabilitiesAreWantedToo) {
   const auto alone = Respond(readout, rows);
   readout.row.token_logprobs = true;
   const auto both = Respond(readout, rows);
-  EXPECT_EQ(alone.value().scores, both.value().scores);
+  EXPECT_EQ(RowsOf(alone.value().scores()), RowsOf(both.value().scores()));
 }
 
 TEST(Scores, LogitsOfClasses) {
@@ -87,7 +91,7 @@ TEST(Scores, LogitsOfClasses) {
   readout.row.kind = ScoreKind::kLogit;
   const auto response = Respond(readout, {{Row({-1.25F, 0.1F, 3e38F}, 0, 0)}});
   ASSERT_TRUE(response.has_value());
-  EXPECT_THAT(response.value().scores, ElementsAre(ElementsAre(-1.25F, 0.1F, 3e38F)));
+  EXPECT_THAT(RowsOf(response.value().scores()), ElementsAre(ElementsAre(-1.25F, 0.1F, 3e38F)));
 }
 
 TEST(Scores, SigmoidOfEachClass) {
@@ -97,9 +101,9 @@ TEST(Scores, SigmoidOfEachClass) {
       Respond(readout, {{Row({0, 2, -2}, 0, 0)}, {Row({3e38F, -3e38F, -700}, 0, 0)}});
   ASSERT_TRUE(response.has_value());
   const double of_two = 1 / (1 + std::exp(-2.0));
-  EXPECT_THAT(response.value().scores[0],
+  EXPECT_THAT(response.value().scores(0).values(),
               ElementsAre(0.5, DoubleNear(of_two, kRounding), DoubleNear(1 - of_two, kRounding)));
-  EXPECT_THAT(response.value().scores[1], ElementsAre(1, 0, std::exp(-700.0)));
+  EXPECT_THAT(response.value().scores(1).values(), ElementsAre(1, 0, std::exp(-700.0)));
 }
 
 TEST(Scores, ALogitThatIsNotFiniteIsAFaultInEveryKind) {
@@ -124,7 +128,8 @@ TEST(Scores, ExtremeTemperaturesStayFinite) {
     readout.row.temperature = temperature;
     const auto response = Respond(readout, {{Row({1, 2}, 0, 0)}});
     ASSERT_TRUE(response.has_value());
-    EXPECT_DOUBLE_EQ(response.value().scores[0][0] + response.value().scores[0][1], 1.0);
+    EXPECT_DOUBLE_EQ(response.value().scores(0).values(0) + response.value().scores(0).values(1),
+                     1.0);
   }
 }
 
@@ -142,12 +147,14 @@ TEST(Scores, QueryRowAndBestTokens) {
   item.top = {{9, 2e-30F}, {4, 1e-30F}, {2, -1.0F}};
   const auto response = Respond(readout, {{query, item}});
   ASSERT_TRUE(response.has_value());
-  EXPECT_THAT(*response.value().query_token_logprobs,
+  EXPECT_THAT(response.value().query_token_logprobs().values(),
               ElementsAre(DoubleNear(-1 - std::log(2.0), kRounding)));
-  EXPECT_EQ(response.value().scores.size(), 1u);
-  EXPECT_THAT(*response.value().top_logprobs,
-              ElementsAre(ElementsAre(Pair(7, -std::log(2.0)), Pair(3, -0.5 - std::log(2.0))),
-                          ElementsAre(Pair(4, -5.0), Pair(9, -5.0), Pair(2, -6.0))));
+  EXPECT_EQ(response.value().scores_size(), 1);
+  ASSERT_EQ(response.value().top_logprobs_size(), 2);
+  EXPECT_THAT(TopOf(response.value().top_logprobs(0)),
+              ElementsAre(Pair(7, -std::log(2.0)), Pair(3, -0.5 - std::log(2.0))));
+  EXPECT_THAT(TopOf(response.value().top_logprobs(1)),
+              ElementsAre(Pair(4, -5.0), Pair(9, -5.0), Pair(2, -6.0)));
 }
 
 TEST(Scores, ItemsMayBeReadInAnotherOrder) {
@@ -158,7 +165,7 @@ TEST(Scores, ItemsMayBeReadInAnotherOrder) {
   const auto response =
       Respond(readout, {{Row({9}, 0, 1), Row({-1}, 0, 1)}, {Row({-2}, 0, 1)}, {Row({-3}, 0, 1)}});
   ASSERT_TRUE(response.has_value());
-  EXPECT_THAT(*response.value().token_logprobs,
+  EXPECT_THAT(RowsOf(response.value().token_logprobs()),
               ElementsAre(ElementsAre(-3), ElementsAre(-1), ElementsAre(-2)));
 }
 
@@ -169,8 +176,9 @@ TEST(Scores, AnItemMayHaveSeveralRows) {
   readout.row.kind = ScoreKind::kLogit;
   const auto response = Respond(readout, {{Row({1}, 0, 0)}, {Row({2}, 0, 0), Row({3}, 0, 0)}});
   ASSERT_TRUE(response.has_value());
-  EXPECT_THAT(response.value().scores, ElementsAre(ElementsAre(2), ElementsAre(3), ElementsAre(1)));
-  EXPECT_THAT(*response.value().occurrences, ElementsAre(2, 1));
+  EXPECT_THAT(RowsOf(response.value().scores()),
+              ElementsAre(ElementsAre(2), ElementsAre(3), ElementsAre(1)));
+  EXPECT_THAT(response.value().occurrences(), ElementsAre(2, 1));
   const auto broken = Respond(
       readout,
       {{Row({1}, 0, 0)}, {Row({2}, 0, 0), Row({std::numeric_limits<float>::infinity()}, 0, 0)}});

@@ -29,8 +29,7 @@ json Respond(FakeServer& server, const Endpoint& endpoint, const std::string& bo
   const auto sink = std::make_shared<AskingSink>();
   server.service.Begin(endpoint, endpoint.FromJson(json::parse(body)), Clock::now(), sink);
   const auto response = sink->Wait().form();
-  return json::parse(
-      ToJsonText(response ? (*response)->ToJson() : endpoint.ErrorToJson(response.error())));
+  return json::parse(response ? JsonOf(**response).dump() : endpoint.ErrorToJson(response.error()));
 }
 
 std::string Reason(FakeServer& server, const Endpoint& endpoint, const std::string& body) {

@@ -336,17 +336,12 @@ class FormingEndpoint : public Endpoint {
   ParsedRequest FromMessage(const v1::Request&) const override { return FromJson(json()); }
 
  private:
-  struct Response : EndpointResponse {
-    OrderedJson ToJson() const override { return {}; }
-    void ToMessage(v1::Response&) const override {}
-  };
-
   struct Responder : Readout {
     std::function<void()> on_respond;
 
-    proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows&) const override {
+    proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows&) override {
       on_respond();
-      return std::unique_ptr<EndpointResponse>(std::make_unique<Response>());
+      return std::make_unique<EndpointResponse>(std::make_unique<v1::ScoreResponse>());
     }
     std::string Summary() const override { return "nothing"; }
     std::int64_t Items() const override { return 0; }

@@ -26,7 +26,7 @@ nlohmann::json FakeHttpServer::ScoreOf(const nlohmann::json& body) {
   const auto sink = std::make_shared<AskingSink>();
   const Endpoint& endpoint = *fake_.service.FindByUrl("/v1/score");
   fake_.service.Begin(endpoint, endpoint.FromJson(body), Clock::now(), sink);
-  return Stable(sink->Wait().form().value()->ToJson());
+  return Stable(JsonOf(*sink->Wait().form().value()));
 }
 
 nlohmann::json ScoreBody(std::uint64_t number) {

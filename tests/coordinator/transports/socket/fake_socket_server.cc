@@ -33,8 +33,14 @@ v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
   const auto sink = std::make_shared<AskingSink>();
   const Endpoint& endpoint = *fake_.service.FindByMessageField(request.endpoint_case());
   fake_.service.Begin(endpoint, endpoint.FromMessage(request), Clock::now(), sink);
+  const auto formed = sink->Wait().form();
+  const google::protobuf::Message& message = formed.value()->message();
   v1::Response response;
-  sink->Wait().form().value()->ToMessage(response);
+  if (request.has_chunked()) {
+    response.mutable_chunked()->CopyFrom(message);
+  } else {
+    response.mutable_score()->CopyFrom(message);
+  }
   return response;
 }
 

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/json/json_writer.h"
+#include "coordinator/request/values.h"
+
+namespace google::protobuf {
+class Descriptor;
+class Message;
+}  // namespace google::protobuf
+
+namespace scorecast::coordinator {
+
+/// What is counted of a response.
+struct ResponseFigures {
+  Usage usage;
+  Timings timings;
+  std::int64_t items = 0;  ///< See Readout::Items.
+};
+
+/// What an endpoint returns for one request, or a delta of it: a message.
+class EndpointResponse {
+ public:
+  /// `description` describes its form in JSON: see proto/response_description.proto. If it is null,
+  /// the message's own type does.
+  explicit EndpointResponse(std::unique_ptr<google::protobuf::Message> message,
+                            const google::protobuf::Descriptor* description = nullptr);
+  ~EndpointResponse();
+  EndpointResponse(const EndpointResponse&) = delete;
+  EndpointResponse& operator=(const EndpointResponse&) = delete;
+
+  const google::protobuf::Message& message() const { return *message_; }
+
+  /// The response as the endpoint's clients know it.
+  void WriteJson(JsonWriter& writer) const;
+
+  /// JSON has this list even if it is empty, although its description omits empty lists. `field` is
+  /// the list's number.
+  void KeepIfEmpty(int field) { kept_.push_back(field); }
+
+  /// Sets the message's fields `model`, `usage` and `timings`, as far as it has them. The number of
+  /// tokens generated is that of its `usage`.
+  void Complete(const std::string& model, const ResponseFigures& figures);
+  const ResponseFigures& figures() const { return figures_; }
+
+ private:
+  const std::unique_ptr<google::protobuf::Message> message_;
+  const google::protobuf::Descriptor& description_;
+  std::vector<int> kept_;
+  ResponseFigures figures_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "coordinator/json/json_writer.h"
+#include "coordinator/json/response_form.h"
+#include "proto/base/error.h"
+
+namespace google::protobuf {
+class Message;
+}  // namespace google::protobuf
+
+namespace scorecast::v1 {
+class Error;
+}  // namespace scorecast::v1
+
+namespace scorecast::coordinator {
+
+/// Writes a message as JSON, a number at a time. `form` is one of its type. `kept` are numbers of
+/// its own lists that are not omitted if they are empty.
+void WriteResponse(const google::protobuf::Message& response, const ResponseForm& form,
+                   std::span<const int> kept, JsonWriter& writer);
+
+/// The same as a text of one line.
+std::string ResponseJson(const google::protobuf::Message& response, const ResponseForm& form);
+/// In the form that its own type describes.
+std::string ResponseJson(const google::protobuf::Message& response);
+
+void ToMessage(const proto::Error& error, v1::Error& message);
+
+/// SGLang's flat error body: {"object":"error","message":…,"type":…,"param":…,"code":…,"reason":…}.
+const ResponseForm& ErrorForm();
+
+/// The body of an error. `form` is one of a v1::Error.
+std::string ErrorJson(const proto::Error& error, const ResponseForm& form);
+/// The same in the form ErrorForm.
+std::string ErrorJson(const proto::Error& error);
+
+}  // namespace scorecast::coordinator
