@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "coordinator/endpoints/chunked/chunked_checks.h"
+#include "coordinator/endpoints/chunked/chunked_readout.h"
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/endpoints/chunked/chunked_tokens.h"
 #include "coordinator/generate/completion_generator.h"
 #include "coordinator/generate/completion_options.h"

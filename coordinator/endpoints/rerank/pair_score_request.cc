@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "coordinator/endpoints/rerank/pair_score_response.h"
+#include "coordinator/endpoints/rerank/pair_score_readout.h"
 #include "coordinator/endpoints/rerank/relevance_preparation.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/request/request_error.h"

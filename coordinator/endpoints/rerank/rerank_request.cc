@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "coordinator/endpoints/rerank/relevance_preparation.h"
-#include "coordinator/endpoints/rerank/rerank_response.h"
+#include "coordinator/endpoints/rerank/rerank_readout.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/request/request_error.h"
 

@@ -10,8 +10,8 @@
 #include <spdlog/spdlog.h>
 
 #include "coordinator/endpoints/score/score_checks.h"
+#include "coordinator/endpoints/score/score_readout.h"
 #include "coordinator/endpoints/score/score_request.h"
-#include "coordinator/endpoints/score/score_response.h"
 #include "coordinator/endpoints/score/sglang_preparation.h"
 #include "coordinator/prompts/joint_tokens.h"
 #include "coordinator/prompts/prompt_packer.h"

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "coordinator/endpoints/score/score_checks.h"
-#include "coordinator/endpoints/score/score_response.h"
+#include "coordinator/endpoints/score/score_readout.h"
 #include "coordinator/prompts/prompt_packer.h"
 #include "proto/base/error.h"
 

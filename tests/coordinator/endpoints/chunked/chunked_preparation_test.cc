@@ -15,8 +15,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/chunked/chunked_readout.h"
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/endpoints/chunked/chunked_response.h"
 #include "coordinator/generate/text_stream.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/fake_tokenizer.h"

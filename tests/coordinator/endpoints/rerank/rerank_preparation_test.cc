@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/rerank/rerank_endpoint.h"
-#include "coordinator/endpoints/rerank/rerank_response.h"
+#include "coordinator/endpoints/rerank/rerank_readout.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/rerank/test_reranker.h"

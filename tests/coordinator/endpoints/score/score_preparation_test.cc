@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/score/score_readout.h"
 #include "coordinator/endpoints/score/score_request.h"
-#include "coordinator/endpoints/score/score_response.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/fake_tokenizer.h"
 #include "tests/reference/dense_mask.h"

@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/score/score_response.h"
+#include "coordinator/endpoints/score/score_readout.h"
 
 #include <cstddef>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/rerank/pair_score_response.h"
+#include "coordinator/endpoints/rerank/pair_score_readout.h"
 
 #include <chrono>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/score/score_response.h"
+#include "coordinator/endpoints/score/score_readout.h"
 
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 #include "tests/coordinator/endpoints/response_values.h"
 
 namespace scorecast::coordinator {
-namespace score_response_test {
+namespace score_readout_test {
 
 using proto::RowLogits;
 using ::testing::DoubleNear;
@@ -222,5 +222,5 @@ TEST(Scores, ANumberThatIsNotFiniteIsAnErrorThatNamesTheItem) {
   EXPECT_EQ(param(top, {bad_top}), "items[0]");
 }
 
-}  // namespace score_response_test
+}  // namespace score_readout_test
 }  // namespace scorecast::coordinator

@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/chunked/chunked_response.h"
+#include "coordinator/endpoints/chunked/chunked_readout.h"
 
 #include <cstdint>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/rerank/rerank_response.h"
+#include "coordinator/endpoints/rerank/rerank_readout.h"
 
 #include <algorithm>
 #include <cstddef>
