@@ -51,11 +51,12 @@ TEST(AddedTokens, TakeWhiteSpaceAlong) {
       Normalizer());
   EXPECT_THAT(Cut(tokens, "a \u3000\n<l> b"), ElementsAre("a", "#1: \u3000\n<l>", " b"));
   EXPECT_THAT(Cut(tokens, "a <r> \u2003b"), ElementsAre("a ", "#2:<r> \u2003", "b"));
-  // The white space that <r> took is no longer there for <l>.
+  // <l> takes no white space, because <r> has already taken it.
   EXPECT_THAT(Cut(tokens, "<r>  <l>"), ElementsAre("#2:<r>  ", "#1:<l>"));
 }
 
-// As in the reference.
+// As in the reference: <r> takes all white space behind it. A token of white space that is in there
+// is lost if it takes white space itself; otherwise it is found, too.
 TEST(AddedTokens, WhiteSpaceThatATokenTookIsNoTokenThatTakesSomeItself) {
   const AddedTokens tokens({{.id = 1, .content = "\n\n", .lstrip = true},
                             {.id = 2, .content = "<r>", .rstrip = true},
@@ -65,7 +66,8 @@ TEST(AddedTokens, WhiteSpaceThatATokenTookIsNoTokenThatTakesSomeItself) {
   EXPECT_THAT(Cut(tokens, "<r>\ta"), ElementsAre("#2:<r>\t", "#3:\t", "a"));
 }
 
-// A token that another one has taken along is no token any more if it takes white space itself.
+// A token that another one has taken as white space is no token any more if it takes white space
+// itself.
 TEST(AddedTokens, OfWhiteSpaceMayBeTakenAlong) {
   const AddedTokens tokens({{.id = 1, .content = "<r>", .rstrip = true},
                             {.id = 2, .content = " ", .lstrip = true},
@@ -94,7 +96,7 @@ TEST(AddedTokens, NormalizedOnesAreFoundInWhatIsLeft) {
   EXPECT_THAT(Cut(tokens, "\u00e9x"), ElementsAre("#3:\u00e9", "x"));
 }
 
-// The reference finds an escaped token, too, and goes on behind it.
+// As in the reference, an escaped token is found, and the search continues behind it.
 TEST(AddedTokens, EscapableOnesMayBeEscaped) {
   const AddedTokens tokens({{.id = 1, .content = "<s>", .escapable = true},
                             {.id = 2, .content = "<t>"},
@@ -124,14 +126,14 @@ TEST(AddedTokens, ATokenBeginsAtACertainCut) {
   EXPECT_EQ(LastCut(tokens, "b<s>c"), 1u);
   EXPECT_EQ(LastCut(tokens, "b<s"), 0u);
   EXPECT_EQ(LastCut(tokens, "b. <s>"), 3u);
-  // Behind the word, the first two spaces are no token, and the third takes them along. A text that
-  // began with them would begin with token 1.
+  // Behind the word, the first two spaces are no token, and the third token takes them. If the text
+  // began with them, they would be token 1.
   EXPECT_THAT(Cut(tokens, "b   <"), ElementsAre("b", "#2:   ", "<"));
   EXPECT_THAT(Cut(tokens, "   <"), ElementsAre("#1:  ", "#2: ", "<"));
   EXPECT_EQ(LastCut(tokens, "b   <"), 0u);
 }
 
-// The space is no token behind the letter, but would be one if the text began with it.
+// The space is no token behind the letter, but it would be one if the text began with it.
 TEST(AddedTokens, AreNotCutBeforeARejectedMatchThatTheyTakeAlong) {
   const AddedTokens tokens(
       {{.id = 1, .content = "<l>", .lstrip = true}, {.id = 2, .content = " ", .single_word = true}},

@@ -30,7 +30,7 @@ EncodeOptions RandomOptions(Texts& texts) {
               texts.Below(4) == 0 ? SpecialTokensInText::kEscape : SpecialTokensInText::kAllow};
 }
 
-/// Some part again and again: pieces that are not cut for long.
+/// A part that is repeated, so that pieces are long without a cut.
 std::string Repeated(Texts& texts, std::size_t times) {
   const std::string part = texts.Next(2);
   std::string text;
@@ -241,8 +241,8 @@ TEST(EncodeLimits, ALongTextWithoutACutIsDropped) {
   }
 }
 
-/// Text without a certain cut: of a Unigram model without a tokenizer.json everything, of one that
-/// removes extra spaces those.
+/// Texts without a certain cut: every text for a Unigram model without a tokenizer.json, and a run
+/// of spaces for a model that removes extra spaces.
 TEST(EncodeLimits, TheSentencePieceLibraryGetsNoLongText) {
   const std::size_t most = EncodeLimits::kMaxUncutBytes / 4;
   const auto repeated = [](std::string_view part, std::size_t bytes) {

@@ -81,9 +81,9 @@ TEST(Normalizer, NothingOfALaterPartStandsForTheFirstCharacter) {
 TEST(Normalizer, ALaterSectionGetsNothingBeforeIt) {
   const Normalizer prepend = Steps(Prepend{"▁"});
   EXPECT_EQ(prepend.Apply({.text = "a", .first_bytes = 1}, false).text, "a");
-  // What follows an added token is not the section's beginning.
+  // A text that follows an added token is not the beginning of the section.
   EXPECT_EQ(prepend.Apply({.text = "a", .first_bytes = 0}, false).text, "▁a");
-  // Whatever becomes of its first character, it begins with what is first then.
+  // The section begins with its first character, even if a step replaces that character.
   const Normalizer quotes = Steps(Replace{Regex("``"), "\""}, Prepend{"▁"});
   const StagedText staged = quotes.Apply({.text = "``a", .first_bytes = 1}, false);
   EXPECT_EQ(staged.text, "\"a");

@@ -116,7 +116,8 @@ TEST(PreTokenizer, MetaspaceSpellsSpaces) {
   EXPECT_THAT(CutOnce(metaspace(Prepend::kAlways, false), " a"), ElementsAre("▁a"));
   EXPECT_THAT(CutOnce(metaspace(Prepend::kAlways, false), "▁a"), ElementsAre("▁a"));
   EXPECT_THAT(CutOnce(metaspace(Prepend::kNever, true), "a b"), ElementsAre("a", "▁b"));
-  // Each piece of an earlier step is a text of its own, but only one is at the beginning.
+  // Each piece of an earlier step is a text of its own, but only one of them is at the beginning of
+  // the whole text.
   const auto after_digits = [&](Prepend prepend) {
     return Steps(Digits(SplitBehavior::kContiguous), metaspace(prepend, true));
   };

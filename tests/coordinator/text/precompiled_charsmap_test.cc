@@ -1,4 +1,4 @@
-// What a real table of SentencePiece gives is compared in tokenizer_vectors_test.cc.
+// tokenizer_vectors_test.cc tests a real table of SentencePiece.
 
 #include "coordinator/text/steps/precompiled_charsmap.h"
 

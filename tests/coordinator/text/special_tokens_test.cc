@@ -287,8 +287,8 @@ TEST_F(TemplateTokens, WhiteSpaceIsNotEscaped) {
   EXPECT_EQ(tokenizer->Encode("x\n\ny", kEscape), tokenizer->Encode("x\n\ny"));
 }
 
-// A model that makes a special token of plain text (here by `ignore_merges`) does not give it, as
-// opposed to the reference.
+// A model may make a special token from plain text (here by `ignore_merges`). With escaping it does
+// not give that token; this differs from the reference.
 TEST(EscapedTexts, NeverGiveASpecialToken) {
   const Directory directory("ignore-merges");
   directory.ChangeTokenizerJson([](json& document) {

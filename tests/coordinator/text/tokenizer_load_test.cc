@@ -299,7 +299,7 @@ TEST_F(TokenizerLoad, ALaterSectionGetsNoDummySpace) {
     EXPECT_EQ(tokenizer->Encode("", later), Ids{});
     EXPECT_NE(tokenizer->Encode("harbour", later), tokenizer->Encode("harbour"));
     EXPECT_EQ(tokenizer->Encode(" harbour", later), tokenizer->Encode("harbour"));
-    // What follows an added token is the same in both.
+    // A text that follows an added token has the same tokens in both.
     EXPECT_EQ(tokenizer->Encode("</s>harbour", later), tokenizer->Encode("</s>harbour"));
   }
   const auto gemma = LoadTokenizer(kData / "gemma");
@@ -370,7 +370,7 @@ TEST_F(TokenizerLoad, ALaterSectionGetsNoPrefixSpace) {
   EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("harbour")), " harbour");
   EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("harbour", later)), "harbour");
   EXPECT_EQ(tokenizer->Encode(" harbour", later), tokenizer->Encode("harbour"));
-  // What follows an added token is not the first piece.
+  // A text that follows an added token is not the first piece.
   const std::string text = "<|im_end|>harbour";
   EXPECT_EQ(tokenizer->Encode(text, later), tokenizer->Encode(text));
   EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("a" + text, later)), "a<|im_end|> harbour");

@@ -1,5 +1,4 @@
-// Which of several networks is taken is tested with hosts of their own:
-// tests/e2e/two_hosts_test.sh.
+// tests/e2e/two_hosts_test.sh tests which of several networks is taken, with hosts of its own.
 
 #include "launcher/address/reachable_address.h"
 
@@ -49,7 +48,7 @@ TEST(ReachableAddress, AnUnusableAddressOfSlurmIsPassedOver) {
     setenv("SLURM_LAUNCH_NODE_IPADDR", value, 1);
     EXPECT_EQ(ReachableAddress("0.0.0.0"), without) << value;
   }
-  // The route to this host's own address begins there.
+  // The route to this host's own address begins at that address.
   setenv("SLURM_LAUNCH_NODE_IPADDR", without.c_str(), 1);
   EXPECT_EQ(ReachableAddress("0.0.0.0"), without);
   unsetenv("SLURM_LAUNCH_NODE_IPADDR");

@@ -113,7 +113,7 @@ TEST(DivideResources, AQuotaAboveTheCpusDoesNotMatter) {
   EXPECT_EQ(share.threads_reason, "2 CPUs");
 }
 
-// Without binding a rank could use the CPUs of the host, or those that Slurm gave the job.
+// A rank that is not bound could use the CPUs of the host, or those that Slurm gave to the job.
 TEST(DivideResources, Unbound) {
   HostResources bound = OnCpus(0, 1);
   bound.host_cpus = OnCpus(0, 64).cpus;
@@ -133,7 +133,7 @@ TEST(DivideResources, MemoryOfTheHost) {
   EXPECT_EQ(MemoryText(share.memory), "64 GiB of this host, shared by 2 ranks");
 }
 
-// What counts is a rank's share: 10 GiB for two ranks are less than 6 GiB for one.
+// A rank's share counts: 10 GiB for two ranks are less than 6 GiB for one.
 TEST(DivideResources, TheTightestMemoryLimitCounts) {
   const auto rank = [](const std::string& own) {
     return WithMemory(WithMemory(OnCpus(0, 1), 10 * kGib, "/job"), 6 * kGib, own);

@@ -41,7 +41,7 @@ class LeftSegments : public ::testing::Test {
     std::filesystem::remove(path);
   }
 
-  /// A file as Open MPI makes it, and open.
+  /// Makes a file as Open MPI does, and keeps it open.
   Descriptor Make(const std::string& name, hours age = hours(1)) const {
     const std::filesystem::path path = directory_.path() / name;
     Descriptor file(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
@@ -75,7 +75,7 @@ TEST_F(LeftSegments, ThatAProcessMapsStay) {
   Descriptor file = Make(vader_ + "0");
   EXPECT_EQ(RemoveLeftSegments(directory_.path()).files, 0) << "it is open";
 
-  // As in a rank: mapped, and no longer open.
+  // As in a rank: the file is mapped, but no longer open.
   void* const memory =
       mmap(nullptr, kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -137,7 +137,7 @@ TEST_F(LeftSegments, OfAHostAreRemovedByItsFirstRank) {
   Make(vader_ + "0").Reset();
   variables["SLURM_LOCALID"] = "1";
   EXPECT_THAT(RemoveLeftSegmentsOfHost(environment), IsEmpty());
-  variables["SLURM_LOCALID"] = "0";  // That of mpirun's daemon.
+  variables["SLURM_LOCALID"] = "0";  // The variable of mpirun's daemon.
   variables["OMPI_COMM_WORLD_LOCAL_RANK"] = "1";
   EXPECT_THAT(RemoveLeftSegmentsOfHost(environment), IsEmpty());
   EXPECT_TRUE(Exists(vader_ + "0"));

@@ -37,7 +37,7 @@ TEST(RankPlacement, Mpirun) {
   auto bound = unbound;
   bound["OMPI_MCA_orte_bound_at_launch"] = "1";
   EXPECT_EQ(Read(bound).binder, Binder::kMpirun);
-  // mpirun in a job of Slurm: the step is that of mpirun's daemons.
+  // mpirun in a job of Slurm: the step belongs to mpirun's daemons.
   bound.insert({{"SLURM_STEP_ID", "0"},
                 {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"},
                 {"SLURM_NODEID", "1"},
@@ -74,7 +74,7 @@ TEST(RankPlacement, VariablesThatAreNotAsExpected) {
       Read({{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "0"}}).ranks_on_host, 1);
 }
 
-// As seen in steps of Slurm 22.05, and under mpirun in a job of it.
+// Variables as in steps of Slurm 22.05, and under mpirun in one of its jobs.
 TEST(SlurmCpus, OfStepAndJob) {
   const std::map<std::string, std::string> exact = {
       {"SLURM_CPUS_ON_NODE", "1"}, {"SLURM_JOB_CPUS_PER_NODE", "2(x2),8"}, {"SLURM_NODEID", "2"}};
