@@ -217,7 +217,8 @@ void MultiplyTile(const Tile& tile_in) {
 
 using TileKernel = void (*)(const Tile& tile);
 
-/// Kernels of tiles of 1, 2 and 4 panels. Null if a tile of so many rows never has so many panels.
+/// Kernels of tiles of kRows rows and 1, 2 or 4 panels. Null if a tile of kRows rows never has this
+/// many panels.
 template <class Weights, int kRows>
 struct TilesOfRows {
   static constexpr TileKernel Of(int log) {
