@@ -14,6 +14,7 @@
 #include "coordinator/generate/completion_generator.h"
 #include "coordinator/generate/completion_options.h"
 #include "coordinator/generate/seed.h"
+#include "coordinator/prompts/sequence_ends.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_checks.h"
@@ -65,30 +66,6 @@ RowReadout ReadoutOf(const ChunkedRequest& request, ScoreKind kind) {
   return readout;
 }
 
-/// The end of a question.
-struct QuestionEnd {
-  std::size_t segment = 0;
-  std::int32_t row = 0;  ///< The question's last row.
-};
-
-/// The ends of the suffixes that are not empty. For an ordinary prompt, which has no such suffix,
-/// the end of the prefix.
-std::vector<QuestionEnd> QuestionEnds(const PackedSequence& sequence) {
-  std::vector<QuestionEnd> ends;
-  std::int32_t end = 0;
-  for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
-    const proto::Segment& segment = sequence.segments[i];
-    end += segment.length;
-    if (segment.kind == SegmentKind::kSuffix && segment.length > 0) {
-      ends.push_back({i, end - 1});
-    }
-  }
-  if (ends.empty()) {
-    ends.push_back({0, end - 1});
-  }
-  return ends;
-}
-
 /// The field of the first part with positions past the limit, or "max_new_tokens" if only
 /// completions exceed it.
 std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
@@ -132,26 +109,10 @@ void AddReads(proto::LabelList labels, const ChunkedRequest& request, PackedSequ
     return;
   }
   sequence.label_lists.push_back(std::move(labels));
-  for (const QuestionEnd& question : QuestionEnds(sequence)) {
+  for (const SequenceEnd& question : EndsOf(sequence)) {
     sequence.reads.push_back(RowRead{question.row, 0, readout.row.NeedsNormalizer(),
                                      static_cast<std::int32_t>(request.top_logprobs)});
   }
-}
-
-/// A completion extends the suffix of its question. The completion of an ordinary prompt has a
-/// suffix of its own, which is empty at first.
-std::vector<Generation> GenerationsOf(std::int64_t max_new_tokens, bool is_plain,
-                                      PackedSequence& sequence) {
-  std::vector<Generation> generations;
-  for (const QuestionEnd& question : QuestionEnds(sequence)) {
-    generations.push_back({0, question.segment, max_new_tokens, /*chooser=*/nullptr});
-  }
-  if (is_plain) {
-    generations.front().segment = sequence.segments.size();
-    sequence.segments.push_back(
-        {SegmentKind::kSuffix, 0, static_cast<std::int32_t>(sequence.rows())});
-  }
-  return generations;
 }
 
 /// The seed of the completions. Empty if the request gives none and needs none.
@@ -186,7 +147,7 @@ constexpr std::size_t kContextTokens = 16;
 /// The last tokens of each question, at most kContextTokens.
 std::vector<std::vector<TokenId>> QuestionContexts(const PackedSequence& sequence) {
   std::vector<std::vector<TokenId>> contexts;
-  for (const QuestionEnd& question : QuestionEnds(sequence)) {
+  for (const SequenceEnd& question : EndsOf(sequence)) {
     const auto length = static_cast<std::size_t>(sequence.segments[question.segment].length);
     const auto end = sequence.tokens.begin() + question.row + 1;
     contexts.emplace_back(end - static_cast<std::ptrdiff_t>(std::min(length, kContextTokens)), end);
@@ -259,7 +220,7 @@ Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
   AddReads(*std::move(label_ids), request, sequence, *readout);
   PreparedRequest prepared;
   if (request.max_new_tokens > 0) {
-    prepared.generations = GenerationsOf(request.max_new_tokens, tokens->is_plain(), sequence);
+    prepared.generations = AddCompletions(request.max_new_tokens, sequence);
   }
   if (auto fault = CapacityFault(sequence, context.limits, prepared.generations)) {
     fault->param = request.prompt || tokens->groups.empty() ? tokens->names.front() : "chunks";

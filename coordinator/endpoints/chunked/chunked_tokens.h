@@ -19,7 +19,6 @@ struct ChunkedTokens {
   /// The name of each question's field in the request; "prompt" for an ordinary prompt.
   std::vector<std::string> names;
 
-  bool is_plain() const { return questions.empty(); }
   std::size_t num_chunks() const;
 };
 

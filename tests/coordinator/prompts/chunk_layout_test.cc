@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+// Chunks and questions, and where these end.
+
 #include "coordinator/prompts/sequence_layout.h"
+#include "coordinator/prompts/sequence_ends.h"
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
@@ -81,6 +84,43 @@ TEST(PackChunks, EmptyPartsGetNoSegment) {
               ElementsAre(Block(3, 0), Block(2, 3, true), Suffix(1, 5)));
   EXPECT_THAT(PackChunks({}, {}, {Tokens(6, 0)}, kShared).segments, ElementsAre(Suffix(6, 0)));
   EXPECT_THAT(PackChunks(Tokens(6, 0), {}, {}, kShared).segments, ElementsAre(Prefix(6)));
+}
+
+TEST(EndsOf, AreTheLastRowsOfTheQuestions) {
+  const std::vector<ChunkGroup> groups = {{Tokens(3, 0)}};
+  const PackedSequence sequence =
+      PackChunks(Tokens(2, 0), groups, {Tokens(4, 0), Tokens(1, 0)}, kShared);
+  const std::vector<SequenceEnd> ends = EndsOf(sequence);
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_EQ(ends[0].segment, 2U);
+  EXPECT_EQ(ends[0].row, 8);
+  EXPECT_EQ(ends[1].segment, 3U);
+  EXPECT_EQ(ends[1].row, 9);
+  const std::vector<SequenceEnd> plain = EndsOf(PackChunks(Tokens(6, 0), {}, {}, kShared));
+  ASSERT_EQ(plain.size(), 1U);
+  EXPECT_EQ(plain[0].segment, 0U);
+  EXPECT_EQ(plain[0].row, 5);
+}
+
+TEST(AddCompletions, ExtendTheQuestions) {
+  PackedSequence sequence =
+      PackChunks(Tokens(2, 0), {{Tokens(3, 0)}}, {Tokens(4, 0), Tokens(1, 0)}, kShared);
+  const std::vector<Segment> segments = sequence.segments;
+  const std::vector<Generation> completions = AddCompletions(7, sequence);
+  EXPECT_EQ(sequence.segments, segments);
+  ASSERT_EQ(completions.size(), 2U);
+  EXPECT_EQ(completions[0].segment, 2U);
+  EXPECT_EQ(completions[1].segment, 3U);
+  EXPECT_EQ(completions[1].max_new_tokens, 7);
+}
+
+TEST(AddCompletions, APlainPromptGetsAnEmptySuffix) {
+  PackedSequence sequence = PackChunks(Tokens(6, 0), {}, {}, kShared);
+  const std::vector<Generation> completions = AddCompletions(7, sequence);
+  EXPECT_THAT(sequence.segments, ElementsAre(Prefix(6), Suffix(0, 6)));
+  ASSERT_EQ(completions.size(), 1U);
+  EXPECT_EQ(completions[0].segment, 1U);
+  EXPECT_EQ(EndsOf(sequence).front().row, 5);
 }
 
 }  // namespace chunk_layout_test
