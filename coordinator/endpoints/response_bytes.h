@@ -21,7 +21,7 @@ inline constexpr std::int64_t kOtherBytes = 256;
 inline constexpr std::int64_t kTextBytesPerToken = 16;
 
 /// Bytes of a text. JSON has six bytes for a control character, which is more than it is allowed
-/// for each byte of a message: see ReplyFormat::bytes_per_message_byte.
+/// for each byte of a message: see Call::bytes_per_message_byte.
 inline std::int64_t EscapedTextBytes(std::string_view text) {
   const auto num_controls =
       std::ranges::count_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });

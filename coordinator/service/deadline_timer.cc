@@ -14,14 +14,14 @@ DeadlineTimer::~DeadlineTimer() {
   thread_.join();
 }
 
-void DeadlineTimer::Add(const std::shared_ptr<ActiveRequest>& request) {
-  if (!request->deadline()) {
+void DeadlineTimer::Add(const std::shared_ptr<Call>& call) {
+  if (!call->deadline()) {
     return;
   }
   bool is_next = false;
   {
     const std::lock_guard lock(mutex_);
-    const auto entry = waiting_.emplace(Key{*request->deadline(), request.get()}, request).first;
+    const auto entry = waiting_.emplace(Key{*call->deadline(), call.get()}, call).first;
     is_next = entry == waiting_.begin();
   }
   if (is_next) {
@@ -29,10 +29,10 @@ void DeadlineTimer::Add(const std::shared_ptr<ActiveRequest>& request) {
   }
 }
 
-void DeadlineTimer::Remove(const ActiveRequest& request) {
-  if (request.deadline()) {
+void DeadlineTimer::Remove(const Call& call) {
+  if (call.deadline()) {
     const std::lock_guard lock(mutex_);
-    waiting_.erase({*request.deadline(), &request});
+    waiting_.erase({*call.deadline(), &call});
   }
 }
 
@@ -49,7 +49,7 @@ void DeadlineTimer::Run() {
   while (!is_stopping_) {
     must_read_clock_ = false;
     const Clock::time_point now = now_();
-    std::vector<std::shared_ptr<ActiveRequest>> late;
+    std::vector<std::shared_ptr<Call>> late;
     while (!waiting_.empty() && waiting_.begin()->first.first <= now) {
       late.push_back(std::move(waiting_.begin()->second));
       waiting_.erase(waiting_.begin());

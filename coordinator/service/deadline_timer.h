@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "coordinator/schedule/clock.h"
-#include "coordinator/service/active_request.h"
+#include "coordinator/service/call.h"
 
 namespace scorecast::coordinator {
 
-/// Reports requests whose deadlines have passed, on a thread of its own, so that a deadline waits
+/// Reports calls whose deadlines have passed, on a thread of its own, so that a deadline waits
 /// for nothing that the other threads do. Safe to use from any thread.
 class DeadlineTimer {
  public:
   using Now = std::function<Clock::time_point()>;
   /// Called on the timer's thread, which holds no lock then.
-  using Passed = std::function<void(const std::vector<std::shared_ptr<ActiveRequest>>& requests)>;
+  using Passed = std::function<void(const std::vector<std::shared_ptr<Call>>& calls)>;
 
   /// `now` is the clock, which tests replace.
   explicit DeadlineTimer(Passed passed, Now now = Clock::now);
@@ -31,15 +31,15 @@ class DeadlineTimer {
 
   Clock::time_point now() const { return now_(); }
 
-  // Neither does anything if the request has no deadline.
-  void Add(const std::shared_ptr<ActiveRequest>& request);
-  void Remove(const ActiveRequest& request);
+  // Neither does anything if the call has no deadline.
+  void Add(const std::shared_ptr<Call>& call);
+  void Remove(const Call& call);
 
   /// Reads the clock again, after a test has changed it.
   void ReadClock();
 
  private:
-  using Key = std::pair<Clock::time_point, const ActiveRequest*>;
+  using Key = std::pair<Clock::time_point, const Call*>;
 
   void Run();
 
@@ -47,7 +47,7 @@ class DeadlineTimer {
   const Now now_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<Key, std::shared_ptr<ActiveRequest>> waiting_;
+  std::map<Key, std::shared_ptr<Call>> waiting_;
   bool must_read_clock_ = false;
   bool is_stopping_ = false;
   std::thread thread_;

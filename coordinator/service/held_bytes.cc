@@ -1,7 +1,5 @@
 #include "coordinator/service/held_bytes.h"
 
-#include "coordinator/service/response_sink.h"
-
 namespace scorecast::coordinator {
 
 HeldBytes::HeldBytes(std::int64_t limit, const HeldBytes* all, std::int64_t reserve)

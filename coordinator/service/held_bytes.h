@@ -6,6 +6,9 @@
 
 namespace scorecast::coordinator {
 
+/// Requests and responses with more bytes than this are long.
+inline constexpr std::int64_t kLongBytes = std::int64_t{64} << 10;
+
 /// Bytes that count as held as long as a copy of this pointer exists.
 using Held = std::shared_ptr<void>;
 

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "coordinator/request/request_error.h"
-#include "coordinator/request/request_log.h"
-#include "coordinator/request/timings.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -17,7 +14,6 @@ namespace {
 using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
-using Response = std::unique_ptr<EndpointResponse>;
 
 Error TooManyResponses() {
   return {503, "overloaded", "The server holds too many large responses.", "", 1};
@@ -44,76 +40,14 @@ Error DeadlinePassed() {
           "timeout_ms"};
 }
 
-Error ClientLeft() {
-  return {499, "client_left", "The client left before its request was computed.", ""};
-}
-
-/// Tells the observer of the end of a request that has been computed. A response that is never
-/// formed is that of a client that has left.
-class ComputedEnd {
- public:
-  /// `observer` may be null.
-  ComputedEnd(RequestObserver* observer, const ActiveRequest& request)
-      : observer_(observer), endpoint_(request.endpoint()), address_(request.client().address) {}
-  ~ComputedEnd() { Tell(ClientLeft().code, nullptr); }
-  ComputedEnd(const ComputedEnd&) = delete;
-  ComputedEnd& operator=(const ComputedEnd&) = delete;
-
-  void Formed(const Expected<Response>& response) {
-    if (response) {
-      Tell(kOk, response->get());
-    } else {
-      Tell(response.error().code, nullptr);
-    }
-  }
-
- private:
-  static constexpr int kOk = 200;
-
-  void Tell(int code, const EndpointResponse* response) {
-    if (observer_ != nullptr) {
-      std::exchange(observer_, nullptr)->OnEnd({&endpoint_, address_, code, response});
-    }
-  }
-
-  RequestObserver* observer_;
-  const Endpoint& endpoint_;
-  const std::string address_;
-};
-
 /// A request whose text is too much for the memory must not end the process.
-Expected<PreparedRequest> PrepareParsed(const EndpointRequest& parsed,
-                                        const RequestContext& context, const OnDelta& on_delta) {
+Expected<PreparedRequest> PrepareRequest(EndpointRequest& request, const RequestContext& context,
+                                         const OnDelta& on_delta) {
   try {
-    return parsed.Prepare(context, on_delta);
+    return std::move(request).Prepare(context, on_delta);
   } catch (const std::exception& exception) {
     return Unexpected(FaultOf(exception));
   }
-}
-
-Expected<Response> RespondTo(const JobResult& result, Readout& readout) {
-  try {
-    return readout.Respond(*result.rows);
-  } catch (const std::exception& exception) {
-    return Unexpected(FaultOf(exception));
-  }
-}
-
-Expected<Response> Form(const Endpoint& endpoint, const std::string& request_id,
-                        const std::string& model, Readout& readout, const RequestTimes& times,
-                        const JobResult& result) {
-  Expected<Response> response = RespondTo(result, readout);
-  if (!response) {
-    LogRefusal(endpoint.name(), request_id, response.error());
-    return response;
-  }
-  (*response)->Complete(model, {.usage = {.prompt_tokens = readout.prompt_tokens,
-                                          .cached_tokens = result.cached_tokens},
-                                .timings = TimingsOf(times, result),
-                                .items = readout.Items()});
-  const ResponseFigures& figures = (*response)->figures();
-  LogResponse(endpoint.name(), request_id, readout.Summary(), figures.usage, figures.timings);
-  return response;
 }
 
 }  // namespace
@@ -128,7 +62,7 @@ RequestService::RequestService(const proto::ModelConfig& config, const Tokenizer
       scheduler_(scheduler),
       endpoints_(endpoints),
       observer_(observer),
-      deadlines_([this](const std::vector<Request>& late) { EndAll(late, DeadlinePassed()); },
+      deadlines_([this](const std::vector<CallPointer>& late) { EndAll(late, DeadlinePassed()); },
                  std::move(now)) {}
 
 RequestService::~RequestService() {
@@ -151,109 +85,95 @@ const Endpoint* RequestService::FindByMessageField(int field) const {
   return field == 0 || found == endpoints_.end() ? nullptr : *found;
 }
 
-RequestService::Request RequestService::Begin(const Endpoint& endpoint, ParsedRequest parsed,
-                                              Clock::time_point arrived,
-                                              const std::shared_ptr<ResponseSink>& sink) {
-  Request request = Admit(endpoint, std::move(parsed), arrived, sink);
-  Prepare(request);
-  return request;
+void RequestService::Begin(const CallPointer& call, ParsedRequest parsed) {
+  Admit(call, std::move(parsed));
+  Prepare(call);
 }
 
-std::optional<Error> RequestService::AdmissionFault(const ParsedRequest& parsed,
-                                                    const ResponseSink& sink) const {
+std::optional<Error> RequestService::AdmissionFault(const Call& call,
+                                                    const ParsedRequest& parsed) const {
+  if (call.endpoint() == nullptr) {
+    return parsed.error();
+  }
   if (draining_) {
     return Draining();
   }
   if (!parsed) {
     return parsed.error();
   }
-  return (*parsed)->streams() ? sink.StreamFault() : std::nullopt;
+  return (*parsed)->streams() ? call.StreamFault() : std::nullopt;
 }
 
-RequestService::Request RequestService::Admit(const Endpoint& endpoint, ParsedRequest parsed,
-                                              Clock::time_point arrived,
-                                              const std::shared_ptr<ResponseSink>& sink,
-                                              Held bytes) {
-  auto request = std::make_shared<ActiveRequest>(endpoint, arrived, sink);
-  const auto refuse = [&](Error error) {
-    Refuse(*request, *request->End(), std::move(error));
-    return request;
-  };
-  if (auto fault = AdmissionFault(parsed, *sink)) {
-    return refuse(*std::move(fault));
+void RequestService::Admit(const CallPointer& call, ParsedRequest parsed) {
+  call->SetObserver(observer_);
+  if (auto fault = AdmissionFault(*call, parsed)) {
+    return EndAll({call}, *fault);
   }
-  const std::int64_t response_bytes =
-      (*parsed)->ResponseBytesBound(config_) * sink->bytes_per_message_byte();
-  Held room = sink->held_bytes().Hold(response_bytes);
-  if (auto fault = RoomFault(response_bytes, sink->held_bytes().all())) {
+  const std::int64_t reply_bytes =
+      (*parsed)->ResponseBytesBound(config_) * call->bytes_per_message_byte();
+  Held room = call->replies().Hold(reply_bytes);
+  if (auto fault = RoomFault(reply_bytes, call->replies().all())) {
     room.reset();
-    return refuse(*std::move(fault));
+    return EndAll({call}, *fault);
   }
-  const auto deadline = DeadlineOf(**parsed, arrived);
-  request->Accept(*std::move(parsed), std::move(bytes), response_bytes, std::move(room), deadline);
+  const auto deadline = DeadlineOf(**parsed, call->arrived());
+  call->Accept(*std::move(parsed), reply_bytes, std::move(room), deadline);
   if (deadline && *deadline <= deadlines_.now()) {
-    return refuse(DeadlinePassed());
+    return EndAll({call}, DeadlinePassed());
   }
-  if (!Register(request)) {
-    return refuse(Draining());
+  if (!Register(call)) {
+    return EndAll({call}, Draining());
   }
-  return request;
+  if (!call->Admitted()) {
+    EndAll({call}, ClientLeft());
+  }
 }
 
-void RequestService::Prepare(const Request& request) {
-  const std::optional<ActiveRequest::Parts> taken = request->TakeParsed();
-  if (!taken) {
+void RequestService::Prepare(const CallPointer& call) {
+  const auto [request, bytes] = call->TakeRequest();
+  if (request == nullptr) {
     return;
   }
-  const Clock::time_point begin = Clock::now();
-  const EndpointRequest& parsed = *taken->parsed;
   OnDelta on_delta;
-  if (parsed.streams()) {
-    // Weak, because the request holds the sink, which may come to hold the generator, which holds
-    // this function. While tokens are generated, the job keeps the request alive.
-    on_delta = [weak = std::weak_ptr(request)](std::size_t output, CompletionDelta delta) {
+  if (request->streams()) {
+    // Weak, because the call comes to hold the readout, which may hold the generator, which holds
+    // this function. While tokens are generated, the job keeps the call alive.
+    on_delta = [weak = std::weak_ptr(call)](std::size_t output, CompletionDelta delta) {
       if (const auto own = weak.lock()) {
         own->Delta(output, std::move(delta));
       }
     };
   }
-  Expected<PreparedRequest> prepared = PrepareParsed(
-      parsed, {config_, tokenizer_, options_, scheduler_.limits(), &request->is_over()}, on_delta);
-  if (!prepared) {
-    EndAll({request}, prepared.error());
-    return;
-  }
-  if (request->is_over()) {
-    return;
-  }
   Job job;
-  job.client = request->client();
-  job.priority = static_cast<std::int32_t>(parsed.priority);
-  job.deadline = request->deadline();
-  job.cache_salt = parsed.cache_salt.value_or("");
+  job.client = call->client();
+  job.priority = static_cast<std::int32_t>(request->priority);
+  job.deadline = call->deadline();
+  job.cache_salt = request->cache_salt.value_or("");
+  std::string model = request->model.value_or(options_.model_name);
+  Expected<PreparedRequest> prepared = PrepareRequest(
+      *request, {config_, tokenizer_, options_, scheduler_.limits(), &call->is_over()}, on_delta);
+  if (!prepared) {
+    EndAll({call}, prepared.error());
+    return;
+  }
+  if (!call->Prepared(std::move(prepared->readout), std::move(model))) {
+    return;
+  }
   job.sequences = std::move(prepared->sequences);
   job.generations = std::move(prepared->generations);
-  job.done = [this, request, is_long = request->reply_bytes() > kLongBytes,
-              model = parsed.model.value_or(options_.model_name),
-              times = RequestTimes{request->arrived(), begin, Clock::now()},
-              readout = std::move(prepared->readout)](JobResult job_result) mutable {
-    if (request->is_over()) {
-      return;
-    }
-    if (!job_result.rows) {
-      EndAll({request}, job_result.rows.error());
-      return;
-    }
-    auto form = [&endpoint = request->endpoint(), id = request->id(), model, times,
-                 readout = std::move(readout),
-                 result = std::make_shared<JobResult>(std::move(job_result))] {
-      return Form(endpoint, id, model, *readout, times, *result);
-    };
-    Respond(request, {std::move(form), nullptr, is_long});
-  };
+  job.done = [this, call](JobResult result) { Computed(call, std::move(result)); };
   const Scheduler::Ticket ticket = scheduler_.Submit(std::move(job));
-  if (!request->Queued(ticket)) {
+  if (!call->Queued(ticket) && ticket != Scheduler::kNoTicket) {
     scheduler_.Cancel({ticket});
+  }
+}
+
+void RequestService::Computed(const CallPointer& call, JobResult result) {
+  if (!result.rows) {
+    EndAll({call}, result.rows.error());
+  } else if (call->End(std::move(result))) {
+    call->TellEnd();
+    Deregister({call});
   }
 }
 
@@ -264,64 +184,30 @@ void RequestService::NoteRefusal(const Endpoint* endpoint, std::string_view addr
   }
 }
 
-void RequestService::Refuse(const ActiveRequest& request, ActiveRequest::Parts parts, Error error) {
-  LogRefusal(request.endpoint().name(), request.id(), error);
-  if (observer_ != nullptr) {
-    observer_->OnEnd({&request.endpoint(), request.client().address, error.code, nullptr});
-  }
-  const std::shared_ptr<ResponseSink> sink = std::move(parts.sink);
-  parts = {};
-  sink->OnDone({[error = std::move(error)]() -> Expected<Response> { return Unexpected(error); }});
-}
-
-void RequestService::Respond(const Request& request, DeferredResponse response) {
-  std::optional<ActiveRequest::Parts> parts = request->End();
-  if (!parts) {
-    return;
-  }
-  response.room = std::move(parts->room);
-  response.form = [form = std::move(response.form),
-                   end = std::make_shared<ComputedEnd>(observer_, *request)] {
-    Expected<Response> formed = form();
-    end->Formed(formed);
-    return formed;
-  };
-  parts->sink->OnDone(std::move(response));
-  parts->sink.reset();
-  Deregister({request});
-}
-
-void RequestService::EndAll(const std::vector<Request>& requests, const Error& error) {
-  std::vector<std::pair<Request, ActiveRequest::Parts>> ended;
+void RequestService::EndAll(const std::vector<CallPointer>& calls, const Error& error) {
+  std::vector<CallPointer> ended;
   std::vector<Scheduler::Ticket> tickets;
-  for (const Request& request : requests) {
-    if (std::optional<ActiveRequest::Parts> parts = request->End()) {
-      if (parts->ticket != Scheduler::kNoTicket) {
-        tickets.push_back(parts->ticket);
+  for (const CallPointer& call : calls) {
+    if (const std::optional<JobTicket> ticket = call->End(error)) {
+      ended.push_back(call);
+      if (*ticket != Scheduler::kNoTicket) {
+        tickets.push_back(*ticket);
       }
-      ended.emplace_back(request, *std::move(parts));
     }
   }
   // First, so that nothing more is computed for a client that has the error.
   scheduler_.Cancel(std::move(tickets));
-  std::vector<Request> over;
-  for (auto& [request, parts] : ended) {
-    Refuse(*request, std::move(parts), error);
-    over.push_back(request);
+  for (const CallPointer& call : ended) {
+    call->TellEnd();
   }
-  Deregister(over);
+  Deregister(ended);
 }
 
-void RequestService::Cancel(const std::vector<Request>& requests) {
-  std::vector<Request> active;
-  std::copy_if(requests.begin(), requests.end(), std::back_inserter(active),
-               [](const Request& request) { return request != nullptr; });
-  EndAll(active, ClientLeft());
-}
+void RequestService::Cancel(const std::vector<CallPointer>& calls) { EndAll(calls, ClientLeft()); }
 
 void RequestService::RefuseAll() {
   draining_ = true;
-  std::vector<Request> active;
+  std::vector<CallPointer> active;
   {
     const std::lock_guard lock(mutex_);
     refuses_all_ = true;
@@ -335,25 +221,25 @@ void RequestService::StopAfterPass() {
   scheduler_.StopAfterPass();
 }
 
-bool RequestService::Register(const Request& request) {
+bool RequestService::Register(const CallPointer& call) {
   {
     const std::lock_guard lock(mutex_);
     if (refuses_all_) {
       return false;
     }
-    active_.insert(request);
+    active_.insert(call);
   }
-  deadlines_.Add(request);
+  deadlines_.Add(call);
   return true;
 }
 
-void RequestService::Deregister(const std::vector<Request>& requests) {
-  for (const Request& request : requests) {
-    deadlines_.Remove(*request);
+void RequestService::Deregister(const std::vector<CallPointer>& calls) {
+  for (const CallPointer& call : calls) {
+    deadlines_.Remove(*call);
   }
   const std::lock_guard lock(mutex_);
-  for (const Request& request : requests) {
-    active_.erase(request);
+  for (const CallPointer& call : calls) {
+    active_.erase(call);
   }
   if (active_.empty()) {
     over_.notify_all();

@@ -15,22 +15,21 @@
 #include "coordinator/request/server_options.h"
 #include "coordinator/request/value_limit.h"
 #include "coordinator/schedule/queue/scheduler.h"
-#include "coordinator/service/active_request.h"
+#include "coordinator/service/call.h"
 #include "coordinator/service/deadline_timer.h"
 #include "coordinator/service/request_observer.h"
-#include "coordinator/service/response_sink.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
 #include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
 
-/// The only path from a request to its response, for every transport and every endpoint. Every
-/// request gets one response, at the latest when its deadline passes or when RefuseAll is called,
-/// whatever the tokenizer and the ranks do then. Safe to call from any number of threads.
+/// The only path from a request to its response, for every transport and every endpoint. Every call
+/// gets one response, at the latest when its deadline passes or when RefuseAll is called, whatever
+/// the tokenizer and the ranks do then. Safe to call from any number of threads.
 class RequestService {
  public:
-  using Request = std::shared_ptr<ActiveRequest>;
+  using CallPointer = std::shared_ptr<Call>;
 
   /// The arguments must outlive the service. `tokenizer` may be null. `options.delimiter`, if set,
   /// is in the model's vocabulary. Deadlines are those of the clock `now`. `observer` may be null.
@@ -57,36 +56,33 @@ class RequestService {
     return request.ResponseBytesBound(config_);
   }
 
-  /// The first step, which is short: from now on the request has a deadline and can be cancelled.
-  /// The deadline and `total_ms` count from `arrived`. `bytes` are those of the request, which stay
-  /// held until it is prepared or over; may be null. A request with a long response is refused if
-  /// the held bytes of `sink` have no room for it: with a 503, or with a 413 if they could never
-  /// have room. A refused request is over when this returns.
-  Request Admit(const Endpoint& endpoint, ParsedRequest parsed, Clock::time_point arrived,
-                const std::shared_ptr<ResponseSink>& sink, Held bytes = nullptr);
+  /// The first step, which is short: from now on the call has a deadline and can be cancelled. The
+  /// deadline and `total_ms` count from its arrival. If it names no endpoint, `parsed` says why. A
+  /// request with a long response is refused if the call's `replies` have no room for it: with a
+  /// 503, or with a 413 if they could never have room. A refused call is over when this returns.
+  void Admit(const CallPointer& call, ParsedRequest parsed);
   /// The second step, which takes as long as the request's text is: checks, tokenizes and queues,
-  /// on the calling thread. Ends early if the request is over. Called once.
-  void Prepare(const Request& request);
+  /// on the calling thread. Ends early if the call is over. Called once.
+  void Prepare(const CallPointer& call);
   /// Both steps.
-  Request Begin(const Endpoint& endpoint, ParsedRequest parsed, Clock::time_point arrived,
-                const std::shared_ptr<ResponseSink>& sink);
+  void Begin(const CallPointer& call, ParsedRequest parsed);
 
   /// A transport has refused a request, or a client, without Admit. `endpoint` is null if it is not
   /// known.
   void NoteRefusal(const Endpoint* endpoint, std::string_view address, const proto::Error& error);
 
-  /// Ends requests whose clients have left. Their response is a 499. Ignores null pointers.
-  void Cancel(const std::vector<Request>& requests);
+  /// Ends calls whose clients have left. Their response is a 499.
+  void Cancel(const std::vector<CallPointer>& calls);
 
   /// From now on every new request gets a 503.
   void StartDraining() { draining_ = true; }
   bool is_draining() const { return draining_; }
-  /// Starts draining, and ends every request that is not over with a 503.
+  /// Starts draining, and ends every call that is not over with a 503.
   void RefuseAll();
   /// Starts draining. Requests that the pass in flight completes get their responses; all others
   /// that need the ranks get a 503 `draining`, at the latest when the pass has ended.
   void StopAfterPass();
-  /// Returns when every admitted request is over, after `time` at the latest. False if the time ran
+  /// Returns when every admitted call is over, after `time` at the latest. False if the time ran
   /// out.
   bool WaitAllOver(Clock::duration time);
 
@@ -97,19 +93,15 @@ class RequestService {
   DeadlineTimer& deadlines() { return deadlines_; }
 
  private:
-  std::optional<proto::Error> AdmissionFault(const ParsedRequest& parsed,
-                                             const ResponseSink& sink) const;
-  /// False if no request is admitted any more.
-  bool Register(const Request& request);
-  /// Called last, because the service may be destroyed once no request is active.
-  void Deregister(const std::vector<Request>& requests);
-  /// Ends those of the requests that are not over with the error.
-  void EndAll(const std::vector<Request>& requests, const proto::Error& error);
-  /// Gives the sink of a request that is over an error. `parts` are those of the request, and are
-  /// freed first.
-  void Refuse(const ActiveRequest& request, ActiveRequest::Parts parts, proto::Error error);
-  /// Called when the request's job has ended.
-  void Respond(const Request& request, DeferredResponse response);
+  std::optional<proto::Error> AdmissionFault(const Call& call, const ParsedRequest& parsed) const;
+  /// False if no call is admitted any more.
+  bool Register(const CallPointer& call);
+  /// Called last, because the service may be destroyed once no call is active.
+  void Deregister(const std::vector<CallPointer>& calls);
+  /// Ends those of the calls that are not over with the error.
+  void EndAll(const std::vector<CallPointer>& calls, const proto::Error& error);
+  /// The call's job has ended.
+  void Computed(const CallPointer& call, JobResult result);
 
   const proto::ModelConfig& config_;
   const Tokenizer* tokenizer_;
@@ -122,7 +114,7 @@ class RequestService {
   std::mutex mutex_;
   std::condition_variable over_;
   bool refuses_all_ = false;
-  std::unordered_set<Request> active_;  ///< Admitted, and not completely ended.
+  std::unordered_set<CallPointer> active_;  ///< Admitted, and not completely ended.
   DeadlineTimer deadlines_;
 };
 

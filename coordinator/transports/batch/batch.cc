@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/transports/batch/line_call.h"
 #include "coordinator/transports/batch/line_taker.h"
 #include "coordinator/transports/batch/own_lines.h"
 #include "coordinator/transports/batch/record.h"
@@ -41,12 +42,10 @@ class Writer {
   }
 
   BatchSummary Run() {
-    while (const auto slot = window_.Take([&] { return FlushBeforeWaiting(); })) {
+    while (const auto line = window_.Take([&] { return FlushBeforeWaiting(); })) {
       if (summary_.failure.empty() && !summary_.is_interrupted) {
-        Add(*slot);
+        Add(*line);
       }
-      // The line's rows are freed before another line may take their room.
-      slot->finish = nullptr;
       window_.Written();
     }
     Flush();
@@ -54,9 +53,9 @@ class Writer {
   }
 
  private:
-  void Add(const LineWindow::Slot& slot) {
-    Record record = slot.finish();
-    RunPoint end = slot.end;
+  void Add(LineCall& line) {
+    const Record record = line.Finish();
+    RunPoint end = line.end();
     end.succeeded = formed_.succeeded;
     end.refused = formed_.refused;
     end.error_records = formed_.error_records;
@@ -76,7 +75,7 @@ class Writer {
     }
     AddText(record, end);
     if (progress_ != nullptr) {
-      progress_->OnRecord(slot.position);
+      progress_->OnRecord(line.position());
     }
     if (bytes_ >= kFlushBytes || (!out_.is_prompt() && Clock::now() >= flush_at())) {
       Flush();
@@ -222,22 +221,22 @@ BatchSummary Batch::Run() {
 }
 
 bool Batch::ReadLines(RunPoint& end) {
-  const LineTaker taker(service_, window_, options_.seed, options_.created,
-                        options_.max_response_bytes);
+  const LineTaker taker(service_, *window_, options_.seed, options_.created);
   OwnLines lines(in_, options_.share, options_.begin);
   std::string line;
   for (auto result = lines.Next(line); result != InputFile::Result::kEnd;
        result = lines.Next(line)) {
     service_.WaitForRoom();
     lines.MoveHere(end);
-    const auto slot = window_->Open(static_cast<std::int64_t>(line.size()), end, in_.position());
-    if (slot == nullptr) {
+    const auto call = std::make_shared<LineCall>(window_, line.size(), end, in_.position(),
+                                                 options_.max_response_bytes);
+    if (!window_->Open(call)) {
       return false;
     }
     if (result == InputFile::Result::kTooLong) {
-      taker.RefuseTooLong(in_.line_number(), in_.max_line_bytes(), *slot);
+      taker.RefuseTooLong(in_.line_number(), in_.max_line_bytes(), *call);
     } else {
-      taker.Take({line, in_.line_number(), lines.number()}, slot);
+      taker.Take({line, in_.line_number(), lines.number()}, call);
     }
   }
   lines.MoveHere(end);

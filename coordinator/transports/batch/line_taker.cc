@@ -1,7 +1,6 @@
 #include "coordinator/transports/batch/line_taker.h"
 
 #include <exception>
-#include <optional>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -9,58 +8,14 @@
 
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/generate/seed.h"
+#include "coordinator/json/json_text.h"
 #include "coordinator/request/request_error.h"
-#include "proto/base/check.h"
 #include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using proto::Error;
-
-/// A line's place in the window, as the sink of its request. The window bounds the responses of all
-/// lines together, so that a line waits and is not refused; the sink bounds its own response. A
-/// response is formed when its line is written, one at a time. Until then a line has only its rows
-/// and completions.
-class LineSink : public ResponseSink {
- public:
-  LineSink(const Endpoint& endpoint, std::shared_ptr<LineWindow> window,
-           std::shared_ptr<LineWindow::Slot> slot, std::string custom_id,
-           std::int64_t max_response_bytes)
-      : endpoint_(endpoint),
-        window_(std::move(window)),
-        slot_(std::move(slot)),
-        custom_id_(std::move(custom_id)),
-        response_(max_response_bytes) {}
-
-  ClientId client() const override { return {}; }
-  HeldBytes& held_bytes() override { return response_; }
-
-  std::optional<Error> StreamFault() const override {
-    return BadRequest("stream_not_here",
-                      "A line of a batch gets one response: stream must be false. The request "
-                      "socket streams.",
-                      "stream");
-  }
-
-  void OnDelta(std::size_t, CompletionDelta) override {
-    proto::Check(false, "requests that stream are refused");
-  }
-
-  void OnDone(DeferredResponse response) override {
-    window_->Ready(*slot_,
-                   [&endpoint = endpoint_, custom_id = custom_id_, response = std::move(response)] {
-                     return ResponseRecord(custom_id, endpoint, response);
-                   });
-  }
-
- private:
-  const Endpoint& endpoint_;
-  const std::shared_ptr<LineWindow> window_;
-  const std::shared_ptr<LineWindow::Slot> slot_;
-  const std::string custom_id_;
-  HeldBytes response_;
-};
 
 const std::string* StringIn(const nlohmann::json& json, const char* field) {
   if (!json.is_object()) {
@@ -79,76 +34,63 @@ ParsedRequest ParseBody(const Endpoint& endpoint, const nlohmann::json& body) {
   }
 }
 
+void Refuse(Error error, std::int64_t line_number, LineCall& call) {
+  spdlog::debug("batch: line {}: {} {}", line_number, error.reason, error.message);
+  call.Refuse(std::move(error), line_number);
+}
+
 }  // namespace
 
-LineTaker::LineTaker(RequestService& service, std::shared_ptr<LineWindow> window,
-                     std::uint64_t seed, std::int64_t created, std::int64_t max_response_bytes)
-    : service_(service),
-      window_(std::move(window)),
-      seed_(seed),
-      created_(created),
-      max_response_bytes_(max_response_bytes) {}
+LineTaker::LineTaker(RequestService& service, LineWindow& window, std::uint64_t seed,
+                     std::int64_t created)
+    : service_(service), window_(window), seed_(seed), created_(created) {}
 
-void LineTaker::Take(const BatchLine& line, const std::shared_ptr<LineWindow::Slot>& slot) const {
+void LineTaker::Take(const BatchLine& line, const std::shared_ptr<LineCall>& call) const {
   const Clock::time_point begin = Clock::now();
+  const auto refuse = [&](Error error) { Refuse(std::move(error), line.line_number, *call); };
   const proto::Expected<nlohmann::json> parsed = ParseJson(line.text, service_.max_values());
   if (!parsed) {
-    return Refuse(nullptr, parsed.error(), line.line_number, *slot);
+    return refuse(parsed.error());
   }
   const nlohmann::json& json = parsed.value();
   const std::string* custom_id = StringIn(json, "custom_id");
   if (custom_id == nullptr) {
-    return Refuse(nullptr,
-                  BadRequest("missing_custom_id",
-                             "A line must be an object with a string custom_id.", "custom_id"),
-                  line.line_number, *slot);
+    return refuse(BadRequest("missing_custom_id",
+                             "A line must be an object with a string custom_id.", "custom_id"));
   }
+  call->SetCustomId(*custom_id);
   const std::string* method = StringIn(json, "method");
   if (method == nullptr || *method != "POST") {
-    return Refuse(*custom_id, BadRequest("wrong_method", "method must be \"POST\".", "method"),
-                  line.line_number, *slot);
+    return refuse(BadRequest("wrong_method", "method must be \"POST\".", "method"));
   }
   const std::string* url = StringIn(json, "url");
   const Endpoint* endpoint = url == nullptr ? nullptr : service_.FindByUrl(*url);
   if (endpoint == nullptr) {
-    return Refuse(*custom_id, UrlFault(url), line.line_number, *slot);
+    return refuse(UrlFault(url));
   }
+  call->SetEndpoint(*endpoint);
   const auto body = json.find("body");
   static const nlohmann::json kNoBody;
-  ParsedRequest parsed_request = ParseBody(*endpoint, body == json.end() ? kNoBody : *body);
+  ParsedRequest request = ParseBody(*endpoint, body == json.end() ? kNoBody : *body);
   Clock::duration waited{0};
-  if (parsed_request) {
+  if (request) {
     const std::uint64_t seed = DerivedSeed(seed_, static_cast<std::uint64_t>(line.number));
-    (*parsed_request)->default_seed = seed;
-    (*parsed_request)->identity = ResponseIdentity{.id_seed = seed, .created = created_};
+    (*request)->default_seed = seed;
+    (*request)->identity = ResponseIdentity{.id_seed = seed, .created = created_};
     const Clock::time_point waiting_since = Clock::now();
-    window_->AwaitResponseRoom(*slot, service_.ResponseBytesBound(**parsed_request));
+    window_.AwaitResponseRoom(*call, service_.ResponseBytesBound(**request));
     waited = Clock::now() - waiting_since;
   }
   // The request's own time does not count while it waits for the lines before it.
-  const RequestService::Request request = service_.Admit(
-      *endpoint, std::move(parsed_request), begin + waited,
-      std::make_shared<LineSink>(*endpoint, window_, slot, *custom_id, max_response_bytes_));
-  if (!window_->Admitted(*slot, request)) {
-    service_.Cancel({request});
-  }
-  service_.Prepare(request);
+  call->SetArrived(begin + waited);
+  service_.Begin(call, std::move(request));
 }
 
 void LineTaker::RefuseTooLong(std::int64_t line_number, std::int64_t max_bytes,
-                              LineWindow::Slot& slot) const {
-  Refuse(nullptr,
-         {413, "request_too_large",
+                              LineCall& call) const {
+  Refuse({413, "request_too_large",
           "The line is longer than " + proto::Count(max_bytes, "byte") + ".", ""},
-         line_number, slot);
-}
-
-void LineTaker::Refuse(OrderedJson custom_id, Error error, std::int64_t line_number,
-                       LineWindow::Slot& slot) const {
-  spdlog::debug("batch: line {}: {} {}", line_number, error.reason, error.message);
-  window_->Ready(slot, [custom_id = std::move(custom_id), error = std::move(error), line_number] {
-    return ErrorRecord(custom_id, error, line_number);
-  });
+         line_number, call);
 }
 
 Error LineTaker::UrlFault(const std::string* url) const {

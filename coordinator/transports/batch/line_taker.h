@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "coordinator/json/json_text.h"
 #include "coordinator/service/request_service.h"
+#include "coordinator/transports/batch/line_call.h"
 #include "coordinator/transports/batch/line_window.h"
 #include "proto/base/error.h"
 
@@ -22,26 +22,20 @@ struct BatchLine {
 /// Begins the request of each line at the endpoint that the line names, or refuses the line.
 class LineTaker {
  public:
-  /// `seed` and `created`: see BatchOptions. `max_response_bytes`: a request whose response could
-  /// be larger is refused.
-  LineTaker(RequestService& service, std::shared_ptr<LineWindow> window, std::uint64_t seed,
-            std::int64_t created, std::int64_t max_response_bytes);
+  /// `window` has the lines. `seed` and `created`: see BatchOptions.
+  LineTaker(RequestService& service, LineWindow& window, std::uint64_t seed, std::int64_t created);
 
-  void Take(const BatchLine& line, const std::shared_ptr<LineWindow::Slot>& slot) const;
+  void Take(const BatchLine& line, const std::shared_ptr<LineCall>& call) const;
 
-  void RefuseTooLong(std::int64_t line_number, std::int64_t max_bytes,
-                     LineWindow::Slot& slot) const;
+  void RefuseTooLong(std::int64_t line_number, std::int64_t max_bytes, LineCall& call) const;
 
  private:
-  void Refuse(OrderedJson custom_id, proto::Error error, std::int64_t line_number,
-              LineWindow::Slot& slot) const;
   proto::Error UrlFault(const std::string* url) const;
 
   RequestService& service_;
-  const std::shared_ptr<LineWindow> window_;
+  LineWindow& window_;
   const std::uint64_t seed_;
   const std::int64_t created_;
-  const std::int64_t max_response_bytes_;
 };
 
 }  // namespace scorecast::coordinator

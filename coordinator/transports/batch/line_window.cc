@@ -1,44 +1,31 @@
 #include "coordinator/transports/batch/line_window.h"
 
-#include <utility>
-
 namespace scorecast::coordinator {
 
-std::shared_ptr<LineWindow::Slot> LineWindow::Open(std::int64_t bytes, const RunPoint& end,
-                                                   std::int64_t position) {
+bool LineWindow::Open(const std::shared_ptr<LineCall>& line) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopped_ || HasRoom(bytes); });
+  changed_.wait(lock, [&] { return stopped_ || HasRoom(line->bytes()); });
   if (stopped_) {
-    return nullptr;
+    return false;
   }
-  auto slot = std::make_shared<Slot>();
-  slot->bytes = bytes;
-  slot->end = end;
-  slot->position = position;
-  slots_.push_back(slot);
-  bytes_ += bytes;
+  lines_.push_back(line);
+  bytes_ += line->bytes();
   changed_.notify_all();
-  return slot;
+  return true;
 }
 
-void LineWindow::AwaitResponseRoom(Slot& slot, std::int64_t bytes) {
+void LineWindow::AwaitResponseRoom(LineCall& line, std::int64_t bytes) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] {
-    return stopped_ || slots_.size() == 1 || response_bytes_ + bytes <= limits_.max_response_bytes;
+    return stopped_ || lines_.size() == 1 || response_bytes_ + bytes <= limits_.max_response_bytes;
   });
-  slot.response_bytes = bytes;
+  line.response_bytes_ = bytes;
   response_bytes_ += bytes;
 }
 
-bool LineWindow::Admitted(Slot& slot, const RequestService::Request& request) {
+void LineWindow::Ready(LineCall& line) {
   const std::lock_guard lock(mutex_);
-  slot.request = request;
-  return !cancelled_;
-}
-
-void LineWindow::Ready(Slot& slot, FinishRecord finish) {
-  const std::lock_guard lock(mutex_);
-  slot.finish = std::move(finish);
+  line.is_ready_ = true;
   changed_.notify_all();
 }
 
@@ -48,12 +35,10 @@ void LineWindow::Close() {
   changed_.notify_all();
 }
 
-std::shared_ptr<LineWindow::Slot> LineWindow::Take(
+std::shared_ptr<LineCall> LineWindow::Take(
     const std::function<std::optional<Clock::time_point>()>& before_waiting) {
   std::unique_lock lock(mutex_);
-  const auto can_return = [&] {
-    return slots_.empty() ? closed_ : static_cast<bool>(slots_.front()->finish);
-  };
+  const auto can_return = [&] { return lines_.empty() ? closed_ : lines_.front()->is_ready_; };
   while (!can_return()) {
     const bool was_stopped = stopped_;
     lock.unlock();
@@ -66,14 +51,14 @@ std::shared_ptr<LineWindow::Slot> LineWindow::Take(
       changed_.wait(lock, wakes);
     }
   }
-  return slots_.empty() ? nullptr : slots_.front();
+  return lines_.empty() ? nullptr : lines_.front();
 }
 
 void LineWindow::Written() {
   const std::lock_guard lock(mutex_);
-  bytes_ -= slots_.front()->bytes;
-  response_bytes_ -= slots_.front()->response_bytes;
-  slots_.pop_front();
+  bytes_ -= lines_.front()->bytes();
+  response_bytes_ -= lines_.front()->response_bytes_;
+  lines_.pop_front();
   changed_.notify_all();
 }
 
@@ -88,21 +73,22 @@ bool LineWindow::is_stopped() const {
   return stopped_;
 }
 
-std::vector<RequestService::Request> LineWindow::Cancel() {
+std::vector<std::shared_ptr<Call>> LineWindow::Cancel() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  cancelled_ = true;
   changed_.notify_all();
-  std::vector<RequestService::Request> requests;
-  for (const std::shared_ptr<Slot>& slot : slots_) {
-    requests.push_back(slot->request);
+  std::vector<std::shared_ptr<Call>> calls;
+  for (const std::shared_ptr<LineCall>& line : lines_) {
+    if (line->Leave()) {
+      calls.push_back(line);
+    }
   }
-  return requests;
+  return calls;
 }
 
 bool LineWindow::HasRoom(std::int64_t bytes) const {
-  return slots_.empty() ||
-         (slots_.size() < limits_.max_lines && bytes_ + bytes <= limits_.max_bytes);
+  return lines_.empty() ||
+         (lines_.size() < limits_.max_lines && bytes_ + bytes <= limits_.max_bytes);
 }
 
 }  // namespace scorecast::coordinator

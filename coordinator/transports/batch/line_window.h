@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "coordinator/service/request_service.h"
-#include "coordinator/transports/batch/record.h"
-#include "coordinator/transports/batch/run_point.h"
+#include "coordinator/schedule/clock.h"
+#include "coordinator/service/call.h"
+#include "coordinator/transports/batch/line_call.h"
 
 namespace scorecast::coordinator {
 
@@ -31,27 +31,16 @@ class LineWindow {
  public:
   explicit LineWindow(const WindowLimits& limits) : limits_(limits) {}
 
-  struct Slot {
-    std::int64_t bytes = 0;
-    std::int64_t response_bytes = 0;  ///< Bound on its response.
-    RunPoint end;                     ///< The input behind the line. Its counts are not set.
-    std::int64_t position = 0;        ///< See InputFile::position.
-    FinishRecord finish;              ///< Set when the line's record can be formed.
-    RequestService::Request request;  ///< Null if the line is not a request, or has no request yet.
-  };
-
-  /// Waits for room for a line. Null if no further line need be read: Stop was called.
-  std::shared_ptr<Slot> Open(std::int64_t bytes, const RunPoint& end, std::int64_t position);
+  /// Waits for room for a line, and opens it. False if no further line need be read: Stop was
+  /// called.
+  bool Open(const std::shared_ptr<LineCall>& line);
 
   /// Waits for room for the response of the line opened last. There is always room if all earlier
   /// lines are written. Returns at once after Stop.
-  void AwaitResponseRoom(Slot& slot, std::int64_t bytes);
+  void AwaitResponseRoom(LineCall& line, std::int64_t bytes);
 
-  /// Records the line's request. False if Cancel was called: the caller must then cancel the
-  /// request.
-  bool Admitted(Slot& slot, const RequestService::Request& request);
-
-  void Ready(Slot& slot, FinishRecord finish);
+  /// The record of the line can be formed.
+  void Ready(LineCall& line);
 
   /// No further line is opened.
   void Close();
@@ -60,7 +49,7 @@ class LineWindow {
   /// is closed and all lines are written. If it has to wait, it first calls `before_waiting`,
   /// without holding the lock. It calls it again after Stop, and at the time that the call before
   /// returned, if it returned one.
-  std::shared_ptr<Slot> Take(
+  std::shared_ptr<LineCall> Take(
       const std::function<std::optional<Clock::time_point>()>& before_waiting);
 
   /// Frees the room of the line taken last, which is written.
@@ -70,8 +59,9 @@ class LineWindow {
   void Stop();
   bool is_stopped() const;
 
-  /// Stops, and returns the requests to cancel.
-  std::vector<RequestService::Request> Cancel();
+  /// Stops, as if the client of all lines had left. Returns the calls that the service must be told
+  /// of: see Call::Leave.
+  std::vector<std::shared_ptr<Call>> Cancel();
 
  private:
   bool HasRoom(std::int64_t bytes) const;
@@ -79,12 +69,11 @@ class LineWindow {
   const WindowLimits limits_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<Slot>> slots_;
+  std::deque<std::shared_ptr<LineCall>> lines_;
   std::int64_t bytes_ = 0;
   std::int64_t response_bytes_ = 0;
   bool closed_ = false;
   bool stopped_ = false;
-  bool cancelled_ = false;
 };
 
 }  // namespace scorecast::coordinator

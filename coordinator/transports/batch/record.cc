@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/json/json_text.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -12,9 +14,10 @@ bool IsStateOfServer(int code) { return code == 429 || code == 499 || code == 50
 
 }  // namespace
 
-Record ErrorRecord(OrderedJson custom_id, const proto::Error& error, std::int64_t line_number) {
+Record ErrorRecord(const std::optional<std::string>& custom_id, const proto::Error& error,
+                   std::int64_t line_number) {
   OrderedJson record;
-  record["custom_id"] = std::move(custom_id);
+  record["custom_id"] = custom_id ? OrderedJson(*custom_id) : OrderedJson(nullptr);
   record["response"] = nullptr;
   OrderedJson& body = record["error"];
   body["code"] = error.code;
@@ -27,8 +30,7 @@ Record ErrorRecord(OrderedJson custom_id, const proto::Error& error, std::int64_
 }
 
 Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
-                      const DeferredResponse& deferred) {
-  auto formed = deferred.form();
+                      proto::Expected<std::unique_ptr<EndpointResponse>> formed) {
   if (!formed && IsStateOfServer(formed.error().code)) {
     return {Record::Kind::kNone, {}, formed.error()};
   }

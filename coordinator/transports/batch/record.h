@@ -2,14 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/json/json_text.h"
 #include "coordinator/json/json_writer.h"
-#include "coordinator/service/response_sink.h"
 #include "proto/base/error.h"
+#include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
@@ -28,15 +28,13 @@ struct Record {
   std::optional<proto::Error> error;  ///< Why there is none.
 };
 
-/// Forms a record. Takes time.
-using FinishRecord = std::function<Record()>;
+/// The record of a line that is not a request. `custom_id` is absent if the line has none.
+Record ErrorRecord(const std::optional<std::string>& custom_id, const proto::Error& error,
+                   std::int64_t line_number);
 
-/// The record of a line that is not a request.
-Record ErrorRecord(OrderedJson custom_id, const proto::Error& error, std::int64_t line_number);
-
-/// Forms the response of a line, and its record. A refusal that says nothing about the request but
-/// only that the server is full or ends (429, 499, 503) gives no record.
+/// The record of a line with this response. A refusal that says nothing about the request but only
+/// that the server is full or ends (429, 499, 503) gives no record.
 Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
-                      const DeferredResponse& deferred);
+                      proto::Expected<std::unique_ptr<EndpointResponse>> formed);
 
 }  // namespace scorecast::coordinator

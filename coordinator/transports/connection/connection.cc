@@ -86,29 +86,22 @@ void Connection::BeginReading(std::optional<std::chrono::milliseconds> header_ti
   }
 }
 
-Connection::InFlight Connection::BeginRequest() {
+std::shared_ptr<ConnectionCall> Connection::BeginRequest(std::unique_ptr<CallFormat> format) {
   const Clock::time_point arrived = reading_since_.value();
   reading_since_.reset();
-  const std::uint64_t number = next_request_++;
-  auto pending = std::make_shared<PendingRequest>(held_replies_, client_, arrived);
-  in_flight_.emplace(number, Request{pending, RequestBytes()});
+  auto call = std::make_shared<ConnectionCall>(shared_from_this(), std::move(format), arrived,
+                                               RequestBytes());
+  in_flight_.insert(call);
   ++context_.counters.requests_in_flight;
   beginning_ = true;
-  return {.pending = std::move(pending),
-          .begun =
-              [self = shared_from_this()] {
-                asio::dispatch(self->stream_->get_executor(), [self] {
-                  self->beginning_ = false;
-                  self->ResumeReading();
-                });
-              },
-          .replied =
-              [self = shared_from_this(), number](Reply reply) {
-                asio::dispatch(self->stream_->get_executor(),
-                               [self, number, reply = std::move(reply)]() mutable {
-                                 self->Deliver(number, std::move(reply));
-                               });
-              }};
+  return call;
+}
+
+void Connection::Begun() {
+  asio::dispatch(stream_->get_executor(), [self = shared_from_this()] {
+    self->beginning_ = false;
+    self->ResumeReading();
+  });
 }
 
 void Connection::ReadNext() {
@@ -165,7 +158,14 @@ void Connection::EndInput() {
   TakeNoMore();
 }
 
-void Connection::Deliver(std::uint64_t number, Reply reply) {
+void Connection::Deliver(const std::shared_ptr<ConnectionCall>& call, Reply reply) {
+  asio::dispatch(stream_->get_executor(),
+                 [self = shared_from_this(), call, reply = std::move(reply)]() mutable {
+                   self->Take(call, std::move(reply));
+                 });
+}
+
+void Connection::Take(const std::shared_ptr<ConnectionCall>& call, Reply reply) {
   if (is_closed_) {
     return;
   }
@@ -173,9 +173,8 @@ void Connection::Deliver(std::uint64_t number, Reply reply) {
     if (reply.ends_connection) {
       TakeNoMore();
     }
-    const auto request = in_flight_.find(number);
-    context_.memory.Note(request->second.bytes);
-    in_flight_.erase(request);
+    context_.memory.Note(call->arrived_bytes());
+    in_flight_.erase(call);
     --context_.counters.requests_in_flight;
   }
   Send(std::move(reply));
@@ -345,12 +344,14 @@ void Connection::CloseNow() {
   if (reading_since_) {
     context_.memory.Note(RequestBytes());  // The rest of the request does not come.
   }
-  std::vector<std::shared_ptr<ActiveRequest>> requests;
-  for (const auto& [number, request] : in_flight_) {
-    requests.push_back(request.pending->Leave());
-    context_.memory.Note(request.bytes);
+  std::vector<std::shared_ptr<Call>> left;
+  for (const std::shared_ptr<ConnectionCall>& call : std::exchange(in_flight_, {})) {
+    context_.memory.Note(call->arrived_bytes());
+    if (call->Leave()) {
+      left.push_back(call);
+    }
   }
-  context_.cancel(requests);
+  context_.cancel(left);
   closed_(client_.connection);
 }
 

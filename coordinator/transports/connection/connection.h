@@ -7,19 +7,19 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <boost/asio/steady_timer.hpp>
 
 #include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/clock.h"
-#include "coordinator/service/active_request.h"
+#include "coordinator/service/call.h"
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/byte_stream.h"
 #include "coordinator/transports/connection/client_counters.h"
+#include "coordinator/transports/connection/connection_call.h"
 #include "coordinator/transports/connection/memory_return.h"
-#include "coordinator/transports/connection/pending_request.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "proto/base/error.h"
 
@@ -32,8 +32,8 @@ struct ConnectionContext {
   const HeldBytes& replies;                ///< Bytes of the replies of all connections.
   ClientCounters& counters;
   MemoryReturn& memory;
-  /// Ends requests whose client has left. Called on any thread. Ignores null pointers.
-  std::function<void(const std::vector<std::shared_ptr<ActiveRequest>>&)> cancel;
+  /// Ends calls whose client has left. Called on any thread.
+  std::function<void(const std::vector<std::shared_ptr<Call>>&)> cancel;
   /// Counts an error that belongs to no request of an endpoint. Called on any thread.
   std::function<void(const ClientId& client, const proto::Error& error)> count_refusal;
 };
@@ -65,18 +65,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void CloseWhenDone();
   void Close();
 
-  // For the protocol, on the strand.
+  // For its calls, on any thread: see ConnectionCall.
 
-  /// A request in flight, as its handler sees it.
-  struct InFlight {
-    std::shared_ptr<PendingRequest> pending;
-    /// Must be called once, from any thread, when the bytes that the reply may take count as held.
-    /// No further request is read before that.
-    std::function<void()> begun;
-    /// Must be called for each reply, in order, from any thread. Does nothing once the client has
-    /// left.
-    std::function<void(Reply)> replied;
-  };
+  HeldBytes& replies() { return held_replies_; }
+  void Begun();
+  void Deliver(const std::shared_ptr<ConnectionCall>& call, Reply reply);
+
+  // For the protocol, on the strand.
 
   ByteStream& stream() { return *stream_; }
   const ClientId& client() const { return client_; }
@@ -89,8 +84,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void BeginReading(std::optional<std::chrono::milliseconds> header_timeout = std::nullopt);
   /// Called when the part of the request that has a time limit of its own has arrived.
   void HeaderRead() { header_timeout_.reset(); }
-  /// Called when a request has arrived as a whole.
-  InFlight BeginRequest();
+  /// Called when a request has arrived as a whole. `format` may be null if the protocol replies to
+  /// it by itself.
+  std::shared_ptr<ConnectionCall> BeginRequest(std::unique_ptr<CallFormat> format);
   /// Called when the protocol is done with a request's bytes. Reads the next one, at once or as
   /// soon as the bounds allow.
   void ReadNext();
@@ -129,7 +125,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool MayRead() const;
   void ResumeReading();
   void DiscardInput();
-  void Deliver(std::uint64_t number, Reply reply);
+  /// Sends a reply to a call in flight.
+  void Take(const std::shared_ptr<ConnectionCall>& call, Reply reply);
   /// Takes no further request, and closes the connection when everything is written.
   void TakeNoMore();
   void EndWith(const proto::Error& error);
@@ -166,19 +163,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_reading_watched_ = false;  ///< `reading_timer_` runs.
 
   bool reading_paused_ = false;
-  bool beginning_ = false;  ///< The last request read has not called `begun` yet.
+  bool beginning_ = false;  ///< The last call has not called Begun yet.
   std::vector<char> discarded_;
 
-  HeldBytes held_replies_;     ///< Bytes of `replies_`, and of replies to requests in flight.
+  HeldBytes held_replies_;     ///< Bytes of `replies_`, and of replies to calls in flight.
   std::deque<Reply> replies_;  ///< The first is being written.
 
-  std::uint64_t next_request_ = 0;
-  /// By a number that the connection chooses, because a client may use an id twice.
-  struct Request {
-    std::shared_ptr<PendingRequest> pending;
-    std::int64_t bytes = 0;
-  };
-  std::unordered_map<std::uint64_t, Request> in_flight_;
+  /// Each refers to this object until it is taken out: when its last reply comes, or when the
+  /// connection is closed.
+  std::unordered_set<std::shared_ptr<ConnectionCall>> in_flight_;
   bool close_when_done_ = false;
   bool reads_no_more_ = false;  ///< No further request is taken.
   bool has_input_ended_ = false;

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "coordinator/service/held_bytes.h"
-#include "coordinator/transports/connection/pending_request.h"
+#include "coordinator/transports/connection/connection_call.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {

@@ -1,6 +1,5 @@
 #include "coordinator/transports/connection/request_handler.h"
 
-#include <algorithm>
 #include <exception>
 #include <optional>
 #include <string>
@@ -8,114 +7,32 @@
 
 #include <boost/asio/post.hpp>
 
-#include "coordinator/endpoints/endpoint.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/service/response_sink.h"
-#include "coordinator/transports/connection/delta_stream.h"
+#include "coordinator/transports/connection/call_format.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 namespace asio = boost::asio;
 
-/// The client that gets the replies to a request, and their format.
-struct Client {
-  std::string request_id;
-  std::shared_ptr<ReplyFormat> format;
-  std::shared_ptr<PendingRequest> pending;
-  RequestHandler::Replied replied;
-  ClientCounters& counters;
-};
-
-/// The last reply, whose bytes `client.format` has just formed.
-Reply LastReply(const Client& client, std::string bytes) {
-  Reply reply = ToReply(std::move(bytes), client.pending->replies());
-  reply.ends_connection = client.format->ends_connection();
-  return reply;
-}
-
-Reply ErrorReply(const Client& client, const proto::Error& error) {
-  client.counters.CountRefusal(error.reason);
-  return LastReply(client, client.format->Error(error));
-}
-
-/// The bytes of the response, or of an error if there is no memory for them.
-Reply ResponseReply(const Client& client, const EndpointResponse& response) {
-  try {
-    return LastReply(client, client.format->Response(response));
-  } catch (const std::exception& exception) {
-    return ErrorReply(client, FaultOf(exception));
-  }
-}
-
 proto::Error TooManyLongRequests(std::int64_t again) {
   return {503, "overloaded", "The server has too many long requests to parse.", "", again};
 }
 
-/// Forms the response and its reply, unless the client has left.
-void SendReply(const Client& client, DeferredResponse& deferred) {
-  if (client.pending->HasLeft()) {
-    return;
+/// The bytes of the response; or the error, if there is no response or no memory for its bytes.
+proto::Expected<std::string> ResponseBytes(ConnectionCall& call) {
+  const auto response = call.Respond();
+  if (!response) {
+    return proto::Unexpected(response.error());
   }
-  const auto response = deferred.form();
-  Reply reply = response ? ResponseReply(client, **response) : ErrorReply(client, response.error());
-  deferred.room.reset();  // The reply's own bytes are counted now.
-  client.replied(std::move(reply));
+  try {
+    return call.format().Response(**response);
+  } catch (const std::exception& exception) {
+    return proto::Unexpected(FaultOf(exception));
+  }
 }
 
 }  // namespace
-
-/// Forms replies on the executor, or on `replying_` if they are long.
-class RequestHandler::ReplySink : public ResponseSink {
- public:
-  /// `stream` is null unless the request streams.
-  ReplySink(RequestHandler& handler, Client client, std::shared_ptr<DeltaStream> stream)
-      : handler_(handler), client_(std::move(client)), stream_(std::move(stream)) {
-    const std::lock_guard lock(handler_.mutex_);
-    ++handler_.sinks_;
-  }
-
-  ~ReplySink() override {
-    const std::lock_guard lock(handler_.mutex_);
-    --handler_.sinks_;
-    handler_.sink_gone_.notify_all();
-  }
-
-  HeldBytes& held_bytes() override { return client_.pending->replies(); }
-  ClientId client() const override { return client_.pending->client(); }
-  std::string request_id() const override { return client_.request_id; }
-  std::int64_t bytes_per_message_byte() const override {
-    return client_.format->bytes_per_message_byte();
-  }
-  std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
-
-  void OnDelta(std::size_t output, CompletionDelta delta) override {
-    stream_->Add(output, std::move(delta));
-  }
-
-  void OnDone(DeferredResponse response) override {
-    // The computing thread may call this, so the reply is formed elsewhere.
-    auto respond = [&handler = handler_, client = client_,
-                    response = std::make_shared<DeferredResponse>(std::move(response))] {
-      auto form = [client, response] { SendReply(client, *response); };
-      if (response->is_long) {
-        handler.replying_.Post(client.pending->client(), std::move(form));
-      } else {
-        asio::post(handler.executor_, std::move(form));
-      }
-    };
-    if (stream_ == nullptr) {
-      respond();
-    } else {
-      stream_->Finish(std::move(respond));
-    }
-  }
-
- private:
-  RequestHandler& handler_;
-  const Client client_;
-  const std::shared_ptr<DeltaStream> stream_;
-};
 
 RequestHandler::RequestHandler(RequestService& service, asio::any_io_executor executor,
                                HeldBytes& requests, std::int64_t max_reply_bytes,
@@ -133,7 +50,7 @@ void RequestHandler::Finish() {
   preparing_.Join();
   {
     std::unique_lock lock(mutex_);
-    sink_gone_.wait(lock, [this] { return sinks_ == 0; });
+    ended_.wait(lock, [this] { return calls_ == 0; });
   }
   replying_.Join();
 }
@@ -144,64 +61,85 @@ void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& clie
   service_.NoteRefusal(endpoint, client.address, error);
 }
 
-void RequestHandler::Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending,
-                            Begun begun, Replied replied) {
-  if (bytes <= static_cast<std::size_t>(kLongBytes)) {
-    Read(bytes, parse, /*refusal=*/std::nullopt, pending, begun, replied);
+void RequestHandler::Handle(std::shared_ptr<ConnectionCall> call) {
+  if (call->format().request_bytes() <= static_cast<std::size_t>(kLongBytes)) {
+    Read(call, /*refusal=*/std::nullopt);
     return;
   }
-  const ClientId client = pending->client();
-  parsing_.Post(client, [this, bytes, parse = std::move(parse), pending = std::move(pending),
-                         begun = std::move(begun),
-                         replied = std::move(replied)](PatientPool::TooLate too_late) {
+  const ClientId client = call->client();
+  parsing_.Post(client, [this, call = std::move(call)](PatientPool::TooLate too_late) {
     std::optional<proto::Error> refusal;
     if (too_late) {
       refusal = TooManyLongRequests(*too_late);
     }
-    Read(bytes, parse, refusal, pending, begun, replied);
+    Read(call, refusal);
   });
 }
 
-void RequestHandler::Read(std::size_t bytes, const Parse& parse,
-                          const std::optional<proto::Error>& refusal,
-                          const std::shared_ptr<PendingRequest>& pending, const Begun& begun,
-                          const Replied& replied) {
-  if (pending->HasLeft()) {
-    begun();
+void RequestHandler::Read(const std::shared_ptr<ConnectionCall>& call,
+                          const std::optional<proto::Error>& refusal) {
+  if (call->has_left()) {
+    call->Begun();
     return;
   }
-  IncomingRequest incoming = parse(service_, refusal);
-  bytes = std::max(bytes, incoming.inflated_bytes);
-  const Client client{incoming.request_id, incoming.format, pending, replied, counters_};
-  if (incoming.endpoint == nullptr) {
-    service_.NoteRefusal(nullptr, pending->client().address, incoming.parsed.error());
-    replied(ErrorReply(client, incoming.parsed.error()));
-    begun();
-    return;
+  if (refusal) {
+    call->format().Skip();
   }
-  std::shared_ptr<DeltaStream> stream;
-  if (incoming.parsed && (*incoming.parsed)->streams()) {
-    stream = std::make_shared<DeltaStream>(incoming.format, pending, executor_, replied);
+  ParsedRequest parsed =
+      refusal ? ParsedRequest(proto::Unexpected(*refusal)) : call->format().Parse(service_, *call);
+  call->SetHandler(*this);
+  {
+    const std::lock_guard lock(mutex_);
+    ++calls_;
   }
-  const RequestService::Request request = service_.Admit(
-      *incoming.endpoint, std::move(incoming.parsed), pending->arrived(),
-      std::make_shared<ReplySink>(*this, client, std::move(stream)), std::move(incoming.bytes));
-  if (!pending->Admitted(request)) {
-    service_.Cancel({request});
+  service_.Admit(call, std::move(parsed));
+  if (call->format().request_bytes() <= kShortBytes || call->is_over()) {
+    Prepare(call);
+  } else {
+    preparing_.Post(call->client(), [this, call] { Prepare(call); });
   }
-  if (bytes <= kShortBytes || request->is_over()) {
-    Prepare(bytes, request, begun);
-    return;
-  }
-  preparing_.Post(pending->client(),
-                  [this, bytes, request, begun] { Prepare(bytes, request, begun); });
 }
 
-void RequestHandler::Prepare(std::size_t bytes, const RequestService::Request& request,
-                             const Begun& begun) {
-  const Held tokens = requests_.Hold(kTokenBytes * static_cast<std::int64_t>(bytes));
-  service_.Prepare(request);
-  begun();
+void RequestHandler::Prepare(const std::shared_ptr<ConnectionCall>& call) {
+  const Held tokens =
+      requests_.Hold(kTokenBytes * static_cast<std::int64_t>(call->format().request_bytes()));
+  service_.Prepare(call);
+  call->Begun();
+}
+
+void RequestHandler::Post(std::function<void()> work) { asio::post(executor_, std::move(work)); }
+
+void RequestHandler::Respond(std::shared_ptr<ConnectionCall> call) {
+  // The computing thread may call this, so the reply is formed elsewhere.
+  const ClientId client = call->client();
+  const bool is_long = call->has_long_reply();
+  auto form = [this, call = std::move(call)] { Form(*call); };
+  if (is_long) {
+    replying_.Post(client, std::move(form));
+  } else {
+    Post(std::move(form));
+  }
+}
+
+void RequestHandler::Form(ConnectionCall& call) {
+  if (call.has_left()) {
+    return;
+  }
+  proto::Expected<std::string> bytes = ResponseBytes(call);
+  if (!bytes) {
+    counters_.CountRefusal(bytes.error().reason);
+    bytes = call.format().Error(bytes.error());
+  }
+  Reply reply = ToReply(*std::move(bytes), call.replies());
+  reply.ends_connection = call.format().ends_connection();
+  call.ReleaseRoom();  // The reply's own bytes are counted now.
+  call.Send(std::move(reply));
+}
+
+void RequestHandler::Ended() {
+  const std::lock_guard lock(mutex_);
+  --calls_;
+  ended_.notify_all();
 }
 
 }  // namespace scorecast::coordinator

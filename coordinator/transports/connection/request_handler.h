@@ -16,23 +16,12 @@
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/client_counters.h"
+#include "coordinator/transports/connection/connection_call.h"
 #include "coordinator/transports/connection/fair_pool.h"
 #include "coordinator/transports/connection/patient_pool.h"
-#include "coordinator/transports/connection/pending_request.h"
-#include "coordinator/transports/connection/reply_format.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
-
-/// A request as a protocol parses it.
-struct IncomingRequest {
-  std::shared_ptr<ReplyFormat> format;
-  const Endpoint* endpoint = nullptr;  ///< Null if the request names none; `parsed` says why.
-  ParsedRequest parsed;
-  Held bytes;  ///< Those of the request. They stay held until it is prepared. May be null.
-  std::size_t inflated_bytes = 0;  ///< Size of the request if it was compressed, otherwise 0.
-  std::string request_id = {};     ///< See ResponseSink::request_id.
-};
 
 /// Turns requests into the bytes of their replies: the part of a transport that needs no socket.
 ///
@@ -54,23 +43,22 @@ class RequestHandler {
   /// See Finish.
   ~RequestHandler() { Finish(); }
 
-  /// Called once, on any thread. Owns the bytes of the request. If there is a `refusal`, the
-  /// request is not parsed and has that error. Throws nothing.
-  using Parse = std::function<IncomingRequest(const RequestService&,
-                                              const std::optional<proto::Error>& refusal)>;
-  /// Called on any thread, for each reply in order. Not called any more once the client has left.
-  using Replied = std::function<void(Reply)>;
-  /// Called once, on any thread, when the request is queued, and its response, if it is still to be
-  /// computed, counts in the replies of `pending`.
-  using Begun = std::function<void()>;
+  /// Called once for each call that has a format. Calls its Begun when it is queued, and its
+  /// response, if it is still to be computed, counts in the call's replies.
+  void Handle(std::shared_ptr<ConnectionCall> call);
 
-  /// `bytes` is the size of the request.
-  void Handle(std::size_t bytes, Parse parse, std::shared_ptr<PendingRequest> pending, Begun begun,
-              Replied replied);
-
-  /// Returns when every request is handled and every sink has its response. Every client must have
-  /// left, and no request may be handled afterwards.
+  /// Returns when every call is handled and over. Every client must have left, and no call may be
+  /// handled afterwards.
   void Finish();
+
+  // For the calls.
+
+  /// Runs `work` on a thread that may form short replies.
+  void Post(std::function<void()> work);
+  /// Forms the reply to a call that is over, and sends it, unless the client has left.
+  void Respond(std::shared_ptr<ConnectionCall> call);
+  /// Called once for each call, when it is over. The handler may be destroyed afterwards.
+  void Ended();
 
   HeldBytes& replies() { return replies_; }
   ClientCounters& counters() { return counters_; }
@@ -79,18 +67,16 @@ class RequestHandler {
   void CountRefusal(const Endpoint* endpoint, const ClientId& client, const proto::Error& error);
 
  private:
-  class ReplySink;
-
   /// Requests with more bytes than this are tokenized by `preparing_`. Small, because the items of
   /// a request may each be tokenized together with its query.
   static constexpr std::size_t kShortBytes = std::size_t{1} << 10;
   /// Upper bound on the memory that tokenizing takes for each byte of a request: a token id.
   static constexpr std::int64_t kTokenBytes = 4;
 
-  void Read(std::size_t bytes, const Parse& parse, const std::optional<proto::Error>& refusal,
-            const std::shared_ptr<PendingRequest>& pending, const Begun& begun,
-            const Replied& replied);
-  void Prepare(std::size_t bytes, const RequestService::Request& request, const Begun& begun);
+  void Read(const std::shared_ptr<ConnectionCall>& call,
+            const std::optional<proto::Error>& refusal);
+  void Prepare(const std::shared_ptr<ConnectionCall>& call);
+  void Form(ConnectionCall& call);
 
   RequestService& service_;
   boost::asio::any_io_executor executor_;
@@ -99,8 +85,8 @@ class RequestHandler {
   HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.
 
   std::mutex mutex_;
-  std::condition_variable sink_gone_;
-  std::size_t sinks_ = 0;  ///< Sinks that still wait for their response.
+  std::condition_variable ended_;
+  std::size_t calls_ = 0;  ///< Those that the service has and that are not over.
 
   PatientPool parsing_;
   FairPool preparing_;

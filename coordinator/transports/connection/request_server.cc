@@ -55,7 +55,7 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                handler_.replies(),
                handler_.counters(),
                memory_,
-               [this](const std::vector<RequestService::Request>& left) { service_.Cancel(left); },
+               [this](const std::vector<std::shared_ptr<Call>>& left) { service_.Cancel(left); },
                [this](const ClientId& client, const proto::Error& error) {
                  handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
                }} {

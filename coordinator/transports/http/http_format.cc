@@ -1,6 +1,17 @@
 #include "coordinator/transports/http/http_format.h"
 
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/json/json_text.h"
 #include "coordinator/json/json_writer.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/service/request_service.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -13,6 +24,43 @@ std::string JsonOf(const EndpointResponse& response) {
 }
 
 }  // namespace
+
+HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body, HeldBytes& requests,
+                       ReplyWriter writer)
+    : endpoint_(endpoint),
+      body_(std::move(body)),
+      requests_(requests),
+      // How long it takes to decompress a body is not known before.
+      request_bytes_(body_.is_compressed ? static_cast<std::size_t>(kLongBytes) + 1
+                                         : body_.bytes.text.size()),
+      writer_(std::move(writer)) {}
+
+ParsedRequest HttpFormat::Parse(const RequestService& service, Call& call) {
+  try {
+    ParsedRequest parsed = ParseBody(service, call, std::exchange(body_, {}));
+    streams_ = parsed && (*parsed)->streams();
+    return parsed;
+  } catch (const std::exception& exception) {
+    return proto::Unexpected(FaultOf(exception));
+  }
+}
+
+ParsedRequest HttpFormat::ParseBody(const RequestService& service, Call& call, HttpBody body) {
+  if (body.is_compressed) {
+    auto inflated = Inflate(body.bytes.text, body.max_bytes, requests_);
+    if (!inflated) {
+      return proto::Unexpected(std::move(inflated).error());
+    }
+    body.bytes = *std::move(inflated);
+    request_bytes_ = std::max(request_bytes_, body.bytes.text.size());
+  }
+  call.HoldBytes(std::make_shared<std::vector<Held>>(std::move(body.bytes.held)));
+  const auto json = ParseJson(body.bytes.text, service.max_values());
+  if (!json) {
+    return proto::Unexpected(json.error());
+  }
+  return endpoint_.FromJson(*json);
+}
 
 std::string HttpFormat::Event(const std::string& json) {
   std::string bytes;

@@ -3,20 +3,35 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
-#include "coordinator/transports/connection/reply_format.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/connection/call_format.h"
+#include "coordinator/transports/http/inflate.h"
 #include "coordinator/transports/http/reply_writer.h"
+#include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
-/// Replies as JSON. If the request streams, as server-sent events: one for each delta, then one for
-/// the response or the error, and then "[DONE]". An error before the first delta is an ordinary
-/// reply.
-class HttpFormat : public ReplyFormat {
+/// The body of a request to an endpoint, as it arrived.
+struct HttpBody {
+  HeldText bytes;
+  bool is_compressed = false;
+  std::int64_t max_bytes = 0;  ///< Upper bound on its size when it is decompressed.
+};
+
+/// Requests and replies as JSON. If the request streams, replies are server-sent events: one for
+/// each delta, then one for the response or the error, and then "[DONE]". An error before the first
+/// delta is an ordinary reply.
+class HttpFormat : public CallFormat {
  public:
-  /// `endpoint` outlives the format.
-  HttpFormat(const Endpoint& endpoint, ReplyWriter writer, bool streams)
-      : endpoint_(endpoint), writer_(std::move(writer)), streams_(streams) {}
+  /// `endpoint` outlives the format. `requests` counts the bytes of a body that is decompressed.
+  HttpFormat(const Endpoint& endpoint, HttpBody body, HeldBytes& requests, ReplyWriter writer);
+
+  std::size_t request_bytes() const override { return request_bytes_; }
+  ParsedRequest Parse(const RequestService& service, Call& call) override;
+  void Skip() override { body_ = {}; }
+  std::string_view id() const override { return writer_.request_id(); }
 
   std::string Delta(std::size_t output, const CompletionDelta& delta) override;
   std::string Response(const EndpointResponse& response) override;
@@ -34,9 +49,14 @@ class HttpFormat : public ReplyFormat {
   std::string Event(const std::string& json);
   std::string LastEvent(const std::string& json);
 
+  ParsedRequest ParseBody(const RequestService& service, Call& call, HttpBody body);
+
   const Endpoint& endpoint_;
+  HttpBody body_;  ///< Until it is parsed.
+  HeldBytes& requests_;
+  std::size_t request_bytes_;
   ReplyWriter writer_;
-  const bool streams_;
+  bool streams_ = false;
   bool has_begun_ = false;  ///< An event was formed.
 };
 

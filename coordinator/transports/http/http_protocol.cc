@@ -10,13 +10,12 @@
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/request_log.h"
 #include "coordinator/schedule/queue/scheduler.h"
-#include "coordinator/service/response_sink.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/http/access.h"
 #include "coordinator/transports/http/body_faults.h"
 #include "coordinator/transports/http/cors.h"
 #include "coordinator/transports/http/field_value.h"
-#include "coordinator/transports/http/http_request.h"
+#include "coordinator/transports/http/http_format.h"
 #include "coordinator/transports/http/request_id.h"
 
 namespace scorecast::coordinator {
@@ -126,12 +125,16 @@ void HttpProtocol::Begin(const ConnectionPtr& connection) {
 void HttpProtocol::ReadHeader(const ConnectionPtr& connection) {
   HeadParser& header = message_->header;
   unparsed_.erase(0, header.Take(unparsed_));
-  const RequestHead& head = header.head();
-  message_->terms = {.is_http_1_0 = head.is_http_1_0,
-                     .keep_alive = head.keep_alive,
-                     .is_head = head.method == "HEAD",
-                     .request_id = head.request_id,
-                     .cors = CorsFields(server_->options.cors_origins, head.origin)};
+  RequestHead& head = header.head();
+  ReplyTerms& terms = message_->terms;
+  terms.is_http_1_0 = head.is_http_1_0;
+  terms.keep_alive = head.keep_alive;
+  terms.is_head = head.method == "HEAD";
+  terms.cors = CorsFields(server_->options.cors_origins, head.origin);
+  if (!head.request_id.empty()) {
+    terms.request_id = std::move(head.request_id);
+    head.request_id.clear();
+  }
   if (header.fault()) {
     RefuseNow(connection, *header.fault());
   } else if (header.is_done()) {
@@ -155,7 +158,7 @@ void HttpProtocol::Judge() {
   }
   if (!route.exists()) {
     if (!is_options || head.path != "*") {
-      message.fault = server_->routes.NotFound(head.path);
+      message.fault = server_->routes.NotFound(head.path, route);
     }
   } else if (route.endpoint != nullptr && head.method == "POST") {
     message.fault = ContentTypeFault(head.content_type);
@@ -274,22 +277,16 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
 }
 
 void HttpProtocol::PassOn(const ConnectionPtr& connection) {
-  const auto body = std::make_shared<const HttpBody>(
-      HttpBody{std::move(message_->body), !message_->header.head().content_encoding.empty(),
-               context_.max_request_bytes});
-  // How long it takes to decompress a body is not known before.
-  const std::size_t bytes =
-      body->is_compressed ? static_cast<std::size_t>(kLongBytes) + 1 : body->bytes.text.size();
-  const Connection::InFlight request = connection->BeginRequest();
-  context_.handler.Handle(
-      bytes,
-      [terms = std::move(message_->terms), body, &requests = context_.requests](
-          const RequestService& service, const std::optional<proto::Error>& refusal) {
-        return refusal ? RefusedHttpRequest(service, terms, *refusal)
-                       : ParseHttpRequest(service, terms, *body, requests);
-      },
-      request.pending, request.begun, request.replied);
+  const Endpoint& endpoint = *message_->route.endpoint;
+  HttpBody body = {.bytes = std::move(message_->body),
+                   .is_compressed = !message_->header.head().content_encoding.empty(),
+                   .max_bytes = context_.max_request_bytes};
+  const auto call = connection->BeginRequest(
+      std::make_unique<HttpFormat>(endpoint, std::move(body), context_.requests,
+                                   ReplyWriter(std::move(message_->terms), server_->service)));
+  call->SetEndpoint(endpoint);
   message_.reset();
+  context_.handler.Handle(call);
   connection->ReadNext();
 }
 
@@ -330,12 +327,12 @@ void HttpProtocol::RefuseNow(const ConnectionPtr& connection, const proto::Error
 
 void HttpProtocol::Send(const ConnectionPtr& connection, const ReplyWriter& writer,
                         std::string bytes) {
-  const Connection::InFlight request = connection->BeginRequest();
-  Reply reply = ToReply(std::move(bytes), request.pending->replies());
+  const auto call = connection->BeginRequest(/*format=*/nullptr);
+  Reply reply = ToReply(std::move(bytes), call->replies());
   reply.ends_connection = writer.ends_connection();
   message_.reset();
-  request.replied(std::move(reply));
-  request.begun();
+  call->Send(std::move(reply));
+  call->Begun();
   connection->ReadNext();
 }
 

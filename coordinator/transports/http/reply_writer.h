@@ -29,6 +29,8 @@ class ReplyWriter {
   ReplyWriter(ReplyTerms terms, const RequestService& service)
       : terms_(std::move(terms)), service_(service) {}
 
+  const std::string& request_id() const { return terms_.request_id; }
+
   /// A reply as a whole. `fields` are further lines of its header, each with its end.
   std::string Whole(int status, std::string_view content_type, std::string_view body,
                     std::string_view fields = {});
@@ -53,7 +55,7 @@ class ReplyWriter {
   /// `has_end`: the client sees where the body ends. Otherwise the connection ends with it.
   std::string Header(int status, std::string_view fields, bool has_end = true);
 
-  const ReplyTerms terms_;
+  ReplyTerms terms_;
   const RequestService& service_;
   bool ends_connection_ = false;
 };

@@ -40,8 +40,7 @@ Route Routes::Find(std::string_view path) const {
   return found == routes_.end() ? Route() : found->second;
 }
 
-proto::Error Routes::NotFound(std::string_view path) const {
-  const Route route = Find(path);
+proto::Error Routes::NotFound(std::string_view path, const Route& route) const {
   if (route.refused != nullptr) {
     return {404, "not_supported", route.refused->message, "url"};
   }

@@ -30,8 +30,9 @@ class Routes {
          const std::vector<RefusedUrl>& refused);
 
   Route Find(std::string_view path) const;
-  /// The 404 for a path at which the server has nothing. Lists what there is.
-  proto::Error NotFound(std::string_view path) const;
+  /// The 404 for a path at which the server has nothing; `route` is what Find returned. Lists what
+  /// there is.
+  proto::Error NotFound(std::string_view path, const Route& route) const;
 
  private:
   std::map<std::string, Route, std::less<>> routes_;

@@ -1,9 +1,19 @@
 #include "coordinator/transports/socket/frame_format.h"
 
+#include <exception>
+#include <memory>
+#include <utility>
+
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include "coordinator/json/response_writer.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/request/value_limit.h"
+#include "coordinator/service/request_service.h"
+#include "coordinator/transports/socket/message_values.h"
 #include "proto/base/check.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
@@ -32,7 +42,66 @@ std::string FrameOf(std::uint64_t request_id, const Message& result) {
   return proto::ToFrame(rest, FieldOf(result), result);
 }
 
+/// Reads only what stands beside the request's fields. 0 if the message is none.
+std::uint64_t RequestIdOf(const std::string& message) {
+  using google::protobuf::internal::WireFormatLite;
+  constexpr auto kTag =
+      WireFormatLite::MakeTag(v1::Request::kRequestIdFieldNumber, WireFormatLite::WIRETYPE_VARINT);
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
+                                            static_cast<int>(message.size()));
+  std::uint64_t id = 0;
+  while (const std::uint32_t tag = in.ReadTag()) {
+    if (tag == kTag ? !in.ReadVarint64(&id) : !WireFormatLite::SkipField(&in, tag)) {
+      return 0;
+    }
+  }
+  return in.ConsumedEntireMessage() ? id : 0;
+}
+
 }  // namespace
+
+ParsedRequest FrameFormat::Parse(const RequestService& service, Call& call) {
+  try {
+    call.HoldBytes(std::make_shared<std::vector<Held>>(std::move(held_)));
+    return ParseMessage(service, call, std::exchange(message_, {}));
+  } catch (const std::exception& exception) {
+    return proto::Unexpected(FaultOf(exception));
+  }
+}
+
+ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& call,
+                                        const std::string& message) {
+  const std::int64_t max_values = service.max_values();
+  if (HasMoreValues(message, *v1::Request::descriptor(), max_values)) {
+    return proto::Unexpected(TooManyValues(max_values));
+  }
+  v1::Request request;
+  if (!request.ParseFromString(message)) {
+    return proto::Unexpected(BadRequest("not_a_message",
+                                        "The frame is not a scorecast.v1.Request, or a text in it "
+                                        "is not valid UTF-8.",
+                                        ""));
+  }
+  const Endpoint* endpoint = service.FindByMessageField(request.endpoint_case());
+  ParsedRequest parsed =
+      endpoint == nullptr
+          ? ParsedRequest(proto::Unexpected(BadRequest(
+                "unknown_endpoint", "The request names no endpoint of this server.", "")))
+          : endpoint->FromMessage(request);
+  // Last, because nothing is known of a request whose parsing throws.
+  request_id_ = request.request_id();
+  endpoint_ = endpoint;
+  if (endpoint != nullptr) {
+    call.SetEndpoint(*endpoint);
+  }
+  return parsed;
+}
+
+void FrameFormat::Skip() {
+  request_id_ = RequestIdOf(message_);
+  std::string().swap(message_);
+  held_.clear();
+}
 
 std::string FrameFormat::Delta(std::size_t output, const CompletionDelta& delta) {
   return FrameOf(request_id_, endpoint_->Delta(output, delta)->message());

@@ -3,25 +3,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "coordinator/transports/connection/reply_format.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/connection/call_format.h"
 
 namespace scorecast::coordinator {
 
-/// Replies as frames of a v1::Response each.
-class FrameFormat : public ReplyFormat {
+/// Requests and replies as protobuf messages: the content of a frame is a v1::Request, and a reply
+/// is a frame of a v1::Response.
+class FrameFormat : public CallFormat {
  public:
-  /// `endpoint` may be null if the only reply is an error.
+  /// `message` is the content of the request's frame, and `held` are its bytes.
+  FrameFormat(std::string message, std::vector<Held> held)
+      : message_(std::move(message)), held_(std::move(held)), request_bytes_(message_.size()) {}
+  /// Only for replies. `endpoint` may be null if the only reply is an error.
   FrameFormat(std::uint64_t request_id, const Endpoint* endpoint)
       : request_id_(request_id), endpoint_(endpoint) {}
+
+  std::size_t request_bytes() const override { return request_bytes_; }
+  ParsedRequest Parse(const RequestService& service, Call& call) override;
+  void Skip() override;
 
   std::string Delta(std::size_t output, const CompletionDelta& delta) override;
   std::string Response(const EndpointResponse& response) override;
   std::string Error(const proto::Error& error) override;
 
  private:
-  const std::uint64_t request_id_;
-  const Endpoint* const endpoint_;
+  ParsedRequest ParseMessage(const RequestService& service, Call& call, const std::string& message);
+
+  std::string message_;  ///< Until it is parsed.
+  std::vector<Held> held_;
+  std::size_t request_bytes_ = 0;
+  std::uint64_t request_id_ = 0;
+  const Endpoint* endpoint_ = nullptr;
 };
 
 }  // namespace scorecast::coordinator

@@ -7,7 +7,6 @@
 
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/socket/frame_format.h"
-#include "coordinator/transports/socket/frame_request.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -116,23 +115,10 @@ void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t len
 }
 
 void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
-  auto held = std::make_shared<std::vector<Held>>(std::move(held_));
-  std::string message = std::move(message_);
+  const auto call = connection->BeginRequest(
+      std::make_unique<FrameFormat>(std::move(message_), std::move(held_)));
   ReleaseMessage();
-  const std::size_t bytes = message.size();
-  const Connection::InFlight request = connection->BeginRequest();
-  context_.handler.Handle(
-      bytes,
-      [message = std::move(message), held = std::move(held)](
-          const RequestService& service, const std::optional<proto::Error>& refusal) {
-        if (refusal) {
-          return RefusedFrameRequest(message, *refusal);
-        }
-        IncomingRequest incoming = FrameRequest(service, message);
-        incoming.bytes = held;
-        return incoming;
-      },
-      request.pending, request.begun, request.replied);
+  context_.handler.Handle(call);
   connection->ReadNext();
 }
 

@@ -5,8 +5,6 @@
 #include <future>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -14,46 +12,58 @@
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/json/json_writer.h"
+#include "coordinator/service/call.h"
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/service/request_service.h"
-#include "coordinator/service/response_sink.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
-/// The sink of one request. A test waits for the response.
-class AskingSink : public ResponseSink {
+/// A call of a test, which waits for the response.
+class AskingCall : public Call {
  public:
-  explicit AskingSink(coordinator::OnDelta on_delta = {},
-                      std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max())
-      : on_delta_(std::move(on_delta)), held_bytes_(max_bytes) {}
+  explicit AskingCall(coordinator::OnDelta on_delta = {},
+                      std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max(),
+                      ClientId client = {}, Clock::time_point arrived = Clock::now())
+      : Call(std::move(client), arrived), on_delta_(std::move(on_delta)), held_bytes_(max_bytes) {}
 
-  HeldBytes& held_bytes() override { return held_bytes_; }
-  ClientId client() const override { return {}; }
-  std::optional<proto::Error> StreamFault() const override { return std::nullopt; }
+  HeldBytes& replies() override { return held_bytes_; }
+
+  /// Waits until the response can be formed. Called once.
+  AskingCall& Wait() {
+    over_.get_future().get();
+    return *this;
+  }
+
+ private:
   void OnDelta(std::size_t output, CompletionDelta delta) override {
     if (on_delta_) {
       on_delta_(output, std::move(delta));
     }
   }
-  void OnDone(DeferredResponse response) override { done_.set_value(std::move(response)); }
+  void OnEnd() override { over_.set_value(); }
 
-  DeferredResponse Wait() { return done_.get_future().get(); }
-
- private:
   const coordinator::OnDelta on_delta_;
   HeldBytes held_bytes_;
-  std::promise<DeferredResponse> done_;
+  std::promise<void> over_;
 };
+
+/// Begins a call for a request that is parsed.
+inline void Begin(RequestService& service, const Endpoint& endpoint, ParsedRequest parsed,
+                  const std::shared_ptr<AskingCall>& call) {
+  call->SetEndpoint(endpoint);
+  service.Begin(call, std::move(parsed));
+}
 
 /// Returns the message of the response of `endpoint` to a request.
 template <typename Response, typename Request>
 proto::Expected<Response> Ask(RequestService& service, const Endpoint& endpoint,
                               const Request& request, Clock::time_point arrived = Clock::now(),
                               OnDelta on_delta = {}) {
-  const auto sink = std::make_shared<AskingSink>(std::move(on_delta));
-  service.Begin(endpoint, AsParsed(proto::Expected<Request>(request)), arrived, sink);
-  auto response = sink->Wait().form();
+  const auto call = std::make_shared<AskingCall>(
+      std::move(on_delta), std::numeric_limits<std::int64_t>::max(), ClientId{}, arrived);
+  Begin(service, endpoint, AsParsed(proto::Expected<Request>(request)), call);
+  auto response = call->Wait().Respond();
   if (!response) {
     return proto::Unexpected(std::move(response).error());
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,16 +34,6 @@ using ::testing::UnorderedElementsAre;
 
 constexpr const char* kScore = R"({"query":[1],"items":[[2],[3]],"labels":[" no"]})";
 
-/// A sink of a client with an address.
-class ClientSink : public AskingSink {
- public:
-  explicit ClientSink(std::string address) : address_(std::move(address)) {}
-  ClientId client() const override { return {address_, 0}; }
-
- private:
-  const std::string address_;
-};
-
 /// A server whose requests and passes are counted. The clock of its deadlines is ahead by `passed`.
 struct CountedServer {
   explicit CountedServer(const EndpointList& endpoints = Endpoints())
@@ -52,18 +43,18 @@ struct CountedServer {
             {.on_pass = [this](const PassSummary& pass) { metrics.passes.OnPass(pass); }},
             endpoints, [this] { return Clock::now() + passed.load(); }, &metrics.requests) {}
 
-  std::shared_ptr<ClientSink> Send(const std::string& body, const std::string& client = "10.0.0.1",
+  std::shared_ptr<AskingCall> Send(const std::string& body, const std::string& client = "10.0.0.1",
                                    const std::string& url = "/v1/score") {
-    const auto sink = std::make_shared<ClientSink>(client);
+    const auto call = std::make_shared<AskingCall>(
+        OnDelta(), std::numeric_limits<std::int64_t>::max(), ClientId{client, 0});
     const Endpoint& endpoint = *server.service.FindByUrl(url);
-    last = server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body, 1000).value()),
-                                Clock::now(), sink);
-    return sink;
+    Begin(server.service, endpoint, endpoint.FromJson(ParseJson(body, 1000).value()), call);
+    return call;
   }
   /// Sends a request and forms its response.
   void Call(const std::string& body, const std::string& client = "10.0.0.1",
             const std::string& url = "/v1/score") {
-    (void)Send(body, client, url)->Wait().form();
+    (void)Send(body, client, url)->Wait().Respond();
     server.scheduler.WaitIdle();
   }
 
@@ -85,7 +76,6 @@ struct CountedServer {
   std::atomic<Clock::duration> passed = Clock::duration::zero();
   Metrics metrics;
   FakeServer server;
-  RequestService::Request last;
 };
 
 std::string Counted(const std::string& endpoint, const std::string& client,
@@ -145,11 +135,11 @@ TEST(RequestMetrics, CountARequestOnceHoweverItEnds) {
   const auto late =
       counted.Send(R"({"query":[1],"items":[[2]],"labels":[" no"],"timeout_ms":60000})");
   const auto left = counted.Send(kScore, "10.0.0.2");
-  counted.server.service.Cancel({counted.last});
+  counted.server.service.Cancel({left});
   counted.passed = std::chrono::minutes(10);
   counted.server.service.deadlines().ReadClock();
-  EXPECT_FALSE(late->Wait().form());
-  EXPECT_FALSE(left->Wait().form());
+  EXPECT_FALSE(late->Wait().Respond());
+  EXPECT_FALSE(left->Wait().Respond());
   counted.server.cluster.Release();
   counted.server.scheduler.WaitIdle();
   // Computed, but the client leaves before its response is formed.

@@ -11,7 +11,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/score/score_endpoint.h"
 #include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
@@ -22,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-using Request = std::shared_ptr<ActiveRequest>;
+using Request = std::shared_ptr<Call>;
 
 /// A timer with a clock that stands still, except when the test moves it.
 class DeadlineTimerTest : public ::testing::Test {
@@ -30,9 +29,8 @@ class DeadlineTimerTest : public ::testing::Test {
   static constexpr Clock::time_point kBegin{std::chrono::hours(1)};
 
   static Request WithDeadline(std::optional<Clock::time_point> deadline) {
-    auto request =
-        std::make_shared<ActiveRequest>(ScoreEndpoint(), kBegin, std::make_shared<AskingSink>());
-    request->Accept(nullptr, nullptr, /*reply_bytes=*/0, nullptr, deadline);
+    auto request = std::make_shared<AskingCall>();
+    request->Accept(nullptr, /*reply_bytes=*/0, nullptr, deadline);
     return request;
   }
 

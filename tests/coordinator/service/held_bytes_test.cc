@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/service/response_sink.h"
-
 namespace scorecast::coordinator {
 namespace held_bytes_test {
 

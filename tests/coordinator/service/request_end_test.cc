@@ -27,39 +27,38 @@ using scorecast::testing::Eventually;
 
 constexpr const char* kGenerate = R"({"prompt":"p","max_new_tokens":100)";
 
-std::shared_ptr<AskingSink> MakeSink() { return std::make_shared<AskingSink>(); }
+std::shared_ptr<AskingCall> MakeCall() { return std::make_shared<AskingCall>(); }
 
 /// Begins a request from JSON.
-RequestService::Request Begin(FakeServer& server, const std::string& url, const std::string& body,
-                              const std::shared_ptr<AskingSink>& sink,
-                              Clock::time_point arrived = Clock::now()) {
+void Begin(FakeServer& server, const std::string& url, const std::string& body,
+           const std::shared_ptr<AskingCall>& call) {
   const Endpoint& endpoint = *server.service.FindByUrl(url);
-  return server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body, 1000).value()), arrived,
-                              sink);
+  coordinator::Begin(server.service, endpoint, endpoint.FromJson(ParseJson(body, 1000).value()),
+                     call);
 }
 
 /// Waits for the error. Returns its code.
-int CodeOf(AskingSink& sink) {
-  const auto response = sink.Wait().form();
+int CodeOf(AskingCall& call) {
+  const auto response = call.Wait().Respond();
   return response ? 200 : response.error().code;
 }
 
 TEST(RequestEnd, ADeadlinePassesWhileAPassIsStuck) {
   FakeServer server;
   server.cluster.Hold();
-  const auto in_pass = MakeSink();
-  const auto queued = MakeSink();
+  const auto in_pass = MakeCall();
+  const auto queued = MakeCall();
   Begin(server, "/v1/chunked", std::string(kGenerate) + R"(,"timeout_ms":20})", in_pass);
   Begin(server, "/v1/chunked", std::string(kGenerate) + R"(,"timeout_ms":20})", queued);
   ASSERT_EQ(server.cluster.plans().size(), 1U);
-  const auto response = in_pass->Wait().form();
+  const auto response = in_pass->Wait().Respond();
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, 504);
   EXPECT_EQ(response.error().reason, "deadline_passed");
   EXPECT_EQ(response.error().param, "timeout_ms");
   EXPECT_EQ(CodeOf(*queued), 504);
-  EXPECT_EQ(in_pass->held_bytes().bytes(), 0);
-  EXPECT_EQ(queued->held_bytes().bytes(), 0);
+  EXPECT_EQ(in_pass->replies().bytes(), 0);
+  EXPECT_EQ(queued->replies().bytes(), 0);
   server.cluster.Release();
   server.scheduler.WaitIdle();
   EXPECT_EQ(server.cluster.plans().size(), 1U) << "nothing is computed any more";
@@ -70,17 +69,17 @@ TEST(RequestEnd, ADeadlinePassesInTheMiddleOfAStream) {
   FakeServer server(FakeServer::MultiItem(), {}, Endpoints(),
                     [&] { return Clock::now() + passed.load(); });
   std::atomic<int> deltas = 0;
-  const auto sink = std::make_shared<AskingSink>([&](std::size_t, const CompletionDelta&) {
+  const auto call = std::make_shared<AskingCall>([&](std::size_t, const CompletionDelta&) {
     if (++deltas == 3) {
       server.cluster.Hold();
     }
   });
   Begin(server, "/v1/chunked", std::string(kGenerate) + R"(,"stream":true,"timeout_ms":3600000})",
-        sink);
+        call);
   EXPECT_TRUE(Eventually([&] { return deltas >= 3; }));
   passed = std::chrono::hours(1);
   server.service.deadlines().ReadClock();
-  EXPECT_EQ(CodeOf(*sink), 504);
+  EXPECT_EQ(CodeOf(*call), 504);
   const int before = deltas;
   server.cluster.Release();
   server.scheduler.WaitIdle();
@@ -90,13 +89,13 @@ TEST(RequestEnd, ADeadlinePassesInTheMiddleOfAStream) {
 TEST(RequestEnd, ADeadlinePassesWhileATextIsTokenized) {
   FakeServer server;
   server.tokenizer.Hold();
-  const auto sink = MakeSink();
+  const auto call = MakeCall();
   std::thread begins([&] {
     Begin(server, "/v1/chunked",
           R"({"timeout_ms":20,"max_new_tokens":1,"prompt":")" + std::string(20'000, 'x') + R"("})",
-          sink);
+          call);
   });
-  EXPECT_EQ(CodeOf(*sink), 504);
+  EXPECT_EQ(CodeOf(*call), 504);
   server.tokenizer.Release();
   begins.join();
   EXPECT_TRUE(server.cluster.plans().empty());
@@ -104,11 +103,11 @@ TEST(RequestEnd, ADeadlinePassesWhileATextIsTokenized) {
 
 TEST(RequestEnd, ADeadlinePassesWhileARequestIsRead) {
   FakeServer server;
-  const auto sink = MakeSink();
-  EXPECT_TRUE(Begin(server, "/v1/chunked", std::string(kGenerate) + R"(,"timeout_ms":1000})", sink,
-                    Clock::now() - std::chrono::seconds(1))
-                  ->is_over());
-  EXPECT_EQ(CodeOf(*sink), 504);
+  const auto call = MakeCall();
+  call->SetArrived(Clock::now() - std::chrono::seconds(1));
+  Begin(server, "/v1/chunked", std::string(kGenerate) + R"(,"timeout_ms":1000})", call);
+  EXPECT_TRUE(call->is_over());
+  EXPECT_EQ(CodeOf(*call), 504);
   EXPECT_TRUE(server.cluster.plans().empty());
 }
 
@@ -118,47 +117,47 @@ struct StuckServer {
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
   FakeServer fake{FakeServer::MultiItem(), {}, endpoints};
 
-  RequestService::Request Admit(const std::shared_ptr<AskingSink>& sink, Held bytes = nullptr) {
-    return fake.service.Admit(endpoint, endpoint.FromJson({}), Clock::now(), sink,
-                              std::move(bytes));
+  /// A call that is admitted and not prepared yet.
+  std::shared_ptr<AskingCall> Admit(Held bytes = nullptr) {
+    auto call = MakeCall();
+    call->SetEndpoint(endpoint);
+    call->HoldBytes(std::move(bytes));
+    fake.service.Admit(call, endpoint.FromJson({}));
+    return call;
   }
 };
 
 TEST(RequestEnd, PreparingStopsWhenTheClientLeaves) {
   StuckServer server;
   HeldBytes requests(1000);
-  const auto sink = MakeSink();
-  const RequestService::Request request = server.Admit(sink, requests.Hold(100));
-  std::thread prepares([&] { server.fake.service.Prepare(request); });
+  const std::shared_ptr<AskingCall> call = server.Admit(requests.Hold(100));
+  std::thread prepares([&] { server.fake.service.Prepare(call); });
   EXPECT_TRUE(Eventually([&] { return server.endpoint.begun() == 1; }));
   EXPECT_EQ(requests.bytes(), 100) << "held until the request is prepared";
-  server.fake.service.Cancel({request});
+  server.fake.service.Cancel({call});
   prepares.join();
-  EXPECT_EQ(CodeOf(*sink), 499);
+  EXPECT_EQ(CodeOf(*call), 499);
   EXPECT_EQ(requests.bytes(), 0);
 }
 
 TEST(RequestEnd, ARequestThatIsOverIsNotPreparedAndHoldsNothing) {
   StuckServer server;
   HeldBytes requests(1000);
-  const auto sink = MakeSink();
-  const RequestService::Request request = server.Admit(sink, requests.Hold(100));
+  const std::shared_ptr<AskingCall> call = server.Admit(requests.Hold(100));
   EXPECT_EQ(requests.bytes(), 100);
-  server.fake.service.Cancel({request});
+  server.fake.service.Cancel({call});
   EXPECT_EQ(requests.bytes(), 0);
-  EXPECT_EQ(sink.use_count(), 1);
-  server.fake.service.Prepare(request);
+  EXPECT_EQ(call.use_count(), 1);
+  server.fake.service.Prepare(call);
   EXPECT_EQ(server.endpoint.begun(), 0);
-  EXPECT_EQ(CodeOf(*sink), 499);
+  EXPECT_EQ(CodeOf(*call), 499);
 }
 
 TEST(RequestEnd, TheEndOfADrainRefusesWhateverIsStuck) {
   StuckServer stuck;
-  const auto prepared = MakeSink();
-  const auto waiting = MakeSink();
-  const RequestService::Request request = stuck.Admit(prepared);
-  const RequestService::Request never_prepared = stuck.Admit(waiting);
-  std::thread prepares([&] { stuck.fake.service.Prepare(request); });
+  const std::shared_ptr<AskingCall> prepared = stuck.Admit();
+  const std::shared_ptr<AskingCall> waiting = stuck.Admit();
+  std::thread prepares([&] { stuck.fake.service.Prepare(prepared); });
   EXPECT_TRUE(Eventually([&] { return stuck.endpoint.begun() == 1; }));
   stuck.fake.service.StartDraining();
   EXPECT_FALSE(stuck.fake.service.WaitAllOver(std::chrono::milliseconds(1)));
@@ -170,13 +169,13 @@ TEST(RequestEnd, TheEndOfADrainRefusesWhateverIsStuck) {
 
   FakeServer server;
   server.cluster.Hold();
-  const auto in_pass = MakeSink();
-  const auto queued = MakeSink();
+  const auto in_pass = MakeCall();
+  const auto queued = MakeCall();
   Begin(server, "/v1/chunked", std::string(kGenerate) + "}", in_pass);
   Begin(server, "/v1/chunked", std::string(kGenerate) + "}", queued);
   server.service.RefuseAll();
-  for (AskingSink* sink : {in_pass.get(), queued.get()}) {
-    const auto response = sink->Wait().form();
+  for (AskingCall* call : {in_pass.get(), queued.get()}) {
+    const auto response = call->Wait().Respond();
     ASSERT_FALSE(response);
     EXPECT_EQ(response.error().code, 503);
     EXPECT_EQ(response.error().reason, "draining");
@@ -191,9 +190,9 @@ TEST(RequestEnd, AStopLetsThePassInFlightEnd) {
   FakeServer server;
   server.cluster.Hold();
   constexpr const char* kOnePass = R"({"query":[1],"items":[[2]],"label_token_ids":[5]})";
-  const auto in_pass = MakeSink();
-  const auto queued = MakeSink();
-  const auto late = MakeSink();
+  const auto in_pass = MakeCall();
+  const auto queued = MakeCall();
+  const auto late = MakeCall();
   Begin(server, "/v1/score", kOnePass, in_pass);
   Begin(server, "/v1/score", kOnePass, queued);
   server.service.StopAfterPass();
@@ -211,17 +210,15 @@ TEST(RequestEnd, AStopLetsThePassInFlightEnd) {
 TEST(RequestEnd, ComesOnceHoweverManyCausesMeet) {
   FakeServer server;
   for (int round = 0; round < 200; ++round) {
-    std::vector<std::shared_ptr<AskingSink>> sinks;
-    std::vector<RequestService::Request> requests;
+    std::vector<std::shared_ptr<AskingCall>> calls;
     for (int i = 0; i < 4; ++i) {
-      sinks.push_back(MakeSink());
-      requests.push_back(Begin(server, "/v1/chunked",
-                               R"({"prompt":"p","max_new_tokens":4,"stream":true,"timeout_ms":1})",
-                               sinks.back()));
+      calls.push_back(MakeCall());
+      Begin(server, "/v1/chunked",
+            R"({"prompt":"p","max_new_tokens":4,"stream":true,"timeout_ms":1})", calls.back());
     }
-    std::thread leaves([&] { server.service.Cancel({requests[0], requests[1]}); });
-    for (const auto& sink : sinks) {
-      const int code = CodeOf(*sink);
+    std::thread leaves([&] { server.service.Cancel({calls[0], calls[1]}); });
+    for (const auto& call : calls) {
+      const int code = CodeOf(*call);
       EXPECT_TRUE(code == 200 || code == 499 || code == 504) << code;
     }
     leaves.join();

@@ -26,15 +26,15 @@ using ::testing::SizeIs;
 constexpr const char* kPrompt = R"({"prompt":"p","max_new_tokens":3)";
 
 /// Begins a request from JSON.
-RequestService::Request Begin(FakeServer& server, const std::string& url, const std::string& body,
-                              const std::shared_ptr<AskingSink>& sink) {
+void Begin(FakeServer& server, const std::string& url, const std::string& body,
+           const std::shared_ptr<AskingCall>& call) {
   const Endpoint& endpoint = *server.service.FindByUrl(url);
-  return server.service.Begin(endpoint, endpoint.FromJson(ParseJson(body, 1000).value()),
-                              Clock::now(), sink);
+  coordinator::Begin(server.service, endpoint, endpoint.FromJson(ParseJson(body, 1000).value()),
+                     call);
 }
 
-proto::Error ErrorOf(AskingSink& sink) {
-  const auto response = sink.Wait().form();
+proto::Error ErrorOf(AskingCall& call) {
+  const auto response = call.Wait().Respond();
   if (response) {
     ADD_FAILURE() << "there is a response";
     return {};
@@ -110,9 +110,9 @@ TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
 TEST(RequestService, SetsTheModelAndThePromptTokensOfEveryResponse) {
   FakeServer server;
   const auto response = [&](const std::string& url, const std::string& body) {
-    const auto sink = std::make_shared<AskingSink>();
-    Begin(server, url, body, sink);
-    auto formed = sink->Wait().form();
+    const auto call = std::make_shared<AskingCall>();
+    Begin(server, url, body, call);
+    auto formed = call->Wait().Respond();
     server.scheduler.WaitIdle();
     return formed ? JsonOf(**formed) : OrderedJson(formed.error().message);
   };
@@ -130,11 +130,11 @@ TEST(RequestService, SetsTheModelAndThePromptTokensOfEveryResponse) {
 TEST(RequestService, StreamsARequestFromJson) {
   FakeServer server;
   std::map<std::size_t, std::vector<TokenId>> deltas;
-  const auto sink = std::make_shared<AskingSink>([&](std::size_t output, CompletionDelta delta) {
+  const auto call = std::make_shared<AskingCall>([&](std::size_t output, CompletionDelta delta) {
     deltas[output].insert(deltas[output].end(), delta.token_ids.begin(), delta.token_ids.end());
   });
-  Begin(server, "/v1/chunked", std::string(kPrompt) + R"(,"stream":true})", sink);
-  const auto response = sink->Wait().form();
+  Begin(server, "/v1/chunked", std::string(kPrompt) + R"(,"stream":true})", call);
+  const auto response = call->Wait().Respond();
   server.scheduler.WaitIdle();
   ASSERT_TRUE(response) << response.error().message;
   ASSERT_THAT(deltas, SizeIs(1));
@@ -145,49 +145,49 @@ TEST(RequestService, StreamsARequestFromJson) {
 TEST(RequestService, CancelsARequestFromJson) {
   FakeServer server;
   server.cluster.Hold();
-  const auto first = std::make_shared<AskingSink>();
-  const auto second = std::make_shared<AskingSink>();
+  const auto first = std::make_shared<AskingCall>();
+  const auto second = std::make_shared<AskingCall>();
   Begin(server, "/v1/chunked", std::string(kPrompt) + "}", first);
-  const RequestService::Request request =
-      Begin(server, "/v1/chunked", std::string(kPrompt) + "}", second);
-  ASSERT_FALSE(request->is_over());
-  server.service.Cancel({request, nullptr});
+  Begin(server, "/v1/chunked", std::string(kPrompt) + "}", second);
+  ASSERT_FALSE(second->is_over());
+  server.service.Cancel({second});
   EXPECT_EQ(ErrorOf(*second).code, 499);
-  EXPECT_EQ(second->held_bytes().bytes(), 0);
+  EXPECT_EQ(second->replies().bytes(), 0);
   server.cluster.Release();
-  EXPECT_TRUE(first->Wait().form());
+  EXPECT_TRUE(first->Wait().Respond());
   server.scheduler.WaitIdle();
 }
 
 TEST(RequestService, RefusesALongResponseWithoutRoom) {
   FakeServer server;
-  const auto narrow = std::make_shared<AskingSink>(OnDelta(), 10'000);
+  const auto narrow = std::make_shared<AskingCall>(OnDelta(), 10'000);
   Begin(server, "/v1/chunked", R"({"prompt":"p","max_new_tokens":10000})", narrow);
   const proto::Error too_large = ErrorOf(*narrow);
   EXPECT_EQ(too_large.code, 413);
   EXPECT_EQ(too_large.reason, "answer_too_large");
-  EXPECT_EQ(narrow->held_bytes().bytes(), 0);
+  EXPECT_EQ(narrow->replies().bytes(), 0);
 
-  const auto full = std::make_shared<AskingSink>(OnDelta(), 1'000'000);
-  const Held most = full->held_bytes().Hold(900'000);
+  const auto full = std::make_shared<AskingCall>(OnDelta(), 1'000'000);
+  const Held most = full->replies().Hold(900'000);
   Begin(server, "/v1/chunked", R"({"prompt":"p","max_new_tokens":10000})", full);
   const proto::Error overloaded = ErrorOf(*full);
   EXPECT_EQ(overloaded.code, 503);
   EXPECT_EQ(overloaded.reason, "overloaded");
-  EXPECT_EQ(full->held_bytes().bytes(), 900'000);
+  EXPECT_EQ(full->replies().bytes(), 900'000);
 
-  const auto beyond = std::make_shared<AskingSink>(OnDelta(), 10);
+  const auto beyond = std::make_shared<AskingCall>(OnDelta(), 10);
   Begin(server, "/v1/chunked", std::string(kPrompt) + "}", beyond);
-  EXPECT_TRUE(beyond->Wait().form()) << "short responses always have room";
+  EXPECT_TRUE(beyond->Wait().Respond()) << "short responses always have room";
   server.scheduler.WaitIdle();
 }
 
 TEST(RequestService, RefusesNewRequestsWhileItDrains) {
   FakeServer server;
   server.service.StartDraining();
-  const auto sink = std::make_shared<AskingSink>();
-  EXPECT_TRUE(Begin(server, "/v1/score", "{}", sink)->is_over());
-  EXPECT_EQ(ErrorOf(*sink).reason, "draining");
+  const auto call = std::make_shared<AskingCall>();
+  Begin(server, "/v1/score", "{}", call);
+  EXPECT_TRUE(call->is_over());
+  EXPECT_EQ(ErrorOf(*call).reason, "draining");
 }
 
 }  // namespace request_service_test

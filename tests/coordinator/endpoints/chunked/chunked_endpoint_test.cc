@@ -183,15 +183,14 @@ TEST(ChunkedEndpoint, ADeadlineCountsFromTheArrival) {
 
 TEST(ChunkedJson, HasTheFieldsThatWereAskedFor) {
   FakeServer server;
-  const auto sink = std::make_shared<AskingSink>();
+  const auto call = std::make_shared<AskingCall>();
   const auto body =
       ParseJson(R"({"system_prompt":[11],"chunks":[[21,22]],"question":[31],)"
                 R"("label_token_ids":[5,6],"return_token_logprobs":true,"top_logprobs":2,)"
                 R"("model":"mine","cache_salt":"tenant"})",
                 1000);
-  server.service.Begin(ChunkedEndpoint(), ChunkedEndpoint().FromJson(body.value()), Clock::now(),
-                       sink);
-  const auto response = sink->Wait().form();
+  Begin(server.service, ChunkedEndpoint(), ChunkedEndpoint().FromJson(body.value()), call);
+  const auto response = call->Wait().Respond();
   server.scheduler.WaitIdle();
   ASSERT_TRUE(response) << response.error().message;
   const OrderedJson json = JsonOf(**response);

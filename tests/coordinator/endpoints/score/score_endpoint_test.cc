@@ -223,10 +223,9 @@ TEST(ScoreEndpoint, NoItemsNeedNoPass) {
 TEST(ScoreEndpoint, ListsThatWereAskedForAreInJsonAlsoWithoutItems) {
   FakeServer server;
   const auto json_of = [&](const ScoreRequest& request) {
-    const auto sink = std::make_shared<AskingSink>();
-    server.service.Begin(ScoreEndpoint(), AsParsed(Expected<ScoreRequest>(request)), Clock::now(),
-                         sink);
-    OrderedJson json = JsonOf(**sink->Wait().form());
+    const auto call = std::make_shared<AskingCall>();
+    Begin(server.service, ScoreEndpoint(), AsParsed(Expected<ScoreRequest>(request)), call);
+    OrderedJson json = JsonOf(**call->Wait().Respond());
     json.erase("timings");
     return json.dump();
   };

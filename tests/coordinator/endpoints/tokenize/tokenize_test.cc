@@ -26,9 +26,9 @@ using nlohmann::json;
 
 /// The response of `endpoint` to a body, or the error.
 json Respond(FakeServer& server, const Endpoint& endpoint, const std::string& body) {
-  const auto sink = std::make_shared<AskingSink>();
-  server.service.Begin(endpoint, endpoint.FromJson(json::parse(body)), Clock::now(), sink);
-  const auto response = sink->Wait().form();
+  const auto call = std::make_shared<AskingCall>();
+  Begin(server.service, endpoint, endpoint.FromJson(json::parse(body)), call);
+  const auto response = call->Wait().Respond();
   return json::parse(response ? JsonOf(**response).dump() : endpoint.ErrorToJson(response.error()));
 }
 
@@ -114,12 +114,12 @@ TEST(Detokenize, Refusals) {
 TEST(Tokenize, DoesNotWaitForTheRanksNorForTheQueue) {
   FakeServer server(FakeServer::MultiItem(), {.max_queue = 1});
   server.cluster.Hold();
-  std::vector<std::shared_ptr<AskingSink>> sinks;
+  std::vector<std::shared_ptr<AskingCall>> calls;
   const Endpoint& score = *server.service.FindByUrl("/v1/score");
   const json body = json::parse(R"({"query":[1],"items":[[2]],"label_token_ids":[3]})");
   for (int i = 0; i < 4; ++i) {  // One in a pass, and those that the queue takes.
-    sinks.push_back(std::make_shared<AskingSink>());
-    server.service.Begin(score, score.FromJson(body), Clock::now(), sinks.back());
+    calls.push_back(std::make_shared<AskingCall>());
+    Begin(server.service, score, score.FromJson(body), calls.back());
   }
   EXPECT_EQ(Respond(server, TokenizeEndpoint(), R"({"prompt":"a"})")["count"], 3);
   server.cluster.Release();

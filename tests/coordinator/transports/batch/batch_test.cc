@@ -562,8 +562,8 @@ TEST(Batch, LinesThatWaitAreCancelledIfTheOutputFails) {
   // The pass in flight belongs to no line, so every line with items waits.
   server.cluster.Hold();
   const Endpoint& endpoint = *server.service.FindByUrl("/v1/score");
-  const auto other = std::make_shared<AskingSink>();
-  server.service.Begin(endpoint, endpoint.FromJson(json::parse(Body(0))), Clock::now(), other);
+  const auto other = std::make_shared<AskingCall>();
+  Begin(server.service, endpoint, endpoint.FromJson(json::parse(Body(0))), other);
   // The first line is ready at once.
   std::string input = Line("first", R"({"query":[1],"items":[],"label_token_ids":[5]})");
   for (int i = 0; i < 30; ++i) {
@@ -579,7 +579,7 @@ TEST(Batch, LinesThatWaitAreCancelledIfTheOutputFails) {
       << "lines wait for the cluster, although nothing can be written";
   server.cluster.Release();
   EXPECT_EQ(run.get().failure, "cannot write out: the stream failed");
-  EXPECT_TRUE(other->Wait().form());
+  EXPECT_TRUE(other->Wait().Respond());
   server.scheduler.WaitIdle();
   EXPECT_EQ(server.cluster.plans().size(), 1u) << "that of the other request";
 }

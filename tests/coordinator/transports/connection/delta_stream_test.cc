@@ -1,5 +1,7 @@
-#include "coordinator/transports/connection/delta_stream.h"
+// The deltas of a call that streams, on their way to the client.
 
+#include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,16 +10,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "coordinator/transports/connection/connection.h"
+#include "coordinator/transports/connection/connection_call.h"
+#include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/socket/frame_format.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
+#include "tests/coordinator/endpoints/fake_server.h"
+#include "tests/coordinator/transports/connection/fake_stream.h"
 
 namespace scorecast::coordinator {
 namespace delta_stream_test {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 std::vector<v1::Response> ResponsesIn(const std::string& frames) {
@@ -34,48 +39,103 @@ std::vector<v1::Response> ResponsesIn(const std::string& frames) {
   return responses;
 }
 
-/// A stream whose client reads when the test tells it to.
+/// Reads nothing.
+class SilentProtocol : public Protocol {
+ public:
+  void ReadRequest(std::shared_ptr<Connection>) override {}
+  Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override {
+    return ToReply(error.message, replies);
+  }
+  std::size_t max_in_flight() const override { return 1; }
+};
+
+/// The message of a request that streams.
+std::string StreamMessage() {
+  v1::Request request;
+  request.set_request_id(7);
+  request.mutable_chunked()->set_prompt("p");
+  request.mutable_chunked()->set_max_new_tokens(200);
+  request.mutable_chunked()->set_stream(true);
+  return request.SerializeAsString();
+}
+
+/// A call that streams, whose client reads when the test tells it to. The ranks are stuck, so that
+/// all deltas are the test's.
 class DeltaStreamTest : public ::testing::Test {
  protected:
+  DeltaStreamTest() {
+    fake_.cluster.Hold();
+    auto stream = std::make_unique<FakeStream>(io_);
+    stream_ = stream.get();
+    connection_ = std::make_shared<Connection>(ClientId{}, std::move(stream),
+                                               std::make_unique<SilentProtocol>(), context_,
+                                               [](std::uint64_t) {});
+    connection_->BeginReading();
+    call_ = connection_->BeginRequest(
+        std::make_unique<FrameFormat>(StreamMessage(), std::vector<Held>()));
+    handler_.Handle(call_);
+    Run();
+    EXPECT_EQ(call_->state(), Call::State::kQueued);
+    room_ = handler_.replies().bytes();
+  }
+
+  ~DeltaStreamTest() override {
+    connection_->Close();
+    Run();
+    EXPECT_EQ(connection_.use_count(), call_ == nullptr ? 1 : 2) << "only its call refers to it";
+    fake_.cluster.Release();
+    fake_.scheduler.WaitIdle();
+    handler_.Finish();
+  }
+
   void Add(std::size_t question, const std::string& text, TokenId token,
            std::optional<FinishReason> reason = std::nullopt) {
-    stream_->Add(question, {text, {token}, reason});
+    call_->Delta(question, {text, {token}, reason});
   }
+  /// Ends the call with an error.
+  void End() { fake_.service.RefuseAll(); }
 
   void Run() {
-    io_.run();
     io_.restart();
+    io_.poll();
   }
 
-  /// Takes the replies since the last call, as if they were in the client's socket.
+  /// The client reads what is being written.
   std::vector<v1::Response> Read() {
-    std::vector<v1::Response> responses;
-    for (Reply& reply : std::exchange(replies_, {})) {
-      EXPECT_FALSE(reply.is_last);
-      for (v1::Response& response : ResponsesIn(reply.bytes)) {
-        EXPECT_EQ(response.request_id(), 7U);
-        responses.push_back(std::move(response));
-      }
-      reply.held.reset();
-      reply.written();
+    std::vector<v1::Response> responses = ResponsesIn(stream_->Take());
+    for (const v1::Response& response : responses) {
+      EXPECT_EQ(response.request_id(), 7U);
     }
     return responses;
   }
 
+  /// Bytes of replies that the client has not read.
+  std::int64_t Unread() { return handler_.replies().bytes() - room_; }
+
   boost::asio::io_context io_;
-  HeldBytes replies_held_{1 << 20};
-  const std::shared_ptr<PendingRequest> pending_ =
-      std::make_shared<PendingRequest>(replies_held_, ClientId{}, Clock::now());
-  std::vector<Reply> replies_;
-  const std::shared_ptr<DeltaStream> stream_ = std::make_shared<DeltaStream>(
-      std::make_shared<FrameFormat>(7, &ChunkedEndpoint()), pending_, io_.get_executor(),
-      [this](Reply reply) { replies_.push_back(std::move(reply)); });
+  FakeServer fake_;
+  HeldBytes requests_{1 << 20};
+  RequestHandler handler_{fake_.service, io_.get_executor(),       requests_,
+                          1 << 20,       std::chrono::seconds(60), /*threads=*/1};
+  MemoryReturn memory_{io_.get_executor()};
+  const ConnectionContext context_{
+      std::chrono::seconds(60),
+      std::chrono::seconds(60),
+      handler_.replies(),
+      handler_.counters(),
+      memory_,
+      [this](const std::vector<std::shared_ptr<Call>>& left) { fake_.service.Cancel(left); },
+      [](const ClientId&, const proto::Error&) {}};
+  FakeStream* stream_ = nullptr;
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<ConnectionCall> call_;
+  std::int64_t room_ = 0;  ///< Bytes that are held for the response.
 };
 
 TEST_F(DeltaStreamTest, EveryTokenHasAFrameIfTheClientReads) {
   for (const TokenId token : {1, 2, 3}) {
     Add(0, std::string(1, static_cast<char>('a' + token)), token);
-    EXPECT_THAT(replies_, IsEmpty()) << "nothing is formed on the thread that adds";
+    EXPECT_FALSE(stream_->is_writing()) << "nothing is formed on the thread that adds";
     Run();
     const auto responses = Read();
     ASSERT_THAT(responses, SizeIs(1));
@@ -84,21 +144,24 @@ TEST_F(DeltaStreamTest, EveryTokenHasAFrameIfTheClientReads) {
     EXPECT_EQ(responses[0].chunked_delta().finish_reason(), "");
     Run();
   }
-  EXPECT_EQ(replies_held_.bytes(), 0);
+  EXPECT_EQ(Unread(), 0);
 }
 
 TEST_F(DeltaStreamTest, WaitingDeltasAreMergedIntoOneForEachQuestion) {
   Add(1, "a", 1);
   Run();
-  ASSERT_THAT(replies_, SizeIs(1));
-  EXPECT_EQ(replies_held_.bytes(), static_cast<std::int64_t>(replies_[0].bytes.size()));
+  ASSERT_TRUE(stream_->is_writing());
+  const std::int64_t first = Unread();
+  EXPECT_GT(first, 0);
   for (TokenId token = 2; token < 100; ++token) {
     Add(token % 2, "x", token);
     Run();
-    EXPECT_THAT(replies_, SizeIs(1)) << "the first is not read yet";
+    EXPECT_EQ(Unread(), first) << "the first is not read yet";
   }
   Add(1, "", 100, FinishReason::kStop);
-  EXPECT_THAT(Read(), SizeIs(1));
+  const std::string frame = stream_->Take();
+  EXPECT_EQ(static_cast<std::int64_t>(frame.size()), first);
+  EXPECT_THAT(ResponsesIn(frame), SizeIs(1));
   Run();
   const auto responses = Read();
   ASSERT_THAT(responses, SizeIs(2));
@@ -113,40 +176,46 @@ TEST_F(DeltaStreamTest, WaitingDeltasAreMergedIntoOneForEachQuestion) {
 }
 
 TEST_F(DeltaStreamTest, TheResponseComesAfterAllDeltas) {
-  std::vector<std::string> order;
   Add(0, "a", 1);
   Run();
   Add(0, "b", 2, FinishReason::kLength);
-  stream_->Finish([&] {
-    EXPECT_THAT(replies_, SizeIs(1)) << "the last delta was sent";
-    order.emplace_back("response");
-  });
+  const std::int64_t first = Unread();
+  End();
+  room_ = 0;
   Run();
-  EXPECT_THAT(order, IsEmpty()) << "the first delta is not read yet";
+  EXPECT_EQ(Unread(), first) << "the first delta is not read yet";
+  EXPECT_EQ(call_->state(), Call::State::kReplying);
   EXPECT_THAT(Read(), SizeIs(1));
   Run();
-  EXPECT_THAT(order, ElementsAre("response"));
+  EXPECT_EQ(call_->state(), Call::State::kEnded) << "the last delta was sent";
   const auto responses = Read();
   ASSERT_THAT(responses, SizeIs(1));
   EXPECT_EQ(responses[0].chunked_delta().text(), "b");
   Run();
-  EXPECT_THAT(order, ElementsAre("response")) << "once";
+  const auto response = Read();
+  ASSERT_THAT(response, SizeIs(1));
+  EXPECT_EQ(response[0].error().reason(), "draining");
+  Run();
+  EXPECT_FALSE(stream_->is_writing()) << "once";
 }
 
 TEST_F(DeltaStreamTest, AResponseWithoutDeltasComesAtOnce) {
-  bool responded = false;
-  stream_->Finish([&] { responded = true; });
-  EXPECT_FALSE(responded);
+  End();
+  EXPECT_FALSE(stream_->is_writing());
   Run();
-  EXPECT_TRUE(responded);
+  const auto response = Read();
+  ASSERT_THAT(response, SizeIs(1));
+  EXPECT_EQ(response[0].error().reason(), "draining");
 }
 
 TEST_F(DeltaStreamTest, NothingIsFormedForAClientThatLeft) {
   Add(0, "a", 1);
-  pending_->Leave();
-  stream_->Finish([] { FAIL() << "the client has left"; });
+  connection_->CloseNow();
+  EXPECT_TRUE(call_->is_over());
   Run();
-  EXPECT_THAT(replies_, IsEmpty());
+  EXPECT_EQ(call_->state(), Call::State::kReplying);
+  EXPECT_FALSE(stream_->is_writing());
+  EXPECT_EQ(handler_.replies().bytes(), 0);
 }
 
 }  // namespace delta_stream_test

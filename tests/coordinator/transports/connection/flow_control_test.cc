@@ -1,25 +1,20 @@
 // The flow control of a connection, on a stream and a protocol without a socket.
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/transports/connection/connection.h"
-#include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/transports/connection/fake_stream.h"
 
 namespace scorecast::coordinator {
 namespace flow_control_test {
@@ -33,92 +28,10 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-using Requests = std::vector<std::shared_ptr<ActiveRequest>>;
+using Calls = std::vector<std::shared_ptr<ConnectionCall>>;
 
 /// Longer than any test takes. io_context::run_for returns early if nothing is left to run.
 constexpr auto kPatience = std::chrono::seconds(60);
-
-/// Both ends of a stream. The client takes a write's bytes only when it is told to.
-class FakeStream : public ByteStream {
- public:
-  explicit FakeStream(asio::io_context& io) : io_(io) {}
-
-  // The server's end.
-  executor_type get_executor() override { return io_.get_executor(); }
-  bool HasUnread() override { return !unread_.empty(); }
-  bool HasHungUp() override { return client_hung_up_; }
-  void ShutDownSend() override { is_shut_down_ = true; }
-  void Close() override {
-    is_closed_ = true;
-    Complete(read_, asio::error::operation_aborted, 0);
-    Complete(write_, asio::error::operation_aborted, 0);
-  }
-
-  // The client's end.
-  void Send(const std::string& bytes) {
-    unread_ += bytes;
-    Deliver();
-  }
-  void HangUp() {
-    client_hung_up_ = true;
-    Deliver();
-  }
-  /// Returns the bytes of the write under way, which then completes.
-  std::string Take() {
-    std::string bytes(static_cast<const char*>(from_.data()), from_.size());
-    from_ = {};
-    Complete(write_, {}, bytes.size());
-    return bytes;
-  }
-
-  bool is_shut_down() const { return is_shut_down_; }
-  bool is_closed() const { return is_closed_; }
-  std::size_t unread() const { return unread_.size(); }
-
- protected:
-  void ReadSome(asio::mutable_buffer into, Done done) override {
-    into_ = into;
-    read_ = std::move(done);
-    Deliver();
-  }
-  void WriteSome(asio::const_buffer from, Done done) override {
-    EXPECT_FALSE(is_closed_);
-    from_ = from;
-    write_ = std::move(done);
-  }
-
- private:
-  void Deliver() {
-    if (read_ == nullptr) {
-      return;
-    }
-    if (!unread_.empty()) {
-      const std::size_t bytes = std::min(unread_.size(), into_.size());
-      std::memcpy(into_.data(), unread_.data(), bytes);
-      unread_.erase(0, bytes);
-      Complete(read_, {}, bytes);
-    } else if (client_hung_up_) {
-      Complete(read_, asio::error::eof, 0);
-    }
-  }
-
-  void Complete(Done& operation, const error_code& error, std::size_t bytes) {
-    if (operation != nullptr) {
-      asio::post(io_,
-                 [done = std::exchange(operation, nullptr), error, bytes] { done(error, bytes); });
-    }
-  }
-
-  asio::io_context& io_;
-  std::string unread_;
-  asio::mutable_buffer into_;
-  asio::const_buffer from_;
-  Done read_;
-  Done write_;
-  bool client_hung_up_ = false;
-  bool is_shut_down_ = false;
-  bool is_closed_ = false;
-};
 
 constexpr std::size_t kMaxInFlight = 3;
 
@@ -128,7 +41,7 @@ constexpr char kSlow = '~';
 /// Each byte is a request, apart from kSlow. A request of several bytes ends with any other byte.
 class ByteProtocol : public Protocol {
  public:
-  explicit ByteProtocol(std::vector<Connection::InFlight>& requests) : requests_(requests) {}
+  explicit ByteProtocol(Calls& requests) : requests_(requests) {}
 
   void ReadRequest(std::shared_ptr<Connection> connection) override {
     asio::async_read(connection->stream(), asio::buffer(&byte_, 1),
@@ -155,7 +68,7 @@ class ByteProtocol : public Protocol {
       return;
     }
     if (!connection->is_ending()) {
-      requests_.push_back(connection->BeginRequest());
+      requests_.push_back(connection->BeginRequest(/*format=*/nullptr));
     }
     connection->ReadNext();
   }
@@ -171,7 +84,7 @@ class ByteProtocol : public Protocol {
         });
   }
 
-  std::vector<Connection::InFlight>& requests_;
+  Calls& requests_;
   char byte_ = 0;
   std::vector<char> rest_ = std::vector<char>(std::size_t{1} << 20);
 };
@@ -184,7 +97,7 @@ class FlowControl : public ::testing::Test {
                  all_replies_,
                  counters_,
                  memory_,
-                 [this](const Requests& requests) { cancelled_ = requests; },
+                 [this](const std::vector<std::shared_ptr<Call>>& left) { cancelled_ = left; },
                  [this](const ClientId&, const proto::Error& error) {
                    counters_.CountRefusal(error.reason);
                  }} {
@@ -200,6 +113,7 @@ class FlowControl : public ::testing::Test {
     Run();
     EXPECT_THAT(closed_, ElementsAre(7)) << "once";
     requests_.clear();
+    cancelled_.clear();
     EXPECT_EQ(connection_.use_count(), 1) << "nothing refers to it any more";
     EXPECT_EQ(counters_.requests_in_flight, 0);
   }
@@ -219,12 +133,12 @@ class FlowControl : public ::testing::Test {
   void Request(const std::string& requests) {
     stream_->Send(requests);
     for (std::size_t begun = requests_.size(); Run(), begun < requests_.size(); ++begun) {
-      requests_[begun].begun();
+      requests_[begun]->Begun();
     }
   }
   void Respond(std::size_t request, const std::string& bytes, bool is_last = true) {
-    requests_[request].replied(
-        {bytes, requests_[request].pending->replies().Hold(static_cast<std::int64_t>(bytes.size())),
+    requests_[request]->Send(
+        {bytes, requests_[request]->replies().Hold(static_cast<std::int64_t>(bytes.size())),
          is_last, [this, bytes] { written_.push_back(bytes); }});
     Run();
   }
@@ -239,9 +153,9 @@ class FlowControl : public ::testing::Test {
   HeldBytes all_replies_{std::int64_t{1} << 30};
   ClientCounters counters_;
   MemoryReturn memory_{io_.get_executor()};
-  Requests cancelled_;
+  std::vector<std::shared_ptr<Call>> cancelled_;
   ConnectionContext context_;
-  std::vector<Connection::InFlight> requests_;
+  Calls requests_;
   std::vector<std::uint64_t> closed_;
   std::vector<std::string> written_;
   FakeStream* stream_ = nullptr;
@@ -265,7 +179,7 @@ TEST_F(FlowControl, ReadsTheNextRequestWhenTheLastOneHasBegun) {
   stream_->Send("ab");
   Run();
   ASSERT_THAT(requests_, SizeIs(1));
-  requests_[0].begun();
+  requests_[0]->Begun();
   Run();
   EXPECT_THAT(requests_, SizeIs(2));
 }
@@ -273,7 +187,7 @@ TEST_F(FlowControl, ReadsTheNextRequestWhenTheLastOneHasBegun) {
 TEST_F(FlowControl, ReadsNothingWhileTooManyReplyBytesAreHeld) {
   connection_->Start();
   Request("a");
-  Held room = requests_[0].pending->replies().Hold(std::int64_t{4} << 20);
+  Held room = requests_[0]->replies().Hold(std::int64_t{4} << 20);
   Request("bc");
   EXPECT_THAT(requests_, SizeIs(2)) << "the read of the second was under way";
   EXPECT_EQ(all_replies_.bytes(), std::int64_t{4} << 20);
@@ -304,7 +218,7 @@ TEST_F(FlowControl, AReplyMayFollowOnceTheOneBeforeIsWritten) {
   connection_->Start();
   Request("a");
   const auto reply = [&](const std::string& bytes, bool is_last, std::function<void()> written) {
-    requests_[0].replied({bytes, nullptr, is_last, std::move(written)});
+    requests_[0]->Send({bytes, nullptr, is_last, std::move(written)});
   };
   reply("A1", /*is_last=*/false,
         [&] { reply("A2", /*is_last=*/false, [&] { reply("A3", /*is_last=*/true, {}); }); });
@@ -363,18 +277,15 @@ TEST_F(FlowControl, ARefusedClientGetsAReasonAndIsNotRead) {
 
 TEST_F(FlowControl, CancelsTheRequestsOfAClientThatLeft) {
   connection_->Start();
-  Request("ab");
-  const auto first = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(),
-                                                     std::make_shared<AskingSink>());
-  const auto second = std::make_shared<ActiveRequest>(ScoreEndpoint(), Clock::now(),
-                                                      std::make_shared<AskingSink>());
-  EXPECT_TRUE(requests_[0].pending->Admitted(first));
-  EXPECT_TRUE(requests_[1].pending->Admitted(second));
+  Request("abc");
+  EXPECT_TRUE(requests_[0]->Admitted());
+  EXPECT_TRUE(requests_[1]->Admitted());
   stream_->HangUp();
-  Run();
+  RunFor(kPatience);
   EXPECT_TRUE(stream_->is_closed());
-  EXPECT_THAT(cancelled_, UnorderedElementsAre(first, second));
-  EXPECT_TRUE(requests_[0].pending->HasLeft());
+  EXPECT_THAT(cancelled_, UnorderedElementsAre(requests_[0], requests_[1]));
+  EXPECT_TRUE(requests_[0]->has_left());
+  EXPECT_FALSE(requests_[2]->Admitted()) << "the service gets it when the client has left";
   Respond(0, "A");
   EXPECT_EQ(Take(), "");
   EXPECT_THAT(written_, IsEmpty());
@@ -420,13 +331,13 @@ TEST_F(FlowControl, AClientThatSendsNoMoreAndWaitsHasLeft) {
   connection_->EndInput();
   Run();
   EXPECT_TRUE(stream_->is_closed());
-  EXPECT_TRUE(requests_[0].pending->HasLeft());
+  EXPECT_TRUE(requests_[0]->has_left());
 }
 
 TEST_F(FlowControl, AReplyMayEndTheConnection) {
   connection_->Start();
   Request("ab");
-  requests_[0].replied({.bytes = "A", .held = nullptr, .ends_connection = true});
+  requests_[0]->Send({.bytes = "A", .held = nullptr, .ends_connection = true});
   Run();
   Request("c");
   EXPECT_THAT(requests_, SizeIs(2)) << "no further request is taken";
@@ -533,8 +444,8 @@ TEST_F(SlowFlowControl, TheTimeBetweenRequestsDoesNotCount) {
   connection_->Start();
   const Clock::time_point begin = Clock::now();
   Request("a");
-  EXPECT_GE(requests_[0].pending->arrived(), begin);
-  EXPECT_LE(requests_[0].pending->arrived(), Clock::now());
+  EXPECT_GE(requests_[0]->arrived(), begin);
+  EXPECT_LE(requests_[0]->arrived(), Clock::now());
   Respond(0, "A");
   EXPECT_EQ(Take(), "A");
   RunFor(milliseconds(300));
@@ -551,7 +462,7 @@ TEST_F(SlowFlowControl, ARequestArrivesAtItsFirstByte) {
   RunFor(milliseconds(20));
   Request("a");
   ASSERT_THAT(requests_, SizeIs(1));
-  EXPECT_LE(requests_[0].pending->arrived(), first_byte);
+  EXPECT_LE(requests_[0]->arrived(), first_byte);
 }
 
 }  // namespace flow_control_test

@@ -23,10 +23,10 @@ FakeHttpServer::~FakeHttpServer() {
 }
 
 nlohmann::json FakeHttpServer::ScoreOf(const nlohmann::json& body) {
-  const auto sink = std::make_shared<AskingSink>();
+  const auto call = std::make_shared<AskingCall>();
   const Endpoint& endpoint = *fake_.service.FindByUrl("/v1/score");
-  fake_.service.Begin(endpoint, endpoint.FromJson(body), Clock::now(), sink);
-  return Stable(JsonOf(*sink->Wait().form().value()));
+  Begin(fake_.service, endpoint, endpoint.FromJson(body), call);
+  return Stable(JsonOf(*call->Wait().Respond().value()));
 }
 
 nlohmann::json ScoreBody(std::uint64_t number) {

@@ -309,10 +309,11 @@ TEST(Routes, FindEndpointsAndResourcesAndSayWhatThereIs) {
   EXPECT_EQ(routes.Find("/v1/score").Allow(), "POST, OPTIONS");
   EXPECT_EQ(routes.Find("/health").Allow(), "GET, HEAD, OPTIONS");
   EXPECT_FALSE(routes.Find("/v1/embeddings").exists());
-  EXPECT_EQ(routes.NotFound("/v1/embeddings").message, "There are no embeddings.");
+  const auto not_found = [&](const char* path) { return routes.NotFound(path, routes.Find(path)); };
+  EXPECT_EQ(not_found("/v1/embeddings").message, "There are no embeddings.");
   EXPECT_FALSE(routes.Find("/v1").exists());
-  EXPECT_THAT(routes.NotFound("/v1").message, HasSubstr("POST /v1/score"));
-  EXPECT_THAT(routes.NotFound("/v1").message, HasSubstr("GET /health"));
+  EXPECT_THAT(not_found("/v1").message, HasSubstr("POST /v1/score"));
+  EXPECT_THAT(not_found("/v1").message, HasSubstr("GET /health"));
 }
 
 }  // namespace http_parts_test

@@ -30,10 +30,10 @@ std::unique_ptr<launcher::Client> FakeSocketServer::Connect() const {
 }
 
 v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
-  const auto sink = std::make_shared<AskingSink>();
+  const auto call = std::make_shared<AskingCall>();
   const Endpoint& endpoint = *fake_.service.FindByMessageField(request.endpoint_case());
-  fake_.service.Begin(endpoint, endpoint.FromMessage(request), Clock::now(), sink);
-  const auto formed = sink->Wait().form();
+  Begin(fake_.service, endpoint, endpoint.FromMessage(request), call);
+  const auto formed = call->Wait().Respond();
   const google::protobuf::Message& message = formed.value()->message();
   v1::Response response;
   if (request.has_chunked()) {

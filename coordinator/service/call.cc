@@ -1,0 +1,171 @@
+#include "coordinator/service/call.h"
+
+#include <exception>
+#include <utility>
+
+#include "coordinator/request/request_error.h"
+#include "coordinator/request/request_log.h"
+
+namespace scorecast::coordinator {
+
+using proto::Expected;
+using proto::Unexpected;
+
+proto::Error ClientLeft() {
+  return {499, "client_left", "The client left before its request was computed.", ""};
+}
+
+Call::~Call() {
+  if (state_ == State::kReplying) {
+    Observe(ClientLeft().code, nullptr);
+  }
+}
+
+bool Call::Leave() {
+  const std::lock_guard lock(mutex_);
+  has_left_ = true;
+  return state_ != State::kReading;
+}
+
+Call::State Call::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void Call::Accept(std::unique_ptr<EndpointRequest> request, std::int64_t reply_bytes, Held room,
+                  std::optional<Clock::time_point> deadline) {
+  streams_ = request != nullptr && request->streams();
+  reply_bytes_ = reply_bytes;
+  deadline_ = deadline;
+  request_ = std::move(request);
+  room_ = std::move(room);
+}
+
+bool Call::Admitted() {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::kReading) {
+    state_ = State::kParsed;
+  }
+  return !has_left_;
+}
+
+std::pair<std::unique_ptr<EndpointRequest>, Held> Call::TakeRequest() {
+  const std::lock_guard lock(mutex_);
+  if (is_over_) {
+    return {};
+  }
+  state_ = State::kPreparing;
+  times_.begin = Clock::now();
+  return {std::move(request_), std::move(bytes_)};
+}
+
+bool Call::Prepared(std::shared_ptr<Readout> readout, std::string model) {
+  const std::lock_guard lock(mutex_);
+  if (is_over_) {
+    return false;
+  }
+  readout_ = std::move(readout);
+  model_ = std::move(model);
+  times_.queued = Clock::now();
+  return true;
+}
+
+bool Call::Queued(JobTicket ticket) {
+  const std::lock_guard lock(mutex_);
+  ticket_ = ticket;
+  if (!is_over_) {
+    state_ = State::kQueued;
+  }
+  return !is_over_;
+}
+
+void Call::Delta(std::size_t output, CompletionDelta delta) {
+  const std::lock_guard lock(mutex_);
+  if (!is_over_) {
+    OnDelta(output, std::move(delta));
+  }
+}
+
+bool Call::End(JobResult result) {
+  const std::lock_guard lock(mutex_);
+  if (is_over_.exchange(true)) {
+    return false;
+  }
+  state_ = State::kReplying;
+  result_ = std::move(result);
+  return true;
+}
+
+std::optional<JobTicket> Call::End(proto::Error error) {
+  // Freed without the lock, because the computing thread may wait for it with a delta.
+  std::unique_ptr<EndpointRequest> request;
+  Held bytes;
+  Held room;
+  const std::lock_guard lock(mutex_);
+  if (is_over_.exchange(true)) {
+    return std::nullopt;
+  }
+  state_ = State::kReplying;
+  error_ = std::move(error);
+  request = std::move(request_);
+  bytes = std::move(bytes_);
+  room = std::move(room_);
+  return ticket_;
+}
+
+void Call::TellEnd() {
+  if (error_) {
+    if (endpoint_ != nullptr) {
+      LogRefusal(endpoint_->name(), id(), *error_);
+    }
+    Observe(error_->code, nullptr);
+  }
+  OnEnd();
+}
+
+Expected<std::unique_ptr<EndpointResponse>> Call::Respond() {
+  auto response = Form();
+  if (response) {
+    constexpr int kOk = 200;
+    Observe(kOk, response->get());
+  } else {
+    Observe(response.error().code, nullptr);
+  }
+  readout_.reset();
+  result_.reset();
+  const std::lock_guard lock(mutex_);
+  state_ = State::kEnded;
+  return response;
+}
+
+Expected<std::unique_ptr<EndpointResponse>> Call::Form() {
+  if (error_) {
+    return Unexpected(*error_);
+  }
+  auto response = [this]() -> Expected<std::unique_ptr<EndpointResponse>> {
+    try {
+      return readout_->Respond(*result_->rows);
+    } catch (const std::exception& exception) {
+      return Unexpected(FaultOf(exception));
+    }
+  }();
+  if (!response) {
+    LogRefusal(endpoint_->name(), id(), response.error());
+    return response;
+  }
+  (*response)->Complete(model_, {.usage = {.prompt_tokens = readout_->prompt_tokens,
+                                           .cached_tokens = result_->cached_tokens},
+                                 .timings = TimingsOf(times_, *result_),
+                                 .items = readout_->Items()});
+  const ResponseFigures& figures = (*response)->figures();
+  LogResponse(endpoint_->name(), id(), readout_->Summary(), figures.usage, figures.timings);
+  return response;
+}
+
+void Call::Observe(int code, const EndpointResponse* response) {
+  if (observer_ != nullptr) {
+    std::exchange(observer_, nullptr)->OnEnd({endpoint_, client_.address, code, response});
+  }
+}
+
+}  // namespace scorecast::coordinator

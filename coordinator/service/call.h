@@ -1,0 +1,171 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/request/timings.h"
+#include "coordinator/schedule/client_id.h"
+#include "coordinator/schedule/clock.h"
+#include "coordinator/schedule/job.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/service/request_observer.h"
+#include "proto/base/error.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// The 499 of a request whose client has left.
+proto::Error ClientLeft();
+
+/// A request from its arrival to its reply: the one object that a transport, the service and the
+/// scheduler share for it. Each transport derives its own, which says where the request came from
+/// and what becomes of its response. Apart from that, it is handled in the same way for every
+/// transport.
+///
+/// A call ends once: with its rows, or earlier, when its deadline passes, its client leaves or the
+/// service shuts down. Whoever calls End first decides; for all others the call is over. Safe to
+/// use from any thread, unless a method says otherwise.
+class Call : public std::enable_shared_from_this<Call> {
+ public:
+  enum class State {
+    kReading,    ///< Only the transport knows it. Its bytes are being read or parsed.
+    kParsed,     ///< The service has it: it has a deadline and can be cancelled.
+    kPreparing,  ///< It is being checked and tokenized.
+    kQueued,     ///< Its job waits or is computed.
+    kReplying,   ///< It is over. Its response, or its error, is still to be formed.
+    kEnded,      ///< Its response is the transport's.
+  };
+
+  /// `arrived` is the time of its first byte.
+  Call(ClientId client, Clock::time_point arrived)
+      : client_(std::move(client)), times_{.arrived = arrived, .begin = {}, .queued = {}} {}
+  /// A response that was never formed counts as that of a client that has left.
+  virtual ~Call();
+
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // What the transport knows of it.
+
+  /// The client whose request it is: see Job::client.
+  const ClientId& client() const { return client_; }
+  /// The id by which the client knows it, for the log; may be empty.
+  virtual std::string_view id() const { return {}; }
+  /// The count that the bytes of its reply belong to.
+  virtual HeldBytes& replies() = 0;
+  /// Upper bound on the bytes that its reply takes for each byte of the response as a message: see
+  /// EndpointRequest::ResponseBytesBound.
+  virtual std::int64_t bytes_per_message_byte() const { return 1; }
+  /// The 400 for a request that streams, if this transport cannot stream.
+  virtual std::optional<proto::Error> StreamFault() const { return std::nullopt; }
+
+  // For the transport, before RequestService::Admit, on one thread at a time.
+
+  /// Not called if the request names no endpoint.
+  void SetEndpoint(const Endpoint& endpoint) { endpoint_ = &endpoint; }
+  void SetArrived(Clock::time_point arrived) { times_.arrived = arrived; }
+  /// `bytes` are those of the request. They stay held until it is prepared or over.
+  void HoldBytes(Held bytes) { bytes_ = std::move(bytes); }
+
+  // For the transport, at any time.
+
+  Clock::time_point arrived() const { return times_.arrived; }
+  /// Null if the request names none.
+  const Endpoint* endpoint() const { return endpoint_; }
+  /// Records that the client has left. True if the service has the call: it must then be told, by
+  /// RequestService::Cancel. Otherwise Admit will find it out.
+  bool Leave();
+  bool has_left() const { return has_left_; }
+  State state() const;
+
+  // For the transport, once OnEnd was called.
+
+  /// Whether the reply may have more than kLongBytes. Forming it then takes long.
+  bool has_long_reply() const { return result_ && reply_bytes_ > kLongBytes; }
+  /// Forms the response. Takes time. Called at most once, while the service lives, and not on the
+  /// computing thread.
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond();
+  /// Called when the bytes of the reply are counted: frees the room that was held for them.
+  void ReleaseRoom() { room_.reset(); }
+
+  // For the service.
+
+  /// `observer` is told of the call's end; may be null.
+  void SetObserver(RequestObserver* observer) { observer_ = observer; }
+  /// Records the checked parts of the request. `room` is held for `reply_bytes`, the upper bound on
+  /// the bytes of the reply. Called once, before other threads may end the call.
+  void Accept(std::unique_ptr<EndpointRequest> request, std::int64_t reply_bytes, Held room,
+              std::optional<Clock::time_point> deadline);
+  /// From now on Leave says that the service has the call. False if the client has left already.
+  bool Admitted();
+  /// Absent if the request names none.
+  std::optional<Clock::time_point> deadline() const { return deadline_; }
+  /// True once the call is over.
+  const std::atomic<bool>& is_over() const { return is_over_; }
+
+  /// Takes the request and its bytes, in order to prepare it. Null if the call is over. Called at
+  /// most once.
+  std::pair<std::unique_ptr<EndpointRequest>, Held> TakeRequest();
+  /// Records how the rows become the response, and `model`, which the response names. False if the
+  /// call is over.
+  bool Prepared(std::shared_ptr<Readout> readout, std::string model);
+  /// Records the ticket of the queued job. False if the call is over: the ticket must then be
+  /// cancelled.
+  bool Queued(JobTicket ticket);
+  /// Passes a delta to the transport, unless the call is over.
+  void Delta(std::size_t output, CompletionDelta delta);
+
+  /// Ends the call with its rows. False if it is over. `result.rows` has no error.
+  bool End(JobResult result);
+  /// Ends the call with an error, and frees what it holds. Returns the ticket of its job, which is
+  /// to be cancelled, or Scheduler::kNoTicket. Returns nothing if the call is over.
+  std::optional<JobTicket> End(proto::Error error);
+  /// Tells of the end. Called by whoever has ended the call.
+  void TellEnd();
+
+ protected:
+  bool streams() const { return streams_; }
+
+  /// Called on the computing thread if the request streams, and not after OnEnd. Must return soon.
+  virtual void OnDelta(std::size_t output, CompletionDelta delta) = 0;
+  /// The response can be formed. Called once, on any thread, such as the computing thread or the
+  /// thread of the deadlines. Must return soon.
+  virtual void OnEnd() = 0;
+
+ private:
+  proto::Expected<std::unique_ptr<EndpointResponse>> Form();
+  /// Tells the observer, once.
+  void Observe(int code, const EndpointResponse* response);
+
+  const ClientId client_;
+  RequestTimes times_;
+  const Endpoint* endpoint_ = nullptr;
+  RequestObserver* observer_ = nullptr;
+  std::optional<Clock::time_point> deadline_;
+  bool streams_ = false;
+  std::int64_t reply_bytes_ = 0;
+  std::atomic<bool> has_left_ = false;
+  std::atomic<bool> is_over_ = false;
+
+  mutable std::mutex mutex_;
+  State state_ = State::kReading;
+  std::unique_ptr<EndpointRequest> request_;  ///< Until it is prepared.
+  Held bytes_;                                ///< Those of the request.
+  Held room_;                                 ///< The bound on the bytes of the reply.
+  std::shared_ptr<Readout> readout_;
+  std::string model_;
+  JobTicket ticket_ = 0;
+  // One of these is set when the call is over. Then only the thread that responds uses them.
+  std::optional<JobResult> result_;
+  std::optional<proto::Error> error_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,90 @@
+#include "coordinator/transports/connection/connection_call.h"
+
+#include <utility>
+
+#include "coordinator/transports/connection/connection.h"
+#include "coordinator/transports/connection/request_handler.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+void Append(CompletionDelta delta, CompletionDelta& to) {
+  to.text += delta.text;
+  to.token_ids.insert(to.token_ids.end(), delta.token_ids.begin(), delta.token_ids.end());
+  to.finish_reason = delta.finish_reason;
+}
+
+}  // namespace
+
+Reply ToReply(std::string bytes, HeldBytes& replies) {
+  Held held = replies.Hold(static_cast<std::int64_t>(bytes.size()));
+  return {std::move(bytes), std::move(held)};
+}
+
+ConnectionCall::ConnectionCall(std::shared_ptr<Connection> connection,
+                               std::unique_ptr<CallFormat> format, Clock::time_point arrived,
+                               std::int64_t arrived_bytes)
+    : Call(connection->client(), arrived),
+      connection_(std::move(connection)),
+      format_(std::move(format)),
+      arrived_bytes_(arrived_bytes) {}
+
+HeldBytes& ConnectionCall::replies() { return connection_->replies(); }
+
+void ConnectionCall::Begun() { connection_->Begun(); }
+
+void ConnectionCall::Send(Reply reply) { connection_->Deliver(self(), std::move(reply)); }
+
+void ConnectionCall::OnDelta(std::size_t output, CompletionDelta delta) {
+  const std::lock_guard lock(mutex_);
+  Append(std::move(delta), waiting_[output]);
+  if (!std::exchange(is_busy_, true)) {
+    PostStep();
+  }
+}
+
+void ConnectionCall::OnEnd() {
+  if (!streams()) {
+    handler_->Respond(self());
+  } else {
+    const std::lock_guard lock(mutex_);
+    has_response_ = true;
+    if (!std::exchange(is_busy_, true)) {
+      PostStep();
+    }
+  }
+  handler_->Ended();
+}
+
+void ConnectionCall::PostStep() {
+  handler_->Post([self = self()] { self->Step(); });
+}
+
+void ConnectionCall::Step() {
+  std::map<std::size_t, CompletionDelta> deltas;
+  bool responds = false;
+  {
+    const std::lock_guard lock(mutex_);
+    deltas.swap(waiting_);
+    if (has_left()) {
+      return;  // Stays busy, so no further step is posted.
+    }
+    responds = std::exchange(has_response_, false);
+    is_busy_ = !deltas.empty();
+  }
+  if (!deltas.empty()) {
+    Reply reply;
+    for (const auto& [output, delta] : deltas) {
+      reply.bytes += format_->Delta(output, delta);
+    }
+    reply.held = replies().Hold(static_cast<std::int64_t>(reply.bytes.size()));
+    reply.is_last = false;
+    reply.written = [self = self()] { self->PostStep(); };
+    Send(std::move(reply));
+  }
+  if (responds) {
+    handler_->Respond(self());
+  }
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "coordinator/generate/completion_generator.h"
+#include "coordinator/schedule/clock.h"
+#include "coordinator/service/call.h"
+#include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/connection/call_format.h"
+
+namespace scorecast::coordinator {
+
+class Connection;
+class RequestHandler;
+
+/// Bytes for the client: the whole response to a request, or the next part of it.
+struct Reply {
+  std::string bytes;
+  Held held;
+  bool is_last = true;  ///< No further reply comes for the request.
+  /// Called once the bytes are in the client's socket, unless the client has left; may be empty.
+  std::function<void()> written = {};
+  /// The connection is to be closed when this last reply is written.
+  bool ends_connection = false;
+};
+
+/// A last reply, whose bytes count in `replies`.
+Reply ToReply(std::string bytes, HeldBytes& replies);
+
+/// A call that came over a connection, which has it from BeginRequest until its last reply is
+/// delivered or the client has left.
+///
+/// Deltas are sent in order and before the response. Only one reply with deltas is being written at
+/// a time. Deltas that arrive meanwhile wait here, merged into one for each output. A client that
+/// does not read therefore takes no more memory than its response has room for (see
+/// EndpointRequest::ResponseBytesBound).
+class ConnectionCall : public Call {
+ public:
+  /// `format` may be null if the transport replies by itself. `arrived_bytes` is what the request
+  /// took of the stream.
+  ConnectionCall(std::shared_ptr<Connection> connection, std::unique_ptr<CallFormat> format,
+                 Clock::time_point arrived, std::int64_t arrived_bytes);
+
+  std::string_view id() const override { return format_->id(); }
+  HeldBytes& replies() override;
+  std::int64_t bytes_per_message_byte() const override { return format_->bytes_per_message_byte(); }
+
+  CallFormat& format() { return *format_; }
+  std::int64_t arrived_bytes() const { return arrived_bytes_; }
+  std::shared_ptr<ConnectionCall> self() {
+    return std::static_pointer_cast<ConnectionCall>(shared_from_this());
+  }
+
+  // Called on any thread.
+
+  /// Must be called once, when the bytes that the reply may take count as held. The connection
+  /// reads no further request before that.
+  void Begun();
+  /// Must be called for each reply, in order. Does nothing once the client has left.
+  void Send(Reply reply);
+
+  /// Called once, before the service has the call. `handler` forms the replies, on its threads.
+  void SetHandler(RequestHandler& handler) { handler_ = &handler; }
+
+ private:
+  void OnDelta(std::size_t output, CompletionDelta delta) override;
+  void OnEnd() override;
+
+  /// Lets Step run, on a thread that may form replies.
+  void PostStep();
+  /// Sends the waiting deltas, then the response if there is one. Runs one at a time.
+  void Step();
+
+  const std::shared_ptr<Connection> connection_;
+  const std::unique_ptr<CallFormat> format_;
+  const std::int64_t arrived_bytes_;
+  RequestHandler* handler_ = nullptr;
+
+  std::mutex mutex_;
+  std::map<std::size_t, CompletionDelta> waiting_;  ///< By output.
+  bool has_response_ = false;  ///< The response is to follow the deltas that wait.
+  bool is_busy_ = false;  ///< A step will come: it was posted, or follows the reply being written.
+};
+
+}  // namespace scorecast::coordinator
