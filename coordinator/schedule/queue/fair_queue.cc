@@ -23,7 +23,7 @@ constexpr std::size_t kMaxIdle = 1024;
 constexpr std::size_t kFlow = 3;
 
 /// Distinguishes the children of a node: addresses, connections, or flows.
-using Key = std::pair<std::string, std::uint64_t>;
+using Key = std::pair<ClientName, std::uint64_t>;
 
 std::array<Key, 3> KeysOf(const FairPath& path) {
   const auto flow = static_cast<std::uint64_t>(static_cast<std::uint32_t>(path.priority)) << 32 |

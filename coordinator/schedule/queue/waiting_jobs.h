@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <map>
-#include <string>
 
 #include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/queue/job_size.h"
@@ -31,7 +30,7 @@ class WaitingClients {
 
  private:
   WaitingJobs all_;
-  std::map<std::string, WaitingJobs> addresses_;
+  std::map<ClientName, WaitingJobs> addresses_;
   std::map<ClientId, WaitingJobs> connections_;
 };
 

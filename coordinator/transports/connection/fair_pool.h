@@ -7,7 +7,6 @@
 #include <list>
 #include <map>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -38,7 +37,7 @@ class FairPool {
   void Join();
 
  private:
-  using Address = std::string;
+  using Address = ClientName;
 
   /// The work of one address.
   struct Client {

@@ -55,7 +55,7 @@ class FairQueueTest : public ::testing::Test {
 
   FairQueue queue_;
   std::map<FairQueue::Entry, std::pair<FairPath, double>> jobs_;
-  std::map<std::string, double> served_;
+  std::map<ClientName, double> served_;
   std::uint64_t tickets_ = 0;
 };
 
@@ -174,7 +174,7 @@ TEST_F(FairQueueTest, TwoClientsDifferByNoMoreThanTheBound) {
   constexpr double kLargest = 3;
   for (int round = 0; round < 20; ++round) {
     FairQueue queue;
-    std::map<std::string, double> weighted;
+    std::map<ClientName, double> weighted;
     std::map<std::string, double> sizes = {{"a", 0.1}, {"b", 3}, {"c", 1}};
     std::map<FairQueue::Entry, std::pair<FairPath, double>> jobs;
     std::uint64_t tickets = 0;

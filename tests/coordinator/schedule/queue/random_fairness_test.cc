@@ -150,7 +150,7 @@ TEST(RandomFairness, SiblingsWithEnoughToComputeAreServedByTheirWeights) {
         return;
       }
       EXPECT_LE(pass.end - pass.begin, kMaxPassSeconds * 1.001);
-      std::map<std::string, Address> addresses;
+      std::map<ClientName, Address> addresses;
       for (const Hog& hog : hogs.hogs()) {
         Address& address = addresses[hog.id.address];
         address.charged += hog.charged;

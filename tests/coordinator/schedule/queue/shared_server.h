@@ -59,7 +59,7 @@ class SharedServer {
   };
 
   double now_ = 0;
-  std::map<std::string, Address> addresses_;  ///< Those with jobs, like their connections.
+  std::map<ClientName, Address> addresses_;  ///< Those with jobs, like their connections.
   std::map<std::size_t, double> began_;
 };
 
