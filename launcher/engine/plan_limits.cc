@@ -83,7 +83,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   const std::int64_t wanted_mb = std::min(kDefaultKvCacheMb, (room / 4) >> 20);
   const std::int64_t cached_pages =
       (flags.kv_cache_mb.value_or(wanted_mb) << 20) / limits.page_bytes;
-  // Each completion takes at least a page of its own, even a short one. Chunks take less.
+  // Each chunk and each completion takes at least a page of its own, even a short one.
   const std::int64_t longest =
       KeptRowsOf(config.max_position_embeddings) + flags.server.max_items * kKvPageRows;
   const std::int64_t for_positions = std::min(longest, room / 2 / limits.page_bytes * kKvPageRows);

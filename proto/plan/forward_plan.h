@@ -17,9 +17,8 @@ namespace scorecast::proto {
 /// vectors of the attention kernel.
 inline constexpr std::int32_t kKvGranule = 16;
 
-/// Kept K/V places are assigned in pages of this many rows, and in parts of such pages for segments
-/// with fewer rows. Attention reduces over the same number of keys at a time, so that a segment cut
-/// into pages gives the same bits as a whole one.
+/// Kept K/V places are assigned in pages of this many rows. Attention reduces over the same number
+/// of keys at a time, so that a segment cut into pages gives the same bits as a whole one.
 inline constexpr std::int32_t kKvPageRows = 64;
 
 /// `rows` rounded up to whole granules.
@@ -32,7 +31,8 @@ struct KvPlace {
   /// If true, the K/V is kept for later passes and has storage in every layer. If false, only this
   /// pass needs it, and all layers share one layer's storage.
   bool kept = false;
-  std::int32_t first = 0;  ///< Counted in rows; a multiple of kKvGranule.
+  std::int32_t first =
+      0;  ///< Counted in rows; a multiple of kKvGranule, or of kKvPageRows if kept.
 
   bool operator==(const KvPlace&) const = default;
 };
@@ -74,11 +74,11 @@ struct PlanRead {
   bool operator==(const PlanRead&) const = default;
 };
 
-/// A copy of the kept K/V of `rows` rows, in every layer, made before anything is computed. Neither
-/// the rows that are read nor those that are written cross the end of a page. Whole granules are
-/// copied. A granule that one copy of a plan writes is neither read nor written by another copy.
+/// A copy of the kept K/V of `rows` rows, in every layer, from the start of one page to the start
+/// of another, made before anything is computed. A page that one copy of a plan writes is neither
+/// read nor written by another copy.
 struct KvCopy {
-  std::int32_t from = 0;  ///< Counted in rows; a multiple of kKvGranule, like `to`.
+  std::int32_t from = 0;  ///< Counted in rows; a multiple of kKvPageRows, like `to`.
   std::int32_t to = 0;
   std::int32_t rows = 0;  ///< 1 … kKvPageRows
 

@@ -9,11 +9,6 @@
 namespace scorecast::shard {
 namespace {
 
-/// Whether rows begin with a granule, and end in the same page.
-bool IsInPage(std::int32_t first, std::int32_t rows) {
-  return first % proto::kKvGranule == 0 && first % proto::kKvPageRows + rows <= proto::kKvPageRows;
-}
-
 std::int64_t RoundUp(std::int64_t n) { return (n + kKeyLanes - 1) / kKeyLanes * kKeyLanes; }
 
 }  // namespace
@@ -64,9 +59,9 @@ void KvStore::WriteValue(View segment, std::int64_t row, const float* value, boo
 
 void KvStore::Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool) {
   for (const proto::KvCopy& copy : copies) {
-    proto::Check(IsInPage(copy.from, copy.rows) && IsInPage(copy.to, copy.rows) &&
-                     copy.from != copy.to && 0 < copy.rows,
-                 "a K/V copy goes from granules of one page to others of one page");
+    proto::Check(copy.from % proto::kKvPageRows == 0 && copy.to % proto::kKvPageRows == 0 &&
+                     copy.from != copy.to && 0 < copy.rows && copy.rows <= proto::kKvPageRows,
+                 "a K/V copy goes from the start of one page to the start of another");
     proto::Check(std::max(copy.from, copy.to) + RoundUp(copy.rows) <= kept_.rows,
                  "the places of a K/V copy exist");
   }

@@ -44,8 +44,8 @@ class KvStore {
   void WriteKey(View segment, std::int64_t row, const float* key) const;
   void WriteValue(View segment, std::int64_t row, const float* value, bool is_last) const;
 
-  /// Carries out a plan's copies between kept places, in every layer and head. Copies whole
-  /// granules of 16 rows; every place has room for them.
+  /// Carries out a plan's copies between pages, in every layer and head. Copies whole granules of
+  /// 16 rows.
   void Copy(std::span<const proto::KvCopy> copies, ThreadPool& pool);
 
   /// Touches the first `rows` places for K/V of one pass, in every head.

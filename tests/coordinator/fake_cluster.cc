@@ -208,9 +208,8 @@ void FakeCluster::Loop() {
 }
 
 void FakeCluster::CheckKept(std::int32_t first, std::int32_t rows) const {
-  Check(first % proto::kKvGranule == 0, "kept rows begin with a granule");
-  Check(0 <= first && first + KvRows(rows) <= limits_.kept_kv_rows, "kept rows exist");
-  Check(first % proto::kKvPageRows + rows <= proto::kKvPageRows, "kept rows lie in one page");
+  Check(first % proto::kKvPageRows == 0 && rows <= proto::kKvPageRows, "kept rows are a page's");
+  Check(0 <= first && first + proto::kKvPageRows <= limits_.kept_kv_rows, "kept rows exist");
 }
 
 void FakeCluster::CheckPlan(const ForwardPlan& plan) const {

@@ -65,7 +65,7 @@ class FakeCluster : public proto::Cluster {
   void ComputeFirst(std::unique_lock<std::mutex>& lock);
   std::vector<proto::RowLogits> Compute(const proto::ForwardPlan& plan);
   void CheckPlan(const proto::ForwardPlan& plan) const;
-  /// Checks that `rows` kept rows from `first` on lie in whole granules of one page.
+  /// Checks that `rows` kept rows from `first` on are the first ones of a page.
   void CheckKept(std::int32_t first, std::int32_t rows) const;
 
   const proto::PlanLimits limits_;

@@ -1,6 +1,7 @@
 #include "tests/mpi/paged_plan.h"
 
 #include <algorithm>
+#include <random>
 #include <stdexcept>
 
 namespace scorecast::testing {
@@ -10,34 +11,21 @@ using proto::PackedSequence;
 using proto::PlanSegment;
 using proto::Segment;
 
-ScatteredPages::ScatteredPages(const proto::PlanLimits& limits, std::uint64_t seed)
-    : random_(seed) {
+ScatteredPages::ScatteredPages(const proto::PlanLimits& limits, std::uint64_t seed) {
   for (std::int32_t row = 0; row + kKvPageRows <= limits.kept_kv_rows; row += kKvPageRows) {
-    free_.push_back({row, kKvPageRows});
+    free_.push_back(row);
   }
+  std::mt19937_64 random(seed);
+  std::shuffle(free_.begin(), free_.end(), random);
 }
 
-std::int32_t ScatteredPages::Take(std::int32_t rows) {
-  std::shuffle(free_.begin(), free_.end(), random_);
-  const auto found = std::ranges::find_if(
-      free_, [&](const coordinator::Extent& extent) { return extent.rows >= rows; });
-  if (found == free_.end()) {
+std::int32_t ScatteredPages::Take() {
+  if (free_.empty()) {
     throw std::logic_error("the test needs more pages than the limits have");
   }
-  // Any granules of the extent, so that some are left before and behind them.
-  const coordinator::Extent extent = *found;
-  free_.erase(found);
-  const std::int32_t granules = (extent.rows - proto::KvRows(rows)) / proto::kKvGranule + 1;
-  const auto before =
-      static_cast<std::int32_t>(random_() % static_cast<unsigned>(granules)) * proto::kKvGranule;
-  const std::int32_t end = before + proto::KvRows(rows);
-  if (before > 0) {
-    free_.push_back({extent.first, before});
-  }
-  if (end < extent.rows) {
-    free_.push_back({extent.first + end, extent.rows - end});
-  }
-  return extent.first + before;
+  const std::int32_t page = free_.back();
+  free_.pop_back();
+  return page;
 }
 
 void PagedSequence::Append(proto::TokenId token, ScatteredPages& free) {
@@ -52,11 +40,9 @@ void PagedSequence::Append(proto::TokenId token, ScatteredPages& free) {
 PagedSequence InPages(const PackedSequence& sequence, ScatteredPages& free) {
   PagedSequence paged = {sequence, {}};
   for (const Segment& segment : sequence.segments) {
-    const bool may_grow = &segment == &sequence.segments.back();
     std::vector<std::int32_t>& pages = paged.pages.emplace_back();
     for (std::int32_t row = 0; row < segment.length; row += kKvPageRows) {
-      pages.push_back(
-          free.Take(may_grow ? kKvPageRows : std::min(segment.length - row, kKvPageRows)));
+      pages.push_back(free.Take());
     }
   }
   return paged;

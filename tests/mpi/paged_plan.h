@@ -2,37 +2,30 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <vector>
 
-#include "coordinator/schedule/pages/extents.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 #include "tests/reference/packed_layout.h"
 
 namespace scorecast::testing {
 
-/// Deals out kept pages and parts of them in a scattered order, like a cache that has been in use
-/// for a long time.
+/// Deals out kept pages in a scattered order, like a cache that has been in use for a long time.
 class ScatteredPages {
  public:
   ScatteredPages(const proto::PlanLimits& limits, std::uint64_t seed);
 
-  /// The first of `rows` rows, at most a page, that lie in granules of one page not dealt out
-  /// before. Throws std::logic_error if there are none.
-  std::int32_t Take(std::int32_t rows = proto::kKvPageRows);
+  /// The first row of a page not dealt out before. Throws std::logic_error if there is none.
+  std::int32_t Take();
 
  private:
-  std::vector<coordinator::Extent> free_;
-  std::mt19937_64 random_;
+  std::vector<std::int32_t> free_;
 };
 
 /// A packed sequence with its K/V in kept pages. No segment is empty.
 struct PagedSequence {
   proto::PackedSequence sequence;
-  /// [segments][pages]: their first rows. The last page of a segment that is not the last one has
-  /// room for the segment's rows only.
-  std::vector<std::vector<std::int32_t>> pages;
+  std::vector<std::vector<std::int32_t>> pages;  ///< [segments][pages]: their first rows.
 
   /// Adds a row to the last segment, and a page if it needs one.
   void Append(proto::TokenId token, ScatteredPages& free);

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "coordinator/schedule/pages/capacity.h"
 #include "proto/base/check.h"
 
 namespace scorecast::coordinator {
 
 using proto::Check;
-using proto::kKvGranule;
-using proto::kKvPageRows;
 using proto::TokenId;
 
 /// Orders children by position, then by tokens, so that the child with the longest common beginning
@@ -31,7 +28,7 @@ class BlockCache::Node {
   const std::string* salt = nullptr;  // Set for a root.
   Children::const_iterator self;      // Its place among the parent's children.
   Children children;
-  Extent extent;
+  std::int32_t page = -1;
   bool is_stored = false;
   std::int64_t holders = 0;  // Held children count as well.
   std::uint64_t last_held = 0;
@@ -50,19 +47,15 @@ std::int32_t CommonBeginning(std::span<const TokenId> a, std::span<const TokenId
 
 }  // namespace
 
-BlockCache::BlockCache(std::int32_t pages, std::int32_t budget)
-    : pages_(pages),
-      budget_rows_(std::int64_t{budget} * kKvPageRows),
-      index_(pages),
-      nodes_(static_cast<std::size_t>(pages) * (kKvPageRows / kKvGranule)) {}
+BlockCache::BlockCache(std::int32_t pages, std::int32_t budget) : budget_(budget) {
+  for (std::int32_t page = 0; page < pages; ++page) {
+    free_.insert(free_.end(), page);
+  }
+}
 
 BlockCache::~BlockCache() = default;
 
-const Extent& BlockCache::ExtentOf(const Node& node) { return node.extent; }
-
-BlockCache::Node*& BlockCache::NodeAt(std::int32_t row) {
-  return nodes_[static_cast<std::size_t>(row / kKvGranule)];
-}
+std::int32_t BlockCache::PageOf(const Node& node) { return node.page; }
 
 const BlockCache::Node* BlockCache::FindRoot(const std::string& salt) const {
   const auto found = roots_.find(salt);
@@ -128,7 +121,7 @@ BlockCache::Overlap BlockCache::HoldLongestOverlap(Node& parent, std::int32_t fi
 }
 
 BlockCache::Node* BlockCache::Insert(Node& parent, std::int32_t first_position,
-                                     std::span<const TokenId> tokens, const Extent& extent) {
+                                     std::span<const TokenId> tokens, std::int32_t page) {
   const auto [place, is_new] = parent.children.try_emplace(
       {first_position, std::vector<TokenId>(tokens.begin(), tokens.end())});
   Check(is_new, "the same rows are cached once");
@@ -136,13 +129,10 @@ BlockCache::Node* BlockCache::Insert(Node& parent, std::int32_t first_position,
   Node& node = *place->second;
   node.parent = &parent;
   node.self = place;
-  node.extent = extent;
+  node.page = page;
   node.holders = 2;  // The caller, and the pass being formed.
   Hold(parent);
-  for (std::int32_t row = 0; row < extent.rows; row += kKvGranule) {
-    NodeAt(extent.first + row) = &node;
-  }
-  cached_rows_ += extent.rows;
+  ++counters_.cached_pages;
   pending_.push_back(&node);
   return &node;
 }
@@ -150,7 +140,7 @@ BlockCache::Node* BlockCache::Insert(Node& parent, std::int32_t first_position,
 void BlockCache::Hold(Node& node) {
   for (Node* held = &node; held != nullptr && held->holders++ == 0; held = held->parent) {
     if (held->parent != nullptr) {
-      index_.Set(held->extent, ExtentIndex::kHeld);
+      idle_.erase(held->last_held);
     }
   }
 }
@@ -166,11 +156,13 @@ void BlockCache::Release(Node& node) {
       ForgetIfUnused(*idle);
     } else {
       idle->last_held = ++clock_;
-      index_.Set(idle->extent, idle->last_held);
+      idle_.emplace_hint(idle_.end(), idle->last_held, idle);
     }
     idle = parent != nullptr && --parent->holders == 0 ? parent : nullptr;
   }
-  KeepBudget();
+  while (counters_.cached_pages > budget_ && !idle_.empty()) {
+    EvictOldest();
+  }
 }
 
 void BlockCache::ForgetIfUnused(const Node& root) {
@@ -179,79 +171,36 @@ void BlockCache::ForgetIfUnused(const Node& root) {
   }
 }
 
-void BlockCache::Evict(Node& node) {
-  for (Node* next = &node;;) {
-    while (!next->children.empty()) {
-      next = next->children.begin()->second.get();
-    }
-    Node* parent = next->parent;
-    const bool is_last = next == &node;
-    EvictLeaf(*next);
-    if (is_last) {
-      return;
-    }
-    next = parent;
-  }
-}
-
-void BlockCache::EvictLeaf(Node& leaf) {
-  Check(leaf.holders == 0, "a node that is evicted is not held");
-  index_.Set(leaf.extent, ExtentIndex::kFree);
-  for (std::int32_t row = 0; row < leaf.extent.rows; row += kKvGranule) {
-    NodeAt(leaf.extent.first + row) = nullptr;
-  }
-  cached_rows_ -= leaf.extent.rows;
-  evicted_rows_ += leaf.extent.rows;
-  Node& parent = *leaf.parent;
-  parent.children.erase(leaf.self);
+void BlockCache::EvictOldest() {
+  const Node& oldest = *idle_.begin()->second;
+  Check(oldest.children.empty(), "a node was used later than those that continue it");
+  idle_.erase(idle_.begin());
+  free_.insert(oldest.page);
+  --counters_.cached_pages;
+  ++counters_.evicted_pages;
+  Node& parent = *oldest.parent;
+  parent.children.erase(oldest.self);
   if (parent.parent == nullptr) {
     ForgetIfUnused(parent);
   }
 }
 
-void BlockCache::KeepBudget() {
-  while (cached_rows_ > budget_rows_) {
-    const std::optional<Extent> idle = index_.OldestIdle();
-    if (!idle) {
-      return;
-    }
-    Node* oldest = nullptr;
-    for (std::int32_t row = 0; row < idle->rows; row += kKvGranule) {
-      Node* node = NodeAt(idle->first + row);
-      if (node != nullptr && (oldest == nullptr || node->last_held < oldest->last_held)) {
-        oldest = node;
-      }
-    }
-    Evict(*oldest);
+std::optional<std::int32_t> BlockCache::Take() {
+  if (free_.empty() && !idle_.empty()) {
+    EvictOldest();
   }
-}
-
-std::optional<Extent> BlockCache::Take(std::int32_t rows) {
-  const std::optional<Extent> extent = index_.Oldest(rows);
-  if (!extent) {
+  if (free_.empty()) {
     return std::nullopt;
   }
-  for (std::int32_t row = 0; row < rows; row += kKvGranule) {
-    if (Node* node = NodeAt(extent->first + row)) {
-      Evict(*node);
-    }
-  }
-  index_.Set(*extent, ExtentIndex::kHeld);
-  return extent;
+  return free_.extract(free_.begin()).value();
 }
 
-std::optional<Extent> BlockCache::TakeFree(std::int32_t page, std::int32_t rows) {
-  const std::optional<Extent> extent = index_.FreeIn(page, rows);
-  if (extent) {
-    index_.Set(*extent, ExtentIndex::kHeld);
-  }
-  return extent;
+void BlockCache::Return(std::int32_t page) {
+  Check(free_.insert(page).second, "a page that is returned was taken");
 }
 
-void BlockCache::Return(const Extent& extent) { index_.Set(extent, ExtentIndex::kFree); }
-
-std::optional<Extent> BlockCache::TakeToCache(std::int32_t rows) {
-  return is_awaited_ ? std::nullopt : Take(rows);
+std::optional<std::int32_t> BlockCache::TakeToCache() {
+  return is_awaited_ ? std::nullopt : Take();
 }
 
 void BlockCache::PassDone() {
@@ -266,13 +215,6 @@ void BlockCache::PassDone() {
 void BlockCache::Count(std::int64_t asked_tokens, std::int64_t hit_tokens) {
   counters_.asked_tokens += asked_tokens;
   counters_.hit_tokens += hit_tokens;
-}
-
-BlockCacheCounters BlockCache::counters() const {
-  BlockCacheCounters counters = counters_;
-  counters.evicted_pages = KvPages(evicted_rows_);
-  counters.cached_pages = KvPages(cached_rows_);
-  return counters;
 }
 
 }  // namespace scorecast::coordinator

@@ -7,6 +7,7 @@
 
 #include "coordinator/schedule/pages/block_cache.h"
 #include "proto/base/digest.h"
+#include "proto/plan/forward_plan.h"
 
 namespace scorecast::coordinator {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "coordinator/schedule/pages/capacity.h"
-#include "coordinator/schedule/pages/extents.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -88,23 +87,17 @@ std::vector<bool> MustBeKept(const PackedSequence& sequence, const proto::PlanLi
 
 std::int64_t KeptPages(const PackedSequence& sequence, const proto::PlanLimits& limits,
                        std::span<const Generation> generations) {
-  ExtentCounts seen_later;
+  std::int64_t seen_later = 0;
   std::int64_t one_at_a_time = 0;
   for (const Chain& chain : ChainsOf(sequence, limits)) {
-    const bool is_suffix = sequence.segments[chain.begin].kind == SegmentKind::kSuffix;
-    if (!IsSeenLater(sequence, chain, generations)) {
-      if (!FitsPass(chain.cost, limits)) {
-        one_at_a_time = std::max(one_at_a_time, PagesOf(sequence, chain, generations));
-      }
-    } else if (is_suffix) {
-      seen_later.AddPages(PagesOf(sequence, chain, generations));
-    } else {
-      for (std::size_t i = chain.begin; i < chain.end; ++i) {
-        seen_later.AddRows(sequence.segments[i].length);
-      }
+    const std::int64_t pages = PagesOf(sequence, chain, generations);
+    if (IsSeenLater(sequence, chain, generations)) {
+      seen_later += pages;
+    } else if (!FitsPass(chain.cost, limits)) {
+      one_at_a_time = std::max(one_at_a_time, pages);
     }
   }
-  return seen_later.pages() + one_at_a_time;
+  return seen_later + one_at_a_time;
 }
 
 std::int32_t FirstReadRow(const PackedSequence& sequence, const Generation& generation) {

@@ -1,7 +1,6 @@
 #include "coordinator/schedule/pass/sequence_pages.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 
@@ -11,7 +10,7 @@
 
 namespace scorecast::coordinator {
 
-using proto::kKvGranule;
+using proto::Check;
 using proto::kKvPageRows;
 using proto::SegmentKind;
 
@@ -40,29 +39,25 @@ BlockCache::Node* SequencePages::ParentOf(std::size_t part) const {
   return parts_before == 0 ? root_ : EndOf(parts_before - 1);
 }
 
-void SequencePages::Open(bool look_up, std::int64_t spare_pages) {
-  if (cache_.is_enabled()) {
-    root_ = cache_.HoldRoot(salt_);
-    for (std::size_t i = 0; look_up && i < parts_.size(); ++i) {
-      if (parts_[i].is_shared) {
-        Match(i);
-      }
-    }
-  }
-  if (!takes_several_passes_) {
+void SequencePages::Open(bool look_up) {
+  if (!cache_.is_enabled()) {
     return;
   }
-  if (!AreAvailable(Missing(), spare_pages)) {
-    ReleaseOverlaps();  // The pages held for copying may be the ones that are missing.
+  root_ = cache_.HoldRoot(salt_);
+  if (!look_up) {
+    return;
+  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].is_shared) {
+      Match(i);
+    }
   }
   // A read of a stored row computes that row, and those after it in its page, once more. A sequence
   // that takes several passes cannot count on a pass with room for all of these, so it then uses no
-  // hits. Nor does it if they lie in so many pages that there are not enough others, even when no
-  // other sequence holds any. If others hold them now, it waits, and then uses its hits.
-  if (ReadsStoredRows() || CountNeededPages() + spare_pages > cache_.pages()) {
+  // hits.
+  if (takes_several_passes_ && ReadsStoredRows()) {
     Release();
   }
-  needed_pages_ = CountNeededPages();
 }
 
 void SequencePages::Match(std::size_t index) {
@@ -78,7 +73,7 @@ void SequencePages::Match(std::size_t index) {
       held.overlap = cache_.HoldLongestOverlap(*parent, position, page_tokens);
       return;
     }
-    held.pages.push_back({BlockCache::ExtentOf(*node), node, false});
+    held.pages.push_back({BlockCache::PageOf(*node), node, false});
     held.stored += static_cast<std::int32_t>(page_tokens.size());
     parent = node;
   }
@@ -96,157 +91,72 @@ bool SequencePages::ReadsStoredRows() const {
   return false;
 }
 
-ExtentCounts SequencePages::Missing() const {
-  ExtentCounts missing;
+std::int64_t SequencePages::MissingPages() const {
+  std::int64_t missing = 0;
   // Chains that no other row sees are computed one after the other, in the same pages. Only the one
   // under way counts, or else the longest.
   std::int64_t longest_unseen = 0;
   std::optional<std::int64_t> unseen_under_way;
   for (std::size_t begin = 0; begin < parts_.size(); begin = ChainEnd(parts_, begin)) {
-    std::int64_t missing_pages = 0;
+    std::int64_t missing_in_chain = 0;
     bool has_pages = false;
     for (std::size_t i = begin; i < ChainEnd(parts_, begin); ++i) {
       const SequencePart& part = parts_[i];
       const Held& held = held_[i];
-      const auto pages = static_cast<std::int64_t>(held.pages.size());
-      has_pages = has_pages || pages > 0;
-      if (!part.must_be_kept || (held.stored == part.rows() && pages == 0)) {
-        continue;
-      }
-      if (part.is_shared) {
-        missing.AddRows(std::max<std::int64_t>(part.rows() - pages * kKvPageRows, 0));
-      } else {
-        missing_pages += KvPages(part.rows()) - pages;
+      has_pages = has_pages || !held.pages.empty();
+      if (part.must_be_kept && (held.stored < part.rows() || !held.pages.empty())) {
+        missing_in_chain += KvPages(part.rows()) - static_cast<std::int64_t>(held.pages.size());
       }
     }
     if (parts_[begin].is_shared || parts_[begin].is_growing) {
-      missing.AddPages(missing_pages);
+      missing += missing_in_chain;
     } else if (has_pages) {
-      unseen_under_way = missing_pages;
+      unseen_under_way = missing_in_chain;
     } else {
-      longest_unseen = std::max(longest_unseen, missing_pages);
+      longest_unseen = std::max(longest_unseen, missing_in_chain);
     }
   }
-  missing.AddPages(unseen_under_way.value_or(longest_unseen));
-  for (std::int32_t rows = kKvGranule; rows <= kKvPageRows; rows += kKvGranule) {
-    missing.Remove(rows, reserve_.count(rows));
-  }
-  return missing;
-}
-
-std::int64_t SequencePages::CountNeededPages() const {
-  ExtentCounts needed;
-  std::int64_t longest_unseen = 0;
-  for (std::size_t begin = 0; begin < parts_.size(); begin = ChainEnd(parts_, begin)) {
-    std::int64_t pages = 0;
-    for (std::size_t i = begin; i < ChainEnd(parts_, begin); ++i) {
-      const SequencePart& part = parts_[i];
-      if (!part.must_be_kept) {
-        continue;
-      }
-      if (part.is_shared) {
-        needed.AddRows(part.rows() - held_[i].stored);
-      } else {
-        pages += KvPages(part.max_rows);
-      }
-    }
-    if (parts_[begin].is_growing) {
-      needed.AddPages(pages);
-    } else {
-      longest_unseen = std::max(longest_unseen, pages);
-    }
-  }
-  return static_cast<std::int64_t>(PagesOfNodes().size()) + needed.pages() + longest_unseen;
-}
-
-std::vector<std::int32_t> SequencePages::PagesOfNodes() const {
-  std::vector<std::int32_t> pages;
-  for (const Held& held : held_) {
-    for (const Page& page : held.pages) {
-      if (page.node != nullptr) {
-        pages.push_back(page.extent.page());
-      }
-    }
-  }
-  std::ranges::sort(pages);
-  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
-  return pages;
-}
-
-bool SequencePages::AreAvailable(const ExtentCounts& missing, std::int64_t spare_pages) const {
-  const std::int64_t pages = missing.pages();
-  return pages == 0 || pages + spare_pages <= cache_.available_pages();
+  return missing + unseen_under_way.value_or(longest_unseen) -
+         static_cast<std::int64_t>(reserve_.size());
 }
 
 bool SequencePages::Reserve(std::int64_t spare_pages) {
-  if (!takes_several_passes_) {
-    return true;
+  const std::int64_t missing = takes_several_passes_ ? MissingPages() : 0;
+  const auto are_available = [&] {
+    return missing <= 0 || missing + spare_pages <= cache_.available_pages();
+  };
+  if (!are_available()) {
+    ReleaseOverlaps();  // The pages held for copying may be the ones that are missing.
   }
-  ExtentCounts missing = Missing();
-  if (!AreAvailable(missing, spare_pages)) {
+  if (!are_available()) {
     return false;
   }
-  TakeBesideNodes(missing);
-  std::vector<Extent> pages(static_cast<std::size_t>(missing.pages()));
-  std::ranges::generate(pages, [&] { return cache_.Take(kKvPageRows).value(); });
-  ExtentPool taken;
-  std::for_each(pages.rbegin(), pages.rend(), [&](const Extent& page) { taken.Add(page); });
-  for (std::int32_t rows = kKvPageRows; rows > 0; rows -= kKvGranule) {
-    for (std::int64_t i = missing.of(rows); i > 0; --i) {
-      reserve_.Add(taken.Cut(rows));
-    }
-  }
-  for (const Extent& extent : taken.TakeAll()) {
-    cache_.Return(extent);
+  for (std::int64_t i = 0; i < missing; ++i) {
+    reserve_.push_back(cache_.Take().value());
   }
   return true;
 }
 
-void SequencePages::TakeBesideNodes(ExtentCounts& missing) {
-  constexpr std::array kRows = {2 * kKvGranule, kKvGranule};
-  if (std::ranges::all_of(kRows, [&](std::int32_t rows) { return missing.of(rows) == 0; })) {
-    return;
-  }
-  for (const std::int32_t page : PagesOfNodes()) {
-    for (const std::int32_t rows : kRows) {
-      while (missing.of(rows) > 0) {
-        const auto extent = cache_.TakeFree(page, rows);
-        if (!extent) {
-          break;
-        }
-        reserve_.Add(*extent);
-        missing.Remove(rows, 1);
-      }
-    }
-  }
-}
-
-std::int32_t SequencePages::ExtentRows(std::size_t part, std::size_t index) const {
-  if (!parts_[part].is_shared) {
-    return kKvPageRows;
-  }
-  const auto begin = static_cast<std::int32_t>(index) * kKvPageRows;
-  return std::min(proto::KvRows(parts_[part].rows() - begin), kKvPageRows);
-}
-
-std::optional<Extent> SequencePages::NewExtent(std::size_t index) {
+std::optional<std::int32_t> SequencePages::NewPage(std::size_t index) {
   const SequencePart& part = parts_[index];
-  const std::int32_t rows = ExtentRows(index, held_[index].pages.size());
   if (takes_several_passes_ && part.must_be_kept) {
-    return reserve_.Take(rows);
+    Check(!reserve_.empty(), "pages of a sequence that takes several passes are reserved");
+    const std::int32_t page = reserve_.back();
+    reserve_.pop_back();
+    return page;
   }
   const bool is_worth_caching = part.is_shared && !takes_several_passes_ && root_ != nullptr;
-  return is_worth_caching ? cache_.TakeToCache(rows) : std::nullopt;
+  return is_worth_caching ? cache_.TakeToCache() : std::nullopt;
 }
 
 std::optional<std::int32_t> SequencePages::PageOf(std::size_t part, std::size_t index) {
   std::vector<Page>& pages = held_[part].pages;
   if (index == pages.size()) {
-    if (const auto extent = NewExtent(part)) {
-      pages.push_back({*extent, nullptr, true});
+    if (const auto page = NewPage(part)) {
+      pages.push_back({*page, nullptr, true});
     }
   }
-  return index < pages.size() ? std::optional(pages[index].extent.first) : std::nullopt;
+  return index < pages.size() ? std::optional(pages[index].page) : std::nullopt;
 }
 
 void SequencePages::CopyOverlaps(PassBuilder& pass) {
@@ -262,11 +172,12 @@ void SequencePages::CopyOverlaps(PassBuilder& pass) {
       // As in Open: a row that is read is computed, together with those after it.
       overlap.rows = std::min(overlap.rows, part.reads.front().row - held.stored);
     }
-    const auto extent = overlap.rows > 0 ? NewExtent(i) : std::nullopt;
-    if (extent) {
-      held.pages.push_back({*extent, nullptr, true});
+    const auto page = overlap.rows > 0 ? NewPage(i) : std::nullopt;
+    if (page) {
+      held.pages.push_back({*page, nullptr, true});
       held.stored += overlap.rows;
-      pass.AddCopy({BlockCache::ExtentOf(*overlap.node).first, extent->first, overlap.rows});
+      pass.AddCopy(
+          {BlockCache::PageOf(*overlap.node) * kKvPageRows, *page * kKvPageRows, overlap.rows});
     }
   }
 }
@@ -306,28 +217,14 @@ void SequencePages::CachePages(std::size_t index) {
       // Another sequence may have cached the same rows since the lookup.
       page.node = cache_.HoldChild(*parent, position, tokens);
       if (page.node == nullptr) {
-        page.node = cache_.Insert(*parent, position, tokens, page.extent);
+        page.node = cache_.Insert(*parent, position, tokens, page.page);
         page.is_own = false;
-      } else if (MayReplace(page)) {
-        has_duplicates_ = true;
       } else {
-        cache_.Release(*std::exchange(page.node, nullptr));
+        has_duplicates_ = true;
       }
     }
     parent = page.node;
   }
-}
-
-bool SequencePages::MayReplace(const Page& page) {
-  if (!takes_several_passes_ || page.extent.rows == kKvPageRows) {
-    return true;
-  }
-  // The other extent may lie in one page more, while others keep the page of this one.
-  if (needed_pages_ >= cache_.pages()) {
-    return false;
-  }
-  ++needed_pages_;
-  return true;
 }
 
 void SequencePages::PassDone() {
@@ -345,8 +242,8 @@ void SequencePages::ReturnDuplicates() {
   for (Held& held : held_) {
     for (Page& page : held.pages) {
       if (page.is_own && page.node != nullptr) {
-        cache_.Return(page.extent);
-        page = {BlockCache::ExtentOf(*page.node), page.node, false};
+        cache_.Return(page.page);
+        page = {BlockCache::PageOf(*page.node), page.node, false};
       }
     }
   }
@@ -361,7 +258,7 @@ void SequencePages::ReuseIfFinished(std::size_t chain_begin) {
   }
   for (std::size_t i = chain_begin; i < chain_end; ++i) {
     for (const Page& page : std::exchange(held_[i].pages, {})) {
-      reserve_.Add(page.extent);
+      reserve_.push_back(page.page);
     }
   }
 }
@@ -381,7 +278,6 @@ void SequencePages::ReleaseCopied() {
 }
 
 void SequencePages::Release() {
-  needed_pages_ = 0;
   ReleaseOverlaps();
   // Children are released before their parents. No unreferenced page then has a referenced child,
   // and all of them can be evicted.
@@ -392,7 +288,7 @@ void SequencePages::Release() {
         cache_.Release(*page->node);
       }
       if (page->is_own) {
-        cache_.Return(page->extent);
+        cache_.Return(page->page);
       }
     }
     held.pages.clear();
@@ -400,8 +296,8 @@ void SequencePages::Release() {
     const bool is_finished = !part.is_shared && !part.is_growing && !is_left(i);
     held.stored = is_finished ? part.rows() : 0;
   }
-  for (const Extent& extent : reserve_.TakeAll()) {
-    cache_.Return(extent);
+  for (const std::int32_t page : std::exchange(reserve_, {})) {
+    cache_.Return(page);
   }
   ReleaseCopied();
   if (root_ != nullptr) {

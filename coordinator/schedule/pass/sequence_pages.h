@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "coordinator/schedule/pages/block_cache.h"
-#include "coordinator/schedule/pages/extents.h"
 #include "coordinator/schedule/pass/sequence_parts.h"
 
 namespace scorecast::coordinator {
@@ -15,14 +14,7 @@ namespace scorecast::coordinator {
 class PassBuilder;
 
 /// The pages that one sequence holds, and how many rows of each part have their K/V stored. Shared
-/// parts are looked up in the cache, and put into it. The last page of a shared part is only an
-/// extent that holds the part's rows. Other parts have whole pages: they may grow, or give their
-/// pages to the next part.
-///
-/// A sequence that takes several passes never waits for pages that it holds itself: if it ran
-/// alone, it would always get its next page. Its new extents lie beside those that it finds in the
-/// cache, and else together in as few pages as possible. Those that it finds may be spread over
-/// more pages, so they are used only if there are enough pages in all.
+/// parts are looked up in the cache, and put into it.
 ///
 /// Parts are named by their index.
 class SequencePages {
@@ -39,9 +31,7 @@ class SequencePages {
 
   /// Looks the shared parts up in the cache, and holds what is found. No page may be held yet. With
   /// `look_up` false nothing is looked up, but the sequence's pages are still put into the cache.
-  /// What is found is not used if Reserve(spare_pages) could then never succeed, even while no
-  /// other sequence holds pages.
-  void Open(bool look_up, std::int64_t spare_pages);
+  void Open(bool look_up);
   /// Takes the pages that the sequence will need for the tokens that it has so far, if it takes
   /// several passes. Takes none and returns false unless these and `spare_pages` more are
   /// available.
@@ -52,9 +42,8 @@ class SequencePages {
   /// Counts the lookup in the cache's counters. Returns the number of rows stored so far.
   std::int64_t CountLookup();
 
-  /// Returns the first row of a part's page `index`, among the rows of all pages. Takes the page
-  /// first if the part has only the pages before it. Returns nothing if the rows from there on
-  /// belong in pass-local storage.
+  /// Returns page `index` of a part, and takes it first if the part has only the pages before it.
+  /// Returns nothing if the rows from there on belong in pass-local storage.
   std::optional<std::int32_t> PageOf(std::size_t part, std::size_t index);
   /// Records that the pass stores the K/V of a part's rows up to `end`. Puts complete pages of
   /// shared parts into the cache.
@@ -62,9 +51,6 @@ class SequencePages {
   /// The pass is over. Releases the pages that it copied from, returns duplicates of cached pages,
   /// and puts the pages of finished chains that no other row sees back into the reserve.
   void PassDone();
-  /// Upper bound on the pages in which the sequence holds extents at any time until it is released.
-  /// 0 if it does not take several passes.
-  std::int64_t needed_pages() const { return needed_pages_; }
   /// Gives all pages back. Their rows count as not stored, except those that no row needs any more.
   void Release();
 
@@ -81,9 +67,9 @@ class SequencePages {
 
  private:
   struct Page {
-    Extent extent;
+    std::int32_t page = -1;
     BlockCache::Node* node = nullptr;  ///< Null if the rows of the page are not in the cache.
-    bool is_own = false;               ///< The extent belongs to this sequence, not to the cache.
+    bool is_own = false;               ///< The page belongs to this sequence, not to the cache.
   };
 
   /// What is held of one part.
@@ -95,20 +81,9 @@ class SequencePages {
 
   void Match(std::size_t part);
   bool ReadsStoredRows() const;
-  /// The extents that the sequence needs for the tokens that it has so far and does not hold yet.
-  ExtentCounts Missing() const;
-  bool AreAvailable(const ExtentCounts& missing, std::int64_t spare_pages) const;
-  /// See needed_pages. Nothing may be held yet but what was found in the cache.
-  std::int64_t CountNeededPages() const;
-  /// The pages of the extents that were found in the cache, or put into it, each once.
-  std::vector<std::int32_t> PagesOfNodes() const;
-  /// Takes what is free in pages of which the sequence holds nodes, and is missing.
-  void TakeBesideNodes(ExtentCounts& missing);
-  /// Rows of the extent for page `index` of a part.
-  std::int32_t ExtentRows(std::size_t part, std::size_t index) const;
-  std::optional<Extent> NewExtent(std::size_t part);
-  /// Whether a page may be replaced by the same rows that another sequence has cached. Counts it.
-  bool MayReplace(const Page& page);
+  /// The pages that the sequence needs for the tokens that it has so far and does not hold yet.
+  std::int64_t MissingPages() const;
+  std::optional<std::int32_t> NewPage(std::size_t part);
   void CachePages(std::size_t part);
   void ReturnDuplicates();
   void ReuseIfFinished(std::size_t chain_begin);
@@ -126,10 +101,9 @@ class SequencePages {
   BlockCache& cache_;
   std::vector<Held> held_;  // [parts]
   BlockCache::Node* root_ = nullptr;
-  ExtentPool reserve_;                     // Taken and not used yet.
+  std::vector<std::int32_t> reserve_;      // Pages taken and not used yet.
   std::vector<BlockCache::Node*> copied_;  // Held until the pass that copies from them is over.
-  bool has_duplicates_ = false;            // Some own extents duplicate that of their node.
-  std::int64_t needed_pages_ = 0;
+  bool has_duplicates_ = false;            // Some own pages duplicate the page of their node.
 };
 
 }  // namespace scorecast::coordinator

@@ -23,7 +23,6 @@ std::vector<SequencePart> PartsOf(const proto::PackedSequence& sequence,
     part.segment = sequence.segments[i];
     first_rows.push_back(static_cast<std::int32_t>(token - tokens.cbegin()));
     part.tokens.assign(token, token + part.segment.length);
-    part.max_rows = part.segment.length;
     token += part.segment.length;
     part.must_be_kept = must_be_kept[i];
     part.is_shared = part.segment.kind == SegmentKind::kPrefix ||
@@ -40,10 +39,7 @@ std::vector<SequencePart> PartsOf(const proto::PackedSequence& sequence,
                      [](const auto& a, const auto& b) { return a.row < b.row; });
   }
   for (const Generation& generation : generations) {
-    SequencePart& part = parts[generation.segment];
-    part.is_growing = true;
-    // The row of the last token is not computed, since no token follows it.
-    part.max_rows += std::max<std::int64_t>(generation.max_new_tokens - 1, 0);
+    parts[generation.segment].is_growing = true;
   }
   return parts;
 }

@@ -21,7 +21,6 @@ struct SequencePart {
 
   proto::Segment segment;  ///< `length` is that of the prompt: generated tokens do not count.
   std::vector<proto::TokenId> tokens;  ///< The prompt's, then the generated ones.
-  std::int64_t max_rows = 0;           ///< Upper bound on the rows that are computed.
   std::vector<Read> reads;             ///< In order of their rows.
   /// K/V outlives the pass that computes it, if the sequence takes several passes.
   bool must_be_kept = false;

@@ -140,11 +140,11 @@ void SequenceRun::PlaceReads() {
   }
 }
 
-void SequenceRun::Begin(std::int64_t spare_pages) {
+void SequenceRun::Begin() {
   if (state_ == State::kWaiting) {
     // A sequence without reads is not looked up. If all of it were cached, a pass would have
     // nothing to compute.
-    pages_.Open(/*look_up=*/!score_reads_.empty() || !completions_.empty(), spare_pages);
+    pages_.Open(/*look_up=*/!score_reads_.empty() || !completions_.empty());
     state_ = State::kPrefill;
   }
   PlaceReads();
@@ -152,10 +152,10 @@ void SequenceRun::Begin(std::int64_t spare_pages) {
 
 SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare_pages) {
   const bool begins = state_ == State::kWaiting;
-  Begin(spare_pages);
+  Begin();
   const Part part = PartTo(AllEnds());
   const bool fits = part.cost.FitsInto(pass.room()) && pass.HasTimeFor(part.work);
-  if (!fits || (takes_several_passes_ && !pages_.Reserve(begins ? spare_pages : 0))) {
+  if (!fits || !pages_.Reserve(begins ? spare_pages : 0)) {
     if (begins) {
       ReleasePages();
     }
@@ -180,7 +180,7 @@ SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t max_ro
 
 bool SequenceRun::TakePages(PassBuilder& pass, std::int64_t spare_pages) {
   const bool begins = state_ == State::kWaiting;
-  Begin(spare_pages);
+  Begin();
   if (!pages_.Reserve(spare_pages)) {
     if (begins) {
       ReleasePages();
@@ -312,7 +312,7 @@ void SequenceRun::AddPieces(PassBuilder& pass, std::size_t index, std::int32_t e
     PlanSegment& segment = piece.segment;
     if (const auto page = pages_.PageOf(index, static_cast<std::size_t>(begin / kKvPageRows))) {
       rows = std::min(rows, kKvPageRows);
-      segment.kv = {true, *page};
+      segment.kv = {true, *page * kKvPageRows};
     } else {
       segment.kv = pass.TakePlaces(rows);
     }

@@ -88,8 +88,6 @@ class SequenceRun {
   bool is_generating() const { return is_prompt_added() && has_rows_left(); }
   /// Whether the run has begun. It then holds the pages that it needs in later passes.
   bool is_under_way() const { return state_ != State::kWaiting; }
-  /// Upper bound on the pages that a run under way holds at any time; 0 if it takes a single pass.
-  std::int64_t needed_pages() const { return pages_.needed_pages(); }
   /// Whether some of its rows are in the pass in flight, or in the one that is being formed.
   bool is_in_pass() const { return added_rows_ > 0; }
   bool is_done() const { return state_ == State::kDone; }
@@ -124,7 +122,7 @@ class SequenceRun {
   };
 
   /// Looks the sequence up if it is waiting, and places the next reads of completions.
-  void Begin(std::int64_t spare_pages);
+  void Begin();
   void PlaceReads();
   /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
   /// that are read, and rows between a read one and the end of its page.

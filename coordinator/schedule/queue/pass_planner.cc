@@ -342,9 +342,7 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
   if (!began_before && run.is_under_way()) {
     ref.job->KeepRun(ref.sequence);
     if (state.takes_several_passes) {
-      // Hits that lie in many pages hold more of them than the sequence needs by itself.
-      pages_.Begin(ref.entry(),
-                   {std::max(state.pages.pages, run.needed_pages()), state.pages.is_long_lived});
+      pages_.Begin(ref.entry(), state.pages);
     }
   } else if (!began_before && !state.sequence.segments.empty()) {
     ref.job->DropRun(ref.sequence);

@@ -376,9 +376,8 @@ TEST_F(ChunkedValidation, Capacity) {
   const std::string chunk = "\"" + Letters(17) + "\"";
   ExpectRefused(small, Labelled(R"("chunks":[)" + chunk + "," + chunk + R"(],"question":)" + chunk),
                 "capacity", "chunks");
-  // A request with a completion keeps its rows. The first three segments have extents of one page,
-  // and the completion has a page of its own.
-  ExpectRefused(small, Generated(R"("temperature":0)"), "capacity", "chunks", "128 rows > 64");
+  // A request with a completion keeps its rows, and each of its segments has a page of its own.
+  ExpectRefused(small, Generated(R"("temperature":0)"), "capacity", "chunks", "256 rows > 64");
   small.limits_.kept_kv_rows = 256;
   ExpectAccepted(small, Generated(R"("temperature":0)"));
 }

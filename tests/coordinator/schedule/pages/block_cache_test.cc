@@ -12,35 +12,21 @@
 namespace scorecast::coordinator {
 namespace block_cache_test {
 
-using proto::kKvGranule;
-using proto::kKvPageRows;
 using proto::TokenId;
 
 using Node = BlockCache::Node;
 using Tokens = std::vector<TokenId>;
-using ::testing::ElementsAre;
-using ::testing::Optional;
-
-/// Takes a whole page. Returns its number.
-std::optional<std::int32_t> TakePage(BlockCache& cache) {
-  const auto extent = cache.Take(kKvPageRows);
-  return extent ? std::optional(extent->page()) : std::nullopt;
-}
-
-std::int32_t PageOf(const Node& node) { return BlockCache::ExtentOf(node).page(); }
 
 /// Stores a page as a child of `parent`, as a pass does. The caller holds it.
-Node* Store(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens,
-            std::int32_t rows = kKvPageRows) {
-  Node* node = cache.Insert(parent, position, tokens, cache.Take(rows).value());
+Node* Store(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
+  Node* node = cache.Insert(parent, position, tokens, cache.Take().value());
   cache.PassDone();
   return node;
 }
 
 /// The same, but nothing holds it afterwards.
-void StoreIdle(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens,
-               std::int32_t rows = kKvPageRows) {
-  cache.Release(*Store(cache, parent, position, tokens, rows));
+void StoreIdle(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
+  cache.Release(*Store(cache, parent, position, tokens));
 }
 
 bool IsCached(BlockCache& cache, Node& parent, std::int32_t position, const Tokens& tokens) {
@@ -60,7 +46,7 @@ TEST(BlockCache, AHitNeedsTheSameTokensPositionParentAndSalt) {
 
   Node* found = cache.HoldChild(*root, 0, Tokens{1, 2, 3});
   EXPECT_EQ(found, query);
-  EXPECT_EQ(PageOf(*found), PageOf(*query));
+  EXPECT_EQ(BlockCache::PageOf(*found), BlockCache::PageOf(*query));
   EXPECT_TRUE(IsCached(cache, *query, 3, {7, 8}));
   EXPECT_FALSE(IsCached(cache, *root, 0, {1, 2}));
   EXPECT_FALSE(IsCached(cache, *root, 0, {1, 2, 3, 4}));
@@ -84,7 +70,7 @@ TEST(BlockCache, FindsTheLongestOverlapAmongNeighbours) {
     if (found.node != nullptr) {
       cache.Release(*found.node);
     }
-    return std::pair(found.rows, found.node == nullptr ? -1 : PageOf(*found.node));
+    return std::pair(found.rows, found.node == nullptr ? -1 : BlockCache::PageOf(*found.node));
   };
   EXPECT_EQ(overlap(0, {1, 2, 3, 4}), std::pair(3, 0)) << "the neighbour below";
   EXPECT_EQ(overlap(0, {1, 2, 5, 1}), std::pair(3, 1)) << "the one above";
@@ -98,7 +84,7 @@ TEST(BlockCache, FindsTheLongestOverlapAmongNeighbours) {
 TEST(BlockCache, PagesOfThePassBeingFormedAreFoundButNotCopied) {
   BlockCache cache(8, 8);
   Node* root = cache.HoldRoot("");
-  Node* node = cache.Insert(*root, 0, Tokens{1, 2, 3}, cache.Take(kKvPageRows).value());
+  Node* node = cache.Insert(*root, 0, Tokens{1, 2, 3}, cache.Take().value());
   EXPECT_TRUE(IsCached(cache, *root, 0, {1, 2, 3}));
   EXPECT_EQ(cache.HoldLongestOverlap(*root, 0, Tokens{1, 2}).node, nullptr);
   cache.PassDone();
@@ -111,7 +97,7 @@ TEST(BlockCache, LooksForOverlapPastPagesOfThePassBeingFormed) {
   Node* low = Store(cache, *root, 0, {1, 2, 1});
   Node* high = Store(cache, *root, 0, {1, 2, 9, 9});
   for (TokenId token = 3; token < 8; ++token) {
-    cache.Insert(*root, 0, Tokens{1, 2, token}, cache.Take(kKvPageRows).value());
+    cache.Insert(*root, 0, Tokens{1, 2, token}, cache.Take().value());
   }
   const BlockCache::Overlap found = cache.HoldLongestOverlap(*root, 0, Tokens{1, 2, 5, 5});
   EXPECT_TRUE(found.node == low || found.node == high);
@@ -128,11 +114,11 @@ TEST(BlockCache, TheLeastRecentlyUsedIsEvictedFirst) {
     StoreIdle(cache, *root, 0, {token});
   }
   EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This is a use of the page.
-  EXPECT_EQ(TakePage(cache), 1);
+  EXPECT_EQ(cache.Take(), 1);
   EXPECT_FALSE(IsCached(cache, *root, 0, {2}));
-  EXPECT_EQ(TakePage(cache), 2);
-  EXPECT_EQ(TakePage(cache), 0);
-  EXPECT_EQ(TakePage(cache), std::nullopt);
+  EXPECT_EQ(cache.Take(), 2);
+  EXPECT_EQ(cache.Take(), 0);
+  EXPECT_EQ(cache.Take(), std::nullopt);
   EXPECT_EQ(cache.counters().evicted_pages, 3);
   EXPECT_EQ(cache.counters().cached_pages, 0);
 }
@@ -149,13 +135,28 @@ TEST(BlockCache, NoNodeIsEvictedBeforeItsChildrenNorWhileItIsHeld) {
   cache.Release(*first);
   cache.Release(*query);
   EXPECT_EQ(cache.available_pages(), 3);
-  EXPECT_EQ(TakePage(cache), 2);
-  EXPECT_EQ(TakePage(cache), 1);
+  EXPECT_EQ(cache.Take(), 2);
+  EXPECT_EQ(cache.Take(), 1);
   EXPECT_TRUE(IsCached(cache, *root, 0, {1}));
-  EXPECT_EQ(TakePage(cache), 0) << "the older ones are gone";
-  EXPECT_EQ(TakePage(cache), std::nullopt) << "the last one is held";
+  EXPECT_EQ(cache.Take(), 0) << "the older ones are gone";
+  EXPECT_EQ(cache.Take(), std::nullopt) << "the last one is held";
   cache.Release(*other);
-  EXPECT_EQ(TakePage(cache), 3);
+  EXPECT_EQ(cache.Take(), 3);
+}
+
+TEST(BlockCache, ANodeThatIsReleasedBeforeItsChildIsUsedAsLongAsThatOne) {
+  BlockCache cache(3, 3);
+  Node* root = cache.HoldRoot("");
+  Node* query = Store(cache, *root, 0, {1});
+  Node* item = Store(cache, *query, 1, {2});
+  cache.Release(*query);
+  StoreIdle(cache, *root, 0, {3});
+  EXPECT_EQ(cache.available_pages(), 1);
+  cache.Release(*item);
+  EXPECT_EQ(cache.available_pages(), 3);
+  EXPECT_EQ(cache.Take(), 2);
+  EXPECT_EQ(cache.Take(), 1);
+  EXPECT_EQ(cache.Take(), 0);
 }
 
 TEST(BlockCache, KeepsItsBudgetOfUnreferencedPages) {
@@ -178,22 +179,22 @@ TEST(BlockCache, KeepsItsBudgetOfUnreferencedPages) {
 TEST(BlockCache, WithABudgetOfZeroItOnlyAllocatesPages) {
   BlockCache cache(2, 0);
   EXPECT_FALSE(cache.is_enabled());
-  EXPECT_EQ(TakePage(cache), 0);
-  EXPECT_EQ(TakePage(cache), 1);
-  EXPECT_EQ(TakePage(cache), std::nullopt);
-  cache.Return({0, kKvPageRows});
+  EXPECT_EQ(cache.Take(), 0);
+  EXPECT_EQ(cache.Take(), 1);
+  EXPECT_EQ(cache.Take(), std::nullopt);
+  cache.Return(0);
   EXPECT_EQ(cache.available_pages(), 1);
-  EXPECT_EQ(TakePage(cache), 0);
+  EXPECT_EQ(cache.Take(), 0);
 }
 
 TEST(BlockCache, TakesNoPageToCacheWhileAJobWaitsForPages) {
   BlockCache cache(2, 2);
   cache.SetAwaited(true);
-  EXPECT_EQ(cache.TakeToCache(kKvGranule), std::nullopt);
-  EXPECT_TRUE(TakePage(cache));
+  EXPECT_EQ(cache.TakeToCache(), std::nullopt);
+  EXPECT_TRUE(cache.Take());
   cache.SetAwaited(false);
-  EXPECT_TRUE(cache.TakeToCache(kKvPageRows));
-  EXPECT_FALSE(cache.TakeToCache(kKvPageRows));
+  EXPECT_TRUE(cache.TakeToCache());
+  EXPECT_FALSE(cache.TakeToCache());
 }
 
 TEST(BlockCache, ASaltIsForgottenWithItsLastPage) {
@@ -208,118 +209,11 @@ TEST(BlockCache, ASaltIsForgottenWithItsLastPage) {
       root = cache.HoldRoot("tenant");
       EXPECT_TRUE(IsCached(cache, *root, 0, {1})) << "kept by its page";
       cache.Release(*root);
-      EXPECT_EQ(TakePage(cache), 0);
+      EXPECT_EQ(cache.Take(), 0);
     }
     root = cache.HoldRoot("tenant");
     EXPECT_FALSE(IsCached(cache, *root, 0, {1}));
     cache.Release(*root);
-  }
-}
-
-TEST(BlockCache, NodesWithFewTokensShareAPage) {
-  BlockCache cache(4, 4);
-  Node* root = cache.HoldRoot("");
-  std::vector<Extent> extents;
-  for (const std::int32_t rows : {48, 32, 16, 32, 16, 16}) {
-    const auto token = static_cast<TokenId>(extents.size());
-    extents.push_back(BlockCache::ExtentOf(*Store(cache, *root, 0, {token}, rows)));
-  }
-  EXPECT_THAT(extents, ElementsAre(Extent{0, 48}, Extent{64, 32}, Extent{48, 16}, Extent{96, 32},
-                                   Extent{128, 16}, Extent{144, 16}));
-  EXPECT_EQ(cache.available_pages(), 1);
-  EXPECT_EQ(cache.counters().cached_pages, 3) << "160 rows, rounded up";
-  EXPECT_THAT(cache.Take(32), Optional(Extent{160, 32}));
-  EXPECT_THAT(cache.Take(64), Optional(Extent{192, 64}));
-  EXPECT_EQ(cache.Take(16), std::nullopt);
-}
-
-TEST(BlockCache, TakesWhatIsFreeInAPage) {
-  BlockCache cache(2, 2);
-  Node* root = cache.HoldRoot("");
-  Store(cache, *root, 0, {1}, 16);
-  StoreIdle(cache, *root, 0, {2}, 16);
-  EXPECT_EQ(cache.TakeFree(0, 48), std::nullopt);
-  EXPECT_THAT(cache.TakeFree(0, 32), Optional(Extent{32, 32}));
-  EXPECT_EQ(cache.TakeFree(0, 16), std::nullopt) << "nothing is evicted";
-  cache.Return({48, 16});
-  EXPECT_THAT(cache.TakeFree(0, 16), Optional(Extent{48, 16}));
-  EXPECT_EQ(cache.available_pages(), 1);
-}
-
-TEST(BlockCache, APageIsTakenWholeWhenNothingInItIsHeld) {
-  BlockCache cache(3, 3);
-  Node* root = cache.HoldRoot("");
-  std::vector<Node*> nodes;
-  for (TokenId token = 0; token < 12; ++token) {
-    nodes.push_back(Store(cache, *root, 0, {token}, 16));
-  }
-  EXPECT_EQ(cache.available_pages(), 0);
-  for (const std::size_t i : {8, 5, 4, 1, 2, 3, 6, 9, 10, 11}) {
-    cache.Release(*nodes[i]);
-  }
-  EXPECT_EQ(cache.available_pages(), 1) << "a node is held in each of the other pages";
-  EXPECT_THAT(TakePage(cache), Optional(2)) << "although its last use was the last of all";
-  for (TokenId token = 0; token < 8; ++token) {
-    EXPECT_TRUE(IsCached(cache, *root, 0, {token})) << token;
-  }
-  cache.Release(*nodes[0]);
-  cache.Release(*nodes[7]);
-  EXPECT_EQ(cache.available_pages(), 2);
-  EXPECT_THAT(TakePage(cache), Optional(0)) << "page 1 was used later";
-}
-
-TEST(BlockCache, ASmallExtentIsTakenFromTheOldestPageUntilItIsUsedUp) {
-  BlockCache cache(2, 2);
-  Node* root = cache.HoldRoot("");
-  std::vector<Node*> nodes;
-  for (TokenId token = 0; token < 8; ++token) {
-    nodes.push_back(Store(cache, *root, 0, {token}, 16));
-  }
-  for (const std::size_t i : {0, 1, 2, 4, 5, 6, 7}) {
-    cache.Release(*nodes[i]);
-  }
-  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));  // This is a use of it.
-  // Granule 3 is held. Granules 2, and then 0 and 1, were not used for the longest time.
-  EXPECT_THAT(cache.Take(16), Optional(Extent{32, 16}));
-  EXPECT_THAT(cache.Take(48), Optional(Extent{64, 48}));
-  EXPECT_TRUE(IsCached(cache, *root, 0, {0}));
-  EXPECT_TRUE(IsCached(cache, *root, 0, {7}));
-  EXPECT_THAT(cache.Take(32), Optional(Extent{0, 32}));
-  EXPECT_EQ(cache.Take(32), std::nullopt);
-  EXPECT_THAT(cache.Take(16), Optional(Extent{112, 16}));
-  EXPECT_EQ(cache.counters().cached_pages, 1);
-}
-
-TEST(BlockCache, ANodeIsEvictedWithTheNodesThatContinueIt) {
-  BlockCache cache(3, 3);
-  Node* root = cache.HoldRoot("");
-  Node* query = Store(cache, *root, 0, {1}, 16);
-  Node* other = Store(cache, *root, 0, {2}, 16);
-  Node* page = Store(cache, *query, 1, {3});
-  Node* last = Store(cache, *page, 2, {4}, 32);
-  for (Node* node : {last, page, query, other}) {
-    cache.Release(*node);
-  }
-  EXPECT_EQ(cache.available_pages(), 3);
-  EXPECT_TRUE(IsCached(cache, *root, 0, {2}));
-  // The only page that was never used comes first, then that of the query's second page.
-  EXPECT_THAT(TakePage(cache), Optional(2));
-  EXPECT_THAT(TakePage(cache), Optional(1));
-  EXPECT_TRUE(IsCached(cache, *root, 0, {1}));
-  EXPECT_THAT(TakePage(cache), Optional(0));
-  EXPECT_EQ(cache.counters().cached_pages, 0);
-  EXPECT_EQ(cache.counters().evicted_pages, 2) << "128 rows";
-}
-
-TEST(BlockCache, KeepsItsBudgetOfRows) {
-  BlockCache cache(10, 1);
-  Node* root = cache.HoldRoot("");
-  for (TokenId token = 0; token < 9; ++token) {
-    StoreIdle(cache, *root, 0, {token}, token == 8 ? 32 : 16);
-    EXPECT_EQ(cache.counters().cached_pages, 1);
-  }
-  for (TokenId token = 0; token < 9; ++token) {
-    EXPECT_EQ(IsCached(cache, *root, 0, {token}), token >= 6) << token;
   }
 }
 
@@ -416,24 +310,24 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
             if (model.free_.empty()) {
               model.Evict();
             }
-            const auto page = TakePage(cache);
+            const auto page = cache.Take();
             ASSERT_EQ(page.has_value(), !model.free_.empty());
             if (!page) {
               break;
             }
             ASSERT_EQ(*page, *model.free_.begin());
             model.free_.erase(*page);
-            node = cache.Insert(*parent, key.first, key.second, {*page * kKvPageRows, kKvPageRows});
+            node = cache.Insert(*parent, key.first, key.second, *page);
             model.entries_[chain] = {*page, 1};
           } else {
-            ASSERT_EQ(PageOf(*node), known->second.page);
+            ASSERT_EQ(BlockCache::PageOf(*node), known->second.page);
             ++known->second.holders;
           }
           holder.nodes.emplace_back(node, chain);
           parent = node;
         }
         if (pick(0, 3) == 0) {
-          if (const auto page = TakePage(cache)) {
+          if (const auto page = cache.Take()) {
             if (model.free_.empty()) {
               ASSERT_EQ(model.Evict(), *page);
             }
@@ -450,7 +344,7 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
           model.Release(node->second);
         }
         for (const std::int32_t page : victim->own) {
-          cache.Return({page * kKvPageRows, kKvPageRows});
+          cache.Return(page);
           model.free_.insert(page);
         }
         cache.Release(*victim->root);
@@ -463,7 +357,7 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
       if (pick(0, 9) == 0) {  // Checks the number of available pages.
         std::vector<std::int32_t> taken;
         const std::int64_t available = cache.available_pages();
-        while (const auto page = TakePage(cache)) {
+        while (const auto page = cache.Take()) {
           if (model.free_.empty()) {
             model.Evict();
           }
@@ -473,7 +367,7 @@ TEST(BlockCache, BehavesLikeANaiveModel) {
         }
         ASSERT_EQ(static_cast<std::int64_t>(taken.size()), available);
         for (const std::int32_t page : taken) {
-          cache.Return({page * kKvPageRows, kKvPageRows});
+          cache.Return(page);
           model.free_.insert(page);
         }
       }

@@ -100,18 +100,16 @@ TEST(Capacity, CompletionsTakePagesWithTheirPrompt) {
 TEST(Capacity, KeepsSegmentsThatLaterRowsSee) {
   const Request scored = ChunksRequest(Text(1, 20), {Text(2, 9)}, {Text(3, 3), Text(4, 40)});
   EXPECT_THAT(MustBeKept(scored.sequences[0], kLimits, {}), ElementsAre(true, true, false, true));
-  EXPECT_EQ(KeptPages(scored.sequences[0], kLimits, {}), 2)
-      << "the prefix and the chunk share a page";
+  EXPECT_EQ(KeptPages(scored.sequences[0], kLimits, {}), 3);
   const Request generating = ChunksRequest(Text(1, 20), {Text(2, 9)}, {Text(3, 3), Text(4, 40)}, 9);
   EXPECT_THAT(MustBeKept(generating.sequences[0], kLimits, generating.generations),
               ElementsAre(true, true, true, true));
-  EXPECT_EQ(KeptPages(generating.sequences[0], kLimits, generating.generations), 3)
-      << "each completion has pages of its own";
+  EXPECT_EQ(KeptPages(generating.sequences[0], kLimits, generating.generations), 4);
   EXPECT_THAT(MustBeKept(Items(40, {33, 9}).sequences[0], kLimits, {}),
               ElementsAre(true, true, false));
 }
 
-TEST(Capacity, ShortChunksShareTheirPages) {
+TEST(Capacity, EachChunkHasPagesOfItsOwn) {
   const auto pages = [](int system, const std::vector<int>& chunks) {
     std::vector<std::vector<proto::TokenId>> texts;
     for (const int length : chunks) {
@@ -120,13 +118,8 @@ TEST(Capacity, ShortChunksShareTheirPages) {
     const Request request = ChunksRequest(Text(1, system), texts, {Text(3, 3)});
     return KeptPages(request.sequences[0], kLimits, {});
   };
-  EXPECT_EQ(pages(64, std::vector<int>(1200, 7)), 1 + 300);
-  EXPECT_EQ(pages(7, std::vector<int>(1200, 7)), 301);
-  EXPECT_EQ(pages(64, {16, 17, 33}), 1 + 2) << "1 + 3 granules, and 2";
-  EXPECT_EQ(pages(64, {33, 33, 17}), 1 + 3) << "three granules of a page are next to each other";
-  EXPECT_EQ(pages(64, {17, 17, 17, 16, 16}), 1 + 2);
-  EXPECT_EQ(pages(64, {17, 17, 17, 16, 16, 16}), 1 + 3);
-  EXPECT_EQ(pages(64, {49, 64 + 1, 128}), 1 + 1 + 2 + 2);
+  EXPECT_EQ(pages(64, std::vector<int>(1200, 7)), 1 + 1200);
+  EXPECT_EQ(pages(65, {1, 64, 64 + 1, 128}), 2 + 1 + 1 + 2 + 2);
 }
 
 TEST(Capacity, TheFirstTokenIsReadFromTheLastRowBeforeIt) {
