@@ -48,12 +48,7 @@ Contents ContentsOf(std::string_view text) {
   return contents;
 }
 
-}  // namespace
-
-proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t max_values) {
-  if (!IsValidUtf8(text)) {
-    return Unexpected(BadRequest("invalid_utf8", "The request is not valid UTF-8.", ""));
-  }
+proto::Expected<nlohmann::json> Parse(std::string_view text, std::int64_t max_values) {
   // The parser would take a zero byte for the end of the text.
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
@@ -80,6 +75,18 @@ proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t ma
     // A number is outside the range of double.
     return Unexpected(BadRequest("invalid_json", "A number in the JSON is out of range.", ""));
   }
+}
+
+}  // namespace
+
+proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t max_values) {
+  proto::Expected<nlohmann::json> parsed = Parse(text, max_values);
+  // The parser takes no text that is not valid UTF-8, and outside of texts only ASCII. So UTF-8 is
+  // checked only in order to say why a request is refused.
+  if (!parsed && !IsValidUtf8(text)) {
+    return Unexpected(BadRequest("invalid_utf8", "The request is not valid UTF-8.", ""));
+  }
+  return parsed;
 }
 
 std::string ToJsonText(const OrderedJson& json) {

@@ -40,6 +40,20 @@ TEST(ParseJson, TakesJsonAndNothingElse) {
             "invalid_json");
 }
 
+TEST(ParseJson, WhatIsNotUtf8IsRefusedForThat) {
+  // Overlong, half of a pair, beyond the last character, cut off, and a byte of no character.
+  for (const std::string bytes :
+       {"\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\x80"}) {
+    EXPECT_EQ(Reason("[\"" + bytes + "\"]"), "invalid_utf8");
+    EXPECT_EQ(Reason("{\"" + bytes + "\":1}"), "invalid_utf8");
+    EXPECT_EQ(Reason("[1," + bytes + "]"), "invalid_utf8") << "outside of a text";
+    EXPECT_EQ(Reason("[1e999,\"" + bytes + "\"]"), "invalid_utf8");
+    EXPECT_EQ(Reason(Repeated("[", 33) + bytes), "invalid_utf8") << "whatever else is wrong";
+    EXPECT_EQ(Reason("[" + Repeated("[],", kMaxValues) + bytes), "invalid_utf8");
+  }
+  EXPECT_EQ(Reason("[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"]"), "");
+}
+
 TEST(ParseJson, NestingIsBounded) {
   EXPECT_EQ(Reason(Repeated("[", 32) + Repeated("]", 32)), "");
   EXPECT_EQ(Reason(Repeated("[", 33) + Repeated("]", 33)), "invalid_json");

@@ -416,5 +416,14 @@ TEST_F(FairQueueTest, WorkOutOfTurnIsChargedToo) {
   EXPECT_GT(queue_.TagsOf(Path("a"))[0], queue_.TagsOf(Path("new"))[0]);
 }
 
+TEST(ClientName, CopiesShareTheTextAndCompareByIt) {
+  const ClientId client = {std::string(100, 'a'), 3};
+  const FairPath path = {client, 0, 0};
+  EXPECT_EQ(path.client.address.text().data(), client.address.text().data());
+  EXPECT_EQ(client, (ClientId{std::string(100, 'a'), 3}));
+  EXPECT_LT(ClientName("a"), ClientName("b"));
+  EXPECT_EQ(ClientName(), ClientName(""));
+}
+
 }  // namespace fair_queue_test
 }  // namespace scorecast::coordinator
