@@ -1,5 +1,6 @@
 #include "coordinator/service/call.h"
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -55,7 +56,7 @@ std::pair<std::unique_ptr<EndpointRequest>, Held> Call::TakeRequest() {
     return {};
   }
   state_ = State::kPreparing;
-  times_.begin = Clock::now();
+  prepared_since_ = Clock::now();
   return {std::move(request_), std::move(bytes_)};
 }
 
@@ -66,7 +67,7 @@ bool Call::Prepared(std::shared_ptr<Readout> readout, std::string model) {
   }
   readout_ = std::move(readout);
   model_ = std::move(model);
-  times_.queued = Clock::now();
+  queued_since_ = Clock::now();
   return true;
 }
 
@@ -155,11 +156,21 @@ Expected<std::unique_ptr<EndpointResponse>> Call::Form() {
   }
   (*response)->Complete(model_, {.usage = {.prompt_tokens = readout_->prompt_tokens,
                                            .cached_tokens = result_->cached_tokens},
-                                 .timings = TimingsOf(times_, *result_),
+                                 .timings = timings(),
                                  .items = readout_->Items()});
   const ResponseFigures& figures = (*response)->figures();
   LogResponse(endpoint_->name(), id(), readout_->Summary(), figures.usage, figures.timings);
   return response;
+}
+
+Timings Call::timings() const {
+  const auto milliseconds = [](Clock::duration duration) {
+    return std::chrono::duration<double, std::milli>(duration).count();
+  };
+  return {.queue_ms = milliseconds(result_->started - queued_since_),
+          .tokenize_ms = milliseconds(queued_since_ - prepared_since_),
+          .forward_ms = milliseconds(result_->finished - result_->started),
+          .total_ms = milliseconds(result_->finished - arrived_)};
 }
 
 void Call::Observe(int code, const EndpointResponse* response) {

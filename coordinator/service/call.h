@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/request/timings.h"
+#include "coordinator/request/values.h"
 #include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/clock.h"
 #include "coordinator/schedule/job.h"
@@ -46,7 +46,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
   /// `arrived` is the time of its first byte.
   Call(ClientId client, Clock::time_point arrived)
-      : client_(std::move(client)), times_{.arrived = arrived, .begin = {}, .queued = {}} {}
+      : client_(std::move(client)), arrived_(arrived) {}
   /// A response that was never formed counts as that of a client that has left.
   virtual ~Call();
 
@@ -71,13 +71,13 @@ class Call : public std::enable_shared_from_this<Call> {
 
   /// Not called if the request names no endpoint.
   void SetEndpoint(const Endpoint& endpoint) { endpoint_ = &endpoint; }
-  void SetArrived(Clock::time_point arrived) { times_.arrived = arrived; }
+  void SetArrived(Clock::time_point arrived) { arrived_ = arrived; }
   /// `bytes` are those of the request. They stay held until it is prepared or over.
   void HoldBytes(Held bytes) { bytes_ = std::move(bytes); }
 
   // For the transport, at any time.
 
-  Clock::time_point arrived() const { return times_.arrived; }
+  Clock::time_point arrived() const { return arrived_; }
   /// Null if the request names none.
   const Endpoint* endpoint() const { return endpoint_; }
   /// Records that the client has left. True if the service has the call: it must then be told, by
@@ -142,11 +142,13 @@ class Call : public std::enable_shared_from_this<Call> {
 
  private:
   proto::Expected<std::unique_ptr<EndpointResponse>> Form();
+  /// The times of a call that has rows.
+  Timings timings() const;
   /// Tells the observer, once.
   void Observe(int code, const EndpointResponse* response);
 
   const ClientId client_;
-  RequestTimes times_;
+  Clock::time_point arrived_;
   const Endpoint* endpoint_ = nullptr;
   RequestObserver* observer_ = nullptr;
   std::optional<Clock::time_point> deadline_;
@@ -160,6 +162,8 @@ class Call : public std::enable_shared_from_this<Call> {
   std::unique_ptr<EndpointRequest> request_;  ///< Until it is prepared.
   Held bytes_;                                ///< Those of the request.
   Held room_;                                 ///< The bound on the bytes of the reply.
+  Clock::time_point prepared_since_;          ///< When it began to be checked and tokenized.
+  Clock::time_point queued_since_;
   std::shared_ptr<Readout> readout_;
   std::string model_;
   JobTicket ticket_ = 0;
