@@ -43,17 +43,10 @@ std::string TimeText(double seconds) {
   return text;
 }
 
-/// Seconds until a part of the work that waits has begun: of the client's own, or, if it has none,
-/// of all.
-double SecondsUntilBegun(double over, double own, double all, const NewJob& job,
-                         const QueueForecast& forecast) {
-  if (own > 0) {
-    const double part = std::min(over / own, 1.0);
-    return SecondsUntilServed(forecast, job.forecast.weight, part * forecast.own_seconds,
-                              Rivals::kGoOn);
-  }
-  const double part = std::min(over / all, 1.0);
-  return forecast.pass_seconds + part * WaitingSeconds(forecast) / forecast.speed;
+/// Seconds until `over` of `all` that waits has begun.
+double SecondsUntilBegun(double over, double all, const QueueForecast& forecast) {
+  return forecast.pass_seconds +
+         std::min(over / all, 1.0) * WaitingSeconds(forecast) / forecast.speed;
 }
 
 ClientId AnyConnection(const ClientId& client) {
@@ -66,17 +59,15 @@ ClientId PromiseOwner(const NewJob& job, const QueueState& queue) {
   return queue.of_connection.jobs > 0 ? job.client : AnyConnection(job.client);
 }
 
-/// Seconds by which the job delays the next one of the owner of its promises.
+/// Seconds by which the job delays the next one of the owner of its promises, if all that wait go
+/// on to share the time.
 double SecondsApart(const NewJob& job, const QueueState& queue) {
   const QueueForecast& forecast = queue.forecast;
-  const JobForecast& own = job.forecast;
+  std::size_t sharing = 1 + forecast.addresses.size();
   if (queue.of_connection.jobs > 0) {
-    const double waiting = forecast.own_seconds;
-    return SecondsUntilServed(forecast, own.weight, waiting + own.seconds, Rivals::kGoOn) -
-           SecondsUntilServed(forecast, own.weight, waiting, Rivals::kGoOn);
+    sharing *= 1 + forecast.connections.size();
   }
-  return SecondsUntilAddressServed(forecast, own.weight, own.seconds, Rivals::kGoOn) -
-         SecondsUntilAddressServed(forecast, own.weight, 0, Rivals::kGoOn);
+  return static_cast<double>(sharing) * job.forecast.seconds / forecast.speed;
 }
 
 }  // namespace
@@ -124,7 +115,7 @@ std::optional<Admission::Refusal> Admission::RefusalOf(const NewJob& job, const 
   return Refusal{"deadline_too_close",
                  "The request would be computed in " + TimeText(wait.end) +
                      ", but its deadline is in " + TimeText(left) + ".",
-                 "timeout_ms", SecondsUntilItEndsWithin(queue.forecast, job.forecast, left)};
+                 "timeout_ms", wait.end - left};
 }
 
 std::optional<Admission::Refusal> Admission::QueueRefusal(const NewJob& job,
@@ -132,17 +123,16 @@ std::optional<Admission::Refusal> Admission::QueueRefusal(const NewJob& job,
                                                           bool is_promised) const {
   const int halves = is_promised ? kHalvesForAddresses : HalvesFor(job, queue);
   const WaitingJobs& all = queue.all;
-  const WaitingJobs& own = queue.of_connection;
-  const auto refusal = [&](std::string message, auto over, auto of_own, auto of_all) {
-    return Refusal{"queue_full", std::move(message), "",
-                   SecondsUntilBegun(static_cast<double>(over), static_cast<double>(of_own),
-                                     static_cast<double>(of_all), job, queue.forecast)};
+  const auto refusal = [&](std::string message, auto over, auto of_all) {
+    return Refusal{
+        "queue_full", std::move(message), "",
+        SecondsUntilBegun(static_cast<double>(over), static_cast<double>(of_all), queue.forecast)};
   };
   const std::size_t max_jobs = Halves(limits_.max_jobs, halves);
   if (all.jobs >= max_jobs) {
     return refusal("Too many requests wait: " + std::to_string(all.jobs) + " of at most " +
                        std::to_string(max_jobs) + ".",
-                   all.jobs + 1 - max_jobs, own.jobs, all.jobs);
+                   all.jobs + 1 - max_jobs, all.jobs);
   }
   if (all.jobs == 0) {
     return std::nullopt;
@@ -151,13 +141,13 @@ std::optional<Admission::Refusal> Admission::QueueRefusal(const NewJob& job,
   const std::int64_t tokens = all.size.tokens + job.size.tokens;
   if (tokens > max_tokens) {
     return refusal("Too many tokens wait: " + Exceeds(all.size.tokens, job.size.tokens, max_tokens),
-                   tokens - max_tokens, own.size.tokens, all.size.tokens);
+                   tokens - max_tokens, all.size.tokens);
   }
   const std::int64_t max_bytes = max_tokens * kQueueBytesPerToken;
   const std::int64_t bytes = all.size.bytes + job.size.bytes;
   if (bytes > max_bytes) {
     return refusal("Too many bytes wait: " + Exceeds(all.size.bytes, job.size.bytes, max_bytes),
-                   bytes - max_bytes, own.size.bytes, all.size.bytes);
+                   bytes - max_bytes, all.size.bytes);
   }
   return std::nullopt;
 }
@@ -176,7 +166,7 @@ std::optional<Admission::Refusal> Admission::WaitRefusal(const NewJob& job, cons
   return Refusal{"wait_too_long",
                  "The request would have to wait too long: " + TimeText(with_promised) + " > " +
                      TimeText(longest) + ".",
-                 "", SecondsUntilItBeginsWithin(queue.forecast, job.forecast, longest)};
+                 "", wait - longest};
 }
 
 int Admission::HalvesFor(const NewJob& job, const QueueState& queue) const {

@@ -1,8 +1,6 @@
 #include "coordinator/schedule/queue/predicted_wait.h"
 
 #include <algorithm>
-#include <initializer_list>
-#include <limits>
 #include <map>
 #include <span>
 #include <string_view>
@@ -16,27 +14,17 @@ struct Service {
   double weighted_seconds = 0;
 
   /// Adds what the child's rivals get meanwhile.
-  void Add(std::span<const Rival> all, Rivals rivals) {
-    const double most = rivals == Rivals::kEnd ? 1 : std::numeric_limits<double>::infinity();
+  void Add(std::span<const Rival> rivals) {
     const double own = weighted_seconds;
-    for (const Rival& rival : all) {
+    for (const Rival& rival : rivals) {
       if (rival.weighted_seconds > 0) {
-        const double part = std::clamp((own - rival.ahead) / rival.weighted_seconds, 0.0, most);
+        const double part = std::clamp((own - rival.ahead) / rival.weighted_seconds, 0.0, 1.0);
         seconds += part * rival.seconds;
         weighted_seconds += part * rival.weighted_seconds;
       }
     }
   }
 };
-
-double WithRivals(const QueueForecast& queue, double weight, double own, Rivals rivals,
-                  std::initializer_list<std::span<const Rival>> levels) {
-  Service service{own, own / weight};
-  for (const std::span<const Rival> level : levels) {
-    service.Add(level, rivals);
-  }
-  return queue.pass_seconds + service.seconds / queue.speed;
-}
 
 double SecondsOf(std::span<const Rival> rivals) {
   double seconds = 0;
@@ -51,26 +39,6 @@ void Add(const FlowBacklog& flow, double ahead, Rival& node) {
   node.seconds += flow.seconds;
   node.weighted_seconds += flow.seconds / flow.weight;
   node.ahead = ahead;
-}
-
-double FirstSeconds(const JobForecast& job) { return std::min(job.first_seconds, job.seconds); }
-
-/// Seconds after which `own` seconds of a job are served within `longest` seconds.
-double SecondsUntilServedWithin(const QueueForecast& queue, double weight, double own,
-                                double longest) {
-  constexpr int kSteps = 40;  // Of a bisection.
-  const auto until = [&](double waiting) {
-    return SecondsUntilServed(queue, weight, waiting + own, Rivals::kEnd);
-  };
-  const double beyond = until(0) - longest;
-  double low = 0;  // What may wait before the job.
-  double high = queue.own_seconds;
-  for (int i = 0; i < kSteps && beyond < 0; ++i) {
-    const double middle = (low + high) / 2;
-    (until(middle) <= longest ? low : high) = middle;
-  }
-  return SecondsUntilServed(queue, weight, queue.own_seconds - low, Rivals::kGoOn) +
-         std::max(beyond, 0.0);
 }
 
 }  // namespace
@@ -102,13 +70,12 @@ QueueForecast ForecastOf(const FairPath& path, const FairTags& tags,
   return forecast;
 }
 
-double SecondsUntilServed(const QueueForecast& queue, double weight, double own, Rivals rivals) {
-  return WithRivals(queue, weight, own, rivals, {queue.flows, queue.connections, queue.addresses});
-}
-
-double SecondsUntilAddressServed(const QueueForecast& queue, double weight, double own,
-                                 Rivals rivals) {
-  return WithRivals(queue, weight, own, rivals, {queue.addresses});
+double SecondsUntilServed(const QueueForecast& queue, double weight, double own) {
+  Service service{own, own / weight};
+  service.Add(queue.flows);
+  service.Add(queue.connections);
+  service.Add(queue.addresses);
+  return queue.pass_seconds + service.seconds / queue.speed;
 }
 
 double WaitingSeconds(const QueueForecast& queue) {
@@ -117,23 +84,12 @@ double WaitingSeconds(const QueueForecast& queue) {
 }
 
 PredictedWait PredictWait(const QueueForecast& queue, const JobForecast& job) {
-  const double first = FirstSeconds(job);
+  const double first = std::min(job.first_seconds, job.seconds);
   return {
-      .begin = SecondsUntilServed(queue, job.weight, queue.own_seconds + first, Rivals::kEnd) -
-               first / queue.speed,
-      .end = SecondsUntilServed(queue, job.weight, queue.own_seconds + job.seconds, Rivals::kEnd),
+      .begin =
+          SecondsUntilServed(queue, job.weight, queue.own_seconds + first) - first / queue.speed,
+      .end = SecondsUntilServed(queue, job.weight, queue.own_seconds + job.seconds),
   };
-}
-
-double SecondsUntilItBeginsWithin(const QueueForecast& queue, const JobForecast& job,
-                                  double longest) {
-  const double first = FirstSeconds(job);
-  return SecondsUntilServedWithin(queue, job.weight, first, longest + first / queue.speed);
-}
-
-double SecondsUntilItEndsWithin(const QueueForecast& queue, const JobForecast& job,
-                                double longest) {
-  return SecondsUntilServedWithin(queue, job.weight, job.seconds, longest);
 }
 
 }  // namespace scorecast::coordinator

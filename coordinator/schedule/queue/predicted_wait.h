@@ -48,32 +48,15 @@ struct PredictedWait {
   double end = 0;    ///< Until all of the job is computed.
 };
 
-// Work is taken to be divisible, as in a fluid: while a flow gets x weighted seconds, each of the
-// others gets as many; likewise connections and addresses.
-
-/// Whether rivals get more than what waits in them now.
-enum class Rivals {
-  kEnd,   ///< Nothing more comes.
-  kGoOn,  ///< There is always more.
-};
-
-/// Seconds after which the job's flow has got `own` seconds.
-double SecondsUntilServed(const QueueForecast& queue, double weight, double own, Rivals rivals);
-
-/// The same for another connection of the job's address, with nothing before it.
-double SecondsUntilAddressServed(const QueueForecast& queue, double weight, double own,
-                                 Rivals rivals);
+/// Seconds after which the job's flow has got `own` seconds, if nothing more comes. Work is taken
+/// to be divisible, as in a fluid: while a flow gets x weighted seconds, each of the others gets as
+/// many, or all that it has; likewise connections and addresses.
+double SecondsUntilServed(const QueueForecast& queue, double weight, double own);
 
 /// Seconds of all work that waits, of all clients.
 double WaitingSeconds(const QueueForecast& queue);
 
 /// How long a job waits if it comes now and nothing comes after it.
 PredictedWait PredictWait(const QueueForecast& queue, const JobForecast& job);
-
-// Seconds after which the job would begin within `longest` seconds, or end within them, if it came
-// then, nothing of its flow came before it, and the rivals go on.
-double SecondsUntilItBeginsWithin(const QueueForecast& queue, const JobForecast& job,
-                                  double longest);
-double SecondsUntilItEndsWithin(const QueueForecast& queue, const JobForecast& job, double longest);
 
 }  // namespace scorecast::coordinator

@@ -107,35 +107,13 @@ TEST(ForecastOf, FlowsAreThoseOfRivalsAtTheirLevel) {
   EXPECT_EQ(queue.addresses[0].ahead, -1);
 }
 
-TEST(SecondsUntilServed, RivalsMayGoOn) {
+TEST(SecondsUntilServed, RivalsGetNoMoreThanWhatWaits) {
   QueueForecast queue;
   queue.connections = {{.seconds = 1, .weighted_seconds = 1, .ahead = 0}};
   queue.addresses = {{.seconds = 1, .weighted_seconds = 0.5, .ahead = 0}};
-  EXPECT_DOUBLE_EQ(SecondsUntilServed(queue, 1, 3, Rivals::kEnd), 5);
-  EXPECT_DOUBLE_EQ(SecondsUntilServed(queue, 1, 3, Rivals::kGoOn), 3 + 3 + 12);
-}
-
-TEST(SecondsUntilItBeginsWithin, IsWhatItsFlowTakesUntilLittleEnoughWaits) {
-  QueueForecast queue;
-  queue.own_seconds = 10;
-  EXPECT_NEAR(SecondsUntilItBeginsWithin(queue, kShort, 4), 6, 1e-6);
-  EXPECT_NEAR(SecondsUntilItEndsWithin(queue, kShort, 4), 7, 1e-6);
-  queue.addresses = {{.seconds = 2, .weighted_seconds = 2, .ahead = 0}};
-  // Behind 2 s of its own it would wait for 4 s. 8 s of its own take twice the time.
-  EXPECT_NEAR(SecondsUntilItBeginsWithin(queue, kShort, 4), 16, 1e-6);
-  queue.own_seconds = 0;
-  queue.pass_seconds = 3;
-  EXPECT_NEAR(SecondsUntilItBeginsWithin(queue, kShort, 1), 3 + 3, 1e-6)
-      << "1 s of the rival's, and the pass, of which it is not known whether another follows";
-}
-
-TEST(SecondsUntilAddressServed, DoesNotDependOnTheOthersOfTheAddress) {
-  QueueForecast queue;
+  EXPECT_DOUBLE_EQ(SecondsUntilServed(queue, 1, 3), 5);
   queue.own_seconds = 7;
-  queue.connections = {{.seconds = 10, .weighted_seconds = 10, .ahead = 0}};
-  queue.addresses = {{.seconds = 100, .weighted_seconds = 100, .ahead = 0}};
-  EXPECT_DOUBLE_EQ(SecondsUntilAddressServed(queue, 1, 2, Rivals::kEnd), 4);
-  EXPECT_DOUBLE_EQ(WaitingSeconds(queue), 117);
+  EXPECT_DOUBLE_EQ(WaitingSeconds(queue), 9);
 }
 
 TEST(PredictWait, ComesTrueOnAServerThatIsFair) {
