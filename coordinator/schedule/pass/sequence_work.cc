@@ -49,12 +49,12 @@ PassWork WorkOf(const proto::PackedSequence& sequence, std::span<const std::int3
 }
 
 std::int64_t RowsWithin(double seconds, const PassRates& rates, std::int64_t keys) {
-  // seconds = rows * first + rows^2 * key / 2
+  // `rows` solves seconds = rows * first + rows^2 * rates.key / 2.
   const double first = rates.row + rates.key * static_cast<double>(keys);
   const double root = std::sqrt(first * first + 2 * rates.key * std::max(seconds, 0.0));
   const double rows = 2 * std::max(seconds, 0.0) / (first + root);
   constexpr double kMost = 1e9;
-  // Rates of 0, and no bound, give no number.
+  // If the rates are 0, or `seconds` is infinite, `rows` is infinite or not a number.
   return rows < kMost ? static_cast<std::int64_t>(rows) : static_cast<std::int64_t>(kMost);
 }
 

@@ -81,18 +81,6 @@ FairQueue::Node& FairQueue::NodeOf(const FairPath& path) {
   return *node;
 }
 
-const FairQueue::Node* FairQueue::Find(const FairPath& path) const {
-  const Node* node = root_.get();
-  for (const Key& key : KeysOf(path)) {
-    const auto found = node->children.find(key);
-    if (found == node->children.end()) {
-      return nullptr;
-    }
-    node = found->second.get();
-  }
-  return node;
-}
-
 double FairQueue::StartOf(const Node& node) const {
   const bool has_credit = node.level < kFlow || node.path.size_class == 0;
   return std::max(node.tag, node.parent->passed - (has_credit ? credit_ : 0));
@@ -228,15 +216,17 @@ void FairQueue::ChargeNode(Node& flow, double seconds, bool in_turn) {
     if (in_turn) {
       parent.passed = std::max(parent.passed, start);
       if (node->served < credit_) {
-        // The credits of new children come from all that are busy. So children that are ever new
-        // do not keep one waiting for ever that is not.
+        // What a new child uses of its credit raises the tags of the next new ones, the less the
+        // more children are busy. Otherwise a stream of new children would keep an older one
+        // waiting forever.
         parent.newcomers = std::max(parent.newcomers, parent.passed - credit_) +
                            charge / static_cast<double>(parent.busy.size());
       }
       node->served += charge;
       parent.turn_in = pass_;
     } else if (charge > 0 && (parent.busy.empty() || parent.turn_in + 1 < pass_)) {
-      // Without turns, time passes with what is served out of turn.
+      // If no child waits, or none had a turn in this pass or the last one, `passed` goes on with
+      // what is served out of turn, such as running completions.
       parent.passed = std::max(parent.passed, start);
     }
   }

@@ -99,7 +99,6 @@ class FairQueue {
   struct Node;
 
   Node& NodeOf(const FairPath& path);
-  const Node* Find(const FairPath& path) const;
   double StartOf(const Node& node) const;
   void ChargeNode(Node& node, double seconds, bool in_turn);
   void SetTag(Node& node, double tag);
