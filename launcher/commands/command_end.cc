@@ -1,12 +1,16 @@
-#include "launcher/commands/end_signals.h"
+#include "launcher/commands/command_end.h"
 
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <spdlog/spdlog.h>
+
+#include "launcher/commands/commands.h"
 
 namespace scorecast::launcher {
 
@@ -58,6 +62,18 @@ void LeaveSignalsToRankZero() {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     std::signal(signal, SIG_IGN);
   }
+}
+
+void EndWithStuckRanks(const char* message) {
+  spdlog::error("{}", message);
+  std::quick_exit(kExitRanksStuck);
+}
+
+void LimitTimeOfEnd(std::chrono::duration<double> time) {
+  std::thread([time] {
+    std::this_thread::sleep_for(time);
+    EndWithStuckRanks("the other ranks do not end: leaving them");
+  }).detach();
 }
 
 }  // namespace scorecast::launcher

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 namespace scorecast::launcher {
+
+// What ends a command: signals, or other ranks that do not end.
 
 /// The signals that end a command: SIGTERM, SIGINT and SIGUSR1. A separate thread receives them,
 /// because what a rank has to do with them is known only when Open MPI has told it which rank it
@@ -40,5 +43,12 @@ class EndSignals {
 /// Called on the other ranks: ignores these signals. The other ranks end when rank 0 tells them to,
 /// or when rank 0 is gone.
 void LeaveSignalsToRankZero();
+
+/// Ends the process at once, with kExitRanksStuck. The other ranks notice it, and end as well.
+[[noreturn]] void EndWithStuckRanks(const char* message);
+
+/// Ends the process if it is still running after `time`, because other ranks have not ended. At
+/// that time the watchdog no longer looks.
+void LimitTimeOfEnd(std::chrono::duration<double> time);
 
 }  // namespace scorecast::launcher
