@@ -1,6 +1,7 @@
 #include "coordinator/status/service_status.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 
@@ -12,6 +13,10 @@ namespace {
 using proto::Count;
 
 constexpr double kLeastShownMs = 0.05;  // Less is rounded to 0.0.
+/// A rank that computed for less time does not lag.
+constexpr double kLeastSeconds = 1;
+/// If a model's heads cannot be divided evenly, ranks differ, but seldom by more than this.
+constexpr double kLagFactor = 1.25;
 
 std::string MegaBytes(std::int64_t bytes) {
   char text[32];
@@ -19,9 +24,13 @@ std::string MegaBytes(std::int64_t bytes) {
   return text;
 }
 
-std::string LineOf(int rank, const proto::RankStatus& status) {
-  std::string line = "status: rank " + std::to_string(rank) + " (host " + status.host +
-                     "): " + std::string(proto::Name(status.state));
+std::string NameOf(std::size_t rank, const proto::RankStatus& status) {
+  return "rank " + std::to_string(rank) + " (host " + status.host + ")";
+}
+
+std::string LineOf(std::size_t rank, const proto::RankStatus& status) {
+  std::string line =
+      "status: " + NameOf(rank, status) + ": " + std::string(proto::Name(status.state));
   if (status.pass > 0) {
     line += ", pass " + std::to_string(status.pass) + ", step " + std::to_string(status.step);
   }
@@ -83,14 +92,40 @@ std::string TextOf(const PassTimes& times) {
   return std::string(rate) + overhead + bound;
 }
 
-std::vector<std::string> LinesOf(const ServiceStatus& status) {
+std::optional<std::string> LaggingRank(const proto::ClusterStatus& before,
+                                       const proto::ClusterStatus& now) {
+  const std::size_t num_ranks = now.ranks.size();
+  if (num_ranks < 2 || before.ranks.size() != num_ranks) {
+    return std::nullopt;
+  }
+  std::vector<double> seconds(num_ranks);
+  double sum = 0;
+  std::size_t slowest = 0;
+  for (std::size_t rank = 0; rank < num_ranks; ++rank) {
+    seconds[rank] = now.ranks[rank].work.compute_seconds - before.ranks[rank].work.compute_seconds;
+    sum += seconds[rank];
+    slowest = seconds[rank] > seconds[slowest] ? rank : slowest;
+  }
+  const double others = (sum - seconds[slowest]) / static_cast<double>(num_ranks - 1);
+  if (seconds[slowest] < kLeastSeconds || seconds[slowest] < kLagFactor * others || others <= 0) {
+    return std::nullopt;
+  }
+  return NameOf(slowest, now.ranks[slowest]) + " is the slowest: it computed " +
+         std::to_string(std::lround((seconds[slowest] / others - 1) * 100)) +
+         " % longer than the others on average, which waited for it";
+}
+
+std::vector<std::string> LinesOf(const ServiceStatus& status, const proto::ClusterStatus& before) {
   std::vector<std::string> lines = {LineOf(status.scheduler), PredictionLineOf(status.scheduler)};
   if (status.clients) {
     lines.push_back(LineOf(*status.clients));
   }
-  int rank = 0;
+  std::size_t rank = 0;
   for (const proto::RankStatus& of_rank : status.cluster.ranks) {
     lines.push_back(LineOf(rank++, of_rank));
+  }
+  if (const std::optional<std::string> lagging = LaggingRank(before, status.cluster)) {
+    lines.push_back("status: " + *lagging);
   }
   return lines;
 }

@@ -22,8 +22,17 @@ struct ServiceStatus {
 /// than the others.
 std::string TextOf(const PassTimes& times);
 
+/// A text such as "rank 3 (host b) is the slowest: it computed 58 % longer than the others on
+/// average, which waited for it", if one rank lagged between two times. A rank lagged if it
+/// computed for at least a second, and a quarter longer than the other ranks on average. Null if no
+/// rank did.
+std::optional<std::string> LaggingRank(const proto::ClusterStatus& before,
+                                       const proto::ClusterStatus& now);
+
 /// For the log: a line about passes and queue, a line about the time of passes, a line about
-/// clients if there are any, and a line about each rank.
-std::vector<std::string> LinesOf(const ServiceStatus& status);
+/// clients if there are any, a line about each rank, and a line about the rank that lagged since
+/// `before`, if one did.
+std::vector<std::string> LinesOf(const ServiceStatus& status,
+                                 const proto::ClusterStatus& before = {});
 
 }  // namespace scorecast::coordinator

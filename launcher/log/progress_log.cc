@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "launcher/log/lagging_rank.h"
+#include "coordinator/status/service_status.h"
 #include "launcher/log/log_pattern.h"
 
 namespace scorecast::launcher {
@@ -93,7 +93,7 @@ void ProgressLog::LogLine() {
     spdlog::info("progress: {}", text_.Line());
   }
   proto::ClusterStatus status = cluster_status_();
-  if (const auto lagging = LaggingRank(last_status_, status)) {
+  if (const auto lagging = coordinator::LaggingRank(last_status_, status)) {
     spdlog::info("progress: {}", *lagging);
   }
   last_status_ = std::move(status);

@@ -19,11 +19,8 @@ constexpr time_t kIntervalSeconds = 10;
 /// blocked.
 sem_t asked;
 
-/// Waits for the semaphore for at most kIntervalSeconds. False if the time ran out.
-bool WaitUntilAsked() {
-  timespec end{};
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_sec += kIntervalSeconds;
+/// Waits for the semaphore until `end`, a time of CLOCK_MONOTONIC. False if the time ran out.
+bool WaitUntilAsked(const timespec& end) {
   while (sem_clockwait(&asked, CLOCK_MONOTONIC, &end) != 0) {
     if (errno != EINTR) {
       return false;
@@ -55,15 +52,27 @@ StatusLog::~StatusLog() {
 }
 
 void StatusLog::Run(const std::stop_token& stop) {
+  // A rank lags by what it did since `before`, which is one to two intervals ago.
+  proto::ClusterStatus before = status_().cluster;
+  proto::ClusterStatus last = before;
+  timespec next{};
+  clock_gettime(CLOCK_MONOTONIC, &next);
+  next.tv_sec += kIntervalSeconds;
   while (true) {
-    const auto level = WaitUntilAsked() ? spdlog::level::info : spdlog::level::debug;
+    const bool is_asked = WaitUntilAsked(next);
     if (stop.stop_requested()) {
       return;
     }
+    coordinator::ServiceStatus status = status_();
+    const auto level = is_asked ? spdlog::level::info : spdlog::level::debug;
     if (spdlog::should_log(level)) {
-      for (const std::string& line : coordinator::LinesOf(status_())) {
+      for (const std::string& line : coordinator::LinesOf(status, before)) {
         spdlog::log(level, line);
       }
+    }
+    if (!is_asked) {
+      before = std::exchange(last, std::move(status.cluster));
+      next.tv_sec += kIntervalSeconds;
     }
   }
 }

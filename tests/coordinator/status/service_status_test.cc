@@ -1,5 +1,8 @@
 #include "coordinator/status/service_status.h"
 
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,6 +79,41 @@ TEST(ServiceStatus, CountsAgreeWithTheirNouns) {
 TEST(ServiceStatus, OfABatchHasNoClients) {
   EXPECT_THAT(LinesOf({}), ElementsAre(::testing::HasSubstr("status: 0 passes done"),
                                        ::testing::HasSubstr("no bound")));
+}
+
+proto::ClusterStatus Computed(const std::vector<double>& compute_seconds) {
+  proto::ClusterStatus status;
+  for (const double seconds : compute_seconds) {
+    proto::RankStatus& rank = status.ranks.emplace_back();
+    rank.host = "h" + std::to_string(status.ranks.size() - 1);
+    rank.work.compute_seconds = seconds;
+  }
+  return status;
+}
+
+TEST(LaggingRank, IsNamedIfItComputesLongerThanTheOthers) {
+  EXPECT_EQ(LaggingRank(Computed({10, 10, 10}), Computed({14, 14, 16})),
+            "rank 2 (host h2) is the slowest: it computed 50 % longer than the others on average, "
+            "which waited for it");
+  EXPECT_EQ(LaggingRank(Computed({0, 0}), Computed({8, 2}))->substr(0, 15), "rank 0 (host h0");
+}
+
+TEST(LaggingRank, ThereIsNoneIfRanksAreAlikeOrIdle) {
+  EXPECT_FALSE(LaggingRank(Computed({0, 0, 0}), Computed({4, 5, 4.9})));
+  EXPECT_FALSE(LaggingRank(Computed({50, 10}), Computed({55, 14.5})))
+      << "what was before does not count";
+  EXPECT_FALSE(LaggingRank(Computed({0, 0}), Computed({0.9, 0.1}))) << "too little to tell";
+  EXPECT_FALSE(LaggingRank(Computed({0}), Computed({9}))) << "alone";
+  EXPECT_FALSE(LaggingRank(Computed({}), Computed({9, 1})));
+}
+
+TEST(LaggingRank, IsPartOfTheStatus) {
+  ServiceStatus status;
+  status.cluster = Computed({14, 18});
+  EXPECT_EQ(LinesOf(status, Computed({10, 10})).back(),
+            "status: rank 1 (host h1) is the slowest: it computed 100 % longer than the others on "
+            "average, which waited for it");
+  EXPECT_EQ(LinesOf(status, status.cluster).size(), 4U);
 }
 
 }  // namespace service_status_test
