@@ -9,7 +9,6 @@
 #include "bench/roofline/random_bytes.h"
 #include "shard/linear/activations.h"
 #include "shard/linear/linear.h"
-#include "shard/linear/packing.h"
 #include "shard/runtime/aligned_buffer.h"
 
 namespace scorecast::bench {

@@ -17,8 +17,8 @@
 namespace scorecast::shard {
 
 /// The tensors of a Hugging Face model directory. Opening reads only the headers. Parts of tensors
-/// are read when they are needed (see slices.h), always from the files that were opened, even if
-/// other files have taken their names since.
+/// are read when they are needed (see tensor_view.h), always from the files that were opened, even
+/// if other files have taken their names since.
 class Checkpoint {
  public:
   /// Opens `model_dir`/model.safetensors or, if it does not exist, the files that

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/base/range.h"
+
 namespace scorecast::shard {
 
 /// Stored types that we read; little-endian.
@@ -27,5 +29,19 @@ struct TensorView {
 
 /// "[320, 48]"
 std::string ShapeText(std::span<const std::int64_t> shape);
+
+// Parts of a tensor as float32. The conversion is exact, because F16 and BF16 are subsets of it
+// (NaN stays NaN). Only the bytes of the part are read, by any number of threads. The functions
+// throw FileChanged as WeightFile::Read does. A part outside of the tensor is a broken invariant,
+// because callers have checked the tensor's shape (Checkpoint::Require).
+
+/// Reads rows of a tensor [rows, …], whose other dimensions count as one: `out` is [rows.size(),
+/// columns].
+void ReadRows(const TensorView& tensor, proto::Range rows, float* out);
+
+/// Reads a block of a tensor [rows, columns]: `out` is [rows.size(), cols.size()], with rows
+/// `out_stride` floats apart.
+void ReadBlock(const TensorView& tensor, proto::Range rows, proto::Range cols, float* out,
+               std::int64_t out_stride);
 
 }  // namespace scorecast::shard

@@ -9,6 +9,7 @@
 
 #include "proto/model/partition.h"
 #include "shard/checkpoint/tensor_view.h"
+#include "shard/kernels/kernels.h"
 #include "shard/linear/activations.h"
 #include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
@@ -60,6 +61,22 @@ struct PackScratch {
   AlignedBuffer<float> rows;            // [widest chunk, in]
   AlignedBuffer<std::uint16_t> narrow;  // [widest chunk, in]; empty unless `narrows`
 };
+
+/// A chunk of a weight as int8, with one scale for each output. Rows are rotated as activations are
+/// (Kernels::rotate), then rounded to [-127, 127].
+struct Int8Chunk {
+  std::vector<std::int8_t> values;    ///< [width, in]
+  std::vector<float> scales;          ///< [width]
+  std::vector<std::int32_t> offsets;  ///< [width]: 128 · Σ values. A product has it too much,
+                                      ///< because activations have an offset of 128.
+};
+
+/// Overwrites `rows` [width, in].
+Int8Chunk QuantizeChunk(const Kernels& kernels, float* rows, std::int64_t width, std::int64_t in);
+
+/// Numbers in [-1, 1) for self-checks. Sums of them use every bit; otherwise their values do not
+/// matter.
+std::vector<float> SampleNumbers(std::int64_t count);
 
 /// A library that multiplies matrices.
 class GemmBackend {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "proto/base/error.h"
-#include "shard/linear/int8_weights.h"
+#include "shard/linear/gemm_backend.h"
 #include "shard/linear/precision.h"
 
 namespace scorecast::shard {

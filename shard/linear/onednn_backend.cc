@@ -5,7 +5,7 @@
 
 #include <dnnl.hpp>
 
-#include "shard/linear/int8_weights.h"
+#include "shard/linear/gemm_backend.h"
 #include "shard/linear/onednn_product.h"
 #include "shard/runtime/aligned_buffer.h"
 

@@ -7,7 +7,6 @@
 #include <omp.h>
 
 #include "shard/linear/gemm_backend.h"
-#include "shard/linear/sample_numbers.h"
 
 namespace scorecast::shard {
 namespace {

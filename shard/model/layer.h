@@ -7,7 +7,6 @@
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/linear.h"
-#include "shard/linear/packing.h"
 
 namespace scorecast::shard {
 

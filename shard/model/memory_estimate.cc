@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shard/attention/kv_store.h"
-#include "shard/linear/packing.h"
+#include "shard/linear/linear.h"
 #include "shard/model/layer.h"
 #include "shard/model/rope_table.h"
 #include "shard/model/tensors.h"

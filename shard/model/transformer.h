@@ -18,7 +18,6 @@
 #include "shard/linear/linear.h"
 #include "shard/model/layer.h"
 #include "shard/model/pass.h"
-#include "shard/model/phase_times.h"
 #include "shard/model/rope_table.h"
 #include "shard/model/workspace.h"
 #include "shard/readout/lm_head.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
-#include "shard/checkpoint/slices.h"
+#include "shard/checkpoint/tensor_view.h"
 #include "shard/readout/partial_logits.h"
 #include "shard/runtime/touch_pages.h"
 

@@ -12,7 +12,6 @@
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/linear.h"
-#include "shard/linear/packing.h"
 #include "shard/readout/partial_logits.h"
 #include "shard/readout/read_accumulator.h"
 #include "shard/runtime/aligned_buffer.h"

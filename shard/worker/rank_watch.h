@@ -10,7 +10,6 @@
 #include "proto/plan/cluster_status.h"
 #include "shard/runtime/progress.h"
 #include "shard/runtime/thread_pool.h"
-#include "shard/worker/rank_report.h"
 #include "shard/worker/watchdog.h"
 
 namespace scorecast::shard {

@@ -12,7 +12,7 @@
 
 #include "proto/base/error.h"
 #include "shard/checkpoint/safetensors.h"
-#include "shard/checkpoint/slices.h"
+#include "shard/checkpoint/tensor_view.h"
 #include "tests/shard/checkpoint/file_of_bytes.h"
 
 namespace {

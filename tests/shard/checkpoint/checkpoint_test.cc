@@ -10,9 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "proto/base/error.h"
-#include "shard/checkpoint/slices.h"
+#include "shard/checkpoint/tensor_view.h"
 #include "tests/shard/checkpoint/model_files.h"
-#include "tests/shard/checkpoint/print_dtype.h"
 
 namespace scorecast::shard {
 namespace checkpoint_test {

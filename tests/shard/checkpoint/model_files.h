@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <ostream>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
+#include "shard/checkpoint/tensor_view.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::shard {
@@ -28,6 +30,21 @@ inline std::string SafetensorsFile(std::string_view header, std::string_view dat
   std::string file(sizeof(length), '\0');
   std::memcpy(file.data(), &length, sizeof(length));
   return file.append(header).append(data);
+}
+
+/// Makes GoogleTest print a dtype as safetensors spells it.
+inline void PrintTo(Dtype dtype, std::ostream* out) {
+  switch (dtype) {
+    case Dtype::kF32:
+      *out << "F32";
+      break;
+    case Dtype::kF16:
+      *out << "F16";
+      break;
+    case Dtype::kBF16:
+      *out << "BF16";
+      break;
+  }
 }
 
 }  // namespace scorecast::shard

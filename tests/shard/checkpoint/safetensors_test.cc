@@ -10,7 +10,6 @@
 #include "proto/base/error.h"
 #include "tests/shard/checkpoint/file_of_bytes.h"
 #include "tests/shard/checkpoint/model_files.h"
-#include "tests/shard/checkpoint/print_dtype.h"
 
 namespace scorecast::shard {
 namespace safetensors_test {

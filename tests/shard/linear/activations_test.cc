@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shard/linear/int8_weights.h"
+#include "shard/linear/gemm_backend.h"
 #include "tests/shard/bf16.h"
 #include "tests/shard/linear/dense_rows.h"
 #include "tests/shard/linear/print_precision.h"

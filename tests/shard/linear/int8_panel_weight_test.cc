@@ -16,7 +16,7 @@
 
 #include "proto/base/error.h"
 #include "shard/kernels/kernels.h"
-#include "shard/linear/int8_weights.h"
+#include "shard/linear/gemm_backend.h"
 #include "shard/linear/packed_backend.h"
 #include "shard/runtime/thread_pool.h"
 #include "tests/shard/kernels/kernel_sets.h"

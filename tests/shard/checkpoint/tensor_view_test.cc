@@ -1,4 +1,4 @@
-#include "shard/checkpoint/slices.h"
+#include "shard/checkpoint/tensor_view.h"
 
 #include <bit>
 #include <cmath>
@@ -14,10 +14,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/shard/checkpoint/file_of_bytes.h"
-#include "tests/shard/checkpoint/print_dtype.h"
+#include "tests/shard/checkpoint/model_files.h"
 
 namespace scorecast::shard {
-namespace slices_test {
+namespace tensor_view_test {
 
 using proto::Range;
 using ::testing::Each;
@@ -174,5 +174,5 @@ TEST(SlicesDeathTest, PartsOutsideTheTensorAreABrokenInvariant) {
   EXPECT_DEATH(ReadBlock(matrix, {0, 2}, {0, 3}, out.data(), 2), "broken invariant");
 }
 
-}  // namespace slices_test
+}  // namespace tensor_view_test
 }  // namespace scorecast::shard
