@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "proto/plan/philox.h"
-
 namespace scorecast::proto {
 
 double GumbelUniform(std::uint64_t seed, std::uint32_t step, TokenId id) {

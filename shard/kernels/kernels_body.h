@@ -1,12 +1,14 @@
 // The one body of the kernels, written with the vectors of vectors_body.h. These are as wide as the
-// instruction set of the including source. Each kernels_*.cc includes it once and sets
-// SCORECAST_KERNELS_NAMESPACE. No other file includes it, hence no `#pragma once`. The bodies call
-// no templates and no inline functions of other headers, except those that are always inlined
-// (HWY_INLINE): see tests/weak_symbols.sh.
+// instruction set of the including source. CMakeLists.txt writes a source kernels_*.cc for each
+// kernel set. It defines SCORECAST_KERNELS_NAMESPACE, SCORECAST_KERNELS (the set's constant) and,
+// unless the set runs on any CPU, SCORECAST_KERNELS_TARGET (Highway's target), and includes this
+// header. No other file includes it, hence no `#pragma once`. The bodies call no templates and no
+// inline functions of other headers, except those that are always inlined (HWY_INLINE): see
+// tests/weak_symbols.sh.
 
 #include <cmath>
 
-#include "proto/plan/philox.h"
+#include "proto/plan/gumbel.h"
 #include "shard/kernels/kernels.h"
 // The vectors come before the bodies that need them.
 #include "shard/kernels/vectors_body.h"
@@ -365,3 +367,15 @@ constexpr Kernels MakeKernels() {
 
 }  // namespace
 }  // namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE
+
+#ifdef SCORECAST_KERNELS_TARGET
+static_assert(HWY_TARGET == SCORECAST_KERNELS_TARGET,
+              "the options of this source have the features that Highway asks for");
+#endif
+
+namespace scorecast::shard {
+
+extern const Kernels SCORECAST_KERNELS;
+const Kernels SCORECAST_KERNELS = SCORECAST_KERNELS_NAMESPACE::MakeKernels();
+
+}  // namespace scorecast::shard

@@ -9,8 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "proto/plan/philox.h"
-
 namespace scorecast::proto {
 namespace gumbel_test {
 
