@@ -1,11 +1,14 @@
 #include "bench/random_model.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace scorecast::bench {
@@ -130,6 +133,24 @@ void WriteRandomModel(const Shape& shape, const std::filesystem::path& dir) {
     throw std::runtime_error("cannot write " + (dir / "model.safetensors").string());
   }
   std::ofstream(config_path) << Config(shape).dump(1) << '\n';
+}
+
+const Shape& ModelFlags::shape() const {
+  return *std::find_if(Shapes().begin(), Shapes().end(),
+                       [this](const Shape& shape) { return shape.name == shape_name; });
+}
+
+void AddModelFlags(CLI::App& app, ModelFlags& flags) {
+  std::vector<std::string> names;
+  for (const Shape& shape : Shapes()) {
+    names.push_back(shape.name);
+  }
+  app.add_option("--shape", flags.shape_name, "The model's shape; its weights are random")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+  app.add_option("--models", flags.root, "Directory to write the random models to")
+      ->required()
+      ->type_name("DIR");
 }
 
 }  // namespace scorecast::bench

@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace scorecast::bench {
 
 /// A model's shape. Weights are random, because speed does not depend on them.
@@ -24,5 +28,17 @@ const std::vector<Shape>& Shapes();
 
 /// Writes a Hugging Face directory with weights in BF16, unless `dir` has one already.
 void WriteRandomModel(const Shape& shape, const std::filesystem::path& dir);
+
+/// --shape and --models: the random model and its directory.
+struct ModelFlags {
+  std::string shape_name;
+  std::filesystem::path root;
+
+  const Shape& shape() const;
+  std::filesystem::path dir() const { return root / shape_name; }
+};
+
+/// The default shape is that of `flags`.
+void AddModelFlags(CLI::App& app, ModelFlags& flags);
 
 }  // namespace scorecast::bench

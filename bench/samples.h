@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,8 @@ struct Samples {
 
 /// "median (min-max)", with `digits` decimals.
 std::string Spread(const Samples& samples, int digits);
+
+/// Prints a line on standard error about the current measurement.
+inline void Progress(const std::string& what) { std::fprintf(stderr, "bench: %s\n", what.c_str()); }
 
 }  // namespace scorecast::bench

@@ -1,5 +1,3 @@
-#include "bench/kernels/attention_cases.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "bench/bench_engine.h"
+#include "bench/kernels/kernel_cases.h"
 #include "bench/roofline/random_bytes.h"
 #include "bench/workload.h"
 #include "bench/workload_plans.h"

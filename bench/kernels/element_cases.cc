@@ -1,10 +1,9 @@
-#include "bench/kernels/element_cases.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "bench/kernels/kernel_cases.h"
 #include "bench/roofline/random_bytes.h"
 
 namespace scorecast::bench {

@@ -4,9 +4,7 @@
 #include <ctime>
 #include <utility>
 
-#include "bench/kernels/attention_cases.h"
-#include "bench/kernels/element_cases.h"
-#include "bench/kernels/product_cases.h"
+#include "bench/kernels/kernel_cases.h"
 #include "bench/samples.h"
 
 namespace scorecast::bench {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/bench_engine.h"
-#include "bench/kernels/kernel_case.h"
+#include "bench/kernels/kernel_cases.h"
 #include "bench/roofline/instruction_loops.h"
 #include "bench/roofline/memory_reads.h"
 

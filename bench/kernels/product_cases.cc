@@ -1,11 +1,10 @@
-#include "bench/kernels/product_cases.h"
-
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "bench/kernels/kernel_cases.h"
 #include "bench/roofline/random_bytes.h"
 #include "shard/linear/activations.h"
 #include "shard/linear/linear.h"

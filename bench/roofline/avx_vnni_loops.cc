@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "bench/roofline/chains.h"
+#include "bench/roofline/x86_loops.h"
 
 namespace scorecast::bench {
 

@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "bench/progress.h"
 #include "bench/service/cpu_time.h"
 #include "bench/service/token_request.h"
 #include "launcher/client/client.h"

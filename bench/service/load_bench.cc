@@ -6,7 +6,6 @@
 #include <functional>
 #include <stdexcept>
 
-#include "bench/progress.h"
 #include "bench/service/token_request.h"
 #include "launcher/client/client.h"
 

@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "bench/model_flags.h"
-#include "bench/progress.h"
+#include "bench/random_model.h"
+#include "bench/samples.h"
 #include "bench/service/idle_bench.h"
 #include "bench/service/load_bench.h"
 #include "bench/service/report.h"

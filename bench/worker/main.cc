@@ -13,10 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/bench_engine.h"
-#include "bench/model_flags.h"
 #include "bench/random_model.h"
-#include "bench/worker/memory_peak.h"
 #include "bench/worker/mpi_meter.h"
+#include "bench/worker/process_usage.h"
 #include "bench/worker/session.h"
 #include "launcher/engine/engine_flags.h"
 #include "proto/mpi/communicator.h"

@@ -1,13 +1,23 @@
 #include "bench/worker/process_usage.h"
 
+#include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 #include <sys/resource.h>
 
 namespace scorecast::bench {
+namespace {
+
+/// Of the samples of MemoryPeak.
+constexpr auto kPeriod = std::chrono::milliseconds(5);
+
+}  // namespace
 
 double ProcessCpuSeconds() {
   timespec time = {};
@@ -43,6 +53,26 @@ ResidentMemory ProcessMemory() {
     throw std::runtime_error("/proc/self/status does not have the resident memory");
   }
   return memory;
+}
+
+MemoryPeak::MemoryPeak()
+    : thread_([this](const std::stop_token& stop) {
+        std::unique_lock lock(mutex_);
+        while (!stop.stop_requested()) {
+          Look();
+          stopped_.wait_for(lock, stop, kPeriod, [] { return false; });
+        }
+      }) {}
+
+std::int64_t MemoryPeak::Take() {
+  const std::lock_guard lock(mutex_);
+  Look();
+  return std::exchange(most_, 0);
+}
+
+void MemoryPeak::Look() {
+  const ResidentMemory memory = ProcessMemory();
+  most_ = std::max(most_, memory.anonymous + memory.shared);
 }
 
 }  // namespace scorecast::bench

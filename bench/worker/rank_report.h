@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/bench_engine.h"
-#include "bench/worker/memory_peak.h"
+#include "bench/worker/process_usage.h"
 
 namespace scorecast::bench {
 
