@@ -6,9 +6,9 @@
 
 #include <sentencepiece_processor.h>
 
+#include "coordinator/text/sentencepiece_model.h"
 #include "coordinator/text/unicode/open_text.h"
 #include "coordinator/text/unicode/utf8.h"
-#include "coordinator/text/user_defined_pieces.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coordinator/text/files/tokenizer_config.h"
-#include "coordinator/text/sentencepiece_cuts.h"
+#include "coordinator/text/sentencepiece_model.h"
 #include "coordinator/text/steps/added_tokens.h"
 #include "coordinator/text/tokenizer.h"
 

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "coordinator/text/files/base64.h"
-#include "coordinator/text/files/read_pattern.h"
-#include "coordinator/text/files/read_sequence.h"
+#include "coordinator/text/files/read_step.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "coordinator/text/files/read_sequence.h"
+#include "coordinator/text/files/read_step.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/text/files/read_pattern.h"
-#include "coordinator/text/files/read_sequence.h"
+#include "coordinator/text/files/read_step.h"
 #include "coordinator/text/unicode/unicode_classes.h"
 
 namespace scorecast::coordinator {

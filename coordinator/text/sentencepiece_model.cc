@@ -1,4 +1,4 @@
-#include "coordinator/text/sentencepiece_cuts.h"
+#include "coordinator/text/sentencepiece_model.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,8 @@ constexpr std::uint64_t kTrainerSpec = 2;
 constexpr std::uint64_t kNormalizerSpec = 3;
 constexpr std::uint64_t kPieceText = 1;
 constexpr std::uint64_t kPieceType = 3;
-constexpr std::uint64_t kNormal = 1;  // A value of kPieceType, and its default.
+constexpr std::uint64_t kNormal = 1;       // A value of kPieceType, and its default.
+constexpr std::uint64_t kUserDefined = 4;  // Another one.
 constexpr std::uint64_t kModelType = 3;
 constexpr std::uint64_t kUnigram = 1;  // A value of kModelType, and its default.
 constexpr std::uint64_t kBpe = 2;      // Another value of kModelType.
@@ -28,6 +29,32 @@ constexpr std::uint64_t kRemoveExtraWhitespaces = 4;
 constexpr std::uint64_t kEscapeWhitespaces = 5;
 
 }  // namespace
+
+std::vector<std::pair<proto::TokenId, std::string>> UserDefinedPieces(std::string_view model) {
+  std::vector<std::pair<proto::TokenId, std::string>> pieces;
+  proto::TokenId id = 0;
+  ProtobufFields fields(model);
+  while (const std::optional<ProtobufField> field = fields.Next()) {
+    if (field->number != kPieces) {
+      continue;
+    }
+    std::string_view text;
+    std::uint64_t type = 0;
+    ProtobufFields piece(field->bytes);
+    while (const std::optional<ProtobufField> part = piece.Next()) {
+      if (part->number == kPieceText) {
+        text = part->bytes;
+      } else if (part->number == kPieceType) {
+        type = part->value;
+      }
+    }
+    if (type == kUserDefined) {
+      pieces.emplace_back(id, text);
+    }
+    ++id;
+  }
+  return pieces;
+}
 
 SentencePieceCuts::SentencePieceCuts(std::string_view model) {
   std::uint64_t type = kUnigram;

@@ -1,14 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "coordinator/text/models/longest_tokens.h"
 #include "coordinator/text/unicode/character_pairs.h"
 #include "coordinator/text/unicode/open_text.h"
+#include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
+
+// What a serialized SentencePiece model says, and the library does not tell.
+
+/// The user-defined symbols of a model: their ids and texts, in order. Each is a single token
+/// wherever it occurs in a text. `model` must be a model that the library has loaded.
+std::vector<std::pair<proto::TokenId, std::string>> UserDefinedPieces(std::string_view model);
 
 /// Places at which a SentencePiece model certainly cuts a text, whatever follows. In BPE models
 /// without normalization rules, these are all places between two characters that are neighbours in

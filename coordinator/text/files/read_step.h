@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "coordinator/text/files/json_cursor.h"
+#include "coordinator/text/unicode/regex.h"
 
 namespace scorecast::coordinator {
 
@@ -18,5 +19,9 @@ void ForEachStep(const JsonCursor& part, std::string_view list,
 
 /// Reads a member that must be a single character.
 const std::string& ReadCharacter(const JsonCursor& step, std::string_view name);
+
+/// Reads a `pattern` of a tokenizer.json: {"String": …} or {"Regex": …}. Throws StartupError if it
+/// is malformed or needs something that is not supported.
+Regex ReadPattern(const JsonCursor& pattern);
 
 }  // namespace scorecast::coordinator

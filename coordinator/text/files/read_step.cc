@@ -1,7 +1,9 @@
-#include "coordinator/text/files/read_sequence.h"
+#include "coordinator/text/files/read_step.h"
 
+#include <optional>
 #include <string>
 
+#include "coordinator/text/unicode/regex_syntax.h"
 #include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
@@ -42,6 +44,19 @@ const std::string& ReadCharacter(const JsonCursor& step, std::string_view name) 
     member.Fail(Quoted(text) + " is not one character");
   }
   return text;
+}
+
+Regex ReadPattern(const JsonCursor& pattern) {
+  const std::optional<JsonCursor> text = pattern.Find("String");
+  if (text && text->String().empty()) {
+    text->Fail("must not be empty");
+  }
+  const JsonCursor source = text ? *text : pattern.At("Regex");
+  try {
+    return Regex(text ? QuoteForRegex(source.String()) : source.String());
+  } catch (const RegexError& error) {
+    source.Fail(error.what());
+  }
 }
 
 }  // namespace scorecast::coordinator
