@@ -12,7 +12,7 @@
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 #include "tests/reference/golden_cases.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 
 namespace scorecast::testing {
 namespace chunked_golden_test {

@@ -14,7 +14,7 @@
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 #include "tests/reference/golden_cases.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_model.h"

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/mpi/engine_harness.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {

@@ -13,7 +13,7 @@
 #include "coordinator/schedule/pages/block_cache.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {

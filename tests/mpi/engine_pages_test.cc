@@ -13,7 +13,7 @@
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_model.h"

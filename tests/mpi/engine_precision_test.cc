@@ -21,7 +21,7 @@
 #include "proto/model/token_id.h"
 #include "proto/mpi/communicator.h"
 #include "tests/mpi/engine_harness.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_config.h"

@@ -16,7 +16,7 @@
 #include "proto/plan/cluster.h"
 #include "tests/coordinator/schedule/random_jobs.h"
 #include "tests/mpi/engine_harness.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 
 namespace scorecast::testing {
 namespace engine_schedule_test {

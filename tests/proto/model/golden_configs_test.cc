@@ -10,7 +10,7 @@
 
 #include "proto/model/model_config.h"
 #include "tests/proto/model/config_json.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 
 namespace scorecast::proto {
 namespace golden_configs_test {

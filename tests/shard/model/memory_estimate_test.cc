@@ -18,7 +18,7 @@
 #include "shard/model/rope_table.h"
 #include "shard/model/workspace.h"
 #include "shard/readout/lm_head.h"
-#include "tests/reference/golden_families.h"
+#include "tests/reference/golden_directories.h"
 
 namespace scorecast::shard {
 namespace memory_estimate_test {
