@@ -1,10 +1,11 @@
 #include "coordinator/metrics/metrics.h"
 
+#include <fstream>
 #include <utility>
 
 #include <prometheus/text_serializer.h>
+#include <unistd.h>
 
-#include "coordinator/metrics/process_memory.h"
 #include "coordinator/metrics/status_metrics.h"
 
 namespace scorecast::coordinator {
@@ -39,6 +40,17 @@ Resource MetricsResource(const Metrics& metrics, std::function<ServiceStatus()> 
                 prometheus::TextSerializer().Serialize(metrics.Collect(status(), page_bytes))};
           },
           "Metrics in the text format of Prometheus."};
+}
+
+ProcessMemory MemoryOfThisProcess() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t virtual_pages = 0;
+  std::int64_t resident_pages = 0;
+  if (!(file >> virtual_pages >> resident_pages)) {
+    return {};
+  }
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  return {resident_pages * page, virtual_pages * page};
 }
 
 }  // namespace scorecast::coordinator

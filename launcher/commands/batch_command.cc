@@ -25,7 +25,6 @@
 #include "launcher/engine/build_id.h"
 #include "launcher/engine/engine.h"
 #include "launcher/engine/run_settings.h"
-#include "launcher/log/cache_log.h"
 #include "launcher/log/progress_log.h"
 #include "launcher/log/status_log.h"
 #include "proto/base/count.h"

@@ -19,6 +19,8 @@
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/metrics/metrics.h"
+#include "coordinator/resources/model_resources.h"
+#include "coordinator/resources/openapi.h"
 #include "coordinator/resources/resource.h"
 #include "coordinator/schedule/queue/scheduler.h"
 #include "coordinator/schedule/queue/scheduler_status.h"
@@ -33,10 +35,8 @@
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/listening_sockets.h"
-#include "launcher/commands/service_resources.h"
 #include "launcher/engine/calibration.h"
 #include "launcher/engine/engine.h"
-#include "launcher/log/cache_log.h"
 #include "launcher/log/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
@@ -200,16 +200,33 @@ std::string ReadyLine(const ServiceAddress& address) {
          ")";
 }
 
-/// The resources that clients read with GET. `service` must have a server, and must outlive the
-/// resources.
-std::vector<coordinator::Resource> ResourcesOf(const Service& service, std::int64_t page_bytes) {
-  return {
+/// The resources that clients read with GET: the state of the service, the model, the tokenizer, and
+/// the document that describes all of these and the endpoints. `service` must have a server, and
+/// must outlive the resources.
+std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const Engine& engine,
+                                               const Service& service) {
+  const coordinator::ServiceFacts facts{
+      .config = engine.config(),
+      .options = engine.server_options(),
+      .dtype = engine.dtype(),
+      .version = SCORECAST_VERSION,
+      .max_queue = flags.max_queue,
+      .max_batch_tokens = engine.limits().max_rows,
+      .tokenizing_threads = flags.io_threads,
+  };
+  std::vector<coordinator::Resource> resources = {
       coordinator::HealthResource(),
       coordinator::ReadyResource([&service] { return service.cluster.Status(); },
                                  [&service] { return service.requests.is_draining(); }),
       coordinator::MetricsResource(
-          service.metrics, [&service] { return service.Status(); }, page_bytes),
+          service.metrics, [&service] { return service.Status(); }, engine.page_bytes()),
+      ModelsResource(facts),
+      InfoResource(facts),
+      coordinator::TokenizerInfoResource(flags.engine.model),
   };
+  resources.push_back(
+      coordinator::OpenApiResource(coordinator::Endpoints(), resources, facts.version));
+  return resources;
 }
 
 /// Opens the service to its clients.
@@ -218,7 +235,7 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
   service.server->Listen(sockets.Take(kRequestSocket).Release(), coordinator::MakeFrameProtocol);
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;
-    options.resources = ServiceResources(flags, engine, ResourcesOf(service, engine.page_bytes()));
+    options.resources = ResourcesOf(flags, engine, service);
     options.refused_urls = coordinator::RefusedUrls();
     options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
     if (!options.is_on_loopback && !options.allowed_hosts.empty()) {

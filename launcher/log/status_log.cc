@@ -9,6 +9,9 @@
 #include <semaphore.h>
 #include <spdlog/spdlog.h>
 
+#include "launcher/engine/engine.h"
+#include "proto/base/count.h"
+
 namespace scorecast::launcher {
 namespace {
 
@@ -74,6 +77,15 @@ void StatusLog::Run(const std::stop_token& stop) {
       before = std::exchange(last, std::move(status.cluster));
       next.tv_sec += kIntervalSeconds;
     }
+  }
+}
+
+void LogCache(const coordinator::BlockCacheCounters& counters, const Engine& engine) {
+  if (engine.cached_pages() > 0) {
+    const auto bytes = static_cast<double>(counters.cached_pages * engine.page_bytes());
+    spdlog::info("cache: {} of {} found, {:.2f} MB held on a rank, {} evicted", counters.hit_tokens,
+                 proto::Count(counters.asked_tokens, "token"), bytes * 1e-6,
+                 proto::Count(counters.evicted_pages, "page"));
   }
 }
 

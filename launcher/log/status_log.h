@@ -4,9 +4,12 @@
 #include <stop_token>
 #include <thread>
 
+#include "coordinator/schedule/pages/block_cache.h"
 #include "coordinator/status/service_status.h"
 
 namespace scorecast::launcher {
+
+class Engine;
 
 /// From now on, SIGUSR2 does not end the process, but is kept for a StatusLog. Called once.
 void CatchStatusSignal();
@@ -27,5 +30,9 @@ class StatusLog {
   const std::function<coordinator::ServiceStatus()> status_;
   std::jthread thread_;
 };
+
+/// Logs one line with the hits, size and evictions of the K/V cache. Logs nothing if the cache is
+/// off.
+void LogCache(const coordinator::BlockCacheCounters& counters, const Engine& engine);
 
 }  // namespace scorecast::launcher

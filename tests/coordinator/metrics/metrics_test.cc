@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/metrics/process_memory.h"
 #include "tests/coordinator/metrics/prometheus_text.h"
 
 namespace scorecast::coordinator {

@@ -6,9 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "coordinator/resources/info.h"
-#include "coordinator/resources/models.h"
-#include "coordinator/resources/tokenizer_info.h"
+#include "coordinator/resources/model_resources.h"
 
 namespace scorecast::coordinator {
 namespace resources_test {

@@ -1,0 +1,104 @@
+#include "coordinator/resources/model_resources.h"
+
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/json/json_text.h"
+#include "coordinator/json/response_writer.h"
+#include "coordinator/rerank/reranker.h"
+#include "coordinator/text/files/model_file.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+/// TEI's name of a precision.
+std::string DtypeName(const std::string& dtype) {
+  if (dtype == "f32") {
+    return "float32";
+  }
+  return dtype == "bf16" ? "bfloat16" : dtype;
+}
+
+/// A reranker has one score. It gets the name that transformers gives to a single label by default.
+OrderedJson ModelType(const ServiceFacts& facts) {
+  OrderedJson type;
+  if (facts.options.reranker) {
+    type["reranker"]["id2label"]["0"] = "LABEL_0";
+    type["reranker"]["label2id"]["LABEL_0"] = 0;
+  } else {
+    type[facts.config.is_classifier() ? "classifier" : "causal_lm"] = OrderedJson::object();
+  }
+  return type;
+}
+
+/// The template with which the server reranks, or the reason why it does not rerank.
+OrderedJson RerankTemplateJson(const ServerOptions& options) {
+  OrderedJson json;
+  json["name"] = options.reranker ? OrderedJson(options.reranker->name()) : OrderedJson();
+  json["reason"] = options.reranker ? options.reranker->reason() : options.no_reranker_reason;
+  return json;
+}
+
+ResourceContent TokenizerInfo(const std::filesystem::path& model_dir) {
+  const std::filesystem::path config = model_dir / "tokenizer_config.json";
+  if (!ModelFileExists(config)) {
+    return {.status = 404,
+            .body = ErrorJson({404, "no_tokenizer_config",
+                               "The model directory has no tokenizer_config.json.", ""})};
+  }
+  OrderedJson body = OrderedJson::parse(ReadModelFile(config));
+  const std::filesystem::path chat_template = model_dir / "chat_template.jinja";
+  if (!body.contains("chat_template") && ModelFileExists(chat_template)) {
+    body["chat_template"] = ReadModelFile(chat_template);
+  }
+  return {.body = ToJsonText(body)};
+}
+
+}  // namespace
+
+Resource InfoResource(const ServiceFacts& facts) {
+  OrderedJson body;
+  body["model_id"] = facts.options.model_name;
+  body["model_sha"] = nullptr;
+  body["model_dtype"] = DtypeName(facts.dtype);
+  body["model_type"] = ModelType(facts);
+  body["max_concurrent_requests"] = facts.max_queue;
+  body["max_input_length"] = facts.config.max_position_embeddings;
+  body["max_batch_tokens"] = facts.max_batch_tokens;
+  body["max_batch_requests"] = nullptr;
+  body["max_client_batch_size"] = facts.options.max_items;
+  body["auto_truncate"] = false;
+  body["tokenization_workers"] = facts.tokenizing_threads;
+  body["version"] = facts.version;
+  body["sha"] = nullptr;
+  body["docker_label"] = nullptr;
+  return {.path = "/info",
+          .get = [text = ToJsonText(body)] { return ResourceContent{.body = text}; },
+          .description = "The model and the limits of this server, as TEI describes them."};
+}
+
+Resource ModelsResource(const ServiceFacts& facts) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  OrderedJson model;
+  model["id"] = facts.options.model_name;
+  model["object"] = "model";
+  model["created"] = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  model["owned_by"] = "scorecast";
+  model["max_model_len"] = facts.config.max_position_embeddings;
+  model["rerank_template"] = RerankTemplateJson(facts.options);
+  OrderedJson body;
+  body["object"] = "list";
+  body["data"] = OrderedJson::array({std::move(model)});
+  return {.path = "/v1/models",
+          .get = [text = ToJsonText(body)] { return ResourceContent{.body = text}; },
+          .description = "The model of this server, in OpenAI's list of models."};
+}
+
+Resource TokenizerInfoResource(const std::filesystem::path& model_dir) {
+  return {.path = "/tokenizer_info",
+          .get = [content = TokenizerInfo(model_dir)] { return content; },
+          .description = "The content of tokenizer_config.json."};
+}
+
+}  // namespace scorecast::coordinator
