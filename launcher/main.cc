@@ -11,8 +11,6 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include "coordinator/schedule/job.h"
 #include "coordinator/transports/http/access.h"
@@ -20,18 +18,17 @@
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
 #include "launcher/commands/command_end.h"
+#include "launcher/commands/command_line.h"
 #include "launcher/commands/commands.h"
-#include "launcher/commands/usage_fault.h"
-#include "launcher/engine/engine_flags.h"
 #include "launcher/host/launcher_variables.h"
 #include "launcher/host/left_segments.h"
 #include "launcher/host/rank_placement.h"
-#include "launcher/log/log_pattern.h"
 #include "launcher/log/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "proto/base/error.h"
 #include "proto/base/fault_text.h"
 #include "proto/base/one_line.h"
+#include "proto/log/log.h"
 #include "proto/mpi/communicator.h"
 #include "proto/mpi/mpi_environment.h"
 
@@ -71,7 +68,7 @@ int GuardedOnAllRanks(int threads, const std::function<int()>& command) {
       scorecast::launcher::RemoveLeftSegmentsOfHost(scorecast::launcher::ProcessEnvironment());
   const scorecast::proto::MpiEnvironment mpi;
   for (const std::string& line : removed) {
-    spdlog::info("{}", line);
+    scorecast::proto::Log(scorecast::proto::LogLevel::kInfo, line);
   }
   return Guarded(scorecast::proto::Communicator::World().is_root(), command);
 }
@@ -300,12 +297,6 @@ std::vector<std::string> TakeCommand(int& argc, char** argv) {
   return dashes == end ? std::vector<std::string>() : std::vector<std::string>(dashes + 1, end);
 }
 
-void StartLogging(const std::string& level) {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("scorecast"));
-  spdlog::set_pattern(scorecast::launcher::kLogPattern);
-  spdlog::set_level(spdlog::level::from_str(level));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -453,16 +444,16 @@ int main(int argc, char** argv) {
     return Guarded(true, [&] { return RunRerankCommand(rerank_flags); });
   }
   if (*supervise) {
-    StartLogging(supervise_flags.log_level);
+    scorecast::proto::StartLog(supervise_flags.log_level);
     return Guarded(true, [&] { return RunSuperviseCommand(supervise_flags); });
   }
   if (*serve) {
-    StartLogging(serve_flags.engine.log_level);
+    scorecast::proto::StartLog(serve_flags.engine.log_level);
     scorecast::launcher::UseSupervisorsDirectory();
     return GuardedOnAllRanks(serve_flags.engine.threads,
                              [&] { return RunServeCommand(serve_flags); });
   }
-  StartLogging(batch_flags.engine.log_level);
+  scorecast::proto::StartLog(batch_flags.engine.log_level);
   // Called on every rank, because mpirun passes signals on to all of them, even while Open MPI
   // starts.
   scorecast::launcher::EndSignals::Get();

@@ -14,6 +14,7 @@ set_allowed() {
   jobs='coordinator/schedule/clock.h coordinator/schedule/client_id.h coordinator/schedule/job.h'
   case $1 in
     proto/base/*) allowed='proto/base' ;;
+    proto/log/*) allowed='proto/log' ;;
     proto/model/*) allowed='proto/base proto/model' ;;
     proto/plan/*) allowed=$contracts ;;
     proto/mpi/*) allowed='proto/base proto/mpi' ;;
@@ -46,21 +47,21 @@ set_allowed() {
       allowed="$allowed coordinator/text $contracts" ;;
     coordinator/request/*)
       allowed="coordinator/request coordinator/prompts coordinator/rerank coordinator/schedule"
-      allowed="$allowed coordinator/text $contracts" ;;
+      allowed="$allowed coordinator/text proto/log $contracts" ;;
     coordinator/json/*)
       allowed="coordinator/json coordinator/request coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text $messages $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/prompts coordinator/rerank coordinator/schedule coordinator/text"
-      allowed="$allowed $messages $contracts" ;;
+      allowed="$allowed proto/log $messages $contracts" ;;
     coordinator/service/*)
       allowed="coordinator/service coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/schedule coordinator/text $contracts" ;;
     # What transports share knows no protocol.
     coordinator/transports/connection/*)
       allowed="coordinator/transports/connection coordinator/service coordinator/endpoints coordinator/request"
-      allowed="$allowed coordinator/generate coordinator/schedule $contracts" ;;
+      allowed="$allowed coordinator/generate coordinator/schedule proto/log $contracts" ;;
     # Files know nothing of what is in them.
     coordinator/transports/batch/files/*)
       allowed='coordinator/transports/batch/files proto/base' ;;
@@ -71,7 +72,7 @@ set_allowed() {
       allowed="$allowed coordinator/service coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/generate coordinator/rerank coordinator/resources"
       allowed="$allowed coordinator/schedule coordinator/text"
-      allowed="$allowed proto/wire proto/scorecast.pb.h $contracts" ;;
+      allowed="$allowed proto/log proto/wire proto/scorecast.pb.h $contracts" ;;
     coordinator/status/*)
       allowed="coordinator/status coordinator/resources coordinator/transports/connection"
       allowed="$allowed coordinator/schedule $contracts" ;;
@@ -215,6 +216,11 @@ self_check() {
 0 proto/mpi/a.h #include "proto/base/b.h"
 0 proto/mpi/a.h #include <mpi.h>
 1 proto/mpi/a.h #include "proto/plan/b.h"
+0 proto/log/a.cc #include "proto/log/b.h"
+1 proto/log/a.cc #include "proto/base/b.h"
+0 coordinator/request/a.cc #include "proto/log/b.h"
+0 coordinator/transports/connection/a.cc #include "proto/log/b.h"
+1 coordinator/schedule/a.cc #include "proto/log/b.h"
 1 proto/unknown/a.h #include "proto/base/b.h"
 0 coordinator/request/a.cc #include "coordinator/schedule/b.h"
 1 coordinator/request/a.cc #include "coordinator/json/b.h"

@@ -10,7 +10,6 @@
 #include <string>
 #include <thread>
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "coordinator/schedule/queue/scheduler.h"
@@ -29,6 +28,7 @@
 #include "launcher/log/status_log.h"
 #include "proto/base/count.h"
 #include "proto/base/error.h"
+#include "proto/log/log.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/cluster_status.h"
 #include "shard/worker/queued_cluster.h"
@@ -44,7 +44,7 @@ using coordinator::RunFiles;
 /// written by then stays, and the run can be continued.
 void EndAtSecond(int received) {
   if (received > 1) {
-    spdlog::warn("second signal: ending at once");
+    proto::LogWarning("second signal: ending at once");
     _exit(kExitInterrupted);
   }
 }
@@ -66,32 +66,32 @@ coordinator::RunOptions RunOptionsOf(const BatchFlags& flags, const Engine& engi
 }
 
 void LogBegin(const BatchFlags& flags, const RunFiles& files) {
-  spdlog::info("--seed {}: the seed of completions whose requests give none", files.seed());
+  proto::LogInfo("--seed {}: the seed of completions whose requests give none", files.seed());
   if (!files.no_resumption_reason().empty()) {
-    spdlog::info("this run cannot go on if it is ended early, because {}",
-                 files.no_resumption_reason());
+    proto::LogInfo("this run cannot go on if it is ended early, because {}",
+                   files.no_resumption_reason());
   }
   if (files.begin().records() > 0) {
-    spdlog::info("going on behind record {} of {}", files.begin().records(), flags.output);
+    proto::LogInfo("going on behind record {} of {}", files.begin().records(), flags.output);
   }
   if (!files.other_build().empty()) {
-    spdlog::warn("another build of scorecast began this run ({}): its bits may differ",
-                 files.other_build());
+    proto::LogWarning("another build of scorecast began this run ({}): its bits may differ",
+                      files.other_build());
   }
 }
 
 void LogEnd(const BatchFlags& flags, const RunFiles& files, const BatchSummary& summary) {
   if (summary.left_because) {
-    spdlog::error("the line behind record {} cannot be computed now: {} {}: {}",
-                  summary.end.records(), summary.left_because->code, summary.left_because->reason,
-                  summary.left_because->message);
+    proto::LogError("the line behind record {} cannot be computed now: {} {}: {}",
+                    summary.end.records(), summary.left_because->code, summary.left_because->reason,
+                    summary.left_because->message);
   }
   if (summary.is_interrupted) {
-    spdlog::info("ended early behind record {} of {}{}", summary.end.records(), flags.output,
-                 files.no_resumption_reason().empty() ? ": the same command goes on" : "");
+    proto::LogInfo("ended early behind record {} of {}{}", summary.end.records(), flags.output,
+                   files.no_resumption_reason().empty() ? ": the same command goes on" : "");
   }
-  spdlog::info("{} answered, {} refused, {}", summary.end.succeeded, summary.end.refused,
-               proto::Count(summary.end.error_records, "error record"));
+  proto::LogInfo("{} answered, {} refused, {}", summary.end.succeeded, summary.end.refused,
+                 proto::Count(summary.end.error_records, "error record"));
 }
 
 BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
@@ -110,7 +110,7 @@ BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
   Batch batch(files.input(), files, service, options);
   EndSignals::Get().Handle([&batch](int received, int signal) {
     EndAtSecond(received);
-    spdlog::info("{}: ending after the pass in flight", strsignal(signal));
+    proto::LogInfo("{}: ending after the pass in flight", strsignal(signal));
     batch.Interrupt();
   });
   BatchSummary summary;
@@ -203,7 +203,7 @@ int RunBatchDry(const BatchFlags& flags) {
   if (engine.is_root()) {
     const bool is_done = ReportDryRun(flags, engine, *files, [&] { return is_stopped->load(); });
     if (!is_done) {
-      spdlog::info("the dry run was ended by a signal");
+      proto::LogInfo("the dry run was ended by a signal");
       return kExitInterrupted;
     }
   }
@@ -219,7 +219,7 @@ int RunBatchCommand(const BatchFlags& flags) {
   if (proto::Communicator::World().is_root()) {
     EndSignals::Get().Handle([](int received, int signal) {
       EndAtSecond(received);
-      spdlog::info("{}: ending when the model is loaded", strsignal(signal));
+      proto::LogInfo("{}: ending when the model is loaded", strsignal(signal));
     });
   } else {
     LeaveSignalsToRankZero();

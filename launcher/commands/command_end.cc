@@ -8,9 +8,9 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <spdlog/spdlog.h>
 
 #include "launcher/commands/commands.h"
+#include "proto/log/log.h"
 
 namespace scorecast::launcher {
 
@@ -65,7 +65,7 @@ void LeaveSignalsToRankZero() {
 }
 
 void EndWithStuckRanks(const char* message) {
-  spdlog::error("{}", message);
+  proto::LogError("{}", message);
   std::quick_exit(kExitRanksStuck);
 }
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <google/protobuf/stubs/logging.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -40,6 +39,7 @@
 #include "launcher/log/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
+#include "proto/log/log.h"
 #include "shard/worker/queued_cluster.h"
 
 namespace scorecast::launcher {
@@ -107,8 +107,8 @@ void FitConnectionsToDescriptors(std::size_t& max_connections) {
   setrlimit(RLIMIT_NOFILE, &limit);
   const rlim_t left = limit.rlim_max - std::min(limit.rlim_max / 2, kOtherDescriptors);
   if (limit.rlim_max != RLIM_INFINITY && left < max_connections) {
-    spdlog::warn("--max-connections {}: the limit of open files, {}, leaves {}", max_connections,
-                 limit.rlim_max, left);
+    proto::LogWarning("--max-connections {}: the limit of open files, {}, leaves {}",
+                      max_connections, limit.rlim_max, left);
     max_connections = left;
   }
 }
@@ -239,8 +239,9 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
     options.refused_urls = coordinator::RefusedUrls();
     options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
     if (!options.is_on_loopback && !options.allowed_hosts.empty()) {
-      spdlog::warn("--allowed-host changes nothing: HTTP listens on {}, not on a loopback address",
-                   sockets.AddressOf(kHttpSocket).ip);
+      proto::LogWarning(
+          "--allowed-host changes nothing: HTTP listens on {}, not on a loopback address",
+          sockets.AddressOf(kHttpSocket).ip);
     }
     service.server->Listen(sockets.Take(kHttpSocket).Release(),
                            coordinator::MakeHttpProtocol(service.requests, std::move(options)));
@@ -256,11 +257,11 @@ void RunService(const ServeFlags& flags, Service& service, const ServiceAddress&
   if (supervisor != nullptr) {
     supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
-  spdlog::info(ReadyLine(address));
+  proto::Log(proto::LogLevel::kInfo, ReadyLine(address));
   std::optional<StatusLog> status_log(std::in_place, [&] { return service.Status(); });
   std::thread control([&] {
     const Drain drain = signals.First();
-    spdlog::info("draining");
+    proto::LogInfo("draining");
     if (supervisor != nullptr) {
       supervisor->Draining();
     }
@@ -283,7 +284,7 @@ void RunService(const ServeFlags& flags, Service& service, const ServiceAddress&
   service.cluster.Run();
   control.join();
   LimitTimeOfEnd(kRanksEndTime);
-  spdlog::info("stopped");
+  proto::LogInfo("stopped");
 }
 
 }  // namespace

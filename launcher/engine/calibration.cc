@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <spdlog/spdlog.h>
-
 #include "coordinator/schedule/pass/pass_calibration.h"
 #include "coordinator/schedule/queue/scheduler_status.h"
 #include "coordinator/status/service_status.h"
 #include "proto/base/count.h"
+#include "proto/log/log.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -25,7 +24,7 @@ bool BroadcastMore(const proto::Communicator& group, bool value) {
 
 void Log(const PassCalibration& calibration, double max_pass_seconds, std::int64_t max_rows) {
   const coordinator::PassTimeModel& model = calibration.time_model;
-  spdlog::info(
+  proto::LogInfo(
       "calibration: {} in {:.2f} s: {}", proto::Count(calibration.passes, "pass", "passes"),
       calibration.seconds,
       coordinator::TextOf({.rates = model.rates(),

@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include <spdlog/spdlog.h>
-
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
@@ -14,6 +12,7 @@
 #include "launcher/host/cpu_use.h"
 #include "launcher/host/host_resources.h"
 #include "proto/base/count.h"
+#include "proto/log/log.h"
 #include "proto/model/partition.h"
 #include "shard/model/memory_estimate.h"
 
@@ -28,7 +27,7 @@ shard::Transformer::Progress LogProgress() {
   return [next = Clock::now() + kInterval](std::int64_t done, std::int64_t layers) mutable {
     if (Clock::now() >= next) {
       next = Clock::now() + kInterval;
-      spdlog::info("weights of {} of {} read", done, proto::Count(layers, "layer"));
+      proto::LogInfo("weights of {} of {} read", done, proto::Count(layers, "layer"));
     }
   };
 }
@@ -47,9 +46,10 @@ void LogMissingFeatures(const proto::Communicator& group, shard::CpuFeatures min
   const auto lacking = std::ranges::find_if(ranks, [&](int bits) { return bits != all.bits(); });
   // The kernels may be the same with and without these features, but libraries must not use them
   // either.
-  spdlog::info("all ranks compute with {} and without {}, because rank {} has none",
-               shard::BestKernelSet(agreed).name,
-               shard::Names(all - shard::CpuFeatures::FromBits(*lacking)), lacking - ranks.begin());
+  proto::LogInfo("all ranks compute with {} and without {}, because rank {} has none",
+                 shard::BestKernelSet(agreed).name,
+                 shard::Names(all - shard::CpuFeatures::FromBits(*lacking)),
+                 lacking - ranks.begin());
 }
 
 std::string KernelsText(const shard::AgreedArithmetic& arithmetic) {
@@ -61,13 +61,13 @@ std::string KernelsText(const shard::AgreedArithmetic& arithmetic) {
 
 void LogReranker(const coordinator::ServerOptions& options) {
   if (!options.reranker) {
-    spdlog::info("rerank requests are refused: {}", options.no_reranker_reason);
+    proto::LogInfo("rerank requests are refused: {}", options.no_reranker_reason);
   } else if (options.reranker->is_guess()) {
-    spdlog::warn("rerank template {}: {}; scores of rerank requests may mean little",
-                 options.reranker->name(), options.reranker->reason());
+    proto::LogWarning("rerank template {}: {}; scores of rerank requests may mean little",
+                      options.reranker->name(), options.reranker->reason());
   } else {
-    spdlog::info("rerank template {}: {}; the score is {}", options.reranker->name(),
-                 options.reranker->reason(), options.reranker->FormulaText());
+    proto::LogInfo("rerank template {}: {}; the score is {}", options.reranker->name(),
+                   options.reranker->reason(), options.reranker->FormulaText());
   }
 }
 
@@ -115,8 +115,8 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   limits_.cached_pages =
       std::min(group_.Min(limits_.cached_pages), plan.kept_kv_rows / proto::kKvPageRows);
   if (is_root() && flags.kv_cache_mb.value_or(0) > 0 && limits_.cached_pages == 0) {
-    spdlog::warn("--kv-cache-mb {}: less than one page of {:.1f} MB, so nothing is cached",
-                 *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
+    proto::LogWarning("--kv-cache-mb {}: less than one page of {:.1f} MB, so nothing is cached",
+                      *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
   memory_estimate_ = shard::EstimateMemory(
       config_, proto::MakePartition(config_, group_.rank(), ranks_), plan, weights);
@@ -126,7 +126,9 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   }
   options_.limits = plan;
   options_.watch.limits = flags.watch;
-  options_.watch.warn = [](const std::string& line) { spdlog::warn(line); };
+  options_.watch.warn = [](const std::string& line) {
+    proto::Log(proto::LogLevel::kWarning, line);
+  };
 }
 
 void Engine::CheckCheckpoint() {
@@ -143,21 +145,21 @@ void Engine::Load(bool has_checksums) {
   rank_ = std::make_unique<shard::RankEngine>(group_, model_, config_, options_);
   if (is_root()) {
     const shard::LoadFigures& load = rank_->load_figures();
-    spdlog::info("{} ({}), {} x {}, dtype {}; {:.1f} MB of weights a rank",
-                 server_options_.model_name, config_.architecture, proto::Count(ranks_, "rank"),
-                 proto::Count(options_.threads, "thread"), rank_->Description(),
-                 static_cast<double>(memory_estimate_.weights) * 1e-6);
-    spdlog::info(
+    proto::LogInfo("{} ({}), {} x {}, dtype {}; {:.1f} MB of weights a rank",
+                   server_options_.model_name, config_.architecture, proto::Count(ranks_, "rank"),
+                   proto::Count(options_.threads, "thread"), rank_->Description(),
+                   static_cast<double>(memory_estimate_.weights) * 1e-6);
+    proto::LogInfo(
         "weights: {:.1f} MB of files read and packed in {:.2f} s, {:.2f} GB/s; {:.1f} MB "
         "came from storage",
         static_cast<double>(load.read_bytes) * 1e-6, load.seconds,
         static_cast<double>(load.read_bytes) * 1e-9 / load.seconds,
         static_cast<double>(load.storage_bytes) * 1e-6);
-    spdlog::info("rows that a product computes at once: {}", rank_->arithmetic().Heights());
+    proto::LogInfo("rows that a product computes at once: {}", rank_->arithmetic().Heights());
     if (const std::string warning = rank_->arithmetic().Warning(); !warning.empty()) {
-      spdlog::warn(warning);
+      proto::Log(proto::LogLevel::kWarning, warning);
     }
-    spdlog::info("rank 0 may use {} and {}", share_.threads_reason, MemoryText(share_.memory));
+    proto::LogInfo("rank 0 may use {} and {}", share_.threads_reason, MemoryText(share_.memory));
     LogReranker(server_options_);
   }
 }

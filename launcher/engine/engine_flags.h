@@ -10,10 +10,6 @@
 #include "shard/kernels/kernels.h"
 #include "shard/worker/watchdog.h"
 
-namespace CLI {
-class App;
-}
-
 namespace scorecast::launcher {
 
 /// Flags of every command that starts an engine. docs/requests.md documents them.
@@ -37,14 +33,6 @@ struct EngineFlags {
   /// `server.delimiter`.
   bool has_sglang_rules() const { return server.enable_mis || !delimiter.empty(); }
 };
-
-/// Adds --special-tokens-in-text.
-void AddSpecialTokensFlag(CLI::App& app, coordinator::SpecialTokensInText& special_tokens);
-
-/// Adds --log-level.
-void AddLogLevelFlag(CLI::App& app, std::string& log_level);
-
-void AddEngineFlags(CLI::App& app, EngineFlags& flags);
 
 /// Throws StartupError if flags contradict each other.
 void CheckEngineFlags(const EngineFlags& flags);

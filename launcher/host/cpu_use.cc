@@ -4,11 +4,11 @@
 #include <sstream>
 #include <vector>
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "launcher/host/numa_nodes.h"
 #include "proto/base/count.h"
+#include "proto/log/log.h"
 #include "proto/mpi/agreement.h"
 
 namespace scorecast::launcher {
@@ -116,7 +116,7 @@ void LogCpuWarnings(const proto::Communicator& group, const HostResources& mine,
     const std::vector<std::string> warnings = group.AllGather(warning);
     const auto first = std::ranges::find_if_not(warnings, &std::string::empty);
     if (group.is_root() && first != warnings.end()) {
-      spdlog::warn(*first);
+      proto::Log(proto::LogLevel::kWarning, *first);
     }
   }
 }

@@ -7,12 +7,11 @@
 #include <string>
 #include <utility>
 
-#include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "coordinator/status/service_status.h"
-#include "launcher/log/log_pattern.h"
+#include "proto/log/log.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -20,7 +19,7 @@ namespace {
 constexpr std::chrono::seconds kLineInterval{10};
 constexpr std::chrono::milliseconds kBarInterval{500};
 
-bool MayDraw() { return isatty(STDERR_FILENO) == 1 && spdlog::should_log(spdlog::level::info); }
+bool MayDraw() { return isatty(STDERR_FILENO) == 1 && proto::ShouldLog(proto::LogLevel::kInfo); }
 
 std::size_t TerminalColumns() {
   constexpr std::size_t kUsual = 80;
@@ -42,7 +41,7 @@ ProgressLog::ProgressLog(const coordinator::BatchProgress& progress, std::int64_
       last_status_(cluster_status_()) {
   if (has_bar_) {
     // The cursor stays at the start of the bar, so that a line of the log replaces it.
-    spdlog::set_pattern(kErasingLogPattern);
+    proto::EraseTerminalLine(true);
   }
   // Sampled here, because the thread may begin to run only after the first records.
   Sample();
@@ -54,7 +53,7 @@ ProgressLog::~ProgressLog() {
   thread_.join();
   if (has_bar_) {
     std::fputs("\x1B[K", stderr);
-    spdlog::set_pattern(kLogPattern);
+    proto::EraseTerminalLine(false);
   }
 }
 
@@ -90,11 +89,11 @@ void ProgressLog::DrawBar() const {
 
 void ProgressLog::LogLine() {
   if (!has_bar_) {
-    spdlog::info("progress: {}", text_.Line());
+    proto::LogInfo("progress: {}", text_.Line());
   }
   proto::ClusterStatus status = cluster_status_();
   if (const auto lagging = coordinator::LaggingRank(last_status_, status)) {
-    spdlog::info("progress: {}", *lagging);
+    proto::LogInfo("progress: {}", *lagging);
   }
   last_status_ = std::move(status);
 }

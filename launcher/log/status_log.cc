@@ -7,10 +7,10 @@
 #include <utility>
 
 #include <semaphore.h>
-#include <spdlog/spdlog.h>
 
 #include "launcher/engine/engine.h"
 #include "proto/base/count.h"
+#include "proto/log/log.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -67,10 +67,10 @@ void StatusLog::Run(const std::stop_token& stop) {
       return;
     }
     coordinator::ServiceStatus status = status_();
-    const auto level = is_asked ? spdlog::level::info : spdlog::level::debug;
-    if (spdlog::should_log(level)) {
+    const auto level = is_asked ? proto::LogLevel::kInfo : proto::LogLevel::kDebug;
+    if (proto::ShouldLog(level)) {
       for (const std::string& line : coordinator::LinesOf(status, before)) {
-        spdlog::log(level, line);
+        proto::Log(level, line);
       }
     }
     if (!is_asked) {
@@ -83,9 +83,9 @@ void StatusLog::Run(const std::stop_token& stop) {
 void LogCache(const coordinator::BlockCacheCounters& counters, const Engine& engine) {
   if (engine.cached_pages() > 0) {
     const auto bytes = static_cast<double>(counters.cached_pages * engine.page_bytes());
-    spdlog::info("cache: {} of {} found, {:.2f} MB held on a rank, {} evicted", counters.hit_tokens,
-                 proto::Count(counters.asked_tokens, "token"), bytes * 1e-6,
-                 proto::Count(counters.evicted_pages, "page"));
+    proto::LogInfo("cache: {} of {} found, {:.2f} MB held on a rank, {} evicted",
+                   counters.hit_tokens, proto::Count(counters.asked_tokens, "token"), bytes * 1e-6,
+                   proto::Count(counters.evicted_pages, "page"));
   }
 }
 

@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -23,6 +22,7 @@
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/wait_notice.h"
 #include "proto/base/error.h"
+#include "proto/log/log.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -186,8 +186,8 @@ void Job::EndRankZero() {
   WaitNotice notice(begin, kPatienceWithProcesses);
   while (link_ && Clock::now() < begin + kTimeToDie) {
     if (notice.IsDue(Clock::now())) {
-      spdlog::warn("supervise: has waited {:.1f} s for the end of rank 0, process {}",
-                   notice.SecondsAt(Clock::now()), rank_zero_);
+      proto::LogWarning("supervise: has waited {:.1f} s for the end of rank 0, process {}",
+                        notice.SecondsAt(Clock::now()), rank_zero_);
     }
     pollfd ended = {link_.get(), POLLIN, 0};
     if (poll(&ended, 1, 100) > 0) {
@@ -214,12 +214,13 @@ void Job::EndAdopted() {
       return;
     }
     if (Clock::now() > begin + kTimeToDie) {
-      spdlog::warn("supervise: processes of the job do not end: {}", Names(children));
+      proto::LogWarning("supervise: processes of the job do not end: {}", Names(children));
       return;
     }
     if (notice.IsDue(Clock::now())) {
-      spdlog::warn("supervise: has waited {:.1f} s for the end of what SIGKILL was sent to: {}",
-                   notice.SecondsAt(Clock::now()), Names(children));
+      proto::LogWarning(
+          "supervise: has waited {:.1f} s for the end of what SIGKILL was sent to: {}",
+          notice.SecondsAt(Clock::now()), Names(children));
     }
     for (const HostProcess& child : children) {
       kill(child.pid, SIGKILL);

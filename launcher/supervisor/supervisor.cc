@@ -7,10 +7,10 @@
 #include <utility>
 
 #include <poll.h>
-#include <spdlog/spdlog.h>
 
 #include "coordinator/transports/connection/listening_socket.h"
 #include "proto/base/error.h"
+#include "proto/log/log.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -63,24 +63,25 @@ int Supervisor::Run() {
       exit_code = kNoRanks;
     }
     if (exit_code == 0) {
-      spdlog::info("supervise: the job has ended");
+      proto::LogInfo("supervise: the job has ended");
       return 0;
     }
     const std::optional<milliseconds> delay = policy_.Failed(Clock::now());
     if (!delay) {
       if (policy_.was_ever_ready()) {
-        spdlog::error(
+        proto::LogError(
             "supervise: the job ended with exit code {}; no further restart after {} "
             "without a stable minute (--max-restarts)",
             exit_code, policy_.restarts());
       } else if (exit_code != 1) {  // A start-up fault has printed its line.
-        spdlog::error("supervise: the job ended with exit code {} before it was ready", exit_code);
+        proto::LogError("supervise: the job ended with exit code {} before it was ready",
+                        exit_code);
       }
       return exit_code;
     }
-    spdlog::warn("supervise: the job ended with exit code {}; restart {} of {} in {:.1f} s",
-                 exit_code, policy_.restarts(), limits_.max_restarts,
-                 std::chrono::duration<double>(*delay).count());
+    proto::LogWarning("supervise: the job ended with exit code {}; restart {} of {} in {:.1f} s",
+                      exit_code, policy_.restarts(), limits_.max_restarts,
+                      std::chrono::duration<double>(*delay).count());
     const TimePoint begin = Clock::now();
     for (const TimePoint start = begin + *delay; Clock::now() < start;) {
       HandleEvents(start);
@@ -192,7 +193,7 @@ void Supervisor::LogReady() {
     return std::chrono::duration<double>(time).count();
   };
   const Clock::duration total = Clock::now() - downtime_->begin;
-  spdlog::info(
+  proto::LogInfo(
       "supervise: ready again {:.2f} s after the fault: {:.2f} s until no process of the job was "
       "left, {:.2f} s of delay, {:.2f} s of start{}",
       seconds_of(total), seconds_of(downtime_->ends), seconds_of(downtime_->delays),
@@ -211,14 +212,16 @@ Supervisor::TimePoint Supervisor::LogLongWait() {
   if (notice_->IsDue(now)) {
     const double waited = notice_->SecondsAt(now);
     if (failed_at_) {
-      spdlog::warn("supervise: rank 0 is gone, and the launcher has not ended for {:.1f} s: {}",
-                   waited, job_->LauncherText());
+      proto::LogWarning(
+          "supervise: rank 0 is gone, and the launcher has not ended for {:.1f} s: {}", waited,
+          job_->LauncherText());
     } else if (job_->link() < 0) {
-      spdlog::info("supervise: has waited {:.1f} s for the launcher {} to start rank 0{}", waited,
-                   job_->LauncherText(), job_->CpuShortage());
+      proto::LogInfo("supervise: has waited {:.1f} s for the launcher {} to start rank 0{}", waited,
+                     job_->LauncherText(), job_->CpuShortage());
     } else {
-      spdlog::info("supervise: has waited {:.1f} s for the ranks to read the model and be ready{}",
-                   waited, job_->CpuShortage());
+      proto::LogInfo(
+          "supervise: has waited {:.1f} s for the ranks to read the model and be ready{}", waited,
+          job_->CpuShortage());
     }
   }
   return notice_->next();

@@ -1,4 +1,4 @@
-#include "launcher/commands/usage_fault.h"
+#include "launcher/commands/command_line.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace scorecast::launcher {
-namespace usage_fault_test {
+namespace command_line_test {
 
 /// What is wrong with the arguments of a program that has two commands.
 std::string UsageFaultOf(std::vector<std::string> arguments) {
@@ -70,5 +70,5 @@ TEST(UsageFaultText, SaysWhatIsWrongWithAFlag) {
   EXPECT_EQ(UsageFaultOf({"score"}), "exactly one of these is needed: --connect,--connect-file");
 }
 
-}  // namespace usage_fault_test
+}  // namespace command_line_test
 }  // namespace scorecast::launcher
