@@ -7,11 +7,13 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/reference/golden_cases.h"
+#include "tests/reference/golden_directories.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/reference_model.h"
@@ -106,13 +108,13 @@ std::vector<double> LastRowLogits(const ReferenceModel& model, const PackedLayou
   return model.Logits(layout.tokens, layout.segments, last, weighting).front();
 }
 
-std::string CaseName(const testing::TestParamInfo<const char*>& param) {
-  std::string name = param.param;
+std::string CaseName(const testing::TestParamInfo<std::string_view>& param) {
+  std::string name(param.param);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
 
-class FamilyTest : public testing::TestWithParam<const char*> {
+class FamilyTest : public testing::TestWithParam<std::string_view> {
  protected:
   FamilyTest()
       : dir_(std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "families" / GetParam()),
@@ -224,14 +226,9 @@ TEST_P(FamilyTest, OtherWeightingsAreFarOutsideTheTolerance) {
   }
 }
 
-// llama-linear is stored in F16, llama3 in three shards.
-INSTANTIATE_TEST_SUITE_P(Families, FamilyTest,
-                         testing::Values("llama", "llama-nine-heads", "llama-bias", "llama3",
-                                         "llama-linear", "mistral", "qwen2", "qwen2-yarn", "qwen3",
-                                         "gemma", "gemma2", "gemma3"),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Families, FamilyTest, testing::ValuesIn(kGoldenFamilies), CaseName);
 
-class RealVocabularyTest : public testing::TestWithParam<const char*> {
+class RealVocabularyTest : public testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override {
     dir_ = std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / GetParam();
