@@ -14,7 +14,7 @@ def add_json_flag(parser: argparse.ArgumentParser) -> None:
 
 def print_result(table: str, document: dict[str, Any], to: Path | None) -> None:
     """`to` is the value of --json."""
-    text = json.dumps(document, indent=1)
+    text = json.dumps(document, indent=1, default=vars)  # Of dataclasses.
     if to == Path("-"):
         print(text)
         return

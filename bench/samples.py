@@ -4,9 +4,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import median
+from typing import Any
 
 
-def percentile(values: Sequence[float], percent: float) -> float:
+def percentile(values: Sequence[Any], percent: float) -> Any:
     """The smallest value that at least `percent` of all values do not exceed."""
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
 

@@ -7,10 +7,11 @@ import shutil
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-DEMO = ROOT / "tests/demo_model/model"  # SentencePiece BPE, 2048 positions, 2560 tokens.
-_TOKENIZERS = ROOT / "tests/coordinator/text/data"
+_ROOT = Path(__file__).resolve().parents[2]
+_DEMO = _ROOT / "tests/demo_model/model"  # SentencePiece BPE, 2048 positions, 2560 tokens.
+_TOKENIZERS = _ROOT / "tests/coordinator/text/data"
 _DEFAULT_TOKENIZER = "nfc"  # Byte-level BPE with an expression and NFC, as Qwen's.
 
 
@@ -37,7 +38,7 @@ SHAPES = {
 def model_directory(name: str, models: Path) -> Path:
     """`name` is "demo", a shape, or SHAPE:TOKENIZER."""
     if name == "demo":
-        return DEMO
+        return _DEMO
     shape, _, tokenizer = name.partition(":")
     directory = models / f"abuse-{name.replace(':', '-')}"
     if not (directory / "config.json").exists():
@@ -45,6 +46,27 @@ def model_directory(name: str, models: Path) -> Path:
         for file in (_TOKENIZERS / (tokenizer or _DEFAULT_TOKENIZER)).glob("tokenizer*"):
             shutil.copy(file, directory)
         _write(SHAPES[shape], directory)
+    return directory
+
+
+def config(directory: Path) -> dict[str, Any]:
+    return json.loads((directory / "config.json").read_text())
+
+
+def model_with_positions(name: str, models: Path, positions: int) -> Path:
+    """`name` is a shape, or the directory of a model. If that has fewer positions, returns a directory with links to its
+    files and another config.json. The weights are random, so that other positions do no harm."""
+    source = model_directory(name, models) if name in SHAPES else Path(name).resolve()
+    found = config(source)
+    if found["max_position_embeddings"] >= positions:
+        return source
+    directory = models / f"fairness-{source.name}-{positions}"
+    directory.mkdir(parents=True, exist_ok=True)
+    for file in source.iterdir():
+        link = directory / file.name
+        if file.name != "config.json" and not link.is_symlink():
+            link.symlink_to(file.resolve())
+    (directory / "config.json").write_text(json.dumps(found | {"max_position_embeddings": positions}))
     return directory
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-_READY = re.compile(r"ready: requests on (\S+):(\d+)(?:, HTTP on (\S+):(\d+))? \(host .*\)\n")
+_READY = re.compile(r"ready: requests on (\S+):(\d+), HTTP on (\S+):(\d+) \(host .*\)\n")
 _READY_SECONDS = 120
 
 
@@ -50,10 +53,11 @@ class Service:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
                                              start_new_session=True)
         try:
-            self.address, self._http_address = self._wait_until_ready()
-            self.ranks = _ranks_of(self._process.pid)
-            if len(self.ranks) != ranks:
-                raise ServiceFailed(f"{ranks} ranks were expected, and these found: {self.ranks}")
+            self.address, self.http_address = self._wait_until_ready()
+            by_rank = _ranks_of(self._process.pid)
+            if sorted(by_rank) != list(range(ranks)):
+                raise ServiceFailed(f"{ranks} ranks were expected, and these found: {by_rank}")
+            self.ranks = [by_rank[rank] for rank in range(ranks)]
         except BaseException:
             self.end()
             raise
@@ -64,18 +68,9 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    @property
-    def http_address(self) -> tuple[str, int]:
-        if not self._http_address:
-            raise ServiceFailed("the executable has no HTTP")
-        return self._http_address
-
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to mpirun."""
         self._process.send_signal(number)
-
-    def signal_rank(self, rank: int, number: signal.Signals) -> None:
-        os.kill(self.ranks[rank], number)
 
     def runs(self) -> bool:
         return self._process.poll() is None
@@ -89,18 +84,13 @@ class Service:
 
     def end(self) -> None:
         """Ends mpirun and the ranks, which may be stopped."""
-        ranks = getattr(self, "ranks", None) or _ranks_of(self._process.pid)
-        if self._process.poll() is None:
-            self._process.terminate()
-            if self.wait(1) is None:
-                for pid in ranks:
-                    _kill(pid)
-                if self.wait(5) is None:
-                    self._process.kill()
-                    self._process.wait()
-        for pid in ranks:
-            if _is_scorecast(pid):
-                _kill(pid)
+        self._process.terminate()
+        if self.wait(1) is None:
+            _kill(_ranks_of(self._process.pid).values())
+            if self.wait(5) is None:
+                self._process.kill()
+                self._process.wait()
+        _kill(_ranks_of(self._process.pid).values())
 
     def resident_mib(self) -> float:
         """Of all ranks. 0 for a rank that has ended."""
@@ -112,37 +102,53 @@ class Service:
 
     def reset_peak(self) -> None:
         for pid in self.ranks:
-            try:
+            with suppress(OSError):  # The peak is then that since the start.
                 Path(f"/proc/{pid}/clear_refs").write_text("5")
-            except OSError:
-                pass  # The peak is then that since the start.
 
     def listening_ports(self) -> list[list[tuple[str, int]]]:
         """For each rank, the addresses at which it accepts connections, without those of the requests."""
-        requests = [at[1] for at in (self.address, self._http_address) if at]
+        requests = (self.address[1], self.http_address[1])
         return [[at for at in _listening(pid) if at[1] not in requests] for pid in self.ranks]
+
+    @contextmanager
+    def strangers(self) -> Iterator[list[str]]:
+        """A byte is sent to each of these ports, and the connections are held. Yields the hosts of each rank."""
+        notes = []
+        with ExitStack() as held:
+            for rank, addresses in enumerate(self.listening_ports()):
+                notes.append(f"rank {rank} listens at " + (", ".join(host for host, _ in addresses) or "no other port"))
+                for host, port in addresses:
+                    at = ("127.0.0.1" if host == "0.0.0.0" else host, port)
+                    held.enter_context(socket.create_connection(at)).sendall(b"x")
+            yield notes
+
+    @contextmanager
+    def stopped(self, rank: int = 1) -> Iterator[list[str]]:
+        os.kill(self.ranks[rank], signal.SIGSTOP)
+        yield []
+        with suppress(ProcessLookupError):
+            os.kill(self.ranks[rank], signal.SIGCONT)
 
     def last_log_line(self) -> str:
         return last_log_line(self.log.read_text(errors="replace"))
 
-    def _wait_until_ready(self) -> tuple[tuple[str, int], tuple[str, int] | None]:
-        """The addresses of the request socket and of HTTP, which an older executable does not have."""
+    def _wait_until_ready(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """The addresses of the request socket and of HTTP."""
         deadline = time.monotonic() + _READY_SECONDS
         while time.monotonic() < deadline:
             ready = _READY.search(self.log.read_text(errors="replace"))
             if ready:
-                return (ready[1], int(ready[2])), (ready[3], int(ready[4])) if ready[3] else None
-            if self._process.poll() is not None:
+                return (ready[1], int(ready[2])), (ready[3], int(ready[4]))
+            if not self.runs():
                 break
             time.sleep(0.05)
         raise ServiceFailed("the service did not start:\n" + self.log.read_text(errors="replace"))
 
 
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _read(path: str) -> str:
@@ -152,29 +158,16 @@ def _read(path: str) -> str:
         return ""
 
 
-def _is_scorecast(pid: int) -> bool:
-    return _read(f"/proc/{pid}/comm").strip() == "scorecast"
-
-
-def _descendants(pid: int) -> list[int]:
-    children = [int(child) for task in _tasks(pid) for child in _read(f"{task}/children").split()]
-    return children + [pid for child in children for pid in _descendants(child)]
-
-
-def _tasks(pid: int) -> list[str]:
-    try:
-        return [f"/proc/{pid}/task/{task}" for task in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
-
-
-def _ranks_of(mpirun: int) -> list[int]:
+def _ranks_of(session: int) -> dict[int, int]:
+    """The processes of the ranks in a session."""
     by_rank = {}
-    for pid in _descendants(mpirun):
-        rank = re.search(r"OMPI_COMM_WORLD_RANK=(\d+)", _read(f"/proc/{pid}/environ"))
-        if rank and _is_scorecast(pid):
-            by_rank[int(rank[1])] = pid
-    return [by_rank[rank] for rank in sorted(by_rank)]
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        with suppress(ProcessLookupError):
+            if os.getsid(pid) == session and _read(f"/proc/{pid}/comm") == "scorecast\n":
+                rank = re.search(r"OMPI_COMM_WORLD_RANK=(\d+)", _read(f"/proc/{pid}/environ"))
+                if rank:
+                    by_rank[int(rank[1])] = pid
+    return by_rank
 
 
 def _status_kib(pid: int, field: str) -> int:
@@ -185,17 +178,8 @@ def _status_kib(pid: int, field: str) -> int:
 def _listening(pid: int) -> list[tuple[str, int]]:
     inodes = set()
     for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            target = os.readlink(f"/proc/{pid}/fd/{fd}")
-        except OSError:
-            continue
-        if target.startswith("socket:["):
-            inodes.add(target[8:-1])
-    addresses = []
-    for line in _read(f"/proc/{pid}/net/tcp").splitlines()[1:]:
-        words = line.split()
-        if words[3] == "0A" and words[9] in inodes:
-            host, port = words[1].split(":")
-            reversed_bytes = bytes.fromhex(host)
-            addresses.append((".".join(str(byte) for byte in reversed(reversed_bytes)), int(port, 16)))
-    return addresses
+        with suppress(OSError):
+            inodes.update(re.findall(r"^socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{fd}")))
+    words = [line.split() for line in _read(f"/proc/{pid}/net/tcp").splitlines()[1:]]
+    addresses = [each[1].split(":") for each in words if each[3] == "0A" and each[9] in inodes]
+    return [(socket.inet_ntoa(bytes.fromhex(host)[::-1]), int(port, 16)) for host, port in addresses]

@@ -1,0 +1,148 @@
+"""All hostile clients at once, beside polite ones on both transports."""
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.company import attacks
+from bench.company.cases import ABUSES, Case
+from bench.company.clients import Clients
+from bench.company.load import NO_REPLY, NOT_SENT, OK, OTHER_BITS, Load, Raw, Sample, Seen
+from bench.company.measure import wait_until_served
+from bench.company.report import count_text
+from bench.company.side import Settings, Side, started
+from bench.passes.tables import table
+from bench.progress import progress
+
+_CASE = Case("soak", "", model="0.01b:sentencepiece-bpe",
+             flags={"--kv-cache-mb": 16})  # It is soon full, so that memory which grows later is not its.
+_ALONE_SECONDS = 5
+_LEAST_SECONDS, _MOST_SECONDS = 5, 30  # Until an attack begins again, so that its clients leave.
+_STOP_SECONDS, _STOP_INTERVAL = 0.5, 10  # For which a rank is stopped, and how often.
+_SETTLE_SECONDS = 15
+# The memory may grow by this much from the end of the warm-up to the end.
+_MAY_GROW_MIB, _MAY_GROW_SHARE = 64, 0.1
+
+
+def attack_list() -> list[tuple[bool, Load | Raw]]:
+    """Every attack of the abuses, and whether it uses HTTP. The idle connections need a limit that others do not keep."""
+    found = {("http" in case.transports, each): None for case in ABUSES for each in case.company
+             if case.polite and isinstance(each, Load | Raw) and each is not attacks.IDLE}
+    return list(found)
+
+
+@dataclass
+class SoakResult:
+    seconds: float
+    # Of polite clients.
+    samples: dict[str, list[Sample]] = field(default_factory=lambda: {"alone": [], "beside": [], "after": []})
+    memory: list[tuple[str, float, float]] = field(default_factory=list)  # When, MiB of all ranks, peak so far.
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        parts = [table(["memory of all ranks", "MiB", "peak, MiB"],
+                       [[when, f"{now:.0f}", f"{peak:.0f}"] for when, now, peak in self.memory])]
+        rows = []
+        for phase, samples in self.samples.items():
+            seen = Seen(samples)
+            times = [f"{found[0]:.1f}" if (found := seen.percentile(percent)) else "" for percent in (50, 99)]
+            rows.append([phase, str(seen.count), *times, count_text(seen.failures)])
+        parts.append(table(["polite clients", "requests", "p50, ms", "p99, ms", "failures"], rows))
+        parts.append("Replies to the abuses: " + count_text(self.counts))
+        parts += [f"FAULT: {fault}" for fault in self.faults] or ["No fault."]
+        return "\n\n".join(parts)
+
+    def judge(self) -> None:
+        """Polite clients may be refused by a limit. Other failures are faults, as is memory that grows."""
+        seen = Counter(sample.outcome for samples in self.samples.values() for sample in samples)
+        self.faults += [f"{number} polite requests: {what}" for what, number in seen.items()
+                        if what in (OTHER_BITS, NO_REPLY, NOT_SENT) or what.startswith(("closed", "not connected"))]
+        if not seen[OK]:
+            self.faults.append("no polite request got its response")
+        (_, warm, _), (_, end, _) = self.memory[1:3]
+        if end > warm + max(_MAY_GROW_MIB, _MAY_GROW_SHARE * warm):
+            self.faults.append(f"the memory grew from {warm:.0f} to {end:.0f} MiB")
+
+
+def _run_attacks(sides: Sequence[Side], seconds: float, counts: Counter[str]) -> None:
+    """Runs all attacks, each of which begins again from time to time. Now and then a rank stops and strangers come."""
+    service = sides[0].service
+    rng = random.Random(1)
+
+    def start(http: bool, attack: Load | Raw) -> tuple[Clients, float]:
+        clients = sides[http].start_company(running, [attack])[0][0]
+        return clients, time.monotonic() + rng.uniform(_LEAST_SECONDS, _MOST_SECONDS)
+    with ExitStack() as running, ExitStack() as strangers:
+        all_clients = {attack: start(*attack) for attack in attack_list()}
+        end = time.monotonic() + seconds
+        next_stop = time.monotonic() + _STOP_INTERVAL
+        while time.monotonic() < end and service.runs():
+            time.sleep(0.5)
+            for attack, (clients, until) in all_clients.items():
+                if time.monotonic() > until:
+                    counts += _outcomes(clients)
+                    all_clients[attack] = start(*attack)
+            if time.monotonic() > next_stop:
+                with service.stopped(rng.randrange(len(service.ranks))):
+                    time.sleep(_STOP_SECONDS)
+                strangers.close()
+                strangers.enter_context(service.strangers())
+                next_stop = time.monotonic() + _STOP_INTERVAL
+        for clients, _ in all_clients.values():
+            counts += _outcomes(clients)
+
+
+def _outcomes(clients: Clients) -> Counter[str]:
+    try:
+        return clients.stop().outcomes()
+    except OSError:
+        return Counter({"the attack failed": 1})
+
+
+def soak(settings: Settings, seconds: float) -> SoakResult:
+    # Memory of a sanitizer is its own, and Open MPI keeps some for ever.
+    os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:quarantine_size_mb=16:thread_local_quarantine_size_kb=64")
+    os.environ.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+    result = SoakResult(seconds)
+    with ExitStack() as stack:
+        socket = stack.enter_context(started(settings, settings.builds[0], _CASE, http=False))
+        service = socket.service
+        sides = (socket, Side(settings, socket.build, service, socket.model, http=True))
+        all_polite = [stack.enter_context(side.polite_clients(_CASE, 0.0)) for side in sides]
+        phases = [(0.0, "alone")]
+
+        def note_memory(when: str) -> None:
+            result.memory.append((when, service.resident_mib(), service.peak_mib()))
+            progress(f"abuse: soak: {when}: {service.resident_mib():.0f} MiB")
+
+        time.sleep(_ALONE_SECONDS)
+        note_memory("at first")
+        # The heaps of all threads grow to their working sizes in the first third.
+        for name, share in (("after a third", 1 / 3), ("at the end", 2 / 3)):
+            phases.append((time.monotonic(), "beside"))
+            _run_attacks(sides, share * seconds, result.counts)
+            phases.append((time.monotonic(), "after"))
+            for polite in all_polite:
+                wait_until_served(polite, _CASE.polite, phases[-1][0], settings.patience)
+            time.sleep(_SETTLE_SECONDS)
+            note_memory(name)
+        for sample in [sample for polite in all_polite for sample in polite.stop(settings.patience).samples]:
+            phase = [phase for begin, phase in phases if begin <= sample.due][-1]
+            result.samples[phase].append(sample)
+        if not service.runs():
+            result.faults.append(f"the service ended: {service.last_log_line()}")
+        else:
+            service.signal(signal.SIGUSR1)
+            code = service.wait(settings.limit)
+            if code != 0:
+                result.faults.append(f"exit code {code} after a drain: {service.last_log_line()}")
+    result.judge()
+    return result
