@@ -10,7 +10,7 @@ set -u
 # its first file.
 set_allowed() {
   contracts='proto/base proto/model proto/plan'
-  messages='proto/scorecast.pb.h proto/http_responses.pb.h proto/response_description.pb.h'
+  messages='proto/scorecast.pb.h proto/http_responses.pb.h proto/request_description.pb.h proto/response_description.pb.h'
   jobs='coordinator/schedule/clock.h coordinator/schedule/client_id.h coordinator/schedule/job.h'
   case $1 in
     proto/base/*) allowed='proto/base' ;;
@@ -120,7 +120,7 @@ violates() {
   # An endpoint's headers are for the endpoint itself, the table of endpoints, and those outside
   # the coordinator. But a form of score requests is a kind of reranking.
   case $2 in
-    coordinator/endpoints/rerank/pair_score_json.h)
+    coordinator/endpoints/rerank/pair_score_request.h)
       case $1 in
         coordinator/endpoints/score/*) return 1 ;;
       esac ;;
@@ -237,15 +237,16 @@ self_check() {
 1 coordinator/request/a.cc #include "proto/scorecast.pb.h"
 0 coordinator/json/a.cc #include "coordinator/request/b.h"
 1 coordinator/json/a.cc #include "coordinator/endpoints/b.h"
+0 coordinator/json/a.cc #include "proto/request_description.pb.h"
 0 coordinator/json/a.cc #include "proto/response_description.pb.h"
 1 coordinator/json/a.cc #include "proto/wire/b.h"
 0 coordinator/endpoints/deep/er/a.cc #include "coordinator/generate/b.h"
 0 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/b.h"
 0 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/deep/b.h"
 1 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/deeper/b.h"
-0 coordinator/endpoints/score/a.cc #include "coordinator/endpoints/rerank/pair_score_json.h"
+0 coordinator/endpoints/score/a.cc #include "coordinator/endpoints/rerank/pair_score_request.h"
 1 coordinator/endpoints/score/a.cc #include "coordinator/endpoints/rerank/b.h"
-1 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/rerank/pair_score_json.h"
+1 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/rerank/pair_score_request.h"
 0 coordinator/endpoints/endpoints.cc #include "coordinator/endpoints/deep/b.h"
 1 coordinator/endpoints/endpoints.h #include "coordinator/endpoints/deep/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/endpoints/deep/b.h"

@@ -2,10 +2,11 @@
 
 #include "coordinator/json/response_writer.h"
 #include "proto/base/check.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 
-ParsedRequest Endpoint::FromMessage(const v1::Request& /*message*/) const {
+ParsedRequest Endpoint::FromMessage(v1::Request /*message*/) const {
   proto::Check(false, "an endpoint that has a message reads it");
   return std::unique_ptr<EndpointRequest>();
 }

@@ -11,11 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "coordinator/endpoints/endpoint_response.h"
 #include "coordinator/generate/completion_generator.h"
-#include "coordinator/json/field_table.h"
+#include "coordinator/json/body_form.h"
+#include "coordinator/json/body_json.h"
 #include "coordinator/json/response_form.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/request_options.h"
@@ -70,8 +69,8 @@ struct ResponseIdentity {
   std::int64_t created = 0;   ///< Seconds since 1970.
 };
 
-/// A parsed request. Its fields have the right types, but their values are not checked yet. The
-/// endpoint's own fields are in a derived class.
+/// A parsed request. Its fields have the right types, but their values are not checked yet. They
+/// are in a message: see MessageRequest.
 struct EndpointRequest : RequestOptions {
   virtual ~EndpointRequest() = default;
 
@@ -82,9 +81,10 @@ struct EndpointRequest : RequestOptions {
   std::optional<ResponseIdentity> identity;
 
   /// Checks, tokenizes and packs the request. Finds every fault that parsing did not find: a 400
-  /// with the field and its index. `on_delta` is empty unless the request streams.
+  /// with the field and its index. `on_delta` is empty unless the request streams. Takes the texts
+  /// of the request.
   virtual proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
-                                                   const OnDelta& on_delta) const = 0;
+                                                   const OnDelta& on_delta) && = 0;
 
   /// Upper bound on the bytes of the response as a message, and of the deltas that may wait beside
   /// it. The model's name does not count.
@@ -96,7 +96,8 @@ struct EndpointRequest : RequestOptions {
 
 using ParsedRequest = proto::Expected<std::unique_ptr<EndpointRequest>>;
 
-/// What a request can ask for: a name, a URL, and how requests are parsed. Has no state.
+/// What a request can ask for: a name, a URL, and how requests are parsed. Has no state. Endpoints
+/// derive from MessageEndpoint.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
@@ -106,13 +107,13 @@ class Endpoint {
   virtual std::span<const std::string_view> urls() const = 0;
   /// Number of the endpoint's field in v1::Request, or 0 if it has no message.
   virtual int message_field() const { return 0; }
-  /// The fields of each form that a body may have. FromJson reads no others.
-  virtual std::span<const FieldTable* const> forms() const { return {}; }
+  /// The forms that a body may have. FromJson reads no other fields.
+  virtual std::span<const BodyForm* const> forms() const { return {}; }
 
-  virtual ParsedRequest FromJson(const nlohmann::json& body) const = 0;
-  /// `message` has the endpoint's field. Overridden by endpoints that have one; the default is a
-  /// broken invariant.
-  virtual ParsedRequest FromMessage(const v1::Request& message) const;
+  virtual ParsedRequest FromJson(BodyJson body) const = 0;
+  /// `message` has the endpoint's field, which is moved. Overridden by endpoints that have one; the
+  /// default is a broken invariant.
+  virtual ParsedRequest FromMessage(v1::Request message) const;
 
   /// A delta of completion `output`. Overridden by endpoints whose requests can stream; the default
   /// is a broken invariant.
@@ -126,14 +127,5 @@ class Endpoint {
   /// The body of an error as the endpoint's clients know it.
   std::string ErrorToJson(const proto::Error& error) const;
 };
-
-/// Wraps an endpoint's own request for FromJson and FromMessage, or passes the error on.
-template <typename Request>
-ParsedRequest AsParsed(proto::Expected<Request> request) {
-  if (!request) {
-    return proto::Unexpected(std::move(request).error());
-  }
-  return std::unique_ptr<EndpointRequest>(std::make_unique<Request>(*std::move(request)));
-}
 
 }  // namespace scorecast::coordinator

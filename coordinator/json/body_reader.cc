@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <map>
+#include <string>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include <google/protobuf/message.h>
+#include <google/protobuf/reflection.h>
 
+#include "coordinator/json/body_members.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
@@ -14,10 +19,14 @@
 namespace scorecast::coordinator {
 namespace {
 
-using nlohmann::json;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 using proto::Error;
+using Kind = JsonShape::Kind;
+/// No error, or the first one.
+using Fault = std::optional<Error>;
 
-std::optional<std::int64_t> Int64(const json& value) {
+std::optional<std::int64_t> Int64(const BodyJson& value) {
   if (!value.is_number_integer()) {
     return std::nullopt;
   }
@@ -29,25 +38,38 @@ std::optional<std::int64_t> Int64(const json& value) {
   return value.get<std::int64_t>();
 }
 
-Error WrongType(std::string_view field, std::string_view wanted) {
-  const std::string name(field);
-  return BadRequest("wrong_type", name + " must be " + std::string(wanted) + ".", name);
-}
-
-Error WrongType(std::string_view field, FieldType type) {
-  return WrongType(field, Description(type));
-}
-
-std::optional<TokenId> IdOf(const json& value) {
+std::optional<std::int32_t> IdOf(const BodyJson& value) {
   const std::optional<std::int64_t> id = Int64(value);
-  const bool fits = id && *id >= std::numeric_limits<TokenId>::min() &&
-                    *id <= std::numeric_limits<TokenId>::max();
-  return fits ? std::optional(static_cast<TokenId>(*id)) : std::nullopt;
+  const bool fits = id && *id >= std::numeric_limits<std::int32_t>::min() &&
+                    *id <= std::numeric_limits<std::int32_t>::max();
+  return fits ? std::optional(static_cast<std::int32_t>(*id)) : std::nullopt;
 }
 
-/// The error of a value that is not an id, or a whole number that does not fit a TokenId. Other ids
+std::optional<bool> BoolOf(const BodyJson& value, bool takes_strings) {
+  if (value.is_boolean()) {
+    return value.get<bool>();
+  }
+  if (takes_strings) {
+    for (const bool truth : {false, true}) {
+      if (value == (truth ? "true" : "false") || value == (truth ? "True" : "False")) {
+        return truth;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Error WrongType(const std::string& field, std::string_view wanted) {
+  return BadRequest("wrong_type", field + " must be " + std::string(wanted) + ".", field);
+}
+
+Error WrongType(const std::string& field, Kind kind) {
+  return WrongType(field, JsonShape{.kind = kind}.Description());
+}
+
+/// The error of a value that is not an id, or a whole number that does not fit an id. Other ids
 /// that are outside the vocabulary are refused when the request is checked.
-Error NotAnId(const json& value, const std::string& field) {
+Error NotAnId(const BodyJson& value, const std::string& field) {
   if (!value.is_number_integer()) {
     return WrongType(field, "a token id, which is an integer");
   }
@@ -55,14 +77,16 @@ Error NotAnId(const json& value, const std::string& field) {
                     "Token ID " + value.dump() + " is out of any vocabulary's range.", field);
 }
 
-bool IsNameOf(const RefusedField& refused, std::string_view name) {
-  return refused.name.starts_with('*') ? name.ends_with(refused.name.substr(1))
-                                       : name == refused.name;
+Error Missing(const std::string& field) {
+  return BadRequest("missing_field", field + " must be provided.", field);
 }
 
-bool IsNeutral(const RefusedField& refused, const json& value) {
-  const json neutral = json::parse(refused.neutral_json);
-  return value.is_null() || std::ranges::find(neutral, value) != neutral.end();
+bool IsNeutral(const RefusedField& refused, const BodyJson& value) {
+  // Parsed again, so that objects are equal whose keys have another order.
+  const auto neutral = nlohmann::json::parse(refused.neutral_json);
+  const auto comparable =
+      value.is_structured() ? nlohmann::json::parse(value.dump()) : nlohmann::json(value);
+  return value.is_null() || std::ranges::find(neutral, comparable) != neutral.end();
 }
 
 /// The name is the client's if `refused` has only its end.
@@ -70,316 +94,448 @@ Error NotSupported(const RefusedField& refused, std::string_view field) {
   const std::string name = proto::OneLine(field);
   std::string message = name + " is not supported by this server.";
   if (!refused.hint.empty()) {
-    message += " " + std::string(refused.hint);
+    message += " " + refused.hint;
   }
   return BadRequest("not_supported", std::move(message), name);
 }
 
-}  // namespace
+/// A field of a message that is being set.
+class Target {
+ public:
+  Target(Message& message, const FieldDescriptor& field)
+      : message_(message), reflection_(*message.GetReflection()), field_(field) {}
 
-bool HasField(const json& body, std::string_view field) {
-  if (!body.is_object()) {
-    return false;
+  void Set(std::string text) { reflection_.SetString(&message_, &field_, std::move(text)); }
+  void Set(std::int32_t id) { reflection_.SetInt32(&message_, &field_, id); }
+  void Set(std::int64_t integer) { reflection_.SetInt64(&message_, &field_, integer); }
+  void Set(std::uint64_t integer) { reflection_.SetUInt64(&message_, &field_, integer); }
+  void Set(double number) { reflection_.SetDouble(&message_, &field_, number); }
+  void Set(bool truth) { reflection_.SetBool(&message_, &field_, truth); }
+  Message& Mutable() { return *reflection_.MutableMessage(&message_, &field_); }
+  Message& AddMessage() { return *reflection_.AddMessage(&message_, &field_); }
+  void Add(std::string text) { reflection_.AddString(&message_, &field_, std::move(text)); }
+  /// A list of numbers, to which values are added without reflection for each.
+  template <typename Value>
+  google::protobuf::MutableRepeatedFieldRef<Value> Numbers() {
+    return reflection_.GetMutableRepeatedFieldRef<Value>(&message_, &field_);
   }
-  const auto found = body.find(field);
-  return found != body.end() && !found->is_null();
+
+ private:
+  Message& message_;
+  const google::protobuf::Reflection& reflection_;
+  const FieldDescriptor& field_;
+};
+
+Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name, Target target);
+
+std::string Taken(BodyJson& value) { return std::move(*value.get_ptr<std::string*>()); }
+
+Fault ReadIds(const BodyJson& list, const std::string& name, Target target) {
+  auto ids = target.Numbers<std::int32_t>();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::optional<std::int32_t> id = IdOf(list[i]);
+    if (!id) {
+      return NotAnId(list[i], At(name, i));
+    }
+    ids.Add(*id);
+  }
+  return std::nullopt;
 }
 
-BodyReader::BodyReader(const json& body, const FieldTable& table) : body_(body), table_(table) {
-  if (!body.is_object()) {
-    Fail(BadRequest("wrong_type", "The request body must be a JSON object.", ""));
-    return;
-  }
-  RefuseUnsupported();
-  RequireFields();
+/// Reads a list of token ids into `message`, whose only field is one.
+Fault ReadIdsMessage(const BodyJson& list, const std::string& name, Message& message) {
+  return ReadIds(list, name, Target(message, *message.GetDescriptor()->field(0)));
 }
 
-void BodyReader::RefuseUnsupported() {
-  for (const auto& [name, value] : body_.items()) {
-    const auto refused = std::ranges::find_if(
-        table_.refused, [&name = name](const RefusedField& one) { return IsNameOf(one, name); });
-    if (refused != table_.refused.end() && !IsNeutral(*refused, value)) {
-      Fail(NotSupported(*refused, name));
+Fault ReadLabels(const BodyJson& value, const JsonShape& shape, const std::string& name,
+                 Message& message) {
+  if (value.empty() || !value.front().is_array()) {
+    return ReadIdsMessage(value, name, Target(message, *shape.fields[0]).Mutable());
+  }
+  Message& lists = Target(message, *shape.fields[1]).Mutable();
+  Target target(lists, *lists.GetDescriptor()->field(0));
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (!value[i].is_array()) {
+      return WrongType(At(name, i), "a list of token ids, like those before it");
+    }
+    if (Fault fault = ReadIdsMessage(value[i], At(name, i), target.AddMessage())) {
+      return fault;
     }
   }
+  return std::nullopt;
 }
 
-void BodyReader::RequireFields() {
-  for (const Field& field : table_.fields) {
-    if (field.is_required && !HasField(body_, field.name)) {
-      const std::string name(field.name);
-      Fail(BadRequest("missing_field", name + " must be provided.", name));
+/// Whether a value of several types is meant to be one of this shape. What it really is, is checked
+/// when it is read.
+bool IsLike(const JsonShape& shape, const BodyJson& value) {
+  switch (shape.kind) {
+    case Kind::kString:
+      return value.is_string();
+    case Kind::kTokenId:
+    case Kind::kInteger:
+    case Kind::kUnsigned:
+      return value.is_number_integer();
+    case Kind::kNumber:
+      return value.is_number();
+    case Kind::kBool:
+      return value.is_boolean();
+    case Kind::kIds:
+    case Kind::kLabels:
+      return value.is_array();
+    case Kind::kPairs:
+      return value.is_object();
+    case Kind::kAny:
+    case Kind::kUnion:
+      return true;
+  }
+  return false;
+}
+
+Fault ReadUnion(BodyJson& value, const JsonShape& shape, const std::string& name,
+                Message& message) {
+  for (std::size_t i = 0; i < shape.fields.size(); ++i) {
+    if (IsLike(shape.shapes[i], value)) {
+      return ReadValue(value, shape.shapes[i], name, Target(message, *shape.fields[i]));
     }
   }
+  return WrongType(name, shape.Description());
 }
 
-std::optional<std::string> BodyReader::String(std::string_view field) {
-  const json* value = Find(field, FieldType::kString);
-  if (value == nullptr) {
-    return std::nullopt;
+Fault ReadPairs(BodyJson& object, const JsonShape& shape, const std::string& name, Target target) {
+  for (auto& [key, value] : object.get_ref<BodyJson::object_t&>()) {
+    Message& pair = target.AddMessage();
+    if (Fault fault = ReadValue(value, shape.shapes[1], name + "." + proto::OneLine(key),
+                                Target(pair, *shape.fields[1]))) {
+      return fault;
+    }
+    Target(pair, *shape.fields[0]).Set(std::move(key));
   }
-  if (!value->is_string()) {
-    Fail(WrongType(field, FieldType::kString));
-    return std::nullopt;
-  }
-  return value->get<std::string>();
+  return std::nullopt;
 }
 
-std::optional<std::vector<std::string>> BodyReader::Strings(std::string_view field) {
-  const json* list = FindList(field, FieldType::kStrings);
-  return list == nullptr ? std::nullopt : std::optional(ReadStrings(*list, field));
-}
-
-std::optional<std::vector<std::string>> BodyReader::StringOrStrings(std::string_view field) {
-  const json* value = Find(field, FieldType::kStringOrStrings);
-  if (value != nullptr && value->is_string()) {
-    return std::vector{value->get<std::string>()};
-  }
-  const json* list = FindList(field, FieldType::kStringOrStrings);
-  return list == nullptr ? std::nullopt : std::optional(ReadStrings(*list, field));
-}
-
-std::optional<TextOrId> BodyReader::OptionalTextOrId(std::string_view field) {
-  const json* value = Find(field, FieldType::kTextOrId);
-  if (value == nullptr) {
-    return std::nullopt;
-  }
-  if (value->is_string()) {
-    return value->get<std::string>();
-  }
-  const std::optional<TokenId> id = IdOf(*value);
-  if (!id) {
-    Fail(value->is_number_integer() ? NotAnId(*value, std::string(field))
-                                    : WrongType(field, FieldType::kTextOrId));
-    return std::nullopt;
-  }
-  return *id;
-}
-
-std::optional<TextOrIds> BodyReader::OptionalTextOrIds(std::string_view field) {
-  const json* value = Find(field, FieldType::kTextOrIds);
-  return value == nullptr ? std::nullopt : std::optional(ReadTextOrIds(*value, field));
-}
-
-TextOrIds BodyReader::RequiredTextOrIds(std::string_view field) {
-  proto::Check(RowOf(field).is_required, "the table says that the field is required");
-  return OptionalTextOrIds(field).value_or(TextOrIds());
-}
-
-std::optional<std::vector<TextOrIds>> BodyReader::TextOrIdsList(std::string_view field) {
-  const json* list = FindList(field, FieldType::kTextOrIdsList);
-  return list == nullptr ? std::nullopt : std::optional(ReadTextOrIdsList(*list, field));
-}
-
-std::optional<std::vector<TextOrIds>> BodyReader::OneOrMoreTextOrIds(std::string_view field) {
-  const json* value = Find(field, FieldType::kOneOrMoreTextOrIds);
-  if (value != nullptr && value->is_string()) {
-    return std::vector{ReadTextOrIds(*value, field)};
-  }
-  const json* list = FindList(field, FieldType::kOneOrMoreTextOrIds);
-  return list == nullptr ? std::nullopt : std::optional(ReadTextOrIdsList(*list, field));
-}
-
-std::optional<std::vector<std::string>> BodyReader::Documents(std::string_view field) {
-  const json* list = FindList(field, FieldType::kDocuments);
-  if (list == nullptr) {
-    return std::nullopt;
-  }
-  std::vector<std::string> texts;
-  texts.reserve(list->size());
-  for (std::size_t i = 0; i < list->size() && !error_; ++i) {
-    const json& document = (*list)[i];
-    const bool is_object = HasField(document, "text");
-    const json& text = is_object ? document["text"] : document;
-    if (!text.is_string()) {
-      Fail(WrongType(At(field, i) + (is_object ? ".text" : ""),
-                     is_object ? "a string" : "a string or an object with a text"));
+/// Reads a value that is not a list of the message.
+Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name, Target target) {
+  switch (shape.kind) {
+    case Kind::kString:
+      if (value.is_string()) {
+        target.Set(Taken(value));
+        return std::nullopt;
+      }
       break;
-    }
-    texts.push_back(text.get<std::string>());
-  }
-  return texts;
-}
-
-std::optional<std::vector<TokenId>> BodyReader::TokenIds(std::string_view field) {
-  const json* list = FindList(field, FieldType::kTokenIds);
-  return list == nullptr ? std::nullopt : std::optional(ReadIds(*list, field));
-}
-
-std::optional<LabelTokenIds> BodyReader::Labels(std::string_view field) {
-  const json* value = FindList(field, FieldType::kLabels);
-  if (value == nullptr) {
-    return std::nullopt;
-  }
-  if (value->empty() || !value->front().is_array()) {
-    return ReadIds(*value, field);
-  }
-  std::vector<std::vector<TokenId>> lists;
-  lists.reserve(value->size());
-  for (std::size_t i = 0; i < value->size() && !error_; ++i) {
-    if (!(*value)[i].is_array()) {
-      Fail(WrongType(At(field, i), "a list of token ids, like those before it"));
+    case Kind::kTokenId:
+      if (const std::optional<std::int32_t> id = IdOf(value)) {
+        target.Set(*id);
+        return std::nullopt;
+      }
+      return NotAnId(value, name);
+    case Kind::kInteger:
+      if (const std::optional<std::int64_t> integer = Int64(value)) {
+        target.Set(*integer);
+        return std::nullopt;
+      }
       break;
-    }
-    lists.push_back(ReadIds((*value)[i], At(field, i)));
-  }
-  return lists;
-}
-
-std::optional<std::int64_t> BodyReader::Integer(std::string_view field) {
-  const json* value = Find(field, FieldType::kInteger);
-  if (value == nullptr) {
-    return std::nullopt;
-  }
-  const std::optional<std::int64_t> integer = Int64(*value);
-  if (!integer) {
-    Fail(WrongType(field, FieldType::kInteger));
-  }
-  return integer;
-}
-
-std::optional<std::vector<std::int64_t>> BodyReader::Integers(std::string_view field) {
-  const json* list = FindList(field, FieldType::kIntegers);
-  if (list == nullptr) {
-    return std::nullopt;
-  }
-  std::vector<std::int64_t> integers;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    const std::optional<std::int64_t> integer = Int64((*list)[i]);
-    if (!integer) {
-      Fail(WrongType(At(field, i), FieldType::kInteger));
+    case Kind::kUnsigned:
+      if (value.is_number_unsigned()) {
+        target.Set(value.get<std::uint64_t>());
+        return std::nullopt;
+      }
       break;
+    case Kind::kNumber:
+      if (value.is_number()) {
+        target.Set(value.get<double>());
+        return std::nullopt;
+      }
+      break;
+    case Kind::kBool:
+      if (const std::optional<bool> truth = BoolOf(value, shape.takes_strings)) {
+        target.Set(*truth);
+        return std::nullopt;
+      }
+      break;
+    case Kind::kAny:
+      target.Set(value.dump());
+      return std::nullopt;
+    case Kind::kPairs:
+      if (value.is_object()) {
+        return ReadPairs(value, shape, name, target);
+      }
+      break;
+    case Kind::kIds:
+      if (value.is_array()) {
+        return ReadIdsMessage(value, name, target.Mutable());
+      }
+      break;
+    case Kind::kLabels:
+      if (value.is_array()) {
+        return ReadLabels(value, shape, name, target.Mutable());
+      }
+      break;
+    case Kind::kUnion:
+      return ReadUnion(value, shape, name, target.Mutable());
+  }
+  return WrongType(name, shape.Description());
+}
+
+Fault ReadStrings(BodyJson& list, const JsonShape& shape, const std::string& name, Target target) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    BodyJson* text = &list[i];
+    const bool is_object = shape.takes_objects && HasMember(*text, "text");
+    if (is_object) {
+      text = FindMember(*text, "text");
     }
-    integers.push_back(*integer);
+    if (!text->is_string()) {
+      const char* wanted =
+          shape.takes_objects && !is_object ? "a string or an object with a text" : "a string";
+      return WrongType(At(name, i) + (is_object ? ".text" : ""), wanted);
+    }
+    target.Add(Taken(*text));
   }
-  return integers;
+  return std::nullopt;
 }
 
-std::optional<std::uint64_t> BodyReader::Unsigned(std::string_view field) {
-  const json* value = Find(field, FieldType::kUnsigned);
-  if (value == nullptr) {
+Fault ReadList(BodyJson& value, const JsonShape& shape, const std::string& name, Target target) {
+  JsonShape one = shape;
+  one.is_list = false;
+  if (shape.takes_one && value.is_string()) {
+    if (shape.kind == Kind::kUnion) {
+      return ReadUnion(value, one, name, target.AddMessage());
+    }
+    target.Add(Taken(value));
     return std::nullopt;
   }
-  if (!value->is_number_unsigned()) {
-    Fail(WrongType(field, FieldType::kUnsigned));
-    return std::nullopt;
+  if (!value.is_array()) {
+    return WrongType(name, shape.Description());
   }
-  return value->get<std::uint64_t>();
+  switch (shape.kind) {
+    case Kind::kString:
+      return ReadStrings(value, shape, name, target);
+    case Kind::kTokenId:
+      return ReadIds(value, name, target);
+    case Kind::kAny:
+      for (const BodyJson& any : value) {
+        target.Add(any.dump());
+      }
+      return std::nullopt;
+    case Kind::kInteger: {
+      auto integers = target.Numbers<std::int64_t>();
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        const std::optional<std::int64_t> integer = Int64(value[i]);
+        if (!integer) {
+          return WrongType(At(name, i), Kind::kInteger);
+        }
+        integers.Add(*integer);
+      }
+      return std::nullopt;
+    }
+    case Kind::kNumber: {
+      auto numbers = target.Numbers<double>();
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        if (!value[i].is_number()) {
+          return WrongType(At(name, i), Kind::kNumber);
+        }
+        numbers.Add(value[i].get<double>());
+      }
+      return std::nullopt;
+    }
+    case Kind::kUnion:
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        if (Fault fault = ReadUnion(value[i], one, At(name, i), target.AddMessage())) {
+          return fault;
+        }
+      }
+      return std::nullopt;
+    default:
+      proto::Check(false, "a request has no lists of this shape");
+      return std::nullopt;
+  }
 }
 
-bool BodyReader::Bool(std::string_view field, bool absent) {
-  const FieldType type = RowOf(field).type;
-  const bool takes_strings = type == FieldType::kBoolOrString;
-  const json* value = Find(field, takes_strings ? type : FieldType::kBool);
-  if (value == nullptr) {
-    return absent;
+/// Sets what absent fields mean, if it is not protobuf's own default.
+void SetDefaults(const BodyForm& form, Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  for (const FormField& field : form.fields()) {
+    if (field.is_other_name || field.default_json.empty() || !field.field->has_presence() ||
+        reflection.HasField(message, field.field)) {
+      continue;
+    }
+    auto value = BodyJson::parse(field.default_json);
+    if (value != false && value != 0 && value != "") {
+      const Fault fault = ReadValue(value, field.shape, field.name, Target(message, *field.field));
+      proto::Check(!fault, "a default has the type of its field");
+    }
   }
-  if (value->is_boolean()) {
-    return value->get<bool>();
-  }
-  if (takes_strings) {
-    for (const bool truth : {false, true}) {
-      if (*value == (truth ? "true" : "false") || *value == (truth ? "True" : "False")) {
-        return truth;
+}
+
+/// Reads one body.
+class Reader {
+ public:
+  Reader(BodyJson& body, const BodyForm& form, Message& message)
+      : form_(form), message_(message), values_(form.fields().size()) {
+    for (auto& [key, value] : body.get_ref<BodyJson::object_t&>()) {
+      if (const std::optional<std::size_t> index = form.IndexOf(key)) {
+        values_[*index] = value.is_null() ? nullptr : &value;
+      } else if (form.FindRefused(key) != nullptr) {
+        refused_[key] = &value;
       }
     }
   }
-  Fail(WrongType(field, type));
-  return absent;
-}
 
-double BodyReader::Number(std::string_view field, double absent) {
-  const json* value = Find(field, FieldType::kNumber);
-  if (value == nullptr) {
-    return absent;
-  }
-  if (!value->is_number()) {
-    Fail(WrongType(field, FieldType::kNumber));
-    return absent;
-  }
-  return value->get<double>();
-}
-
-void BodyReader::ReadOptions(RequestOptions& options) {
-  options.timeout_ms = Integer("timeout_ms");
-  options.model = String("model");
-  options.cache_salt = String("cache_salt");
-}
-
-void BodyReader::ReadPriority(RequestOptions& options) {
-  options.priority = Integer("priority").value_or(options.priority);
-}
-
-void BodyReader::Fail(Error error) {
-  if (!error_) {
-    error_ = std::move(error);
-  }
-}
-
-const Field& BodyReader::RowOf(std::string_view field) const {
-  const auto row = std::ranges::find(table_.fields, field, &Field::name);
-  proto::Check(row != table_.fields.end(), "a reader reads only the fields of its table");
-  return *row;
-}
-
-const json* BodyReader::Find(std::string_view field, FieldType type) const {
-  proto::Check(RowOf(field).type == type, "a reader reads fields with the types of its table");
-  return HasField(body_, field) ? &*body_.find(field) : nullptr;
-}
-
-const json* BodyReader::FindList(std::string_view field, FieldType type) {
-  const json* value = Find(field, type);
-  if (value != nullptr && !value->is_array()) {
-    Fail(WrongType(field, type));
-    return nullptr;
-  }
-  return value;
-}
-
-TextOrIds BodyReader::ReadTextOrIds(const json& value, std::string_view field) {
-  if (value.is_string()) {
-    return value.get<std::string>();
-  }
-  if (!value.is_array()) {
-    Fail(WrongType(field, FieldType::kTextOrIds));
-    return {};
-  }
-  return ReadIds(value, field);
-}
-
-std::vector<TextOrIds> BodyReader::ReadTextOrIdsList(const json& list, std::string_view field) {
-  std::vector<TextOrIds> values;
-  values.reserve(list.size());
-  for (std::size_t i = 0; i < list.size() && !error_; ++i) {
-    values.push_back(ReadTextOrIds(list[i], At(field, i)));
-  }
-  return values;
-}
-
-std::vector<std::string> BodyReader::ReadStrings(const json& list, std::string_view field) {
-  std::vector<std::string> strings;
-  for (std::size_t i = 0; i < list.size() && !error_; ++i) {
-    if (!list[i].is_string()) {
-      Fail(WrongType(At(field, i), FieldType::kString));
-      break;
+  Fault Read() {
+    for (const auto& [name, value] : refused_) {
+      const RefusedField& refused = *form_.FindRefused(name);
+      if (!IsNeutral(refused, *value)) {
+        return NotSupported(refused, name);
+      }
     }
-    strings.push_back(list[i].get<std::string>());
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (form_.fields()[i].is_required && values_[i] == nullptr) {
+        return Missing(form_.fields()[i].name);
+      }
+    }
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (Fault fault = Read(i)) {
+        return fault;
+      }
+    }
+    SetDefaults(form_, message_);
+    return std::nullopt;
   }
-  return strings;
+
+  BodyNotes Notes() && { return std::move(notes_); }
+
+ private:
+  /// Reads the field of index `i`.
+  Fault Read(std::size_t i) {
+    const FormField& field = form_.fields()[i];
+    if (values_[i] != nullptr) {
+      if (Fault fault = Read(field, *values_[i])) {
+        return fault;
+      }
+    }
+    // Behind the last of its names.
+    const bool is_last = i + 1 == values_.size() || form_.fields()[i + 1].field != field.field;
+    if (is_last && field.excludes_other_names && FirstName(*field.field) == nullptr) {
+      return Missing(form_.NameOf(*field.field));
+    }
+    return std::nullopt;
+  }
+
+  Fault Read(const FormField& field, BodyJson& value) {
+    const FormField* before = FirstName(*field.field);
+    if (before != nullptr && field.excludes_other_names) {
+      return BadRequest("given_twice", before->name + " and " + field.name + " exclude each other.",
+                        field.name);
+    }
+    if (field.shape.kind == Kind::kBool) {
+      return ReadBool(field, value);
+    }
+    if (before != nullptr) {
+      return CheckSame(field, value, *before);
+    }
+    given_.push_back(&field);
+    if (field.is_other_name) {
+      notes_.other_names.push_back(&field);
+    }
+    if (field.shape.is_list && value.is_array() && value.empty()) {
+      notes_.empty_lists.push_back(field.field);
+    }
+    if (field.saturates_at && Int64(value) > field.saturates_at &&
+        static_cast<double>(*Int64(value)) <= field.maximum.value_or(0)) {
+      value = *field.saturates_at;
+    }
+    Target target(message_, *field.field);
+    return field.shape.is_list ? ReadList(value, field.shape, field.name, target)
+                               : ReadValue(value, field.shape, field.name, target);
+  }
+
+  /// A boolean is true if one of its names says so.
+  Fault ReadBool(const FormField& field, const BodyJson& value) {
+    const std::optional<bool> truth = BoolOf(value, field.shape.takes_strings);
+    if (!truth) {
+      return WrongType(field.name, field.shape.Description());
+    }
+    const bool is_true = *truth != field.is_inverse;
+    const auto* reflection = message_.GetReflection();
+    Target(message_, *field.field).Set(is_true || reflection->GetBool(message_, field.field));
+    return std::nullopt;
+  }
+
+  /// The fault of a string that another name has given, too.
+  Fault CheckSame(const FormField& field, const BodyJson& value, const FormField& before) const {
+    proto::Check(field.shape.kind == Kind::kString && !field.shape.is_list,
+                 "only strings and booleans may be given by several names");
+    if (!value.is_string()) {
+      return WrongType(field.name, field.shape.Description());
+    }
+    if (*value.get_ptr<const std::string*>() ==
+        message_.GetReflection()->GetString(message_, field.field)) {
+      return std::nullopt;
+    }
+    return BadRequest("given_twice",
+                      before.name + " and " + field.name + " mean the same, but differ.",
+                      field.name);
+  }
+
+  /// The name by which a field was given first, if it was.
+  const FormField* FirstName(const FieldDescriptor& field) const {
+    const auto found = std::ranges::find(given_, &field, &FormField::field);
+    return found == given_.end() ? nullptr : *found;
+  }
+
+  const BodyForm& form_;
+  Message& message_;
+  std::vector<BodyJson*> values_;  ///< Of the form's fields; null if a field is absent.
+  std::map<std::string_view, const BodyJson*> refused_;
+  std::vector<const FormField*> given_;  ///< By the first of their names.
+  BodyNotes notes_;
+};
+
+/// Whether a value of several types has one.
+bool HasValue(const Message& message) {
+  return message.GetReflection()->HasOneof(message, message.GetDescriptor()->oneof_decl(0));
 }
 
-std::vector<TokenId> BodyReader::ReadIds(const json& list, std::string_view field) {
-  std::vector<TokenId> ids;
-  ids.reserve(list.size());
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::optional<TokenId> id = IdOf(list[i]);
-    if (!id) {
-      Fail(NotAnId(list[i], At(field, i)));
-      return ids;
-    }
-    ids.push_back(*id);
+Error MissingValue(const std::string& field) {
+  return BadRequest("missing_field", field + " must be text or token ids.", field);
+}
+
+}  // namespace
+
+proto::Expected<BodyNotes> ReadBody(BodyJson body, const BodyForm& form, Message& message) {
+  if (!body.is_object()) {
+    return proto::Unexpected(
+        BadRequest("wrong_type", "The request body must be a JSON object.", ""));
   }
-  return ids;
+  Reader reader(body, form, message);
+  if (Fault fault = reader.Read()) {
+    return proto::Unexpected(*std::move(fault));
+  }
+  return std::move(reader).Notes();
+}
+
+Fault CompleteMessage(const BodyForm& form, Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  for (const FormField& field : form.fields()) {
+    const FieldDescriptor* own = field.field;
+    if (field.shape.kind == Kind::kUnion && field.shape.is_list) {
+      const int size = reflection.FieldSize(message, own);
+      for (int i = 0; i < size; ++i) {
+        if (!HasValue(reflection.GetRepeatedMessage(message, own, i))) {
+          return MissingValue(At(field.name, static_cast<std::size_t>(i)));
+        }
+      }
+    } else if (field.shape.kind == Kind::kUnion) {
+      const bool is_there = reflection.HasField(message, own);
+      if (is_there ? !HasValue(reflection.GetMessage(message, own)) : field.is_required) {
+        return MissingValue(field.name);
+      }
+    } else if (field.shape.kind == Kind::kLabels && reflection.HasField(message, own) &&
+               !HasValue(reflection.GetMessage(message, own))) {
+      reflection.ClearField(&message, own);  // Labels without a value are absent.
+    }
+  }
+  SetDefaults(form, message);
+  return std::nullopt;
 }
 
 }  // namespace scorecast::coordinator

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/json/body_members.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/value_limit.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -48,7 +49,7 @@ Contents ContentsOf(std::string_view text) {
   return contents;
 }
 
-proto::Expected<nlohmann::json> Parse(std::string_view text, std::int64_t max_values) {
+proto::Expected<BodyJson> Parse(std::string_view text, std::int64_t max_values) {
   // The parser would take a zero byte for the end of the text.
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
@@ -66,12 +67,12 @@ proto::Expected<nlohmann::json> Parse(std::string_view text, std::int64_t max_va
     return Unexpected(TooManyValues(max_values));
   }
   try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
+    return BodyJson::parse(text);
+  } catch (const BodyJson::parse_error& error) {
     return Unexpected(BadRequest(
         "invalid_json",
         "The request is not JSON: error at byte " + std::to_string(error.byte) + ".", ""));
-  } catch (const nlohmann::json::exception&) {
+  } catch (const BodyJson::exception&) {
     // A number is outside the range of double.
     return Unexpected(BadRequest("invalid_json", "A number in the JSON is out of range.", ""));
   }
@@ -79,8 +80,8 @@ proto::Expected<nlohmann::json> Parse(std::string_view text, std::int64_t max_va
 
 }  // namespace
 
-proto::Expected<nlohmann::json> ParseJson(std::string_view text, std::int64_t max_values) {
-  proto::Expected<nlohmann::json> parsed = Parse(text, max_values);
+proto::Expected<BodyJson> ParseJson(std::string_view text, std::int64_t max_values) {
+  proto::Expected<BodyJson> parsed = Parse(text, max_values);
   // The parser takes no text that is not valid UTF-8, and outside of texts only ASCII. So UTF-8 is
   // checked only in order to say why a request is refused.
   if (!parsed && !IsValidUtf8(text)) {

@@ -2,6 +2,7 @@
 
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -54,10 +55,9 @@ constexpr std::int64_t kMostCounted = 1000;
 
 /// The id of a text that must be exactly one token. `rule` says so, and `reason` is that of the 400
 /// if it is not.
-Expected<TokenId> IdOfText(const std::string& text, const std::string& field,
-                           const std::string& rule, const std::string& reason,
-                           const Tokenizer& tokenizer, const EncodeOptions& options,
-                           const std::atomic<bool>* stop) {
+Expected<TokenId> IdOfText(std::string_view text, const std::string& field, const std::string& rule,
+                           const std::string& reason, const Tokenizer& tokenizer,
+                           const EncodeOptions& options, const std::atomic<bool>* stop) {
   if (!IsValidUtf8(text)) {
     return Unexpected(InvalidUtf8(field));
   }
@@ -75,7 +75,7 @@ Expected<TokenId> IdOfText(const std::string& text, const std::string& field,
   return encoded->ids.front();
 }
 
-Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string>& labels,
+Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string_view>& labels,
                                           const Tokenizer* tokenizer,
                                           const std::atomic<bool>* stop) {
   if (tokenizer == nullptr) {
@@ -105,40 +105,37 @@ LabelLists AllClasses(std::int64_t num_classes) {
 
 }  // namespace
 
-Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
-                                   const std::optional<std::vector<std::string>>& labels,
-                                   std::size_t num_items, const Tokenizer* tokenizer,
-                                   const proto::ModelConfig& config,
+Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_items,
+                                   const Tokenizer* tokenizer, const proto::ModelConfig& config,
                                    const std::atomic<bool>* stop) {
   if (config.is_classifier()) {
-    if (labels || label_token_ids) {
-      return Unexpected(NotForClassifiers(labels ? "labels" : "label_token_ids"));
+    if (given.texts || given.ids) {
+      return Unexpected(NotForClassifiers(given.texts ? "labels" : "label_token_ids"));
     }
     return AllClasses(config.num_labels);
   }
-  if (labels && label_token_ids) {
+  if (given.texts && given.ids) {
     return Unexpected(BadRequest("labels_given_twice",
                                  "Only one of label_token_ids and labels may be given.", "labels"));
   }
   LabelLists result;
   std::string field = "label_token_ids";
-  if (labels) {
+  if (given.texts) {
     field = "labels";
-    Expected<std::vector<TokenId>> ids = IdsOfTexts(*labels, tokenizer, stop);
+    Expected<std::vector<TokenId>> ids = IdsOfTexts(*given.texts, tokenizer, stop);
     if (!ids) {
       return Unexpected(std::move(ids).error());
     }
     result.lists.emplace_back(*std::move(ids));
-  } else if (!label_token_ids) {
+  } else if (!given.ids) {
     return Unexpected(BadRequest(
         "no_labels", "label_token_ids is required for generation (CausalLM) models.", field));
-  } else if (const auto* one = std::get_if<0>(&*label_token_ids)) {
-    result.lists.emplace_back(*one);
   } else {
-    result.per_item = true;
-    const auto& lists = std::get<1>(*label_token_ids);
-    result.lists.assign(lists.begin(), lists.end());
-    if (result.lists.size() != num_items) {
+    result.per_item = given.ids_per_item;
+    for (const std::span<const TokenId> list : *given.ids) {
+      result.lists.emplace_back(std::vector<TokenId>(list.begin(), list.end()));
+    }
+    if (result.per_item && result.lists.size() != num_items) {
       return Unexpected(BadRequest("label_lists_mismatch",
                                    "label_token_ids must contain one list per item: " +
                                        proto::Count(result.lists.size(), "list") + " for " +
@@ -159,7 +156,7 @@ Expected<TokenId> ResolveToken(const TextOrId& token, const std::string& field,
                                const Tokenizer* tokenizer, const proto::ModelConfig& config,
                                const std::atomic<bool>* stop) {
   TokenId id = 0;
-  if (const auto* text = std::get_if<std::string>(&token)) {
+  if (const auto* text = std::get_if<std::string_view>(&token)) {
     if (tokenizer == nullptr) {
       return Unexpected(NoTokenizer(field));
     }
@@ -174,7 +171,7 @@ Expected<TokenId> ResolveToken(const TextOrId& token, const std::string& field,
   } else {
     id = std::get<TokenId>(token);
   }
-  if (auto fault = VocabularyFault({id}, field, config.vocab_size)) {
+  if (auto fault = VocabularyFault({&id, 1}, field, config.vocab_size)) {
     return Unexpected(*std::move(fault));
   }
   return id;

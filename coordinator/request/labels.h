@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +26,8 @@ struct LabelLists {
 /// only ids in [0, vocab_size). For a classifier, returns all classes, and a 400 if labels are
 /// given. `tokenizer` may be null. Texts are not encoded any further once `stop` is true; it may be
 /// null.
-proto::Expected<LabelLists> ResolveLabels(const std::optional<LabelTokenIds>& label_token_ids,
-                                          const std::optional<std::vector<std::string>>& labels,
-                                          std::size_t num_items, const Tokenizer* tokenizer,
+proto::Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_items,
+                                          const Tokenizer* tokenizer,
                                           const proto::ModelConfig& config,
                                           const std::atomic<bool>* stop = nullptr);
 

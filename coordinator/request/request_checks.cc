@@ -44,7 +44,7 @@ std::optional<Error> LogprobsFault(bool return_token_logprobs, std::int64_t top_
                     "top_logprobs");
 }
 
-std::optional<Error> VocabularyFault(const std::vector<TokenId>& ids, const std::string& field,
+std::optional<Error> VocabularyFault(std::span<const TokenId> ids, const std::string& field,
                                      std::int64_t vocab_size) {
   for (const TokenId id : ids) {
     if (id < 0 || id >= vocab_size) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,8 @@ std::optional<proto::Error> LogprobsFault(bool return_token_logprobs, std::int64
 
 /// Each id must be in [0, vocab_size). The ids come from a client, or from a tokenizer, which may
 /// have more tokens than the model.
-std::optional<proto::Error> VocabularyFault(const std::vector<TokenId>& ids,
-                                            const std::string& field, std::int64_t vocab_size);
+std::optional<proto::Error> VocabularyFault(std::span<const TokenId> ids, const std::string& field,
+                                            std::int64_t vocab_size);
 
 /// How many tokens of a text are counted if `limit` are allowed. Those are somewhat more, so that
 /// an error can say by how many there are too many, and because a text may have a few tokens less

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -14,20 +16,30 @@ namespace scorecast::coordinator {
 
 using proto::TokenId;
 
-/// Text, or token ids. No token, such as BOS, is ever added to ids.
-using TextOrIds = std::variant<std::string, std::vector<TokenId>>;
+/// A view of text or of token ids in a request. No token, such as BOS, is ever added to ids.
+using TextOrIds = std::variant<std::string_view, std::span<const TokenId>>;
 
-inline bool IsText(const TextOrIds& value) { return std::holds_alternative<std::string>(value); }
-inline const std::string& Text(const TextOrIds& value) { return std::get<std::string>(value); }
-inline const std::vector<TokenId>& Ids(const TextOrIds& value) {
-  return std::get<std::vector<TokenId>>(value);
+inline bool IsText(const TextOrIds& value) {
+  return std::holds_alternative<std::string_view>(value);
+}
+inline std::string_view Text(const TextOrIds& value) { return std::get<std::string_view>(value); }
+inline std::span<const TokenId> Ids(const TextOrIds& value) {
+  return std::get<std::span<const TokenId>>(value);
+}
+inline std::vector<TokenId> CopiedIds(const TextOrIds& value) {
+  return {Ids(value).begin(), Ids(value).end()};
 }
 
 /// The text of one token, or its id.
-using TextOrId = std::variant<std::string, TokenId>;
+using TextOrId = std::variant<std::string_view, TokenId>;
 
-/// One list of labels for all rows, or one list for each row.
-using LabelTokenIds = std::variant<std::vector<TokenId>, std::vector<std::vector<TokenId>>>;
+/// Views of the labels in a request.
+struct GivenLabels {
+  std::optional<std::vector<std::string_view>> texts;
+  /// One list for all rows or, with `ids_per_item`, one list for each item.
+  std::optional<std::vector<std::span<const TokenId>>> ids;
+  bool ids_per_item = false;
+};
 
 /// Largest `top_logprobs` of a request.
 inline constexpr std::int64_t kMaxTopLogprobs = 50;

@@ -43,9 +43,8 @@ OrderedJson ErrorResponses(const Endpoint& endpoint, OrderedJson& schemas) {
 }
 
 bool CanStream(const Endpoint& endpoint) {
-  return std::ranges::any_of(endpoint.forms(), [](const FieldTable* form) {
-    return std::ranges::find(form->fields, "stream", &Field::name) != form->fields.end();
-  });
+  return std::ranges::any_of(
+      endpoint.forms(), [](const BodyForm* form) { return form->IndexOf("stream").has_value(); });
 }
 
 /// `url` makes the operation's id its own. Adds the schemas of its responses to `schemas`.
@@ -54,9 +53,9 @@ OrderedJson PostOf(const Endpoint& endpoint, std::string_view url, OrderedJson& 
   operation["operationId"] = "post" + std::string(url);
   std::string summary;
   OrderedJson forms = OrderedJson::array();
-  for (const FieldTable* form : endpoint.forms()) {
-    summary += (summary.empty() ? "" : " ") + std::string(form->description);
-    forms.push_back(Reference(form->name));
+  for (const BodyForm* form : endpoint.forms()) {
+    summary += (summary.empty() ? "" : " ") + form->description();
+    forms.push_back(Reference(form->name()));
   }
   operation["summary"] = summary;
   OrderedJson& body = operation["requestBody"];
@@ -103,8 +102,8 @@ OrderedJson OpenApiDocument(EndpointList endpoints, std::span<const Resource> re
     for (const std::string_view url : endpoint->urls()) {
       paths[std::string(url)]["post"] = PostOf(*endpoint, url, schemas);
     }
-    for (const FieldTable* form : endpoint->forms()) {
-      schemas[std::string(form->name)] = SchemaOf(*form);
+    for (const BodyForm* form : endpoint->forms()) {
+      schemas[form->name()] = SchemaOf(*form);
     }
   }
   for (const Resource& resource : resources) {

@@ -10,7 +10,7 @@
 namespace scorecast::coordinator {
 
 /// The OpenAPI 3.1 document of a server with these endpoints and resources. Request bodies are
-/// those of the endpoints' field tables, responses those of their forms.
+/// the endpoints' forms, and so are responses.
 OrderedJson OpenApiDocument(EndpointList endpoints, std::span<const Resource> resources,
                             const std::string& version);
 

@@ -24,7 +24,7 @@ OrderedJson BoundJson(double bound) {
   return is_whole ? OrderedJson(static_cast<std::int64_t>(bound)) : OrderedJson(bound);
 }
 
-OrderedJson NumberOf(std::string_view type, const Field& field) {
+OrderedJson NumberOf(std::string_view type, const FormField& field) {
   OrderedJson number = OfType(type);
   if (field.minimum) {
     number["minimum"] = BoundJson(*field.minimum);
@@ -35,7 +35,7 @@ OrderedJson NumberOf(std::string_view type, const Field& field) {
   return number;
 }
 
-OrderedJson IntegerOf(const Field& field) {
+OrderedJson IntegerOf(const FormField& field) {
   OrderedJson integer = NumberOf("integer", field);
   integer["format"] = "int64";
   return integer;
@@ -50,62 +50,96 @@ OrderedJson OneTokenId() {
 
 OrderedJson TokenIds() { return ListOf(OneTokenId()); }
 
-OrderedJson Documents() {
-  OrderedJson document = OfType("object");
-  document["properties"]["text"] = OfType("string");
-  document["required"] = OrderedJson::array({"text"});
-  OrderedJson items;
-  items["anyOf"] = OrderedJson::array({OfType("string"), std::move(document)});
-  return ListOf(std::move(items));
+/// A string, or an object with one.
+OrderedJson Document() {
+  OrderedJson object = OfType("object");
+  object["properties"]["text"] = OfType("string");
+  object["required"] = OrderedJson::array({"text"});
+  OrderedJson document;
+  document["anyOf"] = OrderedJson::array({OfType("string"), std::move(object)});
+  return document;
 }
 
-/// The alternatives that a value may be.
-OrderedJson AlternativesOf(const Field& field) {
-  switch (field.type) {
-    case FieldType::kString:
-      return OrderedJson::array({OfType("string")});
-    case FieldType::kStrings:
-      return OrderedJson::array({ListOf(OfType("string"))});
-    case FieldType::kStringOrStrings:
-      return OrderedJson::array({OfType("string"), ListOf(OfType("string"))});
-    case FieldType::kTextOrId:
-      return OrderedJson::array({OfType("string"), OneTokenId()});
-    case FieldType::kTextOrIds:
-      return OrderedJson::array({OfType("string"), TokenIds()});
-    case FieldType::kTextOrIdsList:
-      return OrderedJson::array({ListOf(OfType("string")), ListOf(TokenIds())});
-    case FieldType::kOneOrMoreTextOrIds:
-      return OrderedJson::array({OfType("string"), ListOf(OfType("string")), ListOf(TokenIds())});
-    case FieldType::kDocuments:
-      return OrderedJson::array({Documents()});
-    case FieldType::kTokenIds:
-      return OrderedJson::array({TokenIds()});
-    case FieldType::kLabels:
-      return OrderedJson::array({TokenIds(), ListOf(TokenIds())});
-    case FieldType::kInteger:
+OrderedJson Bool(const JsonShape& shape) {
+  OrderedJson alternatives = OrderedJson::array({OfType("boolean")});
+  if (shape.takes_strings) {
+    OrderedJson text = OfType("string");
+    text["enum"] = OrderedJson::array({"true", "True", "false", "False"});
+    alternatives.push_back(std::move(text));
+  }
+  return alternatives;
+}
+
+OrderedJson Unsigned() {
+  OrderedJson integer = OfType("integer");
+  integer["minimum"] = 0;
+  integer["maximum"] = std::numeric_limits<std::uint64_t>::max();
+  return integer;
+}
+
+/// One schema for several alternatives.
+OrderedJson AnyOf(OrderedJson alternatives) {
+  if (alternatives.size() == 1) {
+    return std::move(alternatives.front());
+  }
+  return {{"anyOf", std::move(alternatives)}};
+}
+
+/// The alternatives that one value of a shape may be. `field` has the bounds of numbers.
+OrderedJson OneOf(const JsonShape& shape, const FormField& field) {
+  switch (shape.kind) {
+    case JsonShape::Kind::kString:
+      return OrderedJson::array({shape.takes_objects ? Document() : OfType("string")});
+    case JsonShape::Kind::kTokenId:
+      return OrderedJson::array({OneTokenId()});
+    case JsonShape::Kind::kInteger:
       return OrderedJson::array({IntegerOf(field)});
-    case FieldType::kIntegers:
-      return OrderedJson::array({ListOf(IntegerOf(field))});
-    case FieldType::kUnsigned: {
-      OrderedJson integer = OfType("integer");
-      integer["minimum"] = 0;
-      integer["maximum"] = std::numeric_limits<std::uint64_t>::max();
-      return OrderedJson::array({std::move(integer)});
-    }
-    case FieldType::kNumber:
+    case JsonShape::Kind::kUnsigned:
+      return OrderedJson::array({Unsigned()});
+    case JsonShape::Kind::kNumber:
       return OrderedJson::array({NumberOf("number", field)});
-    case FieldType::kBool:
-      return OrderedJson::array({OfType("boolean")});
-    case FieldType::kBoolOrString: {
-      OrderedJson text = OfType("string");
-      text["enum"] = OrderedJson::array({"true", "True", "false", "False"});
-      return OrderedJson::array({OfType("boolean"), std::move(text)});
+    case JsonShape::Kind::kBool:
+      return Bool(shape);
+    case JsonShape::Kind::kAny:
+      return OrderedJson::array({OrderedJson::object()});
+    case JsonShape::Kind::kPairs: {
+      OrderedJson object = OfType("object");
+      object["additionalProperties"] = AnyOf(OneOf(shape.shapes[1], field));
+      return OrderedJson::array({std::move(object)});
+    }
+    case JsonShape::Kind::kIds:
+      return OrderedJson::array({TokenIds()});
+    case JsonShape::Kind::kLabels:
+      return OrderedJson::array({TokenIds(), ListOf(TokenIds())});
+    case JsonShape::Kind::kUnion:
+      break;
+  }
+  OrderedJson alternatives = OrderedJson::array();
+  for (const JsonShape& value : shape.shapes) {
+    for (OrderedJson& alternative : OneOf(value, field)) {
+      alternatives.push_back(std::move(alternative));
     }
   }
-  return OrderedJson::array();
+  return alternatives;
 }
 
-OrderedJson SchemaOf(const Field& field) {
+/// The alternatives that a value may be. The values of a list have one type.
+OrderedJson AlternativesOf(const FormField& field) {
+  OrderedJson one = OneOf(field.shape, field);
+  if (!field.shape.is_list) {
+    return one;
+  }
+  OrderedJson alternatives = OrderedJson::array();
+  if (field.shape.takes_one) {
+    alternatives.push_back(OfType("string"));
+  }
+  for (OrderedJson& alternative : one) {
+    alternatives.push_back(ListOf(std::move(alternative)));
+  }
+  return alternatives;
+}
+
+OrderedJson SchemaOf(const FormField& field) {
   OrderedJson alternatives = AlternativesOf(field);
   if (!field.is_required) {
     alternatives.push_back(OfType("null"));
@@ -134,23 +168,22 @@ OrderedJson SchemaOf(const RefusedField& refused) {
 
 }  // namespace
 
-OrderedJson SchemaOf(const FieldTable& table) {
+OrderedJson SchemaOf(const BodyForm& form) {
   OrderedJson schema = OfType("object");
-  schema["description"] = table.description;
+  schema["description"] = form.description();
   schema["properties"] = OrderedJson::object();
   OrderedJson required = OrderedJson::array();
-  for (const Field& field : table.fields) {
-    schema["properties"][std::string(field.name)] = SchemaOf(field);
+  for (const FormField& field : form.fields()) {
+    schema["properties"][field.name] = SchemaOf(field);
     if (field.is_required) {
       required.push_back(field.name);
     }
   }
-  for (const RefusedField& refused : table.refused) {
-    const std::string name(refused.name);
-    if (name.starts_with('*')) {
-      schema["patternProperties"][name.substr(1) + "$"] = SchemaOf(refused);
+  for (const RefusedField& refused : form.refused()) {
+    if (refused.name.starts_with('*')) {
+      schema["patternProperties"][refused.name.substr(1) + "$"] = SchemaOf(refused);
     } else {
-      schema["properties"][name] = SchemaOf(refused);
+      schema["properties"][refused.name] = SchemaOf(refused);
     }
   }
   if (!required.empty()) {

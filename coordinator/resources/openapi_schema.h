@@ -1,12 +1,12 @@
 #pragma once
 
-#include "coordinator/json/field_table.h"
+#include "coordinator/json/body_form.h"
 #include "coordinator/json/json_text.h"
 
 namespace scorecast::coordinator {
 
 /// The JSON Schema (2020-12) of a form of request bodies. Fields that are ignored are allowed;
 /// parameters that are refused have their neutral values.
-OrderedJson SchemaOf(const FieldTable& table);
+OrderedJson SchemaOf(const BodyForm& form);
 
 }  // namespace scorecast::coordinator

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -35,21 +36,23 @@ Error OutOfRange(const std::string& field, const std::string& range) {
 
 /// A request must have exactly one form of prompt: `prompt`, or parts with a question.
 std::optional<Error> FormFault(const ChunkedRequest& request) {
-  if (!request.prompt) {
-    if (request.question && request.questions) {
+  const v1::ChunkedRequest& message = request.message;
+  const bool has_questions = HasList(request, v1::ChunkedRequest::kQuestionsFieldNumber);
+  if (!message.has_prompt()) {
+    if (message.has_question() && has_questions) {
       return BadRequest("question_given_twice", "Only one of question and questions may be given.",
                         "questions");
     }
-    if (!request.question && !request.questions) {
+    if (!message.has_question() && !has_questions) {
       return BadRequest("missing_field", "question must be provided.", "question");
     }
     return std::nullopt;
   }
   const std::array<std::pair<const char*, bool>, 4> parts = {
-      {{"system_prompt", request.system_prompt.has_value()},
-       {"chunks", request.chunks.has_value()},
-       {"question", request.question.has_value()},
-       {"questions", request.questions.has_value()}}};
+      {{"system_prompt", message.has_system_prompt()},
+       {"chunks", HasList(request, v1::ChunkedRequest::kChunksFieldNumber)},
+       {"question", message.has_question()},
+       {"questions", has_questions}}};
   for (const auto& [field, is_given] : parts) {
     if (is_given) {
       return BadRequest("prompt_given_twice",
@@ -63,28 +66,28 @@ std::optional<Error> FormFault(const ChunkedRequest& request) {
 
 /// Attention computes in float32. Beyond these limits its scores, or the weights of keys, could
 /// leave that range.
-std::optional<Error> WeightingFault(const ChunkedRequest& request) {
-  const double temperature = request.chunk_temperature;
+std::optional<Error> WeightingFault(const v1::ChunkedRequest& request) {
+  const double temperature = request.chunk_temperature();
   if (!(temperature >= kMinTemperature && temperature <= kMaxTemperature)) {
     return OutOfRange("chunk_temperature", "from 0.01 to 100");
   }
-  if (!(request.chunk_scale >= kMinChunkScale && request.chunk_scale <= kMaxChunkScale)) {
+  if (!(request.chunk_scale() >= kMinChunkScale && request.chunk_scale() <= kMaxChunkScale)) {
     return OutOfRange("chunk_scale", "from 1e-6 to 1e6");
   }
   return std::nullopt;
 }
 
-std::optional<Error> SamplingFault(const SamplingOptions& sampling) {
-  const double temperature = sampling.temperature;
+std::optional<Error> SamplingFault(const v1::ChunkedRequest& request) {
+  const double temperature = request.temperature();
   if (!(temperature >= 0 && temperature <= kMaxTemperature)) {
     return OutOfRange("temperature", "from 0 (greedy) to 100");
   }
-  if (!(sampling.top_p > 0 && sampling.top_p <= 1)) {
+  if (!(request.top_p() > 0 && request.top_p() <= 1)) {
     return OutOfRange("top_p", "greater than 0 and at most 1");
   }
-  if (sampling.top_k < 0) {
+  if (request.top_k() < 0) {
     return OutOfRange("top_k",
-                      "0 (all) or a number of tokens, not " + std::to_string(sampling.top_k));
+                      "0 (all) or a number of tokens, not " + std::to_string(request.top_k()));
   }
   return std::nullopt;
 }
@@ -97,85 +100,89 @@ Error TooManyStops(const std::string& what, std::size_t count, std::size_t limit
       field);
 }
 
-std::optional<Error> StopFault(const ChunkedRequest& request, const RequestContext& context) {
-  if (request.stop.size() > kMaxStopStrings) {
-    return TooManyStops("strings", request.stop.size(), kMaxStopStrings, "stop");
+std::optional<Error> StopFault(const v1::ChunkedRequest& request, const RequestContext& context) {
+  const std::vector<std::string_view> stop = ViewsOf(request.stop());
+  if (stop.size() > kMaxStopStrings) {
+    return TooManyStops("strings", stop.size(), kMaxStopStrings, "stop");
   }
-  if (request.stop_token_ids.size() > kMaxStopTokenIds) {
-    return TooManyStops("token ids", request.stop_token_ids.size(), kMaxStopTokenIds,
+  if (SizeOf(request.stop_token_ids()) > kMaxStopTokenIds) {
+    return TooManyStops("token ids", SizeOf(request.stop_token_ids()), kMaxStopTokenIds,
                         "stop_token_ids");
   }
-  for (std::size_t i = 0; i < request.stop.size(); ++i) {
-    if (request.stop[i].empty()) {
+  for (std::size_t i = 0; i < stop.size(); ++i) {
+    if (stop[i].empty()) {
       return BadRequest("empty_stop", "A stop string must not be empty.", At("stop", i));
     }
-    if (request.stop[i].size() > kMaxStopBytes) {
+    if (stop[i].size() > kMaxStopBytes) {
       return BadRequest("stop_too_long",
                         At("stop", i) + " is too long: " +
-                            Exceeds(static_cast<std::int64_t>(request.stop[i].size()),
+                            Exceeds(static_cast<std::int64_t>(stop[i].size()),
                                     static_cast<std::int64_t>(kMaxStopBytes)) +
                             " bytes.",
                         At("stop", i));
     }
-    if (!IsValidUtf8(request.stop[i])) {
+    if (!IsValidUtf8(stop[i])) {
       return InvalidUtf8(At("stop", i));
     }
   }
-  if (!request.stop.empty() && context.tokenizer == nullptr) {
+  if (!stop.empty() && context.tokenizer == nullptr) {
     return NoTokenizer("stop");
   }
-  return VocabularyFault(request.stop_token_ids, "stop_token_ids", context.config.vocab_size);
+  return VocabularyFault(ViewOf(request.stop_token_ids()), "stop_token_ids",
+                         context.config.vocab_size);
 }
 
 }  // namespace
 
-std::optional<Error> ChunkedFieldFault(const ChunkedRequest& request, ScoreKind kind,
+std::optional<Error> ChunkedFieldFault(const ChunkedRequest& own, ScoreKind kind,
                                        const RequestContext& context) {
-  if (auto fault = FormFault(request)) {
+  const v1::ChunkedRequest& request = own.message;
+  if (auto fault = FormFault(own)) {
     return fault;
   }
   if (auto fault = WeightingFault(request)) {
     return fault;
   }
-  if (auto fault = SoftmaxTemperatureFault(request.label_temperature, kind, "label_temperature")) {
+  if (auto fault =
+          SoftmaxTemperatureFault(request.label_temperature(), kind, "label_temperature")) {
     return fault;
   }
   if (auto fault =
-          LogprobsFault(request.return_token_logprobs, request.top_logprobs, context.config)) {
+          LogprobsFault(request.return_token_logprobs(), request.top_logprobs(), context.config)) {
     return fault;
   }
-  if (auto fault = OptionsFault(request)) {
+  if (auto fault = OptionsFault(own)) {
     return fault;
   }
   const std::int64_t positions = context.config.max_position_embeddings;
-  if (request.max_new_tokens < 0 || request.max_new_tokens > positions) {
+  if (request.max_new_tokens() < 0 || request.max_new_tokens() > positions) {
     return OutOfRange("max_new_tokens", "from 0 to the model's " +
                                             proto::Count(positions, "position") + ", not " +
-                                            std::to_string(request.max_new_tokens));
+                                            std::to_string(request.max_new_tokens()));
   }
-  if (context.config.is_classifier() && request.max_new_tokens > 0) {
+  if (context.config.is_classifier() && request.max_new_tokens() > 0) {
     return NotForClassifiers("max_new_tokens");
   }
-  if (auto fault = SamplingFault(request.sampling)) {
+  if (auto fault = SamplingFault(request)) {
     return fault;
   }
   return StopFault(request, context);
 }
 
-Expected<ChunkPositionStrategy> PositionStrategy(const ChunkedRequest& request,
+Expected<ChunkPositionStrategy> PositionStrategy(const v1::ChunkedRequest& request,
                                                  const ChunkOptions& options) {
-  if (!request.chunk_position_strategy) {
+  if (!request.has_chunk_position_strategy()) {
     return options.position_strategy;
   }
-  if (*request.chunk_position_strategy == "shared") {
+  if (request.chunk_position_strategy() == "shared") {
     return ChunkPositionStrategy::kShared;
   }
-  if (*request.chunk_position_strategy == "offset") {
+  if (request.chunk_position_strategy() == "offset") {
     return ChunkPositionStrategy::kOffset;
   }
   return Unexpected(BadRequest("unknown_position_strategy",
                                "chunk_position_strategy must be \"shared\" or \"offset\", not " +
-                                   Quoted(*request.chunk_position_strategy) + ".",
+                                   Quoted(request.chunk_position_strategy()) + ".",
                                "chunk_position_strategy"));
 }
 

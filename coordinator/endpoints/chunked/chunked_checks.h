@@ -18,7 +18,7 @@ std::optional<proto::Error> ChunkedFieldFault(const ChunkedRequest& request, Sco
 
 /// The strategy that the request names, or the server's if it names none. A 400 for an unknown
 /// name.
-proto::Expected<ChunkPositionStrategy> PositionStrategy(const ChunkedRequest& request,
+proto::Expected<ChunkPositionStrategy> PositionStrategy(const v1::ChunkedRequest& request,
                                                         const ChunkOptions& options);
 
 }  // namespace scorecast::coordinator

@@ -1,42 +1,26 @@
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "coordinator/endpoints/chunked/chunked_fields.h"
-#include "coordinator/endpoints/chunked/chunked_json.h"
-#include "coordinator/endpoints/chunked/chunked_messages.h"
+#include "coordinator/endpoints/chunked/chunked_request.h"
+#include "coordinator/endpoints/message_endpoint.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-class Chunked : public Endpoint {
+class Chunked : public MessageEndpoint {
  public:
-  std::string_view name() const override { return "chunked"; }
-  std::span<const std::string_view> urls() const override {
-    static constexpr std::array<std::string_view, 1> kUrls = {"/v1/chunked"};
-    return kUrls;
-  }
-  int message_field() const override { return v1::Request::kChunkedFieldNumber; }
-  std::span<const FieldTable* const> forms() const override {
-    static constexpr std::array kForms = {&kChunkedFields};
-    return kForms;
-  }
+  Chunked()
+      : MessageEndpoint(
+            "chunked", {"/v1/chunked"}, {&FormOf(*v1::ChunkedResponse::descriptor())},
+            RequestFormOf<v1::ChunkedRequest>({PrepareChunked, ChunkedResponseBytesBound})) {}
 
-  ParsedRequest FromJson(const nlohmann::json& body) const override {
-    return AsParsed(ChunkedRequestFromJson(body));
-  }
-  ParsedRequest FromMessage(const v1::Request& message) const override {
-    return AsParsed(ChunkedRequestFromMessage(message.chunked()));
-  }
   std::unique_ptr<EndpointResponse> Delta(std::size_t output,
                                           const CompletionDelta& delta) const override {
     auto message = std::make_unique<v1::ChunkedDelta>();
@@ -47,9 +31,6 @@ class Chunked : public Endpoint {
       message->set_finish_reason(Name(*delta.finish_reason));
     }
     return std::make_unique<EndpointResponse>(std::move(message));
-  }
-  std::vector<const ResponseForm*> response_forms() const override {
-    return {&FormOf(*v1::ChunkedResponse::descriptor())};
   }
 };
 

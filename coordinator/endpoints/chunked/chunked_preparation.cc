@@ -11,6 +11,7 @@
 #include "coordinator/endpoints/chunked/chunked_readout.h"
 #include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/chunked/chunked_tokens.h"
+#include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/generate/completion_generator.h"
 #include "coordinator/generate/completion_options.h"
 #include "coordinator/generate/seed.h"
@@ -34,9 +35,11 @@ using proto::SegmentKind;
 using proto::Unexpected;
 
 /// Labels may be omitted if the request wants a completion and no other field needs labels.
-bool WantsLabels(const ChunkedRequest& request) {
-  return request.label_token_ids || request.labels || request.max_new_tokens == 0 ||
-         request.apply_softmax || request.return_token_logprobs;
+bool WantsLabels(const ChunkedRequest& own) {
+  const v1::ChunkedRequest& request = own.message;
+  return request.has_label_token_ids() || HasList(own, v1::ChunkedRequest::kLabelsFieldNumber) ||
+         request.max_new_tokens() == 0 || request.apply_softmax() ||
+         request.return_token_logprobs();
 }
 
 /// Empty if no labels are wanted.
@@ -44,12 +47,15 @@ Expected<proto::LabelList> Labels(const ChunkedRequest& request, const RequestCo
   if (!WantsLabels(request)) {
     return proto::LabelList();
   }
-  std::optional<LabelTokenIds> ids;
-  if (request.label_token_ids) {
-    ids = *request.label_token_ids;
+  GivenLabels given;
+  if (request.message.has_label_token_ids()) {
+    given.ids.emplace({ViewOf(request.message.label_token_ids())});
+  }
+  if (HasList(request, v1::ChunkedRequest::kLabelsFieldNumber)) {
+    given.texts = ViewsOf(request.message.labels());
   }
   Expected<LabelLists> labels =
-      ResolveLabels(ids, request.labels, 0, context.tokenizer, context.config, context.stop);
+      ResolveLabels(given, 0, context.tokenizer, context.config, context.stop);
   if (!labels) {
     return Unexpected(std::move(labels).error());
   }
@@ -60,21 +66,21 @@ RowReadout ReadoutOf(const ChunkedRequest& request, ScoreKind kind) {
   RowReadout readout;
   readout.scores = WantsLabels(request);
   readout.kind = kind;
-  readout.temperature = request.label_temperature;
-  readout.token_logprobs = request.return_token_logprobs;
-  readout.top_logprobs = request.top_logprobs > 0;
+  readout.temperature = request.message.label_temperature();
+  readout.token_logprobs = request.message.return_token_logprobs();
+  readout.top_logprobs = request.message.top_logprobs() > 0;
   return readout;
 }
 
 /// The field of the first part with positions past the limit, or "max_new_tokens" if only
 /// completions exceed it.
 std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
-                      const ChunkedRequest& request, const ChunkedTokens& tokens) {
+                      const v1::ChunkedRequest& request, const ChunkedTokens& tokens) {
   auto question = tokens.names.begin();
   for (const proto::Segment& segment : sequence.segments) {
     if (segment.first_position + std::int64_t{segment.length} <= limit) {
       question += segment.kind == SegmentKind::kSuffix ? 1 : 0;
-    } else if (request.prompt) {
+    } else if (request.has_prompt()) {
       return "prompt";
     } else if (segment.kind == SegmentKind::kSuffix) {
       return *question;
@@ -88,9 +94,9 @@ std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
 /// Compares the largest position + 1, completions included, with the limit. The last token of a
 /// completion is not computed, so it takes no position.
 std::optional<Error> PositionFault(const PackedSequence& sequence, const ChunkedTokens& tokens,
-                                   const ChunkedRequest& request, std::int64_t limit) {
+                                   const v1::ChunkedRequest& request, std::int64_t limit) {
   const std::int64_t prompt = sequence.PositionLimit();
-  const std::int64_t completion = std::max<std::int64_t>(request.max_new_tokens - 1, 0);
+  const std::int64_t completion = std::max<std::int64_t>(request.max_new_tokens() - 1, 0);
   if (prompt + completion <= limit) {
     return std::nullopt;
   }
@@ -102,7 +108,7 @@ std::optional<Error> PositionFault(const PackedSequence& sequence, const Chunked
                     FieldPast(limit, sequence, request, tokens));
 }
 
-void AddReads(proto::LabelList labels, const ChunkedRequest& request, PackedSequence& sequence,
+void AddReads(proto::LabelList labels, const v1::ChunkedRequest& request, PackedSequence& sequence,
               ChunkedReadout& readout) {
   readout.reads_rows = readout.row.scores || readout.row.top_logprobs;
   if (!readout.reads_rows) {
@@ -111,29 +117,34 @@ void AddReads(proto::LabelList labels, const ChunkedRequest& request, PackedSequ
   sequence.label_lists.push_back(std::move(labels));
   for (const SequenceEnd& question : EndsOf(sequence)) {
     sequence.reads.push_back(RowRead{question.row, 0, readout.row.NeedsNormalizer(),
-                                     static_cast<std::int32_t>(request.top_logprobs)});
+                                     static_cast<std::int32_t>(request.top_logprobs())});
   }
 }
 
-/// The seed of the completions. Empty if the request gives none and needs none.
-std::optional<std::uint64_t> SeedOf(const ChunkedRequest& request) {
-  if (request.sampling.seed || request.max_new_tokens == 0 || request.sampling.is_greedy()) {
-    return request.sampling.seed;
+/// How the tokens of completions are chosen. The seed is empty if the request gives none and needs
+/// none.
+SamplingOptions SamplingOf(const ChunkedRequest& own) {
+  const v1::ChunkedRequest& request = own.message;
+  SamplingOptions sampling = {
+      .temperature = request.temperature(), .top_p = request.top_p(), .top_k = request.top_k()};
+  if (request.has_seed()) {
+    sampling.seed = request.seed();
+  } else if (request.max_new_tokens() > 0 && !sampling.is_greedy()) {
+    sampling.seed = own.default_seed ? *own.default_seed : DrawSeed();
   }
-  return request.default_seed ? *request.default_seed : DrawSeed();
+  return sampling;
 }
 
 /// The options are the same for every question, including the seed.
-CompletionOptions CompletionOptionsOf(const ChunkedRequest& request,
+CompletionOptions CompletionOptionsOf(const v1::ChunkedRequest& request,
                                       const proto::ModelConfig& config,
-                                      std::optional<std::uint64_t> seed) {
+                                      const SamplingOptions& sampling) {
   CompletionOptions options;
-  options.max_new_tokens = request.max_new_tokens;
-  options.sampling = request.sampling;
-  options.sampling.seed = seed;
-  options.stop = request.stop;
-  options.stop_token_ids = request.stop_token_ids;
-  if (!request.ignore_eos) {
+  options.max_new_tokens = request.max_new_tokens();
+  options.sampling = sampling;
+  options.stop.assign(request.stop().begin(), request.stop().end());
+  options.stop_token_ids.assign(request.stop_token_ids().begin(), request.stop_token_ids().end());
+  if (!request.ignore_eos()) {
     options.stop_token_ids.insert(options.stop_token_ids.end(), config.eos_token_ids.begin(),
                                   config.eos_token_ids.end());
   }
@@ -155,12 +166,11 @@ std::vector<std::vector<TokenId>> QuestionContexts(const PackedSequence& sequenc
   return contexts;
 }
 
-void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
+void AddGenerators(const CompletionOptions& options, const RequestContext& context,
                    const OnDelta& on_delta, PreparedRequest& prepared, ChunkedReadout& readout) {
   if (prepared.generations.empty()) {
     return;
   }
-  const CompletionOptions options = CompletionOptionsOf(request, context.config, readout.seed);
   std::vector<std::vector<TokenId>> contexts = QuestionContexts(prepared.sequences.front());
   for (std::size_t i = 0; i < prepared.generations.size(); ++i) {
     CompletionGenerator::OnDelta on_own_delta;
@@ -177,16 +187,16 @@ void AddGenerators(const ChunkedRequest& request, const RequestContext& context,
 
 }  // namespace
 
-/// There is one sequence, and the readout is a ChunkedReadout.
-Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
-                                                  const OnDelta& on_delta) const {
-  const ChunkedRequest& request = *this;
-  const Expected<ScoreKind> kind =
-      ResolveScoreKind(request.activation, request.apply_softmax, context.config);
+Expected<PreparedRequest> PrepareChunked(ChunkedRequest own, const RequestContext& context,
+                                         const OnDelta& on_delta) {
+  const v1::ChunkedRequest& request = own.message;
+  const Expected<ScoreKind> kind = ResolveScoreKind(
+      request.has_activation() ? std::optional(request.activation()) : std::nullopt,
+      request.apply_softmax(), context.config);
   if (!kind) {
     return Unexpected(kind.error());
   }
-  if (auto fault = ChunkedFieldFault(request, *kind, context)) {
+  if (auto fault = ChunkedFieldFault(own, *kind, context)) {
     return Unexpected(*std::move(fault));
   }
   const Expected<ChunkPositionStrategy> strategy =
@@ -194,11 +204,11 @@ Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
   if (!strategy) {
     return Unexpected(strategy.error());
   }
-  Expected<proto::LabelList> label_ids = Labels(request, context);
+  Expected<proto::LabelList> label_ids = Labels(own, context);
   if (!label_ids) {
     return Unexpected(std::move(label_ids).error());
   }
-  Expected<ChunkedTokens> tokens = TokenizeChunked(request, *strategy, context);
+  Expected<ChunkedTokens> tokens = TokenizeChunked(own, *strategy, context);
   if (!tokens) {
     return Unexpected(std::move(tokens).error());
   }
@@ -209,25 +219,28 @@ Expected<PreparedRequest> ChunkedRequest::Prepare(const RequestContext& context,
           PositionFault(sequence, *tokens, request, context.config.max_position_embeddings)) {
     return Unexpected(*std::move(fault));
   }
-  sequence.block_weighting = {static_cast<float>(request.chunk_temperature),
-                              static_cast<float>(request.chunk_scale)};
+  sequence.block_weighting = {static_cast<float>(request.chunk_temperature()),
+                              static_cast<float>(request.chunk_scale())};
   auto readout = std::make_shared<ChunkedReadout>();
   readout->num_chunks = tokens->num_chunks();
   readout->questions = tokens->names;
   readout->prompt_tokens = sequence.rows();
-  readout->row = ReadoutOf(request, *kind);
-  readout->seed = SeedOf(request);
+  readout->row = ReadoutOf(own, *kind);
+  const SamplingOptions sampling = SamplingOf(own);
+  readout->seed = sampling.seed;
   AddReads(*std::move(label_ids), request, sequence, *readout);
   PreparedRequest prepared;
-  if (request.max_new_tokens > 0) {
-    prepared.generations = AddCompletions(request.max_new_tokens, sequence);
+  if (request.max_new_tokens() > 0) {
+    prepared.generations = AddCompletions(request.max_new_tokens(), sequence);
   }
   if (auto fault = CapacityFault(sequence, context.limits, prepared.generations)) {
-    fault->param = request.prompt || tokens->groups.empty() ? tokens->names.front() : "chunks";
+    fault->param =
+        request.has_prompt() || tokens->groups.empty() ? tokens->names.front() : "chunks";
     return Unexpected(*std::move(fault));
   }
   prepared.sequences.push_back(std::move(sequence));
-  AddGenerators(request, context, on_delta, prepared, *readout);
+  AddGenerators(CompletionOptionsOf(request, context.config, sampling), context, on_delta, prepared,
+                *readout);
   prepared.readout = std::move(readout);
   return prepared;
 }

@@ -1,49 +1,29 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "coordinator/endpoints/endpoint.h"
-#include "coordinator/generate/completion_options.h"
-#include "coordinator/request/values.h"
+#include "coordinator/endpoints/message_request.h"
+
+namespace scorecast::v1 {
+class ChunkedRequest;
+}
 
 namespace scorecast::coordinator {
 
-/// A request to /v1/chunked. The fields are those of docs/requests.md.
-struct ChunkedRequest : EndpointRequest {
-  std::optional<TextOrIds> system_prompt;
-  std::optional<std::vector<TextOrIds>> chunks;
-  std::optional<std::vector<std::int64_t>> chunk_groups;
-  std::optional<TextOrIds> question;
-  std::optional<std::vector<TextOrIds>> questions;
-  std::optional<std::string> prompt;
+using ChunkedRequest = MessageRequest<v1::ChunkedRequest>;
 
-  std::optional<std::string> chunk_position_strategy;
-  double chunk_temperature = 1.0;
-  double chunk_scale = 1.0;
+/// Whether the request has a list: `field` is its number. An empty list in a body is one.
+bool HasList(const ChunkedRequest& request, int field);
 
-  std::optional<std::vector<TokenId>> label_token_ids;
-  std::optional<std::vector<std::string>> labels;
-  bool apply_softmax = false;
-  std::optional<std::string> activation;
-  double label_temperature = 1.0;
-  bool return_token_logprobs = false;
-  std::int64_t top_logprobs = 0;
+/// Checks, tokenizes and packs a request to /v1/chunked: see EndpointRequest. There is one
+/// sequence, and the readout is a ChunkedReadout.
+proto::Expected<PreparedRequest> PrepareChunked(ChunkedRequest request,
+                                                const RequestContext& context,
+                                                const OnDelta& on_delta);
 
-  std::int64_t max_new_tokens = 0;
-  SamplingOptions sampling;  ///< `temperature`, `top_p`, `top_k`, `seed`
-  std::vector<std::string> stop;
-  std::vector<TokenId> stop_token_ids;
-  bool ignore_eos = false;
-  bool stream = false;
-
-  proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
-                                           const OnDelta& on_delta) const override;
-  /// Counts kTextBytesPerToken for each new token, although its text may be longer.
-  std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override;
-  bool streams() const override { return stream; }
-};
+/// See EndpointRequest::ResponseBytesBound. Counts kTextBytesPerToken for each new token, although
+/// its text may be longer.
+std::int64_t ChunkedResponseBytesBound(const ChunkedRequest& request,
+                                       const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "coordinator/endpoints/chunked/chunk_separator.h"
 #include "coordinator/endpoints/chunked/token_sum.h"
+#include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/continued_text.h"
@@ -30,48 +32,53 @@ struct Parts {
   std::vector<std::string> names;
 };
 
-Parts FromPrompt(const std::string& prompt, const ChunkOptions& options) {
+std::span<const std::int64_t> GroupsOf(const v1::ChunkedRequest& request) {
+  return {request.chunk_groups().data(), SizeOf(request.chunk_groups())};
+}
+
+Parts FromPrompt(std::string_view prompt, const ChunkOptions& options) {
   const auto split =
       options.enable_chunk_aware ? SplitAtSeparators(prompt, options.separator) : std::nullopt;
   if (!split) {
     return {prompt, {}, {}, {"prompt"}};
   }
-  Parts parts{std::string(split->system_prompt), {}, {std::string(split->question)}, {"prompt"}};
-  for (const std::string_view chunk : split->chunks) {
-    parts.chunks.emplace_back(std::string(chunk));
-  }
-  return parts;
+  return {split->system_prompt,
+          {split->chunks.begin(), split->chunks.end()},
+          {split->question},
+          {"prompt"}};
 }
 
-Parts FromFields(const ChunkedRequest& request) {
+Parts FromFields(const v1::ChunkedRequest& request) {
   Parts parts;
-  parts.chunks = request.chunks.value_or(std::vector<TextOrIds>());
-  if (request.question) {
-    parts.questions = {*request.question};
+  parts.chunks = ViewsOf(request.chunks());
+  if (request.has_question()) {
+    parts.questions = {ViewOf(request.question())};
     parts.names = {"question"};
   } else {
-    parts.questions = *request.questions;
+    parts.questions = ViewsOf(request.questions());
     for (std::size_t i = 0; i < parts.questions.size(); ++i) {
       parts.names.push_back(At("questions", i));
     }
   }
-  const bool text = !parts.questions.empty() && IsText(parts.questions.front());
-  parts.system_prompt = request.system_prompt.value_or(text ? TextOrIds(std::string())
-                                                            : TextOrIds(std::vector<TokenId>()));
+  if (request.has_system_prompt()) {
+    parts.system_prompt = ViewOf(request.system_prompt());
+  } else if (parts.questions.empty() || !IsText(parts.questions.front())) {
+    parts.system_prompt = std::span<const TokenId>();
+  }
   return parts;
 }
 
 std::optional<Error> CountFault(std::size_t num_chunks, std::size_t num_questions,
                                 const ChunkedRequest& request, std::int64_t max_items) {
   const auto most = static_cast<std::size_t>(max_items);
-  if (request.questions && num_questions == 0) {
+  if (request.IsEmptyList(v1::ChunkedRequest::kQuestionsFieldNumber)) {
     return BadRequest("empty_question", "questions must be a nonempty list.", "questions");
   }
   if (num_chunks > most) {
     return BadRequest(
         "too_many_chunks",
         "Too many chunks: " + Exceeds(static_cast<std::int64_t>(num_chunks), max_items) + ".",
-        request.prompt ? "prompt" : "chunks");
+        request.message.has_prompt() ? "prompt" : "chunks");
   }
   if (num_questions > most) {
     return BadRequest(
@@ -82,7 +89,7 @@ std::optional<Error> CountFault(std::size_t num_chunks, std::size_t num_question
   return std::nullopt;
 }
 
-std::optional<Error> GroupsFault(const std::vector<std::int64_t>& groups, std::size_t num_chunks) {
+std::optional<Error> GroupsFault(std::span<const std::int64_t> groups, std::size_t num_chunks) {
   std::int64_t left = static_cast<std::int64_t>(num_chunks);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (groups[i] <= 0) {
@@ -111,8 +118,8 @@ std::optional<Error> GroupsFault(const std::vector<std::int64_t>& groups, std::s
 
 class PartsTokenizer {
  public:
-  PartsTokenizer(const Parts& parts, const ChunkedRequest& request, ChunkPositionStrategy strategy,
-                 const RequestContext& context)
+  PartsTokenizer(const Parts& parts, const v1::ChunkedRequest& request,
+                 ChunkPositionStrategy strategy, const RequestContext& context)
       : parts_(parts), request_(request), strategy_(strategy), context_(context) {}
 
   Expected<ChunkedTokens> Tokenize() {
@@ -131,7 +138,7 @@ class PartsTokenizer {
     if (auto fault = PrefixFault(tokens.prefix)) {
       return Unexpected(*std::move(fault));
     }
-    TokenSum sum(strategy_, request_, context_);
+    TokenSum sum(strategy_, GroupsOf(request_), context_);
     sum.AddPrefix(tokens.prefix.size());
     std::vector<std::vector<TokenId>> chunks;
     for (std::size_t i = 0; i < parts_.chunks.size(); ++i) {
@@ -161,7 +168,7 @@ class PartsTokenizer {
   }
 
  private:
-  std::string SystemField() const { return request_.prompt ? "prompt" : "system_prompt"; }
+  std::string SystemField() const { return request_.has_prompt() ? "prompt" : "system_prompt"; }
   std::string ChunkField(std::size_t chunk) const { return At("chunks", chunk); }
 
   /// The fault of parts that mix text and ids, or whose text cannot be tokenized.
@@ -203,7 +210,7 @@ class PartsTokenizer {
 
   Expected<std::vector<TokenId>, EncodeFault> EncodePrefix(std::int64_t limit) const {
     if (!IsText(parts_.system_prompt)) {
-      return Ids(parts_.system_prompt);
+      return CopiedIds(parts_.system_prompt);
     }
     return EncodeFromStart({.max_tokens = CountedTokens(limit), .stop = context_.stop},
                            *context_.tokenizer, Text(parts_.system_prompt),
@@ -218,20 +225,21 @@ class PartsTokenizer {
     if (chunk) {
       return *std::move(chunk);
     }
-    const std::string field = request_.prompt ? "prompt" : ChunkField(index);
+    const std::string field = request_.has_prompt() ? "prompt" : ChunkField(index);
     if (most <= sum.positions_left_of_chunk() && most <= sum.capacity_left()) {
       return Unexpected(EncodeError(
           chunk.error(), ChunkTooLong("more than " + proto::Count(limit, "token"), index), field));
     }
-    return Unexpected(EncodeError(chunk.error(),
-                                  sum.positions_left_of_chunk() <= sum.capacity_left()
-                                      ? TooManyPositions(request_.prompt ? "prompt" : "chunks")
-                                      : TooManyForCapacity(),
-                                  field));
+    return Unexpected(
+        EncodeError(chunk.error(),
+                    sum.positions_left_of_chunk() <= sum.capacity_left()
+                        ? TooManyPositions(request_.has_prompt() ? "prompt" : "chunks")
+                        : TooManyForCapacity(),
+                    field));
   }
 
   Expected<std::vector<TokenId>> EncodeQuestion(std::size_t index, const TokenSum& sum) const {
-    const bool counts = request_.max_new_tokens > 0;  // Its K/V is kept, too.
+    const bool counts = request_.max_new_tokens() > 0;  // Its K/V is kept, too.
     const std::int64_t most = sum.positions_left_of_question();
     const bool fills = counts && sum.capacity_left() < most;
     Expected<std::vector<TokenId>, EncodeFault> question =
@@ -248,7 +256,7 @@ class PartsTokenizer {
   Expected<std::vector<TokenId>, EncodeFault> Encode(const TextOrIds& part,
                                                      std::int64_t most) const {
     if (!IsText(part)) {
-      return Ids(part);
+      return CopiedIds(part);
     }
     Expected<EncodedText, EncodeFault> encoded = context_.tokenizer->EncodeWithin(
         {.max_tokens = most, .stop = context_.stop}, Text(part),
@@ -261,11 +269,12 @@ class PartsTokenizer {
 
   /// The error of parts whose K/V needs too much memory.
   Error TooManyForCapacity() const {
-    return BadRequest("capacity",
-                      "Too long for the memory of this server: more than " +
-                          proto::Count(TokenSum::Capacity(context_.limits), "token") +
-                          " of system prompt, chunks and questions.",
-                      request_.prompt || parts_.chunks.empty() ? parts_.names.front() : "chunks");
+    return BadRequest(
+        "capacity",
+        "Too long for the memory of this server: more than " +
+            proto::Count(TokenSum::Capacity(context_.limits), "token") +
+            " of system prompt, chunks and questions.",
+        request_.has_prompt() || parts_.chunks.empty() ? parts_.names.front() : "chunks");
   }
 
   /// The error of a part with which there are too many tokens.
@@ -300,19 +309,21 @@ class PartsTokenizer {
                                      const std::string& field) const {
     if (question.empty()) {
       return BadRequest("empty_question",
-                        request_.prompt ? "The question, after the prompt's last separator, has no "
-                                          "token."
-                                        : field + " has no token.",
+                        request_.has_prompt()
+                            ? "The question, after the prompt's last separator, has no "
+                              "token."
+                            : field + " has no token.",
                         field);
     }
     return VocabularyFault(question, field, context_.config.vocab_size);
   }
 
   std::vector<ChunkGroup> Grouped(std::vector<std::vector<TokenId>> chunks) const {
-    const auto sizes = request_.chunk_groups.value_or(std::vector<std::int64_t>(chunks.size(), 1));
+    const std::vector<std::int64_t> alone(chunks.size(), 1);
     std::vector<ChunkGroup> groups;
     auto next = std::make_move_iterator(chunks.begin());
-    for (const std::int64_t size : sizes) {
+    for (const std::int64_t size :
+         request_.chunk_groups_size() > 0 ? GroupsOf(request_) : std::span(alone)) {
       groups.emplace_back(next, next + size);
       next += size;
     }
@@ -320,7 +331,7 @@ class PartsTokenizer {
   }
 
   const Parts& parts_;
-  const ChunkedRequest& request_;
+  const v1::ChunkedRequest& request_;
   const ChunkPositionStrategy strategy_;
   const RequestContext& context_;
 };
@@ -338,24 +349,24 @@ std::size_t ChunkedTokens::num_chunks() const {
 Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
                                         ChunkPositionStrategy strategy,
                                         const RequestContext& context) {
+  const v1::ChunkedRequest& message = request.message;
   const std::int64_t max_items = context.options.max_items;
-  const std::size_t chunks = request.chunks ? request.chunks->size() : 0;
-  const std::size_t questions = request.questions ? request.questions->size() : 1;
-  // Checked first, so that millions of parts are never copied.
-  if (auto fault = CountFault(chunks, questions, request, max_items)) {
+  // Checked before the prompt is split.
+  if (auto fault =
+          CountFault(SizeOf(message.chunks()), SizeOf(message.questions()), request, max_items)) {
     return Unexpected(*std::move(fault));
   }
-  const Parts parts =
-      request.prompt ? FromPrompt(*request.prompt, context.options.chunks) : FromFields(request);
+  const Parts parts = message.has_prompt() ? FromPrompt(message.prompt(), context.options.chunks)
+                                           : FromFields(message);
   if (auto fault = CountFault(parts.chunks.size(), parts.questions.size(), request, max_items)) {
     return Unexpected(*std::move(fault));
   }
-  if (request.chunk_groups) {
-    if (auto fault = GroupsFault(*request.chunk_groups, parts.chunks.size())) {
+  if (HasList(request, v1::ChunkedRequest::kChunkGroupsFieldNumber)) {
+    if (auto fault = GroupsFault(GroupsOf(message), parts.chunks.size())) {
       return Unexpected(*std::move(fault));
     }
   }
-  return PartsTokenizer(parts, request, strategy, context).Tokenize();
+  return PartsTokenizer(parts, message, strategy, context).Tokenize();
 }
 
 }  // namespace scorecast::coordinator

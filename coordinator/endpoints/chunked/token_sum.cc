@@ -6,10 +6,10 @@
 
 namespace scorecast::coordinator {
 
-TokenSum::TokenSum(ChunkPositionStrategy strategy, const ChunkedRequest& request,
+TokenSum::TokenSum(ChunkPositionStrategy strategy, std::span<const std::int64_t> chunk_groups,
                    const RequestContext& context)
     : strategy_(strategy),
-      request_(request),
+      chunk_groups_(chunk_groups),
       positions_left_(CountedTokens(context.config.max_position_embeddings)),
       capacity_left_(CountedTokens(Capacity(context.limits))) {}
 
@@ -28,7 +28,7 @@ void TokenSum::AddChunk(std::size_t tokens) {
   last_group_end_ = std::max(last_group_end_, group_end_);
   ++chunks_of_group_;
   const std::int64_t chunks =
-      request_.chunk_groups ? request_.chunk_groups->at(group_) : std::int64_t{1};
+      group_ < chunk_groups_.size() ? chunk_groups_[group_] : std::int64_t{1};
   if (chunks_of_group_ == chunks) {
     ++group_;
     chunks_of_group_ = 0;

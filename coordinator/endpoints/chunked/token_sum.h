@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
-#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/request/chunk_options.h"
 #include "coordinator/request/request_context.h"
 #include "proto/plan/forward_plan.h"
@@ -15,7 +15,8 @@ namespace scorecast::coordinator {
 /// of it would be refused in any case.
 class TokenSum {
  public:
-  TokenSum(ChunkPositionStrategy strategy, const ChunkedRequest& request,
+  /// `chunk_groups` are the request's, which have all chunks if there are any.
+  TokenSum(ChunkPositionStrategy strategy, std::span<const std::int64_t> chunk_groups,
            const RequestContext& context);
 
   void AddPrefix(std::size_t tokens);
@@ -34,7 +35,7 @@ class TokenSum {
 
  private:
   const ChunkPositionStrategy strategy_;
-  const ChunkedRequest& request_;
+  const std::span<const std::int64_t> chunk_groups_;
   std::int64_t positions_left_;  ///< Behind the prefix.
   std::int64_t capacity_left_;
   std::size_t group_ = 0;             ///< That of the next chunk.

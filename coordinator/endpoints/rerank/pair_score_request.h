@@ -1,25 +1,24 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <cstdint>
 
-#include "coordinator/endpoints/endpoint.h"
-#include "coordinator/endpoints/rerank/relevance_options.h"
+#include "coordinator/endpoints/message_request.h"
+
+namespace scorecast::v1 {
+class PairScoreRequest;
+}
 
 namespace scorecast::coordinator {
 
-/// A request to /v1/score as vLLM has it: pairs of a query and a document. Either there is one
-/// query for all documents, or there are as many queries as documents.
-struct PairScoreRequest : EndpointRequest {
-  std::vector<std::string> queries;
-  std::vector<std::string> documents;
-  std::string queries_field;    ///< Name of the field in the request, which has several names.
-  std::string documents_field;  ///< The same.
-  RelevanceOptions relevance;
+/// Checks, tokenizes and packs a request to /v1/score as vLLM has it: pairs of a query and a
+/// document. Either there is one query for all documents, or there are as many queries as
+/// documents. See EndpointRequest.
+proto::Expected<PreparedRequest> PreparePairScore(MessageRequest<v1::PairScoreRequest> request,
+                                                  const RequestContext& context,
+                                                  const OnDelta& on_delta);
 
-  proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
-                                           const OnDelta& on_delta) const override;
-  std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override;
-};
+/// See EndpointRequest::ResponseBytesBound.
+std::int64_t PairScoreResponseBytesBound(const MessageRequest<v1::PairScoreRequest>& request,
+                                         const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

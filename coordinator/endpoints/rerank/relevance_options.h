@@ -1,23 +1,42 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace scorecast::coordinator {
 
-/// How documents are scored against a query: fields that several kinds of requests have.
+/// How documents are scored against a query: the fields that are described as v1::RelevanceOptions.
 struct RelevanceOptions {
-  std::optional<std::string> instruction;  ///< Instead of the template's own.
-  /// Most tokens of a document. 0: only the model limits them.
+  std::optional<std::string> instruction;
   std::int64_t max_tokens_per_doc = 0;
-  /// Most tokens of a prompt, which are cut off the document. -1: what the model can take.
   std::optional<std::int64_t> truncate_prompt_tokens;
-  /// Whether a document with too many tokens is cut. If it is not, the request is refused.
   bool truncate = true;
-  /// Which end of a document is cut off: "right" or "left", in upper or lower case.
   std::string truncation_direction = "right";
-  bool raw_scores = false;  ///< Scores before the sigmoid or softmax of the template's formula.
+  bool raw_scores = false;
 };
+
+/// Those of a request that is like v1::RelevanceOptions.
+template <typename Message>
+RelevanceOptions RelevanceOf(const Message& request) {
+  RelevanceOptions options;
+  if (request.has_instruction()) {
+    options.instruction = request.instruction();
+  }
+  options.max_tokens_per_doc = request.max_tokens_per_doc();
+  options.truncate_prompt_tokens = request.truncate_prompt_tokens();
+  options.truncate = request.truncate();
+  options.truncation_direction = request.truncation_direction();
+  options.raw_scores = request.raw_scores();
+  return options;
+}
+
+/// The texts of a request, which are moved.
+template <typename Texts>
+std::vector<std::string> TextsOf(Texts& texts) {
+  return {std::make_move_iterator(texts.begin()), std::make_move_iterator(texts.end())};
+}
 
 }  // namespace scorecast::coordinator

@@ -4,60 +4,84 @@
 #include <numeric>
 #include <utility>
 
+#include "coordinator/endpoints/rerank/relevance_options.h"
 #include "coordinator/endpoints/rerank/relevance_preparation.h"
 #include "coordinator/endpoints/rerank/rerank_readout.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/request/request_error.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 
 using proto::Expected;
 using proto::Unexpected;
 
-Expected<PreparedRequest> RerankRequest::Prepare(const RequestContext& context,
-                                                 const OnDelta& /*on_delta*/) const {
-  if (auto fault = OptionsFault(*this)) {
+namespace {
+
+/// What decides the form of a response is the request's own form or, if it has several, the server.
+RerankForm FormOfResponse(const MessageRequest<v1::RerankRequest>& request,
+                          const ServerOptions& options) {
+  if (request.is_message) {
+    return RerankForm::kResults;
+  }
+  return request.form->is_dialect() ? RerankForm::kTei : options.rerank_form;
+}
+
+}  // namespace
+
+Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> request,
+                                        const RequestContext& context,
+                                        const OnDelta& /*on_delta*/) {
+  v1::RerankRequest& message = request.message;
+  if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }
-  if (top_n < 0) {
-    return Unexpected(BadRequest("top_n_out_of_range",
-                                 "top_n must be at least 0, not " + std::to_string(top_n) + ".",
-                                 "top_n"));
+  if (message.top_n() < 0) {
+    return Unexpected(BadRequest(
+        "top_n_out_of_range",
+        "top_n must be at least 0, not " + std::to_string(message.top_n()) + ".", "top_n"));
   }
-  const RerankForm response_form = form.value_or(context.options.rerank_form);
-  QueryDocuments all{.query = query, .query_field = "query"};
+  std::vector<std::string> documents = TextsOf(*message.mutable_documents());
+  QueryDocuments all{.query = message.query(), .query_field = "query"};
   all.documents.resize(documents.size());
   std::iota(all.documents.begin(), all.documents.end(), std::size_t{0});
-  Expected<PreparedRelevance> relevant = PrepareRelevance(
-      {.queries = {&all, 1},
-       .documents = documents,
-       .documents_field = response_form == RerankForm::kTei ? "texts" : "documents",
-       .options = relevance},
-      context);
+  Expected<PreparedRelevance> relevant =
+      PrepareRelevance({.queries = {&all, 1},
+                        .documents = documents,
+                        .documents_field = request.NameOf(v1::RerankRequest::kDocumentsFieldNumber),
+                        .options = RelevanceOf(message)},
+                       context);
   if (!relevant) {
     return Unexpected(std::move(relevant).error());
   }
   auto readout = std::make_shared<RerankReadout>();
   readout->relevance = std::move(relevant->readout);
   readout->prompt_tokens = relevant->prompt_tokens;
-  readout->identity = identity;
-  readout->top_n = top_n;
-  readout->form = response_form;
-  readout->returns_documents = return_documents.value_or(response_form == RerankForm::kSglang);
+  readout->identity = request.identity;
+  readout->top_n = message.top_n();
+  readout->form = FormOfResponse(request, context.options);
+  readout->returns_documents = message.has_return_documents()
+                                   ? message.return_documents()
+                                   : readout->form == RerankForm::kSglang;
   if (readout->returns_documents) {
-    readout->documents = documents;
+    readout->documents = std::move(documents);
   }
   return PreparedRequest{.sequences = std::move(relevant->sequences),
                          .generations = {},
                          .readout = std::move(readout)};
 }
 
-std::int64_t RerankRequest::ResponseBytesBound(const proto::ModelConfig& /*config*/) const {
+std::int64_t RerankResponseBytesBound(const MessageRequest<v1::RerankRequest>& request,
+                                      const proto::ModelConfig& /*config*/) {
+  const v1::RerankRequest& message = request.message;
   // SGLang's list has the id in each result.
   constexpr std::int64_t kResultBytes = kListBytes + 3 * kNumberBytes;
-  std::int64_t bytes = kOtherBytes + static_cast<std::int64_t>(documents.size()) * kResultBytes;
-  if (return_documents.value_or(true)) {
-    for (const std::string& document : documents) {
+  std::int64_t bytes = kOtherBytes + std::int64_t{message.documents_size()} * kResultBytes;
+  const bool may_return = message.has_return_documents()
+                              ? message.return_documents()
+                              : !request.is_message && !request.form->is_dialect();
+  if (may_return) {
+    for (const std::string& document : message.documents()) {
       bytes += EscapedTextBytes(document);
     }
   }

@@ -8,6 +8,7 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 
@@ -15,42 +16,38 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
-TextOrTokens Given(const TextOrIds& value) {
-  return IsText(value) ? TextOrTokens(std::string_view(Text(value)))
-                       : TextOrTokens(std::span<const TokenId>(Ids(value)));
-}
-
 JointOptions JointOptionsOf(const CheckedScore& checked) {
   return {.tokenizer = checked.context.tokenizer,
           .special_tokens = checked.context.options.special_tokens_in_text,
           .items_continue_query = checked.context.options.items_continue_query(),
-          .item_first = checked.request.item_first,
+          .item_first = checked.request.item_first(),
           .stop = checked.context.stop};
 }
 
-std::optional<Error> FieldFault(const ScoreRequest& request, ScoreKind kind,
+std::optional<Error> FieldFault(const MessageRequest<v1::ScoreRequest>& own, ScoreKind kind,
                                 const RequestContext& context) {
-  if (request.max_new_tokens != 0) {
+  const v1::ScoreRequest& request = own.message;
+  if (request.max_new_tokens() != 0) {
     return BadRequest("max_new_tokens_not_zero",
                       "Scoring generates nothing: max_new_tokens must be 0, not " +
-                          std::to_string(request.max_new_tokens) + ".",
+                          std::to_string(request.max_new_tokens()) + ".",
                       "max_new_tokens");
   }
-  if (auto fault = SoftmaxTemperatureFault(request.temperature, kind, "temperature")) {
+  if (auto fault = SoftmaxTemperatureFault(request.temperature(), kind, "temperature")) {
     return fault;
   }
   if (auto fault =
-          LogprobsFault(request.return_token_logprobs, request.top_logprobs, context.config)) {
+          LogprobsFault(request.return_token_logprobs(), request.top_logprobs(), context.config)) {
     return fault;
   }
-  if (auto fault = OptionsFault(request)) {
+  if (auto fault = OptionsFault(own)) {
     return fault;
   }
-  if (request.score_extraction_token && request.item_first) {
+  if (request.has_score_extraction_token() && request.item_first()) {
     return BadRequest("not_supported", "item_first is not supported with score_extraction_token.",
                       "item_first");
   }
-  const auto num_items = static_cast<std::int64_t>(request.items.size());
+  const std::int64_t num_items = std::int64_t{request.items_size()};
   if (num_items > context.options.max_items) {
     return BadRequest("too_many_items",
                       "Too many items: " + Exceeds(num_items, context.options.max_items) + ".",
@@ -59,10 +56,11 @@ std::optional<Error> FieldFault(const ScoreRequest& request, ScoreKind kind,
   return std::nullopt;
 }
 
-std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const RequestContext& context) {
-  const bool text = IsText(request.query);
-  for (std::size_t i = 0; i < request.items.size(); ++i) {
-    if (IsText(request.items[i]) != text) {
+std::optional<Error> TextOrIdsFault(const TextOrIds& query, const std::vector<TextOrIds>& items,
+                                    const RequestContext& context) {
+  const bool text = IsText(query);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (IsText(items[i]) != text) {
       return BadRequest(
           "text_and_ids_mixed",
           "Invalid combination of query/items types for score_request: the query is " +
@@ -77,11 +75,11 @@ std::optional<Error> TextOrIdsFault(const ScoreRequest& request, const RequestCo
   if (context.tokenizer == nullptr) {
     return NoTokenizer("query");
   }
-  if (!IsValidUtf8(Text(request.query))) {
+  if (!IsValidUtf8(Text(query))) {
     return InvalidUtf8("query");
   }
-  for (std::size_t i = 0; i < request.items.size(); ++i) {
-    if (!IsValidUtf8(Text(request.items[i]))) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!IsValidUtf8(Text(items[i]))) {
       return InvalidUtf8(At("items", i));
     }
   }

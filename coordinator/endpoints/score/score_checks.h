@@ -6,36 +6,41 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/endpoints/score/score_request.h"
+#include "coordinator/endpoints/message_request.h"
 #include "coordinator/prompts/joint_tokens.h"
 #include "coordinator/request/labels.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/score_kind.h"
+#include "coordinator/request/values.h"
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
+
+namespace scorecast::v1 {
+class ScoreRequest;
+}
 
 namespace scorecast::coordinator {
 
 /// A score request that has passed all checks that need no tokens.
 struct CheckedScore {
-  const ScoreRequest& request;
+  const v1::ScoreRequest& request;
+  TextOrIds query;
+  std::vector<TextOrIds> items;
   const LabelLists& labels;
   std::optional<TokenId> extraction_token;  ///< Set if the request is setwise.
   const RequestContext& context;
 };
 
-/// A value of the request, for as long as the request lives.
-TextOrTokens Given(const TextOrIds& value);
-
 /// How the query and the items of a request without TextOrIdsFault become tokens.
 JointOptions JointOptionsOf(const CheckedScore& checked);
 
 /// The first fault of the fields that can be found without tokenizing.
-std::optional<proto::Error> FieldFault(const ScoreRequest& request, ScoreKind kind,
-                                       const RequestContext& context);
+std::optional<proto::Error> FieldFault(const MessageRequest<v1::ScoreRequest>& request,
+                                       ScoreKind kind, const RequestContext& context);
 
 /// The fault of a request that mixes text and ids, or whose text cannot be tokenized.
-std::optional<proto::Error> TextOrIdsFault(const ScoreRequest& request,
+std::optional<proto::Error> TextOrIdsFault(const TextOrIds& query,
+                                           const std::vector<TextOrIds>& items,
                                            const RequestContext& context);
 
 /// The fault of the query's own tokens: there are none, or the extraction token is among them.

@@ -13,6 +13,7 @@
 #include "coordinator/endpoints/score/score_readout.h"
 #include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/sglang_preparation.h"
+#include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/prompts/joint_tokens.h"
 #include "coordinator/prompts/prompt_packer.h"
 #include "coordinator/request/labels.h"
@@ -27,12 +28,12 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
-RowReadout ReadoutOf(const ScoreRequest& request, ScoreKind kind) {
+RowReadout ReadoutOf(const v1::ScoreRequest& request, ScoreKind kind) {
   RowReadout readout;
   readout.kind = kind;
-  readout.temperature = request.temperature;
-  readout.token_logprobs = request.return_token_logprobs;
-  readout.top_logprobs = request.top_logprobs > 0;
+  readout.temperature = request.temperature();
+  readout.token_logprobs = request.return_token_logprobs();
+  readout.top_logprobs = request.top_logprobs() > 0;
   return readout;
 }
 
@@ -72,14 +73,14 @@ class Preparation {
  public:
   explicit Preparation(const CheckedScore& checked)
       : checked_(checked),
-        has_prompts_(checked.context.options.one_by_one || checked.request.item_first) {}
+        has_prompts_(checked.context.options.one_by_one || checked.request.item_first()) {}
 
   std::optional<Error> Prepare(PromptPacker& packer) const {
-    const std::vector<TextOrIds>& items = checked_.request.items;
+    const std::vector<TextOrIds>& items = checked_.items;
     const std::int64_t limit = checked_.context.config.max_position_embeddings;
     const std::int64_t most = CountedTokens(limit);
     const Expected<JointTokens, EncodeFault> tokens =
-        JointTokens::Make(Given(checked_.request.query), JointOptionsOf(checked_), most);
+        JointTokens::Make(checked_.query, JointOptionsOf(checked_), most);
     if (!tokens && items.empty() && tokens.error() != EncodeFault::kStopped) {
       return std::nullopt;  // Nothing is computed.
     }
@@ -96,9 +97,8 @@ class Preparation {
     bool has_blocks = false;
     std::optional<Error> row_fault;  // The first of the blocks'.
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Expected<Continuation, EncodeFault> item = has_prompts_
-                                                     ? tokens->Prompt(Given(items[i]), most)
-                                                     : tokens->Item(Given(items[i]), most);
+      Expected<Continuation, EncodeFault> item =
+          has_prompts_ ? tokens->Prompt(items[i], most) : tokens->Item(items[i], most);
       if (!item) {
         return EncodeError(item.error(), TooManyPositions(MoreThan(limit), i), At("items", i));
       }
@@ -132,14 +132,13 @@ class Preparation {
 
  private:
   std::optional<Error> IdsFault() const {
-    const ScoreRequest& request = checked_.request;
-    if (IsText(request.query)) {
+    if (IsText(checked_.query)) {
       return std::nullopt;
     }
     const std::int64_t vocab_size = checked_.context.config.vocab_size;
-    auto fault = VocabularyFault(Ids(request.query), "query", vocab_size);
-    for (std::size_t i = 0; i < request.items.size() && !fault; ++i) {
-      fault = VocabularyFault(Ids(request.items[i]), At("items", i), vocab_size);
+    auto fault = VocabularyFault(Ids(checked_.query), "query", vocab_size);
+    for (std::size_t i = 0; i < checked_.items.size() && !fault; ++i) {
+      fault = VocabularyFault(Ids(checked_.items[i]), At("items", i), vocab_size);
     }
     return fault;
   }
@@ -159,37 +158,45 @@ class Preparation {
   const bool has_prompts_;  ///< Each item has a prompt of its own.
 };
 
+GivenLabels LabelsOf(const MessageRequest<v1::ScoreRequest>& request) {
+  GivenLabels given;
+  ViewIds(request.message.label_token_ids(), given);
+  if (request.message.labels_size() > 0 ||
+      request.IsEmptyList(v1::ScoreRequest::kLabelsFieldNumber)) {
+    given.texts = ViewsOf(request.message.labels());
+  }
+  return given;
+}
+
 }  // namespace
 
-/// The readout is a ScoreReadout. In multi-item mode, items are read in packed sequences; each item
-/// whose tokens merge with the query's has a sequence of its own, before the packed ones or, under
-/// SGLang's rules, behind them. One by one, each item has a sequence of its own. Without items
-/// there is no sequence.
-Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
-                                                const OnDelta& /*on_delta*/) const {
-  const ScoreRequest& request = *this;
-  const Expected<ScoreKind> kind =
-      ResolveScoreKind(request.activation, request.apply_softmax, context.config);
+Expected<PreparedRequest> PrepareScore(MessageRequest<v1::ScoreRequest> own,
+                                       const RequestContext& context, const OnDelta& /*on_delta*/) {
+  const v1::ScoreRequest& request = own.message;
+  const Expected<ScoreKind> kind = ResolveScoreKind(
+      request.has_activation() ? std::optional(request.activation()) : std::nullopt,
+      request.apply_softmax(), context.config);
   if (!kind) {
     return Unexpected(kind.error());
   }
-  if (auto fault = FieldFault(request, *kind, context)) {
+  if (auto fault = FieldFault(own, *kind, context)) {
     return Unexpected(*std::move(fault));
   }
-  if (auto fault = TextOrIdsFault(request, context)) {
+  const TextOrIds query = ViewOf(request.query());
+  const std::vector<TextOrIds> items = ViewsOf(request.items());
+  if (auto fault = TextOrIdsFault(query, items, context)) {
     return Unexpected(*std::move(fault));
   }
   const Expected<LabelLists> label_lists =
-      ResolveLabels(request.label_token_ids, request.labels, request.items.size(),
-                    context.tokenizer, context.config, context.stop);
+      ResolveLabels(LabelsOf(own), items.size(), context.tokenizer, context.config, context.stop);
   if (!label_lists) {
     return Unexpected(label_lists.error());
   }
   std::optional<TokenId> extraction_token;
-  if (request.score_extraction_token) {
+  if (request.has_score_extraction_token()) {
     const Expected<TokenId> token =
-        ResolveToken(*request.score_extraction_token, "score_extraction_token", context.tokenizer,
-                     context.config, context.stop);
+        ResolveToken(ViewOf(request.score_extraction_token()), "score_extraction_token",
+                     context.tokenizer, context.config, context.stop);
     if (!token) {
       return Unexpected(token.error());
     }
@@ -197,15 +204,15 @@ Expected<PreparedRequest> ScoreRequest::Prepare(const RequestContext& context,
   }
 
   const bool sglang = context.options.has_sglang_rules();
-  const CheckedScore checked = {request, *label_lists, extraction_token, context};
+  const CheckedScore checked = {request, query, items, *label_lists, extraction_token, context};
   PreparedRequest prepared;
   auto readout = std::make_shared<ScoreReadout>();
   readout->row = ReadoutOf(request, *kind);
-  readout->item_first_ignored = sglang && request.item_first;
-  PromptPacker packer("items", request.items.size(),
+  readout->item_first_ignored = sglang && request.item_first();
+  PromptPacker packer("items", items.size(),
                       {.label_lists = label_lists->lists,
                        .normalizer = readout->row.NeedsNormalizer(),
-                       .top_k = static_cast<std::int32_t>(request.top_logprobs)},
+                       .top_k = static_cast<std::int32_t>(request.top_logprobs())},
                       context.limits);
   auto fault =
       sglang ? PrepareAsSglang(checked, packer, *readout) : Preparation(checked).Prepare(packer);

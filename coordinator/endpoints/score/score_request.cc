@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <variant>
 
 #include "coordinator/endpoints/response_bytes.h"
+#include "coordinator/endpoints/text_or_ids.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -12,63 +12,61 @@ namespace {
 /// Number of labels of each item: the same for all, or one for each.
 class LabelCounts {
  public:
-  LabelCounts(const ScoreRequest& request, const proto::ModelConfig& config)
-      : lists_(request.label_token_ids
-                   ? std::get_if<std::vector<std::vector<TokenId>>>(&*request.label_token_ids)
-                   : nullptr) {
-    if (lists_ != nullptr) {
-      return;
-    }
-    if (request.label_token_ids) {
-      for_all_ = std::get<std::vector<TokenId>>(*request.label_token_ids).size();
-    } else if (request.labels) {
-      for_all_ = request.labels->size();
+  LabelCounts(const v1::ScoreRequest& request, const proto::ModelConfig& config)
+      : labels_(request.label_token_ids()) {
+    if (labels_.has_for_all()) {
+      for_all_ = labels_.for_all().ids_size();
     } else {
-      for_all_ = static_cast<std::size_t>(config.num_labels);
+      for_all_ = request.labels_size() > 0 ? request.labels_size() : config.num_labels;
     }
   }
 
   /// A request with too few lists is refused later.
-  std::int64_t Of(std::size_t item) const {
-    const std::size_t own = lists_ != nullptr && item < lists_->size() ? (*lists_)[item].size() : 0;
-    return static_cast<std::int64_t>(lists_ != nullptr ? own : for_all_);
+  std::int64_t Of(int item) const {
+    if (!labels_.has_per_item()) {
+      return for_all_;
+    }
+    const auto& lists = labels_.per_item().lists();
+    return item < lists.size() ? lists[item].ids_size() : 0;
   }
 
  private:
-  const std::vector<std::vector<TokenId>>* lists_ = nullptr;
-  std::size_t for_all_ = 0;
+  const v1::LabelTokenIds& labels_;
+  std::int64_t for_all_ = 0;
 };
 
 /// Upper bound on the rows of an item in a setwise response. A token of a text has at least one
 /// byte.
-std::int64_t MostOccurrences(const TextOrIds& item, const proto::ModelConfig& config) {
-  const std::size_t most = IsText(item) ? Text(item).size() : Ids(item).size();
+std::int64_t MostOccurrences(const v1::TextOrIds& item, const proto::ModelConfig& config) {
+  const std::size_t most = item.has_ids() ? SizeOf(item.ids().ids()) : item.text().size();
   return std::min(static_cast<std::int64_t>(most), config.max_position_embeddings);
 }
 
 }  // namespace
 
-std::int64_t ScoreRequest::ResponseBytesBound(const proto::ModelConfig& config) const {
-  const LabelCounts counts(*this, config);
+std::int64_t ScoreResponseBytesBound(const MessageRequest<v1::ScoreRequest>& own,
+                                     const proto::ModelConfig& config) {
+  const v1::ScoreRequest& request = own.message;
+  const LabelCounts counts(request, config);
   std::int64_t rows = 0;
   std::int64_t numbers = 0;
   std::int64_t most_labels = 0;
-  for (std::size_t i = 0; i < items.size(); ++i) {
+  for (int i = 0; i < request.items_size(); ++i) {
     const std::int64_t rows_of_item =
-        score_extraction_token ? MostOccurrences(items[i], config) : 1;
+        request.has_score_extraction_token() ? MostOccurrences(request.items(i), config) : 1;
     rows += rows_of_item;
     numbers += rows_of_item * counts.Of(i);
     most_labels = std::max(most_labels, counts.Of(i));
   }
   std::int64_t bytes = kOtherBytes + rows * kListBytes + numbers * kNumberBytes;
-  if (score_extraction_token) {
-    bytes += static_cast<std::int64_t>(items.size()) * kNumberBytes;
+  if (request.has_score_extraction_token()) {
+    bytes += std::int64_t{request.items_size()} * kNumberBytes;
   }
-  if (return_token_logprobs) {
+  if (request.return_token_logprobs()) {
     // The query's row has no more labels than that of an item.
     bytes += (rows + 1) * kListBytes + (numbers + most_labels) * kNumberBytes;
   }
-  return bytes + (rows + 1) * TopRowBytes(top_logprobs);
+  return bytes + (rows + 1) * TopRowBytes(request.top_logprobs());
 }
 
 }  // namespace scorecast::coordinator

@@ -1,33 +1,26 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "coordinator/endpoints/endpoint.h"
-#include "coordinator/request/values.h"
+#include "coordinator/endpoints/message_request.h"
+
+namespace scorecast::v1 {
+class ScoreRequest;
+}
 
 namespace scorecast::coordinator {
 
-/// A request to /v1/score. The fields are those of docs/requests.md.
-struct ScoreRequest : EndpointRequest {
-  TextOrIds query;
-  std::vector<TextOrIds> items;
-  std::optional<LabelTokenIds> label_token_ids;
-  std::optional<std::vector<std::string>> labels;
-  bool apply_softmax = false;
-  std::optional<std::string> activation;
-  bool item_first = false;
-  double temperature = 1.0;
-  bool return_token_logprobs = false;
-  std::int64_t top_logprobs = 0;
-  std::optional<TextOrId> score_extraction_token;
-  std::int64_t max_new_tokens = 0;
+/// Checks, tokenizes and packs a request to /v1/score: see EndpointRequest. The readout is a
+/// ScoreReadout. In multi-item mode, items are read in packed sequences; each item whose tokens
+/// merge with the query's has a sequence of its own, before the packed ones or, under SGLang's
+/// rules, behind them. One by one, each item has a sequence of its own. Without items there is no
+/// sequence.
+proto::Expected<PreparedRequest> PrepareScore(MessageRequest<v1::ScoreRequest> request,
+                                              const RequestContext& context,
+                                              const OnDelta& on_delta);
 
-  proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
-                                           const OnDelta& on_delta) const override;
-  std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override;
-};
+/// See EndpointRequest::ResponseBytesBound.
+std::int64_t ScoreResponseBytesBound(const MessageRequest<v1::ScoreRequest>& request,
+                                     const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

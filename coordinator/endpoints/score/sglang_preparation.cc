@@ -11,6 +11,7 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/count.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -30,12 +31,12 @@ class SglangPreparation {
       return fault;
     }
     // Without items nothing is computed, not even a delimiter.
-    const bool has_items = !checked_.request.items.empty();
+    const bool has_items = !checked_.items.empty();
     if (has_items && options().delimiter_visibility == DelimiterVisibility::kFirst) {
       prefix_.push_back(*options().delimiter);
     }
     readout.query_token_logprobs =
-        has_items && checked_.request.return_token_logprobs && !checked_.labels.per_item;
+        has_items && checked_.request.return_token_logprobs() && !checked_.labels.per_item;
     readout.query_row = readout.query_token_logprobs || (has_items && readout.row.top_logprobs);
     const bool needs_query = HasBlocks() || readout.query_row || !has_items;
     if (auto fault = LengthFault(needs_query)) {
@@ -68,14 +69,14 @@ class SglangPreparation {
     // For the query and the items that are left.
     std::int64_t left = CountedTokens(options().max_multi_item_seq_len);
     const Expected<JointTokens, EncodeFault> tokens =
-        JointTokens::Make(Given(checked_.request.query), JointOptionsOf(checked_), left);
+        JointTokens::Make(checked_.query, JointOptionsOf(checked_), left);
     if (!tokens) {
       return EncodeError(tokens.error(), too_long(), "query");
     }
     prefix_ = tokens->query();
-    const std::vector<TextOrIds>& items = checked_.request.items;
+    const std::vector<TextOrIds>& items = checked_.items;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Expected<Continuation, EncodeFault> item = tokens->Item(Given(items[i]), left);
+      Expected<Continuation, EncodeFault> item = tokens->Item(items[i], left);
       if (!item) {
         return EncodeError(item.error(), too_long(), At("items", i));
       }

@@ -1,28 +1,30 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include "coordinator/endpoints/message_request.h"
 
-#include "coordinator/endpoints/endpoint.h"
-#include "proto/base/expected.h"
+namespace scorecast::v1 {
+class DetokenizeTokensRequest;
+class DetokenizeIdsRequest;
+}  // namespace scorecast::v1
 
 namespace scorecast::coordinator {
 
-/// A request to /detokenize. The fields are those of docs/requests.md.
-struct DetokenizeRequest : EndpointRequest {
-  /// TEI's form: `ids`. Otherwise vLLM's, with one list: `tokens`.
-  bool is_ids = false;
-  std::vector<std::vector<TokenId>> lists;
-  bool skip_special_tokens = false;
+// The requests to /detokenize: see EndpointRequest.
 
-  proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
-                                           const OnDelta& on_delta) const override;
-  std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override;
-};
+/// vLLM's: the text of one list.
+proto::Expected<PreparedRequest> PrepareDetokenizeTokens(
+    MessageRequest<v1::DetokenizeTokensRequest> request, const RequestContext& context,
+    const OnDelta& on_delta);
+std::int64_t DetokenizeTokensResponseBytesBound(
+    const MessageRequest<v1::DetokenizeTokensRequest>& request, const proto::ModelConfig& config);
 
-/// Reads the body of /detokenize: see BodyReader.
-proto::Expected<DetokenizeRequest> DetokenizeRequestFromJson(const nlohmann::json& body);
+/// TEI's: the texts of lists.
+proto::Expected<PreparedRequest> PrepareDetokenizeIds(
+    MessageRequest<v1::DetokenizeIdsRequest> request, const RequestContext& context,
+    const OnDelta& on_delta);
+std::int64_t DetokenizeIdsResponseBytesBound(
+    const MessageRequest<v1::DetokenizeIdsRequest>& request, const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

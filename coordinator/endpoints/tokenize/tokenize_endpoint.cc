@@ -1,69 +1,34 @@
 #include "coordinator/endpoints/tokenize/tokenize_endpoint.h"
 
-#include <array>
-#include <span>
-#include <string_view>
-#include <vector>
-
+#include "coordinator/endpoints/message_endpoint.h"
 #include "coordinator/endpoints/tokenize/detokenize_request.h"
-#include "coordinator/endpoints/tokenize/tokenize_fields.h"
 #include "coordinator/endpoints/tokenize/tokenize_request.h"
 #include "proto/http_responses.pb.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
-namespace {
-
-class Tokenize : public Endpoint {
- public:
-  std::string_view name() const override { return "tokenize"; }
-  std::span<const std::string_view> urls() const override {
-    static constexpr std::array<std::string_view, 1> kUrls = {"/tokenize"};
-    return kUrls;
-  }
-  std::span<const FieldTable* const> forms() const override {
-    static constexpr std::array kForms = {&kTokenizePromptFields, &kTokenizeInputsFields};
-    return kForms;
-  }
-
-  ParsedRequest FromJson(const nlohmann::json& body) const override {
-    return AsParsed(TokenizeRequestFromJson(body));
-  }
-  std::vector<const ResponseForm*> response_forms() const override {
-    return {&FormOf(*v1::TokenizeResponse::descriptor()),
-            &FormOf(*v1::TeiTokenizeResponse::descriptor())};
-  }
-};
-
-class Detokenize : public Endpoint {
- public:
-  std::string_view name() const override { return "detokenize"; }
-  std::span<const std::string_view> urls() const override {
-    static constexpr std::array<std::string_view, 2> kUrls = {"/detokenize", "/decode"};
-    return kUrls;
-  }
-  std::span<const FieldTable* const> forms() const override {
-    static constexpr std::array kForms = {&kDetokenizeTokensFields, &kDetokenizeIdsFields};
-    return kForms;
-  }
-
-  ParsedRequest FromJson(const nlohmann::json& body) const override {
-    return AsParsed(DetokenizeRequestFromJson(body));
-  }
-  std::vector<const ResponseForm*> response_forms() const override {
-    return {&FormOf(*v1::DetokenizeResponse::descriptor()),
-            &FormOf(*v1::TeiDetokenizeResponse::descriptor())};
-  }
-};
-
-}  // namespace
 
 const Endpoint& TokenizeEndpoint() {
-  static const Tokenize endpoint;
+  static const MessageEndpoint endpoint(
+      "tokenize", {"/tokenize"},
+      {&FormOf(*v1::TokenizeResponse::descriptor()),
+       &FormOf(*v1::TeiTokenizeResponse::descriptor())},
+      RequestFormOf<v1::TokenizePromptRequest>(
+          {PrepareTokenizePrompt, TokenizePromptResponseBytesBound}),
+      RequestFormOf<v1::TokenizeInputsRequest>(
+          {PrepareTokenizeInputs, TokenizeInputsResponseBytesBound}));
   return endpoint;
 }
 
 const Endpoint& DetokenizeEndpoint() {
-  static const Detokenize endpoint;
+  static const MessageEndpoint endpoint(
+      "detokenize", {"/detokenize", "/decode"},
+      {&FormOf(*v1::DetokenizeResponse::descriptor()),
+       &FormOf(*v1::TeiDetokenizeResponse::descriptor())},
+      RequestFormOf<v1::DetokenizeTokensRequest>(
+          {PrepareDetokenizeTokens, DetokenizeTokensResponseBytesBound}),
+      RequestFormOf<v1::DetokenizeIdsRequest>(
+          {PrepareDetokenizeIds, DetokenizeIdsResponseBytesBound}));
   return endpoint;
 }
 

@@ -3,15 +3,18 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/response_bytes.h"
+#include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/endpoints/tokenize/complete_readout.h"
 #include "coordinator/endpoints/tokenize/text_tokens.h"
-#include "coordinator/endpoints/tokenize/tokenize_fields.h"
-#include "coordinator/json/body_reader.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -28,23 +31,24 @@ using proto::Unexpected;
 constexpr std::int64_t kTextTokenBytes = 32;
 constexpr std::int64_t kMostAddedTokens = 16;
 
-/// The fault of a request that tokenizing does not find.
-std::optional<Error> FieldFault(const TokenizeRequest& request, const RequestContext& context) {
-  if (auto fault = OptionsFault(request)) {
+/// The fault of texts that tokenizing does not find. `field` is the one that has them.
+std::optional<Error> TextsFault(const RequestOptions& options,
+                                std::span<const std::string_view> texts, const std::string& field,
+                                const RequestContext& context) {
+  if (auto fault = OptionsFault(options)) {
     return fault;
   }
-  const std::string field = request.is_inputs ? "inputs" : "prompt";
   if (context.tokenizer == nullptr) {
     return BadRequest("no_tokenizer", "This model has no tokenizer.", field);
   }
-  const auto num_texts = static_cast<std::int64_t>(request.texts.size());
+  const auto num_texts = static_cast<std::int64_t>(texts.size());
   if (num_texts > context.options.max_items) {
     return BadRequest("too_many_items",
                       "Too many inputs: " + Exceeds(num_texts, context.options.max_items) + ".",
                       field);
   }
-  for (std::size_t i = 0; i < request.texts.size(); ++i) {
-    if (!IsValidUtf8(request.texts[i])) {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (!IsValidUtf8(texts[i])) {
       return InvalidUtf8(num_texts == 1 ? field : At(field, i));
     }
   }
@@ -56,26 +60,10 @@ Error EncodeErrorOf(EncodeFault fault, const std::string& field) {
   return EncodeError(fault, BadRequest("too_many_tokens", "Too many tokens.", field), field);
 }
 
-Expected<PreparedRequest> PreparePrompt(const TokenizeRequest& request,
-                                        const RequestContext& context) {
-  const Tokenizer& tokenizer = *context.tokenizer;
-  Expected<std::vector<TokenId>, EncodeFault> ids =
-      IdsOfText(tokenizer, request.texts.front(), request.add_special_tokens,
-                {.special_tokens = context.options.special_tokens_in_text}, {.stop = context.stop});
-  if (!ids) {
-    return Unexpected(EncodeErrorOf(ids.error(), "prompt"));
-  }
-  auto response = std::make_unique<v1::TokenizeResponse>();
-  response->set_count(static_cast<std::int64_t>(ids->size()));
-  response->set_max_model_len(context.config.max_position_embeddings);
-  response->mutable_tokens()->Assign(ids->begin(), ids->end());
-  if (request.return_token_strs) {
-    v1::Texts& spellings = *response->mutable_token_strs();
-    for (const TokenId id : *ids) {
-      spellings.add_values(tokenizer.Spelling(id));
-    }
-  }
-  return Complete(std::make_unique<EndpointResponse>(std::move(response)), ids->size());
+/// Upper bound on the bytes of the tokens of a text. A text has at most one token for each byte,
+/// and the tokenizer's rule adds few.
+std::int64_t TokensBytesBound(std::string_view text, std::int64_t bytes_of_token) {
+  return kListBytes + (static_cast<std::int64_t>(text.size()) + kMostAddedTokens) * bytes_of_token;
 }
 
 void AddTokens(std::vector<TextToken> tokens, v1::TextTokens& message) {
@@ -94,13 +82,57 @@ void AddTokens(std::vector<TextToken> tokens, v1::TextTokens& message) {
   }
 }
 
-Expected<PreparedRequest> PrepareInputs(const TokenizeRequest& request,
-                                        const RequestContext& context) {
+}  // namespace
+
+Expected<PreparedRequest> PrepareTokenizePrompt(MessageRequest<v1::TokenizePromptRequest> request,
+                                                const RequestContext& context,
+                                                const OnDelta& /*on_delta*/) {
+  const v1::TokenizePromptRequest& message = request.message;
+  const std::string_view prompt = message.prompt();
+  if (auto fault = TextsFault(request, {&prompt, 1}, "prompt", context)) {
+    return Unexpected(*std::move(fault));
+  }
+  const Tokenizer& tokenizer = *context.tokenizer;
+  Expected<std::vector<TokenId>, EncodeFault> ids =
+      IdsOfText(tokenizer, prompt, message.add_special_tokens(),
+                {.special_tokens = context.options.special_tokens_in_text}, {.stop = context.stop});
+  if (!ids) {
+    return Unexpected(EncodeErrorOf(ids.error(), "prompt"));
+  }
+  auto response = std::make_unique<v1::TokenizeResponse>();
+  response->set_count(static_cast<std::int64_t>(ids->size()));
+  response->set_max_model_len(context.config.max_position_embeddings);
+  response->mutable_tokens()->Assign(ids->begin(), ids->end());
+  if (message.return_token_strs()) {
+    v1::Texts& spellings = *response->mutable_token_strs();
+    for (const TokenId id : *ids) {
+      spellings.add_values(tokenizer.Spelling(id));
+    }
+  }
+  return Complete(std::make_unique<EndpointResponse>(std::move(response)), ids->size());
+}
+
+std::int64_t TokenizePromptResponseBytesBound(
+    const MessageRequest<v1::TokenizePromptRequest>& request,
+    const proto::ModelConfig& /*config*/) {
+  const v1::TokenizePromptRequest& message = request.message;
+  return kOtherBytes +
+         TokensBytesBound(message.prompt(),
+                          kNumberBytes + (message.return_token_strs() ? kTextBytesPerToken : 0));
+}
+
+Expected<PreparedRequest> PrepareTokenizeInputs(MessageRequest<v1::TokenizeInputsRequest> request,
+                                                const RequestContext& context,
+                                                const OnDelta& /*on_delta*/) {
+  const std::vector<std::string_view> inputs = ViewsOf(request.message.inputs());
+  if (auto fault = TextsFault(request, inputs, "inputs", context)) {
+    return Unexpected(*std::move(fault));
+  }
   auto response = std::make_unique<v1::TeiTokenizeResponse>();
   std::size_t num_tokens = 0;
-  for (std::size_t i = 0; i < request.texts.size(); ++i) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     Expected<std::vector<TextToken>, EncodeFault> tokens = TokensOfText(
-        *context.tokenizer, request.texts[i], request.add_special_tokens,
+        *context.tokenizer, inputs[i], request.message.add_special_tokens(),
         {.special_tokens = context.options.special_tokens_in_text}, {.stop = context.stop});
     if (!tokens) {
       return Unexpected(EncodeErrorOf(tokens.error(), At("inputs", i)));
@@ -111,44 +143,14 @@ Expected<PreparedRequest> PrepareInputs(const TokenizeRequest& request,
   return Complete(std::make_unique<EndpointResponse>(std::move(response)), num_tokens);
 }
 
-}  // namespace
-
-Expected<PreparedRequest> TokenizeRequest::Prepare(const RequestContext& context,
-                                                   const OnDelta& /*on_delta*/) const {
-  if (auto fault = FieldFault(*this, context)) {
-    return Unexpected(*std::move(fault));
-  }
-  return is_inputs ? PrepareInputs(*this, context) : PreparePrompt(*this, context);
-}
-
-std::int64_t TokenizeRequest::ResponseBytesBound(const proto::ModelConfig& /*config*/) const {
+std::int64_t TokenizeInputsResponseBytesBound(
+    const MessageRequest<v1::TokenizeInputsRequest>& request,
+    const proto::ModelConfig& /*config*/) {
   std::int64_t bytes = kOtherBytes;
-  for (const std::string& text : texts) {
-    // A text has at most one token for each byte, and the tokenizer's rule adds few.
-    const std::int64_t most_tokens = static_cast<std::int64_t>(text.size()) + kMostAddedTokens;
-    const std::int64_t of_token =
-        is_inputs ? kTextTokenBytes : kNumberBytes + (return_token_strs ? kTextBytesPerToken : 0);
-    bytes += kListBytes + most_tokens * of_token;
+  for (const std::string& input : request.message.inputs()) {
+    bytes += TokensBytesBound(input, kTextTokenBytes);
   }
   return bytes;
-}
-
-Expected<TokenizeRequest> TokenizeRequestFromJson(const nlohmann::json& body) {
-  TokenizeRequest request;
-  request.is_inputs = HasField(body, "inputs");
-  BodyReader reader(body, request.is_inputs ? kTokenizeInputsFields : kTokenizePromptFields);
-  if (request.is_inputs) {
-    request.texts = reader.StringOrStrings("inputs").value_or(request.texts);
-  } else {
-    request.texts = {reader.String("prompt").value_or("")};
-    request.return_token_strs = reader.Bool("return_token_strs", request.return_token_strs);
-  }
-  request.add_special_tokens = reader.Bool("add_special_tokens", request.add_special_tokens);
-  reader.ReadOptions(request);
-  if (reader.error()) {
-    return Unexpected(*std::move(reader.error()));
-  }
-  return request;
 }
 
 }  // namespace scorecast::coordinator

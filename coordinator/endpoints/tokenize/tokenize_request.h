@@ -1,30 +1,30 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include "coordinator/endpoints/message_request.h"
 
-#include "coordinator/endpoints/endpoint.h"
-#include "proto/base/expected.h"
+namespace scorecast::v1 {
+class TokenizePromptRequest;
+class TokenizeInputsRequest;
+}  // namespace scorecast::v1
 
 namespace scorecast::coordinator {
 
-/// A request to /tokenize. The fields are those of docs/requests.md.
-struct TokenizeRequest : EndpointRequest {
-  /// TEI's form: `inputs`. Otherwise vLLM's, with one text: `prompt`.
-  bool is_inputs = false;
-  std::vector<std::string> texts;
-  bool add_special_tokens = true;
-  bool return_token_strs = false;  ///< Only of vLLM's form.
+// The requests to /tokenize: see EndpointRequest.
 
-  proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
-                                           const OnDelta& on_delta) const override;
-  std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override;
-};
+/// vLLM's: the tokens of one text.
+proto::Expected<PreparedRequest> PrepareTokenizePrompt(
+    MessageRequest<v1::TokenizePromptRequest> request, const RequestContext& context,
+    const OnDelta& on_delta);
+std::int64_t TokenizePromptResponseBytesBound(
+    const MessageRequest<v1::TokenizePromptRequest>& request, const proto::ModelConfig& config);
 
-/// Reads the body of /tokenize: see BodyReader.
-proto::Expected<TokenizeRequest> TokenizeRequestFromJson(const nlohmann::json& body);
+/// TEI's: the tokens of texts, with their places.
+proto::Expected<PreparedRequest> PrepareTokenizeInputs(
+    MessageRequest<v1::TokenizeInputsRequest> request, const RequestContext& context,
+    const OnDelta& on_delta);
+std::int64_t TokenizeInputsResponseBytesBound(
+    const MessageRequest<v1::TokenizeInputsRequest>& request, const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

@@ -8,6 +8,7 @@
 
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/generate/seed.h"
+#include "coordinator/json/body_members.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/count.h"
@@ -17,18 +18,15 @@ namespace {
 
 using proto::Error;
 
-const std::string* StringIn(const nlohmann::json& json, const char* field) {
-  if (!json.is_object()) {
-    return nullptr;
-  }
-  const auto found = json.find(field);
-  return found == json.end() ? nullptr : found->get_ptr<const std::string*>();
+const std::string* StringIn(const BodyJson& json, const char* field) {
+  const BodyJson* member = FindMember(json, field);
+  return member == nullptr ? nullptr : member->get_ptr<const std::string*>();
 }
 
 /// A body that is too much for the memory must not end the process.
-ParsedRequest ParseBody(const Endpoint& endpoint, const nlohmann::json& body) {
+ParsedRequest ParseBody(const Endpoint& endpoint, BodyJson body) {
   try {
-    return endpoint.FromJson(body);
+    return endpoint.FromJson(std::move(body));
   } catch (const std::exception& exception) {
     return proto::Unexpected(FaultOf(exception));
   }
@@ -48,11 +46,11 @@ LineTaker::LineTaker(RequestService& service, LineWindow& window, std::uint64_t 
 void LineTaker::Take(const BatchLine& line, const std::shared_ptr<LineCall>& call) const {
   const Clock::time_point begin = Clock::now();
   const auto refuse = [&](Error error) { Refuse(std::move(error), line.line_number, *call); };
-  const proto::Expected<nlohmann::json> parsed = ParseJson(line.text, service_.max_values());
+  proto::Expected<BodyJson> parsed = ParseJson(line.text, service_.max_values());
   if (!parsed) {
     return refuse(parsed.error());
   }
-  const nlohmann::json& json = parsed.value();
+  BodyJson& json = *parsed;
   const std::string* custom_id = StringIn(json, "custom_id");
   if (custom_id == nullptr) {
     return refuse(BadRequest("missing_custom_id",
@@ -69,9 +67,8 @@ void LineTaker::Take(const BatchLine& line, const std::shared_ptr<LineCall>& cal
     return refuse(UrlFault(url));
   }
   call->SetEndpoint(*endpoint);
-  const auto body = json.find("body");
-  static const nlohmann::json kNoBody;
-  ParsedRequest request = ParseBody(*endpoint, body == json.end() ? kNoBody : *body);
+  BodyJson* body = FindMember(json, "body");
+  ParsedRequest request = ParseBody(*endpoint, body == nullptr ? BodyJson() : std::move(*body));
   Clock::duration waited{0};
   if (request) {
     const std::uint64_t seed = DerivedSeed(seed_, static_cast<std::uint64_t>(line.number));

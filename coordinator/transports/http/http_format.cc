@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/json/body_members.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/json/json_writer.h"
 #include "coordinator/request/request_error.h"
@@ -55,11 +56,11 @@ ParsedRequest HttpFormat::ParseBody(const RequestService& service, Call& call, H
     request_bytes_ = std::max(request_bytes_, body.bytes.text.size());
   }
   call.HoldBytes(std::make_shared<std::vector<Held>>(std::move(body.bytes.held)));
-  const auto json = ParseJson(body.bytes.text, service.max_values());
+  proto::Expected<BodyJson> json = ParseJson(body.bytes.text, service.max_values());
   if (!json) {
     return proto::Unexpected(json.error());
   }
-  return endpoint_.FromJson(*json);
+  return endpoint_.FromJson(*std::move(json));
 }
 
 std::string HttpFormat::Event(const std::string& json) {

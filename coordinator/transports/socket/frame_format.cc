@@ -82,14 +82,15 @@ ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& cal
                                         "is not valid UTF-8.",
                                         ""));
   }
+  const std::uint64_t request_id = request.request_id();
   const Endpoint* endpoint = service.FindByMessageField(request.endpoint_case());
   ParsedRequest parsed =
       endpoint == nullptr
           ? ParsedRequest(proto::Unexpected(BadRequest(
                 "unknown_endpoint", "The request names no endpoint of this server.", "")))
-          : endpoint->FromMessage(request);
+          : endpoint->FromMessage(std::move(request));
   // Last, because nothing is known of a request whose parsing throws.
-  request_id_ = request.request_id();
+  request_id_ = request_id;
   endpoint_ = endpoint;
   if (endpoint != nullptr) {
     call.SetEndpoint(*endpoint);

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/message_request.h"
+#include "coordinator/json/body_members.h"
 #include "coordinator/json/json_writer.h"
 #include "coordinator/service/call.h"
 #include "coordinator/service/held_bytes.h"
@@ -55,14 +57,19 @@ inline void Begin(RequestService& service, const Endpoint& endpoint, ParsedReque
   service.Begin(call, std::move(parsed));
 }
 
-/// Returns the message of the response of `endpoint` to a request.
-template <typename Response, typename Request>
+/// Returns the message of the response of `endpoint` to a body.
+template <typename Response>
 proto::Expected<Response> Ask(RequestService& service, const Endpoint& endpoint,
-                              const Request& request, Clock::time_point arrived = Clock::now(),
-                              OnDelta on_delta = {}) {
+                              const nlohmann::json& body, Clock::time_point arrived = Clock::now(),
+                              OnDelta on_delta = {},
+                              const std::optional<ResponseIdentity>& identity = {}) {
   const auto call = std::make_shared<AskingCall>(
       std::move(on_delta), std::numeric_limits<std::int64_t>::max(), ClientId{}, arrived);
-  Begin(service, endpoint, AsParsed(proto::Expected<Request>(request)), call);
+  ParsedRequest parsed = endpoint.FromJson(body);
+  if (parsed) {
+    (*parsed)->identity = identity;
+  }
+  Begin(service, endpoint, std::move(parsed), call);
   auto response = call->Wait().Respond();
   if (!response) {
     return proto::Unexpected(std::move(response).error());
@@ -76,6 +83,17 @@ inline OrderedJson JsonOf(const EndpointResponse& response) {
   JsonWriter writer(json);
   response.WriteJson(writer);
   return OrderedJson::parse(json);
+}
+
+/// A request to `endpoint` as a body or a message of this type is read. A body that is refused
+/// fails the test.
+template <typename Message>
+MessageRequest<Message> ReadFrom(ParsedRequest parsed) {
+  if (!parsed) {
+    ADD_FAILURE() << parsed.error().message;
+    return MessageRequest<Message>();
+  }
+  return std::move(dynamic_cast<MessageRequest<Message>&>(**parsed));
 }
 
 /// Returns the value. If there is none, fails the test and returns an empty value.

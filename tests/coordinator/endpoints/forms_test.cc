@@ -1,4 +1,4 @@
-// The field tables of all endpoints, against the endpoints themselves and against
+// The forms of all endpoints, against the endpoints themselves and against
 // docs/requests.md.
 
 #include <algorithm>
@@ -15,52 +15,54 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/endpoints.h"
+#include "coordinator/json/body_members.h"
 
 namespace scorecast::coordinator {
 namespace forms_test {
 
 using nlohmann::json;
 
-/// A value of the type.
-json Example(FieldType type) {
-  switch (type) {
-    case FieldType::kString:
-    case FieldType::kStringOrStrings:
-    case FieldType::kTextOrId:
-    case FieldType::kTextOrIds:
-    case FieldType::kOneOrMoreTextOrIds:
-      return "a";
-    case FieldType::kStrings:
-    case FieldType::kTextOrIdsList:
-    case FieldType::kDocuments:
-      return json::array({"a"});
-    case FieldType::kTokenIds:
-    case FieldType::kLabels:
-    case FieldType::kIntegers:
-      return json::array({1U});
-    case FieldType::kInteger:
-    case FieldType::kUnsigned:
-    case FieldType::kNumber:
-      return 1U;
-    case FieldType::kBool:
-    case FieldType::kBoolOrString:
-      return true;
+/// A value that a field may have.
+json Example(const JsonShape& shape) {
+  json value;
+  switch (shape.kind) {
+    case JsonShape::Kind::kString:
+    case JsonShape::Kind::kAny:
+    case JsonShape::Kind::kUnion:
+      value = "a";
+      break;
+    case JsonShape::Kind::kTokenId:
+    case JsonShape::Kind::kInteger:
+    case JsonShape::Kind::kUnsigned:
+    case JsonShape::Kind::kNumber:
+      value = 1U;
+      break;
+    case JsonShape::Kind::kBool:
+      value = true;
+      break;
+    case JsonShape::Kind::kPairs:
+      value = json::object();
+      break;
+    case JsonShape::Kind::kIds:
+    case JsonShape::Kind::kLabels:
+      value = json::array({1U});
+      break;
   }
-  return nullptr;
+  return shape.is_list && !shape.takes_one ? json::array({value}) : value;
 }
 
 /// Fields of a form of which exactly one is given.
 using Group = std::vector<std::string>;
 
-std::vector<Group> GroupsOf(const FieldTable& form) {
-  if (form.name == "PairScoreRequest") {
+std::vector<Group> GroupsOf(const BodyForm& form) {
+  if (form.name() == "PairScoreRequest") {
     return {{"text_1", "queries", "data_1"}, {"text_2", "documents", "items", "data_2"}};
   }
   return {};
 }
 
 /// The group of a field; empty if it is in none.
-Group GroupOf(const FieldTable& form, const std::string& name) {
+Group GroupOf(const BodyForm& form, const std::string& name) {
   for (const Group& group : GroupsOf(form)) {
     if (std::ranges::find(group, name) != group.end()) {
       return group;
@@ -70,11 +72,11 @@ Group GroupOf(const FieldTable& form, const std::string& name) {
 }
 
 /// A body with the required fields of a form, from which its endpoint tells the form.
-json LeastBody(const FieldTable& form) {
+json LeastBody(const BodyForm& form) {
   json body = json::object();
-  for (const Field& field : form.fields) {
+  for (const FormField& field : form.fields()) {
     if (field.is_required) {
-      body[std::string(field.name)] = Example(field.type);
+      body[std::string(field.name)] = Example(field.shape);
     }
   }
   for (const Group& group : GroupsOf(form)) {
@@ -84,7 +86,7 @@ json LeastBody(const FieldTable& form) {
 }
 
 /// The same with a field.
-json BodyWith(const FieldTable& form, const std::string& name, const json& value) {
+json BodyWith(const BodyForm& form, const std::string& name, const json& value) {
   json body = LeastBody(form);
   for (const std::string& other : GroupOf(form, name)) {
     body.erase(other);
@@ -103,16 +105,17 @@ TEST(Forms, EveryEndpointDescribesItsBodies) {
   std::set<std::string_view> names;
   for (const Endpoint* endpoint : Endpoints()) {
     EXPECT_FALSE(endpoint->forms().empty()) << endpoint->name();
-    for (const FieldTable* form : endpoint->forms()) {
-      EXPECT_TRUE(names.insert(form->name).second) << form->name;
-      EXPECT_FALSE(form->description.empty()) << form->name;
+    for (const BodyForm* form : endpoint->forms()) {
+      EXPECT_TRUE(names.insert(form->name()).second) << form->name();
+      EXPECT_FALSE(form->description().empty()) << form->name();
       std::set<std::string_view> fields;
-      for (const Field& field : form->fields) {
+      for (const FormField& field : form->fields()) {
         EXPECT_TRUE(fields.insert(field.name).second) << field.name;
-        EXPECT_FALSE(field.description.empty()) << form->name << " " << field.name;
+        EXPECT_FALSE(field.description.empty()) << form->name() << " " << field.name;
         EXPECT_TRUE(field.default_json.empty() || json::accept(field.default_json)) << field.name;
+        EXPECT_FALSE(field.saturates_at && !field.maximum) << field.name;
       }
-      for (const RefusedField& refused : form->refused) {
+      for (const RefusedField& refused : form->refused()) {
         EXPECT_TRUE(fields.insert(refused.name).second) << refused.name;
         EXPECT_TRUE(json::parse(refused.neutral_json).is_array()) << refused.name;
       }
@@ -120,15 +123,15 @@ TEST(Forms, EveryEndpointDescribesItsBodies) {
   }
 }
 
-TEST(Forms, EndpointsReadTheFieldsOfTheirTables) {
+TEST(Forms, EndpointsReadTheFieldsOfTheirForms) {
   for (const Endpoint* endpoint : Endpoints()) {
-    for (const FieldTable* form : endpoint->forms()) {
-      SCOPED_TRACE(form->name);
+    for (const BodyForm* form : endpoint->forms()) {
+      SCOPED_TRACE(form->name());
       const json least = LeastBody(*form);
       EXPECT_EQ(Fault(*endpoint, least), "");
-      for (const Field& field : form->fields) {
+      for (const FormField& field : form->fields()) {
         const std::string name(field.name);
-        EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, Example(field.type))), "") << name;
+        EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, Example(field.shape))), "") << name;
         EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::object())), "wrong_type " + name);
         if (!field.default_json.empty()) {
           EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::parse(field.default_json))), "")
@@ -148,13 +151,13 @@ TEST(Forms, EndpointsReadTheFieldsOfTheirTables) {
 
 TEST(Forms, EndpointsRefuseByNameWhatWouldChangeTheResult) {
   for (const Endpoint* endpoint : Endpoints()) {
-    for (const FieldTable* form : endpoint->forms()) {
-      for (const RefusedField& refused : form->refused) {
+    for (const BodyForm* form : endpoint->forms()) {
+      for (const RefusedField& refused : form->refused()) {
         std::string name(refused.name);
         if (name.starts_with('*')) {
           name.replace(0, 1, "item");
         }
-        SCOPED_TRACE(std::string(form->name) + " " + name);
+        SCOPED_TRACE(std::string(form->name()) + " " + name);
         json body = LeastBody(*form);
         body[name] = "something else";
         EXPECT_EQ(Fault(*endpoint, body), "not_supported " + name);
@@ -163,6 +166,23 @@ TEST(Forms, EndpointsRefuseByNameWhatWouldChangeTheResult) {
         for (const json& value : neutral) {
           body[name] = value;
           EXPECT_EQ(Fault(*endpoint, body), "") << value;
+        }
+      }
+    }
+  }
+}
+
+// What C++ checks and what is described are written twice.
+TEST(Forms, BoundsAreThoseThatAreChecked) {
+  for (const Endpoint* endpoint : Endpoints()) {
+    for (const BodyForm* form : endpoint->forms()) {
+      for (const FormField& field : form->fields()) {
+        if (field.name == "priority") {
+          EXPECT_EQ(field.minimum, static_cast<double>(kMinPriority));
+          EXPECT_EQ(field.saturates_at.value_or(static_cast<std::int64_t>(*field.maximum)),
+                    kMaxPriority);
+        } else if (field.name == "top_logprobs") {
+          EXPECT_EQ(field.maximum, static_cast<double>(kMaxTopLogprobs));
         }
       }
     }
@@ -253,8 +273,8 @@ TEST(Forms, FieldsAreThoseOfTheDocumentation) {
     }
     EXPECT_FALSE(in_tables.empty());
     std::set<std::string> known;
-    for (const FieldTable* form : endpoint->forms()) {
-      for (const Field& field : form->fields) {
+    for (const BodyForm* form : endpoint->forms()) {
+      for (const FormField& field : form->fields()) {
         known.insert(std::string(field.name));
       }
     }

@@ -5,9 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/json/body_members.h"
 #include "coordinator/request/request_error.h"
 #include "proto/scorecast.pb.h"
 
@@ -23,10 +22,10 @@ class HeldEndpoint : public Endpoint {
     return kUrls;
   }
   int message_field() const override { return v1::Request::kScore; }
-  ParsedRequest FromJson(const nlohmann::json& body) const override {
+  ParsedRequest FromJson(BodyJson body) const override {
     return Parsed(body.at("query").get<std::string>());
   }
-  ParsedRequest FromMessage(const v1::Request& message) const override {
+  ParsedRequest FromMessage(v1::Request message) const override {
     return Parsed(message.score().query().text());
   }
 

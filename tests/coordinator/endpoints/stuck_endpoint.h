@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/json/body_members.h"
 #include "coordinator/request/request_error.h"
 #include "proto/scorecast.pb.h"
 
@@ -26,8 +27,8 @@ class StuckEndpoint : public Endpoint {
     return kUrls;
   }
   int message_field() const override { return v1::Request::kScore; }
-  ParsedRequest FromJson(const nlohmann::json&) const override { return Make(); }
-  ParsedRequest FromMessage(const v1::Request&) const override { return Make(); }
+  ParsedRequest FromJson(BodyJson) const override { return Make(); }
+  ParsedRequest FromMessage(v1::Request) const override { return Make(); }
 
   /// How many requests have begun to be prepared, and how many were stopped.
   int begun() const { return counts_->begun; }
@@ -40,8 +41,8 @@ class StuckEndpoint : public Endpoint {
   };
 
   struct Request : EndpointRequest {
-    proto::Expected<PreparedRequest> Prepare(const RequestContext& context,
-                                             const OnDelta&) const override {
+    proto::Expected<PreparedRequest> Prepare(const RequestContext& context, const OnDelta&) &&
+        override {
       ++counts->begun;
       while (!*context.stop) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

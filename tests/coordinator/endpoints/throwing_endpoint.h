@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/json/body_members.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -27,8 +28,8 @@ class ThrowingEndpoint : public Endpoint {
     return kUrls;
   }
   int message_field() const override { return v1::Request::kScore; }
-  ParsedRequest FromJson(const nlohmann::json&) const override { return Make(); }
-  ParsedRequest FromMessage(const v1::Request&) const override { return Make(); }
+  ParsedRequest FromJson(BodyJson) const override { return Make(); }
+  ParsedRequest FromMessage(v1::Request) const override { return Make(); }
 
  private:
   struct Reading : Readout {
@@ -40,7 +41,7 @@ class ThrowingEndpoint : public Endpoint {
   };
 
   struct Request : EndpointRequest {
-    proto::Expected<PreparedRequest> Prepare(const RequestContext&, const OnDelta&) const override {
+    proto::Expected<PreparedRequest> Prepare(const RequestContext&, const OnDelta&) && override {
       if (where == Where::kPreparing) {
         throw std::bad_alloc();
       }

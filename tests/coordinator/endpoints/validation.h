@@ -4,9 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/json/body_members.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/value_limit.h"
@@ -39,19 +39,24 @@ struct CheckingServer {
   const Tokenizer* tokenizer_ = &with_bos_;
 };
 
+/// Prepares a request, or passes its fault on.
+inline proto::Expected<PreparedRequest> PrepareParsed(ParsedRequest request,
+                                                      const RequestContext& context) {
+  if (!request) {
+    return proto::Unexpected(request.error());
+  }
+  return std::move(**request).Prepare(context, {});
+}
+
 /// Parses and prepares the request of a body.
 inline proto::Expected<PreparedRequest> PrepareBody(const Endpoint& endpoint,
                                                     const std::string& body,
                                                     const RequestContext& context) {
-  const auto json = ParseJson(body, MaxValues(context.config, context.options));
+  auto json = ParseJson(body, MaxValues(context.config, context.options));
   if (!json) {
     return proto::Unexpected(json.error());
   }
-  const ParsedRequest request = endpoint.FromJson(json.value());
-  if (!request) {
-    return proto::Unexpected(request.error());
-  }
-  return (*request)->Prepare(context, {});
+  return PrepareParsed(endpoint.FromJson(*std::move(json)), context);
 }
 
 /// `Server` has a Prepare(body).

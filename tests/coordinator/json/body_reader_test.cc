@@ -1,37 +1,55 @@
 #include "coordinator/json/body_reader.h"
 
-#include <array>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
+
+#include "coordinator/json/body_members.h"
+#include "tests/coordinator/json/test_messages.pb.h"
 
 namespace scorecast::coordinator {
 namespace body_reader_test {
 
-using nlohmann::json;
+const BodyForm& Form() {
+  static const BodyForm form(*v1::TestRequest::descriptor());
+  return form;
+}
 
-constexpr std::array kFields = std::to_array<Field>({
-    {.name = "query", .type = FieldType::kString, .is_required = true},
-    {.name = "documents", .type = FieldType::kDocuments},
-    {.name = "flag", .type = FieldType::kBool},
-    {.name = "lenient", .type = FieldType::kBoolOrString},
-    {.name = "items", .type = FieldType::kOneOrMoreTextOrIds},
-});
-constexpr std::array kRefused = std::to_array<RefusedField>({
-    {"n", "[1]"},
-    {"logprobs", "[false,0]", "Give top_logprobs."},
-    {"logit_bias", "[{}]"},
-    {"*_embed_overrides", "[false]"},
-});
-constexpr FieldTable kTable = {.name = "Test", .fields = kFields, .refused = kRefused};
+/// A body with the required fields and `more`.
+std::string Body(const std::string& more) { return R"({"query":"q","texts":["t"])" + more + "}"; }
 
-/// The fault of a body with a query and `more`.
-std::string Fault(const std::string& more) {
-  const json body = json::parse(R"({"query":"q")" + more + "}");
-  BodyReader reader(body, kTable);
-  return reader.error() ? reader.error()->reason + " " + reader.error()->param : "";
+struct Read {
+  v1::TestRequest message;
+  proto::Expected<BodyNotes> notes;
+
+  explicit Read(const std::string& body)
+      : notes(ReadBody(BodyJson::parse(body), Form(), message)) {}
+
+  std::string Fault() const {
+    return notes ? "" : notes.error().reason + " " + notes.error().param;
+  }
+  /// The message as text, without the required fields and defaults.
+  std::string Text() {
+    message.clear_query();
+    message.clear_temperature();
+    if (!notes || notes->other_names.empty() || notes->other_names.front()->name != "inputs") {
+      message.clear_texts();
+    }
+    return message.ShortDebugString();
+  }
+  static const google::protobuf::FieldDescriptor* Field(const std::string& name) {
+    return Form().message().FindFieldByName(name);
+  }
+};
+
+std::string Fault(const std::string& more) { return Read(Body(more)).Fault(); }
+std::string Text(const std::string& more) {
+  Read read(Body(more));
+  EXPECT_EQ(read.Fault(), "") << more;
+  return read.Text();
 }
 
 TEST(BodyReader, RefusesParametersThatWouldChangeTheResult) {
@@ -42,8 +60,10 @@ TEST(BodyReader, RefusesParametersThatWouldChangeTheResult) {
   EXPECT_EQ(Fault(R"(,"item_embed_overrides":[1])"), "not_supported item_embed_overrides");
   EXPECT_EQ(Fault(R"(,"a\nb_embed_overrides":[1])"), "not_supported a\\x0ab_embed_overrides")
       << "a name of the client's stays in its line";
-  const json body = json::parse(R"({"query":"q","logprobs":5})");
-  EXPECT_EQ(BodyReader(body, kTable).error()->message,
+  EXPECT_EQ(Fault(R"(,"n":2,"logprobs":1,"a_embed_overrides":1)"),
+            "not_supported a_embed_overrides")
+      << "the first by name";
+  EXPECT_EQ(Read(Body(R"(,"logprobs":5)")).notes.error().message,
             "logprobs is not supported by this server. Give top_logprobs.");
 }
 
@@ -51,64 +71,154 @@ TEST(BodyReader, TakesNeutralValuesAndUnknownFields) {
   for (const char* more :
        {"", R"(,"n":1)", R"(,"n":1.0)", R"(,"n":null)", R"(,"logprobs":false)", R"(,"logprobs":0)",
         R"(,"logit_bias":{})", R"(,"item_embed_overrides":false)", R"(,"user":"me")",
-        R"(,"metadata":{"a":[1]})"}) {
+        R"(,"metadata":{"a":[1]})", R"(,"n":2,"n":1)",
+        R"(,"response_format":{"strict":true,"strict":false,"type":"text"})"}) {
     EXPECT_EQ(Fault(more), "") << more;
   }
 }
 
 TEST(BodyReader, RequiredFields) {
-  for (const char* text : {"{}", R"({"query":null})"}) {
-    const json body = json::parse(text);
-    BodyReader reader(body, kTable);
-    EXPECT_EQ(reader.error()->reason, "missing_field");
-    EXPECT_EQ(reader.error()->message, "query must be provided.");
+  for (const char* text : {"{}", R"({"query":null})", R"({"query":"q","query":null})"}) {
+    const Read read(text);
+    EXPECT_EQ(read.notes.error().reason, "missing_field");
+    EXPECT_EQ(read.notes.error().message, "query must be provided.");
   }
-  const json list = json::array();
-  EXPECT_EQ(BodyReader(list, kTable).error()->reason, "wrong_type");
+  EXPECT_EQ(Read("[]").notes.error().message, "The request body must be a JSON object.");
 }
 
 TEST(BodyReader, BooleansAsText) {
-  for (const auto& [text, value] : std::vector<std::pair<std::string, bool>>{
-           {"true", true}, {"\"true\"", true}, {"\"True\"", true}, {"\"false\"", false}}) {
-    const json body = json::parse(R"({"query":"q","lenient":)" + text + "}");
-    BodyReader reader(body, kTable);
-    EXPECT_EQ(reader.Bool("lenient", !value), value) << text;
-    EXPECT_FALSE(reader.error());
+  for (const char* text : {"true", "\"true\"", "\"True\""}) {
+    EXPECT_EQ(Text(R"(,"lenient":)" + std::string(text)), "lenient: true") << text;
   }
-  const json body = json::parse(R"({"query":"q","lenient":"yes","flag":"true"})");
-  BodyReader lenient(body, kTable);
-  lenient.Bool("lenient", false);
-  EXPECT_EQ(lenient.error()->param, "lenient");
-  BodyReader strict(body, kTable);
-  strict.Bool("flag", false);
-  EXPECT_EQ(strict.error()->param, "flag");
+  EXPECT_EQ(Text(R"(,"lenient":"false")"), "");
+  EXPECT_EQ(Fault(R"(,"lenient":"yes")"), "wrong_type lenient");
+  EXPECT_EQ(Fault(R"(,"flag":"true")"), "wrong_type flag");
 }
 
 TEST(BodyReader, Documents) {
-  const json body = json::parse(R"({"query":"q","documents":["a",{"text":"b","id":7}]})");
-  BodyReader reader(body, kTable);
-  EXPECT_THAT(*reader.Documents("documents"), testing::ElementsAre("a", "b"));
-  EXPECT_FALSE(reader.error());
+  EXPECT_EQ(Text(R"(,"documents":["a",{"text":"b","id":7},{"text":"x","text":"c"}])"),
+            R"(documents: "a" documents: "b" documents: "c")");
   for (const auto& [documents, param] : std::vector<std::pair<std::string, std::string>>{
            {R"("a")", "documents"},
            {R"([1])", "documents[0]"},
            {R"(["a",{"title":"b"}])", "documents[1]"},
            {R"([{"text":["b"]}])", "documents[0].text"}}) {
-    const json wrong = json::parse(R"({"query":"q","documents":)" + documents + "}");
-    BodyReader wrong_reader(wrong, kTable);
-    wrong_reader.Documents("documents");
-    ASSERT_TRUE(wrong_reader.error()) << documents;
-    EXPECT_EQ(wrong_reader.error()->reason, "wrong_type");
-    EXPECT_EQ(wrong_reader.error()->param, param);
+    EXPECT_EQ(Fault(R"(,"documents":)" + documents), "wrong_type " + param);
   }
 }
 
-TEST(BodyReaderDeathTest, ReadsOnlyTheFieldsOfItsTable) {
-  const json body = json::parse(R"({"query":"q","other":1})");
-  BodyReader reader(body, kTable);
-  EXPECT_DEATH(reader.Integer("other"), "only the fields of its table");
-  EXPECT_DEATH(reader.Integer("query"), "types of its table");
-  EXPECT_DEATH(reader.RequiredTextOrIds("items"), "required");
+TEST(BodyReader, AFieldMayHaveSeveralNames) {
+  EXPECT_EQ(Text(R"(,"instruct":"i")"), R"(instruction: "i")");
+  EXPECT_EQ(Text(R"(,"instruct":"i","instruction":"i")"), R"(instruction: "i")");
+  EXPECT_EQ(Read(Body(R"(,"instruct":"i","instruction":"j")")).notes.error().message,
+            "instruction and instruct mean the same, but differ.");
+  EXPECT_EQ(Fault(R"(,"instruct":1)"), "wrong_type instruct");
+  EXPECT_EQ(Text(R"(,"lenient_inverse":false)"), "flag: true");
+  EXPECT_EQ(Text(R"(,"lenient_inverse":false,"flag":false)"), "flag: true");
+  EXPECT_EQ(Text(R"(,"lenient_inverse":true,"flag":false)"), "");
+}
+
+TEST(BodyReader, ExactlyOneOfSeveralNames) {
+  EXPECT_EQ(Read(R"({"query":"q"})").notes.error().message, "texts must be provided.");
+  EXPECT_EQ(Read(Body(R"(,"inputs":"i")")).notes.error().message,
+            "texts and inputs exclude each other.");
+  Read read(R"({"query":"q","inputs":"i"})");
+  ASSERT_EQ(read.notes->other_names.size(), 1U);
+  EXPECT_EQ(read.notes->other_names.front()->name, "inputs");
+  EXPECT_EQ(read.Text(), R"(texts: "i")");
+}
+
+TEST(BodyReader, DefaultsThatAreNotProtobufsAreSet) {
+  const auto temperature = [](const std::string& more) {
+    return Read(Body(more)).message.temperature();
+  };
+  EXPECT_EQ(temperature(""), 0.5);
+  EXPECT_EQ(temperature(R"(,"temperature":null)"), 0.5);
+  EXPECT_EQ(temperature(R"(,"temperature":0)"), 0);
+}
+
+TEST(BodyReader, AnyJsonKeepsItsOrderAndItsDuplicates) {
+  EXPECT_EQ(Text(R"(,"any":{"b": 1, "a": [null, "é"], "b": 18446744073709551615})"),
+            R"(any: "{\"b\":1,\"a\":[null,\"\303\251\"],\"b\":18446744073709551615}")");
+}
+
+TEST(BodyReader, PairsOfAnObject) {
+  EXPECT_EQ(Text(R"(,"pairs":{"b":"x","a":2,"b":true})"),
+            R"(pairs { key: "b" value { text: "x" } } pairs { key: "a" value { integer: 2 } } )"
+            R"(pairs { key: "b" value { truth: true } })");
+  EXPECT_EQ(Fault(R"(,"pairs":{"b":[]})"), "wrong_type pairs.b");
+  EXPECT_EQ(Fault(R"(,"pairs":[])"), "wrong_type pairs");
+}
+
+TEST(BodyReader, ValuesOfSeveralTypes) {
+  EXPECT_EQ(Text(R"(,"value":"x")"), R"(value { text: "x" })");
+  EXPECT_EQ(Text(R"(,"value":false)"), "value { truth: false }");
+  EXPECT_EQ(Text(R"(,"value":-9223372036854775808)"), "value { integer: -9223372036854775808 }");
+  EXPECT_EQ(Read(Body(R"(,"value":1.5)")).notes.error().message,
+            "value must be a string or an integer of at most 64 bits or true or false.");
+  EXPECT_EQ(Text(R"(,"items":"x")"), R"(items { text: "x" })");
+  EXPECT_EQ(Text(R"(,"items":["x",[1]])"), R"(items { text: "x" } items { ids { ids: 1 } })");
+  EXPECT_EQ(Read(Body(R"(,"items":["x",{}])")).notes.error().message,
+            "items[1] must be a string or a list of token ids.");
+  EXPECT_EQ(Read(Body(R"(,"items":{})")).notes.error().message,
+            "items must be a string, or a list of strings or of lists of token ids.");
+}
+
+TEST(BodyReader, LabelsForAllOrForEach) {
+  EXPECT_EQ(Text(R"(,"labels":[1,-2])"), "labels { for_all { ids: 1 ids: -2 } }");
+  EXPECT_EQ(Text(R"(,"labels":[])"), "labels { for_all { } }");
+  EXPECT_EQ(Text(R"(,"labels":[[1],[]])"), "labels { per_item { lists { ids: 1 } lists { } } }");
+  EXPECT_EQ(Fault(R"(,"labels":[[1],2])"), "wrong_type labels[1]");
+  EXPECT_EQ(Fault(R"(,"labels":[[1],["a"]])"), "wrong_type labels[1][0]");
+  EXPECT_EQ(Fault(R"(,"labels":[1,4294967296])"), "id_out_of_range labels[1]");
+}
+
+TEST(BodyReader, IntegersOf64Bits) {
+  EXPECT_EQ(Text(R"(,"whole":18446744073709551615)"), "whole: 18446744073709551615");
+  EXPECT_EQ(Fault(R"(,"whole":-1)"), "wrong_type whole");
+  EXPECT_EQ(Fault(R"(,"whole":1.0)"), "wrong_type whole");
+  EXPECT_EQ(Fault(R"(,"integer":9223372036854775808)"), "wrong_type integer");
+  EXPECT_EQ(Text(R"(,"integer":-5)"), "integer: -5");
+  EXPECT_EQ(Text(R"(,"integer":11)"), "integer: 10");
+  EXPECT_EQ(Text(R"(,"integer":1000)"), "integer: 1000") << "out of range";
+}
+
+TEST(BodyReader, EmptyListsAreNoted) {
+  const Read read(Body(R"(,"items":[])"));
+  ASSERT_EQ(read.notes->empty_lists.size(), 1U);
+  EXPECT_EQ(read.notes->empty_lists.front(), Read::Field("items"));
+}
+
+TEST(BodyReader, FieldsAreReadInTheirOrder) {
+  EXPECT_EQ(Fault(R"(,"whole":"x","documents":"x","query":1)"), "wrong_type query");
+  EXPECT_EQ(Fault(R"(,"whole":"x","documents":"x")"), "wrong_type documents");
+  EXPECT_EQ(Fault(R"(,"documents":"x","n":2)"), "not_supported n");
+}
+
+TEST(BodyFormDeathTest, DescriptionsAreChecked) {
+  EXPECT_DEATH(BodyForm(*v1::TestWithoutDescription::descriptor()),
+               "every field of a request is described");
+  EXPECT_DEATH(BodyForm(*v1::TestWithANameTwice::descriptor()), "no name twice");
+  EXPECT_DEATH(BodyForm(*v1::TestWithAnotherType::descriptor()), "no fields of this type");
+  EXPECT_DEATH(BodyForm(*v1::TestRequest::descriptor(), "Another"), "the dialects that are used");
+}
+
+TEST(BodyForm, ADialectHasItsOwnNamesAndDefaults) {
+  const BodyForm dialect(*v1::TestRequest::descriptor(), "TestDialect");
+  EXPECT_EQ(dialect.description(), "D.");
+  EXPECT_FALSE(dialect.IndexOf("texts"));
+  ASSERT_TRUE(dialect.IndexOf("lines"));
+  EXPECT_EQ(dialect.fields().at(*dialect.IndexOf("lines")).description, "Lines.");
+  EXPECT_EQ(dialect.NameOf(*Read::Field("texts")), "lines");
+  v1::TestRequest message;
+  const auto notes =
+      ReadBody(BodyJson::parse(R"({"query":"q","lines":["a"],"n":2})"), dialect, message);
+  ASSERT_TRUE(notes) << notes.error().message;
+  EXPECT_EQ(message.texts(0), "a");
+  EXPECT_EQ(message.temperature(), 2) << "and n is not refused";
+  const auto has = [](const std::string& marker) { return marker == "lines"; };
+  EXPECT_TRUE(dialect.IsThatOf(has));
+  EXPECT_FALSE(Form().IsThatOf(has));
 }
 
 }  // namespace body_reader_test

@@ -1,10 +1,14 @@
 #include "coordinator/json/json_text.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "coordinator/json/body_members.h"
 
 namespace scorecast::coordinator {
 namespace json_text_test {
@@ -74,14 +78,32 @@ TEST(ParseJson, TextsListsAndObjectsAreCountedBeforeAnythingIsBuilt) {
             "The request has too many texts, lists and objects: more than 2.");
 }
 
-TEST(ParseJson, TheLastOfEqualKeysCounts) {
-  EXPECT_EQ(ParseJson(R"({"a":1,"a":2})", kMaxValues).value()["a"], 2);
+TEST(ParseJson, MembersStayInTheirOrder) {
+  const BodyJson body = ParseJson(R"({"b":1,"a":{"d":0,"c":0},"b":2})", kMaxValues).value();
+  EXPECT_EQ(body.dump(), R"({"b":1,"a":{"d":0,"c":0},"b":2})");
+  EXPECT_EQ(*FindMember(body, "b"), 2) << "the last of equal keys counts";
+  EXPECT_TRUE(HasMember(body, "a"));
+  EXPECT_EQ(FindMember(body, "d"), nullptr);
+  EXPECT_FALSE(HasMember(ParseJson(R"({"a":1,"a":null})", kMaxValues).value(), "a"));
+  EXPECT_EQ(FindMember(ParseJson("[1]", kMaxValues).value(), "a"), nullptr);
+}
+
+TEST(ParseJson, ManyKeysTakeNoLongerThanTheirText) {
+  constexpr int kKeys = 100'000;
+  std::string text = "{";
+  for (int i = 0; i < kKeys; ++i) {
+    text += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":0";
+  }
+  const std::clock_t begin = std::clock();
+  EXPECT_EQ(ParseJson(text + "}", kKeys + 1).value().size(), std::size_t{kKeys});
+  // It would take half a minute if each key were looked for among those before it.
+  EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
 }
 
 TEST(ToJsonText, NumbersReadBackAsTheSameBits) {
   for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -745.13321910194110}) {
     const std::string text = ToJsonText(OrderedJson::array({value}));
-    EXPECT_EQ(ParseJson(text, kMaxValues).value()[0].get<double>(), value);
+    EXPECT_EQ(ParseJson(text, kMaxValues).value().at(0).get<double>(), value);
   }
 }
 

@@ -56,17 +56,16 @@ TEST(ResolveScoreKind, OfAClassifier) {
 }
 
 TEST(ResolveLabels, OfAClassifierAreAllItsClasses) {
-  const LabelLists classes = ResolveLabels({}, {}, 2, nullptr, kClassifier).value();
+  const LabelLists classes = ResolveLabels({}, 2, nullptr, kClassifier).value();
   EXPECT_FALSE(classes.per_item);
   EXPECT_THAT(classes.lists, ElementsAre(ElementsAre(0, 1, 2)));
 
-  const auto of_ids =
-      ResolveLabels(LabelTokenIds(std::vector<TokenId>{0}), {}, 2, nullptr, kClassifier);
+  const std::vector<TokenId> ids = {0};
+  const auto of_ids = ResolveLabels({.ids = {{ids}}}, 2, nullptr, kClassifier);
   ASSERT_FALSE(of_ids.has_value());
   EXPECT_EQ(of_ids.error().reason, "not_for_classifiers");
   EXPECT_EQ(of_ids.error().param, "label_token_ids");
-  const auto of_texts =
-      ResolveLabels({}, std::vector<std::string>{" yes"}, 2, nullptr, kClassifier);
+  const auto of_texts = ResolveLabels({.texts = {{" yes"}}}, 2, nullptr, kClassifier);
   ASSERT_FALSE(of_texts.has_value());
   EXPECT_EQ(of_texts.error().reason, "not_for_classifiers");
   EXPECT_EQ(of_texts.error().param, "labels");

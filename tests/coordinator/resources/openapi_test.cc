@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/resources/openapi_schema.h"
+#include "tests/coordinator/json/test_messages.pb.h"
 
 namespace scorecast::coordinator {
 namespace openapi_test {
@@ -49,16 +50,16 @@ TEST(OpenApi, HasEveryUrlAndResource) {
   EXPECT_EQ(document["paths"]["/health"]["get"]["summary"], "Alive.");
 }
 
-TEST(OpenApi, SchemasAreThoseOfTheFieldTables) {
+TEST(OpenApi, SchemasAreThoseOfTheForms) {
   const json schemas = Document()["components"]["schemas"];
   std::set<std::string> names;
   for (const Endpoint* endpoint : Endpoints()) {
-    for (const FieldTable* form : endpoint->forms()) {
-      names.insert(std::string(form->name));
-      const json& schema = schemas[std::string(form->name)];
+    for (const BodyForm* form : endpoint->forms()) {
+      names.insert(form->name());
+      const json& schema = schemas[form->name()];
       std::set<std::string> properties;
       std::set<std::string> required;
-      for (const Field& field : form->fields) {
+      for (const FormField& field : form->fields()) {
         const std::string name(field.name);
         properties.insert(name);
         EXPECT_EQ(schema["properties"][name]["description"], field.description);
@@ -67,13 +68,13 @@ TEST(OpenApi, SchemasAreThoseOfTheFieldTables) {
           required.insert(name);
         }
       }
-      for (const RefusedField& refused : form->refused) {
+      for (const RefusedField& refused : form->refused()) {
         if (!refused.name.starts_with('*')) {
           properties.insert(std::string(refused.name));
         }
       }
-      EXPECT_EQ(Keys(schema["properties"]), properties) << form->name;
-      EXPECT_EQ(schema.value("required", std::set<std::string>()), required) << form->name;
+      EXPECT_EQ(Keys(schema["properties"]), properties) << form->name();
+      EXPECT_EQ(schema.value("required", std::set<std::string>()), required) << form->name();
     }
   }
   EXPECT_THAT(Keys(schemas), testing::IsSupersetOf(names));
@@ -142,14 +143,8 @@ TEST(OpenApi, OnlyFormsWithAStreamHaveEvents) {
 }
 
 TEST(SchemaOf, TypesBoundsAndNeutralValues) {
-  static constexpr std::array kFields = std::to_array<Field>({
-      {.name = "n", .type = FieldType::kInteger, .default_json = "0", .minimum = 0, .maximum = 50},
-      {.name = "t", .type = FieldType::kNumber, .is_required = true, .minimum = 0.5},
-      {.name = "d", .type = FieldType::kDocuments},
-  });
-  static constexpr std::array kRefused = std::to_array<RefusedField>({{"m", "[1]"}, {"*_x"}});
-  const json schema =
-      json::parse(ToJsonText(SchemaOf({.name = "T", .fields = kFields, .refused = kRefused})));
+  const BodyForm form(*v1::TestSchemaRequest::descriptor());
+  const json schema = json::parse(ToJsonText(SchemaOf(form)));
   EXPECT_EQ(schema["properties"]["n"],
             json::parse(R"({"anyOf":[{"type":"integer","minimum":0,"maximum":50,)"
                         R"("format":"int64"},{"type":"null"}],"description":"","default":0})"));
@@ -158,9 +153,13 @@ TEST(SchemaOf, TypesBoundsAndNeutralValues) {
   EXPECT_EQ(schema["properties"]["d"]["anyOf"][0],
             json::parse(R"({"type":"array","items":{"anyOf":[{"type":"string"},{"type":"object",)"
                         R"("properties":{"text":{"type":"string"}},"required":["text"]}]}})"));
+  EXPECT_EQ(schema["properties"]["a"], json::parse(R"({"description":""})")) << "any JSON";
+  EXPECT_EQ(schema["properties"]["p"]["additionalProperties"],
+            json::parse(R"({"anyOf":[{"type":"string"},{"type":"integer","format":"int64"},)"
+                        R"({"type":"boolean"}]})"));
   EXPECT_EQ(schema["properties"]["m"]["enum"], json::parse("[1,null]"));
   EXPECT_EQ(schema["patternProperties"]["_x$"]["enum"], json::parse("[null]"));
-  EXPECT_EQ(schema["required"], json::parse(R"(["t"])"));
+  EXPECT_EQ(schema["required"], json::parse(R"(["t","a","p"])"));
 }
 
 }  // namespace openapi_test

@@ -64,9 +64,7 @@ class JsonEndpoint : public Endpoint {
     static constexpr std::array<std::string_view, 1> kUrls = {"/v1/json"};
     return kUrls;
   }
-  ParsedRequest FromJson(const nlohmann::json&) const override {
-    return std::unique_ptr<EndpointRequest>();
-  }
+  ParsedRequest FromJson(BodyJson) const override { return std::unique_ptr<EndpointRequest>(); }
 };
 
 TEST(RequestService, AnEndpointWithoutAMessageIsFoundByUrlOnly) {

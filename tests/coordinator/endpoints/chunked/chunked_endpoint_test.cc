@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/json/response_writer.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "tests/coordinator/endpoints/asking.h"
@@ -17,6 +16,7 @@
 namespace scorecast::coordinator {
 namespace chunked_endpoint_test {
 
+using nlohmann::json;
 using proto::Expected;
 using proto::PackedSequence;
 using ::testing::ElementsAre;
@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Ids = std::vector<TokenId>;
 
-Expected<v1::ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
+Expected<v1::ChunkedResponse> Ask(FakeServer& server, const json& request,
                                   Clock::time_point arrived = Clock::now()) {
   auto response =
       coordinator::Ask<v1::ChunkedResponse>(server.service, ChunkedEndpoint(), request, arrived);
@@ -32,7 +32,7 @@ Expected<v1::ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& requ
   return response;
 }
 
-v1::ChunkedResponse ResponseTo(FakeServer& server, const ChunkedRequest& request) {
+v1::ChunkedResponse ResponseTo(FakeServer& server, const json& request) {
   return ValueOrFail(Ask(server, request));
 }
 
@@ -50,13 +50,13 @@ std::vector<double> Logprobs(PackedSequence sequence, std::int32_t row, const Id
 
 const Ids kLabels = {5, 6, 7};
 
-ChunkedRequest Example() {
-  ChunkedRequest request;
-  request.system_prompt = Ids{11, 12, 13};
-  request.chunks = {Ids{21, 22}, Ids{}, Ids{23, 24, 25}};
-  request.question = Ids{31, 32};
-  request.label_token_ids = kLabels;
-  request.return_token_logprobs = true;
+json Example() {
+  json request;
+  request["system_prompt"] = Ids{11, 12, 13};
+  request["chunks"] = {Ids{21, 22}, Ids{}, Ids{23, 24, 25}};
+  request["question"] = Ids{31, 32};
+  request["label_token_ids"] = kLabels;
+  request["return_token_logprobs"] = true;
   return request;
 }
 
@@ -83,17 +83,17 @@ TEST(ChunkedEndpoint, AQuestionSeesEverythingAndAChunkSeesNoOtherChunk) {
 
 TEST(ChunkedEndpoint, SeveralQuestionsDoNotSeeEachOther) {
   FakeServer server;
-  ChunkedRequest request = Example();
-  request.question.reset();
-  request.questions = {Ids{31, 32}, Ids{33}, Ids{31, 32}};
-  request.top_logprobs = 2;
+  json request = Example();
+  request.erase("question");
+  request["questions"] = {Ids{31, 32}, Ids{33}, Ids{31, 32}};
+  request["top_logprobs"] = 2;
   const v1::ChunkedResponse together = ResponseTo(server, request);
   ASSERT_EQ(together.scores_size(), 3);
   ASSERT_EQ(together.top_logprobs_size(), 3);
   for (int i = 0; i < 3; ++i) {
-    ChunkedRequest alone = request;
-    alone.questions.reset();
-    alone.question = request.questions->at(static_cast<std::size_t>(i));
+    json alone = request;
+    alone.erase("questions");
+    alone["question"] = request["questions"][static_cast<std::size_t>(i)];
     const v1::ChunkedResponse response = ResponseTo(server, alone);
     EXPECT_EQ(NumbersOf(together.token_logprobs(i)), NumbersOf(response.token_logprobs(0)));
     EXPECT_EQ(NumbersOf(together.scores(i)), NumbersOf(response.scores(0)));
@@ -104,14 +104,14 @@ TEST(ChunkedEndpoint, SeveralQuestionsDoNotSeeEachOther) {
 
 TEST(ChunkedEndpoint, OneChunkAndOneQuestionAreAPlainPrompt) {
   FakeServer server;
-  ChunkedRequest request;
-  request.labels = {" yes", " no"};
-  request.prompt = "system # # chunk # # question";
+  json request;
+  request["labels"] = {" yes", " no"};
+  request["prompt"] = "system # # chunk # # question";
   const v1::ChunkedResponse split = ResponseTo(server, request);
-  request.prompt = "systemchunkquestion";
+  request["prompt"] = "systemchunkquestion";
   EXPECT_EQ(RowsOf(ResponseTo(server, request).scores()), RowsOf(split.scores()));
   FakeServer plain{ServerOptions{}};  // Without the flag separators are ordinary text.
-  request.prompt = "system # # chunk # # question";
+  request["prompt"] = "system # # chunk # # question";
   const v1::ChunkedResponse whole = ResponseTo(plain, request);
   EXPECT_NE(RowsOf(whole.scores()), RowsOf(split.scores()));
   EXPECT_EQ(whole.usage().prompt_tokens(), split.usage().prompt_tokens() + 10);
@@ -119,12 +119,12 @@ TEST(ChunkedEndpoint, OneChunkAndOneQuestionAreAPlainPrompt) {
 
 TEST(ChunkedEndpoint, LongDocumentsTakeSeveralPasses) {
   FakeServer server;  // 64 rows in a pass.
-  ChunkedRequest request = Example();
+  json request = Example();
   std::vector<ChunkGroup> groups;
-  request.chunks.emplace();
+  request["chunks"] = json::array();
   for (TokenId i = 0; i < 5; ++i) {
     groups.push_back({Ids(50, 40 + i)});
-    request.chunks->emplace_back(Ids(50, 40 + i));
+    request["chunks"].push_back(Ids(50, 40 + i));
   }
   const v1::ChunkedResponse response = ResponseTo(server, request);
   EXPECT_GT(server.cluster.plans().size(), 3U);
@@ -135,11 +135,11 @@ TEST(ChunkedEndpoint, LongDocumentsTakeSeveralPasses) {
 
 TEST(ChunkedEndpoint, SoftmaxOverTheLabels) {
   FakeServer server;
-  ChunkedRequest request = Example();
+  json request = Example();
   const std::vector<double> logprobs = NumbersOf(ResponseTo(server, request).token_logprobs(0));
-  request.return_token_logprobs = false;
-  request.apply_softmax = true;
-  request.label_temperature = 0.5;
+  request["return_token_logprobs"] = false;
+  request["apply_softmax"] = true;
+  request["label_temperature"] = 0.5;
   const v1::ChunkedResponse response = ResponseTo(server, request);
   EXPECT_EQ(response.token_logprobs_size(), 0);
   double sum = 0;
@@ -156,15 +156,15 @@ TEST(ChunkedEndpoint, SoftmaxOverTheLabels) {
 TEST(ChunkedEndpoint, ABrokenModelGivesA500ThatNamesTheQuestion) {
   FakeServer server;
   server.cluster.BreakToken(33);
-  ChunkedRequest request = Example();
-  request.question = Ids{31, 33};
+  json request = Example();
+  request["question"] = Ids{31, 33};
   auto response = Ask(server, request);
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code, 500);
   EXPECT_EQ(response.error().reason, "not_finite");
   EXPECT_EQ(response.error().param, "question");
-  request.question.reset();
-  request.questions = {Ids{31}, Ids{33}};
+  request.erase("question");
+  request["questions"] = {Ids{31}, Ids{33}};
   response = Ask(server, request);
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().param, "questions[1]");
@@ -173,8 +173,8 @@ TEST(ChunkedEndpoint, ABrokenModelGivesA500ThatNamesTheQuestion) {
 
 TEST(ChunkedEndpoint, ADeadlineCountsFromTheArrival) {
   FakeServer server;
-  ChunkedRequest request = Example();
-  request.timeout_ms = 1000;
+  json request = Example();
+  request["timeout_ms"] = 1000;
   const auto response = Ask(server, request, Clock::now() - std::chrono::seconds(2));
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code, 504);
@@ -184,38 +184,37 @@ TEST(ChunkedEndpoint, ADeadlineCountsFromTheArrival) {
 TEST(ChunkedJson, HasTheFieldsThatWereAskedFor) {
   FakeServer server;
   const auto call = std::make_shared<AskingCall>();
-  const auto body =
-      ParseJson(R"({"system_prompt":[11],"chunks":[[21,22]],"question":[31],)"
-                R"("label_token_ids":[5,6],"return_token_logprobs":true,"top_logprobs":2,)"
-                R"("model":"mine","cache_salt":"tenant"})",
-                1000);
-  Begin(server.service, ChunkedEndpoint(), ChunkedEndpoint().FromJson(body.value()), call);
+  auto body = ParseJson(R"({"system_prompt":[11],"chunks":[[21,22]],"question":[31],)"
+                        R"("label_token_ids":[5,6],"return_token_logprobs":true,"top_logprobs":2,)"
+                        R"("model":"mine","cache_salt":"tenant"})",
+                        1000);
+  Begin(server.service, ChunkedEndpoint(), ChunkedEndpoint().FromJson(*std::move(body)), call);
   const auto response = call->Wait().Respond();
   server.scheduler.WaitIdle();
   ASSERT_TRUE(response) << response.error().message;
-  const OrderedJson json = JsonOf(**response);
+  const OrderedJson own = JsonOf(**response);
   std::vector<std::string> fields;
-  for (const auto& [field, value] : json.items()) {
+  for (const auto& [field, value] : own.items()) {
     fields.push_back(field);
   }
   EXPECT_THAT(fields, ElementsAre("object", "scores", "model", "usage", "token_logprobs",
                                   "top_logprobs", "timings"));
-  EXPECT_EQ(json["object"], "chunked");
-  EXPECT_EQ(json["model"], "mine");
-  EXPECT_EQ(json["usage"].dump(),
+  EXPECT_EQ(own["object"], "chunked");
+  EXPECT_EQ(own["model"], "mine");
+  EXPECT_EQ(own["usage"].dump(),
             R"({"prompt_tokens":4,"total_tokens":4,"completion_tokens":0,"cached_tokens":0})");
-  ChunkedRequest request;
-  request.system_prompt = Ids{11};
-  request.chunks = {Ids{21, 22}};
-  request.question = Ids{31};
-  request.label_token_ids = Ids{5, 6};
-  request.return_token_logprobs = true;
-  request.top_logprobs = 2;
+  json request;
+  request["system_prompt"] = Ids{11};
+  request["chunks"] = {Ids{21, 22}};
+  request["question"] = Ids{31};
+  request["label_token_ids"] = Ids{5, 6};
+  request["return_token_logprobs"] = true;
+  request["top_logprobs"] = 2;
   const v1::ChunkedResponse expected = ResponseTo(server, request);
-  EXPECT_EQ(json["scores"], OrderedJson(RowsOf(expected.scores())));
-  EXPECT_EQ(json["token_logprobs"], OrderedJson(RowsOf(expected.token_logprobs())));
-  EXPECT_EQ(json["top_logprobs"][0][1][0], expected.top_logprobs(0).entries(1).id());
-  EXPECT_EQ(json["top_logprobs"][0][1][1], expected.top_logprobs(0).entries(1).logprob());
+  EXPECT_EQ(own["scores"], OrderedJson(RowsOf(expected.scores())));
+  EXPECT_EQ(own["token_logprobs"], OrderedJson(RowsOf(expected.token_logprobs())));
+  EXPECT_EQ(own["top_logprobs"][0][1][0], expected.top_logprobs(0).entries(1).id());
+  EXPECT_EQ(own["top_logprobs"][0][1][1], expected.top_logprobs(0).entries(1).logprob());
 }
 
 TEST(ChunkedJson, HasCompletions) {

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
-#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/json/response_writer.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "proto/scorecast.pb.h"
@@ -22,12 +21,13 @@
 namespace scorecast::coordinator {
 namespace chunked_generation_test {
 
+using nlohmann::json;
 using proto::Expected;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 using Ids = std::vector<TokenId>;
 
-Expected<v1::ChunkedResponse> Ask(FakeServer& server, const ChunkedRequest& request,
+Expected<v1::ChunkedResponse> Ask(FakeServer& server, const json& request,
                                   const OnDelta& on_delta = {}) {
   auto response = coordinator::Ask<v1::ChunkedResponse>(server.service, ChunkedEndpoint(), request,
                                                         Clock::now(), on_delta);
@@ -40,7 +40,7 @@ Ids IdsOf(const v1::ChunkedOutput& output) {
 }
 
 /// The completion of the first question.
-v1::ChunkedOutput FirstOutput(FakeServer& server, const ChunkedRequest& request) {
+v1::ChunkedOutput FirstOutput(FakeServer& server, const json& request) {
   return ValueOrFail(Ask(server, request)).outputs(0);
 }
 
@@ -60,31 +60,31 @@ std::string TextBehind(const FakeServer& server, const std::string& question, co
   return server.tokenizer.Decode(all).substr(question.size());
 }
 
-ChunkedRequest Example() {
-  ChunkedRequest request;
-  request.system_prompt = Bytes("s");
-  request.chunks = {Bytes("ab"), Bytes("cde")};
-  request.questions = {Bytes("why?"), Bytes("who?")};
-  request.max_new_tokens = 9;
+json Example() {
+  json request;
+  request["system_prompt"] = Bytes("s");
+  request["chunks"] = {Bytes("ab"), Bytes("cde")};
+  request["questions"] = {Bytes("why?"), Bytes("who?")};
+  request["max_new_tokens"] = 9;
   return request;
 }
 
 TEST(ChunkedGeneration, ASeedIsDrawnAndSaid) {
   FakeServer server;
-  ChunkedRequest request = Example();
+  json request = Example();
   EXPECT_FALSE(ValueOrFail(Ask(server, request)).has_seed()) << "nothing is drawn";
-  request.sampling.temperature = 1.5;
+  request["temperature"] = 1.5;
   const v1::ChunkedResponse one = ValueOrFail(Ask(server, request));
   const v1::ChunkedResponse other = ValueOrFail(Ask(server, request));
   ASSERT_TRUE(one.has_seed() && other.has_seed());
   EXPECT_NE(one.seed(), other.seed());
   EXPECT_NE(IdsOf(one.outputs(0)), IdsOf(other.outputs(0)));
-  request.sampling.seed = one.seed();
+  request["seed"] = one.seed();
   const v1::ChunkedResponse again = ValueOrFail(Ask(server, request));
   EXPECT_EQ(again.seed(), one.seed());
   EXPECT_EQ(IdsOf(again.outputs(0)), IdsOf(one.outputs(0)));
   EXPECT_EQ(OrderedJson::parse(ResponseJson(again)).at("seed"), one.seed());
-  request.sampling.seed = 0;
+  request["seed"] = 0U;
   const v1::ChunkedResponse zero = ValueOrFail(Ask(server, request));
   EXPECT_TRUE(zero.has_seed());
   EXPECT_EQ(zero.seed(), 0U);
@@ -110,10 +110,10 @@ TEST(ChunkedGeneration, EachQuestionHasItsOwnCompletion) {
 
 TEST(ChunkedGeneration, APlainPromptIsContinued) {
   FakeServer server;
-  ChunkedRequest request;
-  request.prompt = "once upon";
-  request.max_new_tokens = 5;
-  request.label_token_ids = Ids{5, 6};
+  json request;
+  request["prompt"] = "once upon";
+  request["max_new_tokens"] = 5;
+  request["label_token_ids"] = Ids{5, 6};
   const auto response = Ask(server, request);
   ASSERT_TRUE(response) << response.error().message;
   Ids prompt = Bytes("once upon");
@@ -125,10 +125,10 @@ TEST(ChunkedGeneration, APlainPromptIsContinued) {
 
 TEST(ChunkedGeneration, ScoresDoNotDependOnCompletions) {
   FakeServer server;
-  ChunkedRequest request = Example();
-  request.label_token_ids = Ids{5, 6, 7};
+  json request = Example();
+  request["label_token_ids"] = Ids{5, 6, 7};
   const auto with_completions = Ask(server, request);
-  request.max_new_tokens = 0;
+  request["max_new_tokens"] = 0;
   const auto alone = Ask(server, request);
   ASSERT_TRUE(with_completions && alone);
   EXPECT_EQ(RowsOf(with_completions->scores()), RowsOf(alone->scores()));
@@ -137,11 +137,11 @@ TEST(ChunkedGeneration, ScoresDoNotDependOnCompletions) {
 
 TEST(ChunkedGeneration, AStopTokenEndsACompletion) {
   FakeServer server;
-  ChunkedRequest request = Example();
-  request.questions = {Bytes("why?")};
+  json request = Example();
+  request["questions"] = {Bytes("why?")};
   const Ids whole = Greedy("why?", 9);
   const auto end = std::find(whole.begin(), whole.end(), whole[4]);
-  request.stop_token_ids = {whole[4]};
+  request["stop_token_ids"] = {whole[4]};
   const v1::ChunkedOutput output = FirstOutput(server, request);
   EXPECT_EQ(IdsOf(output), Ids(whole.begin(), end + 1));
   EXPECT_EQ(output.text(), TextBehind(server, "why?", Ids(whole.begin(), end)));
@@ -151,8 +151,8 @@ TEST(ChunkedGeneration, AStopTokenEndsACompletion) {
 TEST(ChunkedGeneration, TheSeedAloneDecidesWhateverElseIsComputed) {
   FakeServer server;
   const auto sampled = [](std::uint64_t seed) {
-    ChunkedRequest request = Example();
-    request.sampling = {.temperature = 1, .top_p = 0.9, .top_k = 0, .seed = seed};
+    json request = Example();
+    request.update({{"temperature", 1}, {"top_p", 0.9}, {"top_k", 0}, {"seed", seed}});
     return request;
   };
   std::map<std::uint64_t, Ids> alone;
@@ -178,8 +178,8 @@ TEST(ChunkedGeneration, TheSeedAloneDecidesWhateverElseIsComputed) {
 
 TEST(ChunkedGeneration, DeltasAddUpToTheCompletion) {
   FakeServer server;
-  ChunkedRequest request = Example();
-  request.stream = true;
+  json request = Example();
+  request["stream"] = true;
   std::map<std::size_t, CompletionDelta> deltas;
   const auto response = Ask(server, request, [&](std::size_t question, CompletionDelta delta) {
     CompletionDelta& sum = deltas[question];
@@ -201,7 +201,7 @@ TEST(ChunkedGeneration, DeltasAddUpToTheCompletion) {
 
 TEST(ChunkedGeneration, ABrokenRowInTheMiddleGivesA500) {
   FakeServer server;
-  ChunkedRequest request = Example();
+  json request = Example();
   server.cluster.BreakToken(Greedy("who?", 3).at(2));
   const auto response = Ask(server, request);
   ASSERT_FALSE(response);

@@ -1,12 +1,15 @@
-#include "coordinator/endpoints/chunked/chunked_messages.h"
-
 #include <limits>
+#include <utility>
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/response_bytes.h"
+#include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/json/response_writer.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
@@ -15,39 +18,50 @@
 namespace scorecast::coordinator {
 namespace chunked_messages_test {
 
+using google::protobuf::util::MessageDifferencer;
+using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using Ids = std::vector<TokenId>;
+using IdList = std::vector<TokenId>;
+
+ParsedRequest Parsed(const v1::ChunkedRequest& message) {
+  v1::Request request;
+  *request.mutable_chunked() = message;
+  return ChunkedEndpoint().FromMessage(std::move(request));
+}
+
+ChunkedRequest Read(const v1::ChunkedRequest& message) {
+  return ReadFrom<v1::ChunkedRequest>(Parsed(message));
+}
 
 TEST(ChunkedRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
-  const ChunkedRequest request = ValueOrFail(ChunkedRequestFromMessage({}));
-  const ChunkedRequest defaults;
-  EXPECT_FALSE(request.system_prompt);
-  EXPECT_FALSE(request.chunks);
-  EXPECT_FALSE(request.chunk_groups);
-  EXPECT_FALSE(request.question);
-  EXPECT_FALSE(request.questions);
-  EXPECT_FALSE(request.prompt);
-  EXPECT_FALSE(request.chunk_position_strategy);
-  EXPECT_EQ(request.chunk_temperature, defaults.chunk_temperature);
-  EXPECT_EQ(request.chunk_scale, defaults.chunk_scale);
-  EXPECT_FALSE(request.label_token_ids);
-  EXPECT_FALSE(request.labels);
-  EXPECT_FALSE(request.apply_softmax);
-  EXPECT_FALSE(request.activation);
-  EXPECT_EQ(request.label_temperature, defaults.label_temperature);
-  EXPECT_FALSE(request.return_token_logprobs);
-  EXPECT_EQ(request.top_logprobs, 0);
-  EXPECT_EQ(request.max_new_tokens, 0);
-  EXPECT_EQ(request.sampling.temperature, defaults.sampling.temperature);
-  EXPECT_EQ(request.sampling.top_p, defaults.sampling.top_p);
-  EXPECT_EQ(request.sampling.top_k, defaults.sampling.top_k);
-  EXPECT_EQ(request.sampling.seed, defaults.sampling.seed);
-  EXPECT_THAT(request.stop, IsEmpty());
-  EXPECT_THAT(request.stop_token_ids, IsEmpty());
-  EXPECT_FALSE(request.ignore_eos);
-  EXPECT_FALSE(request.stream);
+  const ChunkedRequest request = Read({});
+  const v1::ChunkedRequest& message = request.message;
+  EXPECT_FALSE(message.has_system_prompt());
+  EXPECT_FALSE(HasList(request, v1::ChunkedRequest::kChunksFieldNumber));
+  EXPECT_FALSE(HasList(request, v1::ChunkedRequest::kChunkGroupsFieldNumber));
+  EXPECT_FALSE(message.has_question());
+  EXPECT_FALSE(HasList(request, v1::ChunkedRequest::kQuestionsFieldNumber));
+  EXPECT_FALSE(message.has_prompt());
+  EXPECT_FALSE(message.has_chunk_position_strategy());
+  EXPECT_EQ(message.chunk_temperature(), 1.0);
+  EXPECT_EQ(message.chunk_scale(), 1.0);
+  EXPECT_FALSE(message.has_label_token_ids());
+  EXPECT_FALSE(HasList(request, v1::ChunkedRequest::kLabelsFieldNumber));
+  EXPECT_FALSE(message.apply_softmax());
+  EXPECT_FALSE(message.has_activation());
+  EXPECT_EQ(message.label_temperature(), 1.0);
+  EXPECT_FALSE(message.return_token_logprobs());
+  EXPECT_EQ(message.top_logprobs(), 0);
+  EXPECT_EQ(message.max_new_tokens(), 0);
+  EXPECT_EQ(message.temperature(), 0);
+  EXPECT_EQ(message.top_p(), 1);
+  EXPECT_EQ(message.top_k(), 0);
+  EXPECT_FALSE(message.has_seed());
+  EXPECT_THAT(message.stop(), IsEmpty());
+  EXPECT_THAT(message.stop_token_ids(), IsEmpty());
+  EXPECT_FALSE(message.ignore_eos());
+  EXPECT_FALSE(request.streams());
   EXPECT_FALSE(request.timeout_ms);
   EXPECT_FALSE(request.model);
   EXPECT_FALSE(request.cache_salt);
@@ -85,34 +99,11 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   message.set_model("m");
   message.set_cache_salt("tenant");
   message.set_priority(3);
-  const ChunkedRequest request = ValueOrFail(ChunkedRequestFromMessage(message));
-  EXPECT_EQ(Text(*request.system_prompt), "s");
-  ASSERT_THAT(*request.chunks, SizeIs(2));
-  EXPECT_EQ(Text(request.chunks->at(0)), "a");
-  EXPECT_THAT(coordinator::Ids(request.chunks->at(1)), ElementsAre(3));
-  EXPECT_THAT(*request.chunk_groups, ElementsAre(2));
-  EXPECT_THAT(coordinator::Ids(*request.question), IsEmpty());
-  EXPECT_EQ(Text(request.questions->at(0)), "q");
-  EXPECT_EQ(request.prompt, "");
-  EXPECT_EQ(request.chunk_position_strategy, "offset");
-  EXPECT_EQ(request.chunk_temperature, 0);
-  EXPECT_EQ(request.chunk_scale, 0.5);
-  EXPECT_THAT(*request.label_token_ids, ElementsAre(4));
-  EXPECT_THAT(*request.labels, ElementsAre("x"));
-  EXPECT_TRUE(request.apply_softmax);
-  EXPECT_EQ(request.activation, "none");
-  EXPECT_EQ(request.label_temperature, 0);
-  EXPECT_TRUE(request.return_token_logprobs);
-  EXPECT_EQ(request.top_logprobs, 5);
-  EXPECT_EQ(request.max_new_tokens, 6);
-  EXPECT_EQ(request.sampling.temperature, 0.7);
-  EXPECT_EQ(request.sampling.top_p, 0);
-  EXPECT_EQ(request.sampling.top_k, 8);
-  EXPECT_EQ(request.sampling.seed, std::numeric_limits<std::uint64_t>::max());
-  EXPECT_THAT(request.stop, ElementsAre("\n"));
-  EXPECT_THAT(request.stop_token_ids, ElementsAre(9));
-  EXPECT_TRUE(request.ignore_eos);
-  EXPECT_TRUE(request.stream);
+  const ChunkedRequest request = Read(message);
+  EXPECT_TRUE(MessageDifferencer::Equals(request.message, message));
+  EXPECT_EQ(Text(ViewOf(request.message.system_prompt())), "s");
+  EXPECT_THAT(Ids(ViewOf(request.message.question())), IsEmpty());
+  EXPECT_TRUE(request.streams());
   EXPECT_EQ(request.timeout_ms, 10);
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.cache_salt, "tenant");
@@ -121,7 +112,7 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
 
 TEST(ChunkedRequestFromMessage, NamesTheFieldThatHasNoValue) {
   const auto param = [](const v1::ChunkedRequest& message) {
-    const auto request = ChunkedRequestFromMessage(message);
+    const ParsedRequest request = Parsed(message);
     return request ? "" : request.error().param;
   };
   v1::ChunkedRequest message;
@@ -134,6 +125,14 @@ TEST(ChunkedRequestFromMessage, NamesTheFieldThatHasNoValue) {
   EXPECT_EQ(param(message), "chunks[1]");
   message.mutable_system_prompt();
   EXPECT_EQ(param(message), "system_prompt");
+}
+
+TEST(ChunkedRequestFromJson, KnowsEmptyListsFromAbsentOnes) {
+  const ChunkedRequest request = ReadFrom<v1::ChunkedRequest>(
+      ChunkedEndpoint().FromJson({{"chunks", json::array()}, {"labels", {"a"}}}));
+  EXPECT_TRUE(HasList(request, v1::ChunkedRequest::kChunksFieldNumber));
+  EXPECT_TRUE(HasList(request, v1::ChunkedRequest::kLabelsFieldNumber));
+  EXPECT_FALSE(HasList(request, v1::ChunkedRequest::kQuestionsFieldNumber));
 }
 
 v1::ChunkedDelta Delta(std::size_t question, const CompletionDelta& delta) {
@@ -158,12 +157,14 @@ TEST(ChunkedDelta, HasTheFinishReasonInJsonIfItIsTheLast) {
 }
 
 TEST(ResponseBytesBound, NoResponseIsLonger) {
-  ChunkedRequest request;
-  request.questions = {"a", "b", "c"};
-  request.label_token_ids = Ids(200, 1);
-  request.return_token_logprobs = true;
-  request.top_logprobs = kMaxTopLogprobs;
-  request.max_new_tokens = 300;
+  json request = {{"questions", {"a", "b", "c"}},
+                  {"label_token_ids", IdList(200, 1)},
+                  {"return_token_logprobs", true},
+                  {"top_logprobs", kMaxTopLogprobs},
+                  {"max_new_tokens", 300}};
+  const auto bound = [&] {
+    return ReadFrom<v1::ChunkedRequest>(ChunkedEndpoint().FromJson(request)).ResponseBytesBound({});
+  };
   constexpr TokenId kLargest = std::numeric_limits<TokenId>::max();
   constexpr double kNumber = -1.0 / 3;
   v1::ChunkedResponse response;
@@ -191,13 +192,13 @@ TEST(ResponseBytesBound, NoResponseIsLonger) {
   message.set_request_id(std::numeric_limits<std::uint64_t>::max());
   *message.mutable_chunked() = response;
   const auto bytes = static_cast<std::int64_t>(message.ByteSizeLong());
-  EXPECT_LE(bytes, request.ResponseBytesBound({}));
-  EXPECT_GT(2 * bytes, request.ResponseBytesBound({})) << "the bound is not too loose";
-  const std::int64_t whole = request.ResponseBytesBound({});
-  request.stream = true;
-  EXPECT_GT(request.ResponseBytesBound({}), whole + 3 * static_cast<std::int64_t>(text.size()));
-  request.max_new_tokens = std::numeric_limits<std::int64_t>::max();
-  EXPECT_GT(request.ResponseBytesBound({}), whole) << "without an overflow";
+  EXPECT_LE(bytes, bound());
+  EXPECT_GT(2 * bytes, bound()) << "the bound is not too loose";
+  const std::int64_t whole = bound();
+  request["stream"] = true;
+  EXPECT_GT(bound(), whole + 3 * static_cast<std::int64_t>(text.size()));
+  request["max_new_tokens"] = std::numeric_limits<std::int64_t>::max();
+  EXPECT_GT(bound(), whole) << "without an overflow";
 }
 
 }  // namespace chunked_messages_test

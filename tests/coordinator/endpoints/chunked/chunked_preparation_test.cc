@@ -1,4 +1,4 @@
-// What ChunkedRequest::Prepare makes of a request.
+// What PrepareChunked makes of a request.
 
 #include <algorithm>
 #include <cmath>
@@ -14,17 +14,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/chunked/chunked_endpoint.h"
 #include "coordinator/endpoints/chunked/chunked_readout.h"
-#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/generate/text_stream.h"
 #include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/validation.h"
 #include "tests/coordinator/fake_tokenizer.h"
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
 namespace chunked_preparation_test {
 
+using nlohmann::json;
 using proto::BlockWeighting;
 using proto::PackedSequence;
 using proto::RowRead;
@@ -88,7 +91,7 @@ class ChunkedPreparation : public ::testing::Test {
     config_.max_position_embeddings = 512;
     config_.eos_token_ids = {7, 8};
     options_.chunks.enable_chunk_aware = true;
-    request_.label_token_ids = Ids{5, 6};
+    request_["label_token_ids"] = Ids{5, 6};
   }
 
   /// The tokens before each completion that affect how it is decoded: those that Prepare decodes.
@@ -125,8 +128,8 @@ class ChunkedPreparation : public ::testing::Test {
   }
 
   Prepared Prepare() {
-    const PreparedRequest prepared =
-        ValueOrFail(request_.Prepare({config_, tokenizer_, options_, limits_}, {}));
+    const PreparedRequest prepared = ValueOrFail(PrepareParsed(
+        ChunkedEndpoint().FromJson(request_), {config_, tokenizer_, options_, limits_}));
     if (prepared.sequences.size() != 1) {
       ADD_FAILURE() << "a chunked request is one sequence";
       return {};
@@ -137,9 +140,9 @@ class ChunkedPreparation : public ::testing::Test {
 
   void Structured(const std::string& system_prompt, const std::vector<std::string>& chunks,
                   const std::string& question) {
-    request_.system_prompt = system_prompt;
-    request_.chunks.emplace(chunks.begin(), chunks.end());
-    request_.question = question;
+    request_["system_prompt"] = system_prompt;
+    request_["chunks"] = chunks;
+    request_["question"] = question;
   }
 
   proto::ModelConfig config_;
@@ -149,13 +152,13 @@ class ChunkedPreparation : public ::testing::Test {
   const FakeTokenizer with_bos_{{{"<d>", 256}, {" yes", 257}, {" no", 258}}, kBos};
   const FakeTokenizer without_bos_{{{"<d>", 256}}};
   const Tokenizer* tokenizer_ = &with_bos_;
-  ChunkedRequest request_;
+  json request_;
 };
 
 TEST_F(ChunkedPreparation, SystemPromptThreeChunksAndAQuestion) {
-  request_.system_prompt = Ids(10, 1);
-  request_.chunks = {Ids(10, 2), Ids(10, 3), Ids(10, 4)};
-  request_.question = Ids(9, 9);
+  request_["system_prompt"] = Ids(10, 1);
+  request_["chunks"] = {Ids(10, 2), Ids(10, 3), Ids(10, 4)};
+  request_["question"] = Ids(9, 9);
   const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.segments,
               ElementsAre(Prefix(10), Block(10, 10), Block(10, 10), Block(10, 10), Suffix(9, 20)));
@@ -178,7 +181,7 @@ TEST_F(ChunkedPreparation, SystemPromptThreeChunksAndAQuestion) {
 
 TEST_F(ChunkedPreparation, APromptIsSplitBeforeItIsTokenized) {
   // Joined, "<" and "d>" would be one token; and the separator's bytes are nowhere.
-  request_.prompt = "s< # # d>a< # # d> # # <d>?";
+  request_["prompt"] = "s< # # d>a< # # d> # # <d>?";
   const Prepared from_text = Prepare();
   const PackedSequence& sequence = from_text.sequence;
   EXPECT_THAT(sequence.segments, ElementsAre(Prefix(3), Block(4, 3), Block(2, 3), Suffix(2, 7)));
@@ -189,7 +192,7 @@ TEST_F(ChunkedPreparation, APromptIsSplitBeforeItIsTokenized) {
   EXPECT_EQ(from_text.readout.prompt_tokens, 11) << "each token once, with BOS";
   EXPECT_THAT(from_text.readout.questions, ElementsAre("prompt"));
 
-  request_.prompt.reset();
+  request_.erase("prompt");
   Structured("s<", {"d>a<", "d>"}, "<d>?");
   const Prepared structured = Prepare();
   EXPECT_EQ(structured.sequence.tokens, sequence.tokens);
@@ -203,7 +206,7 @@ TEST_F(ChunkedPreparation, WithoutTheFlagOrTwoSeparatorsAPromptIsPlain) {
        {std::pair{false, "sys # # chunk # # question"}, std::pair{true, "sys # # question"},
         std::pair{true, "question"}}) {
     options_.chunks.enable_chunk_aware = enabled;
-    request_.prompt = prompt;
+    request_["prompt"] = prompt;
     const Prepared prepared = Prepare();
     const Ids tokens = WithBos(prompt);
     EXPECT_EQ(prepared.sequence.tokens, tokens);
@@ -213,22 +216,22 @@ TEST_F(ChunkedPreparation, WithoutTheFlagOrTwoSeparatorsAPromptIsPlain) {
     EXPECT_THAT(prepared.readout.questions, ElementsAre("prompt"));
     EXPECT_EQ(prepared.readout.num_chunks, 0U);
   }
-  request_.prompt = "";
+  request_["prompt"] = "";
   EXPECT_THAT(Prepare().sequence.tokens, ElementsAre(kBos));
 }
 
 TEST_F(ChunkedPreparation, AnotherSeparator) {
   options_.chunks.separator = "|";
-  request_.prompt = "s # # |a|b|?";
+  request_["prompt"] = "s # # |a|b|?";
   EXPECT_THAT(Prepare().sequence.segments,
               ElementsAre(Prefix(7), Block(1, 7), Block(1, 7), Suffix(1, 8)));
 }
 
 TEST_F(ChunkedPreparation, UnequalAndEmptyChunks) {
-  request_.prompt = "s # # abc # #  # # defgh # # ?";
+  request_["prompt"] = "s # # abc # #  # # defgh # # ?";
   EXPECT_THAT(Prepare().sequence.segments,
               ElementsAre(Prefix(2), Block(3, 2), Block(5, 2), Suffix(1, 7)));
-  request_.prompt = "s # #  # # ?";
+  request_["prompt"] = "s # #  # # ?";
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Suffix(1, 2)));
 }
 
@@ -236,15 +239,15 @@ TEST_F(ChunkedPreparation, AnEmptySystemPromptIsBosIfTheTokenizerAddsOne) {
   Structured("", {"ab"}, "?");
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(1), Block(2, 1), Suffix(1, 3)));
   EXPECT_EQ(Prepare().sequence.tokens.front(), kBos);
-  request_.system_prompt.reset();
+  request_.erase("system_prompt");
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(1), Block(2, 1), Suffix(1, 3)));
   tokenizer_ = &without_bos_;
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Block(2, 0), Suffix(1, 2)));
 }
 
 TEST_F(ChunkedPreparation, NothingIsAddedToIds) {
-  request_.chunks = {Ids{1, 2}};
-  request_.question = Ids{3};
+  request_["chunks"] = {Ids{1, 2}};
+  request_["question"] = Ids{3};
   const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.tokens, ElementsAre(1, 2, 3));
   EXPECT_THAT(prepared.sequence.segments, ElementsAre(Block(2, 0), Suffix(1, 2)));
@@ -255,7 +258,7 @@ TEST_F(ChunkedPreparation, OneChunkOrNone) {
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Block(2, 2), Suffix(1, 4)));
   Structured("s", {}, "?");
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Suffix(1, 2)));
-  request_.chunks.reset();
+  request_.erase("chunks");
   EXPECT_THAT(Prepare().sequence.segments, ElementsAre(Prefix(2), Suffix(1, 2)));
 }
 
@@ -264,18 +267,18 @@ TEST_F(ChunkedPreparation, TheRequestsPositionStrategyOverridesTheServers) {
   const auto shared = ElementsAre(Prefix(2), Block(2, 2), Block(3, 2), Suffix(1, 5));
   const auto offset = ElementsAre(Prefix(2), Block(2, 2), Block(3, 4), Suffix(1, 7));
   EXPECT_THAT(Prepare().sequence.segments, shared);
-  request_.chunk_position_strategy = "offset";
+  request_["chunk_position_strategy"] = "offset";
   EXPECT_THAT(Prepare().sequence.segments, offset);
   options_.chunks.position_strategy = ChunkPositionStrategy::kOffset;
-  request_.chunk_position_strategy = "shared";
+  request_["chunk_position_strategy"] = "shared";
   EXPECT_THAT(Prepare().sequence.segments, shared);
-  request_.chunk_position_strategy.reset();
+  request_.erase("chunk_position_strategy");
   EXPECT_THAT(Prepare().sequence.segments, offset);
 }
 
 TEST_F(ChunkedPreparation, GroupsOfChunks) {
-  request_.chunk_groups = {2, 1};
-  request_.prompt = "s # # ab # # cde # # f # # ?";
+  request_["chunk_groups"] = {2, 1};
+  request_["prompt"] = "s # # ab # # cde # # f # # ?";
   EXPECT_THAT(Prepare().sequence.segments,
               ElementsAre(Prefix(2), Block(2, 2), Block(3, 4, true), Block(1, 2), Suffix(1, 7)));
   EXPECT_EQ(Prepare().readout.num_chunks, 3U);
@@ -283,16 +286,16 @@ TEST_F(ChunkedPreparation, GroupsOfChunks) {
 
 TEST_F(ChunkedPreparation, TheWeightOfBlocks) {
   Structured("s", {"ab"}, "?");
-  request_.chunk_temperature = 0.9;
-  request_.chunk_scale = 0.25;
+  request_["chunk_temperature"] = 0.9;
+  request_["chunk_scale"] = 0.25;
   EXPECT_EQ(Prepare().sequence.block_weighting, (BlockWeighting{0.9F, 0.25F}));
 }
 
 TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtTheSamePosition) {
-  request_.system_prompt = "s";
-  request_.chunks = {"ab", "cde"};
-  request_.questions = {"?", "why?"};
-  request_.max_new_tokens = 4;
+  request_["system_prompt"] = "s";
+  request_["chunks"] = {"ab", "cde"};
+  request_["questions"] = {"?", "why?"};
+  request_["max_new_tokens"] = 4;
   const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.segments,
               ElementsAre(Prefix(2), Block(2, 2), Block(3, 2), Suffix(1, 5), Suffix(4, 5)));
@@ -309,8 +312,8 @@ TEST_F(ChunkedPreparation, SeveralQuestionsAreSuffixesAtTheSamePosition) {
 }
 
 TEST_F(ChunkedPreparation, TheCompletionOfAPlainPromptHasASuffixOfItsOwn) {
-  request_.prompt = "a plain prompt of some length";
-  request_.max_new_tokens = 3;
+  request_["prompt"] = "a plain prompt of some length";
+  request_["max_new_tokens"] = 3;
   const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.segments, ElementsAre(Prefix(30), Suffix(0, 30)));
   EXPECT_EQ(prepared.sequence.rows(), 30);
@@ -322,14 +325,14 @@ TEST_F(ChunkedPreparation, TheCompletionOfAPlainPromptHasASuffixOfItsOwn) {
 
 TEST_F(ChunkedPreparation, ACompletionNeedsNoLabels) {
   Structured("s", {"ab"}, "?");
-  request_.label_token_ids.reset();
-  request_.max_new_tokens = 1;
+  request_.erase("label_token_ids");
+  request_["max_new_tokens"] = 1;
   Prepared prepared = Prepare();
   EXPECT_FALSE(prepared.readout.reads_rows);
   EXPECT_THAT(prepared.sequence.reads, IsEmpty());
   EXPECT_THAT(prepared.generations, SizeIs(1));
 
-  request_.top_logprobs = 3;
+  request_["top_logprobs"] = 3;
   prepared = Prepare();
   EXPECT_TRUE(prepared.readout.reads_rows);
   EXPECT_FALSE(prepared.readout.row.scores);
@@ -339,23 +342,23 @@ TEST_F(ChunkedPreparation, ACompletionNeedsNoLabels) {
 
 TEST_F(ChunkedPreparation, OnlyRowsThatTheResponseNeedsAreRead) {
   Structured("s", {"ab"}, "?");
-  request_.label_token_ids.reset();
-  request_.labels = {" yes", " no"};
-  request_.apply_softmax = true;
-  request_.label_temperature = 0.5;
+  request_.erase("label_token_ids");
+  request_["labels"] = {" yes", " no"};
+  request_["apply_softmax"] = true;
+  request_["label_temperature"] = 0.5;
   const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequence.reads, ElementsAre(RowRead{4, 0, false, 0}));
   EXPECT_THAT(prepared.sequence.label_lists, ElementsAre(ElementsAre(257, 258)));
   EXPECT_EQ(prepared.readout.row.temperature, 0.5);
-  request_.return_token_logprobs = true;
+  request_["return_token_logprobs"] = true;
   EXPECT_THAT(Prepare().sequence.reads, ElementsAre(RowRead{4, 0, true, 0}));
 }
 
 TEST_F(ChunkedPreparation, AClassifierReadsAllClassesAtTheLastRow) {
   config_.num_labels = 3;
   Structured("s", {"ab"}, "?");
-  request_.label_token_ids.reset();
-  request_.activation = "sigmoid";
+  request_.erase("label_token_ids");
+  request_["activation"] = "sigmoid";
   const Prepared prepared = Prepare();
   EXPECT_TRUE(prepared.readout.row.scores);
   EXPECT_EQ(prepared.readout.row.kind, ScoreKind::kSigmoid);
@@ -365,9 +368,9 @@ TEST_F(ChunkedPreparation, AClassifierReadsAllClassesAtTheLastRow) {
 
 TEST_F(ChunkedPreparation, WhatEndsACompletion) {
   Structured("s", {"ab"}, "?");
-  request_.max_new_tokens = 5;
-  request_.stop = {"\n"};
-  request_.stop_token_ids = {1, 2};
+  request_["max_new_tokens"] = 5;
+  request_["stop"] = {"\n"};
+  request_["stop_token_ids"] = {1, 2};
   EXPECT_EQ(Prepare().generations.front().max_new_tokens, 5);
   EXPECT_EQ(EndAfter({'a', 'b', 'c', 'd'}), std::nullopt);
   EXPECT_EQ(EndAfter({'a', 'b', 'c', 'd', 'e'}), FinishReason::kLength);
@@ -375,7 +378,7 @@ TEST_F(ChunkedPreparation, WhatEndsACompletion) {
   for (const TokenId id : {1, 2, 7, 8}) {
     EXPECT_EQ(EndAfter({id}), FinishReason::kStop) << "the model's EOS, 7 and 8, too: " << id;
   }
-  request_.ignore_eos = true;
+  request_["ignore_eos"] = true;
   EXPECT_EQ(EndAfter({7, 8}), std::nullopt);
   for (const TokenId id : {1, 2}) {
     EXPECT_EQ(EndAfter({id}), FinishReason::kStop) << id;
@@ -384,19 +387,19 @@ TEST_F(ChunkedPreparation, WhatEndsACompletion) {
 
 TEST_F(ChunkedPreparation, HowACompletionIsSampled) {
   Structured("s", {"ab"}, "?");
-  request_.max_new_tokens = 5;
+  request_["max_new_tokens"] = 5;
   const auto wanted = [&] { return Prepare().generations.front().chooser->Wanted(); };
-  request_.sampling = {.temperature = 0.5, .top_p = 1, .top_k = 3, .seed = 11};
+  request_.update({{"temperature", 0.5}, {"top_p", 1}, {"top_k", 3}, {"seed", 11U}});
   EXPECT_EQ(wanted().temperature, 0.5F);
   EXPECT_EQ(wanted().top_k, 3);
-  request_.sampling.top_k = 0;
+  request_["top_k"] = 0;
   EXPECT_EQ(wanted().draw, (proto::Draw{11, 0}));
 
   // The best token has 0.8 of the mass.
-  request_.sampling.top_k = 2;
+  request_["top_k"] = 2;
   const auto chosen = [&](std::uint64_t seed, double top_p) {
-    request_.sampling.seed = seed;
-    request_.sampling.top_p = top_p;
+    request_["seed"] = seed;
+    request_["top_p"] = top_p;
     proto::RowLogits row;
     row.max = 1;
     row.top = {{3, 1.0F}, {4, 1.0F - std::log(4.0F)}};

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
-#include "coordinator/endpoints/chunked/chunked_request.h"
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
@@ -152,12 +151,10 @@ TEST_F(ChunkedValidation, TextNeedsATokenizer) {
 
 TEST_F(ChunkedValidation, TextMustBeValidUtf8) {
   // The JSON parser refuses such text earlier, but other forms of a request may not.
-  ChunkedRequest request;
-  request.label_token_ids = std::vector<TokenId>{5};
-  request.question = "?";
-  request.chunks = {"a", "\xff"};
+  const nlohmann::json body = {
+      {"label_token_ids", {5}}, {"question", "?"}, {"chunks", {"a", "\xff"}}};
   const Server server;
-  const auto prepared = request.Prepare(server.context(), {});
+  const auto prepared = PrepareParsed(ChunkedEndpoint().FromJson(body), server.context());
   ASSERT_FALSE(prepared);
   EXPECT_EQ(prepared.error().reason, "invalid_utf8");
   EXPECT_EQ(prepared.error().param, "chunks[1]");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +15,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/endpoints/rerank/pair_score_request.h"
-#include "coordinator/endpoints/rerank/rerank_request.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/json/response_writer.h"
 #include "coordinator/prompts/sequence_layout.h"
@@ -28,6 +27,7 @@
 namespace scorecast::coordinator {
 namespace rerank_endpoint_test {
 
+using nlohmann::json;
 using proto::PackedSequence;
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
@@ -73,16 +73,14 @@ double ScoreAlone(const std::string& prompt, bool is_raw = false) {
   return is_raw ? difference : 1 / (1 + std::exp(-difference));
 }
 
-RerankRequest Request(const std::string& query, std::vector<std::string> documents) {
-  RerankRequest request;
-  request.query = query;
-  request.documents = std::move(documents);
-  return request;
+json Request(const std::string& query, const std::vector<std::string>& documents) {
+  return {{"query", query}, {"documents", documents}};
 }
 
-v1::RerankResponse ResponseTo(FakeServer& server, const RerankRequest& request) {
-  v1::RerankResponse response =
-      ValueOrFail(Ask<v1::RerankResponse>(server.service, RerankEndpoint(), request));
+v1::RerankResponse ResponseTo(FakeServer& server, const json& request,
+                              const std::optional<ResponseIdentity>& identity = {}) {
+  v1::RerankResponse response = ValueOrFail(Ask<v1::RerankResponse>(
+      server.service, RerankEndpoint(), request, Clock::now(), {}, identity));
   server.scheduler.WaitIdle();
   return response;
 }
@@ -116,14 +114,14 @@ TEST(Rerank, AScoreIsThatOfThePromptAlone) {
 
 TEST(Rerank, TheIdFollowsFromTheIdentityThatATransportGives) {
   FakeServer server(Options());
-  RerankRequest request = Request("query", {"a"});
+  const json request = Request("query", {"a"});
   EXPECT_NE(ResponseTo(server, request).id(), ResponseTo(server, request).id());
-  request.identity = ResponseIdentity{.id_seed = 7, .created = 1};
-  const std::string id = ResponseTo(server, request).id();
+  ResponseIdentity identity = {.id_seed = 7, .created = 1};
+  const std::string id = ResponseTo(server, request, identity).id();
   EXPECT_EQ(id.size(), std::string("rerank-").size() + 32);
-  EXPECT_EQ(id, ResponseTo(server, request).id());
-  request.identity->id_seed = 8;
-  EXPECT_NE(id, ResponseTo(server, request).id());
+  EXPECT_EQ(id, ResponseTo(server, request, identity).id());
+  identity.id_seed = 8;
+  EXPECT_NE(id, ResponseTo(server, request, identity).id());
 }
 
 TEST(Rerank, ADocumentMayStandFirst) {
@@ -180,7 +178,7 @@ TEST(Rerank, BitsDoNotDependOnTheDivisionIntoSequences) {
     documents.push_back(std::string(static_cast<std::size_t>(i % 40), 'd') + std::to_string(i));
     documents.push_back("x" + std::to_string(i));
   }
-  const RerankRequest request = Request("query", documents);
+  const json request = Request("query", documents);
   const v1::RerankResponse one = ResponseTo(server, request);
   const v1::RerankResponse several =
       ValueOrFail(Ask<v1::RerankResponse>(divides, RerankEndpoint(), request));
@@ -210,7 +208,7 @@ TEST(Rerank, ThePrefixIsComputedOnceForAllPasses) {
 
 TEST(Rerank, TheBestComeFirstAndEqualScoresByIndex) {
   FakeServer server(Options());
-  RerankRequest request = Request("query", {"a", "b", "a", "c", "a"});
+  json request = Request("query", {"a", "b", "a", "c", "a"});
   const v1::RerankResponse all = ResponseTo(server, request);
   ASSERT_EQ(all.results_size(), 5);
   std::vector<std::int64_t> equal;
@@ -218,28 +216,28 @@ TEST(Rerank, TheBestComeFirstAndEqualScoresByIndex) {
     const v1::RerankResult& result = all.results(i);
     EXPECT_TRUE(i == 0 || all.results(i - 1).relevance_score() >= result.relevance_score());
     EXPECT_FALSE(result.has_document());
-    if (request.documents[static_cast<std::size_t>(result.index())] == "a") {
+    if (request["documents"][static_cast<std::size_t>(result.index())] == "a") {
       equal.push_back(result.index());
     }
   }
   EXPECT_THAT(equal, ElementsAre(0, 2, 4));
-  request.return_documents = true;
+  request["return_documents"] = true;
   for (const std::int64_t top_n : {1, 3, 5, 9}) {
-    request.top_n = top_n;
+    request["top_n"] = top_n;
     const v1::RerankResponse best = ResponseTo(server, request);
     ASSERT_EQ(best.results_size(), static_cast<int>(std::min<std::int64_t>(top_n, 5)));
     for (int i = 0; i < best.results_size(); ++i) {
       EXPECT_EQ(best.results(i).index(), all.results(i).index());
       EXPECT_EQ(best.results(i).document(),
-                request.documents[static_cast<std::size_t>(best.results(i).index())]);
+                request["documents"][static_cast<std::size_t>(best.results(i).index())]);
     }
   }
 }
 
 TEST(Rerank, RawScoresAreLogits) {
   FakeServer server(Options());
-  RerankRequest request = Request("query", {"a"});
-  request.relevance.raw_scores = true;
+  json request = Request("query", {"a"});
+  request["raw_scores"] = true;
   EXPECT_NEAR(ResponseTo(server, request).results(0).relevance_score(),
               ScoreAlone("Q:query D-a?", /*is_raw=*/true), 1e-12);
 }
@@ -265,15 +263,18 @@ TEST(Rerank, OfNoDocumentsIsEmpty) {
   EXPECT_EQ(response.usage().prompt_tokens(), 0);
 }
 
+std::int64_t BoundOf(const json& request) {
+  return ReadFrom<v1::RerankRequest>(RerankEndpoint().FromJson(request)).ResponseBytesBound({});
+}
+
 TEST(Rerank, ResponsesAreNoLongerThanTheirBound) {
   FakeServer server(Options());
-  RerankRequest request = Request("query", Documents());
+  json request = Request("query", Documents());
   for (const bool returns_documents : {false, true}) {
-    request.return_documents = returns_documents;
+    request["return_documents"] = returns_documents;
     v1::Response message;
     *message.mutable_rerank() = ResponseTo(server, request);
-    EXPECT_LE(static_cast<std::int64_t>(message.ByteSizeLong()),
-              request.ResponseBytesBound(server.config));
+    EXPECT_LE(static_cast<std::int64_t>(message.ByteSizeLong()), BoundOf(request));
   }
 }
 
@@ -281,8 +282,7 @@ TEST(Rerank, JsonIsNoLongerThanHttpExpects) {
   constexpr std::int64_t kJsonBytesPerMessageByte = 4;
   for (const std::string& text :
        {std::string(), std::string("\x01\x1f\n"), std::string(999, '\0'), std::string(999, '"')}) {
-    RerankRequest request;
-    request.documents.assign(1000, text);
+    const json request = Request("", std::vector<std::string>(1000, text));
     v1::RerankResponse response;
     response.set_id("rerank-" + std::string(32, 'f'));
     for (std::int64_t i = 0; i < 1000; ++i) {
@@ -297,23 +297,22 @@ TEST(Rerank, JsonIsNoLongerThanHttpExpects) {
                                                          v1::TeiRerankResponse::descriptor(),
                                                          v1::SglangRerankResponse::descriptor()};
     for (const google::protobuf::Descriptor* form : forms) {
-      const std::string json = ResponseJson(response, FormOf(*response.descriptor(), *form));
-      EXPECT_LE(static_cast<std::int64_t>(json.size()),
-                kJsonBytesPerMessageByte * request.ResponseBytesBound({}));
+      const std::string body = ResponseJson(response, FormOf(*response.descriptor(), *form));
+      EXPECT_LE(static_cast<std::int64_t>(body.size()),
+                kJsonBytesPerMessageByte * BoundOf(request));
     }
   }
 }
 
-v1::PairScoreResponse PairScores(FakeServer& server, std::vector<std::string> queries,
-                                 std::vector<std::string> documents) {
-  PairScoreRequest request;
-  request.queries = std::move(queries);
-  request.documents = std::move(documents);
+v1::PairScoreResponse PairScores(FakeServer& server, const std::vector<std::string>& queries,
+                                 const std::vector<std::string>& documents) {
+  const json request = {{"queries", queries}, {"documents", documents}};
   v1::PairScoreResponse response =
       ValueOrFail(Ask<v1::PairScoreResponse>(server.service, ScoreEndpoint(), request));
   server.scheduler.WaitIdle();
   EXPECT_LE(static_cast<std::int64_t>(response.ByteSizeLong()),
-            request.ResponseBytesBound(server.config));
+            ReadFrom<v1::PairScoreRequest>(ScoreEndpoint().FromJson(request))
+                .ResponseBytesBound(server.config));
   return response;
 }
 

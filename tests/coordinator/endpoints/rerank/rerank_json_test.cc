@@ -1,5 +1,3 @@
-#include "coordinator/endpoints/rerank/rerank_json.h"
-
 #include <string>
 #include <utility>
 
@@ -20,14 +18,16 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-RerankRequest Parsed(const json& body) {
+using Request = MessageRequest<v1::RerankRequest>;
+
+Request Parsed(const json& body) {
   SCOPED_TRACE(body);
-  return ValueOrFail(RerankRequestFromJson(body));
+  return ReadFrom<v1::RerankRequest>(RerankEndpoint().FromJson(body));
 }
 
 void ExpectRefused(const json& body, const std::string& reason, const std::string& param) {
   SCOPED_TRACE(body);
-  const auto request = RerankRequestFromJson(body);
+  const ParsedRequest request = RerankEndpoint().FromJson(body);
   ASSERT_FALSE(request.has_value());
   EXPECT_EQ(request.error().code, 400);
   EXPECT_EQ(request.error().reason, reason) << request.error().message;
@@ -35,79 +35,80 @@ void ExpectRefused(const json& body, const std::string& reason, const std::strin
 }
 
 TEST(RerankRequestFromJson, TakesWhatCohereAndJinaSend) {
-  const RerankRequest request = Parsed({{"model", "m"},
-                                        {"query", "q"},
-                                        {"documents", {"a", {{"text", "b"}, {"title", "t"}}}},
-                                        {"top_n", 2},
-                                        {"return_documents", true},
-                                        {"max_tokens_per_doc", 4096},
-                                        {"max_chunks_per_doc", 10},
-                                        {"priority", 3},
-                                        {"rank_fields", {"text"}},
-                                        {"user", "u"}});
-  EXPECT_EQ(request.query, "q");
-  EXPECT_THAT(request.documents, ElementsAre("a", "b"));
-  EXPECT_EQ(request.top_n, 2);
-  EXPECT_EQ(request.return_documents, true);
-  EXPECT_EQ(request.relevance.max_tokens_per_doc, 4096);
-  EXPECT_TRUE(request.relevance.truncate);
-  EXPECT_FALSE(request.relevance.raw_scores);
-  EXPECT_EQ(request.relevance.truncation_direction, "right");
+  const Request request = Parsed({{"model", "m"},
+                                  {"query", "q"},
+                                  {"documents", {"a", {{"text", "b"}, {"title", "t"}}}},
+                                  {"top_n", 2},
+                                  {"return_documents", true},
+                                  {"max_tokens_per_doc", 4096},
+                                  {"max_chunks_per_doc", 10},
+                                  {"priority", 3},
+                                  {"rank_fields", {"text"}},
+                                  {"user", "u"}});
+  EXPECT_EQ(request.message.query(), "q");
+  EXPECT_THAT(request.message.documents(), ElementsAre("a", "b"));
+  EXPECT_EQ(request.message.top_n(), 2);
+  EXPECT_EQ(request.message.return_documents(), true);
+  EXPECT_EQ(request.message.max_tokens_per_doc(), 4096);
+  EXPECT_TRUE(request.message.truncate());
+  EXPECT_FALSE(request.message.raw_scores());
+  EXPECT_EQ(request.message.truncation_direction(), "right");
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.priority, 3);
-  EXPECT_FALSE(request.form) << "the server's form";
+  EXPECT_EQ(request.form->name(), "RerankRequest") << "the server's form";
 }
 
 TEST(RerankRequestFromJson, AbsentFieldsHaveDefaults) {
-  const RerankRequest request = Parsed({{"query", "q"}, {"documents", json::array()}});
-  EXPECT_THAT(request.documents, IsEmpty());
-  EXPECT_EQ(request.top_n, 0);
-  EXPECT_FALSE(request.return_documents);
-  EXPECT_FALSE(request.relevance.instruction);
-  EXPECT_EQ(request.relevance.max_tokens_per_doc, 0);
-  EXPECT_FALSE(request.relevance.truncate_prompt_tokens);
+  const Request request = Parsed({{"query", "q"}, {"documents", json::array()}});
+  EXPECT_THAT(request.message.documents(), IsEmpty());
+  EXPECT_EQ(request.message.top_n(), 0);
+  EXPECT_FALSE(request.message.has_return_documents());
+  EXPECT_FALSE(request.message.has_instruction());
+  EXPECT_EQ(request.message.max_tokens_per_doc(), 0);
+  EXPECT_EQ(request.message.truncate_prompt_tokens(), -1);
 }
 
 TEST(RerankRequestFromJson, BooleansMayBeStrings) {
   // RAGFlow's client of Xinference.
   json body = {
       {"query", "q"}, {"documents", {"a"}}, {"return_documents", "true"}, {"return_len", "true"}};
-  EXPECT_EQ(Parsed(body).return_documents, true);
+  EXPECT_EQ(Parsed(body).message.return_documents(), true);
   body["return_documents"] = "False";
-  EXPECT_EQ(Parsed(body).return_documents, false);
+  EXPECT_EQ(Parsed(body).message.return_documents(), false);
   body["return_documents"] = "yes";
   ExpectRefused(body, "wrong_type", "return_documents");
 }
 
 TEST(RerankRequestFromJson, AnInstructionHasTwoNames) {
   json body = {{"query", "q"}, {"documents", {"a"}}, {"instruct", "i"}};
-  EXPECT_EQ(Parsed(body).relevance.instruction, "i");
+  EXPECT_EQ(Parsed(body).message.instruction(), "i");
   body["instruction"] = "i";
-  EXPECT_EQ(Parsed(body).relevance.instruction, "i");
+  EXPECT_EQ(Parsed(body).message.instruction(), "i");
   body["instruction"] = "another";
   ExpectRefused(body, "given_twice", "instruct");
   body.erase("instruct");
-  EXPECT_EQ(Parsed(body).relevance.instruction, "another");
+  EXPECT_EQ(Parsed(body).message.instruction(), "another");
 }
 
 TEST(RerankRequestFromJson, ActivationMayBeTurnedOff) {
   for (const char* field : {"use_activation", "activation"}) {
     json body = {{"query", "q"}, {"documents", {"a"}}, {field, false}};
-    EXPECT_TRUE(Parsed(body).relevance.raw_scores);
+    EXPECT_TRUE(Parsed(body).message.raw_scores());
     body[field] = true;
-    EXPECT_FALSE(Parsed(body).relevance.raw_scores);
+    EXPECT_FALSE(Parsed(body).message.raw_scores());
   }
 }
 
 TEST(RerankRequestFromJson, TextsMakeItTeis) {
   json body = {{"query", "q"}, {"texts", {"a", "b"}}};
-  const RerankRequest defaults = Parsed(body);
-  EXPECT_EQ(defaults.form, RerankForm::kTei);
-  EXPECT_THAT(defaults.documents, ElementsAre("a", "b"));
-  EXPECT_FALSE(defaults.relevance.truncate) << "as in TEI";
-  EXPECT_FALSE(defaults.relevance.raw_scores);
-  EXPECT_EQ(defaults.return_documents, false);
-  EXPECT_EQ(defaults.top_n, 0);
+  const Request defaults = Parsed(body);
+  EXPECT_EQ(defaults.form->name(), "TeiRerankRequest");
+  EXPECT_EQ(defaults.NameOf(v1::RerankRequest::kDocumentsFieldNumber), "texts");
+  EXPECT_THAT(defaults.message.documents(), ElementsAre("a", "b"));
+  EXPECT_FALSE(defaults.message.truncate()) << "as in TEI";
+  EXPECT_FALSE(defaults.message.raw_scores());
+  EXPECT_EQ(defaults.message.return_documents(), false);
+  EXPECT_EQ(defaults.message.top_n(), 0);
   // LiteLLM sends top_n, and texts as objects if it is given objects.
   body.update({{"texts", {"a", {{"text", "c"}}}},
                {"top_n", 1},
@@ -115,13 +116,13 @@ TEST(RerankRequestFromJson, TextsMakeItTeis) {
                {"return_text", true},
                {"truncate", true},
                {"truncation_direction", "Left"}});
-  const RerankRequest request = Parsed(body);
-  EXPECT_TRUE(request.relevance.raw_scores);
-  EXPECT_TRUE(request.relevance.truncate);
-  EXPECT_EQ(request.relevance.truncation_direction, "Left");
-  EXPECT_EQ(request.return_documents, true);
-  EXPECT_THAT(request.documents, ElementsAre("a", "c"));
-  EXPECT_EQ(request.top_n, 1);
+  const Request request = Parsed(body);
+  EXPECT_TRUE(request.message.raw_scores());
+  EXPECT_TRUE(request.message.truncate());
+  EXPECT_EQ(request.message.truncation_direction(), "Left");
+  EXPECT_EQ(request.message.return_documents(), true);
+  EXPECT_THAT(request.message.documents(), ElementsAre("a", "c"));
+  EXPECT_EQ(request.message.top_n(), 1);
 }
 
 TEST(RerankRequestFromJson, TakesCoheresPriorities) {

@@ -1,26 +1,36 @@
-#include "coordinator/endpoints/rerank/rerank_messages.h"
+#include <utility>
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/rerank/rerank_endpoint.h"
 #include "proto/scorecast.pb.h"
+#include "tests/coordinator/endpoints/asking.h"
 
 namespace scorecast::coordinator {
 namespace rerank_messages_test {
 
-using ::testing::ElementsAre;
+using Request = MessageRequest<v1::RerankRequest>;
+
+Request Read(const v1::RerankRequest& message) {
+  v1::Request request;
+  *request.mutable_rerank() = message;
+  return ReadFrom<v1::RerankRequest>(RerankEndpoint().FromMessage(std::move(request)));
+}
 
 TEST(RerankRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
-  const RerankRequest request = RerankRequestFromMessage({});
-  EXPECT_TRUE(request.documents.empty());
-  EXPECT_EQ(request.top_n, 0);
-  EXPECT_EQ(request.return_documents, false);
-  EXPECT_EQ(request.form, RerankForm::kResults);
-  EXPECT_FALSE(request.relevance.instruction);
-  EXPECT_FALSE(request.relevance.truncate_prompt_tokens);
-  EXPECT_TRUE(request.relevance.truncate);
-  EXPECT_EQ(request.relevance.truncation_direction, "right");
-  EXPECT_FALSE(request.relevance.raw_scores);
+  const Request request = Read({});
+  const v1::RerankRequest& message = request.message;
+  EXPECT_TRUE(message.documents().empty());
+  EXPECT_EQ(message.top_n(), 0);
+  EXPECT_FALSE(message.return_documents());
+  EXPECT_TRUE(request.is_message);
+  EXPECT_FALSE(message.has_instruction());
+  EXPECT_EQ(message.truncate_prompt_tokens(), -1);
+  EXPECT_TRUE(message.truncate());
+  EXPECT_EQ(message.truncation_direction(), "right");
+  EXPECT_FALSE(message.raw_scores());
   EXPECT_FALSE(request.timeout_ms);
 }
 
@@ -41,17 +51,8 @@ TEST(RerankRequestFromMessage, TakesEveryField) {
   message.set_model("m");
   message.set_cache_salt("s");
   message.set_priority(11);
-  const RerankRequest request = RerankRequestFromMessage(message);
-  EXPECT_EQ(request.query, "q");
-  EXPECT_THAT(request.documents, ElementsAre("a", ""));
-  EXPECT_EQ(request.relevance.instruction, "i");
-  EXPECT_EQ(request.top_n, 3);
-  EXPECT_EQ(request.return_documents, true);
-  EXPECT_TRUE(request.relevance.raw_scores);
-  EXPECT_EQ(request.relevance.max_tokens_per_doc, 4);
-  EXPECT_EQ(request.relevance.truncate_prompt_tokens, 0);
-  EXPECT_FALSE(request.relevance.truncate);
-  EXPECT_EQ(request.relevance.truncation_direction, "left");
+  const Request request = Read(message);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(request.message, message));
   EXPECT_EQ(request.timeout_ms, 6);
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.cache_salt, "s");

@@ -8,8 +8,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
-#include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/json/response_writer.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "tests/coordinator/endpoints/asking.h"
@@ -19,18 +19,19 @@
 namespace scorecast::coordinator {
 namespace score_endpoint_test {
 
+using nlohmann::json;
 using proto::Expected;
 using proto::PackedSequence;
 using ::testing::ElementsAre;
 using Ids = std::vector<TokenId>;
 
-Expected<v1::ScoreResponse> Score(FakeServer& server, const ScoreRequest& request) {
+Expected<v1::ScoreResponse> Score(FakeServer& server, const json& request) {
   auto response = Ask<v1::ScoreResponse>(server.service, ScoreEndpoint(), request);
   server.scheduler.WaitIdle();
   return response;
 }
 
-v1::ScoreResponse ResponseTo(FakeServer& server, const ScoreRequest& request) {
+v1::ScoreResponse ResponseTo(FakeServer& server, const json& request) {
   return ValueOrFail(Score(server, request));
 }
 
@@ -60,12 +61,12 @@ ServerOptions First() {
   return options;
 }
 
-ScoreRequest Example() {
-  ScoreRequest request;
-  request.query = Ids{11, 12, 13, 14, 15, 16, 17};
-  request.items = {Ids{21}, Ids{22, 23}, Ids{}, Ids{24}};
-  request.label_token_ids = Ids{5, 6, 7};
-  request.return_token_logprobs = true;
+json Example() {
+  json request;
+  request["query"] = Ids{11, 12, 13, 14, 15, 16, 17};
+  request["items"] = {Ids{21}, Ids{22, 23}, Ids{}, Ids{24}};
+  request["label_token_ids"] = Ids{5, 6, 7};
+  request["return_token_logprobs"] = true;
   return request;
 }
 
@@ -115,9 +116,9 @@ TEST(ScoreEndpoint, SetwiseReadsEveryOccurrence) {
   mis.enable_mis = true;
   for (const ServerOptions& options : {FakeServer::MultiItem(), ServerOptions(), mis, OneByOne()}) {
     FakeServer server(options);
-    ScoreRequest request = Example();
-    request.items = {Ids{21, 9, 22, 9}, Ids{9}, Ids{23, 9, 24}};
-    request.score_extraction_token = TokenId{9};
+    json request = Example();
+    request["items"] = {Ids{21, 9, 22, 9}, Ids{9}, Ids{23, 9, 24}};
+    request["score_extraction_token"] = TokenId{9};
     const v1::ScoreResponse response = ResponseTo(server, request);
     const Ids labels = {5, 6, 7};
     EXPECT_THAT(RowsOf(response.token_logprobs()),
@@ -126,11 +127,11 @@ TEST(ScoreEndpoint, SetwiseReadsEveryOccurrence) {
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 9}, labels),
                             CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 23, 9}, labels)));
     EXPECT_THAT(response.occurrences(), ElementsAre(2, 1, 1));
-    const auto json = OrderedJson::parse(ResponseJson(response));
-    ASSERT_EQ(json["scores"].size(), 3u);
-    EXPECT_EQ(json["scores"][0].size(), 2u);
-    EXPECT_EQ(json["scores"][2][0].dump(), OrderedJson(NumbersOf(response.scores(3))).dump());
-    EXPECT_EQ(json["token_logprobs"][1][0].dump(),
+    const auto body = OrderedJson::parse(ResponseJson(response));
+    ASSERT_EQ(body["scores"].size(), 3u);
+    EXPECT_EQ(body["scores"][0].size(), 2u);
+    EXPECT_EQ(body["scores"][2][0].dump(), OrderedJson(NumbersOf(response.scores(3))).dump());
+    EXPECT_EQ(body["token_logprobs"][1][0].dump(),
               OrderedJson(NumbersOf(response.token_logprobs(2))).dump());
   }
 }
@@ -138,10 +139,10 @@ TEST(ScoreEndpoint, SetwiseReadsEveryOccurrence) {
 TEST(ScoreEndpoint, ManyItemsOverSeveralPasses) {
   for (const ServerOptions& options : {FakeServer::MultiItem(), ServerOptions(), OneByOne()}) {
     FakeServer server(options);  // 64 rows in a pass.
-    ScoreRequest request = Example();
-    request.items.clear();
+    json request = Example();
+    request["items"] = json::array();
     for (int i = 0; i < 128; ++i) {
-      request.items.emplace_back(Ids(static_cast<std::size_t>(i % 5), 30 + i));
+      request["items"].push_back(Ids(static_cast<std::size_t>(i % 5), 30 + i));
     }
     const v1::ScoreResponse response = ResponseTo(server, request);
     EXPECT_GT(server.cluster.plans().size(), 3u);
@@ -157,16 +158,16 @@ TEST(ScoreEndpoint, ManyItemsOverSeveralPasses) {
 // Both the query and an item are longer than a pass.
 TEST(ScoreEndpoint, ALongRequestTakesSeveralPasses) {
   FakeServer server{ServerOptions()};  // 64 rows in a pass.
-  ScoreRequest request = Example();
+  json request = Example();
   const Ids query(100, 11);
-  request.query = query;
-  request.items = {Ids{21}, Ids(150, 22), Ids(), Ids(70, 23)};
+  request["query"] = query;
+  request["items"] = {Ids{21}, Ids(150, 22), Ids(), Ids(70, 23)};
   const v1::ScoreResponse response = ResponseTo(server, request);
   EXPECT_GE(server.cluster.plans().size(), 6u);
   EXPECT_EQ(response.usage().prompt_tokens(), 321);
   for (std::size_t i = 0; i < 4; ++i) {
     Ids ids = query;
-    const Ids& item = std::get<Ids>(request.items[i]);
+    const auto item = request["items"][i].get<Ids>();
     ids.insert(ids.end(), item.begin(), item.end());
     EXPECT_EQ(NumbersOf(response.token_logprobs(static_cast<int>(i))),
               CausalLogprobs(ids, {5, 6, 7}));
@@ -176,9 +177,9 @@ TEST(ScoreEndpoint, ALongRequestTakesSeveralPasses) {
 TEST(ScoreEndpoint, LabelsPerItem) {
   for (const ServerOptions& options : {FakeServer::MultiItem(), ServerOptions(), OneByOne()}) {
     FakeServer server(options);
-    ScoreRequest request = Example();
-    request.label_token_ids = std::vector<Ids>{{5}, {9, 8}, {7, 5}, {1, 2, 3}};
-    request.top_logprobs = 2;
+    json request = Example();
+    request["label_token_ids"] = std::vector<Ids>{{5}, {9, 8}, {7, 5}, {1, 2, 3}};
+    request["top_logprobs"] = 2;
     const v1::ScoreResponse response = ResponseTo(server, request);
     EXPECT_THAT(RowsOf(response.token_logprobs()),
                 ElementsAre(CausalLogprobs({11, 12, 13, 14, 15, 16, 17, 21}, {5}),
@@ -192,8 +193,8 @@ TEST(ScoreEndpoint, LabelsPerItem) {
 
 TEST(ScoreEndpoint, TopLogprobsAreTheVocabularysBest) {
   FakeServer server;
-  ScoreRequest request = Example();
-  request.top_logprobs = 50;
+  json request = Example();
+  request["top_logprobs"] = 50;
   const v1::ScoreResponse response = ResponseTo(server, request);
   Ids all(FakeServer::kVocabSize);
   std::iota(all.begin(), all.end(), 0);
@@ -211,8 +212,8 @@ TEST(ScoreEndpoint, TopLogprobsAreTheVocabularysBest) {
 
 TEST(ScoreEndpoint, NoItemsNeedNoPass) {
   FakeServer server;
-  ScoreRequest request = Example();
-  request.items.clear();
+  json request = Example();
+  request["items"] = json::array();
   const v1::ScoreResponse response = ResponseTo(server, request);
   EXPECT_EQ(response.scores_size(), 0);
   EXPECT_EQ(response.token_logprobs_size(), 0);
@@ -222,22 +223,22 @@ TEST(ScoreEndpoint, NoItemsNeedNoPass) {
 
 TEST(ScoreEndpoint, ListsThatWereAskedForAreInJsonAlsoWithoutItems) {
   FakeServer server;
-  const auto json_of = [&](const ScoreRequest& request) {
+  const auto json_of = [&](const json& request) {
     const auto call = std::make_shared<AskingCall>();
-    Begin(server.service, ScoreEndpoint(), AsParsed(Expected<ScoreRequest>(request)), call);
-    OrderedJson json = JsonOf(**call->Wait().Respond());
-    json.erase("timings");
-    return json.dump();
+    Begin(server.service, ScoreEndpoint(), ScoreEndpoint().FromJson(request), call);
+    OrderedJson body = JsonOf(**call->Wait().Respond());
+    body.erase("timings");
+    return body.dump();
   };
-  ScoreRequest request = Example();
-  request.items.clear();
-  request.return_token_logprobs = false;
+  json request = Example();
+  request["items"] = json::array();
+  request["return_token_logprobs"] = false;
   const std::string begin =
       R"({"object":"scoring","scores":[],"model":"default","usage":{"prompt_tokens":7,)"
       R"("total_tokens":7,"completion_tokens":0,"cached_tokens":0})";
   EXPECT_EQ(json_of(request), begin + "}");
-  request.return_token_logprobs = true;
-  request.top_logprobs = 1;
+  request["return_token_logprobs"] = true;
+  request["top_logprobs"] = 1;
   EXPECT_EQ(json_of(request), begin + R"(,"token_logprobs":[],"top_logprobs":[]})");
 }
 
@@ -249,16 +250,16 @@ TEST(ScoreEndpoint, ABrokenModelGivesA500AndTheServerGoesOn) {
     ASSERT_FALSE(response.has_value());
     EXPECT_EQ(response.error().code, 500);
     EXPECT_EQ(response.error().param, "items[1]");
-    ScoreRequest request = Example();
-    request.items = {Ids{21}};
+    json request = Example();
+    request["items"] = {Ids{21}};
     EXPECT_EQ(ResponseTo(server, request).scores_size(), 1);
   }
 }
 
 TEST(ScoreEndpoint, ADeadlineCountsFromTheArrival) {
   FakeServer server;
-  ScoreRequest request = Example();
-  request.timeout_ms = 1000;
+  json request = Example();
+  request["timeout_ms"] = 1000;
   const auto response = Ask<v1::ScoreResponse>(server.service, ScoreEndpoint(), request,
                                                Clock::now() - std::chrono::seconds(2));
   ASSERT_FALSE(response.has_value());
@@ -282,8 +283,8 @@ TEST(ScoreEndpoint, RequestsFromManyThreadsAreNotMixedUp) {
   std::vector<std::thread> threads;
   std::vector<std::vector<v1::ScoreResponse>> together(8);
   const auto request = [](int thread, int i) {
-    ScoreRequest scored = Example();
-    scored.query = Ids{thread, i};
+    json scored = Example();
+    scored["query"] = Ids{thread, i};
     return scored;
   };
   for (int t = 0; t < 8; ++t) {

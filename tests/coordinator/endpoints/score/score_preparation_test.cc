@@ -2,16 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/endpoints/score/score_readout.h"
-#include "coordinator/endpoints/score/score_request.h"
 #include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/validation.h"
 #include "tests/coordinator/fake_tokenizer.h"
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
 namespace score_preparation_test {
 
+using nlohmann::json;
 using proto::PackedSequence;
 using proto::RowRead;
 using proto::Segment;
@@ -20,7 +23,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 
-constexpr TokenId kBos = 259;
 using Ids = std::vector<TokenId>;
 
 struct Prepared {
@@ -33,7 +35,7 @@ class ScorePreparation : public ::testing::Test {
   ScorePreparation() {
     config_.vocab_size = 300;
     config_.max_position_embeddings = 512;
-    request_.label_token_ids = Ids{5, 6};
+    request_["label_token_ids"] = Ids{5, 6};
   }
 
   void ScoreOneByOne() {
@@ -42,8 +44,8 @@ class ScorePreparation : public ::testing::Test {
   }
 
   Prepared Prepare(const Tokenizer* tokenizer = nullptr) {
-    const PreparedRequest prepared =
-        ValueOrFail(request_.Prepare({config_, tokenizer, options_, limits_}, {}));
+    const PreparedRequest prepared = ValueOrFail(
+        PrepareParsed(ScoreEndpoint().FromJson(request_), {config_, tokenizer, options_, limits_}));
     if (prepared.readout == nullptr) {
       return {};
     }
@@ -54,15 +56,15 @@ class ScorePreparation : public ::testing::Test {
   ServerOptions options_;
   proto::PlanLimits limits_{
       .max_rows = 1024, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
-  ScoreRequest request_;
+  json request_;
 };
 
 /// [What is the capital of France ?] <d> [London] <d> [Paris] <d> [Berlin] <d>: 14 tokens.
 class WorkedExample : public ScorePreparation {
  protected:
   WorkedExample() {
-    request_.query = Ids{11, 12, 13, 14, 15, 16, 17};
-    request_.items = {Ids{21}, Ids{22}, Ids{23}};
+    request_["query"] = Ids{11, 12, 13, 14, 15, 16, 17};
+    request_["items"] = {Ids{21}, Ids{22}, Ids{23}};
     options_.delimiter = 0;  // Any id is valid, even 0.
   }
 };
@@ -85,7 +87,7 @@ TEST_F(WorkedExample, VisibilityHiddenComputesNoDelimiter) {
 
 TEST_F(WorkedExample, VisibilityFirstPutsTheFirstDelimiterIntoThePrefix) {
   options_.delimiter_visibility = DelimiterVisibility::kFirst;
-  request_.return_token_logprobs = true;
+  request_["return_token_logprobs"] = true;
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 1u);
   const PackedSequence& sequence = prepared.sequences[0];
@@ -118,8 +120,8 @@ TEST_F(WorkedExample, NeedsNoDelimiter) {
 
 TEST_F(WorkedExample, TheQueryRowIsReadOnlyUnderSglangsRules) {
   options_.delimiter.reset();
-  request_.return_token_logprobs = true;
-  request_.top_logprobs = 3;
+  request_["return_token_logprobs"] = true;
+  request_["top_logprobs"] = 3;
   const Prepared without = Prepare();
   EXPECT_THAT(without.sequences[0].reads,
               ElementsAre(RowRead{7, 0, true, 3}, RowRead{8, 0, true, 3}, RowRead{9, 0, true, 3}));
@@ -144,7 +146,7 @@ TEST_F(WorkedExample, OneByOneEachItemHasAPromptOfItsOwn) {
 }
 
 TEST_F(WorkedExample, ItemFirstIsScoredOneByOneAndIgnoredUnderSglangsRules) {
-  request_.item_first = true;
+  request_["item_first"] = true;
   for (const auto& [enable_mis, delimiter] :
        {std::pair(false, std::optional<TokenId>(0)), std::pair(true, std::optional<TokenId>())}) {
     options_.enable_mis = enable_mis;
@@ -168,8 +170,8 @@ TEST_F(WorkedExample, ItemFirstIsScoredOneByOneAndIgnoredUnderSglangsRules) {
 TEST_F(WorkedExample, ItemsThatNeverFitOneSequenceHaveSeveralWithTheSamePrefix) {
   options_.delimiter.reset();
   limits_ = {.max_rows = 16, .max_reads = 16, .pass_kv_rows = 256, .kept_kv_rows = 0};
-  request_.items = {Ids{21, 22, 23}, Ids{24}, Ids{}, Ids{25, 26, 27, 28}, Ids{29, 30}};
-  request_.label_token_ids = std::vector<Ids>{{1}, {2}, {3}, {4}, {5}};
+  request_["items"] = {Ids{21, 22, 23}, Ids{24}, Ids{}, Ids{25, 26, 27, 28}, Ids{29, 30}};
+  request_["label_token_ids"] = std::vector<Ids>{{1}, {2}, {3}, {4}, {5}};
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 2u);
   EXPECT_THAT(prepared.sequences[0].AllTokens(),
@@ -205,11 +207,11 @@ TEST_F(WorkedExample, OnlyRowsThatTheResponseNeedsAreRead) {
            Case{false, true, 0, true, true, false},
            Case{false, true, 2, true, true, true},
        }) {
-    request_.apply_softmax = c.softmax;
-    request_.return_token_logprobs = c.logprobs;
-    request_.top_logprobs = c.top;
-    request_.label_token_ids =
-        c.per_item ? LabelTokenIds(std::vector<Ids>{{5}, {6, 7}, {8}}) : LabelTokenIds(Ids{5, 6});
+    request_["apply_softmax"] = c.softmax;
+    request_["return_token_logprobs"] = c.logprobs;
+    request_["top_logprobs"] = c.top;
+    request_["label_token_ids"] =
+        c.per_item ? json(std::vector<Ids>{{5}, {6, 7}, {8}}) : json(Ids{5, 6});
     const Prepared prepared = Prepare();
     const auto& reads = prepared.sequences[0].reads;
     ASSERT_EQ(reads.size(), c.query_row ? 4u : 3u);
@@ -225,7 +227,7 @@ TEST_F(WorkedExample, OnlyRowsThatTheResponseNeedsAreRead) {
 // All of them are read at the query's last row.
 TEST_F(WorkedExample, EmptyItemsWhoseLogitsDoNotFitOnePassHaveSeveralSequences) {
   options_.delimiter.reset();
-  request_.items = {Ids{}, Ids{}, Ids{}};
+  request_["items"] = {Ids{}, Ids{}, Ids{}};
   limits_.max_logit_bytes = proto::ReadBytes(RowRead{6, 0, true, 0}, 2, limits_);
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 3u);
@@ -238,8 +240,8 @@ TEST_F(WorkedExample, EmptyItemsWhoseLogitsDoNotFitOnePassHaveSeveralSequences) 
 }
 
 TEST_F(ScorePreparation, AnEmptyItemIsReadAtTheLastPrefixRow) {
-  request_.query = Ids{1, 2};
-  request_.items = {Ids{}, Ids{3, 4}, Ids{}};
+  request_["query"] = Ids{1, 2};
+  request_["items"] = {Ids{}, Ids{3, 4}, Ids{}};
   options_.delimiter = 9;
   const Prepared hidden = Prepare();
   EXPECT_THAT(hidden.sequences[0].AllTokens(), ElementsAre(1, 2, 3, 4));
@@ -255,12 +257,12 @@ TEST_F(ScorePreparation, AnEmptyItemIsReadAtTheLastPrefixRow) {
 // Even if its token is a pad token, which transformers would skip.
 TEST_F(ScorePreparation, AClassifierReadsAllClassesAtTheLastRow) {
   config_.num_labels = 3;
-  request_.label_token_ids.reset();
-  request_.query = Ids{1, 2};
-  request_.items = {Ids{3, 0}, Ids{}};
+  request_.erase("label_token_ids");
+  request_["query"] = Ids{1, 2};
+  request_["items"] = {Ids{3, 0}, Ids{}};
   options_.delimiter = 9;
   for (const bool apply_softmax : {false, true}) {
-    request_.apply_softmax = apply_softmax;
+    request_["apply_softmax"] = apply_softmax;
     const Prepared packed = Prepare();
     ASSERT_EQ(packed.sequences.size(), 1u);
     EXPECT_THAT(packed.sequences[0].label_lists, ElementsAre(ElementsAre(0, 1, 2)));
@@ -277,9 +279,10 @@ TEST_F(ScorePreparation, AClassifierReadsAllClassesAtTheLastRow) {
 }
 
 TEST_F(ScorePreparation, NoItemsComputeNothing) {
-  request_.query = Ids{1, 2};
-  request_.return_token_logprobs = true;
-  request_.top_logprobs = 3;
+  request_["items"] = json::array();
+  request_["query"] = Ids{1, 2};
+  request_["return_token_logprobs"] = true;
+  request_["top_logprobs"] = 3;
   for (const auto delimiter : {std::optional<TokenId>(), std::optional<TokenId>(9)}) {
     options_.delimiter = delimiter;
     options_.delimiter_visibility = DelimiterVisibility::kFirst;
@@ -291,8 +294,8 @@ TEST_F(ScorePreparation, NoItemsComputeNothing) {
 
 TEST_F(ScorePreparation, BosIsAddedOnceAtTheStartOfText) {
   const FakeTokenizer tokenizer({{"<d>", 256}, {"ab", 257}}, kBos);
-  request_.query = "xa";
-  request_.items = {"b", ""};
+  request_["query"] = "xa";
+  request_["items"] = {"b", ""};
   options_.delimiter = 256;
   const Prepared packed = Prepare(&tokenizer);
   EXPECT_THAT(packed.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a', 'b'));
@@ -303,18 +306,18 @@ TEST_F(ScorePreparation, BosIsAddedOnceAtTheStartOfText) {
       << "one text, one encoding";
   EXPECT_THAT(prompts.sequences[1].AllTokens(), ElementsAre(kBos, 'x', 'a'));
   EXPECT_EQ(prompts.readout.prompt_tokens, 6);
-  request_.item_first = true;
+  request_["item_first"] = true;
   EXPECT_THAT(Prepare(&tokenizer).sequences[0].AllTokens(), ElementsAre(kBos, 'b', 'x', 'a'));
-  request_.query = Ids{1};
-  request_.items = {Ids{2}};
+  request_["query"] = Ids{1};
+  request_["items"] = {Ids{2}};
   EXPECT_THAT(Prepare(&tokenizer).sequences[0].AllTokens(), ElementsAre(2, 1))
       << "BOS is never added to ids";
 }
 
 TEST_F(ScorePreparation, LabelsPerItemFollowTheirItems) {
-  request_.query = Ids{1};
-  request_.items = {Ids{2}, Ids{3}};
-  request_.label_token_ids = std::vector<Ids>{{7}, {8, 9}};
+  request_["query"] = Ids{1};
+  request_["items"] = {Ids{2}, Ids{3}};
+  request_["label_token_ids"] = std::vector<Ids>{{7}, {8, 9}};
   EXPECT_THAT(Prepare().sequences[0].label_lists, ElementsAre(ElementsAre(7), ElementsAre(8, 9)));
   ScoreOneByOne();
   const Prepared prompts = Prepare();
@@ -327,10 +330,10 @@ TEST_F(ScorePreparation, LabelsPerItemFollowTheirItems) {
 
 TEST_F(ScorePreparation, LabelsByText) {
   const FakeTokenizer tokenizer({{" yes", 257}, {" no", 258}}, kBos);
-  request_.query = "a";
-  request_.items = {"b"};
-  request_.label_token_ids.reset();
-  request_.labels = {" no", " yes"};
+  request_["query"] = "a";
+  request_["items"] = {"b"};
+  request_.erase("label_token_ids");
+  request_["labels"] = {" no", " yes"};
   const Prepared prepared = Prepare(&tokenizer);
   EXPECT_THAT(prepared.sequences[0].label_lists, ElementsAre(ElementsAre(258, 257)));
 }
@@ -341,14 +344,14 @@ class MergingBorder : public ScorePreparation {
   MergingBorder() {
     options_.delimiter = 256;
     options_.item_tokenization = ItemTokenization::kContinued;
-    request_.query = "xa";
+    request_["query"] = "xa";
   }
 
   const FakeTokenizer tokenizer_{{{"<d>", 256}, {"ab", 257}}, kBos};
 };
 
 TEST_F(MergingBorder, AnItemThatMergesIsASequenceOfItsOwn) {
-  request_.items = {"b1", "c", "", "2"};
+  request_["items"] = {"b1", "c", "", "2"};
   const Prepared prepared = Prepare(&tokenizer_);
   ASSERT_EQ(prepared.sequences.size(), 2u);
   const PackedSequence& packed = prepared.sequences[0];
@@ -368,14 +371,14 @@ TEST_F(MergingBorder, AnItemThatMergesIsASequenceOfItsOwn) {
 }
 
 TEST_F(MergingBorder, TheQueryIsComputedOnlyIfSomethingReadsIt) {
-  request_.items = {"b", "b2"};
+  request_["items"] = {"b", "b2"};
   const Prepared alone = Prepare(&tokenizer_);
   ASSERT_EQ(alone.sequences.size(), 2u);
   EXPECT_THAT(alone.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 257));
   EXPECT_THAT(alone.sequences[1].AllTokens(), ElementsAre(kBos, 'x', 257, '2'));
   EXPECT_THAT(alone.readout.item_rows, ElementsAre(0, 1));
   EXPECT_EQ(alone.readout.prompt_tokens, 7);
-  request_.return_token_logprobs = true;
+  request_["return_token_logprobs"] = true;
   const Prepared with_query = Prepare(&tokenizer_);
   ASSERT_EQ(with_query.sequences.size(), 3u);
   EXPECT_THAT(with_query.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a'));
@@ -386,8 +389,8 @@ TEST_F(MergingBorder, TheQueryIsComputedOnlyIfSomethingReadsIt) {
 }
 
 TEST_F(MergingBorder, EachItemKeepsItsLabels) {
-  request_.items = {"b", "c", "b2"};
-  request_.label_token_ids = std::vector<Ids>{{7}, {8, 9}, {10}};
+  request_["items"] = {"b", "c", "b2"};
+  request_["label_token_ids"] = std::vector<Ids>{{7}, {8, 9}, {10}};
   const Prepared prepared = Prepare(&tokenizer_);
   ASSERT_EQ(prepared.sequences.size(), 3u);
   const PackedSequence& packed = prepared.sequences[0];
@@ -401,7 +404,7 @@ TEST_F(MergingBorder, EachItemKeepsItsLabels) {
 
 TEST_F(MergingBorder, WithADelimiterItemsAreEncodedAloneByDefault) {
   options_.item_tokenization.reset();
-  request_.items = {"b", "c"};
+  request_["items"] = {"b", "c"};
   const Prepared prepared = Prepare(&tokenizer_);
   ASSERT_EQ(prepared.sequences.size(), 1u);
   EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a', 'b', 'c'));
@@ -410,8 +413,8 @@ TEST_F(MergingBorder, WithADelimiterItemsAreEncodedAloneByDefault) {
 TEST_F(MergingBorder, WithoutADelimiterItemsContinueTheQueryByDefault) {
   options_.delimiter.reset();
   options_.item_tokenization.reset();
-  request_.items = {"b1", "c", ""};
-  request_.return_token_logprobs = true;
+  request_["items"] = {"b1", "c", ""};
+  request_["return_token_logprobs"] = true;
   const Prepared prepared = Prepare(&tokenizer_);
   ASSERT_EQ(prepared.sequences.size(), 2u);
   EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 257, '1'));
@@ -428,12 +431,12 @@ TEST_F(MergingBorder, WithoutADelimiterItemsContinueTheQueryByDefault) {
 TEST_F(MergingBorder, OneByOneItemsCanBeEncodedAlone) {
   ScoreOneByOne();
   options_.item_tokenization = ItemTokenization::kAlone;
-  request_.items = {"b", "c"};
+  request_["items"] = {"b", "c"};
   const Prepared prepared = Prepare(&tokenizer_);
   EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 'a', 'b'));
-  request_.query = "b";
-  request_.items = {"a"};
-  request_.item_first = true;
+  request_["query"] = "b";
+  request_["items"] = {"a"};
+  request_["item_first"] = true;
   EXPECT_THAT(Prepare(&tokenizer_).sequences[0].AllTokens(), ElementsAre(kBos, 'a', 'b'));
   options_.item_tokenization = ItemTokenization::kContinued;
   EXPECT_THAT(Prepare(&tokenizer_).sequences[0].AllTokens(), ElementsAre(kBos, 257));
@@ -443,9 +446,9 @@ TEST_F(MergingBorder, OneByOneItemsCanBeEncodedAlone) {
 class Setwise : public ScorePreparation {
  protected:
   Setwise() {
-    request_.query = Ids{1, 2};
-    request_.items = {Ids{9, 3, 9}, Ids{4, 9, 5}};
-    request_.score_extraction_token = TokenId{9};
+    request_["query"] = Ids{1, 2};
+    request_["items"] = {Ids{9, 3, 9}, Ids{4, 9, 5}};
+    request_["score_extraction_token"] = TokenId{9};
   }
 };
 
@@ -465,7 +468,7 @@ TEST_F(Setwise, ReadsEveryOccurrencePacked) {
 
 TEST_F(Setwise, ReadsEveryOccurrenceOneByOne) {
   ScoreOneByOne();
-  request_.label_token_ids = std::vector<Ids>{{7}, {8, 9}};
+  request_["label_token_ids"] = std::vector<Ids>{{7}, {8, 9}};
   const Prepared prepared = Prepare();
   ASSERT_EQ(prepared.sequences.size(), 2u);
   EXPECT_THAT(prepared.sequences[0].reads,
@@ -477,7 +480,7 @@ TEST_F(Setwise, ReadsEveryOccurrenceOneByOne) {
 
 TEST_F(Setwise, AClassifierReadsAllClassesAtEveryOccurrence) {
   config_.num_labels = 3;
-  request_.label_token_ids.reset();
+  request_.erase("label_token_ids");
   const Prepared prepared = Prepare();
   EXPECT_THAT(prepared.sequences[0].label_lists, ElementsAre(ElementsAre(0, 1, 2)));
   EXPECT_EQ(prepared.sequences[0].reads.size(), 3u);
@@ -485,9 +488,9 @@ TEST_F(Setwise, AClassifierReadsAllClassesAtEveryOccurrence) {
 
 TEST_F(Setwise, ATextIsLookedForInTheJointTokens) {
   const FakeTokenizer tokenizer({{"<e>", 256}, {"ab", 257}}, kBos);
-  request_.query = "xa";
-  request_.items = {"c<e>d<e>", "b<e>"};
-  request_.score_extraction_token = "<e>";
+  request_["query"] = "xa";
+  request_["items"] = {"c<e>d<e>", "b<e>"};
+  request_["score_extraction_token"] = "<e>";
   const Prepared prepared = Prepare(&tokenizer);
   ASSERT_EQ(prepared.sequences.size(), 2u);
   EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre(kBos, 'x', 257, 256));
@@ -499,8 +502,8 @@ TEST_F(Setwise, ATextIsLookedForInTheJointTokens) {
 }
 
 TEST_F(MergingBorder, IdsAreTakenAsTheyAre) {
-  request_.query = Ids{'x', 'a'};
-  request_.items = {Ids{'b'}};
+  request_["query"] = Ids{'x', 'a'};
+  request_["items"] = {Ids{'b'}};
   const Prepared prepared = Prepare(&tokenizer_);
   EXPECT_THAT(prepared.sequences[0].AllTokens(), ElementsAre('x', 'a', 'b'));
 }

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/endpoints/score/score_endpoint.h"
-#include "coordinator/endpoints/score/score_request.h"
+#include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
@@ -418,15 +418,16 @@ TEST_F(ScoreValidation, Temperature) {
   }
   // JSON cannot express numbers that are not finite, but messages can.
   const Server server;
-  ScoreRequest request;
-  request.query = std::vector<TokenId>{1};
-  request.label_token_ids = std::vector<TokenId>{5};
-  request.apply_softmax = true;
+  v1::Request request;
+  v1::ScoreRequest& score = *request.mutable_score();
+  score.mutable_query()->mutable_ids()->add_ids(1);
+  score.mutable_label_token_ids()->mutable_for_all()->add_ids(5);
+  score.set_apply_softmax(true);
   for (const double value :
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-    request.temperature = value;
-    const auto prepared =
-        request.Prepare({server.config_, nullptr, server.options_, server.limits_}, {});
+    score.set_temperature(value);
+    const auto prepared = PrepareParsed(ScoreEndpoint().FromMessage(request),
+                                        {server.config_, nullptr, server.options_, server.limits_});
     ASSERT_FALSE(prepared.has_value());
     EXPECT_EQ(prepared.error().reason, "temperature_out_of_range");
   }
@@ -477,19 +478,16 @@ TEST_F(ScoreValidation, InvalidUtf8) {
   ExpectRefused({}, "{\"query\":\"a\xff\",\"items\":[],\"label_token_ids\":[5]}", "invalid_utf8",
                 "");
   const Server server;
-  const auto prepare = [&](const ScoreRequest& request) {
-    const auto prepared = request.Prepare(server.context(), {});
+  const auto prepare = [&](const nlohmann::json& body) {
+    const auto prepared = PrepareParsed(ScoreEndpoint().FromJson(body), server.context());
     return prepared ? "" : prepared.error().reason + " " + prepared.error().param;
   };
-  ScoreRequest request;
-  request.query = "a";
-  request.items = {"b", "\xc0\x80"};
-  request.labels = {" yes"};
+  nlohmann::json request = {{"query", "a"}, {"items", {"b", "\xc0\x80"}}, {"labels", {" yes"}}};
   EXPECT_EQ(prepare(request), "invalid_utf8 items[1]");
-  request.items.pop_back();
-  request.labels = {" yes", "\xed\xa0\x80"};
+  request["items"] = {"b"};
+  request["labels"] = {" yes", "\xed\xa0\x80"};
   EXPECT_EQ(prepare(request), "invalid_utf8 labels[1]");
-  request.query = "\x80";
+  request["query"] = "\x80";
   EXPECT_EQ(prepare(request), "invalid_utf8 query");
 }
 

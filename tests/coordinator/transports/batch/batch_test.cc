@@ -325,15 +325,15 @@ class FormingEndpoint : public Endpoint {
     return kUrls;
   }
   int message_field() const override { return 0; }
-  ParsedRequest FromJson(const json&) const override {
+  ParsedRequest FromJson(BodyJson) const override {
     on_parse_();
-    Request request;
-    request.on_respond = on_respond_;
-    request.response_bytes = response_bytes_;
-    request.on_prepare = on_prepare_;
-    return AsParsed(proto::Expected<Request>(request));
+    auto request = std::make_unique<Request>();
+    request->on_respond = on_respond_;
+    request->response_bytes = response_bytes_;
+    request->on_prepare = on_prepare_;
+    return std::unique_ptr<EndpointRequest>(std::move(request));
   }
-  ParsedRequest FromMessage(const v1::Request&) const override { return FromJson(json()); }
+  ParsedRequest FromMessage(v1::Request) const override { return FromJson({}); }
 
  private:
   struct Responder : Readout {
@@ -352,7 +352,7 @@ class FormingEndpoint : public Endpoint {
     std::int64_t response_bytes = 0;
     std::function<void()> on_prepare;
 
-    proto::Expected<PreparedRequest> Prepare(const RequestContext&, const OnDelta&) const override {
+    proto::Expected<PreparedRequest> Prepare(const RequestContext&, const OnDelta&) && override {
       on_prepare();
       auto readout = std::make_shared<Responder>();
       readout->on_respond = on_respond;

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace google::protobuf {
+class Descriptor;
+class FieldDescriptor;
+}  // namespace google::protobuf
+
+namespace scorecast::coordinator {
+
+/// The JSON that a field may have. It follows from the type of the message's field and from the
+/// field's `form` in proto/request_description.proto.
+struct JsonShape {
+  enum class Kind {
+    kString,
+    kTokenId,
+    kInteger,
+    kUnsigned,  ///< An integer from 0 to 2^64 - 1.
+    kNumber,
+    kBool,
+    kAny,
+    kPairs,   ///< An object: a list of messages with a key and a value.
+    kIds,     ///< A message with a list of token ids.
+    kLabels,  ///< A message with a list of token ids, or with a list of such lists.
+    kUnion,   ///< A message with one value of several types.
+  };
+  Kind kind = Kind::kString;
+  bool is_list = false;
+  bool takes_one = false;      ///< Of a list: a string counts as a list of one.
+  bool takes_objects = false;  ///< Of strings: each may also be {"text": string}.
+  bool takes_strings = false;  ///< Of a boolean: also as "true" or "False".
+  /// kIds: the list. kLabels: both values. kUnion: the values. kPairs: the key and the value.
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  std::vector<JsonShape> shapes;  ///< kUnion and kPairs: those of `fields`.
+
+  /// What a value is, such as "a list of token ids".
+  std::string Description() const;
+  /// What several values are, such as "lists of token ids".
+  std::string Plural() const;
+};
+
+/// The shape of a message's field, as it is described.
+JsonShape ShapeOf(const google::protobuf::FieldDescriptor& field);
+
+/// A name that a body may have.
+struct FormField {
+  std::string name;
+  const google::protobuf::FieldDescriptor* field = nullptr;  ///< What it sets.
+  JsonShape shape;
+  std::string description;  ///< One line of Markdown for users.
+  bool is_required = false;
+  /// What an absent field means, as JSON. Empty if no value means the same as absence.
+  std::string default_json;
+  std::optional<double> minimum;  ///< Of a number, or of each number of a list.
+  std::optional<double> maximum;
+  std::optional<std::int64_t> saturates_at;
+  bool is_inverse = false;  ///< The field is true if this is false.
+  bool is_other_name = false;
+  bool excludes_other_names = false;  ///< Exactly one of the field's names must be given.
+};
+
+/// A parameter of other engines that would change the result if it were supported.
+struct RefusedField {
+  /// A name, or "*" and the end of several names.
+  std::string name;
+  /// The values that would not change the result, as a JSON list. Null always is one of them.
+  std::string neutral_json = "[]";
+  /// What to do instead, as a sentence. May be empty.
+  std::string hint;
+};
+
+/// One form of a request's body: how it becomes a message. A field that is in neither list is
+/// ignored. Made of the options of proto/request_description.proto, whose faults are broken
+/// invariants.
+class BodyForm {
+ public:
+  /// The message's own form.
+  explicit BodyForm(const google::protobuf::Descriptor& message);
+  BodyForm(const BodyForm&) = delete;
+  BodyForm& operator=(const BodyForm&) = delete;
+  /// The dialect of this name.
+  BodyForm(const google::protobuf::Descriptor& message, std::string_view dialect);
+
+  const std::string& name() const { return name_; }  ///< In /openapi.json, such as "ScoreRequest".
+  const std::string& description() const { return description_; }
+  const google::protobuf::Descriptor& message() const { return message_; }
+  bool is_dialect() const { return is_dialect_; }
+  /// In the order in which they are read.
+  const std::vector<FormField>& fields() const { return fields_; }
+  const std::vector<RefusedField>& refused() const { return refused_; }
+  /// Whether a body has this form, of several. `has` says whether the body has a field.
+  template <typename Has>
+  bool IsThatOf(const Has& has) const {
+    bool is_marked = false;
+    for (const std::string& marker : markers_) {
+      is_marked = is_marked || has(marker);
+    }
+    return is_marked && (unless_.empty() || !has(unless_));
+  }
+
+  /// The index of the field of this name, if there is one.
+  std::optional<std::size_t> IndexOf(std::string_view name) const;
+  /// Null if parameters of this name are not refused.
+  const RefusedField* FindRefused(std::string_view name) const;
+  /// The usual name of the message's field.
+  const std::string& NameOf(const google::protobuf::FieldDescriptor& field) const;
+
+ private:
+  void IndexNames();
+
+  const google::protobuf::Descriptor& message_;
+  std::string name_;
+  std::string description_;
+  bool is_dialect_ = false;
+  std::vector<FormField> fields_;
+  std::vector<RefusedField> refused_;
+  std::vector<std::string> markers_;
+  std::string unless_;
+  std::unordered_map<std::string_view, std::size_t> index_;  ///< Of `fields_`, by name.
+};
+
+}  // namespace scorecast::coordinator
