@@ -36,7 +36,7 @@ Connection::Connection(ClientId client, std::unique_ptr<ByteStream> stream,
       idle_timer_(stream_->get_executor()),
       leaving_timer_(stream_->get_executor()),
       reading_timer_(stream_->get_executor()),
-      held_replies_(kMaxReplyBytes, &context.replies) {}
+      held_replies_(std::make_shared<HeldBytes>(kMaxReplyBytes, &context.replies)) {}
 
 void Connection::Start() {
   asio::post(stream_->get_executor(), [self = shared_from_this()] {
@@ -126,7 +126,7 @@ void Connection::ReadNext() {
 
 bool Connection::MayRead() const {
   return !reads_no_more_ && !beginning_ && in_flight_.size() < protocol_->max_in_flight() &&
-         held_replies_.HasRoom();
+         held_replies_->HasRoom();
 }
 
 void Connection::ResumeReading() {
@@ -193,7 +193,7 @@ void Connection::Send(Reply reply) {
 
 void Connection::SendError(const proto::Error& error) {
   context_.count_refusal(client_, error);
-  Send(protocol_->ErrorReply(error, held_replies_));
+  Send(protocol_->ErrorReply(error, *held_replies_));
 }
 
 void Connection::SendLastError(const proto::Error& error) {

@@ -67,7 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // For its calls, on any thread: see ConnectionCall.
 
-  HeldBytes& replies() { return held_replies_; }
+  const std::shared_ptr<HeldBytes>& replies() { return held_replies_; }
   void Begun();
   void Deliver(const std::shared_ptr<ConnectionCall>& call, Reply reply);
 
@@ -166,11 +166,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool beginning_ = false;  ///< The last call has not called Begun yet.
   std::vector<char> discarded_;
 
-  HeldBytes held_replies_;     ///< Bytes of `replies_`, and of replies to calls in flight.
+  /// Bytes of `replies_`, and of replies to calls in flight. Shared with these calls.
+  const std::shared_ptr<HeldBytes> held_replies_;
   std::deque<Reply> replies_;  ///< The first is being written.
 
-  /// Each refers to this object until it is taken out: when its last reply comes, or when the
-  /// connection is closed.
+  /// Each until its last reply comes, or the connection is closed.
   std::unordered_set<std::shared_ptr<ConnectionCall>> in_flight_;
   bool close_when_done_ = false;
   bool reads_no_more_ = false;  ///< No further request is taken.

@@ -21,19 +21,26 @@ Reply ToReply(std::string bytes, HeldBytes& replies) {
   return {std::move(bytes), std::move(held)};
 }
 
-ConnectionCall::ConnectionCall(std::shared_ptr<Connection> connection,
+ConnectionCall::ConnectionCall(const std::shared_ptr<Connection>& connection,
                                std::unique_ptr<CallFormat> format, Clock::time_point arrived,
                                std::int64_t arrived_bytes)
     : Call(connection->client(), arrived),
-      connection_(std::move(connection)),
+      connection_(connection),
+      replies_(connection->replies()),
       format_(std::move(format)),
       arrived_bytes_(arrived_bytes) {}
 
-HeldBytes& ConnectionCall::replies() { return connection_->replies(); }
+void ConnectionCall::Begun() {
+  if (const auto connection = connection_.lock()) {
+    connection->Begun();
+  }
+}
 
-void ConnectionCall::Begun() { connection_->Begun(); }
-
-void ConnectionCall::Send(Reply reply) { connection_->Deliver(self(), std::move(reply)); }
+void ConnectionCall::Send(Reply reply) {
+  if (const auto connection = connection_.lock()) {
+    connection->Deliver(self(), std::move(reply));
+  }
+}
 
 void ConnectionCall::OnDelta(std::size_t output, CompletionDelta delta) {
   const std::lock_guard lock(mutex_);

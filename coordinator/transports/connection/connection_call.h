@@ -46,11 +46,11 @@ class ConnectionCall : public Call {
  public:
   /// `format` may be null if the transport replies by itself. `arrived_bytes` is what the request
   /// took of the stream.
-  ConnectionCall(std::shared_ptr<Connection> connection, std::unique_ptr<CallFormat> format,
+  ConnectionCall(const std::shared_ptr<Connection>& connection, std::unique_ptr<CallFormat> format,
                  Clock::time_point arrived, std::int64_t arrived_bytes);
 
   std::string_view id() const override { return format_->id(); }
-  HeldBytes& replies() override;
+  HeldBytes& replies() override { return *replies_; }
   std::int64_t bytes_per_message_byte() const override { return format_->bytes_per_message_byte(); }
 
   CallFormat& format() { return *format_; }
@@ -79,7 +79,9 @@ class ConnectionCall : public Call {
   /// Sends the waiting deltas, then the response if there is one. Runs one at a time.
   void Step();
 
-  const std::shared_ptr<Connection> connection_;
+  /// Weak, because the job of a call that is over may last longer than the server.
+  const std::weak_ptr<Connection> connection_;
+  const std::shared_ptr<HeldBytes> replies_;
   const std::unique_ptr<CallFormat> format_;
   const std::int64_t arrived_bytes_;
   RequestHandler* handler_ = nullptr;
