@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "coordinator/endpoints/chunked/chunked_request.h"
 #include "coordinator/endpoints/message_endpoint.h"
 #include "proto/scorecast.pb.h"

@@ -12,9 +12,9 @@ namespace scorecast::coordinator {
 struct RelevanceOptions {
   std::optional<std::string> instruction;
   std::int64_t max_tokens_per_doc = 0;
-  std::optional<std::int64_t> truncate_prompt_tokens;
-  bool truncate = true;
-  std::string truncation_direction = "right";
+  std::int64_t truncate_prompt_tokens = 0;
+  bool truncate = false;
+  std::string truncation_direction;
   bool raw_scores = false;
 };
 

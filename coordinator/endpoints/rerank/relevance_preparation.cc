@@ -43,7 +43,7 @@ std::optional<Error> FieldFault(const RelevanceInputs& inputs, const RequestCont
                           std::to_string(options.max_tokens_per_doc) + ".",
                       "max_tokens_per_doc");
   }
-  const std::int64_t prompt_tokens = options.truncate_prompt_tokens.value_or(-1);
+  const std::int64_t prompt_tokens = options.truncate_prompt_tokens;
   if (prompt_tokens < -1 || prompt_tokens == 0) {
     return BadRequest("truncate_prompt_tokens_out_of_range",
                       "truncate_prompt_tokens must be -1 or at least 1, not " +
@@ -88,7 +88,7 @@ class RelevancePreparation {
         packer_(inputs.documents_field, inputs.documents.size(),
                 {.label_lists = {&reranker_.labels(), 1}}, context.limits) {
     const std::int64_t positions = context.config.max_position_embeddings;
-    const std::int64_t prompt_tokens = inputs.options.truncate_prompt_tokens.value_or(-1);
+    const std::int64_t prompt_tokens = inputs.options.truncate_prompt_tokens;
     limits_.max_prompt_tokens = prompt_tokens < 0 ? positions : std::min(prompt_tokens, positions);
     if (inputs.options.max_tokens_per_doc > 0) {
       limits_.max_item_tokens = inputs.options.max_tokens_per_doc;
