@@ -81,12 +81,30 @@ Error Missing(const std::string& field) {
   return BadRequest("missing_field", field + " must be provided.", field);
 }
 
+/// Whether a value of a body is the same JSON as another value. Copies nothing of a long list or
+/// object.
+bool IsSame(const BodyJson& value, const nlohmann::json& other) {
+  if (value.is_array()) {
+    return other.is_array() && std::ranges::equal(value, other, IsSame);
+  }
+  if (!value.is_object()) {
+    return nlohmann::json(value) == other;
+  }
+  const auto has_same = [&](const auto& member) {
+    const BodyJson* own = FindMember(value, member.key());
+    return own != nullptr && IsSame(*own, member.value());
+  };
+  const auto is_known = [&](const auto& member) { return other.contains(member.first); };
+  const auto members = other.items();
+  return other.is_object() && std::all_of(members.begin(), members.end(), has_same) &&
+         std::ranges::all_of(*value.get_ptr<const BodyJson::object_t*>(), is_known);
+}
+
 bool IsNeutral(const RefusedField& refused, const BodyJson& value) {
-  // Parsed again, so that objects are equal whose keys have another order.
   const auto neutral = nlohmann::json::parse(refused.neutral_json);
-  const auto comparable =
-      value.is_structured() ? nlohmann::json::parse(value.dump()) : nlohmann::json(value);
-  return value.is_null() || std::ranges::find(neutral, comparable) != neutral.end();
+  return value.is_null() || std::ranges::any_of(neutral, [&](const nlohmann::json& one) {
+           return IsSame(value, one);
+         });
 }
 
 /// The name is the client's if `refused` has only its end.
