@@ -24,7 +24,8 @@ bool IsAllDigits(std::string_view value) {
 }
 
 std::int64_t IdOfText(std::string_view text, const Tokenizer* tokenizer) {
-  const std::string quoted = std::string(kFlag) + " \"" + std::string(text) + "\"";
+  std::string quoted = kFlag;
+  quoted.append(" \"").append(text).append("\"");
   if (tokenizer == nullptr) {
     throw StartupError(quoted + " is text, but the model directory has no tokenizer: give an id");
   }

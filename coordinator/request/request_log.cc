@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <string>
 
-#include <spdlog/spdlog.h>
-
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/count.h"
 #include "proto/base/one_line.h"
+#include "proto/log/log.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -33,14 +32,16 @@ std::string Line(const std::string& text) {
 }  // namespace
 
 void LogRefusal(std::string_view endpoint, std::string_view request_id, const proto::Error& error) {
-  const auto level = error.code == 500 ? spdlog::level::err : spdlog::level::debug;
-  spdlog::log(level, "{}: {} {}: {}", Name(endpoint, request_id), error.code, error.reason,
-              Line(error.message));
+  const auto level = error.code == 500 ? proto::LogLevel::kError : proto::LogLevel::kDebug;
+  if (proto::ShouldLog(level)) {
+    proto::Log(level, fmt::format("{}: {} {}: {}", Name(endpoint, request_id), error.code,
+                                  error.reason, Line(error.message)));
+  }
 }
 
 void LogResponse(std::string_view endpoint, std::string_view request_id, std::string_view summary,
                  const Usage& usage, const Timings& timings) {
-  spdlog::debug(
+  proto::LogDebug(
       "{}: {}, {}, {} cached, {} generated, tokenize {:.2f} ms, queue {:.2f} ms, forward "
       "{:.2f} ms",
       Name(endpoint, request_id), summary, proto::Count(usage.prompt_tokens, "token"),

@@ -8,7 +8,8 @@
 namespace scorecast::proto {
 
 // The log of this process: lines on standard error. spdlog writes them, behind this header, because
-// a source that includes spdlog's own takes two seconds longer to compile. Any thread may log.
+// a source that formats lines by spdlog's own functions takes two seconds longer to compile. Any
+// thread may log.
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 

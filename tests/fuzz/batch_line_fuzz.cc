@@ -7,10 +7,10 @@
 #include <string>
 
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 #include "coordinator/transports/batch/batch.h"
 #include "proto/base/check.h"
+#include "proto/log/log.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 #include "tests/coordinator/transports/batch/stream_files.h"
 
@@ -77,7 +77,7 @@ void RunOn(FakeServer& server, const std::string& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static Servers* const servers = [] {
-    spdlog::set_level(spdlog::level::off);
+    scorecast::proto::StartLog("off");
     return new Servers;
   }();
   const std::string bytes(reinterpret_cast<const char*>(data), size);

@@ -8,9 +8,9 @@
 #include <string>
 
 #include <google/protobuf/stubs/logging.h>
-#include <spdlog/spdlog.h>
 
 #include "proto/base/check.h"
+#include "proto/log/log.h"
 #include "proto/wire/frame.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
 
@@ -73,7 +73,7 @@ void CheckReply(const v1::Response& response) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static FakeSocketServer* const server = [] {
-    spdlog::set_level(spdlog::level::off);
+    scorecast::proto::StartLog("off");
     google::protobuf::SetLogHandler(nullptr);
     return MakeServer().release();
   }();

@@ -6,9 +6,9 @@
 #include <string>
 
 #include <boost/system/system_error.hpp>
-#include <spdlog/spdlog.h>
 
 #include "proto/base/check.h"
+#include "proto/log/log.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace {
@@ -21,7 +21,7 @@ using scorecast::coordinator::SocketOptions;
 using scorecast::proto::Check;
 
 FakeHttpServer* MakeServer() {
-  spdlog::set_level(spdlog::level::off);
+  scorecast::proto::StartLog("off");
   SocketOptions options;
   options.max_request_bytes = 4096;
   HttpOptions http;

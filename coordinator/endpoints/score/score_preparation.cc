@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <spdlog/spdlog.h>
-
 #include "coordinator/endpoints/score/score_checks.h"
 #include "coordinator/endpoints/score/score_readout.h"
 #include "coordinator/endpoints/score/score_request.h"
@@ -20,6 +18,7 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/score_kind.h"
+#include "proto/log/log.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -63,7 +62,7 @@ std::vector<proto::PackedSequence> AddReads(PackedPrompts packed, bool is_setwis
 void WarnOfItemFirst() {
   static std::atomic<bool> warned = false;
   if (!warned.exchange(true)) {
-    spdlog::warn("item_first is ignored with --enable-mis or a delimiter (logged once)");
+    proto::LogWarning("item_first is ignored with --enable-mis or a delimiter (logged once)");
   }
 }
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/generate/seed.h"
@@ -12,6 +11,7 @@
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/count.h"
+#include "proto/log/log.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -33,7 +33,7 @@ ParsedRequest ParseBody(const Endpoint& endpoint, BodyJson body) {
 }
 
 void Refuse(Error error, std::int64_t line_number, LineCall& call) {
-  spdlog::debug("batch: line {}: {} {}", line_number, error.reason, error.message);
+  proto::LogDebug("batch: line {}: {} {}", line_number, error.reason, error.message);
   call.Refuse(std::move(error), line_number);
 }
 

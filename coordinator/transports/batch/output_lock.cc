@@ -6,12 +6,12 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
+#include "proto/log/log.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -38,8 +38,8 @@ bool TryLock(int fd, const std::filesystem::path& path) {
     return false;
   }
   if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL) {
-    spdlog::warn("the file system of {} has no locks: nothing keeps a second run away",
-                 proto::OneLinePath(path.string()));
+    proto::LogWarning("the file system of {} has no locks: nothing keeps a second run away",
+                      proto::OneLinePath(path.string()));
     return true;
   }
   Fail(path, errno);

@@ -6,11 +6,11 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/connection/tcp_stream.h"
+#include "proto/log/log.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -99,7 +99,7 @@ void RequestServer::Accept(Listener& listener) {
           Accept(listener);
           return;
         }
-        spdlog::warn("cannot accept a connection: {}", error.message());
+        proto::LogWarning("cannot accept a connection: {}", error.message());
         listener.accept_again.expires_after(kAcceptPause);
         listener.accept_again.async_wait([this, &listener](error_code cancelled) {
           if (!cancelled && listener.acceptor.is_open()) {

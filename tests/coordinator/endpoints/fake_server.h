@@ -2,10 +2,9 @@
 
 #include <utility>
 
-#include <spdlog/spdlog.h>
-
 #include "coordinator/request/server_options.h"
 #include "coordinator/service/request_service.h"
+#include "proto/log/log.h"
 #include "tests/coordinator/fake_cluster.h"
 #include "tests/coordinator/fake_tokenizer.h"
 
@@ -37,9 +36,9 @@ struct FakeServer {
         scheduler(cluster, scheduler_options),
         service(config, &tokenizer, options, scheduler, endpoints, std::move(now), observer) {}
 
-  /// Made before any thread logs, because ThreadSanitizer does not see how libspdlog synchronizes
-  /// its making.
-  spdlog::logger* const logger = spdlog::default_logger_raw();
+  /// Asked so that the log is made before any thread logs, because ThreadSanitizer does not see how
+  /// libspdlog synchronizes its making.
+  const bool logs_errors = proto::ShouldLog(proto::LogLevel::kError);
   const proto::ModelConfig config = Config();
   const ServerOptions options;
   HoldingTokenizer tokenizer{{{"<d>", 256}, {" yes", 257}, {" no", 258}}, 259};
