@@ -409,6 +409,7 @@ async def _send_all(channel: _Channel, raw: Raw, counts: Counter[str]) -> None:
     for piece in raw.pieces():
         channel.transport.write(piece)
         counts["pieces"] += 1
+        await asyncio.sleep(0)  # So that a lost connection is noticed even if all is always written at once.
         async with asyncio.timeout(_SEND_SECONDS):
             await channel.writable.wait()
         if raw.wait is not None:

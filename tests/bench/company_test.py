@@ -1,5 +1,6 @@
 """The clients of the benches abuse and fairness, and their figures."""
 import io
+import itertools
 import json
 import socket
 import tempfile
@@ -165,6 +166,17 @@ class ClientsOfTheSocket(unittest.TestCase):
         clients = Clients(service.address, False, raw=Raw(lambda: [request[:5], request[5:] + request], wait=0.2, pause=60))
         time.sleep(1)
         self.assertEqual(clients.stop().counts, Counter({"connections": 1, "pieces": 2, "ok": 1, "queue_full": 1}))
+
+
+    def test_that_send_endless_pieces_notice_that_the_connection_is_lost(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        clients = Clients(listener.getsockname(), False, raw=Raw(lambda: itertools.repeat(b"a" * 100)))
+        self.addCleanup(clients.kill)
+        listener.accept()[0].close()
+        listener.accept()[0].close()
+        outcomes = clients.stop().counts
+        self.assertGreaterEqual(sum(number for what, number in outcomes.items() if what.startswith("closed")), 1)
 
 
 class HttpReplies(unittest.TestCase):
