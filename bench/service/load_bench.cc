@@ -55,11 +55,11 @@ std::string InMs(const std::optional<double>& ms) {
   return text;
 }
 
-void RunStep(Sweep& sweep, const LoadOptions& options) {
+void RunStep(Sweep& sweep, double capacity, const LoadOptions& options) {
   LoadFigures& figures = sweep.figures;
   const auto number = static_cast<int>(figures.steps.size());
   LoadStep step;
-  step.rate = figures.Capacity() * options.first_rate * std::pow(options.growth, number);
+  step.rate = capacity * options.first_rate * std::pow(options.growth, number);
   const std::vector<double> arrivals = PoissonArrivals(
       step.rate, options.seconds, options.seed + static_cast<std::uint64_t>(number));
   char text[160];
@@ -143,9 +143,10 @@ std::vector<LoadFigures> RunLoadBench(const std::vector<LoadedService>& services
   }
   const auto is_over = [&](const Sweep& sweep) { return sweep.is_over(options); };
   while (!std::all_of(sweeps.begin(), sweeps.end(), is_over)) {
-    for (Sweep& sweep : sweeps) {
-      if (!is_over(sweep)) {
-        RunStep(sweep, options);
+    for (std::size_t i = 0; i < sweeps.size(); ++i) {
+      if (!is_over(sweeps[i])) {
+        const Sweep& rates_of = sweeps[services[i].rates_of.value_or(i)];
+        RunStep(sweeps[i], rates_of.figures.Capacity(), options);
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,12 +28,16 @@ struct LoadOptions {
   double limit_ms = 500;           ///< Limit of p99.
   std::int64_t timeout_ms = 5000;  ///< A request's deadline.
   std::uint64_t seed = 1;
+  std::filesystem::path against;  ///< Directory of another build; empty: there is none.
 };
 
 /// A service to load, and its name in the report.
 struct LoadedService {
   std::string mode;
   const ServiceProcess& service;
+  /// The place of the service whose capacity sets the rates, so that both have the same; otherwise
+  /// its own does.
+  std::optional<std::size_t> rates_of;
 };
 
 /// The requests of one rate.

@@ -1,5 +1,8 @@
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <optional>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -24,14 +27,16 @@ struct CommonFlags {
   bool json = false;
 
   ServiceTitle title() const { return {model.shape_name, ranks, threads, max_batch_tokens}; }
-  ServiceOptions MultiItem() const {
+  /// `program`: empty if it is this build's.
+  ServiceOptions MultiItem(const std::filesystem::path& program = {}) const {
     return {.model_dir = model.dir(),
             .ranks = ranks,
             .threads = threads,
-            .max_batch_tokens = max_batch_tokens};
+            .max_batch_tokens = max_batch_tokens,
+            .program = program};
   }
-  ServiceOptions OneByOne() const {
-    ServiceOptions options = MultiItem();
+  ServiceOptions OneByOne(const std::filesystem::path& program = {}) const {
+    ServiceOptions options = MultiItem(program);
     options.one_by_one = true;
     return options;
   }
@@ -95,6 +100,9 @@ void AddLoadFlags(CLI::App& app, LoadOptions& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of the arrival times")->capture_default_str();
+  app.add_option("--against", options.against,
+                 "Directory of another build, whose executable is measured in turns with this one")
+      ->check(CLI::ExistingDirectory);
 }
 
 void RunIdle(const CommonFlags& flags, IdleBenchOptions options) {
@@ -110,13 +118,26 @@ void RunLoad(const CommonFlags& flags, LoadOptions options) {
   WriteRandomModel(flags.model.shape(), flags.model.dir());
   options.vocab_size = flags.model.shape().vocab_size;
   Progress("load: starting the services");
+  const bool is_comparison = !options.against.empty();
+  const std::filesystem::path other = options.against / "scorecast";
   const ServiceProcess multi_item(flags.MultiItem());
-  const TransportFigures transports =
-      RunTransportBench(multi_item, options.workload, options.vocab_size, options.transport_rounds);
+  std::optional<ServiceProcess> other_multi_item;
+  std::vector<const ServiceProcess*> services = {&multi_item};
+  if (is_comparison) {
+    services.push_back(&other_multi_item.emplace(flags.MultiItem(other)));
+  }
+  const std::vector<TransportFigures> transports =
+      RunTransportBench(services, options.workload, options.vocab_size, options.transport_rounds);
   std::vector<LoadFigures> all;
   if (options.max_rates > 0) {
     const ServiceProcess one_by_one(flags.OneByOne());
-    all = RunLoadBench({{"one by one", one_by_one}, {"multi-item", multi_item}}, options);
+    std::optional<ServiceProcess> other_one_by_one;
+    std::vector<LoadedService> loaded = {{"one by one", one_by_one}, {"multi-item", multi_item}};
+    if (is_comparison) {
+      loaded.push_back({"one by one, other", other_one_by_one.emplace(flags.OneByOne(other)), 0});
+      loaded.push_back({"multi-item, other", *other_multi_item, 1});
+    }
+    all = RunLoadBench(loaded, options);
   }
   (flags.json ? PrintLoadJson : PrintLoadTables)(flags.title(), options, transports, all);
 }

@@ -1,8 +1,9 @@
 #include "bench/service/report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
-#include <utility>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -103,20 +104,76 @@ void PrintBest(const LoadOptions& options, const std::vector<LoadFigures>& all) 
   }
 }
 
-void PrintTransports(const TransportFigures& transports) {
-  std::printf(
-      "\nA request alone, %zu times on each in turns; milliseconds: median (min-max). Outside: "
-      "without the server's waiting and computing.\n\n"
-      "| transport | a request | outside |\n|---|---|---|\n",
-      transports.socket.client.values.size());
-  for (const auto& [name, times] :
-       {std::pair{"socket", &transports.socket}, std::pair{"HTTP", &transports.http}}) {
-    std::printf("| %s | %s | %s |\n", name, Spread(times->client, 2).c_str(),
-                Spread(times->outside, 3).c_str());
-  }
-  std::printf("| HTTP - socket, limit %g | %.2f | %.3f |\n", kHttpLimitMs,
+void PrintTransportRow(const std::string& name, const TransportTimes& times) {
+  std::printf("| %s | %s | %s |\n", name.c_str(), Spread(times.client, 2).c_str(),
+              Spread(times.outside, 3).c_str());
+}
+
+void PrintTransports(const TransportFigures& transports, const std::string& build) {
+  PrintTransportRow("socket" + build, transports.socket);
+  PrintTransportRow("HTTP" + build, transports.http);
+  std::printf("| HTTP - socket%s, limit %g | %.2f | %.3f |\n", build.c_str(), kHttpLimitMs,
               transports.http.client.Median() - transports.socket.client.Median(),
               transports.http.outside.Median() - transports.socket.outside.Median());
+}
+
+/// The ratios of two builds' measurements of the same round, or of the same rate.
+Samples Ratios(const std::vector<double>& ours, const std::vector<double>& others) {
+  Samples ratios;
+  for (std::size_t i = 0; i < std::min(ours.size(), others.size()); ++i) {
+    if (ours[i] > 0 && others[i] > 0) {
+      ratios.values.push_back(ours[i] / others[i]);
+    }
+  }
+  return ratios;
+}
+
+std::string RatioText(const Samples& ratios) {
+  return ratios.values.empty() ? "" : Spread(ratios, 3);
+}
+
+void PrintTransportRatios(const TransportFigures& ours, const TransportFigures& other) {
+  for (const auto& [name, times, others] : {std::tuple{"socket", &ours.socket, &other.socket},
+                                            std::tuple{"HTTP", &ours.http, &other.http}}) {
+    std::printf("| %s, this / other | %s | %s |\n", name,
+                RatioText(Ratios(times->client.values, others->client.values)).c_str(),
+                RatioText(Ratios(times->outside.values, others->outside.values)).c_str());
+  }
+}
+
+/// The latency within which `share` of the requests of each rate got a score; 0 if too few did.
+std::vector<double> LatenciesMs(const LoadFigures& figures, double share) {
+  std::vector<double> latencies;
+  for (const LoadStep& step : figures.steps) {
+    latencies.push_back(step.LatencyMs(share).value_or(0));
+  }
+  return latencies;
+}
+
+std::vector<double> Throughputs(const LoadFigures& figures) {
+  std::vector<double> throughputs;
+  for (const LoadStep& step : figures.steps) {
+    throughputs.push_back(step.Throughput());
+  }
+  return throughputs;
+}
+
+void PrintLoadRatios(const std::vector<LoadFigures>& all) {
+  std::printf(
+      "\nThis build / the other one: a request alone in each round, the others at each rate that "
+      "both have.\n\n"
+      "| mode | a request alone | p50 | p95 | p99 | items/s |\n|---|---|---|---|---|---|\n");
+  for (std::size_t i = 0; i < all.size() / 2; ++i) {
+    const LoadFigures& ours = all[i];
+    const LoadFigures& other = all[i + all.size() / 2];
+    std::printf("| %s | %s |", ours.mode.c_str(),
+                RatioText(Ratios(ours.service_ms.values, other.service_ms.values)).c_str());
+    for (const double share : {0.5, 0.95, 0.99}) {
+      std::printf(" %s |",
+                  RatioText(Ratios(LatenciesMs(ours, share), LatenciesMs(other, share))).c_str());
+    }
+    std::printf(" %s |\n", RatioText(Ratios(Throughputs(ours), Throughputs(other))).c_str());
+  }
 }
 
 json ToJson(const TransportTimes& times) {
@@ -198,10 +255,19 @@ void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
 }
 
 void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
-                     const TransportFigures& transports, const std::vector<LoadFigures>& all) {
+                     const std::vector<TransportFigures>& transports,
+                     const std::vector<LoadFigures>& all) {
   PrintTitle("Load", title, options.workload);
-  std::printf("\n");
-  PrintTransports(transports);
+  std::printf(
+      "\n\nA request alone, %zu times on each in turns; milliseconds: median (min-max). Outside: "
+      "without the server's waiting and computing.\n\n"
+      "| transport | a request | outside |\n|---|---|---|\n",
+      transports[0].socket.client.values.size());
+  PrintTransports(transports[0], "");
+  if (transports.size() == 2) {
+    PrintTransports(transports[1], ", other");
+    PrintTransportRatios(transports[0], transports[1]);
+  }
   if (all.empty()) {
     return;
   }
@@ -215,10 +281,14 @@ void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
       "large, "
       "other programs used the machine.\n");
   PrintBest(options, all);
+  if (transports.size() == 2) {
+    PrintLoadRatios(all);
+  }
 }
 
 void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
-                   const TransportFigures& transports, const std::vector<LoadFigures>& all) {
+                   const std::vector<TransportFigures>& transports,
+                   const std::vector<LoadFigures>& all) {
   json modes = json::array();
   for (const LoadFigures& figures : all) {
     modes.push_back(ToJson(figures, options));
@@ -229,8 +299,13 @@ void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
   result["timeout_ms"] = options.timeout_ms;
   result["seed"] = options.seed;
   result["modes"] = modes;
-  result["socket"] = ToJson(transports.socket);
-  result["http"] = ToJson(transports.http);
+  result["socket"] = ToJson(transports[0].socket);
+  result["http"] = ToJson(transports[0].http);
+  if (transports.size() == 2) {
+    result["against"] = options.against.string();
+    result["other_socket"] = ToJson(transports[1].socket);
+    result["other_http"] = ToJson(transports[1].http);
+  }
   PrintJson(result);
 }
 

@@ -25,9 +25,13 @@ void PrintIdleTables(const ServiceTitle& title, const IdleBenchOptions& options,
 void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
                    const IdleFigures& figures);
 
+/// `transports` are those of this build, and of the other one if there is one. Of `all`, the second
+/// half then are modes of the other one, in the same order.
 void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
-                     const TransportFigures& transports, const std::vector<LoadFigures>& all);
+                     const std::vector<TransportFigures>& transports,
+                     const std::vector<LoadFigures>& all);
 void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
-                   const TransportFigures& transports, const std::vector<LoadFigures>& all);
+                   const std::vector<TransportFigures>& transports,
+                   const std::vector<LoadFigures>& all);
 
 }  // namespace scorecast::bench

@@ -25,24 +25,25 @@ constexpr auto kDrainTime = std::chrono::seconds(30);
 constexpr auto kKillTime = std::chrono::seconds(5);
 
 std::vector<std::string> CommandLine(const ServiceOptions& options) {
-  std::vector<std::string> line = {SCORECAST_MPIEXEC,
-                                   "--oversubscribe",
-                                   "--bind-to",
-                                   "none",
-                                   "-n",
-                                   std::to_string(options.ranks),
-                                   SCORECAST_PROGRAM,
-                                   "serve",
-                                   "--model",
-                                   options.model_dir.string(),
-                                   "--threads",
-                                   std::to_string(options.threads),
-                                   "--max-batch-tokens",
-                                   std::to_string(options.max_batch_tokens),
-                                   "--port",
-                                   "0",
-                                   "--http-port",
-                                   "0"};
+  std::vector<std::string> line = {
+      SCORECAST_MPIEXEC,
+      "--oversubscribe",
+      "--bind-to",
+      "none",
+      "-n",
+      std::to_string(options.ranks),
+      options.program.empty() ? SCORECAST_PROGRAM : options.program.string(),
+      "serve",
+      "--model",
+      options.model_dir.string(),
+      "--threads",
+      std::to_string(options.threads),
+      "--max-batch-tokens",
+      std::to_string(options.max_batch_tokens),
+      "--port",
+      "0",
+      "--http-port",
+      "0"};
   if (options.one_by_one) {
     line.emplace_back("--one-by-one");
   }

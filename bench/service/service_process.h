@@ -17,7 +17,8 @@ struct ServiceOptions {
   int ranks = 2;
   int threads = 0;  ///< Of each rank; 0: its share of the CPUs.
   int max_batch_tokens = 8192;
-  bool one_by_one = false;  ///< Otherwise in one pass.
+  bool one_by_one = false;        ///< Otherwise in one pass.
+  std::filesystem::path program;  ///< Empty: this build's.
 };
 
 /// `scorecast serve` under mpirun, on free ports of the loopback interface. The destructor drains

@@ -1,6 +1,7 @@
 #include "bench/service/transport_bench.h"
 
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -89,21 +90,38 @@ void CallOverHttp(HttpClient& client, const v1::Request& request, TransportTimes
 
 }  // namespace
 
-TransportFigures RunTransportBench(const ServiceProcess& service, const Workload& workload,
-                                   std::int64_t vocab_size, int rounds) {
+std::vector<TransportFigures> RunTransportBench(const std::vector<const ServiceProcess*>& services,
+                                                const Workload& workload, std::int64_t vocab_size,
+                                                int rounds) {
   Progress("load: requests on the socket and over HTTP, in turns");
-  launcher::Client socket(service.address());
-  HttpClient over_http(service.http_address());
-  std::uint64_t number = 1U << 20U;  // Requests of the other measurements have smaller numbers.
-  const auto next = [&] { return TokenRequest(workload, ++number, vocab_size); };
-  TransportFigures figures;
-  TransportFigures warm_up;
-  for (int round = -1; round < rounds; ++round) {
-    TransportFigures& of_round = round < 0 ? warm_up : figures;
-    CallOnSocket(socket, next(), of_round.socket);
-    CallOverHttp(over_http, next(), of_round.http);
+  struct Side {
+    explicit Side(const ServiceProcess& service)
+        : socket(service.address()), http(service.http_address()) {}
+    launcher::Client socket;
+    HttpClient http;
+    TransportFigures figures;
+  };
+  std::vector<std::unique_ptr<Side>> sides;
+  for (const ServiceProcess* service : services) {
+    sides.push_back(std::make_unique<Side>(*service));
   }
-  return figures;
+  std::uint64_t number = 1U << 20U;  // Requests of the other measurements have smaller numbers.
+  for (int round = -1; round < rounds; ++round) {
+    const v1::Request on_socket = TokenRequest(workload, ++number, vocab_size);
+    const v1::Request over_http = TokenRequest(workload, ++number, vocab_size);
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      Side& side = *sides[round % 2 == 0 ? i : sides.size() - 1 - i];  // None is always the first.
+      TransportFigures warm_up;
+      TransportFigures& of_round = round < 0 ? warm_up : side.figures;
+      CallOnSocket(side.socket, on_socket, of_round.socket);
+      CallOverHttp(side.http, over_http, of_round.http);
+    }
+  }
+  std::vector<TransportFigures> all;
+  for (const std::unique_ptr<Side>& side : sides) {
+    all.push_back(std::move(side->figures));
+  }
+  return all;
 }
 
 }  // namespace scorecast::bench

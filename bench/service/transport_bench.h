@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "bench/samples.h"
 #include "bench/service/service_process.h"
@@ -22,8 +23,10 @@ struct TransportFigures {
   TransportTimes http;
 };
 
-/// Sends requests one at a time, in turns on the request socket and over HTTP, all different.
-TransportFigures RunTransportBench(const ServiceProcess& service, const Workload& workload,
-                                   std::int64_t vocab_size, int rounds);
+/// Sends requests one at a time, all different: in each round one on the request socket and one
+/// over HTTP of each service, which get the same requests. Returns the figures of each service.
+std::vector<TransportFigures> RunTransportBench(const std::vector<const ServiceProcess*>& services,
+                                                const Workload& workload, std::int64_t vocab_size,
+                                                int rounds);
 
 }  // namespace scorecast::bench

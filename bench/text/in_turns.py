@@ -38,13 +38,14 @@ def main() -> int:
     parser.add_argument("--against", type=Path, required=True, metavar="BUILD_DIR", help="the other build")
     parser.add_argument("--turns", type=int, default=7, help="of each build (default: %(default)s)")
     flags, others = parser.parse_known_args()
-    found: dict[Path, list[dict[str, list[float]]]] = {flags.build: [], flags.against: []}
+    builds = [flags.build, flags.against]
+    found: list[list[dict[str, list[float]]]] = [[], []]
     for turn in range(flags.turns):
         progress(f"text: turn {turn + 1} of {flags.turns}")
-        for build in list(found)[::-1] if turn % 2 else found:
-            run = subprocess.run([build / _PROGRAM, *others], stdout=subprocess.PIPE, text=True, check=True)
-            found[build].append(medians(run.stdout))
-    print(markdown(*found.values()))
+        for which in (1, 0) if turn % 2 else (0, 1):
+            run = subprocess.run([builds[which] / _PROGRAM, *others], stdout=subprocess.PIPE, text=True, check=True)
+            found[which].append(medians(run.stdout))
+    print(markdown(*found))
     return 0
 
 

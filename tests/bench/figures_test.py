@@ -11,6 +11,7 @@ from bench.passes.jobs import Layout
 from bench.passes.pass_bench import PassFigures
 from bench.peers.engines import ALL, Bench, EnvironmentIncomplete
 from bench.samples import percentile
+from bench.text import in_turns
 
 
 class Percentiles(unittest.TestCase):
@@ -73,6 +74,17 @@ class Peers(unittest.TestCase):
             bench.check(ALL)
             self.assertEqual(bench.environment("llama.cpp")["PYTHONPATH"], f"{prefix}/avx2")
             self.assertEqual(bench.environment("torch")["ATEN_CPU_CAPABILITY"], "avx2")
+
+
+class Texts(unittest.TestCase):
+    OUTPUT = ("| tokenizer | tokens | alone, ms | continued, ms | continued / alone |\n|---|---|---|---|---|\n"
+              "| qwen | 4000 + 128 x 20 | 10.00 (9.00-12.00) | {} (11.00-14.00) | 1.20 (1.10-1.30) |\n")
+
+    def test_of_two_builds_are_compared_within_a_turn(self):
+        ours, others = ([in_turns.medians(self.OUTPUT.format(ms)) for ms in each] for each in ((12.0, 24.0), (12.0, 12.0)))
+        self.assertEqual(ours[0], {"qwen, 4000 + 128 x 20": [10.0, 12.0]})
+        text = in_turns.markdown(ours, others)
+        self.assertIn("| qwen, 4000 + 128 x 20 | continued | 18.00 (12.00-24.00) | 12.00 (12.00-12.00) | 1.500 (1.000-2.000) |", text)
 
 
 class Kernels(unittest.TestCase):
