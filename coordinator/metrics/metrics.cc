@@ -1,6 +1,8 @@
 #include "coordinator/metrics/metrics.h"
 
 #include <fstream>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include <prometheus/text_serializer.h>
@@ -21,6 +23,29 @@ Families ProcessFamilies() {
   };
 }
 
+/// Forms a content only if the last one is older than kMetricsAge. Safe to use from any thread.
+class LatestContent {
+ public:
+  LatestContent(std::function<ResourceContent()> form, std::function<Clock::time_point()> now)
+      : form_(std::move(form)), now_(std::move(now)) {}
+
+  SharedContent Get() {
+    const std::lock_guard lock(mutex_);
+    if (content_ == nullptr || now_() - formed_ >= kMetricsAge) {
+      content_ = Share(form_());
+      formed_ = now_();
+    }
+    return content_;
+  }
+
+ private:
+  const std::function<ResourceContent()> form_;
+  const std::function<Clock::time_point()> now_;
+  std::mutex mutex_;
+  SharedContent content_;
+  Clock::time_point formed_;
+};
+
 }  // namespace
 
 Families Metrics::Collect(const ServiceStatus& status, std::int64_t page_bytes) const {
@@ -32,13 +57,14 @@ Families Metrics::Collect(const ServiceStatus& status, std::int64_t page_bytes) 
 }
 
 Resource MetricsResource(const Metrics& metrics, std::function<ServiceStatus()> status,
-                         std::int64_t page_bytes) {
-  return {"/metrics",
-          [&metrics, status = std::move(status), page_bytes] {
-            return ResourceContent{
-                200, "text/plain; version=0.0.4; charset=utf-8",
-                prometheus::TextSerializer().Serialize(metrics.Collect(status(), page_bytes))};
-          },
+                         std::int64_t page_bytes, std::function<Clock::time_point()> now) {
+  auto collect = [&metrics, status = std::move(status), page_bytes] {
+    return ResourceContent{
+        200, "text/plain; version=0.0.4; charset=utf-8",
+        prometheus::TextSerializer().Serialize(metrics.Collect(status(), page_bytes))};
+  };
+  const auto latest = std::make_shared<LatestContent>(std::move(collect), std::move(now));
+  return {"/metrics", [latest] { return latest->Get(); },
           "Metrics in the text format of Prometheus."};
 }
 

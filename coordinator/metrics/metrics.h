@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
@@ -8,6 +9,7 @@
 #include "coordinator/metrics/pass_metrics.h"
 #include "coordinator/metrics/request_metrics.h"
 #include "coordinator/resources/resource.h"
+#include "coordinator/schedule/clock.h"
 #include "coordinator/status/service_status.h"
 
 namespace scorecast::coordinator {
@@ -26,10 +28,15 @@ struct Metrics {
   PassMetrics passes;
 };
 
-/// GET /metrics, in Prometheus' text format. `metrics` must outlive the resource. `status` is
-/// called on any thread.
+/// The metrics are collected again if they are older than this.
+inline constexpr std::chrono::milliseconds kMetricsAge{100};
+
+/// GET /metrics, in Prometheus' text format. `metrics` must outlive the resource. All scrapes
+/// within kMetricsAge share one text, because collecting it takes longer than most requests.
+/// `status` is called on any thread, but by one at a time.
 Resource MetricsResource(const Metrics& metrics, std::function<ServiceStatus()> status,
-                         std::int64_t page_bytes);
+                         std::int64_t page_bytes,
+                         std::function<Clock::time_point()> now = Clock::now);
 
 /// Memory of this process in bytes; 0 if the system does not tell.
 struct ProcessMemory {

@@ -74,7 +74,7 @@ Resource InfoResource(const ServiceFacts& facts) {
   body["sha"] = nullptr;
   body["docker_label"] = nullptr;
   return {.path = "/info",
-          .get = [text = ToJsonText(body)] { return ResourceContent{.body = text}; },
+          .get = [content = Share({.body = ToJsonText(body)})] { return content; },
           .description = "The model and the limits of this server, as TEI describes them."};
 }
 
@@ -91,13 +91,13 @@ Resource ModelsResource(const ServiceFacts& facts) {
   body["object"] = "list";
   body["data"] = OrderedJson::array({std::move(model)});
   return {.path = "/v1/models",
-          .get = [text = ToJsonText(body)] { return ResourceContent{.body = text}; },
+          .get = [content = Share({.body = ToJsonText(body)})] { return content; },
           .description = "The model of this server, in OpenAI's list of models."};
 }
 
 Resource TokenizerInfoResource(const std::filesystem::path& model_dir) {
   return {.path = "/tokenizer_info",
-          .get = [content = TokenizerInfo(model_dir)] { return content; },
+          .get = [content = Share(TokenizerInfo(model_dir))] { return content; },
           .description = "The content of tokenizer_config.json."};
 }
 

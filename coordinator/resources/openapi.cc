@@ -119,9 +119,8 @@ Resource OpenApiResource(EndpointList endpoints, std::span<const Resource> resou
   Resource own{.path = "/openapi.json", .description = "This document."};
   std::vector<Resource> all(resources.begin(), resources.end());
   all.push_back(own);
-  own.get = [text = ToJsonText(OpenApiDocument(endpoints, all, version))] {
-    return ResourceContent{.body = text};
-  };
+  ResourceContent content{.body = ToJsonText(OpenApiDocument(endpoints, all, version))};
+  own.get = [content = Share(std::move(content))] { return content; };
   return own;
 }
 

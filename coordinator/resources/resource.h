@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace scorecast::coordinator {
 
@@ -12,11 +14,18 @@ struct ResourceContent {
   std::string body;
 };
 
+/// A content that any number of replies share, so that each takes no memory for a copy of it.
+using SharedContent = std::shared_ptr<const ResourceContent>;
+
+inline SharedContent Share(ResourceContent content) {
+  return std::make_shared<const ResourceContent>(std::move(content));
+}
+
 /// Something that clients read without a request to an endpoint, such as the state of the service.
 struct Resource {
   std::string path;
   /// Called on any thread. Must return soon, and must not wait for the ranks.
-  std::function<ResourceContent()> get;
+  std::function<SharedContent()> get;
   std::string description;  ///< One line, for /openapi.json.
 };
 

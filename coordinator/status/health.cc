@@ -56,10 +56,7 @@ ResourceContent Readiness(const proto::ClusterStatus& cluster, bool is_draining)
 }
 
 Resource HealthResource() {
-  return {"/health",
-          [] {
-            return ResourceContent{200, "application/json", R"({"status":"alive"})"};
-          },
+  return {"/health", [content = Share({.body = R"({"status":"alive"})"})] { return content; },
           "The process is alive."};
 }
 
@@ -67,7 +64,7 @@ Resource ReadyResource(std::function<proto::ClusterStatus()> cluster,
                        std::function<bool()> is_draining) {
   return {"/ready",
           [cluster = std::move(cluster), is_draining = std::move(is_draining)] {
-            return Readiness(cluster(), is_draining());
+            return Share(Readiness(cluster(), is_draining()));
           },
           "The model is loaded, and every rank is there."};
 }

@@ -16,7 +16,6 @@ namespace {
 using scorecast::coordinator::FakeHttpServer;
 using scorecast::coordinator::HttpClient;
 using scorecast::coordinator::HttpOptions;
-using scorecast::coordinator::ResourceContent;
 using scorecast::coordinator::SocketOptions;
 using scorecast::proto::Check;
 
@@ -25,7 +24,7 @@ FakeHttpServer* MakeServer() {
   SocketOptions options;
   options.max_request_bytes = 4096;
   HttpOptions http;
-  http.resources = {{"/state", [] { return ResourceContent(); }}};
+  http.resources = {{"/state", [] { return scorecast::coordinator::Share({}); }}};
   http.cors_origins = {"https://a"};
   http.is_on_loopback = true;
   http.allowed_hosts = {"h", "host"};

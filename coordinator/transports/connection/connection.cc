@@ -1,6 +1,7 @@
 #include "coordinator/transports/connection/connection.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -212,9 +213,12 @@ void Connection::EndWith(const proto::Error& error) {
 }
 
 void Connection::Write() {
+  const Reply& first = replies_.front();
+  const std::array<asio::const_buffer, 2> bytes = {
+      asio::buffer(first.bytes),
+      first.rest == nullptr ? asio::const_buffer() : asio::buffer(*first.rest)};
   asio::async_write(
-      *stream_, asio::buffer(replies_.front().bytes),
-      [self = shared_from_this()](const error_code& error, std::size_t) {
+      *stream_, bytes, [self = shared_from_this()](const error_code& error, std::size_t) {
         if (error || self->is_closed_) {
           self->CloseNow();
           self->replies_.clear();  // Their `written` may refer to this object.

@@ -16,9 +16,10 @@ void Append(CompletionDelta delta, CompletionDelta& to) {
 
 }  // namespace
 
-Reply ToReply(std::string bytes, HeldBytes& replies) {
-  Held held = replies.Hold(static_cast<std::int64_t>(bytes.size()));
-  return {std::move(bytes), std::move(held)};
+Reply ToReply(std::string bytes, HeldBytes& replies, std::shared_ptr<const std::string> rest) {
+  const std::size_t all = bytes.size() + (rest == nullptr ? 0 : rest->size());
+  Held held = replies.Hold(static_cast<std::int64_t>(all));
+  return {.bytes = std::move(bytes), .held = std::move(held), .rest = std::move(rest)};
 }
 
 ConnectionCall::ConnectionCall(const std::shared_ptr<Connection>& connection,

@@ -30,10 +30,14 @@ struct Reply {
   std::function<void()> written = {};
   /// The connection is to be closed when this last reply is written.
   bool ends_connection = false;
+  /// Bytes that follow `bytes`, and that replies share; may be null.
+  std::shared_ptr<const std::string> rest = nullptr;
 };
 
-/// A last reply, whose bytes count in `replies`.
-Reply ToReply(std::string bytes, HeldBytes& replies);
+/// A last reply, whose bytes count in `replies`. Those of `rest` count for each reply, because any
+/// of them may be the last that holds them.
+Reply ToReply(std::string bytes, HeldBytes& replies,
+              std::shared_ptr<const std::string> rest = nullptr);
 
 /// A call that came over a connection, which has it from BeginRequest until its last reply is
 /// delivered or the client has left.

@@ -23,6 +23,9 @@ namespace {
 
 namespace asio = boost::asio;
 
+/// Bodies of resources of up to this size are copied behind the header, because writing them by
+/// themselves takes longer.
+constexpr std::size_t kCopiedBytes = std::size_t{4} << 10;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 /// The name of this transport in the log, for requests that reach no endpoint.
 constexpr std::string_view kName = "http";
@@ -271,8 +274,7 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
   } else if (head.method == "POST") {
     PassOn(connection);
   } else {
-    std::string bytes = ResourceReply(connection->client(), writer);
-    Send(connection, writer, std::move(bytes));
+    SendResource(connection, writer);
   }
 }
 
@@ -301,13 +303,27 @@ std::string HttpProtocol::OptionsReply(ReplyWriter& writer) const {
   return writer.WithoutBody(204, fields);
 }
 
-std::string HttpProtocol::ResourceReply(const ClientId& client, ReplyWriter& writer) const {
+void HttpProtocol::SendResource(const ConnectionPtr& connection, ReplyWriter& writer) {
+  SharedContent content;
   try {
-    const ResourceContent content = message_->route.resource->get();
-    return writer.Whole(content.status, content.content_type, content.body);
+    content = message_->route.resource->get();
   } catch (const std::exception& exception) {
-    return FaultReply(client, writer, FaultOf(exception));
+    std::string bytes = FaultReply(connection->client(), writer, FaultOf(exception));
+    Send(connection, writer, std::move(bytes));
+    return;
   }
+  if (content->body.size() <= kCopiedBytes) {
+    std::string bytes = writer.Whole(content->status, content->content_type, content->body);
+    Send(connection, writer, std::move(bytes));
+    return;
+  }
+  std::string header =
+      writer.BeforeBody(content->status, content->content_type, content->body.size());
+  std::shared_ptr<const std::string> body;
+  if (!writer.is_head()) {
+    body = {content, &content->body};
+  }
+  Send(connection, writer, std::move(header), std::move(body));
 }
 
 std::string HttpProtocol::FaultReply(const ClientId& client, ReplyWriter& writer,
@@ -326,9 +342,9 @@ void HttpProtocol::RefuseNow(const ConnectionPtr& connection, const proto::Error
 }
 
 void HttpProtocol::Send(const ConnectionPtr& connection, const ReplyWriter& writer,
-                        std::string bytes) {
+                        std::string bytes, std::shared_ptr<const std::string> rest) {
   const auto call = connection->BeginRequest(/*format=*/nullptr);
-  Reply reply = ToReply(std::move(bytes), call->replies());
+  Reply reply = ToReply(std::move(bytes), call->replies(), std::move(rest));
   reply.ends_connection = writer.ends_connection();
   message_.reset();
   call->Send(std::move(reply));

@@ -96,12 +96,15 @@ class HttpProtocol : public Protocol {
   void Handle(const ConnectionPtr& connection);
   void PassOn(const ConnectionPtr& connection);
   std::string OptionsReply(ReplyWriter& writer) const;
-  std::string ResourceReply(const ClientId& client, ReplyWriter& writer) const;
+  /// Replies to a GET or a HEAD of a resource.
+  void SendResource(const ConnectionPtr& connection, ReplyWriter& writer);
   std::string FaultReply(const ClientId& client, ReplyWriter& writer,
                          const proto::Error& error) const;
   /// Replies to the request, which may not have arrived as a whole: the connection then ends.
   void RefuseNow(const ConnectionPtr& connection, const proto::Error& error);
-  void Send(const ConnectionPtr& connection, const ReplyWriter& writer, std::string bytes);
+  /// `rest` follows `bytes`; may be null.
+  void Send(const ConnectionPtr& connection, const ReplyWriter& writer, std::string bytes,
+            std::shared_ptr<const std::string> rest = nullptr);
 
   const ProtocolContext& context_;
   const std::shared_ptr<const HttpServer> server_;

@@ -77,8 +77,12 @@ std::string ReplyWriter::Whole(int status, std::string_view content_type,
   if (terms_.is_head) {
     reply.resize(kHeaderRoom);
   }
-  reply.replace(0, kHeaderRoom, Header(status, TypeField(content_type) + LengthField(bytes)));
+  reply.replace(0, kHeaderRoom, BeforeBody(status, content_type, bytes));
   return reply;
+}
+
+std::string ReplyWriter::BeforeBody(int status, std::string_view content_type, std::size_t bytes) {
+  return Header(status, TypeField(content_type) + LengthField(bytes));
 }
 
 std::string ReplyWriter::WithoutBody(int status, std::string_view fields) {

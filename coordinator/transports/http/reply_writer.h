@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -29,6 +30,7 @@ class ReplyWriter {
   ReplyWriter(ReplyTerms terms, const RequestService& service)
       : terms_(std::move(terms)), service_(service) {}
 
+  bool is_head() const { return terms_.is_head; }
   const std::string& request_id() const { return terms_.request_id; }
 
   /// A reply as a whole. `fields` are further lines of its header, each with its end.
@@ -37,6 +39,8 @@ class ReplyWriter {
   /// The same with a body that is written to the end of the reply.
   std::string Whole(int status, std::string_view content_type,
                     const std::function<void(std::string& reply)>& write_body);
+  /// The header of a reply whose body of `bytes` is sent behind it, unless the request is a HEAD.
+  std::string BeforeBody(int status, std::string_view content_type, std::size_t bytes);
   std::string WithoutBody(int status, std::string_view fields);
   /// A reply with the body that the endpoint has for an error. `fields` as in Whole.
   std::string Error(const proto::Error& error, std::string_view fields = {});

@@ -51,11 +51,11 @@ ServiceStatus FullStatus() {
 
 TEST(Metrics, HaveTheStatusOfAService) {
   const Metrics metrics(Endpoints());
-  const ResourceContent content =
+  const SharedContent content =
       MetricsResource(metrics, FullStatus, /*page_bytes=*/1'000'000).get();
-  EXPECT_EQ(content.status, 200);
-  EXPECT_EQ(content.content_type, "text/plain; version=0.0.4; charset=utf-8");
-  const auto families = ParsePrometheusText(content.body);
+  EXPECT_EQ(content->status, 200);
+  EXPECT_EQ(content->content_type, "text/plain; version=0.0.4; charset=utf-8");
+  const auto families = ParsePrometheusText(content->body);
   const auto value = [&](const std::string& name, const std::string& labels = "") {
     return families.at(name).samples.at(name + labels);
   };
@@ -95,10 +95,35 @@ TEST(Metrics, HaveTheStatusOfAService) {
   EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
 }
 
+TEST(Metrics, AreCollectedAtMostTenTimesASecond) {
+  const Metrics metrics(Endpoints());
+  Clock::time_point now;
+  int collected = 0;
+  const Resource resource = MetricsResource(
+      metrics,
+      [&] {
+        ++collected;
+        return FullStatus();
+      },
+      /*page_bytes=*/1, [&] { return now; });
+  const SharedContent first = resource.get();
+  now += std::chrono::milliseconds(99);
+  EXPECT_EQ(resource.get(), first) << "Shared, not only equal.";
+  EXPECT_EQ(collected, 1);
+  now += std::chrono::milliseconds(1);
+  EXPECT_NE(resource.get(), first);
+  EXPECT_EQ(collected, 2);
+  for (int i = 0; i < 1000; ++i) {
+    now += std::chrono::milliseconds(1);
+    resource.get();
+  }
+  EXPECT_EQ(collected, 12);
+}
+
 TEST(Metrics, EscapeWhatClientsSend) {
   Metrics metrics(Endpoints(), /*names_clients=*/true);
   metrics.requests.OnEnd({nullptr, "a\"b\\c\nd", 400, nullptr});
-  const auto families = ParsePrometheusText(MetricsResource(metrics, FullStatus, 1).get().body);
+  const auto families = ParsePrometheusText(MetricsResource(metrics, FullStatus, 1).get()->body);
   EXPECT_EQ(families.at("scorecast_client_requests_total").samples.size(), 1U);
 }
 

@@ -63,7 +63,7 @@ struct CountedServer {
     return ParsePrometheusText(MetricsResource(
                                    metrics, [&] { return status; }, /*page_bytes=*/10)
                                    .get()
-                                   .body);
+                                   ->body);
   }
   /// By endpoint, client and code.
   std::map<std::string, double> Requests() {
@@ -188,7 +188,7 @@ TEST(RequestMetrics, KeepNoAddressUnlessClientsAreNamed) {
   const std::string text = MetricsResource(
                                metrics, [] { return ServiceStatus{}; }, /*page_bytes=*/10)
                                .get()
-                               .body;
+                               ->body;
   EXPECT_THAT(text, Not(HasSubstr("10.0.0.")));
   EXPECT_THAT(text, Not(HasSubstr("client=")));
   EXPECT_THAT(

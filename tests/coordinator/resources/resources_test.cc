@@ -38,7 +38,7 @@ class Resources : public testing::Test {
 TEST_F(Resources, ModelsIsOpenAisList) {
   const Resource resource = ModelsResource(facts());
   EXPECT_EQ(resource.path, "/v1/models");
-  const json body = json::parse(resource.get().body);
+  const json body = json::parse(resource.get()->body);
   EXPECT_EQ(body["object"], "list");
   ASSERT_EQ(body["data"].size(), 1u);
   const json& model = body["data"][0];
@@ -52,13 +52,13 @@ TEST_F(Resources, ModelsIsOpenAisList) {
 TEST_F(Resources, InfoIsTeis) {
   const Resource resource = InfoResource(facts());
   EXPECT_EQ(resource.path, "/info");
-  EXPECT_EQ(json::parse(resource.get().body), json::parse(R"({
+  EXPECT_EQ(json::parse(resource.get()->body), json::parse(R"({
       "model_id":"served","model_sha":null,"model_dtype":"bfloat16","model_type":{"causal_lm":{}},
       "max_concurrent_requests":1024,"max_input_length":512,"max_batch_tokens":8192,
       "max_batch_requests":null,"max_client_batch_size":128,"auto_truncate":false,
       "tokenization_workers":2,"version":"1.2.3","sha":null,"docker_label":null})"));
   config_.num_labels = 3;
-  EXPECT_EQ(json::parse(InfoResource(facts()).get().body)["model_type"],
+  EXPECT_EQ(json::parse(InfoResource(facts()).get()->body)["model_type"],
             json::parse(R"({"classifier":{}})"));
 }
 
@@ -67,13 +67,13 @@ TEST(TokenizerInfo, IsTheConfigurationWithTheChatTemplate) {
       std::filesystem::path(testing::TempDir()) /
       ("scorecast-tokenizer-info-" + std::to_string(::getpid()));
   std::filesystem::create_directory(directory);
-  EXPECT_EQ(TokenizerInfoResource(directory).get().status, 404);
+  EXPECT_EQ(TokenizerInfoResource(directory).get()->status, 404);
   std::ofstream(directory / "tokenizer_config.json")
       << R"({"tokenizer_class":"Qwen2Tokenizer","model_max_length":131072})";
   std::ofstream(directory / "chat_template.jinja") << "{{ messages }}";
-  const ResourceContent content = TokenizerInfoResource(directory).get();
-  EXPECT_EQ(content.status, 200);
-  EXPECT_EQ(json::parse(content.body),
+  const SharedContent content = TokenizerInfoResource(directory).get();
+  EXPECT_EQ(content->status, 200);
+  EXPECT_EQ(json::parse(content->body),
             json::parse(R"({"tokenizer_class":"Qwen2Tokenizer","model_max_length":131072,)"
                         R"("chat_template":"{{ messages }}"})"));
   std::filesystem::remove_all(directory);

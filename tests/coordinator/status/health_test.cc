@@ -19,8 +19,8 @@ proto::ClusterStatus TwoRanks() {
 TEST(Health, IsThatTheProcessServes) {
   const Resource health = HealthResource();
   EXPECT_EQ(health.path, "/health");
-  EXPECT_EQ(health.get().status, 200);
-  EXPECT_EQ(json::parse(health.get().body)["status"], "alive");
+  EXPECT_EQ(health.get()->status, 200);
+  EXPECT_EQ(json::parse(health.get()->body)["status"], "alive");
 }
 
 TEST(Readiness, IsThatAllRanksAreHeard) {
@@ -59,10 +59,10 @@ TEST(Readiness, EndsWithTheDrain) {
   bool is_draining = false;
   const Resource ready = ReadyResource(TwoRanks, [&] { return is_draining; });
   EXPECT_EQ(ready.path, "/ready");
-  EXPECT_EQ(ready.get().status, 200);
+  EXPECT_EQ(ready.get()->status, 200);
   is_draining = true;
-  EXPECT_EQ(ready.get().status, 503);
-  EXPECT_EQ(json::parse(ready.get().body)["reason"], "the server is shutting down");
+  EXPECT_EQ(ready.get()->status, 503);
+  EXPECT_EQ(json::parse(ready.get()->body)["reason"], "the server is shutting down");
 }
 
 }  // namespace health_test

@@ -100,7 +100,7 @@ std::string GetOf(const std::string& host, const std::string& fields = {}) {
 
 HttpOptions AccessOptions(bool is_on_loopback) {
   HttpOptions options;
-  options.resources = {{"/state", [] { return ResourceContent{200, "text/plain", "a secret"}; }}};
+  options.resources = {{"/state", [] { return Share({200, "text/plain", "a secret"}); }}};
   options.is_on_loopback = is_on_loopback;
   return options;
 }

@@ -143,7 +143,7 @@ TEST(HttpArrival, ARequestOfAClientThatLeavesIsDropped) {
 TEST(HttpArrival, AClientThatSendsNoMoreGetsTheRepliesThatAreReady) {
   HttpOptions options;
   options.resources = {{"/long", [] {
-                          return ResourceContent{200, "text/plain", std::string(500'000, 'x')};
+                          return Share({200, "text/plain", std::string(500'000, 'x')});
                         }}};
   const FakeHttpServer server({}, options);
   HttpClient client = server.Connect();
@@ -173,7 +173,7 @@ TEST(HttpArrival, AConnectionBeyondTheLimitGetsA503) {
 TEST(HttpArrival, IsNotDelayedByClientsThatDoNotRead) {
   HttpOptions options;
   options.resources = {{"/long", [] {
-                          return ResourceContent{200, "text/plain", std::string(1'000'000, 'x')};
+                          return Share({200, "text/plain", std::string(1'000'000, 'x')});
                         }}};
   FakeHttpServer server({}, options);
   std::string many;

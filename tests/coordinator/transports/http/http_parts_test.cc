@@ -302,7 +302,7 @@ TEST(HeadParser, RefusesWhatItDoesNotUnderstand) {
 }
 
 TEST(Routes, FindEndpointsAndResourcesAndSayWhatThereIs) {
-  const std::vector<Resource> resources = {{"/health", [] { return ResourceContent(); }}};
+  const std::vector<Resource> resources = {{"/health", [] { return Share({}); }}};
   const std::vector<RefusedUrl> refused = {{"/v1/embeddings", "There are no embeddings."}};
   const Routes routes(Endpoints(), resources, refused);
   EXPECT_EQ(routes.Find("/v1/score").endpoint, routes.Find("/score").endpoint);

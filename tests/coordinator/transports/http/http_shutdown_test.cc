@@ -65,7 +65,7 @@ TEST(HttpShutdown, ClosesConnectionsThatWaitForNothingAtOnce) {
 TEST(HttpShutdown, DoesNotWaitForAClientThatDoesNotRead) {
   HttpOptions options;
   options.resources = {{"/long", [] {
-                          return ResourceContent{200, "text/plain", std::string(50'000'000, 'x')};
+                          return Share({200, "text/plain", std::string(50'000'000, 'x')});
                         }}};
   FakeHttpServer server({}, options);
   HttpClient client = server.Connect();

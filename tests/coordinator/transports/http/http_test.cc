@@ -20,9 +20,9 @@ HttpOptions WithResources() {
   HttpOptions options;
   options.resources = {{"/state",
                         [] {
-                          return ResourceContent{503, "text/plain", "not ready"};
+                          return Share({503, "text/plain", "not ready"});
                         }},
-                       {"/broken", []() -> ResourceContent { throw std::bad_alloc(); }}};
+                       {"/broken", []() -> SharedContent { throw std::bad_alloc(); }}};
   options.refused_urls = {{"/v1/embeddings", "There are no embeddings; see /v1/rerank."}};
   return options;
 }
@@ -62,6 +62,20 @@ TEST(Http, RequestsThatAreSentTogetherHaveRepliesInTheirOrder) {
       EXPECT_EQ(client.Receive().body, "not ready");
     }
   }
+}
+
+TEST(Http, ALongResourceIsSharedByItsReplies) {
+  const SharedContent content = Share({200, "text/plain", std::string(100'000, 'x')});
+  HttpOptions options;
+  options.resources = {{"/long", [content] { return content; }}};
+  const FakeHttpServer server({}, options);
+  HttpClient client = server.Connect();
+  client.Send(Get("/long") + Get("/long"));
+  EXPECT_EQ(client.Receive().body, content->body);
+  EXPECT_EQ(client.Receive().body, content->body);
+  client.Send("HEAD /long HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.Receive(/*to_head=*/true).Field("Content-Length"), "100000");
+  EXPECT_EQ(client.Call(Get("/long")).body, content->body) << "The HEAD had no body.";
 }
 
 TEST(Http, ManySmallRequestsTogetherAreServed) {
