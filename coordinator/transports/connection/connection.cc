@@ -105,6 +105,10 @@ void Connection::Begun() {
   });
 }
 
+void Connection::Post(std::function<void()> work) {
+  asio::post(stream_->get_executor(), std::move(work));
+}
+
 void Connection::ReadNext() {
   if (reading_since_) {
     context_.memory.Note(RequestBytes());  // The request was skipped.

@@ -41,7 +41,7 @@ struct ConnectionContext {
 /// Flow control of one client: says when the next request is read, writes replies in the order in
 /// which they are ready, and ends the connection. The Protocol knows what requests look like, and
 /// the ByteStream carries the bytes. Lives until both sides are done with it. All its work is done
-/// on the stream's executor, a strand.
+/// on the stream's executor, which runs one handler at a time.
 ///
 /// Its memory is bounded whatever the client does: no further request is read while
 /// Protocol::max_in_flight requests are in flight or kMaxReplyBytes of replies are held. All
@@ -69,9 +69,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   const std::shared_ptr<HeldBytes>& replies() { return held_replies_; }
   void Begun();
+  void Post(std::function<void()> work);
   void Deliver(const std::shared_ptr<ConnectionCall>& call, Reply reply);
 
-  // For the protocol, on the strand.
+  // For the protocol, on the executor.
 
   ByteStream& stream() { return *stream_; }
   const ClientId& client() const { return client_; }

@@ -43,6 +43,12 @@ void ConnectionCall::Send(Reply reply) {
   }
 }
 
+void ConnectionCall::Post(std::function<void()> work) {
+  if (const auto connection = connection_.lock()) {
+    connection->Post(std::move(work));
+  }
+}
+
 void ConnectionCall::OnDelta(std::size_t output, CompletionDelta delta) {
   const std::lock_guard lock(mutex_);
   Append(std::move(delta), waiting_[output]);
@@ -65,7 +71,7 @@ void ConnectionCall::OnEnd() {
 }
 
 void ConnectionCall::PostStep() {
-  handler_->Post([self = self()] { self->Step(); });
+  Post([self = self()] { self->Step(); });
 }
 
 void ConnectionCall::Step() {

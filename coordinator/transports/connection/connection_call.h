@@ -70,6 +70,9 @@ class ConnectionCall : public Call {
   void Begun();
   /// Must be called for each reply, in order. Does nothing once the client has left.
   void Send(Reply reply);
+  /// Runs `work`, which is short, at a turn of the connection. Drops it if the client has left and
+  /// the connection is gone.
+  void Post(std::function<void()> work);
 
   /// Called once, before the service has the call. `handler` forms the replies, on its threads.
   void SetHandler(RequestHandler& handler) { handler_ = &handler; }
@@ -78,7 +81,7 @@ class ConnectionCall : public Call {
   void OnDelta(std::size_t output, CompletionDelta delta) override;
   void OnEnd() override;
 
-  /// Lets Step run, on a thread that may form replies.
+  /// Lets Step run, at a turn of the connection.
   void PostStep();
   /// Sends the waiting deltas, then the response if there is one. Runs one at a time.
   void Step();

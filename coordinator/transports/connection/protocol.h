@@ -22,7 +22,7 @@ struct ProtocolContext {
 };
 
 /// How requests and replies look on the wire. One object per connection, which owns it; used only
-/// on the connection's strand.
+/// on the connection's executor.
 class Protocol {
  public:
   virtual ~Protocol() = default;

@@ -5,15 +5,12 @@
 #include <string>
 #include <utility>
 
-#include <boost/asio/post.hpp>
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/connection/call_format.h"
 
 namespace scorecast::coordinator {
 namespace {
-
-namespace asio = boost::asio;
 
 proto::Error TooManyLongRequests(std::int64_t again) {
   return {503, "overloaded", "The server has too many long requests to parse.", "", again};
@@ -34,11 +31,9 @@ proto::Expected<std::string> ResponseBytes(ConnectionCall& call) {
 
 }  // namespace
 
-RequestHandler::RequestHandler(RequestService& service, asio::any_io_executor executor,
-                               HeldBytes& requests, std::int64_t max_reply_bytes,
-                               Clock::duration patience, int threads)
+RequestHandler::RequestHandler(RequestService& service, HeldBytes& requests,
+                               std::int64_t max_reply_bytes, Clock::duration patience, int threads)
     : service_(service),
-      executor_(std::move(executor)),
       requests_(requests),
       replies_(max_reply_bytes),
       parsing_(patience),
@@ -107,17 +102,14 @@ void RequestHandler::Prepare(const std::shared_ptr<ConnectionCall>& call) {
   call->Begun();
 }
 
-void RequestHandler::Post(std::function<void()> work) { asio::post(executor_, std::move(work)); }
-
 void RequestHandler::Respond(std::shared_ptr<ConnectionCall> call) {
   // The computing thread may call this, so the reply is formed elsewhere.
-  const ClientId client = call->client();
-  const bool is_long = call->has_long_reply();
+  ConnectionCall& own = *call;
   auto form = [this, call = std::move(call)] { Form(*call); };
-  if (is_long) {
-    replying_.Post(client, std::move(form));
+  if (own.has_long_reply()) {
+    replying_.Post(own.client(), std::move(form));
   } else {
-    Post(std::move(form));
+    own.Post(std::move(form));
   }
 }
 

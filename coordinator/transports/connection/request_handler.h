@@ -9,8 +9,6 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/any_io_executor.hpp>
-
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/schedule/clock.h"
 #include "coordinator/service/held_bytes.h"
@@ -32,14 +30,12 @@ namespace scorecast::coordinator {
 /// forming of long replies by several others.
 class RequestHandler {
  public:
-  /// Replies are formed on `executor`, which outlives the handler, and whose threads still run
-  /// when Finish is called. `requests` counts the memory of requests that are being tokenized.
+  /// `requests` counts the memory of requests that are being tokenized.
   /// `max_reply_bytes` bounds the replies of all clients: see SocketOptions::max_held_bytes.
   /// `patience` is that of SocketOptions::long_patience.
   /// `threads` is the number of threads for each kind of long work that has several.
-  RequestHandler(RequestService& service, boost::asio::any_io_executor executor,
-                 HeldBytes& requests, std::int64_t max_reply_bytes, Clock::duration patience,
-                 int threads);
+  RequestHandler(RequestService& service, HeldBytes& requests, std::int64_t max_reply_bytes,
+                 Clock::duration patience, int threads);
   /// See Finish.
   ~RequestHandler() { Finish(); }
 
@@ -53,8 +49,6 @@ class RequestHandler {
 
   // For the calls.
 
-  /// Runs `work` on a thread that may form short replies.
-  void Post(std::function<void()> work);
   /// Forms the reply to a call that is over, and sends it, unless the client has left.
   void Respond(std::shared_ptr<ConnectionCall> call);
   /// Called once for each call, when it is over. The handler may be destroyed afterwards.
@@ -79,7 +73,6 @@ class RequestHandler {
   void Form(ConnectionCall& call);
 
   RequestService& service_;
-  boost::asio::any_io_executor executor_;
   HeldBytes& requests_;
   ClientCounters counters_;
   HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.

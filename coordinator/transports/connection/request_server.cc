@@ -5,11 +5,11 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/strand.hpp>
 #include <sys/socket.h>
 
 #include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/connection/tcp_stream.h"
+#include "coordinator/transports/connection/turn_executor.h"
 #include "proto/log/log.h"
 
 namespace scorecast::coordinator {
@@ -33,21 +33,32 @@ tcp ProtocolOf(int socket) {
   return address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4();
 }
 
+/// The socket on another executor: which one is known only when the client is.
+tcp::socket Moved(tcp::socket from, const asio::any_io_executor& executor) {
+  tcp::socket to(executor);
+  error_code error;
+  const int descriptor = from.release(error);
+  if (!error) {
+    to.assign(ProtocolOf(descriptor), descriptor, error);
+  }
+  return to;  // Not open if this failed. Its first read then ends the connection.
+}
+
 }  // namespace
 
-RequestServer::Listener::Listener(asio::io_context& io, MakeProtocol made_by)
+RequestServer::Listener::Listener(asio::any_io_executor executor, MakeProtocol made_by)
     : make_protocol(std::move(made_by)),
-      acceptor(asio::make_strand(io)),
+      acceptor(std::move(executor)),
       accept_again(acceptor.get_executor()) {}
 
 RequestServer::RequestServer(RequestService& service, const SocketOptions& options, int io_threads)
     : service_(service),
       options_(options),
+      turns_(io_, io_threads),
       work_(io_.get_executor()),
       requests_(std::max(options.max_held_bytes, options.max_request_bytes), /*all=*/nullptr,
                 options.max_held_bytes / kReservedPart),
-      handler_(service, io_.get_executor(), requests_, options.max_held_bytes,
-               options.long_patience, io_threads),
+      handler_(service, requests_, options.max_held_bytes, options.long_patience, io_threads),
       memory_(io_.get_executor()),
       protocol_context_{handler_, requests_, options.max_request_bytes},
       context_{options.idle_timeout,
@@ -76,7 +87,7 @@ RequestServer::~RequestServer() {
 }
 
 std::uint16_t RequestServer::Listen(int listening_socket, MakeProtocol make_protocol) {
-  auto listener = std::make_unique<Listener>(io_, std::move(make_protocol));
+  auto listener = std::make_unique<Listener>(turns_.ForServer(), std::move(make_protocol));
   listener->acceptor.assign(ProtocolOf(listening_socket), listening_socket);
   const std::uint16_t port = listener->acceptor.local_endpoint().port();
   asio::post(listener->acceptor.get_executor(), [this, own = listener.get()] { Accept(*own); });
@@ -86,10 +97,9 @@ std::uint16_t RequestServer::Listen(int listening_socket, MakeProtocol make_prot
 }
 
 void RequestServer::Accept(Listener& listener) {
-  // Each connection works on a strand of its own, on whichever thread is free.
-  const auto executor = asio::make_strand(io_);
   listener.acceptor.async_accept(
-      executor, listener.accepted, [this, &listener](error_code error, tcp::socket socket) {
+      asio::any_io_executor(io_.get_executor()), listener.accepted,
+      [this, &listener](error_code error, tcp::socket socket) {
         if (error == asio::error::operation_aborted || !listener.acceptor.is_open()) {
           return;
         }
@@ -148,14 +158,14 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
     } else {
       ++addresses_[client];
     }
-    const std::uint64_t id = next_id_++;
+    const ClientId id{client.to_string(), next_id_++};
     connection = std::make_shared<Connection>(
-        ClientId{client.to_string(), id}, std::make_unique<TcpStream>(std::move(socket)),
+        id, std::make_unique<TcpStream>(Moved(std::move(socket), turns_.ForClient(id))),
         make_protocol(protocol_context_), context_,
         [this, client, is_refused = refusal.has_value()](std::uint64_t closed_id) {
           Forget(closed_id, client, is_refused);
         });
-    connections_.emplace(id, connection);
+    connections_.emplace(id.connection, connection);
   }
   if (refusal) {
     connection->Refuse(*std::move(refusal));

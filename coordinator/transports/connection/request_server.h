@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address.hpp>
@@ -21,6 +22,7 @@
 #include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/clients_status.h"
 #include "coordinator/transports/connection/connection.h"
+#include "coordinator/transports/connection/io_turns.h"
 #include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/connection/request_handler.h"
@@ -60,9 +62,9 @@ class RequestServer {
   /// closed without a reply.
   static constexpr std::size_t kMaxRefused = 64;
 
-  /// A socket that listens. Used on the acceptor's executor, a strand.
+  /// A socket that listens. Used on the acceptor's executor, which takes turns with the clients.
   struct Listener {
-    Listener(boost::asio::io_context& io, MakeProtocol made_by);
+    Listener(boost::asio::any_io_executor executor, MakeProtocol made_by);
 
     const MakeProtocol make_protocol;
     boost::asio::ip::tcp::acceptor acceptor;
@@ -83,6 +85,7 @@ class RequestServer {
   RequestService& service_;
   const SocketOptions options_;
   boost::asio::io_context io_;
+  IoTurns turns_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   HeldBytes requests_;
   RequestHandler handler_;

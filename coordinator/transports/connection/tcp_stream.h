@@ -11,7 +11,7 @@ class TcpStream : public ByteStream {
  public:
   using Socket = boost::asio::ip::tcp::socket;
 
-  /// The socket's executor is a strand.
+  /// The socket's executor runs one handler at a time.
   explicit TcpStream(Socket socket);
 
   executor_type get_executor() override { return socket_.get_executor(); }

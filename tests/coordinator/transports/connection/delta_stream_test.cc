@@ -116,8 +116,8 @@ class DeltaStreamTest : public ::testing::Test {
   boost::asio::io_context io_;
   FakeServer fake_;
   HeldBytes requests_{1 << 20};
-  RequestHandler handler_{fake_.service, io_.get_executor(),       requests_,
-                          1 << 20,       std::chrono::seconds(60), /*threads=*/1};
+  RequestHandler handler_{fake_.service, requests_, 1 << 20, std::chrono::seconds(60),
+                          /*threads=*/1};
   MemoryReturn memory_{io_.get_executor()};
   const ConnectionContext context_{
       std::chrono::seconds(60),

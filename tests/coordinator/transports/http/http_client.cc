@@ -43,7 +43,9 @@ std::string HttpReply::Reason() const {
   return json.is_object() ? json.value("reason", "") : "";
 }
 
-HttpClient::HttpClient(std::uint16_t port) {
+HttpClient::HttpClient(std::uint16_t port, const std::string& own_address) {
+  socket_.open(asio::ip::tcp::v4());
+  socket_.bind({asio::ip::make_address(own_address), 0});
   socket_.connect({asio::ip::make_address("127.0.0.1"), port});
   socket_.set_option(asio::ip::tcp::no_delay(true));
 }

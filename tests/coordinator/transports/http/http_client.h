@@ -30,7 +30,7 @@ struct HttpReply {
 /// 30 s at most, then fails. Failures are exceptions. One thread may send while another reads.
 class HttpClient {
  public:
-  explicit HttpClient(std::uint16_t port);
+  explicit HttpClient(std::uint16_t port, const std::string& own_address = "127.0.0.1");
 
   void Send(const std::string& bytes);
   /// `to_head`: the reply to a HEAD, which has no body.

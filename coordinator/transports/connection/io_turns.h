@@ -1,0 +1,95 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+
+#include "coordinator/schedule/client_id.h"
+#include "coordinator/transports/connection/fair_share.h"
+
+namespace scorecast::coordinator {
+
+class TurnExecutor;
+
+/// The order in which the threads of an io_context run the handlers of connections. A turn is one
+/// handler. Client addresses share the threads' time equally, and so do the connections of an
+/// address: see FairShare. The handlers of one connection run one at a time and in order.
+///
+/// The threads run io_context::run. A handler that is to run waits here, and a token in the
+/// io_context stands for a thread that is to take turns, so the sockets are polled between the
+/// turns. There are at most as many tokens as threads.
+///
+/// Must outlive its executors and be destroyed before the io_context. Safe to use from any thread.
+class IoTurns {
+ public:
+  class Line;
+
+  /// A handler that waits for its turn.
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    virtual void Run() = 0;
+
+   private:
+    friend class Line;
+    std::unique_ptr<Handler> next_;  ///< The next one in the line.
+  };
+
+  /// The handlers of one connection that wait.
+  class Line : public FairShare, public std::enable_shared_from_this<Line> {
+   public:
+    Line(IoTurns& turns, FairShare& parent) : FairShare(parent), turns_(turns) {}
+
+    IoTurns& turns() const { return turns_; }
+
+   private:
+    friend class IoTurns;
+
+    void Push(std::unique_ptr<Handler> handler);
+    std::unique_ptr<Handler> Pop();
+
+    IoTurns& turns_;
+    std::unique_ptr<Handler> first_;
+    Handler* last_ = nullptr;
+    std::shared_ptr<Line> self_;  ///< Set while it waits or is under way.
+  };
+
+  IoTurns(boost::asio::io_context& io, int threads) : io_(io), threads_(threads) {}
+  /// The handlers that wait are destroyed. The threads must have ended.
+  ~IoTurns();
+
+  IoTurns(const IoTurns&) = delete;
+  IoTurns& operator=(const IoTurns&) = delete;
+
+  boost::asio::io_context& io() const { return io_; }
+
+  /// For one connection of a client.
+  TurnExecutor ForClient(const ClientId& client);
+  /// For what is done for no client, such as accepting: it has a share beside that of all clients.
+  TurnExecutor ForServer();
+
+  // For the executors.
+
+  void Add(Line& line, std::unique_ptr<Handler> handler);
+  /// Whether the calling thread runs a handler of the line.
+  static bool IsRunning(const Line& line);
+
+ private:
+  std::shared_ptr<Line> NewLine(FairShare& parent);
+  /// Posts a token if there is one more thread for it. Locked by the caller.
+  bool TakeToken();
+  void Take();
+
+  boost::asio::io_context& io_;
+  const int threads_;
+
+  std::mutex mutex_;
+  FairShare root_;
+  FairShare clients_{root_};
+  FairShare server_{root_};
+  int tokens_ = 0;
+};
+
+}  // namespace scorecast::coordinator
