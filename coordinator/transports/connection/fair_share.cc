@@ -48,12 +48,17 @@ void FairShare::Forget() {
 
 void FairShare::Enter() {
   is_waiting_ = true;
-  place_ = parent_->waiting_.emplace(time_, this);
+  if (unused_.empty()) {
+    place_ = parent_->waiting_.emplace(time_, this);
+  } else {
+    unused_.key() = time_;
+    place_ = parent_->waiting_.insert(std::move(unused_));
+  }
 }
 
 void FairShare::Leave() {
   is_waiting_ = false;
-  parent_->waiting_.erase(place_);
+  unused_ = parent_->waiting_.extract(place_);
 }
 
 void FairShare::Add(double seconds) {

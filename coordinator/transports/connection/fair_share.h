@@ -64,8 +64,10 @@ class FairShare {
   double time_ = 0;
   bool is_waiting_ = false;
   Waiting::iterator place_;  ///< In the parent's `waiting_` while `is_waiting_`.
-  double expected_ = 0;      ///< What the turn of a leaf counts until it has ended.
-  int under_way_ = 0;        ///< Turns of the leaves inside, or of this leaf.
+  Waiting::node_type
+      unused_;           ///< The same place while it does not wait, so that none is allocated.
+  double expected_ = 0;  ///< What the turn of a leaf counts until it has ended.
+  int under_way_ = 0;    ///< Turns of the leaves inside, or of this leaf.
 
   Waiting waiting_;    ///< The shares inside that wait, or inside which one waits.
   double now_ = 0;     ///< Time at which shares inside begin to wait.
